@@ -1,0 +1,54 @@
+/** The state after a final block, so that a start executes only the blocks above it. Losing one costs time, never blocks. */
+import fs from 'node:fs';
+import type { Anchor } from '../clt/chain.ts';
+import type { ActiveTrip, OpenOffer, OpenRequest, Rows } from '../clt/state.ts';
+import { writeFileWhole } from './whole-file.ts';
+
+export interface Snapshot {
+  readonly anchor: Anchor;
+  /** of the log's record that holds the anchor's block: all later blocks are in it or behind it */
+  readonly record_offset: number;
+  readonly rows: Rows;
+}
+
+interface SnapshotFile {
+  readonly anchor: Anchor;
+  readonly record_offset: number;
+  readonly supply: readonly [string, string][];
+  readonly accounts: readonly [string, string, number][];
+  readonly requests: readonly [string, Amounts<OpenRequest>][];
+  readonly offers: readonly [string, Amounts<OpenOffer>][];
+  readonly trips: readonly [string, Amounts<ActiveTrip>][];
+}
+
+type Amounts<Row> = { readonly [Field in keyof Row]: Row[Field] extends bigint ? string : Row[Field] };
+
+export function saveSnapshot(path: string, { anchor, record_offset, rows }: Snapshot): void {
+  const file: SnapshotFile = {
+    anchor,
+    record_offset,
+    supply: [...rows.supply].map(([key, value]) => [key, String(value)]),
+    accounts: [...rows.accounts].map(([address, { balance, nonce }]) => [address, String(balance), nonce]),
+    requests: [...rows.requests].map(([hash, row]) => [hash, { ...row, fare: String(row.fare) }]),
+    offers: [...rows.offers].map(([hash, row]) => [hash, { ...row, fare: String(row.fare) }]),
+    trips: [...rows.trips].map(([hash, row]) => [hash, { ...row, fare: String(row.fare), paid: String(row.paid) }]),
+  };
+  writeFileWhole(path, JSON.stringify(file));
+}
+
+/** undefined when there is none. The file is only ever replaced whole, so one that is there is right; that it fits the log is for the caller to see. */
+export function loadSnapshot(path: string): Snapshot | undefined {
+  if (!fs.existsSync(path)) return undefined;
+  const file: SnapshotFile = JSON.parse(fs.readFileSync(path, 'utf8'));
+  return {
+    anchor: file.anchor,
+    record_offset: file.record_offset,
+    rows: {
+      supply: new Map(file.supply.map(([key, value]) => [key, BigInt(value)])),
+      accounts: new Map(file.accounts.map(([address, balance, nonce]) => [address, { balance: BigInt(balance), nonce }])),
+      requests: new Map(file.requests.map(([hash, row]) => [hash, { ...row, fare: BigInt(row.fare) }])),
+      offers: new Map(file.offers.map(([hash, row]) => [hash, { ...row, fare: BigInt(row.fare) }])),
+      trips: new Map(file.trips.map(([hash, row]) => [hash, { ...row, fare: BigInt(row.fare), paid: BigInt(row.paid) }])),
+    },
+  };
+}

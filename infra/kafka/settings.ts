@@ -1,0 +1,50 @@
+/** Kafka as every way of running it declares it: the local stack, docker-compose.yml and the tests' containers. */
+export const kafka_version = '4.3.0';
+export const kafka_image = `apache/kafka:${kafka_version}`;
+export const kafka_heap = '-Xmx512m';
+
+/** Larger than the 32 MiB that chain.blocks allows a record, so that the topic's own limit is the one that speaks. */
+const record_bytes_max = 33 * 1024 * 1024;
+
+/** Settings of server.properties that do not depend on the machine. */
+export const kafkaSettings: Readonly<Record<string, string>> = {
+  'auto.create.topics.enable': 'false',
+  'group.initial.rebalance.delay.ms': '0',
+  // A killed broker is known to be gone after 2 s: recovery takes 4-10 s instead of 13-19.
+  'broker.session.timeout.ms': '2000',
+  'broker.heartbeat.interval.ms': '300',
+  'message.max.bytes': String(record_bytes_max),
+  'replica.fetch.max.bytes': String(record_bytes_max),
+  'log.retention.ms': '-1',
+  'offsets.topic.replication.factor': '1',
+  'transaction.state.log.replication.factor': '1',
+  'transaction.state.log.min.isr': '1',
+  'share.coordinator.state.topic.replication.factor': '1',
+  'share.coordinator.state.topic.min.isr': '1',
+};
+
+/** Settings that say where one broker lives: a single node that is broker and controller. */
+export function kafkaPlace(at: {
+  readonly listeners: string;
+  readonly advertised_listeners: string;
+  readonly protocols: string;
+  readonly controller: string;
+  readonly data: string;
+}): Record<string, string> {
+  return {
+    'process.roles': 'broker,controller',
+    'node.id': '1',
+    'controller.quorum.voters': `1@${at.controller}`,
+    'controller.listener.names': 'CONTROLLER',
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'listener.security.protocol.map': at.protocols,
+    listeners: at.listeners,
+    'advertised.listeners': at.advertised_listeners,
+    'log.dirs': at.data,
+  };
+}
+
+/** The name of a server.properties setting as an environment variable of the container image. */
+export function kafkaVariable(setting: string): string {
+  return `KAFKA_${setting.toUpperCase().replaceAll('.', '_')}`;
+}

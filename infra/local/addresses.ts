@@ -1,0 +1,30 @@
+import { database, reader, writer } from '../postgres/settings.ts';
+import type { Ports } from './ports.ts';
+import { postgresUrl } from './postgres.ts';
+import { registry_path } from './registry.ts';
+
+/** Where a service finds the others. */
+export interface Addresses {
+  /** host:port, several separated by commas */
+  readonly kafka_brokers: string;
+  readonly registry_url: string;
+  /** as the role that owns and writes */
+  readonly postgres_url: string;
+  /** as the role that may only read */
+  readonly postgres_reader_url: string;
+  readonly redis_url: string;
+  readonly node_url: string;
+}
+
+/** The addresses of a stack on this machine. */
+export function localAddresses(ports: Ports): Addresses {
+  const postgres = `127.0.0.1:${ports.postgres}`;
+  return {
+    kafka_brokers: `127.0.0.1:${ports.kafka}`,
+    registry_url: `http://127.0.0.1:${ports.registry}${registry_path}`,
+    postgres_url: postgresUrl(writer, postgres, database),
+    postgres_reader_url: postgresUrl(reader, postgres, database),
+    redis_url: `redis://127.0.0.1:${ports.redis}`,
+    node_url: `http://127.0.0.1:${ports.node}`,
+  };
+}

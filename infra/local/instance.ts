@@ -1,0 +1,107 @@
+import { localAddresses } from './addresses.ts';
+import { cacheOf } from './cache.ts';
+import { openFolder, type Folder } from './folder.ts';
+import { keep } from './keeper.ts';
+import { stopLeftovers } from './leftovers.ts';
+import { assertPortsFree, portNames, readPorts, type PortName } from './ports.ts';
+import { findPrograms } from './programs.ts';
+import { seconds, type Report } from './report.ts';
+import type { Server } from './server.ts';
+import { createServers, serverNames, startServers } from './servers.ts';
+import { serviceServer } from './service-server.ts';
+import { ownSettings, readCommon, services } from './services.ts';
+import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
+
+/** What to boot, and who is told. */
+export interface BootOptions {
+  readonly folder: Folder;
+  readonly env: NodeJS.ProcessEnv;
+  readonly report: Report;
+  /** Without devnet and services. */
+  readonly servers_only: boolean;
+}
+
+/** A whole stack that runs: its processes are started again when they fall. */
+export interface Instance {
+  /** Ends everything in order, the services first, each after it has drained. */
+  stop(): Promise<void>;
+}
+
+const serverPorts: readonly PortName[] = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'];
+
+async function stopInOrder(started: readonly Server[], report: Report): Promise<void> {
+  for (const server of started.toReversed()) {
+    if (server.pid === undefined) continue;
+    report.now(`stopping ${server.name}`);
+    await server.stop();
+  }
+}
+
+/** Boots everything and resolves when all of it is ready. Rejects when something fails or `signal` aborts; then nothing is left running. */
+export async function boot({ folder, env, report, servers_only }: BootOptions, signal: AbortSignal): Promise<Instance> {
+  const ports = readPorts(env);
+  const common = readCommon(env);
+  const own = ownSettings(env);
+  const addresses = localAddresses(ports);
+  const wanted = servers_only ? [] : services;
+
+  const left = await stopLeftovers(folder);
+  if (left.length > 0) report.line(`  ended what an interrupted run had left behind: ${left.join(', ')}`);
+  openFolder(folder);
+  removeStackFile(folder);
+  await assertPortsFree(ports, servers_only ? serverPorts : portNames);
+  const programs = await findPrograms(cacheOf(env), env, report, signal);
+
+  const ready = (server: Server, after_ms: number): void =>
+    report.line(`  ready    ${server.name.padEnd(20)} ${server.version.padEnd(14)} ${seconds(after_ms).padStart(7)}`);
+  const servers = createServers(folder, programs, ports);
+  const started: Server[] = [];
+  const startService = async (spec: (typeof services)[number]): Promise<void> => {
+    const service = serviceServer(spec, common, addresses, ports, folder, own);
+    started.push(service);
+    const begun = performance.now();
+    await service.start(signal);
+    ready(service, performance.now() - begun);
+  };
+
+  try {
+    report.now('starting the servers');
+    await startServers(servers, signal, ready);
+    started.push(...serverNames.map((name) => servers[name]));
+    for (const spec of wanted.filter(({ first }) => first)) {
+      report.now(`starting ${spec.name}`);
+      await startService(spec);
+    }
+    report.now('starting the services');
+    const outcomes = await Promise.allSettled(wanted.filter(({ first }) => !first).map(startService));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  } catch (error) {
+    await stopInOrder(started, report);
+    throw error;
+  }
+
+  const stopping = new AbortController();
+  const write = (): void => {
+    const pids = started.flatMap((server) => (server.pid === undefined ? [] : [[server.name, server.pid] as const]));
+    writeStackFile(folder, describeStack(folder, ports, addresses, common, Object.fromEntries(pids)));
+  };
+  write();
+  const say = (line: string): void => report.line(`  ${line}`);
+  const kept = started.map((server) =>
+    keep(
+      server,
+      services.some(({ name }) => name === server.name),
+      stopping.signal,
+      say,
+      write,
+    ),
+  );
+  return {
+    async stop() {
+      stopping.abort();
+      removeStackFile(folder);
+      await stopInOrder(started, report);
+      await Promise.all(kept);
+    },
+  };
+}

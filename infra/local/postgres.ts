@@ -1,0 +1,114 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { database, initdbArguments, postgresArguments, postgres_version, reader, superuser, writer } from '../postgres/settings.ts';
+import { reachableData, reachablePrograms, serverAccount } from './account.ts';
+import { logTail, plainEnvironment, runToEnd, type Command } from './child.ts';
+import { codeOf } from './fault.ts';
+import type { Folder } from './folder.ts';
+import { commandLineOf } from './port-holder.ts';
+import type { Programs } from './programs.ts';
+import type { ServerSpec } from './server.ts';
+
+const roles = readFileSync(new URL('../postgres/roles.sql', import.meta.url), 'utf8');
+const grants = readFileSync(new URL('../postgres/grants.sql', import.meta.url), 'utf8');
+
+/** A connection string of a role to a database. */
+export function postgresUrl(role: { readonly name: string; readonly password: string }, host: string, name: string): string {
+  return `postgres://${role.name}:${role.password}@${host}/${name}`;
+}
+
+async function query(url: string, ...statements: readonly string[]): Promise<void> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Creates a database that the writer may fill and the reader may read; one that is there already is left as it is. */
+export async function createDatabase(host: string, name: string): Promise<{ writer_url: string; reader_url: string }> {
+  try {
+    await query(postgresUrl(superuser, host, 'postgres'), `CREATE DATABASE "${name}"`);
+  } catch (error) {
+    const DUPLICATE_DATABASE = '42P04';
+    if (codeOf(error) !== DUPLICATE_DATABASE) throw error;
+  }
+  await query(postgresUrl(superuser, host, name), grants);
+  return { writer_url: postgresUrl(writer, host, name), reader_url: postgresUrl(reader, host, name) };
+}
+
+/** Whether a Postgres at host:port answers its superuser. */
+export async function postgresAnswers(host: string): Promise<boolean> {
+  await query(postgresUrl(superuser, host, 'postgres'), 'SELECT 1');
+  return true;
+}
+
+/** Creates the roles and the database of the services, as far as they are missing. */
+export async function settlePostgres(host: string): Promise<void> {
+  await query(postgresUrl(superuser, host, 'postgres'), roles);
+  await createDatabase(host, database);
+}
+
+/** Removes a lock file whose pid now belongs to another program: Postgres itself would take that for a running server and give up. */
+function removeForeignLock(data: string): void {
+  const lock = join(data, 'postmaster.pid');
+  if (!existsSync(lock)) return;
+  const pid = Number(readFileSync(lock, 'utf8').split('\n')[0]);
+  const command = commandLineOf(pid);
+  if (command !== '' && !command.includes('postgres')) rmSync(lock);
+}
+
+export function postgresServer(folder: Folder, programs: Programs, port: number): ServerSpec {
+  const host = `127.0.0.1:${port}`;
+  const account = serverAccount();
+  const command = (name: string, home: string, cwd: string, args: readonly string[]): Command => ({
+    file: join(home, 'bin', name),
+    args,
+    env: plainEnvironment(),
+    cwd,
+    account: account === undefined ? undefined : { uid: account.uid, gid: account.gid },
+  });
+  return {
+    name: 'postgres',
+    version: postgres_version,
+    ports: [port],
+    // A "fast" shutdown: open transactions are rolled back, the data is written out.
+    stop_signal: 'SIGINT',
+    async prepare(signal) {
+      const home = reachablePrograms(programs.postgres, folder, account);
+      const place = reachableData(join(folder.data, 'postgres'), folder, account);
+      const data = join(place, 'cluster');
+      if (!existsSync(data)) {
+        // A cluster half made is never taken for one: it gets its name when it is whole.
+        const half = join(place, 'half');
+        rmSync(half, { recursive: true, force: true });
+        const password = join(place, 'password');
+        writeFileSync(password, superuser.password);
+        const args = ['-D', half, `--username=${superuser.name}`, `--pwfile=${password}`, ...initdbArguments];
+        await runToEnd('postgres-initdb', command('initdb', home, place, args), folder, signal);
+        renameSync(half, data);
+        rmSync(password);
+      }
+      removeForeignLock(data);
+      const args = [
+        '-D',
+        data,
+        '-p',
+        String(port),
+        '-c',
+        'listen_addresses=127.0.0.1',
+        '-c',
+        'unix_socket_directories=',
+        ...postgresArguments(),
+      ];
+      return command('postgres', home, data, args);
+    },
+    answers: () => postgresAnswers(host),
+    settle: () => settlePostgres(host),
+    // The workers of a killed server live on for a moment, and the next one refuses to start beside them.
+    isPassing: (child) => logTail(child.log_file, 5).some((line) => line.includes('shared memory block') && line.includes('still in use')),
+  };
+}

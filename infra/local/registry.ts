@@ -1,0 +1,52 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { plainEnvironment } from './child.ts';
+import type { Folder } from './folder.ts';
+import type { Programs } from './programs.ts';
+import type { ServerSpec } from './server.ts';
+import { registry_version } from './versions.ts';
+
+export const registry_heap = '-Xmx256m';
+export const registry_path = '/apis/ccompat/v7';
+
+/** The registry's database: a file. Without WRITE_DELAY=0 schema ids are lost, and given out again, after a kill. */
+export function registryDatabase(file: string): string {
+  return `jdbc:h2:file:${file};WRITE_DELAY=0`;
+}
+
+/** Whether a registry on this port of 127.0.0.1 answers a question about its schemas. */
+export async function registryAnswers(port: number): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${port}${registry_path}/subjects`, { signal: AbortSignal.timeout(2_000) });
+  await answer.arrayBuffer();
+  return answer.status === 200;
+}
+
+/** The schema registry (Apicurio, which speaks Confluent's API). */
+export function registryServer(folder: Folder, programs: Programs, port: number): ServerSpec {
+  const data = join(folder.data, 'registry');
+  return {
+    name: 'registry',
+    version: registry_version,
+    ports: [port],
+    stop_signal: 'SIGTERM',
+    prepare() {
+      mkdirSync(data, { recursive: true });
+      return Promise.resolve({
+        file: programs.java,
+        args: [
+          registry_heap,
+          '-XX:TieredStopAtLevel=1',
+          '-XX:-UsePerfData',
+          `-Djava.io.tmpdir=${folder.scratch}`,
+          `-Dquarkus.http.port=${port}`,
+          '-Dquarkus.http.host=127.0.0.1',
+          '-jar',
+          programs.registry_jar,
+        ],
+        env: plainEnvironment({ REGISTRY_DATASOURCE_URL: registryDatabase(join(data, 'registry')) }),
+        cwd: data,
+      });
+    },
+    answers: () => registryAnswers(port),
+  };
+}

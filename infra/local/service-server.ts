@@ -1,0 +1,40 @@
+import type { Addresses } from './addresses.ts';
+import type { Folder } from './folder.ts';
+import type { Ports } from './ports.ts';
+import { Server } from './server.ts';
+import { serviceCommand, type Common, type ServiceSpec } from './services.ts';
+
+const READY_MS = 120_000;
+const GRACE_MS = 5_000;
+
+/** Whether `/ready` at this address answers 200; rejects with what it says instead. */
+export async function readyAnswers(url: string): Promise<boolean> {
+  const answer = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(2_000) });
+  const body = await answer.text();
+  if (answer.status !== 200) throw new Error(`/ready answers ${answer.status}: ${body.slice(0, 200)}`);
+  return true;
+}
+
+/** A service of the table as a process that can be started, stopped and started again. `own` are settings that the user gave. */
+export function serviceServer(
+  spec: ServiceSpec,
+  common: Common,
+  at: Addresses,
+  ports: Ports,
+  folder: Folder,
+  own: Readonly<Record<string, string>>,
+): Server {
+  const [first, ...others] = spec.ports;
+  return new Server(
+    {
+      name: spec.name,
+      version: '',
+      ports: [ports[first], ...others.map((name) => ports[name])],
+      prepare: () => Promise.resolve(serviceCommand(spec, common, at, ports, folder.data, own)),
+      answers: () => readyAnswers(`http://127.0.0.1:${ports[first]}`),
+      stop_signal: 'SIGTERM',
+    },
+    folder,
+    { ready_ms: READY_MS, stop_ms: Number(common.drain_ms) + GRACE_MS },
+  );
+}

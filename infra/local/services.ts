@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import type { Addresses } from './addresses.ts';
+import { plainEnvironment, type Command } from './child.ts';
+import { checkout } from './folder.ts';
+import { portNames, portVariable, type PortName, type Ports } from './ports.ts';
+
+type Environment = Readonly<Record<string, string>>;
+
+/** What a service is told besides its addresses. */
+export interface Common {
+  readonly network: string;
+  readonly chain_id: string;
+  readonly log_level: string;
+  readonly drain_ms: string;
+}
+
+export const defaultCommon: Common = { network: 'testnet', chain_id: '7777', log_level: 'info', drain_ms: '10000' };
+
+/** Where one service runs: the address it listens on, its ports, and the folder it may keep data in. */
+export interface Place {
+  readonly http_host: string;
+  readonly ports: Readonly<Partial<Record<PortName, number>>>;
+  readonly data: string;
+}
+
+/** A program of the stack: `node <entry> <args>`, ready when `/ready` of its first port answers 200. */
+export interface ServiceSpec {
+  readonly name: string;
+  readonly entry: string;
+  readonly args: readonly string[];
+  readonly ports: readonly [PortName, ...PortName[]];
+  /** Started, and ready, before the others. */
+  readonly first: boolean;
+  settings(at: Addresses, place: Place): Environment;
+}
+
+const kafka = (at: Addresses): Environment => ({ APP_KAFKA_BROKERS: at.kafka_brokers, APP_REGISTRY_URL: at.registry_url });
+
+/** Every program that the stack starts, in the order of the data flow; they are ended in the opposite order. */
+export const services: readonly ServiceSpec[] = [
+  {
+    name: 'devnet',
+    entry: 'infra/devnet/main.ts',
+    args: [],
+    ports: ['devnet', 'node'],
+    first: true,
+    settings: (_, place) => ({ APP_NODE_PORT: String(place.ports.node), APP_DEVNET_DIR: place.data }),
+  },
+  {
+    name: 'chain-ingester',
+    entry: 'services/chain-ingester/main.ts',
+    args: [],
+    ports: ['chain_ingester'],
+    first: false,
+    settings: (at) => ({ ...kafka(at), APP_NODE_URL: at.node_url }),
+  },
+  {
+    name: 'projector-explorer',
+    entry: 'services/projector/main.ts',
+    args: ['explorer'],
+    ports: ['projector_explorer'],
+    first: false,
+    settings: (at) => ({ ...kafka(at), APP_POSTGRES_URL: at.postgres_url, APP_REDIS_URL: at.redis_url }),
+  },
+  {
+    name: 'explorer-gateway',
+    entry: 'services/explorer-gateway/main.ts',
+    args: [],
+    ports: ['explorer'],
+    first: false,
+    settings: (at) => ({ APP_POSTGRES_READER_URL: at.postgres_reader_url, APP_REDIS_URL: at.redis_url }),
+  },
+];
+
+/** The whole environment of a service, as the stack and docker-compose.yml give it. */
+export function serviceEnvironment(spec: ServiceSpec, common: Common, at: Addresses, place: Place): Record<string, string> {
+  return {
+    APP_NETWORK: common.network,
+    APP_CHAIN_ID: common.chain_id,
+    APP_LOG_LEVEL: common.log_level,
+    APP_DRAIN_MS: common.drain_ms,
+    APP_HTTP_HOST: place.http_host,
+    APP_HTTP_PORT: String(place.ports[spec.ports[0]]),
+    ...spec.settings(at, place),
+  };
+}
+
+const ofTheStack = new Set<string>(['APP_CACHE_DIR', 'APP_LOCAL_DIR', ...portNames.map(portVariable)]);
+
+/** The user's own APP_ settings, which every service is given unless the stack itself decides them. */
+export function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) =>
+      value !== undefined && name.startsWith('APP_') && !ofTheStack.has(name) ? [[name, value]] : [],
+    ),
+  );
+}
+
+/** Reads what the user may choose for all services. */
+export function readCommon(env: NodeJS.ProcessEnv): Common {
+  return {
+    network: env['APP_NETWORK'] ?? defaultCommon.network,
+    chain_id: env['APP_CHAIN_ID'] ?? defaultCommon.chain_id,
+    log_level: env['APP_LOG_LEVEL'] ?? defaultCommon.log_level,
+    drain_ms: env['APP_DRAIN_MS'] ?? defaultCommon.drain_ms,
+  };
+}
+
+/** What to run for a service of a stack on this machine; `extra` wins over everything. */
+export function serviceCommand(
+  spec: ServiceSpec,
+  common: Common,
+  at: Addresses,
+  ports: Ports,
+  data: string,
+  extra: Environment = {},
+): Command {
+  const environment = serviceEnvironment(spec, common, at, { http_host: '127.0.0.1', ports, data: join(data, spec.name) });
+  return {
+    file: process.execPath,
+    // kafkajs sets timers with a negative time, of which Node warns each time.
+    args: ['--disable-warning=TimeoutNegativeWarning', join(checkout, spec.entry), ...spec.args],
+    env: plainEnvironment({ ...environment, ...extra }),
+    cwd: checkout,
+  };
+}

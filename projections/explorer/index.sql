@@ -1,0 +1,6 @@
+CREATE UNIQUE INDEX blocks_height ON blocks (height);
+CREATE UNIQUE INDEX blocks_hash ON blocks (hash);
+CREATE UNIQUE INDEX transactions_seq ON transactions (seq);
+CREATE UNIQUE INDEX transactions_hash ON transactions (hash);
+CREATE UNIQUE INDEX transactions_type ON transactions (function_call_type, type_ordinal);
+CREATE UNIQUE INDEX account_transactions_ordinal ON account_transactions (address, ordinal) INCLUDE (seq);

@@ -1,0 +1,223 @@
+/**
+ * What can be asked of the explorer's tables: each page of each list is one index range over dense ordinals, newest first, and each question one statement,
+ * so that counts and rows are of one moment. Only combined filters look at rows that they then leave out.
+ */
+
+/** A SELECT with its bound values. `name` is unique to `text`. */
+export interface Query {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly (bigint | number | string | Buffer)[];
+}
+
+export interface Page {
+  /** rows at most */
+  readonly limit: number;
+  /** rows to leave out, newest first; any size */
+  readonly offset: bigint;
+}
+
+/** Which transactions; undefined leaves them all in. */
+export interface TransactionFilter {
+  /** height; any size */
+  readonly block: bigint | undefined;
+  /** from or to */
+  readonly address: Buffer | undefined;
+  readonly type: string | undefined;
+}
+
+/** The largest height, offset or ordinal that a column can hold: nothing lies beyond. */
+const INT8_MAX = (1n << 63n) - 1n;
+
+function int8(value: bigint): bigint {
+  return value < INT8_MAX ? value : INT8_MAX;
+}
+
+const BLOCK_COLUMNS = 'height, hash, tx_count, producer, reward_recipient, block_reward, timestamp';
+
+/** Columns: height, hash, tx_count, producer, reward_recipient, block_reward, timestamp. */
+export function blocksPage({ limit, offset }: Page): Query {
+  return {
+    name: 'explorer_blocks',
+    text: `SELECT ${BLOCK_COLUMNS} FROM explorer.blocks
+            WHERE height <= (SELECT height FROM explorer.head) - $2::bigint ORDER BY height DESC LIMIT $1::bigint`,
+    values: [limit, int8(offset)],
+  };
+}
+
+/** Columns of `blocksPage`, then parent_hash, total_fees. */
+export function blockByHeight(height: bigint): Query {
+  return {
+    name: 'explorer_block_by_height',
+    text: `SELECT ${BLOCK_COLUMNS}, parent_hash, total_fees FROM explorer.blocks WHERE height = $1::bigint`,
+    values: [int8(height)],
+  };
+}
+
+/** Columns of `blockByHeight`. */
+export function blockByHash(hash: Buffer): Query {
+  return {
+    name: 'explorer_block_by_hash',
+    text: `SELECT ${BLOCK_COLUMNS}, parent_hash, total_fees FROM explorer.blocks WHERE hash = $1::bytea`,
+    values: [hash],
+  };
+}
+
+const LISTED = [
+  'hash',
+  'block_height',
+  'from_address',
+  'to_address',
+  'amount',
+  'fee',
+  'function_call_type',
+  'is_ride_related',
+  'timestamp',
+  'referrer',
+  'request_referrer_fee',
+  'offer_referrer_fee',
+] as const;
+const TRANSACTION_COLUMNS = LISTED.map((column) => `t.${column}`).join(', ');
+
+/** Columns of `transactionsPage`, then nonce, tx_index, request_referrer, offer_referrer. */
+export function transactionByHash(hash: Buffer): Query {
+  return {
+    name: 'explorer_transaction',
+    text: `SELECT ${TRANSACTION_COLUMNS}, t.nonce, t.tx_index, t.request_referrer, t.offer_referrer
+             FROM explorer.transactions t WHERE t.hash = $1::bytea`,
+    values: [hash],
+  };
+}
+
+/** The two ordinals by which transactions of an address and a type can be found; the shorter one is the faster. */
+export type Way = 'address' | 'type';
+
+/** One row of how many transactions the address and the type have (null: none), to choose the way. It says nothing about the answer. */
+export function transactionCounts(address: Buffer, type: string): Query {
+  return {
+    name: 'explorer_transaction_counts',
+    text: `SELECT (SELECT transactions FROM explorer.accounts WHERE address = $1::bytea),
+                  (SELECT transactions FROM explorer.transaction_types WHERE function_call_type = $2::text)`,
+    values: [address, type],
+  };
+}
+
+/**
+ * Columns: hash, block_height, from_address, to_address, amount, fee, function_call_type, is_ride_related, timestamp, referrer, request_referrer_fee,
+ * offer_referrer_fee. `way` matters only when address and type are given without a block.
+ */
+export function transactionsPage({ block, address, type }: TransactionFilter, { limit, offset }: Page, way: Way = 'address'): Query {
+  const page = [limit, int8(offset)];
+  if (block !== undefined) return ofBlock(block, address, type, page);
+  if (address === undefined) return type === undefined ? allTransactions(page) : ofType(type, page);
+  if (type === undefined) return ofAddress(address, page);
+  return way === 'address' ? ofAddressThenType(address, type, page) : ofTypeThenAddress(address, type, page);
+}
+
+type PageValues = readonly (bigint | number)[];
+
+function allTransactions(page: PageValues): Query {
+  return {
+    name: 'explorer_transactions',
+    text: `SELECT ${TRANSACTION_COLUMNS} FROM explorer.transactions t
+            WHERE t.seq < (SELECT transactions FROM explorer.head) - $2::bigint ORDER BY t.seq DESC LIMIT $1::bigint`,
+    values: page,
+  };
+}
+
+function ofType(type: string, page: PageValues): Query {
+  return {
+    name: 'explorer_transactions_type',
+    text: `SELECT ${TRANSACTION_COLUMNS} FROM explorer.transactions t
+            WHERE t.function_call_type = $3::text
+              AND t.type_ordinal < (SELECT transactions FROM explorer.transaction_types WHERE function_call_type = $3::text) - $2::bigint
+            ORDER BY t.type_ordinal DESC LIMIT $1::bigint`,
+    values: [...page, type],
+  };
+}
+
+/** OFFSET 0 keeps the planner from turning the look-up of each row into a join with the whole table. */
+function ofAddress(address: Buffer, page: PageValues): Query {
+  return {
+    name: 'explorer_transactions_address',
+    text: `SELECT t.* FROM
+             (SELECT ordinal, seq FROM explorer.account_transactions
+               WHERE address = $3::bytea
+                 AND ordinal < (SELECT transactions FROM explorer.accounts WHERE address = $3::bytea) - $2::bigint
+               ORDER BY ordinal DESC LIMIT $1::bigint) a
+             CROSS JOIN LATERAL (SELECT ${TRANSACTION_COLUMNS} FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t
+            ORDER BY a.ordinal DESC`,
+    values: [...page, address],
+  };
+}
+
+const IN_BLOCK = `t.seq >= (SELECT first_seq FROM explorer.blocks WHERE height = $3::bigint)
+              AND t.seq < (SELECT first_seq + tx_count FROM explorer.blocks WHERE height = $3::bigint)`;
+
+/** Without another filter the offset shortens the range; with one, the block's transactions are looked through. */
+function ofBlock(block: bigint, address: Buffer | undefined, type: string | undefined, page: PageValues): Query {
+  const values = [...page, int8(block)];
+  if (address === undefined && type === undefined) {
+    return {
+      name: 'explorer_transactions_block',
+      text: `SELECT ${TRANSACTION_COLUMNS} FROM explorer.transactions t
+              WHERE ${IN_BLOCK} - $2::bigint ORDER BY t.seq DESC LIMIT $1::bigint`,
+      values,
+    };
+  }
+  const byAddress = address === undefined ? [] : ['(t.from_address = $4::bytea OR t.to_address = $4::bytea)'];
+  const byType = type === undefined ? [] : [`t.function_call_type = $${4 + byAddress.length}::text`];
+  return {
+    name: `explorer_transactions_block${address === undefined ? '' : '_address'}${type === undefined ? '' : '_type'}`,
+    text: `SELECT ${TRANSACTION_COLUMNS} FROM
+             (SELECT * FROM explorer.transactions t WHERE ${IN_BLOCK} ORDER BY t.seq DESC OFFSET 0) t
+            WHERE ${[...byAddress, ...byType].join(' AND ')} ORDER BY t.seq DESC LIMIT $1::bigint OFFSET $2::bigint`,
+    values: [...values, ...(address === undefined ? [] : [address]), ...(type === undefined ? [] : [type])],
+  };
+}
+
+function ofAddressThenType(address: Buffer, type: string, page: PageValues): Query {
+  return {
+    name: 'explorer_transactions_address_type',
+    text: `SELECT ${TRANSACTION_COLUMNS} FROM
+             (SELECT ordinal, seq FROM explorer.account_transactions WHERE address = $3::bytea ORDER BY ordinal DESC OFFSET 0) a
+             CROSS JOIN LATERAL (SELECT * FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t
+            WHERE t.function_call_type = $4::text ORDER BY a.ordinal DESC LIMIT $1::bigint OFFSET $2::bigint`,
+    values: [...page, address, type],
+  };
+}
+
+function ofTypeThenAddress(address: Buffer, type: string, page: PageValues): Query {
+  return {
+    name: 'explorer_transactions_type_address',
+    text: `SELECT ${TRANSACTION_COLUMNS} FROM
+             (SELECT * FROM explorer.transactions t WHERE t.function_call_type = $4::text ORDER BY t.type_ordinal DESC OFFSET 0) t
+            WHERE t.from_address = $3::bytea OR t.to_address = $3::bytea ORDER BY t.type_ordinal DESC LIMIT $1::bigint OFFSET $2::bigint`,
+    values: [...page, address, type],
+  };
+}
+
+/** Over how many of the newest blocks stats are computed. */
+export const STATS_BLOCKS = 100;
+
+/**
+ * One row, or none before the first event. Columns: height of the newest block, number of all transactions, and of the newest 100 blocks: how many there are,
+ * their transactions, their distinct producers, the milliseconds between the first and the last.
+ */
+export function stats(): Query {
+  return {
+    name: 'explorer_stats',
+    text: `SELECT h.height, h.transactions, n.blocks, n.transactions, n.producers, n.span_ms FROM explorer.head h
+             CROSS JOIN LATERAL
+               (SELECT count(*) AS blocks, coalesce(sum(b.tx_count), 0) AS transactions, count(DISTINCT b.producer) AS producers,
+                       coalesce(extract(epoch FROM (array_agg(b.timestamp ORDER BY b.height DESC))[1]
+                                                 - (array_agg(b.timestamp ORDER BY b.height))[1]) * 1000, 0)::bigint AS span_ms
+                  FROM (SELECT * FROM explorer.blocks WHERE height <= h.height ORDER BY height DESC LIMIT ${STATS_BLOCKS}) b) n`,
+    values: [],
+  };
+}
+
+/** One row, or none before the first event. Column: height of the newest block. */
+export function indexedHeight(): Query {
+  return { name: 'explorer_indexed_height', text: 'SELECT height FROM explorer.head', values: [] };
+}

@@ -1,0 +1,21 @@
+/** Addresses (20 bytes) and hashes (32 bytes): bytes in the log and in Postgres, `0x` + lower-case hex towards people. */
+
+const ADDRESS = /^(?:0x)?([0-9a-f]{40})$/i;
+const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
+
+/** 40 hex digits in any case, with or without 0x; anything else is undefined. */
+export function parseAddress(text: string): Buffer | undefined {
+  const digits = ADDRESS.exec(text)?.[1];
+  return digits === undefined ? undefined : Buffer.from(digits, 'hex');
+}
+
+/** 64 hex digits in any case, with or without 0x; anything else is undefined. */
+export function parseHash(text: string): Buffer | undefined {
+  const digits = HASH.exec(text)?.[1];
+  return digits === undefined ? undefined : Buffer.from(digits, 'hex');
+}
+
+/** 0x + lower-case hex. */
+export function toHex(bytes: Uint8Array): string {
+  return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
+}

@@ -1,0 +1,64 @@
+/** The events of topic `chain.blocks`, as they stand in its Avro schemas beside this file. Hashes are 32 bytes, addresses 20, amounts CLT base units. */
+
+export interface BlockTransaction {
+  readonly hash: Buffer;
+  readonly index: number;
+  readonly from: Buffer;
+  readonly to: Buffer;
+  readonly nonce: number;
+  readonly amount: bigint;
+  readonly function_call_type: string;
+  readonly arguments: Readonly<Record<string, string | null>>;
+  readonly referrer: Buffer | null;
+  readonly request_referrer: Buffer | null;
+  readonly offer_referrer: Buffer | null;
+  readonly request_referrer_fee: bigint;
+  readonly offer_referrer_fee: bigint;
+  readonly raw: Buffer;
+}
+
+export interface BalanceEffect {
+  readonly address: Buffer;
+  readonly kind: string;
+  readonly delta: bigint;
+  /** null: an effect of the block itself */
+  readonly tx_index: number | null;
+  readonly counterparty: Buffer | null;
+}
+
+export interface BlockAppended {
+  readonly type: 'BlockAppended';
+  readonly sequence: number;
+  readonly height: number;
+  readonly hash: Buffer;
+  readonly parent_hash: Buffer;
+  /** Unix milliseconds */
+  readonly timestamp: number;
+  readonly producer: Buffer;
+  readonly reward_recipient: Buffer;
+  readonly block_reward: bigint;
+  readonly transactions: readonly BlockTransaction[];
+  readonly balance_effects: readonly BalanceEffect[];
+}
+
+export interface BlockReverted {
+  readonly type: 'BlockReverted';
+  readonly sequence: number;
+  readonly height: number;
+  readonly hash: Buffer;
+  readonly parent_hash: Buffer;
+}
+
+export interface BlocksFinalized {
+  readonly type: 'BlocksFinalized';
+  readonly sequence: number;
+  readonly height: number;
+  readonly hash: Buffer;
+}
+
+export type ChainEvent = BlockAppended | BlockReverted | BlocksFinalized;
+
+/** The same fact has the same id in every retry: its place in the chain's own count, what happened, and to which block. */
+export function chainEventId(event: ChainEvent): string {
+  return `${event.sequence}:${event.type}:${event.hash.toString('hex')}`;
+}

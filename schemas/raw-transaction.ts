@@ -1,0 +1,137 @@
+/**
+ * A signed transaction as bytes: rlp([chain_id, nonce, function_call_type, arguments, v, r, s]), integers big-endian without leading zeros, text as UTF-8,
+ * addresses and hashes as 20 and 32 bytes, what is absent as no byte. Signed is keccak256(rlp([chain_id, nonce, function_call_type, arguments])). A
+ * transaction has exactly one encoding, hence one hash: whatever else decodes to the same is refused.
+ */
+import { keccak256, recoverAddress } from 'ethers';
+import type { CallRefusal, FunctionCall } from './function-call.ts';
+import { decodeCall, encodeArguments } from './function-call.ts';
+import type { Rlp, RlpRefusal } from './rlp.ts';
+import { decodeInteger, decodeRlp, encodeInteger, encodeRlp } from './rlp.ts';
+
+export interface UnsignedTransaction {
+  readonly chain_id: number;
+  readonly nonce: number;
+  readonly call: FunctionCall;
+}
+
+export interface Signature {
+  /** 0x + 64 hex digits */
+  readonly r: string;
+  readonly s: string;
+  readonly v: 27 | 28;
+}
+
+export interface SignedTransaction extends UnsignedTransaction {
+  readonly signature: Signature;
+}
+
+export type RawRefusal =
+  | RlpRefusal
+  | CallRefusal
+  | 'not_hex'
+  | 'too_large'
+  | 'chain_id_too_large'
+  | 'nonce_too_large'
+  | 'signature_v_not_27_or_28'
+  | 'signature_r_out_of_range'
+  | 'signature_s_out_of_range';
+
+/** The largest raw transaction that anyone takes, in bytes. */
+export const RAW_BYTES_MAX = 128 * 1024;
+
+const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const HEX = /^(?:0x)?((?:[0-9a-f]{2})+)$/i;
+
+/** keccak256 of what the sender signs, 0x + hex. */
+export function unsignedDigest(transaction: UnsignedTransaction): string {
+  return keccak256(encodeRlp(unsignedItems(transaction)));
+}
+
+/** The bytes to submit. */
+export function encodeRaw(transaction: SignedTransaction): Uint8Array {
+  const { v, r, s } = transaction.signature;
+  return encodeRlp([...unsignedItems(transaction), encodeInteger(BigInt(v)), encodeInteger(BigInt(r)), encodeInteger(BigInt(s))]);
+}
+
+/** keccak256 of the raw bytes, 0x + hex. */
+export function transactionHash(raw: Uint8Array): string {
+  return keccak256(raw);
+}
+
+/** Raw bytes of hex text, 0x or not, any case. `bytes_max` is checked before anything is decoded. */
+export function parseRawText(
+  text: string,
+  bytes_max = RAW_BYTES_MAX,
+): { readonly raw: Buffer } | { readonly refused: 'not_hex' | 'too_large' } {
+  if (text.length > bytes_max * 2 + 2) return { refused: 'too_large' };
+  const digits = HEX.exec(text)?.[1];
+  return digits === undefined ? { refused: 'not_hex' } : { raw: Buffer.from(digits, 'hex') };
+}
+
+/** The transaction that the bytes are, or why they are none. The signature's numbers are checked, not whose it is: see `recoverSigner`. */
+export function decodeRaw(
+  raw: Uint8Array,
+  bytes_max = RAW_BYTES_MAX,
+): { readonly transaction: SignedTransaction } | { readonly refused: RawRefusal } {
+  if (raw.length > bytes_max) return { refused: 'too_large' };
+  const decoded = decodeRlp(raw, 2);
+  if ('refused' in decoded) return decoded;
+  if (decoded.item instanceof Uint8Array || decoded.item.length !== 7) return { refused: 'wrong_arity' };
+  const [chainId, nonce, type, args, v, r, s] = decoded.item;
+  if (args === undefined || args instanceof Uint8Array) return { refused: 'wrong_arity' };
+  if (!(type instanceof Uint8Array)) return { refused: 'unexpected_list' };
+  const called = decodeCall(Buffer.from(type).toString('latin1'), args);
+  if ('refused' in called) return called;
+  const numbers = integers([chainId, nonce, v, r, s]);
+  if ('refused' in numbers) return numbers;
+  const [chainIdValue = 0n, nonceValue = 0n, vValue = 0n, rValue = 0n, sValue = 0n] = numbers.values;
+  if (chainIdValue > Number.MAX_SAFE_INTEGER) return { refused: 'chain_id_too_large' };
+  if (nonceValue > Number.MAX_SAFE_INTEGER) return { refused: 'nonce_too_large' };
+  const signature = signatureOf(vValue, rValue, sValue);
+  if ('refused' in signature) return signature;
+  return { transaction: { chain_id: Number(chainIdValue), nonce: Number(nonceValue), call: called.call, signature: signature.signature } };
+}
+
+/** Address of the key that signed, 0x + lower-case hex. Refused when r is on no point of the curve. */
+export function recoverSigner(transaction: SignedTransaction): { readonly signer: string } | { readonly refused: 'bad_signature' } {
+  const digest = unsignedDigest(transaction);
+  try {
+    return { signer: recoverAddress(digest, transaction.signature).toLowerCase() };
+  } catch {
+    // what ethers throws here has no code, and the numbers' ranges are checked already: only the curve is left
+    return { refused: 'bad_signature' };
+  }
+}
+
+function unsignedItems({ chain_id, nonce, call }: UnsignedTransaction): readonly Rlp[] {
+  return [
+    encodeInteger(BigInt(chain_id)),
+    encodeInteger(BigInt(nonce)),
+    Buffer.from(call.function_call_type, 'utf8'),
+    encodeArguments(call),
+  ];
+}
+
+function integers(items: readonly (Rlp | undefined)[]): { readonly values: readonly bigint[] } | { readonly refused: RawRefusal } {
+  const values: bigint[] = [];
+  for (const item of items) {
+    if (!(item instanceof Uint8Array)) return { refused: 'unexpected_list' };
+    const value = decodeInteger(item);
+    if (value === undefined) return { refused: 'integer_not_minimal' };
+    values.push(value);
+  }
+  return { values };
+}
+
+function signatureOf(v: bigint, r: bigint, s: bigint): { readonly signature: Signature } | { readonly refused: RawRefusal } {
+  if (v !== 27n && v !== 28n) return { refused: 'signature_v_not_27_or_28' };
+  if (r === 0n || r >= CURVE_ORDER) return { refused: 'signature_r_out_of_range' };
+  // the upper half of the curve is the same signature once more: one of the two has to go, or a transaction would have two hashes
+  if (s === 0n || s > CURVE_ORDER / 2n) return { refused: 'signature_s_out_of_range' };
+  return { signature: { v: v === 27n ? 27 : 28, r: toHex32(r), s: toHex32(s) } };
+}
+
+function toHex32(value: bigint): string {
+  return `0x${value.toString(16).padStart(64, '0')}`;
+}

@@ -1,0 +1,49 @@
+/** Every topic of the system. Read this first: what is written where, under which key, and for how long (for ever). */
+
+export interface EventSchema {
+  /** name of the event, equal to the Avro record's name and to the header `event_type` */
+  readonly type: string;
+  /** the Avro schema's file */
+  readonly avsc: URL;
+}
+
+export interface Topic {
+  readonly name: string;
+  /** what the record key says, always text */
+  readonly key: string;
+  readonly partitions: number;
+  /** the largest record, as a batch on the wire, in bytes */
+  readonly record_bytes_max: number;
+  /** topic configuration at the broker */
+  readonly config: Readonly<Record<string, string>>;
+  readonly events: readonly EventSchema[];
+}
+
+const MIB = 1024 * 1024;
+
+/** Nothing is ever deleted or compacted: a replay from offset 0 is the audit. */
+const KEPT_FOR_EVER = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' } as const;
+
+function event(topic: string, type: string): EventSchema {
+  return { type, avsc: new URL(`./${topic}/${type}.avsc`, import.meta.url) };
+}
+
+/** The CLT chain as the node told it, in one order. A block of 20,000 transactions is one record. */
+export const CHAIN_BLOCKS: Topic = {
+  name: 'chain.blocks',
+  key: 'height of the block, decimal',
+  partitions: 1,
+  record_bytes_max: 32 * MIB,
+  config: { ...KEPT_FOR_EVER, 'max.message.bytes': String(32 * MIB), 'message.timestamp.type': 'CreateTime' },
+  events: [event('chain.blocks', 'BlockAppended'), event('chain.blocks', 'BlockReverted'), event('chain.blocks', 'BlocksFinalized')],
+};
+
+export const TOPICS: readonly Topic[] = [CHAIN_BLOCKS];
+
+/**
+ * The registry's subject of one event: topic and record name, so that each event evolves by itself. (A union under `<topic>-value` could never gain an
+ * event: FULL_TRANSITIVE refuses a branch that older readers do not know.)
+ */
+export function subjectOf(topic: Topic, event: EventSchema, namespace: string): string {
+  return `${topic.name}-${namespace}.${event.type}`;
+}

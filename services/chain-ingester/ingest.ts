@@ -1,0 +1,64 @@
+/** Opens what the ingester needs and runs its rounds until the process is told to stop. */
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import { ChainNode } from '../runtime/chain-node.ts';
+import { openCodec } from '../runtime/codec.ts';
+import { Fault } from '../runtime/errors.ts';
+import { openHttp } from '../runtime/http.ts';
+import { openKafka } from '../runtime/kafka.ts';
+import { ensureTopics } from '../runtime/kafka-topics.ts';
+import { KafkaWriter } from '../runtime/kafka-writer.ts';
+import type { Service } from '../runtime/main.ts';
+import { retrying } from '../runtime/wait.ts';
+import type { readIngesterConfig } from './config.ts';
+import { Follower } from './follow.ts';
+
+export async function ingest({ config, log, metrics, signal, closing }: Service<ReturnType<typeof readIngesterConfig>>): Promise<void> {
+  let matter: string | undefined = 'starting';
+  const http = await openHttp({ ...config, log, metrics, checks: [{ name: 'chain.blocks', check: () => matter }] });
+  closing.add('http', () => http.drain());
+
+  const kafka = openKafka({ ...config, client_id: 'chain-ingester' }, log);
+  const opening = { log, signal };
+  await retrying({ ...opening, what: 'creating the topic' }, () => ensureTopics(kafka, [CHAIN_BLOCKS]));
+  const codec = await retrying({ ...opening, what: 'registering the schemas' }, () => openCodec(config.registry_url, [CHAIN_BLOCKS]));
+  const writer = new KafkaWriter(kafka, { log, signal });
+  closing.add('kafka', () => writer.close());
+
+  const events = metrics.counter('chain_events_total', 'events appended to chain.blocks', ['type']);
+  const head = metrics.gauge('chain_node_height', 'height of the newest block at the node');
+  const height = metrics.gauge('chain_log_height', 'height of the newest block in the log');
+  const follower = new Follower({
+    kafka,
+    codec,
+    writer,
+    node: new ChainNode(config.node_url, signal),
+    chain_id: config.chain_id,
+    log,
+    signal,
+    onHead: (node) => head.set(node),
+    onAppended(appended) {
+      for (const { type } of appended) events.inc({ type });
+      height.set(follower.height);
+    },
+  });
+
+  const onFault = (fault: Fault | undefined): void => {
+    matter = fault === undefined ? undefined : `waiting: ${fault.code}`;
+  };
+  while (!signal.aborted) {
+    try {
+      await retrying({ ...opening, what: 'following the node', onFault }, () => follower.round());
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof Fault)) throw error;
+      // nothing the software can do by itself is right: it says why, and stops writing until a person has looked
+      matter = `halted: ${error.message}`;
+      log.error({ err: error }, 'ingester halted');
+      await aborted(signal);
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -1,0 +1,44 @@
+/** Reads the end of `chain.blocks` back, as far as it is needed to go on. */
+import type { Kafka } from 'kafkajs';
+import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import type { Codec } from '../runtime/codec.ts';
+import type { LogRecord } from '../runtime/log-record.ts';
+import { readLogEnds, readLogRange } from '../runtime/log-range.ts';
+import { beginningAt, continued, EMPTY_TAIL, reachesFinality, type Tail } from './tail.ts';
+
+export const PARTITION = 0;
+const FIRST_WINDOW = 64n;
+
+export interface Recovered {
+  readonly tail: Tail;
+  /** where the next record will stand */
+  readonly next_offset: bigint;
+}
+
+/** The tail of the log as it is now. Throws a fault with retry while brokers or registry are away, and an error when the log cannot be right. */
+export async function recoverTail(kafka: Kafka, codec: Codec): Promise<Recovered> {
+  const { low, high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, PARTITION);
+  for (let window = FIRST_WINDOW; ; window *= 4n) {
+    const from = high - low > window ? high - window : low;
+    const tail = await foldRange(kafka, codec, from, high, from === 0n);
+    if (from === low || reachesFinality(tail)) return { tail, next_offset: high };
+  }
+}
+
+async function foldRange(kafka: Kafka, codec: Codec, from: bigint, to: bigint, isWhole: boolean): Promise<Tail> {
+  let tail: Tail | undefined = isWhole ? EMPTY_TAIL : undefined;
+  let pending: LogRecord[] = [];
+  const fold = async (): Promise<void> => {
+    await codec.learn(pending.map(({ value }) => value));
+    for (const { value } of pending) {
+      const event = codec.decode(value) as ChainEvent;
+      if (tail !== undefined) tail = continued(tail, event);
+      else if (event.type !== 'BlocksFinalized') tail = beginningAt(event);
+    }
+    pending = [];
+  };
+  await readLogRange(kafka, CHAIN_BLOCKS.name, PARTITION, from, to, (record) => pending.push(record));
+  await fold();
+  return tail ?? EMPTY_TAIL;
+}

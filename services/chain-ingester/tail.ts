@@ -1,0 +1,97 @@
+/**
+ * The end of the log, as far as it matters for going on: the last sequence and the blocks that may still leave the chain. The log itself is the cursor: this
+ * is read back from it at every start, and judged by the same fold as every projection.
+ */
+import type { BlockAppended, BlockReverted, BlocksFinalized, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type { NodeBlock } from '../../schemas/chain-node.ts';
+import { EMPTY_CHAIN, evolve, type Chain } from '../../projections/chain/chain.ts';
+
+export interface BlockLink {
+  readonly height: number;
+  readonly hash: Buffer;
+  readonly parent_hash: Buffer;
+}
+
+/** The chain, and its newest blocks without a gap, the newest last: at least all that are not final. */
+export interface Tail {
+  readonly chain: Chain;
+  readonly links: readonly BlockLink[];
+}
+
+export const EMPTY_TAIL: Tail = { chain: EMPTY_CHAIN, links: [] };
+
+/** Final blocks kept below the newest final one: none is needed, a few make messages clearer. */
+const FINAL_LINKS_KEPT = 16;
+
+/** The tail after an event that continues it. A log that cannot be right throws. */
+export function continued(tail: Tail, event: ChainEvent): Tail {
+  const judged = evolve(tail.chain, event);
+  if (judged.verdict === 'broken') throw new Error(`chain.blocks is damaged: ${judged.reason}`);
+  if (judged.verdict === 'replayed') return tail;
+  return { chain: judged.chain, links: linksAfter(tail.links, event) };
+}
+
+/** The tail as one event in the middle of the log shows it: where reading back begins. */
+export function beginningAt(event: BlockAppended | BlockReverted): Tail {
+  const top = event.type === 'BlockAppended' ? event : { height: event.height - 1, hash: event.parent_hash };
+  return {
+    chain: { status: 'growing', sequence: event.sequence, top: { height: top.height, hash: top.hash }, finalized_height: -1 },
+    links: event.type === 'BlockAppended' ? [linkOf(event)] : [],
+  };
+}
+
+function linksAfter(links: readonly BlockLink[], event: ChainEvent): readonly BlockLink[] {
+  switch (event.type) {
+    case 'BlockAppended':
+      return [...links, linkOf(event)];
+    case 'BlockReverted':
+      return links.slice(0, -1);
+    case 'BlocksFinalized':
+      return links.filter(({ height }) => height > event.height - FINAL_LINKS_KEPT);
+  }
+}
+
+function linkOf({ height, hash, parent_hash }: BlockLink): BlockLink {
+  return { height, hash, parent_hash };
+}
+
+/** True once every block that may still be reverted is known. */
+export function reachesFinality({ chain, links }: Tail): boolean {
+  const lowest = links[0];
+  return chain.status === 'growing' && chain.finalized_height >= 0 && lowest !== undefined && lowest.height <= chain.finalized_height + 1;
+}
+
+export function linkAt({ links }: Tail, height: number): BlockLink | undefined {
+  const lowest = links[0];
+  return lowest === undefined ? undefined : links[height - lowest.height];
+}
+
+export function nextSequence({ chain }: Tail): number {
+  return chain.status === 'empty' ? 1 : chain.sequence + 1;
+}
+
+/** Height of the block wanted next. */
+export function nextHeight({ chain }: Tail): number {
+  return chain.status === 'empty' ? 0 : chain.top.height + 1;
+}
+
+/** The block as the event that puts it on top; undefined when it does not link to the newest block: the node is on another branch. */
+export function appended(tail: Tail, block: NodeBlock): BlockAppended | undefined {
+  const { chain } = tail;
+  if (chain.status === 'growing' && (block.height !== chain.top.height + 1 || !block.parent_hash.equals(chain.top.hash))) return undefined;
+  return { type: 'BlockAppended', sequence: nextSequence(tail), ...block };
+}
+
+/** The event that takes the newest block off; undefined when it is final or not known. */
+export function reverted(tail: Tail): BlockReverted | undefined {
+  const top = tail.links.at(-1);
+  if (top === undefined || tail.chain.status === 'empty' || top.height <= tail.chain.finalized_height) return undefined;
+  return { type: 'BlockReverted', sequence: nextSequence(tail), height: top.height, hash: top.hash, parent_hash: top.parent_hash };
+}
+
+/** The event that makes a height final; undefined when it is already, or not known. */
+export function finalized(tail: Tail, height: number): BlocksFinalized | undefined {
+  const link = linkAt(tail, height);
+  if (link === undefined || tail.chain.status === 'empty' || height <= tail.chain.finalized_height) return undefined;
+  return { type: 'BlocksFinalized', sequence: nextSequence(tail), height: link.height, hash: link.hash };
+}

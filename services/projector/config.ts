@@ -1,0 +1,13 @@
+import { httpUrl, list, postgresUrl, readConfig, redisUrl, SERVICE_SETTINGS, type Config, type Environment } from '../runtime/config.ts';
+
+const SETTINGS = {
+  ...SERVICE_SETTINGS,
+  kafka_brokers: list('APP_KAFKA_BROKERS'),
+  registry_url: httpUrl('APP_REGISTRY_URL'),
+  postgres_url: postgresUrl('APP_POSTGRES_URL'),
+  redis_url: redisUrl('APP_REDIS_URL'),
+} as const;
+
+export function readProjectorConfig(env: Environment): Config<typeof SETTINGS> {
+  return readConfig(env, SETTINGS);
+}

@@ -1,0 +1,17 @@
+/** `projector <name>`: folds topics into the tables of one projection. Two of the same name may run: one works, the other waits to take over. */
+import { ConfigError } from '../runtime/config.ts';
+import { runMain } from '../runtime/main.ts';
+import { readProjectorConfig } from './config.ts';
+import { projectionNamed } from './projections.ts';
+import { project } from './project.ts';
+
+const projection = projectionNamed(process.argv[2]);
+
+await runMain(
+  'refused' in projection ? 'projector' : `projector-${projection.name}`,
+  (env) => {
+    if ('refused' in projection) throw new ConfigError([projection.refused]);
+    return { ...readProjectorConfig(env), projection };
+  },
+  project,
+);

@@ -1,0 +1,57 @@
+/** Opens what a projection needs and runs it. */
+import { TOPICS } from '../../schemas/topics.ts';
+import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type { Projection } from '../../projections/projection.ts';
+import { openCodec } from '../runtime/codec.ts';
+import { openHttp } from '../runtime/http.ts';
+import { openKafka } from '../runtime/kafka.ts';
+import type { Service } from '../runtime/main.ts';
+import { prepareDatabase } from '../runtime/migrations.ts';
+import { openWriter } from '../runtime/postgres.ts';
+import type { Check } from '../runtime/readiness.ts';
+import { openHintPublisher } from '../runtime/redis.ts';
+import { Runner, type RunnerStatus } from '../runtime/runner.ts';
+import { retrying } from '../runtime/wait.ts';
+import type { readProjectorConfig } from './config.ts';
+
+type ProjectorConfig = ReturnType<typeof readProjectorConfig> & { readonly projection: Projection<ChainEvent> };
+
+export async function project({ config, log, metrics, signal, closing }: Service<ProjectorConfig>): Promise<void> {
+  const { projection } = config;
+  let status = (): RunnerStatus => ({ status: 'starting' });
+  const http = await openHttp({ ...config, log, metrics, checks: [readyCheck(projection.name, () => status())] });
+  closing.add('http', () => http.drain());
+
+  const topics = TOPICS.filter(({ name }) => projection.topics.includes(name));
+  const prepared = { log, signal };
+  await retrying({ ...prepared, what: 'preparing the tables' }, () => prepareDatabase(config.postgres_url, projection));
+  const codec = await retrying({ ...prepared, what: 'registering the schemas' }, () => openCodec(config.registry_url, topics));
+  const pool = openWriter({ ...config, application_name: `projector-${projection.name}`, schema: projection.name }, log);
+  closing.add('postgres', () => pool.end());
+  const hints = openHintPublisher({ ...config, client_name: `projector-${projection.name}` }, log, metrics);
+  closing.add('redis', () => hints.close());
+  const kafka = openKafka({ ...config, client_id: `projector-${projection.name}` }, log);
+
+  const runner = new Runner({ projection, kafka, codec, pool, hints, metrics, log, signal });
+  status = () => runner.status;
+  await runner.run();
+}
+
+function readyCheck(name: string, status: () => RunnerStatus): Check {
+  return {
+    name,
+    check() {
+      const now = status();
+      switch (now.status) {
+        case 'running':
+          return undefined;
+        case 'starting':
+          return 'starting';
+        case 'waiting':
+          return `waiting: ${now.fault.code}`;
+        case 'halted':
+          return `halted: ${now.reason}. What to do: ${now.remedy}`;
+      }
+    },
+  };
+}

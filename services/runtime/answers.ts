@@ -1,0 +1,49 @@
+/** What an HTTP handler says, as values; `http-app.ts` puts them on the wire. */
+import type { Request } from 'express';
+import type { Fault, Refusal } from './errors.ts';
+
+/** An answer; `body` is the finished text. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  /** JSON when not given */
+  readonly content_type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Why a request is not served, before a service gives it its own shape. */
+export interface Failure {
+  readonly status: number;
+  /** a refusal's reason, or: not_found, method_not_allowed, invalid_request, too_large, not_ready, a fault's code, internal_error */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What is a service's own about its error answers. */
+export interface ErrorShape {
+  /** the HTTP status of each reason of a refusal */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** what a caller learns of a fault: never its message, which may name hosts */
+  readonly fault: (fault: Fault) => Failure;
+  /** the body, JSON text */
+  readonly body: (failure: Failure) => string;
+}
+
+export interface Route {
+  readonly method: 'get' | 'post';
+  /** Express' template, also the label in metrics */
+  readonly path: string;
+  readonly handle: (request: Request) => Answer | Refusal | Promise<Answer | Refusal>;
+}
+
+/** Answers in a route's place, or lets the request pass. */
+export type Guard = (request: Request) => Answer | undefined;
+
+/** `{code, message}`, faults as 503. */
+export const PLAIN_ERRORS: ErrorShape = {
+  statuses: { invalid_request: 400, not_found: 404 },
+  fault: ({ code }) => ({ status: 503, code, message: 'temporarily unavailable; try again later' }),
+  body: ({ code, message }) => JSON.stringify({ code, message }),
+};
+
+export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,0 +1,152 @@
+/**
+ * Events to bytes and back: Avro in Confluent's wire format (a zero byte, the schema's id in four bytes, the body). The registry hands out the ids and keeps
+ * every version ever written; encoding and decoding are synchronous with the types kept here, since awaiting every record costs more than decoding it.
+ */
+import { readFile } from 'node:fs/promises';
+import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
+import avro from 'avsc';
+import { decodeDecimal, encodeDecimal } from '../../schemas/money.ts';
+import { subjectOf, type Topic } from '../../schemas/topics.ts';
+import { Fault } from './errors.ts';
+
+const HEADER_BYTES = 5;
+
+/** Any amount as a bigint: the `decimal` logical type with scale 0. */
+class DecimalType extends avro.types.LogicalType {
+  protected override _fromValue(bytes: Buffer): bigint {
+    return decodeDecimal(bytes);
+  }
+
+  protected override _toValue(value: bigint): Buffer {
+    return encodeDecimal(value);
+  }
+
+  protected override _resolve(type: avro.Type): ((value: unknown) => unknown) | undefined {
+    return type instanceof DecimalType ? (value): unknown => value : undefined;
+  }
+}
+
+const AVRO_OPTIONS = { logicalTypes: { decimal: DecimalType } };
+
+interface Known {
+  readonly event_type: string;
+  readonly decode: (body: Buffer) => object;
+}
+
+export interface Codec {
+  /** The bytes of an event. Its `type` names the schema. */
+  encode(event: { readonly type: string }): Buffer;
+  /** Looks up the schemas of these records that are not known yet; must be awaited before they are decoded. Throws a fault with retry while the registry is away. */
+  learn(values: readonly (Buffer | null)[]): Promise<void>;
+  /** The event, with its `type`. Throws `undecodable` with what is wrong. */
+  decode(value: Buffer | null): { readonly type: string };
+}
+
+export function undecodable(reason: string): Fault {
+  return new Fault('undecodable', reason, { retry: false });
+}
+
+interface Parsed {
+  readonly namespace: string;
+  readonly type: avro.Type;
+  readonly text: string;
+}
+
+async function parseSchema(avsc: URL): Promise<Parsed> {
+  const text = await readFile(avsc, 'utf8');
+  const schema = JSON.parse(text) as avro.schema.RecordType;
+  return { namespace: schema.namespace ?? '', type: avro.Type.forSchema(schema, { ...AVRO_OPTIONS }), text };
+}
+
+/** Registers every event of these topics (FULL_TRANSITIVE: each version can read each other's records) and keeps their ids. */
+export async function openCodec(registryUrl: string, topics: readonly Topic[]): Promise<Codec> {
+  const registry = new SchemaRegistry({ host: registryUrl }, { [SchemaType.AVRO]: AVRO_OPTIONS });
+  const readers = new Map<string, avro.Type>();
+  const written = new Map<string, { readonly id: number; readonly type: avro.Type }>();
+  const known = new Map<number, Known>();
+
+  for (const topic of topics) {
+    for (const event of topic.events) {
+      const { namespace, type, text } = await parseSchema(event.avsc);
+      const subject = subjectOf(topic, event, namespace);
+      const { id } = await registry
+        .register({ type: SchemaType.AVRO, schema: text }, { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE })
+        .catch((cause: unknown) => {
+          throw registryFault(`schema ${subject} was not registered at ${registryUrl}`, cause);
+        });
+      readers.set(`${namespace}.${event.type}`, type);
+      written.set(event.type, { id, type });
+      known.set(id, { event_type: event.type, decode: (body) => type.fromBuffer(body) as object });
+    }
+  }
+
+  async function learnId(id: number): Promise<void> {
+    const writer = (await registry.getSchema(id).catch((cause: unknown) => {
+      throw isNotFound(cause) ? undecodable(`no schema ${id} at the registry`) : registryFault(`schema ${id} was not read from ${registryUrl}`, cause);
+    })) as unknown as avro.Type;
+    const name = String((writer as { name?: string }).name);
+    const reader = readers.get(name);
+    if (reader === undefined) throw undecodable(`schema ${id} is ${name}, an event that this version of the software does not know`);
+    const resolver = reader.createResolver(writer);
+    known.set(id, { event_type: name.slice(name.lastIndexOf('.') + 1), decode: (body) => reader.fromBuffer(body, resolver) as object });
+  }
+
+  return {
+    encode(event) {
+      const schema = written.get(event.type);
+      if (schema === undefined) throw new Error(`no topic of this codec carries ${event.type}`);
+      const body = schema.type.toBuffer(event);
+      const bytes = Buffer.allocUnsafe(HEADER_BYTES + body.length);
+      bytes.writeUInt8(0, 0);
+      bytes.writeUInt32BE(schema.id, 1);
+      body.copy(bytes, HEADER_BYTES);
+      return bytes;
+    },
+
+    async learn(values) {
+      const missing = new Set<number>();
+      for (const value of values) {
+        const id = value === null ? undefined : schemaIdOf(value);
+        if (id !== undefined && !known.has(id)) missing.add(id);
+      }
+      for (const id of missing) {
+        await learnId(id).catch((error: unknown) => {
+          // what can never be decoded shows at the record itself, so that those before it still count
+          if (!(error instanceof Fault) || error.retry) throw error;
+        });
+      }
+    },
+
+    decode(value) {
+      if (value === null) throw undecodable('the record has no value');
+      const id = schemaIdOf(value);
+      if (id === undefined) throw undecodable(`the value does not begin as Avro with a schema id: ${value.subarray(0, 8).toString('hex')} (${value.length} bytes)`);
+      const schema = known.get(id);
+      if (schema === undefined) throw undecodable(`schema ${id} is not at the registry, or no version of an event that this software knows`);
+      try {
+        return Object.assign(schema.decode(value.subarray(HEADER_BYTES)), { type: schema.event_type });
+      } catch (cause) {
+        throw undecodable(`the bytes do not fit schema ${id} (${schema.event_type}): ${cause instanceof Error ? cause.message : String(cause)}`);
+      }
+    },
+  };
+}
+
+/** The schema id of a value, undefined when it does not have one. */
+function schemaIdOf(value: Buffer): number | undefined {
+  return value.length >= HEADER_BYTES && value[0] === 0 ? value.readUInt32BE(1) : undefined;
+}
+
+function registryFault(message: string, cause: unknown): Fault {
+  const incompatible = cause instanceof Error && (statusOf(cause) === 409 || /compatib/i.test(cause.message));
+  const remedy = incompatible ? 'change the schema so that every earlier version still reads it, both ways' : 'start the schema registry or correct APP_REGISTRY_URL';
+  return new Fault('schema_registry', `${message}: ${cause instanceof Error ? cause.message : String(cause)}; ${remedy}`, { retry: !incompatible, cause });
+}
+
+function isNotFound(cause: unknown): boolean {
+  return statusOf(cause) === 404;
+}
+
+function statusOf(cause: unknown): unknown {
+  return typeof cause === 'object' && cause !== null && 'status' in cause ? cause.status : undefined;
+}

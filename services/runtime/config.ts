@@ -1,0 +1,161 @@
+/** Settings are environment variables, read once by a pure function that reports every missing or bad one at once and never repeats a secret. */
+
+/** One setting: its variable, what it must look like, and how to read it (undefined: not like that). */
+export interface Setting<Value> {
+  readonly name: string;
+  readonly expected: string;
+  /** its value is never shown */
+  readonly secret: boolean;
+  /** without one the setting must be given */
+  readonly fallback?: Value;
+  read(text: string): Value | undefined;
+}
+
+export type Settings = Readonly<Record<string, Setting<unknown>>>;
+export type Config<Of extends Settings> = { readonly [Name in keyof Of]: Of[Name] extends Setting<infer Value> ? Value : never };
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Everything that is wrong with the configuration, a sentence each. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
+    this.problems = problems;
+  }
+}
+
+/** Reads all settings of `env`; an empty variable counts as not set. Throws one `ConfigError` with every problem. */
+export function readConfig<Of extends Settings>(env: Environment, settings: Of): Config<Of>;
+export function readConfig(env: Environment, settings: Settings): Readonly<Record<string, unknown>> {
+  const problems: string[] = [];
+  const config: Record<string, unknown> = {};
+  for (const [key, wanted] of Object.entries(settings)) config[key] = readSetting(env, wanted, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+function readSetting(env: Environment, wanted: Setting<unknown>, problems: string[]): unknown {
+  const { name, expected } = wanted;
+  const given = env[name]?.trim() ?? '';
+  if (given === '') {
+    if (!('fallback' in wanted)) problems.push(`${name} is not set: expected ${expected}`);
+    return wanted.fallback;
+  }
+  const value = wanted.read(given);
+  if (value === undefined)
+    problems.push(wanted.secret ? `${name} is not ${expected}` : `${name} is ${excerpt(given)}: expected ${expected}`);
+  return value;
+}
+
+function excerpt(given: string): string {
+  return JSON.stringify(given.length <= 60 ? given : `${given.slice(0, 60)}...`);
+}
+
+interface Options<Value> {
+  readonly default?: Value;
+}
+
+function setting<Value>(
+  name: string,
+  expected: string,
+  options: Options<Value>,
+  read: (given: string) => Value | undefined,
+  hidden = false,
+): Setting<Value> {
+  return { name, expected, secret: hidden, read, ...(options.default === undefined ? {} : { fallback: options.default }) };
+}
+
+/** Any text. */
+export function text(name: string, options: Options<string> = {}): Setting<string> {
+  return setting(name, 'text', options, (value) => value);
+}
+
+/** Text that is never shown. */
+export function secret(name: string, options: { readonly characters_min: number }): Setting<string> {
+  const { characters_min: min } = options;
+  return setting(name, `a secret of at least ${min} characters`, {}, (value) => (value.length >= min ? value : undefined), true);
+}
+
+/** A decimal integer of min..max. */
+export function integer(name: string, options: Options<number> & { readonly min: number; readonly max: number }): Setting<number> {
+  const { min, max } = options;
+  return setting(name, `a whole number from ${min} to ${max}`, options, (value) => {
+    const number = /^-?[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+    return number >= min && number <= max ? number : undefined;
+  });
+}
+
+/** A TCP port; 0 lets the system choose. */
+export function port(name: string, options: Options<number> = {}): Setting<number> {
+  return { ...integer(name, { ...options, min: 0, max: 65_535 }), expected: 'a port from 1 to 65535 (0: any free one)' };
+}
+
+export function flag(name: string, options: Options<boolean> = {}): Setting<boolean> {
+  return setting(name, 'true or false', options, (value) => (value === 'true' ? true : value === 'false' ? false : undefined));
+}
+
+/** One of the words given. */
+export function choice<Word extends string>(name: string, words: readonly Word[], options: Options<Word> = {}): Setting<Word> {
+  return setting(name, `one of ${words.join(', ')}`, options, (value) => words.find((word) => word === value));
+}
+
+/** host:port, separated by commas. */
+export function list(name: string): Setting<readonly string[]> {
+  return setting(name, 'host:port, several separated by commas', {}, (value) => {
+    const addresses = value.split(',').map((address) => address.trim());
+    return addresses.every((address) => /^[^\s:/@]+:[0-9]{1,5}$/.test(address) || /^\[[0-9a-f:.]+\]:[0-9]{1,5}$/i.test(address))
+      ? addresses
+      : undefined;
+  });
+}
+
+/** An address like `http://host:port/path` without credentials, as given but without a slash at its end. */
+export function httpUrl(name: string): Setting<string> {
+  return setting(
+    name,
+    'an address like http://host:port, without user and password',
+    {},
+    (value) => {
+      const url = URL.parse(value);
+      const plain = url !== null && ['http:', 'https:'].includes(url.protocol) && url.username === '' && url.password === '';
+      return plain && url.search === '' && url.hash === '' ? value.replace(/\/+$/, '') : undefined;
+    },
+    true,
+  );
+}
+
+/** An address that may hold user and password, hence never shown. */
+export function secretUrl(name: string, protocols: readonly string[], example: string): Setting<string> {
+  return setting(
+    name,
+    `an address like ${example}`,
+    {},
+    (value) => {
+      const url = URL.parse(value);
+      return url !== null && url.hostname !== '' && protocols.includes(url.protocol) ? value : undefined;
+    },
+    true,
+  );
+}
+
+export function postgresUrl(name: string): Setting<string> {
+  return secretUrl(name, ['postgres:', 'postgresql:'], 'postgres://user:password@host:port/database');
+}
+
+export function redisUrl(name: string): Setting<string> {
+  return secretUrl(name, ['redis:', 'rediss:'], 'redis://host:port');
+}
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+
+/** What every service is told. */
+export const SERVICE_SETTINGS = {
+  log_level: choice('APP_LOG_LEVEL', LOG_LEVELS, { default: 'info' }),
+  http_host: text('APP_HTTP_HOST', { default: '127.0.0.1' }),
+  http_port: port('APP_HTTP_PORT'),
+  drain_ms: integer('APP_DRAIN_MS', { default: 10_000, min: 100, max: 600_000 }),
+} as const;
+
+export type ServiceConfig = Config<typeof SERVICE_SETTINGS>;

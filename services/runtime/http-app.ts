@@ -1,0 +1,155 @@
+/** The Express application of every service: handlers answer with values, one place turns refusals, faults and bugs into the service's error body. */
+import { STATUS_CODES, type ServerResponse } from 'node:http';
+import express, { type ErrorRequestHandler, type Express, type Response } from 'express';
+import { JSON_TYPE, PLAIN_ERRORS, type Answer, type ErrorShape, type Failure, type Guard, type Route } from './answers.ts';
+import { Fault, messageOf, propertyOf } from './errors.ts';
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { readiness, type Check } from './readiness.ts';
+
+export interface HttpAppOptions {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly routes?: readonly Route[];
+  readonly checks?: readonly Check[];
+  readonly errors?: ErrorShape;
+  /** asked before the routes in this order; the first answer stands */
+  readonly guards?: readonly Guard[];
+  /** on every answer */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body_bytes_max?: number;
+  /** how many proxies in front of this server may be believed about the client's address */
+  readonly trust_proxy_hops?: number;
+}
+
+/** A request being served. */
+export interface InFlight {
+  readonly id: string;
+  /** ms of a monotonic clock */
+  readonly started: number;
+  /** the template it matched */
+  route: string;
+}
+
+/** What the application asks of the server it runs in. */
+export interface Surroundings {
+  readonly inFlight: ReadonlyMap<ServerResponse, InFlight>;
+  readonly isDraining: () => boolean;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+export function buildHttpApp(options: HttpAppOptions, surroundings: Surroundings): Express {
+  const { log, errors: shape = PLAIN_ERRORS, headers: always = {}, guards = [] } = options;
+  const { inFlight } = surroundings;
+  const app = express();
+  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').set('query parser', 'simple');
+  app.set('trust proxy', options.trust_proxy_hops ?? 0);
+
+  const fail = (response: Response, failure: Failure, headers: Headers = {}): void =>
+    send(response, { status: failure.status, body: shape.body(failure), headers });
+  const enterRoute = (response: Response, path: string): void => {
+    const context = inFlight.get(response);
+    if (context !== undefined) context.route = path;
+  };
+
+  app.use((request, response, next) => {
+    const context = inFlight.get(response);
+    if (context !== undefined) response.setHeader('x-request-id', context.id);
+    for (const [name, value] of Object.entries(always)) response.setHeader(name, value);
+    const length = Number(request.headers['content-length'] ?? 0);
+    if (length > (options.body_bytes_max ?? 16_384)) return fail(response, TOO_LARGE, { connection: 'close' });
+    // a body of unknown length is read by whoever wants one, otherwise it goes with its connection
+    if (request.headers['transfer-encoding'] !== undefined) response.setHeader('connection', 'close');
+    if (request.url.includes('%') && !isDecodable(request.url)) return fail(response, UNDECODABLE);
+    for (const guard of guards) {
+      const answer = guard(request);
+      if (answer !== undefined) return send(response, answer);
+    }
+    return next();
+  });
+
+  const routes = [...ownRoutes(options, shape, surroundings), ...(options.routes ?? [])];
+  for (const { method, path, handle } of routes) {
+    app[method](path, async (request, response) => {
+      enterRoute(response, path);
+      const answer = await handle(request);
+      if (!('refused' in answer)) return send(response, answer);
+      return fail(response, { status: shape.statuses[answer.refused] ?? 400, code: answer.refused, message: answer.message });
+    });
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const allow = routes.flatMap((route) => (route.path !== path ? [] : route.method === 'get' ? ['GET', 'HEAD'] : ['POST'])).join(', ');
+    app.all(path, (_request, response) => {
+      enterRoute(response, path);
+      fail(response, { status: 405, code: 'method_not_allowed', message: `this path answers ${allow} only` }, { allow });
+    });
+  }
+  app.use((_request, response) => fail(response, { status: 404, code: 'not_found', message: 'there is nothing at this path' }));
+
+  const failed: ErrorRequestHandler = (error: unknown, { method }, response, _next) => {
+    const failure = failureOf(error, shape);
+    const context = inFlight.get(response);
+    if (failure.status >= 500) {
+      log.error({ err: error, request_id: context?.id, method, route: context?.route, status: failure.status }, messageOf(error));
+    }
+    fail(response, failure);
+  };
+  app.use(failed);
+  return app;
+}
+
+const TOO_LARGE: Failure = { status: 413, code: 'too_large', message: 'the body is too large' };
+const UNDECODABLE: Failure = {
+  status: 400,
+  code: 'invalid_request',
+  message: 'the address is not well-formed: each % must begin the hex digits of UTF-8 text',
+};
+
+function ownRoutes({ log, metrics, checks = [] }: HttpAppOptions, shape: ErrorShape, { isDraining }: Surroundings): readonly Route[] {
+  const notReady = readiness(checks, log);
+  const ready = async (): Promise<Answer> => {
+    const matters = isDraining() ? ['stopping'] : await notReady();
+    if (matters.length === 0) return { status: 200, body: '{"status":"ready"}' };
+    const failure = { status: 503, code: 'not_ready', message: matters.join('; ') };
+    return { status: failure.status, body: shape.body(failure) };
+  };
+  const scrape = async (): Promise<Answer> => ({ status: 200, body: await metrics.text(), content_type: metrics.content_type });
+  return [
+    { method: 'get', path: '/health', handle: () => ({ status: 200, body: '{"status":"ok"}' }) },
+    { method: 'get', path: '/ready', handle: ready },
+    { method: 'get', path: '/metrics', handle: scrape },
+  ];
+}
+
+/** A bug in a handler answers 500 and the process goes on: no request may end it, and none leaves anything half done behind. */
+function failureOf(error: unknown, shape: ErrorShape): Failure {
+  if (error instanceof Fault) return shape.fault(error);
+  const status = propertyOf(error, 'status');
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return { status, code: status === 413 ? 'too_large' : 'invalid_request', message: STATUS_CODES[status] ?? 'the request is malformed' };
+  }
+  return { status: 500, code: 'internal_error', message: 'something is wrong on our side' };
+}
+
+function isDecodable(url: string): boolean {
+  try {
+    decodeURIComponent(url);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function send(response: Response, { status, body, content_type: type = JSON_TYPE, headers = {} }: Answer): void {
+  if (response.headersSent || response.destroyed) return;
+  response.statusCode = status;
+  response.setHeader('cache-control', 'no-store');
+  response.setHeader('x-content-type-options', 'nosniff');
+  if (status !== 204) {
+    response.setHeader('content-type', type);
+    response.setHeader('content-length', Buffer.byteLength(body));
+  }
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.end(body);
+}

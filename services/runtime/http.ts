@@ -1,0 +1,109 @@
+/** The HTTP server of every service: listens, watches what is in flight, drains. */
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape } from './answers.ts';
+import { assert, Fault } from './errors.ts';
+import { buildHttpApp, type HttpAppOptions, type InFlight } from './http-app.ts';
+
+export interface HttpOptions extends HttpAppOptions {
+  readonly http_host: string;
+  /** 0: any free one */
+  readonly http_port: number;
+}
+
+export interface HttpServer {
+  /** `http://host:port` as listened on */
+  readonly url: string;
+  /** stops accepting, lets requests in flight finish, closes their connections */
+  drain(): Promise<void>;
+}
+
+const LIMITS = { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 1_000 } as const;
+/** Of a connection on which nothing moves, such as a client that does not read. */
+const SOCKET_IDLE_MS = 60_000;
+
+/** Listens and returns once it does; `/health`, `/ready` and `/metrics` are there besides the routes. Throws a `Fault` when the port is not to be had. */
+export async function openHttp(options: HttpOptions): Promise<HttpServer> {
+  const { http_host: host, log, errors: shape = PLAIN_ERRORS } = options;
+  const inFlight = new Map<ServerResponse, InFlight>();
+  let draining = false;
+  const app = buildHttpApp(options, { inFlight, isDraining: () => draining });
+  const server = createServer(LIMITS);
+  server.setTimeout(SOCKET_IDLE_MS);
+
+  const observe = observer(options);
+  const prefix = randomBytes(6).toString('hex');
+  let count = 0;
+  server.on('request', (request, response) => {
+    const context = { id: `${prefix}-${(++count).toString(36)}`, started: performance.now(), route: 'unmatched' };
+    inFlight.set(response, context);
+    if (draining) response.setHeader('connection', 'close');
+    response.once('close', () => {
+      inFlight.delete(response);
+      observe(context, request, response);
+      if (draining) setImmediate(() => server.closeIdleConnections());
+    });
+    app(request, response);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const isAnswering = [...inFlight.keys()].some((response) => response.socket === socket);
+    answerBrokenRequest(error, socket, isAnswering, shape);
+  });
+
+  await listening(server, host, options.http_port);
+  server.on('error', (error) => log.error({ err: error }, 'HTTP server'));
+  const address = server.address();
+  assert(typeof address === 'object' && address !== null, 'a listening server has an address');
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+  log.info({ url }, 'listening');
+  return {
+    url,
+    drain: () =>
+      new Promise((resolve) => {
+        draining = true;
+        server.close(() => resolve());
+        for (const response of inFlight.keys()) if (!response.headersSent) response.setHeader('connection', 'close');
+      }),
+  };
+}
+
+/** Counts each request, and logs it at level debug. */
+function observer({ log, metrics }: HttpOptions) {
+  const seconds = metrics.histogram('http_request_seconds', 'Duration of requests', ['route', 'method', 'status']);
+  return ({ id, started, route }: InFlight, { method = '', url = '' }: IncomingMessage, response: ServerResponse): void => {
+    const elapsed = performance.now() - started;
+    // 499: the client left before the answer
+    const status = response.writableFinished ? response.statusCode : 499;
+    seconds.observe({ route, method, status }, elapsed / 1_000);
+    if (!log.isLevelEnabled('debug')) return;
+    log.debug({ request_id: id, method, url: url.slice(0, 200), route, status, ms: Number(elapsed.toFixed(2)) }, 'request');
+  };
+}
+
+const STATUS_OF_PARSER: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+
+/** What Node's parser refuses never reaches the application; it gets the same shape. */
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, isAnswering: boolean, shape: ErrorShape): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) return void socket.destroy();
+  const status = STATUS_OF_PARSER[error.code ?? ''] ?? 400;
+  const reason = STATUS_CODES[status] ?? '';
+  const body = shape.body({ status, code: 'invalid_request', message: reason });
+  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: ${JSON_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`;
+  socket.end(head + body, () => socket.destroy());
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const refused = (cause: NodeJS.ErrnoException): void => {
+      const why = cause.code === 'EADDRINUSE' ? 'another process has it; stop that or set APP_HTTP_PORT' : cause.message;
+      reject(new Fault('http_port', `cannot listen on ${host}:${port}: ${why}`, { retry: false, cause }));
+    };
+    server.once('error', refused);
+    server.listen(port, host, () => {
+      server.off('error', refused);
+      resolve();
+    });
+  });
+}

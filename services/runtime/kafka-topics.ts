@@ -1,0 +1,65 @@
+/** Topics as declared: created where they are missing, refused where they would forget or split an order. */
+import { ConfigResourceTypes, type Admin, type Kafka } from 'kafkajs';
+import type { Topic } from '../../schemas/topics.ts';
+import { Fault } from './errors.ts';
+
+/** Creates missing topics; throws `topic_settings` (no retry) where an existing one differs from its declaration. */
+export async function ensureTopics(kafka: Kafka, topics: readonly Topic[]): Promise<void> {
+  await withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics());
+    const missing = topics.filter(({ name }) => !existing.has(name));
+    if (missing.length > 0) {
+      await admin.createTopics({
+        waitForLeaders: true,
+        topics: missing.map(({ name, partitions, config }) => ({
+          topic: name,
+          numPartitions: partitions,
+          replicationFactor: -1,
+          configEntries: Object.entries(config).map(([entry, value]) => ({ name: entry, value })),
+        })),
+      });
+    }
+    for (const topic of topics) await compare(admin, topic);
+  });
+}
+
+async function compare(admin: Admin, topic: Topic): Promise<void> {
+  const { topics } = await admin.fetchTopicMetadata({ topics: [topic.name] });
+  const partitions = topics[0]?.partitions.length;
+  if (partitions !== topic.partitions) {
+    throw settingsFault(topic, `has ${partitions} partitions instead of ${topic.partitions}, so its order would be another`);
+  }
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: [{ type: ConfigResourceTypes.TOPIC, name: topic.name, configNames: Object.keys(topic.config) }],
+  });
+  for (const { configName, configValue } of resources[0]?.configEntries ?? []) {
+    const declared = topic.config[configName];
+    if (declared !== undefined && declared !== configValue) {
+      throw settingsFault(topic, `has ${configName}=${configValue} instead of ${declared}; set it with kafka-configs.sh --alter`);
+    }
+  }
+}
+
+function settingsFault(topic: Topic, what: string): Fault {
+  return new Fault('topic_settings', `topic ${topic.name} ${what}`, { retry: false });
+}
+
+/** Runs with an admin client of its own. */
+export async function withAdmin<Result>(kafka: Kafka, use: (admin: Admin) => Promise<Result>): Promise<Result> {
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    return await use(admin);
+  } catch (cause) {
+    throw kafkaFault('the Kafka brokers did not answer', cause);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+/** A kafkajs error as a fault to be retried. */
+export function kafkaFault(what: string, cause: unknown): Error {
+  if (cause instanceof Fault) return cause;
+  return new Fault('kafka', `${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { retry: true, cause });
+}

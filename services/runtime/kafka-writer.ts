@@ -1,0 +1,127 @@
+/**
+ * The one way to append to the log. kafkajs loses acknowledged records when two sends of an idempotent producer overlap, and when a batch is given up after a
+ * rejection; so: one send in flight, one partition a send, and every rejection means "outcome unknown": the identical batch goes out again on the same
+ * producer (same sequence numbers, so the broker drops the repetition) until the broker acknowledges it. Only a broker that has lost the sequence makes a new
+ * producer; a batch may then stand twice in the log, which event ids and sequences are for.
+ */
+import { CompressionTypes, type IHeaders, type Kafka, type Producer } from 'kafkajs';
+import { Fault } from './errors.ts';
+import type { Logger } from './log.ts';
+import { untilAborted } from './wait.ts';
+
+export interface LogEntry {
+  readonly key: string;
+  readonly value: Buffer;
+  readonly headers: IHeaders;
+  /** Unix milliseconds */
+  readonly timestamp: number;
+}
+
+export interface WriterOptions {
+  readonly log: Logger;
+  /** ends the retrying of a draining process: the outcome of the batch is then unknown to it */
+  readonly signal: AbortSignal;
+  /** waiting before the same batch is sent again */
+  readonly retry_ms_min?: number;
+  readonly retry_ms_max?: number;
+}
+
+/** The broker said that it will never take this batch; nothing of it was appended. */
+const REFUSED = new Set([
+  'MESSAGE_TOO_LARGE',
+  'RECORD_LIST_TOO_LARGE',
+  'INVALID_TOPIC_EXCEPTION',
+  'INVALID_RECORD',
+  'INVALID_TIMESTAMP',
+  'UNSUPPORTED_FOR_MESSAGE_FORMAT',
+  'TOPIC_AUTHORIZATION_FAILED',
+  'CLUSTER_AUTHORIZATION_FAILED',
+]);
+
+/** The broker no longer knows this producer's sequence: only a new producer gets on. */
+const SEQUENCE_LOST = new Set(['OUT_OF_ORDER_SEQUENCE_NUMBER', 'UNKNOWN_PRODUCER_ID', 'INVALID_PRODUCER_EPOCH']);
+
+export class KafkaWriter {
+  readonly #kafka: Kafka;
+  readonly #log: Logger;
+  readonly #signal: AbortSignal;
+  readonly #retryMsMin: number;
+  readonly #retryMsMax: number;
+  #producer: Producer | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(kafka: Kafka, options: WriterOptions) {
+    this.#kafka = kafka;
+    this.#log = options.log;
+    this.#signal = options.signal;
+    this.#retryMsMin = options.retry_ms_min ?? 50;
+    this.#retryMsMax = options.retry_ms_max ?? 2_000;
+  }
+
+  /**
+   * Appends the entries, in order and together, to one partition; resolves with the offset of the first once the broker has acknowledged all.
+   * Throws `append_refused` (nothing was appended) or, when draining, `append_unknown` (it may have been).
+   */
+  append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
+    const sent = this.#queue.then(() => this.#send(topic, partition, entries));
+    this.#queue = sent.catch(() => undefined);
+    return sent;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue;
+    await this.#dropProducer();
+  }
+
+  async #send(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
+    const messages = entries.map(({ key, value, headers, timestamp }) => ({ key, value, headers, timestamp: String(timestamp), partition }));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const producer = await this.#connected();
+        const [metadata] = await producer.send({ topic, acks: -1, compression: CompressionTypes.None, messages });
+        if (metadata?.baseOffset === undefined) throw new Error('the acknowledgement names no offset');
+        return BigInt(metadata.baseOffset);
+      } catch (cause) {
+        const type = protocolType(cause);
+        if (type !== undefined && REFUSED.has(type)) {
+          await this.#dropProducer();
+          throw new Fault('append_refused', `${topic} refused ${entries.length} records: ${type}`, { retry: false, cause });
+        }
+        if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropProducer();
+        this.#log.warn({ topic, partition, records: entries.length, attempt, err: cause }, 'append not acknowledged, sending the same batch again');
+        await untilAborted(Math.min(this.#retryMsMax, this.#retryMsMin * 2 ** Math.min(attempt - 1, 10)), this.#signal);
+        if (this.#signal.aborted) {
+          throw new Fault('append_unknown', `${topic}: stopped before the broker acknowledged ${entries.length} records`, { retry: true, cause });
+        }
+      }
+    }
+  }
+
+  async #connected(): Promise<Producer> {
+    if (this.#producer !== undefined) return this.#producer;
+    const producer = this.#kafka.producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+      retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 },
+    });
+    await producer.connect();
+    this.#producer = producer;
+    return producer;
+  }
+
+  async #dropProducer(): Promise<void> {
+    const producer = this.#producer;
+    this.#producer = undefined;
+    await producer?.disconnect();
+  }
+}
+
+/** The broker's own word on the failure, however deep kafkajs wrapped it. */
+function protocolType(error: unknown): string | undefined {
+  for (let at: unknown = error, depth = 0; typeof at === 'object' && at !== null && depth < 8; depth++) {
+    if ('type' in at && typeof at.type === 'string') return at.type;
+    at = 'cause' in at ? at.cause : undefined;
+  }
+  return undefined;
+}

@@ -1,0 +1,56 @@
+/** Where reading goes on, and the ways in which a log can turn out not to be the one that was read. */
+
+export interface Position {
+  /** offset of the first record not applied yet */
+  readonly next_offset: bigint;
+  /** fingerprint of the record before it; null at the beginning */
+  readonly last_record: Buffer | null;
+}
+
+/** By `partitionKey`; a partition without entry begins at 0. */
+export type Positions = ReadonlyMap<string, Position>;
+
+export function partitionKey(topic: string, partition: number): string {
+  return `${topic}/${partition}`;
+}
+
+/** The log is not, or no longer, what the checkpoint says was read. Nothing that the software can do by itself is right: it halts and a person decides. */
+export class LogLost extends Error {
+  readonly remedy: string;
+
+  constructor(reason: string, remedy: string) {
+    super(reason);
+    this.name = 'LogLost';
+    this.remedy = remedy;
+  }
+}
+
+const REBUILD = 'or, if this log is meant to be the truth from now on, drop the projection\'s schema and its checkpoints (schema projector) and let it be built anew from offset 0';
+
+export function recreated(topic: string, partition: number, offset: bigint): LogLost {
+  return new LogLost(
+    `${topic}/${partition}: the record at offset ${offset} is not the one that was applied: the topic was deleted and created again, or this is another cluster`,
+    `point the service to the right cluster or restore the topic, ${REBUILD}`,
+  );
+}
+
+export function anotherCluster(topic: string, partition: number, was: string, is: string): LogLost {
+  return new LogLost(
+    `${topic}/${partition}: the checkpoint was written against Kafka cluster ${was}, this one is ${is}`,
+    `correct APP_KAFKA_BROKERS, ${REBUILD}`,
+  );
+}
+
+export function startLost(topic: string, partition: number, low: bigint, expected: bigint): LogLost {
+  return new LogLost(
+    `${topic}/${partition}: the log begins at offset ${low}, records 0 to ${low - 1n} were deleted (this projection goes on at ${expected}): a log that does not begin at 0 can prove nothing any more`,
+    `restore the deleted records from a backup or a replica and look for who deleted them (retention.ms must be -1), then start again`,
+  );
+}
+
+export function endLost(topic: string, partition: number, high: bigint, expected: bigint): LogLost {
+  return new LogLost(
+    `${topic}/${partition}: the log ends at offset ${high}, below the ${expected} that was applied: its end was lost, or the topic was deleted and created again`,
+    `restore the topic, ${REBUILD}`,
+  );
+}

@@ -1,0 +1,51 @@
+/** Looks at the ends of the log once a second: for the lag, and because kafkajs itself passes over a log that lost its beginning or its end. */
+import type { Admin, Kafka } from 'kafkajs';
+import { kafkaFault } from './kafka-topics.ts';
+import { endLost, partitionKey, startLost, type LogLost } from './log-position.ts';
+import type { Logger } from './log.ts';
+import { untilAborted } from './wait.ts';
+
+/** How often in a row the end must lie below what was applied: a broker that is just starting may answer with an old end once. */
+const CONFIRMATIONS = 3;
+
+export interface LogWatchOptions {
+  readonly kafka: Kafka;
+  readonly topics: readonly string[];
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly every_ms: number;
+  /** first offset not applied yet, by `partitionKey` */
+  readonly applied: ReadonlyMap<string, bigint>;
+  readonly onLag: (topic: string, partition: number, records: bigint) => void;
+  readonly onLost: (lost: LogLost) => void;
+}
+
+/** Watches until the signal is aborted. Brokers that do not answer are asked again. */
+export async function watchLog(options: LogWatchOptions): Promise<void> {
+  const { kafka, log, signal, every_ms: everyMs } = options;
+  const below = new Map<string, number>();
+  const admin = kafka.admin();
+  while (!signal.aborted) {
+    await look(admin, options, below).catch((error: unknown) => {
+      log.debug({ err: kafkaFault('the ends of the log are not known', error) }, 'log watch failed');
+    });
+    await untilAborted(everyMs, signal);
+  }
+  await admin.disconnect();
+}
+
+async function look(admin: Admin, { topics, applied, onLag, onLost }: LogWatchOptions, below: Map<string, number>): Promise<void> {
+  await admin.connect();
+  for (const topic of topics) {
+    for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
+      const key = partitionKey(topic, partition);
+      const next = applied.get(key) ?? 0n;
+      const lag = BigInt(high) - next;
+      onLag(topic, partition, lag > 0n ? lag : 0n);
+      if (BigInt(low) > 0n) onLost(startLost(topic, partition, BigInt(low), next));
+      const times = lag < 0n ? (below.get(key) ?? 0) + 1 : 0;
+      below.set(key, times);
+      if (times >= CONFIRMATIONS) onLost(endLost(topic, partition, BigInt(high), next));
+    }
+  }
+}

@@ -1,0 +1,136 @@
+/** How every process starts and ends: read the configuration, open, run until SIGTERM or SIGINT, drain. Exits 0 drained, 1 bad configuration, 2 fault. */
+import { ConfigError, type Environment, type ServiceConfig } from './config.ts';
+import { messageOf } from './errors.ts';
+import { openLog, type Logger } from './log.ts';
+import { Metrics } from './metrics.ts';
+
+const NODE_MAJOR_MIN = 26;
+
+export interface Service<Of> {
+  readonly config: Of;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** aborted when the process is told to stop */
+  readonly signal: AbortSignal;
+  readonly closing: Closing;
+}
+
+/** What was opened, closed in reverse order. */
+export class Closing {
+  readonly #open: { readonly name: string; readonly close: () => unknown }[] = [];
+
+  /** `close` runs at the end, after those of everything opened later; its promise is awaited. */
+  add(name: string, close: () => unknown): void {
+    this.#open.push({ name, close });
+  }
+
+  /** Closes all, also when some fail; calls `progress` with the name before each and `failed` with what it threw. */
+  async close(progress: (name: string) => void, failed: (name: string, error: unknown) => void): Promise<void> {
+    for (let last = this.#open.pop(); last !== undefined; last = this.#open.pop()) {
+      progress(last.name);
+      try {
+        await last.close();
+      } catch (error) {
+        failed(last.name, error);
+      }
+    }
+  }
+}
+
+/**
+ * Runs a service and ends the process. `read` is the service's pure function over the environment; `run` opens what it needs, adds to `closing` how each is closed, and
+ * either returns once everything serves or works until `signal` aborts. When it throws, the process drains and exits 2.
+ */
+export async function runMain<Of extends ServiceConfig>(
+  name: string,
+  read: (env: Environment) => Of,
+  run: (service: Service<Of>) => Promise<void> | void,
+): Promise<void> {
+  const tooOld = refuseOldNode(process.versions.node);
+  if (tooOld !== undefined) return refuse(name, [tooOld]);
+  const config = readOrRefuse(name, read);
+  const log = openLog({ service: name, level: config.log_level });
+  const stop = new AbortController();
+  const closing = new Closing();
+  let code = 0;
+
+  const fail = (error: unknown, message: string): void => {
+    code = 2;
+    log.fatal({ err: error }, message);
+    stop.abort();
+  };
+  // Nobody knows what such an error left half done: no draining, the log and the checkpoints make a kill harmless.
+  const die = (error: unknown, message: string): never => {
+    log.fatal({ err: error }, message);
+    process.exit(2);
+  };
+  process.on('uncaughtException', (error) => die(error, 'uncaught exception'));
+  process.on('unhandledRejection', (error) => die(error, 'unhandled rejection'));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) {
+        log.warn({ signal }, 'told to stop again: stopping at once');
+        process.exit(2);
+      }
+      log.info({ signal }, 'draining');
+      stop.abort();
+    });
+  }
+
+  const running = work(run, { config, log, metrics: new Metrics(name), signal: stop.signal, closing }, fail);
+  await aborted(stop.signal);
+
+  let waiting_for = 'the work in hand';
+  const late = setTimeout(() => {
+    log.fatal({ waiting_for, drain_ms: config.drain_ms }, `did not stop in time: ${waiting_for}`);
+    process.exit(2);
+  }, config.drain_ms);
+  const progress = (resource: string): void => {
+    waiting_for = resource;
+  };
+  const failed = (resource: string, error: unknown): void => fail(error, `${resource} was not closed`);
+  await running;
+  await closing.close(progress, failed);
+  clearTimeout(late);
+  log.info({ code }, 'stopped');
+  process.exit(code);
+}
+
+async function work<Of>(
+  run: (service: Service<Of>) => Promise<void> | void,
+  service: Service<Of>,
+  fail: (error: unknown, message: string) => void,
+): Promise<void> {
+  try {
+    await run(service);
+  } catch (error) {
+    fail(error, messageOf(error));
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** What to do when this Node is too old; undefined when it is not. */
+export function refuseOldNode(version: string): string | undefined {
+  if (Number.parseInt(version, 10) >= NODE_MAJOR_MIN) return undefined;
+  return `Node ${NODE_MAJOR_MIN} or newer is needed, this is ${version}: start it through npm (npm start), which finds the Node installed by npm ci`;
+}
+
+function readOrRefuse<Of>(name: string, read: (env: Environment) => Of): Of {
+  try {
+    return read(process.env);
+  } catch (error) {
+    if (error instanceof ConfigError) return refuse(name, error.problems);
+    throw error;
+  }
+}
+
+function refuse(name: string, problems: readonly string[]): never {
+  process.stderr.write(`${name} cannot start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);
+  process.exit(1);
+}

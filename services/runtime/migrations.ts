@@ -1,0 +1,98 @@
+/** The tables that are not derived from the log: checkpoints, and who may read. Projections' own tables are never migrated: they are rebuilt. */
+import { readFile } from 'node:fs/promises';
+import knex, { type Knex } from 'knex';
+import type { Projection } from '../../projections/projection.ts';
+import { faultOf } from './postgres.ts';
+
+/** Key of the advisory lock under which everything here happens: projectors start together. */
+const LOCK = 7_301_977;
+
+const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
+  '001_checkpoints': {
+    async up(db) {
+      await db.raw('CREATE SCHEMA IF NOT EXISTS projector');
+      await db.schema.withSchema('projector').createTable('projections', (table) => {
+        table.text('projection').primary();
+        table.integer('version').notNullable();
+        table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
+      });
+      await db.schema.withSchema('projector').createTable('checkpoints', (table) => {
+        table.text('projection').notNullable();
+        table.integer('version').notNullable();
+        table.text('topic').notNullable();
+        table.integer('partition').notNullable();
+        table.text('cluster_id').notNullable();
+        table.bigInteger('next_offset').notNullable();
+        table.binary('last_record');
+        table.binary('digest').notNullable();
+        table.timestamp('updated_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
+        table.primary(['projection', 'version', 'topic', 'partition']);
+      });
+    },
+    async down(db) {
+      await db.raw('DROP SCHEMA projector CASCADE');
+    },
+  },
+  '002_readers': {
+    async up(db) {
+      await db.raw('GRANT USAGE ON SCHEMA projector TO clt_reader');
+      await db.raw('GRANT SELECT ON ALL TABLES IN SCHEMA projector TO clt_reader');
+      await db.raw('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO clt_reader');
+      await db.raw('ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO clt_reader');
+    },
+    async down(db) {
+      await db.raw('ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM clt_reader');
+      await db.raw('ALTER DEFAULT PRIVILEGES REVOKE USAGE ON SCHEMAS FROM clt_reader');
+    },
+  },
+};
+
+const SOURCE: Knex.MigrationSource<string> = {
+  getMigrations: () => Promise.resolve(Object.keys(MIGRATIONS)),
+  getMigrationName: (name) => name,
+  getMigration(name) {
+    const migration = MIGRATIONS[name];
+    return migration === undefined ? Promise.reject(new Error(`no migration ${name}`)) : Promise.resolve(migration);
+  },
+};
+
+/** Migrates, and creates the projection's schema and tables where they are missing. Safe from several processes at once and after a kill at any point. */
+export async function prepareDatabase(postgresUrl: string, projection: Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>): Promise<void> {
+  const db = knex({
+    client: 'pg',
+    connection: postgresUrl,
+    pool: { min: 0, max: 2 },
+    migrations: { migrationSource: SOURCE, tableName: 'knex_migrations', schemaName: 'public' },
+  });
+  try {
+    await db.transaction(async (transaction) => {
+      await transaction.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
+      // a process killed while migrating leaves knex' own lock behind; ours has gone with its connection
+      await db.migrate.forceFreeMigrationsLock();
+      await db.migrate.latest();
+      await createTables(transaction, projection);
+    });
+  } catch (error) {
+    throw faultOf(error);
+  } finally {
+    await db.destroy();
+  }
+}
+
+async function createTables(db: Knex.Transaction, projection: Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>): Promise<void> {
+  const { name, version } = projection;
+  const live = await db<{ projection: string; version: number }>('projector.projections').where({ projection: name }).first();
+  if (live === undefined) {
+    await db.raw('CREATE SCHEMA ??', [name]);
+    await db.raw('SET LOCAL search_path TO ??', [name]);
+    await db.raw(await readFile(projection.table_sql, 'utf8'));
+    await db.raw(await readFile(projection.index_sql, 'utf8'));
+    await db('projector.projections').insert({ projection: name, version });
+    return;
+  }
+  if (live.version !== version) throw versionFault(name, live.version, version);
+}
+
+function versionFault(name: string, live: number, wanted: number): Error {
+  return new Error(`the tables of ${name} are version ${live}, this software writes version ${wanted}: drop schema ${name} and its rows in projector.* to rebuild it`);
+}

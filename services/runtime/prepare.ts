@@ -1,0 +1,36 @@
+/** Records decoded ahead of the transaction that folds them: what costs processor time, done while the batch before waits for Postgres. */
+import type { Recorded } from '../../projections/projection.ts';
+import type { Chunk } from './chunk-queue.ts';
+import type { Codec } from './codec.ts';
+import { Fault } from './errors.ts';
+import { fingerprint } from './log-record.ts';
+
+export interface Prepared<Event> {
+  readonly topic: string;
+  readonly partition: number;
+  readonly events: readonly Recorded<Event>[];
+  /** one a record */
+  readonly fingerprints: readonly Buffer[];
+  readonly bytes: number;
+  /** the record after these cannot be read by anybody */
+  readonly poison?: { readonly offset: bigint; readonly reason: string };
+}
+
+/** Decodes a chunk up to the first record that cannot be. Throws a fault while the schema registry is away and a schema is not known yet. */
+export async function prepare<Event extends { readonly type: string }>(codec: Codec, chunk: Chunk): Promise<Prepared<Event>> {
+  await codec.learn(chunk.records.map(({ value }) => value));
+  const events: Recorded<Event>[] = [];
+  const fingerprints: Buffer[] = [];
+  const { topic, partition, bytes } = chunk;
+  for (const record of chunk.records) {
+    try {
+      const event = codec.decode(record.value) as Event;
+      events.push({ event, partition, offset: record.offset, timestamp: record.timestamp });
+      fingerprints.push(fingerprint(record));
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return { topic, partition, events, fingerprints, bytes, poison: { offset: record.offset, reason: error.message } };
+    }
+  }
+  return { topic, partition, events, fingerprints, bytes };
+}

@@ -1,0 +1,97 @@
+/** Redis carries hints: keys that changed, never rows. They may be lost or doubled, so nobody waits for them and nothing is kept for later. */
+import { Redis } from 'ioredis';
+import { messageOf } from './errors.ts';
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Hints on their way that Redis has not taken yet; beyond, new ones are dropped. */
+const PENDING_MAX = 1_000;
+
+export interface HintSettings {
+  readonly redis_url: string;
+  readonly client_name: string;
+}
+
+export interface HintPublisher {
+  /** Never throws and never waits: while Redis is away the hint is dropped and counted. */
+  publish(channel: string, message: string): void;
+  close(): Promise<void>;
+}
+
+export interface HintSubscriber {
+  close(): Promise<void>;
+}
+
+export function openHintPublisher(settings: HintSettings, log: Logger, metrics: Metrics): HintPublisher {
+  const redis = connect(settings, log, false);
+  const hints = metrics.counter('redis_hints_total', 'Hints by what became of them', ['outcome']);
+  const inFlight = new Set<Promise<void>>();
+
+  const send = async (channel: string, message: string): Promise<void> => {
+    const outcome = await redis.publish(channel, message).then(
+      () => 'published',
+      () => 'dropped',
+    );
+    hints.inc({ outcome });
+  };
+  return {
+    publish(channel, message) {
+      if (redis.status !== 'ready' || inFlight.size >= PENDING_MAX) return hints.inc({ outcome: 'dropped' });
+      const sending = send(channel, message);
+      inFlight.add(sending);
+      void sending.finally(() => inFlight.delete(sending));
+    },
+    async close() {
+      await Promise.all(inFlight);
+      redis.disconnect();
+    },
+  };
+}
+
+/**
+ * Calls `onHint` for each message of the channels, and `onSubscribed` each time the subscription stands (again): what was published in between is lost, so the
+ * caller reads anew then.
+ */
+export function openHintSubscriber(
+  settings: HintSettings,
+  channels: readonly string[],
+  heard: { readonly onHint: (channel: string, message: string) => void; readonly onSubscribed: () => void },
+  log: Logger,
+): HintSubscriber {
+  const redis = connect(settings, log, true);
+  redis.on('message', heard.onHint);
+  redis.on('ready', () => {
+    redis.subscribe(...channels).then(heard.onSubscribed, (error: unknown) => {
+      log.warn({ err: error }, 'subscribing failed');
+      redis.disconnect(true);
+    });
+  });
+  return { close: () => Promise.resolve(redis.disconnect()) };
+}
+
+function connect({ redis_url: url, client_name: connectionName }: HintSettings, log: Logger, subscribes: boolean): Redis {
+  const redis = new Redis(url, {
+    connectionName,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResubscribe: false,
+    autoResendUnfulfilledCommands: false,
+    connectTimeout: 2_000,
+    keepAlive: 5_000,
+    retryStrategy: (times) => Math.min(100 * 2 ** Math.min(times, 4), 1_000),
+    // a frozen server keeps its connections open: replies that stay away end them
+    ...(subscribes ? {} : { socketTimeout: 3_000 }),
+  });
+  let away = '';
+  redis.on('error', (error) => {
+    // it tries again several times a second; the first of the same says enough
+    if (messageOf(error) === away) return;
+    away = messageOf(error);
+    log.warn({ err: error }, 'Redis is away; hints are dropped until it is back');
+  });
+  redis.on('ready', () => {
+    if (away !== '') log.info('Redis is back');
+    away = '';
+  });
+  return redis;
+}

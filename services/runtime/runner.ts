@@ -1,0 +1,205 @@
+/**
+ * Runs one projection: topics to Postgres to Redis hints. Reading, decoding and writing overlap; each batch is one transaction. What may pass (a server away,
+ * a deadlock) is retried for as long as it takes; a log that cannot be right halts the projection, and the process stays up to say so.
+ */
+import type { Kafka } from 'kafkajs';
+import type { Pool } from 'pg';
+import type { Projection } from '../../projections/projection.ts';
+import { applyBatch, type Applied } from './apply-batch.ts';
+import { readCheckpoints } from './checkpoint.ts';
+import type { Codec } from './codec.ts';
+import type { Fault } from './errors.ts';
+import { withAdmin } from './kafka-topics.ts';
+import { LogLost, anotherCluster, partitionKey, type Positions } from './log-position.ts';
+import { LogReader } from './log-reader.ts';
+import { watchLog } from './log-watch.ts';
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { faultOf } from './postgres.ts';
+import { prepare, type Prepared } from './prepare.ts';
+import type { HintPublisher } from './redis.ts';
+import { retrying } from './wait.ts';
+
+/** A batch holds at most this, except that one fetch is never split. */
+const BATCH_RECORDS_MAX = 5_000;
+const BATCH_BYTES_MAX = 8 * 1024 * 1024;
+const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
+/** A hint names at most so many keys; a reader that finds none reads everything it shows again. */
+const HINT_KEYS_MAX = 1_000;
+
+export interface RunnerOptions<Event extends { readonly type: string }> {
+  readonly projection: Projection<Event>;
+  readonly kafka: Kafka;
+  readonly codec: Codec;
+  readonly pool: Pool;
+  readonly hints: HintPublisher;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export type RunnerStatus =
+  | { readonly status: 'starting' }
+  | { readonly status: 'running' }
+  | { readonly status: 'waiting'; readonly fault: Fault }
+  | { readonly status: 'halted'; readonly reason: string; readonly remedy: string };
+
+export class Runner<Event extends { readonly type: string }> {
+  readonly #options: RunnerOptions<Event>;
+  readonly #applied = new Map<string, bigint>();
+  readonly #halting = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #figures;
+  #status: RunnerStatus = { status: 'starting' };
+  #clusterId = '';
+
+  constructor(options: RunnerOptions<Event>) {
+    this.#options = options;
+    this.#signal = AbortSignal.any([options.signal, this.#halting.signal]);
+    const { metrics } = options;
+    this.#figures = {
+      records: metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']),
+      rows: metrics.counter('projection_rows_total', 'rows written or deleted'),
+      batch: metrics.histogram('projection_batch_seconds', 'one transaction'),
+      batchRecords: metrics.histogram('projection_batch_records', 'records in one transaction', [], [1, 2, 5, 10, 50, 100, 500, 1_000, 5_000]),
+      conflicts: metrics.counter('projection_conflicts_total', 'batches that another projector had applied'),
+      lag: metrics.gauge('projection_lag_records', 'records of the log not applied yet', ['topic', 'partition']),
+      halted: metrics.gauge('projection_halted', '1 while the projection is halted', [], () => {
+        this.#figures.halted.set(this.#status.status === 'halted' ? 1 : 0);
+      }),
+    };
+  }
+
+  get status(): RunnerStatus {
+    return this.#status;
+  }
+
+  /** Runs until the signal is aborted; a halted projection waits for that. Throws what nobody foresaw. */
+  async run(): Promise<void> {
+    const { projection, kafka, log, signal } = this.#options;
+    const reader = new LogReader({
+      kafka,
+      group_id: `projector-${projection.name}`,
+      topics: projection.topics,
+      log,
+      retrying: (what, attempt) => this.#retrying(what, attempt),
+      ahead_bytes_max: AHEAD_BYTES_MAX,
+      positions: () => this.#positions(),
+    });
+    const watching = watchLog({
+      kafka,
+      topics: projection.topics,
+      log,
+      signal: this.#signal,
+      every_ms: 1_000,
+      applied: this.#applied,
+      onLag: (topic, partition, records) => this.#figures.lag.set({ topic, partition }, Number(records)),
+      onLost: (lost) => this.#halt(lost),
+    });
+    this.#signal.addEventListener('abort', () => void reader.close().catch((error: unknown) => log.warn({ err: error }, 'the consumer was not closed')));
+    try {
+      await reader.start();
+      await this.#project(reader);
+    } catch (error) {
+      if (error instanceof LogLost) this.#halt(error);
+      else if (!this.#signal.aborted) throw error;
+    } finally {
+      await watching;
+    }
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+
+  /** Decodes the next batch while the one before is written. */
+  async #project(reader: LogReader): Promise<void> {
+    let ahead = this.#next(reader);
+    for (;;) {
+      const taken = await ahead;
+      if (taken === undefined) return;
+      ahead = this.#next(reader);
+      ahead.catch(() => undefined);
+      if (reader.isStale(taken.chunk)) continue;
+      const { prepared } = taken;
+      if (prepared.events.length > 0) {
+        const applied = await this.#apply(prepared);
+        if (applied.outcome === 'conflict') {
+          this.#figures.conflicts.inc();
+          reader.rewind();
+          continue;
+        }
+        if (applied.broken !== undefined) throw this.#broken(prepared, applied.broken.offset, applied.broken.reason);
+        reader.commit(prepared.topic, prepared.partition, applied.next_offset);
+      }
+      if (prepared.poison !== undefined) throw this.#broken(prepared, prepared.poison.offset, prepared.poison.reason);
+    }
+  }
+
+  async #next(reader: LogReader): Promise<{ chunk: Parameters<typeof prepare>[1]; prepared: Prepared<Event> } | undefined> {
+    const chunk = await reader.take(BATCH_RECORDS_MAX, BATCH_BYTES_MAX);
+    if (chunk === undefined) return undefined;
+    const prepared = await this.#retrying('decoding a batch', () => prepare<Event>(this.#options.codec, chunk));
+    return { chunk, prepared };
+  }
+
+  async #apply(batch: Prepared<Event>): Promise<Applied> {
+    const { pool, projection, hints } = this.#options;
+    const timed = this.#figures.batch.startTimer();
+    const applied = await this.#retrying('applying a batch', () => applyBatch({ pool, projection, cluster_id: this.#clusterId }, batch));
+    timed();
+    if (applied.outcome === 'conflict') return applied;
+    const { outcomes, announced, next_offset: next } = applied;
+    this.#applied.set(partitionKey(batch.topic, batch.partition), next);
+    for (const [outcome, count] of Object.entries(outcomes)) this.#figures.records.inc({ outcome }, count);
+    this.#figures.rows.inc(applied.rows);
+    this.#figures.batchRecords.observe(batch.events.length);
+    if (announced.length > 0) {
+      const keys = announced.length > HINT_KEYS_MAX ? [] : announced;
+      const position = { topic: batch.topic, partition: batch.partition, next_offset: next.toString() };
+      hints.publish(`projection:${projection.name}`, JSON.stringify({ projection: projection.name, keys, position }));
+    }
+    return applied;
+  }
+
+  /** The checkpoints, held against the cluster they were written for. */
+  async #positions(): Promise<Positions> {
+    const { kafka, pool, projection, log } = this.#options;
+    const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
+    const id = { projection: projection.name, version: projection.version };
+    const checkpoints = await readCheckpoints(pool, id).catch((error: unknown) => {
+      throw faultOf(error);
+    });
+    const positions = new Map<string, { next_offset: bigint; last_record: Buffer | null }>();
+    for (const { topic, partition, cluster_id: was, next_offset, last_record } of checkpoints) {
+      if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);
+      positions.set(partitionKey(topic, partition), { next_offset, last_record });
+      this.#applied.set(partitionKey(topic, partition), next_offset);
+    }
+    this.#clusterId = clusterId;
+    if (this.#status.status === 'starting') log.info({ projection: id.projection, version: id.version }, 'projecting');
+    if (this.#status.status !== 'halted') this.#status = { status: 'running' };
+    return positions;
+  }
+
+  #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const onFault = (fault: Fault | undefined): void => {
+      if (this.#status.status !== 'halted') this.#status = fault === undefined ? { status: 'running' } : { status: 'waiting', fault };
+    };
+    return retrying({ what, log: this.#options.log, signal: this.#signal, onFault }, attempt);
+  }
+
+  #broken({ topic, partition }: Prepared<Event>, offset: bigint, reason: string): LogLost {
+    return new LogLost(
+      `${topic}/${partition}: the record at offset ${offset} cannot be applied: ${reason}`,
+      'look at that record with a console consumer and at who wrote it; nothing after it is applied until this software can read it or the log is restored',
+    );
+  }
+
+  #halt({ message: reason, remedy }: LogLost): void {
+    if (this.#status.status === 'halted') return;
+    this.#status = { status: 'halted', reason, remedy };
+    this.#options.log.error({ projection: this.#options.projection.name, reason, remedy }, 'projection halted');
+    this.#halting.abort();
+  }
+}

@@ -1,0 +1,79 @@
+/** Writes the changes of a fold: the fast ways of Postgres, every value bound. */
+import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
+import type { ClientBase } from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { Changes, ColumnType, Cut, Row, Table, TableRows, Value } from '../../projections/projection.ts';
+import { encodeCopy } from './copy-binary.ts';
+
+/** Inside the caller's transaction; tables are found by its search_path. Returns how many rows were touched. */
+export async function writeChanges(client: ClientBase, changes: Changes): Promise<number> {
+  let rows = 0;
+  for (const cut of changes.cuts) rows += await cutRows(client, cut);
+  for (const gone of changes.deletes) rows += await deleteRows(client, gone);
+  for (const added of changes.appends) rows += await appendRows(client, added);
+  for (const replaced of changes.upserts) rows += await upsertRows(client, replaced);
+  return rows;
+}
+
+async function cutRows(client: ClientBase, { table, column, from, within }: Cut): Promise<number> {
+  const group = within === undefined ? '' : ` AND ${within.column} = $2`;
+  const values = within === undefined ? [from] : [from, within.value];
+  const { rowCount } = await client.query(`DELETE FROM ${table.name} WHERE ${column} >= $1${group}`, values);
+  return rowCount ?? 0;
+}
+
+async function appendRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
+  if (rows.length === 0) return 0;
+  const copy = client.query(copyFrom(`COPY ${table.name} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`));
+  await pipeline(Readable.from([encodeCopy(table, rows)]), copy);
+  return rows.length;
+}
+
+async function deleteRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
+  if (rows.length === 0) return 0;
+  const match = table.key.map((column) => `${table.name}.${column} = gone.${column}`).join(' AND ');
+  const { rowCount } = await client.query({
+    name: `delete_${table.name}`,
+    text: `DELETE FROM ${table.name} USING ${unnest(table, table.key)} AS gone(${table.key.join(', ')}) WHERE ${match}`,
+    values: arraysOf(table, table.key, rows),
+  });
+  return rowCount ?? 0;
+}
+
+async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
+  if (rows.length === 0) return 0;
+  const columns = Object.keys(table.columns);
+  const moved = columns.filter((column) => !table.key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  const { rowCount } = await client.query({
+    name: `upsert_${table.name}`,
+    text: `INSERT INTO ${table.name} (${columns.join(', ')}) SELECT * FROM ${unnest(table, columns)}
+           ON CONFLICT (${table.key.join(', ')}) DO UPDATE SET ${moved.join(', ')}`,
+    values: arraysOf(table, columns, rows),
+  });
+  return rowCount ?? 0;
+}
+
+function unnest(table: Table, columns: readonly string[]): string {
+  return `unnest(${columns.map((column, at) => `$${at + 1}::${typeOf(table, column)}[]`).join(', ')})`;
+}
+
+/** One array a column, as `unnest` takes them. */
+function arraysOf(table: Table, columns: readonly string[], rows: readonly Row[]): unknown[][] {
+  return columns.map((column, at) => {
+    const type = typeOf(table, column);
+    return rows.map((row) => parameter(type, row[at] ?? null));
+  });
+}
+
+function typeOf(table: Table, column: string): ColumnType {
+  const type = table.columns[column];
+  if (type === undefined) throw new Error(`table ${table.name} has no column ${column}`);
+  return type;
+}
+
+function parameter(type: ColumnType, value: Value): unknown {
+  if (value === null) return null;
+  if (type === 'timestamptz') return new Date(value as number).toISOString();
+  return typeof value === 'bigint' ? value.toString() : value;
+}

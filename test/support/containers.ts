@@ -1,0 +1,101 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer } from 'testcontainers';
+import { kafka_heap, kafka_image, kafkaPlace, kafkaSettings, kafkaVariable } from '../../infra/kafka/settings.ts';
+import { countBrokers } from '../../infra/local/kafka-probe.ts';
+import type { Ports } from '../../infra/local/ports.ts';
+import { postgresAnswers, settlePostgres } from '../../infra/local/postgres.ts';
+import { redisAnswers, redisSettings } from '../../infra/local/redis.ts';
+import { registryAnswers, registryDatabase, registry_heap } from '../../infra/local/registry.ts';
+import type { ServerName } from '../../infra/local/servers.ts';
+import { redis_image, registry_image } from '../../infra/local/versions.ts';
+import { initdbArguments, postgresArguments, postgres_image, superuser } from '../../infra/postgres/settings.ts';
+import type { ServerHandle } from './stack.ts';
+
+const READY_MS = 90_000;
+
+async function until(name: string, answers: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + READY_MS;
+  for (;;) {
+    try {
+      if (await answers()) return;
+    } catch (error) {
+      if (performance.now() > deadline) throw new Error(`the container of ${name} was not ready in time`, { cause: error });
+    }
+    await pause(100);
+  }
+}
+
+/** A server in a container on a fixed host port, behind the same handle as a local one. */
+function containerServer(
+  name: string,
+  port: number,
+  container: GenericContainer,
+  answers: () => Promise<boolean>,
+  settle?: () => Promise<void>,
+): ServerHandle {
+  let started: StartedTestContainer | undefined;
+  return {
+    name,
+    port,
+    pid: undefined,
+    async start() {
+      if (started === undefined) started = await container.start();
+      else await (await getContainerRuntimeClient()).container.getById(started.getId()).start();
+      await until(name, answers);
+      await settle?.();
+    },
+    async kill(signal = 'SIGKILL') {
+      if (started === undefined) return undefined;
+      const running = (await getContainerRuntimeClient()).container.getById(started.getId());
+      await running.kill({ signal });
+      if (signal === 'SIGSTOP' || signal === 'SIGCONT') return undefined;
+      await running.wait();
+      return { code: null, signal };
+    },
+    async stop() {
+      await started?.stop();
+      started = undefined;
+    },
+  };
+}
+
+/** The four servers as containers of the images and settings of docker-compose.yml; none is started yet. */
+export function containerServers(ports: Ports): Readonly<Record<ServerName, ServerHandle>> {
+  const place = kafkaPlace({
+    listeners: 'PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:9093',
+    advertised_listeners: `PLAINTEXT://127.0.0.1:${ports.kafka}`,
+    protocols: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    controller: '127.0.0.1:9093',
+    data: '/var/lib/kafka/data',
+  });
+  const kafka_variables = Object.entries({ ...kafkaSettings, ...place }).map(
+    ([setting, value]) => [kafkaVariable(setting), value] as const,
+  );
+  const kafka = new GenericContainer(kafka_image)
+    .withEnvironment({ ...Object.fromEntries(kafka_variables), KAFKA_HEAP_OPTS: kafka_heap })
+    .withExposedPorts({ container: 9092, host: ports.kafka });
+  const registry = new GenericContainer(registry_image)
+    .withEnvironment({ REGISTRY_DATASOURCE_URL: registryDatabase('/tmp/registry'), JAVA_OPTS_APPEND: registry_heap })
+    .withExposedPorts({ container: 8080, host: ports.registry });
+  const postgres = new GenericContainer(postgres_image)
+    .withEnvironment({ POSTGRES_PASSWORD: superuser.password, POSTGRES_INITDB_ARGS: initdbArguments.join(' ') })
+    .withCommand(['postgres', ...postgresArguments()])
+    .withSharedMemorySize(256 * 1024 * 1024)
+    .withExposedPorts({ container: 5432, host: ports.postgres });
+  const redis = new GenericContainer(redis_image)
+    .withCommand(['redis-server', ...redisSettings])
+    .withExposedPorts({ container: 6379, host: ports.redis });
+  const host = `127.0.0.1:${ports.postgres}`;
+  return {
+    kafka: containerServer('kafka', ports.kafka, kafka, async () => (await countBrokers(ports.kafka)) > 0),
+    postgres: containerServer(
+      'postgres',
+      ports.postgres,
+      postgres,
+      () => postgresAnswers(host),
+      () => settlePostgres(host),
+    ),
+    registry: containerServer('registry', ports.registry, registry, () => registryAnswers(ports.registry)),
+    redis: containerServer('redis', ports.redis, redis, () => redisAnswers(ports.redis)),
+  };
+}

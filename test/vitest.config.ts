@@ -1,0 +1,29 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const fromHere = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  root: fromHere('..'),
+  test: {
+    pool: 'forks',
+    maxWorkers: 2,
+    execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 60_000,
+    reporters: ['default', fromHere('support/closing-line.ts')],
+    projects: [
+      { extends: true, test: { name: 'house', include: ['test/house.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'all',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/house.test.ts'],
+          globalSetup: [fromHere('support/global-setup.ts')],
+        },
+      },
+    ],
+  },
+});
