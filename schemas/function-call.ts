@@ -104,7 +104,10 @@ export function decodeCall(name: string, items: readonly Rlp[]): { readonly call
 }
 
 /** Every parameter of the call has its value; that each has its type is what `decodeArgument` made sure of. */
-function isCall(call: { readonly function_call_type: FunctionCallType; readonly arguments: Readonly<Record<string, Value>> }): call is FunctionCall {
+function isCall(call: {
+  readonly function_call_type: FunctionCallType;
+  readonly arguments: Readonly<Record<string, Value>>;
+}): call is FunctionCall {
   return Object.keys(CALLS[call.function_call_type]).every((name) => Object.hasOwn(call.arguments, name));
 }
 

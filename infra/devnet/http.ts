@@ -21,7 +21,7 @@ export function application(log: Logger, body_bytes_max: number, routes: (app: E
       refuse(response, status, status === 413 ? 'too_large' : 'invalid_request', clientMessage(status));
       return;
     }
-    log.error({ event: 'request_failed', error });
+    log.error({ event: 'request_failed', err: error });
     if (response.headersSent) response.destroy();
     else refuse(response, 500, 'internal', 'the devnet failed; its log says why');
   };
@@ -64,10 +64,12 @@ export async function listen(host: string, port: number): Promise<{ readonly ser
 export async function drain(server: Server, drain_ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), drain_ms);
+  server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'));
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
+  const late = setTimeout(() => server.closeAllConnections(), drain_ms);
   await promise;
-  clearTimeout(timer);
+  clearInterval(idle);
+  clearTimeout(late);
 }
 
 /** 4xx of what Express and its body parser throw; undefined for everything else. */

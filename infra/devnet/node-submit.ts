@@ -25,7 +25,7 @@ const STATUS: Readonly<Record<SubmitRefusal['refused'], number>> = {
   mempool_full: 503,
 };
 
-export async function submitted(node: CltNode, faults: Faults, raw: Buffer, response: Response): Promise<void> {
+export function submitted(node: CltNode, faults: Faults, raw: Buffer, response: Response): void {
   if (faults.take('already_known') !== undefined) {
     refuse(response, 409, 'already_known', 'the transaction waits for a block already');
     return;

@@ -40,7 +40,7 @@ export function blocksPage({ limit, offset }: Page): Query {
   return {
     name: 'explorer_blocks',
     text: `SELECT ${BLOCK_COLUMNS} FROM explorer.blocks
-            WHERE height <= (SELECT height FROM explorer.head) - $2::bigint ORDER BY height DESC LIMIT $1::bigint`,
+            WHERE height <= (SELECT height FROM explorer.head WHERE one) - $2::bigint ORDER BY height DESC LIMIT $1::bigint`,
     values: [limit, int8(offset)],
   };
 }
@@ -120,7 +120,7 @@ function allTransactions(page: PageValues): Query {
   return {
     name: 'explorer_transactions',
     text: `SELECT ${TRANSACTION_COLUMNS} FROM explorer.transactions t
-            WHERE t.seq < (SELECT transactions FROM explorer.head) - $2::bigint ORDER BY t.seq DESC LIMIT $1::bigint`,
+            WHERE t.seq < (SELECT transactions FROM explorer.head WHERE one) - $2::bigint ORDER BY t.seq DESC LIMIT $1::bigint`,
     values: page,
   };
 }
@@ -212,12 +212,13 @@ export function stats(): Query {
                (SELECT count(*) AS blocks, coalesce(sum(b.tx_count), 0) AS transactions, count(DISTINCT b.producer) AS producers,
                        coalesce(extract(epoch FROM (array_agg(b.timestamp ORDER BY b.height DESC))[1]
                                                  - (array_agg(b.timestamp ORDER BY b.height))[1]) * 1000, 0)::bigint AS span_ms
-                  FROM (SELECT * FROM explorer.blocks WHERE height <= h.height ORDER BY height DESC LIMIT ${STATS_BLOCKS}) b) n`,
+                  FROM (SELECT * FROM explorer.blocks WHERE height <= h.height ORDER BY height DESC LIMIT ${STATS_BLOCKS}) b) n
+            WHERE h.one`,
     values: [],
   };
 }
 
 /** One row, or none before the first event. Column: height of the newest block. */
 export function indexedHeight(): Query {
-  return { name: 'explorer_indexed_height', text: 'SELECT height FROM explorer.head', values: [] };
+  return { name: 'explorer_indexed_height', text: 'SELECT height FROM explorer.head WHERE one', values: [] };
 }

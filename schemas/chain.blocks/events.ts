@@ -58,6 +58,13 @@ export interface BlocksFinalized {
 
 export type ChainEvent = BlockAppended | BlockReverted | BlocksFinalized;
 
+const TYPES: Readonly<Record<ChainEvent['type'], true>> = { BlockAppended: true, BlockReverted: true, BlocksFinalized: true };
+
+/** Whether a decoded record is one of this topic's events: its schema has given it the shape that its type says. */
+export function isChainEvent(event: { readonly type: string }): event is ChainEvent {
+  return Object.hasOwn(TYPES, event.type);
+}
+
 /** The same fact has the same id in every retry: its place in the chain's own count, what happened, and to which block. */
 export function chainEventId(event: ChainEvent): string {
   return `${event.sequence}:${event.type}:${event.hash.toString('hex')}`;

@@ -1,5 +1,5 @@
 /** Topics as declared: created where they are missing, refused where they would forget or split an order. */
-import { ConfigResourceTypes, type Admin, type Kafka } from 'kafkajs';
+import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Topic } from '../../schemas/topics.ts';
 import { Fault } from './errors.ts';
 
@@ -31,7 +31,7 @@ async function compare(admin: Admin, topic: Topic): Promise<void> {
   }
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: [{ type: ConfigResourceTypes.TOPIC, name: topic.name, configNames: Object.keys(topic.config) }],
+    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic.name, configNames: Object.keys(topic.config) }],
   });
   for (const { configName, configValue } of resources[0]?.configEntries ?? []) {
     const declared = topic.config[configName];

@@ -11,7 +11,7 @@
 import { createHash } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
-import type { BlockAppended, BlockTransaction, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { isChainEvent, type BlockAppended, type BlockTransaction, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
 import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
@@ -31,7 +31,7 @@ export function plainFold(events: Iterable<ChainEvent>): TableTexts {
     if (event.sequence <= last) continue;
     if (event.sequence !== last + 1) throw new Error(`the log jumps from ${last} to ${event.sequence}`);
     if (event.type === 'BlockAppended') {
-      blocks = [...blocks, event];
+      blocks.push(event);
       head = { sequence: event.sequence, height: event.height, hash: event.hash };
     } else if (event.type === 'BlockReverted') {
       blocks = blocks.filter(({ height }) => height < event.height);
@@ -201,5 +201,9 @@ export async function readChainEvents(kafka: Kafka, codec: Codec, topic: string 
   const values: (Buffer | null)[] = [];
   await readLogRange(kafka, topic, 0, 0n, high, ({ value }) => values.push(value));
   await codec.learn(values);
-  return values.map((value) => codec.decode(value) as ChainEvent);
+  return values.map((value) => {
+    const event = codec.decode(value);
+    if (!isChainEvent(event)) throw new Error(`${event.type} is no event of ${topic}`);
+    return event;
+  });
 }

@@ -23,12 +23,16 @@ export interface BlockSeat {
   readonly validator: Validator;
 }
 
-export interface Block {
+/** What the chain remembers of a block that is not yet final. */
+export interface SealedBlock {
   readonly height: number;
   readonly hash: string;
   readonly parent_hash: string;
   readonly timestamp: number;
   readonly transactions: readonly VerifiedTransaction[];
+}
+
+export interface Block extends SealedBlock {
   /** the block's JSON as every reader gets it */
   readonly text: string;
 }
@@ -42,7 +46,12 @@ export interface Assembled {
 }
 
 /** Executes the transactions in order; those refused are left out, the others make the block. */
-export function assembleBlock(state: State, seat: BlockSeat, transactions: readonly VerifiedTransaction[], parameters: Parameters): Assembled {
+export function assembleBlock(
+  state: State,
+  seat: BlockSeat,
+  transactions: readonly VerifiedTransaction[],
+  parameters: Parameters,
+): Assembled {
   const draft = new Draft(state);
   const executed: Executed[] = [];
   const leftOut: VerifiedTransaction[] = [];
@@ -64,7 +73,11 @@ export function assembleBlock(state: State, seat: BlockSeat, transactions: reado
 }
 
 /** The first block: no transactions, and a mint for each account of the allocation. */
-export function genesisBlock(seat: BlockSeat, allocation: readonly (readonly [address: string, amount: bigint])[], parameters: Parameters): Block {
+export function genesisBlock(
+  seat: BlockSeat,
+  allocation: readonly (readonly [address: string, amount: bigint])[],
+  parameters: Parameters,
+): Block {
   const effects = allocation.map(([address, amount]) => effectJson({ address, kind: 'mint', delta: amount, counterparty: null }, null));
   return sealBlock(seat, 0n, [], effects, [], parameters);
 }

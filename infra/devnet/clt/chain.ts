@@ -2,7 +2,7 @@
  * The chain in memory: the state after the newest block, the unfinalised blocks with what takes them back, and the transactions that wait. No I/O, no clock;
  * what is to be kept is proposed first and becomes part of the chain by `append` or `replace`, so that it can be written down in between.
  */
-import type { Assembled, Block, BlockSeat } from './block.ts';
+import type { Assembled, Block, BlockSeat, SealedBlock } from './block.ts';
 import { assembleBlock } from './block.ts';
 import type { ExecutionRefusal, VerifiedTransaction } from './execute.ts';
 import { Mempool } from './mempool.ts';
@@ -17,7 +17,7 @@ export interface Anchor {
 }
 
 interface Entry {
-  readonly block: Block;
+  readonly block: SealedBlock;
   readonly undo: Undo;
 }
 
@@ -79,7 +79,7 @@ export class Chain {
   /** Makes the proposed block the newest. */
   append({ block, draft }: Assembled): void {
     if (block.parent_hash !== this.head.hash) throw new Error(`block ${block.height} does not stand on the head ${this.head.hash}`);
-    this.#entries.push({ block, undo: draft.commit() });
+    this.#push(block, draft.commit());
     this.#forgetFinal();
     this.mempool.restart(block.transactions);
   }
@@ -88,7 +88,11 @@ export class Chain {
    * Takes the newest `depth` blocks away and builds one more than that in their place: other validators, other times, the same transactions in another order
    * as far as they are still valid. What found no place waits; what is no longer valid vanishes. `random` gives numbers from 0 up to 1.
    */
-  reorganise(depth: number, timestamp: number, random: () => number): { readonly left: readonly Block[]; readonly blocks: readonly Block[] } {
+  reorganise(
+    depth: number,
+    timestamp: number,
+    random: () => number,
+  ): { readonly left: readonly SealedBlock[]; readonly blocks: readonly Block[] } {
     if (depth < 1 || depth > this.head.height - this.finalizedHeight) throw new Error(`cannot reorganise ${depth} blocks`);
     const left = this.rollBack(depth);
     let waiting = [...left.flatMap((block) => block.transactions), ...this.mempool.first(Infinity)];
@@ -98,7 +102,7 @@ export class Chain {
       const at = built < depth ? (left[built]?.timestamp ?? timestamp) + 1 : timestamp;
       const chosen = shuffled(waiting, random).filter(() => random() < 0.7);
       const assembled = this.assemble(this.#seat(this.head, at, shift), chosen.slice(0, this.parameters.block_transactions_max));
-      this.#entries.push({ block: assembled.block, undo: assembled.draft.commit() });
+      this.#push(assembled.block, assembled.draft.commit());
       blocks.push(assembled.block);
       const placed = new Set(assembled.block.transactions);
       waiting = waiting.filter((transaction) => !placed.has(transaction));
@@ -109,7 +113,7 @@ export class Chain {
   }
 
   /** Takes the newest `depth` blocks away, oldest first. The mempool is stale until it is replaced. */
-  rollBack(depth: number): readonly Block[] {
+  rollBack(depth: number): readonly SealedBlock[] {
     const taken = this.#entries.splice(this.#entries.length - depth);
     for (const { undo } of taken.toReversed()) this.state.revert(undo);
     return taken.map(({ block }) => block);
@@ -125,6 +129,11 @@ export class Chain {
     const validator: Validator | undefined = this.parameters.validators[(height + shift) % this.parameters.validators.length];
     if (validator === undefined) throw new Error('a chain needs a validator');
     return { height, parent_hash: parent.hash, timestamp: Math.max(timestamp, parent.timestamp + 1), validator };
+  }
+
+  /** Without its text, which is on the disk and may be tens of megabytes. */
+  #push({ height, hash, parent_hash, timestamp, transactions }: Block, undo: Undo): void {
+    this.#entries.push({ block: { height, hash, parent_hash, timestamp, transactions }, undo });
   }
 
   #forgetFinal(): void {

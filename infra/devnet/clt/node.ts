@@ -1,6 +1,6 @@
 /** The running chain: takes transactions, makes blocks, keeps them, tells those who wait. The one place where chain, disk and waiting readers meet. */
 import type { ChainStore } from '../store/chain-store.ts';
-import type { Block } from './block.ts';
+import type { Block, SealedBlock } from './block.ts';
 import type { Refused } from './call-outcome.ts';
 import { refused } from './call-outcome.ts';
 import type { Anchor, Chain } from './chain.ts';
@@ -61,11 +61,14 @@ export class CltNode {
     depth: number,
     now: number,
     random: () => number,
-  ): { readonly left: readonly Block[]; readonly blocks: readonly Block[] } | Refused<'would_revert_final_blocks'> {
+  ): { readonly left: readonly SealedBlock[]; readonly blocks: readonly Block[] } | Refused<'would_revert_final_blocks'> {
     const { head, finalizedHeight } = this.chain;
     const depthMax = head.height - finalizedHeight;
     if (depth > depthMax) {
-      return refused('would_revert_final_blocks', `the head is ${head.height} and ${finalizedHeight} is final: at most ${depthMax} blocks can be replaced`);
+      return refused(
+        'would_revert_final_blocks',
+        `the head is ${head.height} and ${finalizedHeight} is final: at most ${depthMax} blocks can be replaced`,
+      );
     }
     const branch = this.chain.reorganise(depth, now, random);
     this.#keep(branch.blocks);
@@ -111,8 +114,9 @@ export class CltNode {
     for (const look of this.#waiters) look();
   }
 
-  close(): void {
-    this.#store.close();
+  /** Resolves when all is on the disk. */
+  async close(): Promise<void> {
+    await this.#store.close();
   }
 
   #keep(blocks: readonly Block[]): void {

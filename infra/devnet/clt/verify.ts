@@ -12,7 +12,8 @@ export function verify(raw: Uint8Array, chainId: number): VerifiedTransaction | 
   const decoded = decodeRaw(raw);
   if ('refused' in decoded) return refused('invalid_transaction', `the raw transaction cannot be decoded: ${decoded.refused}`);
   const { transaction } = decoded;
-  if (transaction.chain_id !== chainId) return refused('wrong_chain', `this is chain ${chainId}, the transaction is for ${transaction.chain_id}`);
+  if (transaction.chain_id !== chainId)
+    return refused('wrong_chain', `this is chain ${chainId}, the transaction is for ${transaction.chain_id}`);
   const recovered = recoverSigner(transaction);
   if ('refused' in recovered) return refused('bad_signature', 'the signature belongs to no key');
   return { hash: transactionHash(raw), raw, from: recovered.signer, nonce: transaction.nonce, call: transaction.call };

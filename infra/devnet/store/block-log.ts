@@ -4,8 +4,11 @@
  * of the newest replaces it and all above it. A record torn by a crash can only be the last one, and is cut off.
  */
 import fs from 'node:fs';
+import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 
+const readSome = promisify(fs.read);
+const syncData = promisify(fs.fdatasync);
 const HEADER_BYTES = 8;
 const RECORD_BYTES_MAX = 2 ** 31 - 1;
 
@@ -82,9 +85,7 @@ export class BlockLog {
   async #flushOnce(): Promise<void> {
     const written = this.#written;
     try {
-      await new Promise<void>((resolve, reject) => {
-        fs.fdatasync(this.#file, (error) => (error === null ? resolve() : reject(error)));
-      });
+      await syncData(this.#file);
       this.#flushed = written;
     } finally {
       this.#flushing = undefined;
@@ -109,7 +110,7 @@ export class BlockLog {
   /** Bytes as they stand in the file. */
   async read({ offset, length }: Place): Promise<Buffer> {
     const buffer = Buffer.allocUnsafe(length);
-    for (let read = 0; read < length; ) {
+    for (let read = 0; read < length;) {
       const { bytesRead } = await new Promise<{ bytesRead: number }>((resolve, reject) => {
         fs.read(this.#file, buffer, read, length - read, offset + read, (error, bytesRead) =>
           error === null ? resolve({ bytesRead }) : reject(error),
@@ -149,7 +150,7 @@ export class BlockLog {
 
 function linesOf(payload: Buffer, start: number): readonly { readonly text: string; readonly place: Place }[] {
   const lines: { text: string; place: Place }[] = [];
-  for (let at = 0; at < payload.length; ) {
+  for (let at = 0; at < payload.length;) {
     const end = payload.indexOf(0x0a, at);
     const length = end - at;
     lines.push({ text: payload.toString('utf8', at, end), place: { offset: start + at, length } });
@@ -159,12 +160,12 @@ function linesOf(payload: Buffer, start: number): readonly { readonly text: stri
 }
 
 function writeWhole(file: number, bytes: Buffer, position: number): void {
-  for (let written = 0; written < bytes.length; ) written += fs.writeSync(file, bytes, written, bytes.length - written, position + written);
+  for (let written = 0; written < bytes.length;) written += fs.writeSync(file, bytes, written, bytes.length - written, position + written);
 }
 
 function readWhole(file: number, length: number, position: number): Buffer {
   const buffer = Buffer.allocUnsafe(length);
-  for (let read = 0; read < length; ) {
+  for (let read = 0; read < length;) {
     const bytes = fs.readSync(file, buffer, read, length - read, position + read);
     if (bytes === 0) throw new Error('the file became shorter while it was read');
     read += bytes;

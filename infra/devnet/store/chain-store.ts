@@ -77,7 +77,8 @@ export class ChainStore {
   }
 
   /** A last snapshot, so that the next start has little to do. */
-  close(): void {
+  async close(): Promise<void> {
+    await this.#log.flush();
     this.#saveSnapshot();
     this.#log.close();
   }
@@ -119,7 +120,11 @@ export class ChainStore {
         if (block.height < anchor.height) continue;
         const hash = block.height === anchor.height ? anchor.hash : this.#execute(block, place.offset);
         if (hash !== toHex(block.hash)) {
-          throw new DamagedLog(this.#log.path, place.offset, `block ${block.height} should have hash ${hash}: made by other rules or settings`);
+          throw new DamagedLog(
+            this.#log.path,
+            place.offset,
+            `block ${block.height} should have hash ${hash}: made by other rules or settings`,
+          );
         }
         if (block.height > anchor.height || this.#index.length === 0) this.#index.set(block.height, place);
       }

@@ -1,0 +1,149 @@
+/** The admin port, CLT half: what tests and people who try things out do to the devnet. */
+import type { Express, Request, Response } from 'express';
+import { parseAddress, toHex } from '../../schemas/address.ts';
+import { parseAmount } from '../../schemas/money.ts';
+import { makeBulkBlock } from './bulk.ts';
+import type { SealedBlock } from './clt/block.ts';
+import { signCall } from './clt/keys.ts';
+import type { CltNode } from './clt/node.ts';
+import type { Faults } from './faults.ts';
+import { NODE_FAULT_MODES } from './faults.ts';
+import { answer, refuse } from './http.ts';
+import type { Metrics } from './metrics.ts';
+import type { Producer } from './producer.ts';
+import type { Traffic } from './traffic/traffic.ts';
+
+export interface AdminParts {
+  readonly node: CltNode;
+  readonly producer: Producer;
+  readonly traffic: Traffic;
+  readonly faults: Faults;
+  readonly metrics: Metrics;
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+export const TRAFFIC_PER_SECOND_MAX = 500;
+const DELAY_MS_MAX = 600_000;
+
+export function adminRoutes({ node, producer, traffic, faults, metrics, now, random }: AdminParts): (app: Express) => void {
+  const { block_transactions_max, chain_id } = node.chain.parameters;
+  let bulk: Promise<unknown> = Promise.resolve();
+
+  const figures = async (response: Response): Promise<void> => {
+    response.setHeader('content-type', metrics.registry.contentType);
+    response.end(await metrics.registry.metrics());
+  };
+  const makeBlock = async (request: Request, response: Response): Promise<void> => {
+    const count = fields(request.body)['transactions'] ?? 0;
+    if (!isInteger(count, 0, block_transactions_max)) {
+      invalid(response, `{"transactions": an integer from 0 to ${block_transactions_max}}, or no body`);
+      return;
+    }
+    const making = bulk.then(() => (count === 0 ? node.produce(now()) : makeBulkBlock(node, count, now)));
+    // the next one waits for this one, however it ends
+    bulk = making.catch(() => undefined);
+    const { height, hash, transactions } = await making;
+    answer(response, { height, hash, transactions: transactions.length });
+  };
+
+  return (app) => {
+    app.get('/health', (_request, response) => answer(response, { status: 'ok' }));
+    app.get('/ready', (_request, response) => answer(response, { status: 'ready' }));
+    app.get('/metrics', (_request, response) => figures(response));
+
+    app.post('/admin/clt/fund', (request, response) => {
+      const body = fields(request.body);
+      const to = typeof body['to'] === 'string' ? parseAddress(body['to']) : undefined;
+      const amount = typeof body['amount'] === 'string' ? parseAmount(body['amount']) : undefined;
+      if (to === undefined || amount === undefined || amount === 0n) {
+        invalid(response, '{"to": "0x + 40 hex digits", "amount": "base units above zero, decimal text"}');
+        return;
+      }
+      const { faucet } = node.genesis.cast;
+      const nonce = node.chain.mempool.account(faucet.address).nonce;
+      const result = node.submit(
+        signCall(faucet, chain_id, nonce, { function_call_type: 'Transfer', arguments: { to: toHex(to), amount } }),
+      );
+      if ('refused' in result) refuse(response, 409, result.refused, result.message);
+      else answer(response, { transaction_hash: result.hash });
+    });
+
+    app.post('/admin/clt/block', (request, response) => makeBlock(request, response));
+
+    app.post('/admin/clt/reorg', (request, response) => {
+      const { depth } = fields(request.body);
+      if (!isInteger(depth, 1, Number.MAX_SAFE_INTEGER)) {
+        invalid(response, '{"depth": an integer from 1}');
+        return;
+      }
+      const result = node.reorganise(depth, now(), random);
+      if ('refused' in result) {
+        refuse(response, 409, result.refused, result.message);
+        return;
+      }
+      answer(response, { removed: result.left.map(nameOf), added: result.blocks.map(nameOf) });
+    });
+
+    app.post('/admin/clt/auto', (request, response) => {
+      const { enabled } = fields(request.body);
+      if (typeof enabled !== 'boolean') {
+        invalid(response, '{"enabled": true or false}');
+        return;
+      }
+      producer.enable(enabled);
+      answer(response, { enabled });
+    });
+
+    app.post('/admin/traffic', (request, response) => {
+      const { transactions_per_second } = fields(request.body);
+      const within = typeof transactions_per_second === 'number' && transactions_per_second >= 0;
+      if (!within || transactions_per_second > TRAFFIC_PER_SECOND_MAX) {
+        invalid(response, `{"transactions_per_second": a number from 0 to ${TRAFFIC_PER_SECOND_MAX}}`);
+        return;
+      }
+      traffic.setRate(transactions_per_second);
+      answer(response, { transactions_per_second });
+    });
+
+    app.get('/admin/faults', (_request, response) => answer(response, { faults: faults.list() }));
+    app.delete('/admin/faults', (_request, response) => {
+      faults.clear();
+      answer(response, { faults: [] });
+    });
+    app.post('/admin/faults', (request, response) => {
+      const { target, mode, times = null, delay_ms } = fields(request.body);
+      const known = NODE_FAULT_MODES.find((each) => each === mode);
+      if (target !== 'node' || known === undefined) {
+        invalid(response, `{"target": "node", "mode": one of ${NODE_FAULT_MODES.join(', ')}, "times"?, "delay_ms"?}`);
+        return;
+      }
+      if (times !== null && !isInteger(times, 1, Number.MAX_SAFE_INTEGER)) {
+        invalid(response, '"times": an integer from 1; leave it out for a fault that stays until DELETE /admin/faults');
+        return;
+      }
+      if (delay_ms !== undefined && !isInteger(delay_ms, 0, DELAY_MS_MAX)) {
+        invalid(response, `"delay_ms": an integer from 0 to ${DELAY_MS_MAX}`);
+        return;
+      }
+      answer(response, { target, ...faults.set(known, times, delay_ms) });
+    });
+  };
+}
+
+function invalid(response: Response, expected: string): void {
+  refuse(response, 400, 'invalid_request', `the body is JSON: ${expected}`);
+}
+
+function nameOf({ height, hash }: SealedBlock): { readonly height: number; readonly hash: string } {
+  return { height, hash };
+}
+
+/** The body's own fields; none when there is no JSON object. */
+function fields(body: unknown): Readonly<Record<string, unknown>> {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {};
+}
+
+function isInteger(value: unknown, min: number, max: number): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
+}

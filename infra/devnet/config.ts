@@ -1,0 +1,58 @@
+/** Settings of the devnet, read once; every problem is reported at once. */
+
+export interface DevnetConfig {
+  readonly http_host: string;
+  readonly node_port: number;
+  readonly admin_port: number;
+  readonly directory: string;
+  readonly seed: string;
+  readonly chain_id: number;
+  readonly is_testnet: boolean;
+  readonly finality_depth: number;
+  readonly block_interval_ms: number;
+  readonly traffic_per_second: number;
+  readonly drain_ms: number;
+  readonly log_level: string;
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/** Port 0 takes any free port. */
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly config: DevnetConfig } | { readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  const integer = (name: string, absent: number, min: number, max: number): number => {
+    const text = env[name] ?? String(absent);
+    const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : NaN;
+    if (value >= min && value <= max) return value;
+    problems.push(`${name} must be an integer from ${min} to ${max}`);
+    return absent;
+  };
+  const text = (name: string): string => {
+    const value = env[name] ?? '';
+    if (value === '') problems.push(`${name} is missing`);
+    return value;
+  };
+  const oneOf = (name: string, absent: string, values: readonly string[]): string => {
+    const value = env[name] ?? absent;
+    if (values.includes(value)) return value;
+    problems.push(`${name} must be one of ${values.join(', ')}`);
+    return absent;
+  };
+  const config: DevnetConfig = {
+    http_host: env['APP_HTTP_HOST'] ?? '127.0.0.1',
+    node_port: integer('APP_NODE_PORT', 17545, 0, 65_535),
+    admin_port: integer('APP_ADMIN_PORT', 17099, 0, 65_535),
+    directory: text('APP_DEVNET_DIR'),
+    seed: text('APP_DEVNET_SEED'),
+    chain_id: integer('APP_CHAIN_ID', 7777, 1, Number.MAX_SAFE_INTEGER),
+    is_testnet: oneOf('APP_NETWORK', 'testnet', ['testnet', 'mainnet']) === 'testnet',
+    finality_depth: integer('APP_FINALITY_DEPTH', 12, 1, 1_000),
+    block_interval_ms: integer('APP_BLOCK_INTERVAL_MS', 1_000, 20, 3_600_000),
+    traffic_per_second: integer('APP_TRAFFIC_PER_SECOND', 3, 0, 500),
+    drain_ms: integer('APP_DRAIN_MS', 5_000, 0, 600_000),
+    log_level: oneOf('APP_LOG_LEVEL', 'info', LOG_LEVELS),
+  };
+  return problems.length > 0 ? { problems } : { config };
+}

@@ -1,0 +1,53 @@
+/** Figures of the devnet for `/metrics`. */
+import { Counter, Gauge, Registry } from 'prom-client';
+import type { Block } from './clt/block.ts';
+import type { CltNode } from './clt/node.ts';
+import type { TrafficOutcome } from './traffic/traffic.ts';
+
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #blocks = new Counter({
+    name: 'devnet_blocks_total',
+    help: 'blocks made, those of reorganisations too',
+    registers: [this.registry],
+  });
+  readonly #transactions = new Counter({
+    name: 'devnet_transactions_total',
+    help: 'transactions put into blocks',
+    labelNames: ['function_call_type'],
+    registers: [this.registry],
+  });
+  readonly #traffic = new Counter({
+    name: 'devnet_traffic_total',
+    help: 'transactions of the traffic generator',
+    labelNames: ['outcome'],
+    registers: [this.registry],
+  });
+
+  /** The gauges are read from the node when somebody asks. */
+  watch(node: CltNode): void {
+    const gauge = (name: string, help: string, read: () => number): Gauge =>
+      new Gauge({
+        name,
+        help,
+        registers: [this.registry],
+        collect() {
+          this.set(read());
+        },
+      });
+    gauge('devnet_head_height', 'height of the newest block', () => node.head.height);
+    gauge('devnet_finalized_height', 'height of the last final block', () => node.chain.finalizedHeight);
+    gauge('devnet_mempool_transactions', 'transactions that wait for a block', () => node.chain.mempool.size);
+    gauge('devnet_long_polls', 'requests that wait for a block', () => node.waiting);
+  }
+
+  blocksAdded(blocks: readonly Block[]): void {
+    this.#blocks.inc(blocks.length);
+    for (const block of blocks)
+      for (const { call } of block.transactions) this.#transactions.inc({ function_call_type: call.function_call_type });
+  }
+
+  trafficCounted(outcome: TrafficOutcome): void {
+    this.#traffic.inc({ outcome });
+  }
+}

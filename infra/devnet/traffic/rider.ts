@@ -1,0 +1,157 @@
+/** What the people of the devnet do next: pure, from what the chain knows and chance. The whole life of rides, and some transfers and burns. */
+import { coordinateText } from '../../../schemas/coordinate.ts';
+import type { FunctionCall } from '../../../schemas/function-call.ts';
+import type { Cast } from '../clt/genesis.ts';
+import type { Key } from '../clt/keys.ts';
+import type { Rows } from '../clt/state.ts';
+import { pick } from '../random.ts';
+
+export interface Intention {
+  readonly key: Key;
+  readonly call: FunctionCall;
+}
+
+const USD = 1_000_000;
+/** below it an account is given money again */
+const POOR = 50n * BigInt(USD);
+const ALLOWANCE = 1_000n * BigInt(USD);
+const REQUESTS_OPEN = 24;
+const OFFERS_A_REQUEST = 3;
+/** Berlin */
+const CITY = { latitude: 52.52, longitude: 13.405, reach: 0.09 };
+
+type Random = () => number;
+type Act = (rows: Rows, cast: Cast, random: Random) => Intention | undefined;
+
+/** How often each act is tried; one that finds nothing to do leaves its turn to a ride request. */
+const ACTS: readonly (readonly [weight: number, act: Act])[] = [
+  [22, request],
+  [26, offer],
+  [17, accept],
+  [22, pay],
+  [3, cancel],
+  [3, cancelRequest],
+  [5, transfer],
+  [2, burn],
+];
+const WEIGHTS = ACTS.reduce((sum, [weight]) => sum + weight, 0);
+
+/** The next thing that somebody does. */
+export function nextIntention(rows: Rows, cast: Cast, random: Random): Intention {
+  const intention = chosenAct(random)(rows, cast, random) ?? ask(cast, random);
+  const balance = rows.accounts.get(intention.key.address)?.balance ?? 0n;
+  if (balance >= POOR || intention.key === cast.faucet) return intention;
+  return { key: cast.faucet, call: { function_call_type: 'Transfer', arguments: { to: intention.key.address, amount: ALLOWANCE } } };
+}
+
+function chosenAct(random: Random): Act {
+  let rest = random() * WEIGHTS;
+  for (const [weight, act] of ACTS) {
+    rest -= weight;
+    if (rest < 0) return act;
+  }
+  return request;
+}
+
+function request(rows: Rows, cast: Cast, random: Random): Intention | undefined {
+  return rows.requests.size < REQUESTS_OPEN ? ask(cast, random) : offer(rows, cast, random);
+}
+
+function ask(cast: Cast, random: Random): Intention {
+  const [pickup, dropoff] = [place(random), place(random)];
+  const fare = dollars(4 + random() * 30, random);
+  const args = {
+    pickup_lat: pickup.latitude,
+    pickup_lng: pickup.longitude,
+    dropoff_lat: dropoff.latitude,
+    dropoff_lng: dropoff.longitude,
+    fare,
+    referrer: referrer(cast, random),
+  };
+  return { key: some(cast.passengers, random), call: { function_call_type: 'RideRequest', arguments: args } };
+}
+
+function offer(rows: Rows, cast: Cast, random: Random): Intention | undefined {
+  const open = [...rows.requests].filter(([, { offers }]) => offers.length < OFFERS_A_REQUEST);
+  const chosen = pick(open, random);
+  if (chosen === undefined) return undefined;
+  const [request_hash, { fare }] = chosen;
+  const asked = (fare * BigInt(90 + Math.floor(random() * 25))) / 100n;
+  const args = { request_hash, fare: asked > 0n ? asked : fare, referrer: referrer(cast, random) };
+  return { key: some(cast.drivers, random), call: { function_call_type: 'RideOffer', arguments: args } };
+}
+
+function accept(rows: Rows, cast: Cast, random: Random): Intention | undefined {
+  const chosen = pick([...rows.offers], random);
+  if (chosen === undefined) return undefined;
+  const [offer_hash, { request_hash }] = chosen;
+  const key = keyFor(cast, rows.requests.get(request_hash)?.passenger);
+  return key && { key, call: { function_call_type: 'RideAcceptance', arguments: { offer_hash } } };
+}
+
+function pay(rows: Rows, cast: Cast, random: Random): Intention | undefined {
+  const chosen = pick([...rows.trips], random);
+  if (chosen === undefined) return undefined;
+  const [acceptance_hash, { passenger, fare, paid }] = chosen;
+  const due = fare - paid;
+  const share = random();
+  // mostly all that is due, often a part, now and then more than the fare, which the chain caps
+  const amount = share < 0.4 ? (due + 1n) / 2n : share < 0.93 ? due : due * 2n;
+  const key = keyFor(cast, passenger);
+  return key && { key, call: { function_call_type: 'RidePay', arguments: { acceptance_hash, fare: amount } } };
+}
+
+function cancel(rows: Rows, cast: Cast, random: Random): Intention | undefined {
+  const chosen = pick([...rows.trips], random);
+  if (chosen === undefined) return undefined;
+  const [acceptance_hash, { passenger, driver }] = chosen;
+  const key = keyFor(cast, random() < 0.5 ? passenger : driver);
+  return key && { key, call: { function_call_type: 'RideCancel', arguments: { acceptance_hash } } };
+}
+
+function cancelRequest(rows: Rows, cast: Cast, random: Random): Intention | undefined {
+  const chosen = pick([...rows.requests], random);
+  if (chosen === undefined) return undefined;
+  const [request_hash, { passenger }] = chosen;
+  const key = keyFor(cast, passenger);
+  return key && { key, call: { function_call_type: 'RideRequestCancel', arguments: { request_hash } } };
+}
+
+function transfer(_rows: Rows, cast: Cast, random: Random): Intention {
+  const from = some([...cast.passengers, ...cast.drivers, ...cast.validators], random);
+  const to = some([...cast.passengers, ...cast.drivers], random).address;
+  return { key: from, call: { function_call_type: 'Transfer', arguments: { to, amount: dollars(random() * 5, random) } } };
+}
+
+function burn(_rows: Rows, cast: Cast, random: Random): Intention {
+  const redemption_ref = random() < 0.5 ? null : `0x${Array.from({ length: 64 }, () => Math.floor(random() * 16).toString(16)).join('')}`;
+  return {
+    key: some(cast.drivers, random),
+    call: { function_call_type: 'Burn', arguments: { amount: dollars(random(), random), redemption_ref } },
+  };
+}
+
+function place(random: Random): { readonly latitude: string; readonly longitude: string } {
+  const near = (): number => (random() * 2 - 1) * CITY.reach;
+  return { latitude: coordinateText(CITY.latitude + near()), longitude: coordinateText(CITY.longitude + near()) };
+}
+
+/** Base units, at least one. */
+function dollars(usd: number, random: Random): bigint {
+  return BigInt(Math.floor(usd * USD) + 1 + Math.floor(random() * 100));
+}
+
+function referrer(cast: Cast, random: Random): string | null {
+  return random() < 0.5 ? null : (pick(cast.referrers, random)?.address ?? null);
+}
+
+function some(keys: readonly Key[], random: Random): Key {
+  const key = pick(keys, random);
+  if (key === undefined) throw new Error('the cast has nobody for this part');
+  return key;
+}
+
+/** undefined: somebody from outside, whose key is not ours. */
+function keyFor(cast: Cast, address: string | undefined): Key | undefined {
+  return [...cast.passengers, ...cast.drivers].find((key) => key.address === address);
+}

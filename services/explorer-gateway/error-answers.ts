@@ -1,0 +1,29 @@
+/** The explorer's error answers: `{code, message}` with the codes of its interface, and two of our own: `rate_limited` (429) and `internal_error` (500). */
+import type { ErrorShape, Failure } from '../runtime/answers.ts';
+import type { Fault } from '../runtime/errors.ts';
+
+/** What the server in front of the routes says, in the interface's codes; codes not named here stay. */
+const CODES: Readonly<Record<string, string>> = {
+  method_not_allowed: 'invalid_request',
+  too_large: 'invalid_request',
+  not_ready: 'storage_error',
+};
+
+const UNREADABLE: Failure = { status: 503, code: 'storage_error', message: 'the index cannot be read at the moment: try again shortly' };
+const TOO_SLOW: Failure = {
+  status: 503,
+  code: 'storage_error',
+  message: 'the query took too long: narrow it with other filters, for example a block, or a smaller offset',
+};
+const UPSTREAM: Failure = { status: 502, code: 'upstream_error', message: 'a server behind this one did not answer: try again shortly' };
+
+function explain({ code }: Fault): Failure {
+  if (code === 'storage_timeout') return TOO_SLOW;
+  return code.startsWith('storage_') ? UNREADABLE : UPSTREAM;
+}
+
+export const EXPLORER_ERRORS: ErrorShape = {
+  statuses: { invalid_request: 400, not_found: 404, rate_limited: 429 },
+  fault: explain,
+  body: ({ code, message }) => JSON.stringify({ code: CODES[code] ?? code, message }),
+};

@@ -1,0 +1,88 @@
+/** So many requests a second and client, with bursts: a token bucket for each address, in bounded memory. */
+import { isIPv6 } from 'node:net';
+import type { Request } from 'express';
+import type { Guard } from '../runtime/answers.ts';
+import { EXPLORER_ERRORS } from './error-answers.ts';
+
+interface Bucket {
+  tokens: number;
+  /** when `tokens` was right, ms */
+  at: number;
+}
+
+const CLIENTS_MAX = 50_000;
+
+export class RateLimit {
+  readonly #per_ms: number;
+  readonly #burst: number;
+  readonly #clients_max: number;
+  /** the least recently seen first */
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(settings: { readonly rate_per_second: number; readonly rate_burst: number; readonly clients_max?: number }) {
+    this.#per_ms = settings.rate_per_second / 1_000;
+    this.#burst = settings.rate_burst;
+    this.#clients_max = settings.clients_max ?? CLIENTS_MAX;
+  }
+
+  /** How many clients are remembered. */
+  get clients(): number {
+    return this.#buckets.size;
+  }
+
+  /** Takes one request of `client` at `now` (ms of a clock that never goes back): 0 when it may pass, otherwise the ms after which one may. */
+  take(client: string, now: number): number {
+    const known = this.#buckets.get(client);
+    const bucket = known ?? { tokens: this.#burst, at: now };
+    if (known !== undefined) this.#buckets.delete(client);
+    else this.#makeRoom();
+    this.#buckets.set(client, bucket);
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + (now - bucket.at) * this.#per_ms);
+    bucket.at = now;
+    if (bucket.tokens < 1) return (1 - bucket.tokens) / this.#per_ms;
+    bucket.tokens -= 1;
+    return 0;
+  }
+
+  /** Whoever was not seen for longest is forgotten, that is, starts with a full burst. */
+  #makeRoom(): void {
+    if (this.#buckets.size < this.#clients_max) return;
+    for (const client of this.#buckets.keys()) {
+      this.#buckets.delete(client);
+      return;
+    }
+  }
+}
+
+/** Whom an address stands for: an IPv4 address for itself, an IPv6 address for its network of 64 bits, which one customer has whole. */
+export function clientOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  if (address.toLowerCase().startsWith('::ffff:') && address.includes('.')) return address.slice(7);
+  const [before = '', after] = (address.split('%')[0] ?? '').split('::');
+  const front = before === '' ? [] : before.split(':');
+  const back = after === undefined || after === '' ? [] : after.split(':');
+  const gap = after === undefined ? 0 : 8 - front.length - back.length;
+  const groups = [...front, ...Array.from({ length: gap }, () => '0'), ...back];
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}
+
+/** Refuses with 429 and Retry-After what goes beyond the limit; health, readiness and metrics are never refused. `now` in ms. */
+export function rateGuard(limit: RateLimit, now: () => number): Guard {
+  return (request) => {
+    if (!request.path.startsWith('/api/')) return undefined;
+    const wait = limit.take(clientOf(addressOf(request)), now());
+    if (wait === 0) return undefined;
+    const seconds = String(Math.ceil(wait / 1_000));
+    const body = EXPLORER_ERRORS.body({ status: 429, code: 'rate_limited', message: `too many requests: try again in ${seconds} s` });
+    return { status: 429, body, headers: { 'retry-after': seconds } };
+  };
+}
+
+/** What a trusted proxy says, as far as it is an address; a text of any length must not become a key. */
+function addressOf(request: Request): string {
+  const { ip = '', socket } = request;
+  return ip.length <= 45 ? ip : (socket.remoteAddress ?? '');
+}

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import type { NodeBlock } from '../../../schemas/chain-node.ts';
+import { appended, beginningAt, continued, EMPTY_TAIL, finalized, linkAt, nextHeight, nextSequence, reachesFinality, reverted, type Tail } from '../../../services/chain-ingester/tail.ts';
+
+const hashOf = (name: string): Buffer => Buffer.alloc(32, name);
+
+function block(height: number, name: string, parent: string): NodeBlock {
+  const address = Buffer.alloc(20, 1);
+  return {
+    height,
+    hash: hashOf(name),
+    parent_hash: parent === '' ? Buffer.alloc(32) : hashOf(parent),
+    timestamp: height,
+    producer: address,
+    reward_recipient: address,
+    block_reward: 0n,
+    transactions: [],
+    balance_effects: [],
+  };
+}
+
+function present<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('expected an event');
+  return value;
+}
+
+/** a - b - c - d, heights 0 to 3 */
+function chainOfFour(): Tail {
+  const blocks = [block(0, 'a', ''), block(1, 'b', 'a'), block(2, 'c', 'b'), block(3, 'd', 'c')];
+  return blocks.reduce((tail, each) => continued(tail, present(appended(tail, each))), EMPTY_TAIL);
+}
+
+test('an empty log wants block 0 as event 1', () => {
+  expect([nextHeight(EMPTY_TAIL), nextSequence(EMPTY_TAIL)]).toEqual([0, 1]);
+  expect(appended(EMPTY_TAIL, block(0, 'a', ''))).toMatchObject({ type: 'BlockAppended', sequence: 1, height: 0 });
+});
+
+test('a block that does not link to the newest one is not appended', () => {
+  const tail = chainOfFour();
+  expect(appended(tail, block(4, 'e', 'd'))).toMatchObject({ sequence: 5 });
+  expect(appended(tail, block(4, 'e', 'x'))).toBeUndefined();
+  expect(appended(tail, block(5, 'f', 'd'))).toBeUndefined();
+  expect(appended(tail, block(3, 'd', 'c'))).toBeUndefined();
+});
+
+test('reverting takes off the newest block and goes on from its parent', () => {
+  const tail = chainOfFour();
+  const event = present(reverted(tail));
+  expect(event).toMatchObject({ type: 'BlockReverted', sequence: 5, height: 3, hash: hashOf('d'), parent_hash: hashOf('c') });
+  const after = continued(tail, event);
+  expect(nextHeight(after)).toBe(3);
+  expect(appended(after, block(3, 'D', 'c'))).toMatchObject({ sequence: 6 });
+});
+
+test('a final block is never reverted, and finality never goes back', () => {
+  const tail = chainOfFour();
+  const final = continued(tail, present(finalized(tail, 2)));
+  expect(finalized(final, 2)).toBeUndefined();
+  expect(finalized(final, 1)).toBeUndefined();
+  expect(finalized(final, 9)).toBeUndefined();
+  const reduced = continued(final, present(reverted(final)));
+  expect(reverted(reduced)).toBeUndefined();
+});
+
+test('a tail read from the middle of the log goes on like the whole one', () => {
+  const whole = chainOfFour();
+  const middle = beginningAt({ ...present(appended(EMPTY_TAIL, block(0, 'a', ''))), sequence: 3, height: 2, hash: hashOf('c'), parent_hash: hashOf('b') });
+  const grown = continued(middle, { ...present(appended(middle, block(3, 'd', 'c'))) });
+  expect([nextHeight(grown), nextSequence(grown)]).toEqual([nextHeight(whole), nextSequence(whole)]);
+  expect(linkAt(grown, 3)?.hash).toEqual(hashOf('d'));
+  expect(linkAt(grown, 1)).toBeUndefined();
+  expect(reachesFinality(grown)).toBe(false);
+  expect(reachesFinality(continued(grown, present(finalized(grown, 2))))).toBe(true);
+});
+
+test('an event seen before changes nothing, and one that leaves a hole stops the reader', () => {
+  const tail = chainOfFour();
+  const seen = { type: 'BlockAppended' as const, sequence: 2, ...block(1, 'b', 'a') };
+  expect(continued(tail, seen)).toBe(tail);
+  expect(() => continued(tail, { ...seen, sequence: 7 })).toThrow(/events 5 to 6 are missing/);
+});
