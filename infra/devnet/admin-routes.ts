@@ -3,7 +3,7 @@ import type { Express, Request, Response } from 'express';
 import { parseAddress, toHex } from '../../schemas/address.ts';
 import { parseAmount } from '../../schemas/money.ts';
 import { makeBulkBlock } from './bulk.ts';
-import type { SealedBlock } from './clt/block.ts';
+import type { Block, SealedBlock } from './clt/block.ts';
 import { signCall } from './clt/keys.ts';
 import type { CltNode } from './clt/node.ts';
 import type { Faults } from './faults.ts';
@@ -28,11 +28,18 @@ const DELAY_MS_MAX = 600_000;
 
 export function adminRoutes({ node, producer, traffic, faults, metrics, now, random }: AdminParts): (app: Express) => void {
   const { block_transactions_max, chain_id } = node.chain.parameters;
-  let bulk: Promise<unknown> = Promise.resolve();
+  let lastBulk: Promise<unknown> = Promise.resolve();
 
   const figures = async (response: Response): Promise<void> => {
     response.setHeader('content-type', metrics.registry.contentType);
     response.end(await metrics.registry.metrics());
+  };
+  /** One at a time, since they share an account: the next begins however the last one ended. */
+  const afterLastBulk = (count: number): Promise<Block> => {
+    const make = (): Promise<Block> => makeBulkBlock(node, count, now);
+    const making = lastBulk.then(make, make);
+    lastBulk = making;
+    return making;
   };
   const makeBlock = async (request: Request, response: Response): Promise<void> => {
     const count = fields(request.body)['transactions'] ?? 0;
@@ -40,10 +47,7 @@ export function adminRoutes({ node, producer, traffic, faults, metrics, now, ran
       invalid(response, `{"transactions": an integer from 0 to ${block_transactions_max}}, or no body`);
       return;
     }
-    const making = bulk.then(() => (count === 0 ? node.produce(now()) : makeBulkBlock(node, count, now)));
-    // the next one waits for this one, however it ends
-    bulk = making.catch(() => undefined);
-    const { height, hash, transactions } = await making;
+    const { height, hash, transactions } = count === 0 ? node.produce(now()) : await afterLastBulk(count);
     answer(response, { height, hash, transactions: transactions.length });
   };
 

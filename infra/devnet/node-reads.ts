@@ -93,13 +93,7 @@ export class NodeReads {
   /** The newest block of which this answer may know. */
   #head(lag_ms: number): Anchor {
     const { chain } = this.#node;
-    let head = chain.head;
-    while (lag_ms > 0 && head.timestamp > this.#now() - lag_ms) {
-      const below = chain.recent(head.height - 1);
-      if (below === undefined) break;
-      head = below;
-    }
-    return head;
+    return lag_ms === 0 ? chain.head : chain.newestUntil(this.#now() - lag_ms);
   }
 }
 

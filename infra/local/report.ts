@@ -29,7 +29,7 @@ export function terminalReport(out: NodeJS.WriteStream, clock: () => number): Re
     now(text) {
       if (out.isTTY) {
         clear();
-        out.write(`  ${text}`.slice(0, Math.max(20, out.columns - 1)));
+        out.write(`  ${text}`.slice(0, (out.columns || 80) - 1));
         shown = true;
       } else if (clock() - said_at >= QUIET_MS) {
         out.write(`  ${text}\n`);

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Addresses } from './addresses.ts';
 import type { Folder } from './folder.ts';
 import type { Ports } from './ports.ts';
@@ -25,12 +26,13 @@ export function serviceServer(
   own: Readonly<Record<string, string>>,
 ): Server {
   const [first, ...others] = spec.ports;
+  const place = { http_host: '127.0.0.1', ports, data: join(folder.data, spec.name) };
   return new Server(
     {
       name: spec.name,
       version: '',
       ports: [ports[first], ...others.map((name) => ports[name])],
-      prepare: () => Promise.resolve(serviceCommand(spec, common, at, ports, folder.data, own)),
+      prepare: () => Promise.resolve(serviceCommand(spec, common, at, place, own)),
       answers: () => readyAnswers(`http://127.0.0.1:${ports[first]}`),
       stop_signal: 'SIGTERM',
     },

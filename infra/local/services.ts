@@ -19,7 +19,7 @@ export const defaultCommon: Common = { network: 'testnet', chain_id: '7777', log
 /** Where one service runs: the address it listens on, its ports, and the folder it may keep data in. */
 export interface Place {
   readonly http_host: string;
-  readonly ports: Readonly<Partial<Record<PortName, number>>>;
+  readonly ports: Ports;
   readonly data: string;
 }
 
@@ -31,10 +31,19 @@ export interface ServiceSpec {
   readonly ports: readonly [PortName, ...PortName[]];
   /** Started, and ready, before the others. */
   readonly first: boolean;
+  /** What the stack decides. */
   settings(at: Addresses, place: Place): Environment;
+  /** What the user's environment may say otherwise. */
+  readonly defaults: Environment;
 }
 
-const kafka = (at: Addresses): Environment => ({ APP_KAFKA_BROKERS: at.kafka_brokers, APP_REGISTRY_URL: at.registry_url });
+function kafka(at: Addresses): Environment {
+  return { APP_KAFKA_BROKERS: at.kafka_brokers, APP_REGISTRY_URL: at.registry_url };
+}
+
+function http(place: Place, port: PortName): Environment {
+  return { APP_HTTP_HOST: place.http_host, APP_HTTP_PORT: String(place.ports[port]) };
+}
 
 /** Every program that the stack starts, in the order of the data flow; they are ended in the opposite order. */
 export const services: readonly ServiceSpec[] = [
@@ -44,7 +53,13 @@ export const services: readonly ServiceSpec[] = [
     args: [],
     ports: ['devnet', 'node'],
     first: true,
-    settings: (_, place) => ({ APP_NODE_PORT: String(place.ports.node), APP_DEVNET_DIR: place.data }),
+    settings: (_, place) => ({
+      APP_HTTP_HOST: place.http_host,
+      APP_NODE_PORT: String(place.ports.node),
+      APP_ADMIN_PORT: String(place.ports.devnet),
+      APP_DEVNET_DIR: place.data,
+    }),
+    defaults: { APP_DEVNET_SEED: 'clt-devnet' },
   },
   {
     name: 'chain-ingester',
@@ -52,7 +67,8 @@ export const services: readonly ServiceSpec[] = [
     args: [],
     ports: ['chain_ingester'],
     first: false,
-    settings: (at) => ({ ...kafka(at), APP_NODE_URL: at.node_url }),
+    settings: (at, place) => ({ ...http(place, 'chain_ingester'), ...kafka(at), APP_NODE_URL: at.node_url }),
+    defaults: {},
   },
   {
     name: 'projector-explorer',
@@ -60,7 +76,13 @@ export const services: readonly ServiceSpec[] = [
     args: ['explorer'],
     ports: ['projector_explorer'],
     first: false,
-    settings: (at) => ({ ...kafka(at), APP_POSTGRES_URL: at.postgres_url, APP_REDIS_URL: at.redis_url }),
+    settings: (at, place) => ({
+      ...http(place, 'projector_explorer'),
+      ...kafka(at),
+      APP_POSTGRES_URL: at.postgres_url,
+      APP_REDIS_URL: at.redis_url,
+    }),
+    defaults: {},
   },
   {
     name: 'explorer-gateway',
@@ -68,26 +90,27 @@ export const services: readonly ServiceSpec[] = [
     args: [],
     ports: ['explorer'],
     first: false,
-    settings: (at) => ({ APP_POSTGRES_READER_URL: at.postgres_reader_url, APP_REDIS_URL: at.redis_url }),
+    settings: (at, place) => ({ ...http(place, 'explorer'), APP_POSTGRES_READER_URL: at.postgres_reader_url, APP_NODE_URL: at.node_url }),
+    // The clients of a development stack all share one address.
+    defaults: { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },
   },
 ];
 
-/** The whole environment of a service, as the stack and docker-compose.yml give it. */
+/** The environment of a service, as the stack and docker-compose.yml give it. */
 export function serviceEnvironment(spec: ServiceSpec, common: Common, at: Addresses, place: Place): Record<string, string> {
   return {
     APP_NETWORK: common.network,
     APP_CHAIN_ID: common.chain_id,
     APP_LOG_LEVEL: common.log_level,
     APP_DRAIN_MS: common.drain_ms,
-    APP_HTTP_HOST: place.http_host,
-    APP_HTTP_PORT: String(place.ports[spec.ports[0]]),
+    ...spec.defaults,
     ...spec.settings(at, place),
   };
 }
 
 const ofTheStack = new Set<string>(['APP_CACHE_DIR', 'APP_LOCAL_DIR', ...portNames.map(portVariable)]);
 
-/** The user's own APP_ settings, which every service is given unless the stack itself decides them. */
+/** The user's own APP_ settings, which every service is given as far as the stack does not decide them. */
 export function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) =>
@@ -106,19 +129,19 @@ export function readCommon(env: NodeJS.ProcessEnv): Common {
   };
 }
 
-/** What to run for a service of a stack on this machine; `extra` wins over everything. */
+/** What to run for a service of a stack on this machine. The user's `own` settings give way to what the stack decides; `extra` wins over everything. */
 export function serviceCommand(
   spec: ServiceSpec,
   common: Common,
   at: Addresses,
-  ports: Ports,
-  data: string,
+  place: Place,
+  own: Environment,
   extra: Environment = {},
 ): Command {
-  const environment = serviceEnvironment(spec, common, at, { http_host: '127.0.0.1', ports, data: join(data, spec.name) });
+  const environment = { ...serviceEnvironment(spec, common, at, place), ...own, ...spec.settings(at, place) };
   return {
     file: process.execPath,
-    // kafkajs sets timers with a negative time, of which Node warns each time.
+    // kafkajs sets timers with a negative time, of which Node warns.
     args: ['--disable-warning=TimeoutNegativeWarning', join(checkout, spec.entry), ...spec.args],
     env: plainEnvironment({ ...environment, ...extra }),
     cwd: checkout,

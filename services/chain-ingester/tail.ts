@@ -27,7 +27,7 @@ const FINAL_LINKS_KEPT = 16;
 export function continued(tail: Tail, event: ChainEvent): Tail {
   const judged = evolve(tail.chain, event);
   if (judged.verdict === 'broken') throw new Error(`chain.blocks is damaged: ${judged.reason}`);
-  if (judged.verdict === 'replayed') return tail;
+  if (judged.verdict === 'replayed') return { ...tail, chain: judged.chain };
   return { chain: judged.chain, links: linksAfter(tail.links, event) };
 }
 
@@ -35,7 +35,7 @@ export function continued(tail: Tail, event: ChainEvent): Tail {
 export function beginningAt(event: BlockAppended | BlockReverted): Tail {
   const top = event.type === 'BlockAppended' ? event : { height: event.height - 1, hash: event.parent_hash };
   return {
-    chain: { status: 'growing', sequence: event.sequence, top: { height: top.height, hash: top.hash }, finalized_height: -1 },
+    chain: { status: 'growing', sequence: event.sequence, top: { height: top.height, hash: top.hash }, finalized_height: -1, contender: null },
     links: event.type === 'BlockAppended' ? [linkOf(event)] : [],
   };
 }

@@ -77,6 +77,8 @@ export async function runMain<Of extends ServiceConfig>(
     });
   }
 
+  // a promise alone does not keep a process alive
+  setInterval(() => undefined, 2 ** 30);
   const running = work(run, { config, log, metrics: new Metrics(name), signal: stop.signal, closing }, fail);
   await aborted(stop.signal);
 

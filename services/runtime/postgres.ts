@@ -57,6 +57,9 @@ const READER_SESSION = {
   jit: 'off',
 } as const;
 
+/** The same as Postgres takes it at the start of a session. */
+export const READER_OPTIONS = sessionOptions(READER_SESSION);
+
 /** Opens no connection before the first question, so a service starts while Postgres is away. */
 export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
   const { statement_timeout_ms: timeout } = settings;
@@ -73,7 +76,7 @@ export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
       // a server that does not answer at all cannot time out by itself
       query_timeout: timeout + 1_000,
       types: AS_TEXT,
-      options: sessionOptions(READER_SESSION),
+      options: READER_OPTIONS,
     }),
     log,
   );

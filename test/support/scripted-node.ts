@@ -110,7 +110,8 @@ function wire(block: NodeBlock): Wire<NodeBlock> {
   return JSON.parse(
     JSON.stringify(block, (_key, value: unknown) => {
       // Buffers come here already turned into objects of their bytes
-      if (typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value) return toHex(Buffer.from(value.data as number[]));
+      if (typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value)
+        return toHex(Buffer.from(value.data as number[]));
       return typeof value === 'bigint' ? value.toString() : value;
     }),
   ) as Wire<NodeBlock>;

@@ -57,9 +57,9 @@ export class Chain {
     return entry === undefined ? accountOf(this.state, address) : (entry.undo.accounts.get(address) ?? { balance: 0n, nonce: 0 });
   }
 
-  /** Of the newest block and the unfinalised ones below it, and of the last final one. */
-  recent(height: number): Anchor | undefined {
-    return height === this.#anchor.height ? this.#anchor : this.#entries[height - this.#anchor.height - 1]?.block;
+  /** The newest block that is not younger than this, in Unix milliseconds; never one below the last final block. */
+  newestUntil(timestamp: number): Anchor {
+    return this.#entries.findLast(({ block }) => block.timestamp <= timestamp)?.block ?? this.#anchor;
   }
 
   /** Takes the transaction into the mempool if it can be executed after all that wait there. */

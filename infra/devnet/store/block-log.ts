@@ -110,14 +110,10 @@ export class BlockLog {
   /** Bytes as they stand in the file. */
   async read({ offset, length }: Place): Promise<Buffer> {
     const buffer = Buffer.allocUnsafe(length);
-    for (let read = 0; read < length;) {
-      const { bytesRead } = await new Promise<{ bytesRead: number }>((resolve, reject) => {
-        fs.read(this.#file, buffer, read, length - read, offset + read, (error, bytesRead) =>
-          error === null ? resolve({ bytesRead }) : reject(error),
-        );
-      });
-      if (bytesRead === 0) throw new DamagedLog(this.path, offset + read, 'it ends here');
-      read += bytesRead;
+    for (let done = 0; done < length;) {
+      const { bytesRead } = await readSome(this.#file, buffer, done, length - done, offset + done);
+      if (bytesRead === 0) throw new DamagedLog(this.path, offset + done, 'it ends here');
+      done += bytesRead;
     }
     return buffer;
   }

@@ -1,0 +1,58 @@
+/** How long a block takes from the node to the explorer's answer, through Kafka and Postgres, at the head of the chain. */
+import { startStack, type Stack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
+import { percentile, type BenchReport } from './report.ts';
+
+const BLOCKS = 300;
+const WARM_UP = 20;
+
+export async function benchLatency(): Promise<BenchReport> {
+  const stack = await startStack();
+  try {
+    const devnet = await stack.spawnService('devnet', { APP_BLOCK_INTERVAL_MS: '100', APP_TRAFFIC_PER_SECOND: '20' });
+    await devnet.ready();
+    const [, , gateway] = await Promise.all([
+      stack.spawnService('chain-ingester'),
+      stack.spawnService('projector-explorer'),
+      stack.spawnService('explorer-gateway', { APP_RATE_PER_SECOND: '0' }),
+    ]);
+    const first = await caughtUp(stack, gateway.url);
+    const samples: number[] = [];
+    for (let height = first; height < first + WARM_UP + BLOCKS; height++) {
+      await get(`${stack.addresses.node_url}/v1/blocks/${height}?wait_ms=10000`);
+      const born = performance.now();
+      while ((await get(`${gateway.url}/api/v1/blocks/${height}`)) === 404);
+      if (height >= first + WARM_UP) samples.push(performance.now() - born);
+    }
+    return {
+      bench: 'latency',
+      about: `${BLOCKS} blocks, 10 a second, each asked for at the explorer from the moment the node gave it out`,
+      measured: [
+        { what: 'node to explorer, p50', unit: 'ms', rounds: [percentile(samples, 0.5)] },
+        { what: 'node to explorer, p99', unit: 'ms', rounds: [percentile(samples, 0.99)] },
+        { what: 'node to explorer, slowest', unit: 'ms', rounds: [Math.max(...samples)] },
+      ],
+      ratios: [],
+    };
+  } finally {
+    await stack.stop();
+  }
+}
+
+/** Status of the answer, its body read. */
+async function get(url: string): Promise<number> {
+  const response = await fetch(url);
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** The height that comes next at both ends. */
+async function caughtUp(stack: Stack, explorer: string): Promise<number> {
+  let next = 0;
+  await until(async () => {
+    const chain = (await (await fetch(`${stack.addresses.node_url}/v1/chain`)).json()) as { head: { height: number } };
+    next = chain.head.height + 1;
+    return (await get(`${explorer}/api/v1/blocks/${chain.head.height}`)) === 200;
+  }, 'the explorer at the head of the chain');
+  return next;
+}

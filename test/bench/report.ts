@@ -1,0 +1,59 @@
+/** What a bench says: figures of one run, and the ratios that its goals are about. Written to `.local/bench/<name>.json` as well. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+
+export interface Measured {
+  readonly what: string;
+  readonly unit: string;
+  /** one a round, in order */
+  readonly rounds: readonly number[];
+}
+
+export interface Ratio {
+  readonly what: string;
+  readonly ratio: number;
+  /** as `projections.md` words it, e.g. `>= 0.6` */
+  readonly goal?: string;
+}
+
+export interface BenchReport {
+  readonly bench: string;
+  readonly about: string;
+  readonly measured: readonly Measured[];
+  readonly ratios: readonly Ratio[];
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+/** The smallest value that at least `share` of the values do not exceed. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
+}
+
+function figure(value: number): string {
+  return value >= 1_000 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+}
+
+/** As a table for people. */
+export function tableOf({ bench, about, measured, ratios }: BenchReport): string {
+  const lines = [`${bench}: ${about}`];
+  for (const { what, unit, rounds } of measured) {
+    const spread = rounds.length > 1 ? `   (${figure(Math.min(...rounds))} to ${figure(Math.max(...rounds))}, ${rounds.length} rounds)` : '';
+    lines.push(`  ${what.padEnd(58)} ${figure(median(rounds)).padStart(10)} ${unit}${spread}`);
+  }
+  for (const { what, ratio, goal } of ratios) lines.push(`  ${what.padEnd(58)} ${ratio.toFixed(2).padStart(10)}${goal === undefined ? '' : `   goal ${goal}`}`);
+  return lines.join('\n');
+}
+
+export function save(report: BenchReport): string {
+  const folder = join(import.meta.dirname, '../../.local/bench');
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${report.bench}.json`);
+  const machine = { node: process.version, cores: cpus().length, cpu: cpus()[0]?.model };
+  writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), machine, ...report }, null, 2)}\n`);
+  return file;
+}

@@ -1,0 +1,225 @@
+/**
+ * The fault run: the whole first path under load, and everything in it killed at random moments. What is killed is started again at once, as a supervisor
+ * would; after each kill the explorer must come forward again. In the end the log is folded in the plainest way and held against the node and the tables.
+ */
+import { Pool } from 'pg';
+import { evolve, EMPTY_CHAIN, type Chain } from '../../projections/chain/chain.ts';
+import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { parseBlocks } from '../../schemas/chain-node.ts';
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import { openCodec } from '../../services/runtime/codec.ts';
+import { openKafka } from '../../services/runtime/kafka.ts';
+import { openLog } from '../../services/runtime/log.ts';
+import { differences, plainFold, readChainEvents, readTables } from '../support/plain-fold.ts';
+import { Random } from '../support/random.ts';
+import { until } from '../support/until.ts';
+import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
+
+export interface FaultRunOptions {
+  readonly kills: number;
+  readonly seed: number;
+  /** one line a kill */
+  readonly progress: (line: string) => void;
+}
+
+export interface FaultRunReport {
+  readonly kills: Readonly<Record<string, number>>;
+  readonly reorganisations: number;
+  /** events in the log, and how many of them were repetitions without effect */
+  readonly events: number;
+  readonly repeated: number;
+  readonly reverted: number;
+  readonly blocks: number;
+  readonly transactions: number;
+  /** what does not hold; empty when all does */
+  readonly violations: readonly string[];
+  /** milliseconds from each kill until the explorer showed a newer block */
+  readonly recoveries_ms: readonly number[];
+  /** the reader's answers by status, 0 where nobody listened */
+  readonly answers: Readonly<Record<string, number>>;
+}
+
+type Victim = 'chain-ingester' | 'projector-explorer' | 'explorer-gateway' | 'kafka' | 'postgres';
+const VICTIMS: readonly Victim[] = ['chain-ingester', 'projector-explorer', 'projector-explorer', 'explorer-gateway', 'kafka', 'postgres'];
+const REORG_EVERY = 4;
+const DEVNET = { APP_BLOCK_INTERVAL_MS: '150', APP_TRAFFIC_PER_SECOND: '20', APP_FINALITY_DEPTH: '8' };
+
+class Run {
+  readonly #stack: Stack;
+  readonly #random: Random;
+  readonly services = new Map<string, ServiceHandle>();
+  readonly answers: Record<string, number> = {};
+
+  constructor(stack: Stack, seed: number) {
+    this.#stack = stack;
+    this.#random = new Random(seed);
+  }
+
+  get stack(): Stack {
+    return this.#stack;
+  }
+
+  async start(): Promise<void> {
+    const devnet = await this.#spawn('devnet', 'devnet', DEVNET);
+    await devnet.ready();
+    // two projectors from the beginning: one works, the other is there to collide
+    await Promise.all([
+      this.#spawn('chain-ingester', 'chain-ingester'),
+      this.#spawn('projector-explorer', 'projector-explorer'),
+      this.#spawn('projector-explorer/2', 'projector-explorer'),
+      this.#spawn('explorer-gateway', 'explorer-gateway', { APP_RATE_PER_SECOND: '0' }),
+    ]);
+    await until(async () => ((await this.height()) ?? -1) > 5, 'the first blocks at the explorer');
+  }
+
+  async #spawn(slot: string, name: string, extra: Record<string, string> = {}): Promise<ServiceHandle> {
+    const service = await this.#stack.spawnService(name, extra);
+    this.services.set(slot, service);
+    return service;
+  }
+
+  /** Kills one thing at random with SIGKILL and starts it again. */
+  async kill(): Promise<string> {
+    const victim = this.#random.pick(VICTIMS);
+    if (victim === 'kafka' || victim === 'postgres') {
+      const server = this.#stack.servers[victim];
+      await server.kill('SIGKILL');
+      await server.start();
+      return victim;
+    }
+    const slots = [...this.services.keys()].filter((slot) => slot === victim || slot.startsWith(`${victim}/`));
+    const slot = this.#random.pick(slots);
+    await this.services.get(slot)?.kill('SIGKILL');
+    await this.#spawn(slot, victim, victim === 'explorer-gateway' ? { APP_RATE_PER_SECOND: '0' } : {});
+    return victim;
+  }
+
+  /** Waits for a moment that nobody chose: so many requests of the reader. */
+  async moment(): Promise<void> {
+    const requests = 1 + this.#random.below(60);
+    for (let asked = 0; asked < requests; asked++) await this.read();
+  }
+
+  /** One request of a reader that walks the lists. */
+  async read(): Promise<void> {
+    const paths = ['/api/v1/stats', '/api/v1/blocks?limit=5', `/api/v1/transactions?limit=20&offset=${this.#random.below(300)}`, '/api/v1/transactions?type=RideRequest'];
+    const status = await this.#ask(this.#random.pick(paths)).then(
+      (response) => response.status,
+      () => 0,
+    );
+    this.answers[status] = (this.answers[status] ?? 0) + 1;
+  }
+
+  /** Height that the explorer shows; undefined while it does not answer. */
+  async height(): Promise<number | undefined> {
+    const response = await this.#ask('/api/v1/stats').catch(() => undefined);
+    if (response?.status !== 200) return undefined;
+    const { latest_height: height } = (await response.json()) as { latest_height: number };
+    return height;
+  }
+
+  #ask(path: string): Promise<Response> {
+    const gateway = this.services.get('explorer-gateway');
+    return fetch(`${gateway?.url}${path}`, { signal: AbortSignal.timeout(5_000) });
+  }
+
+  async admin(path: string, body: unknown): Promise<Response> {
+    const response = await fetch(`http://127.0.0.1:${this.#stack.ports.devnet}/admin${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    await response.arrayBuffer();
+    return response;
+  }
+
+  async reorganise(): Promise<boolean> {
+    return (await this.admin('/clt/reorg', { depth: 1 + this.#random.below(6) })).ok;
+  }
+}
+
+export async function faultRun({ kills, seed, progress }: FaultRunOptions): Promise<FaultRunReport> {
+  const stack = await startStack();
+  try {
+    const run = new Run(stack, seed);
+    await run.start();
+    const counts: Record<string, number> = {};
+    const recoveries: number[] = [];
+    let reorganisations = 0;
+    for (let kill = 1; kill <= kills; kill++) {
+      await run.moment();
+      if (kill % REORG_EVERY === 0 && (await run.reorganise())) reorganisations++;
+      const shown = await run.height();
+      const started = performance.now();
+      const victim = await run.kill();
+      await until(async () => ((await run.height()) ?? -1) > (shown ?? 0), `a newer block than ${shown} at the explorer after killing ${victim}`);
+      recoveries.push(Math.round(performance.now() - started));
+      counts[victim] = (counts[victim] ?? 0) + 1;
+      progress(`kill ${kill} of ${kills}: ${victim}, at block ${shown}, recovered in ${recoveries.at(-1)} ms`);
+    }
+    return { kills: counts, reorganisations, recoveries_ms: recoveries, answers: run.answers, ...(await judged(run)) };
+  } finally {
+    await stack.stop();
+  }
+}
+
+type Verdict = Pick<FaultRunReport, 'events' | 'repeated' | 'reverted' | 'blocks' | 'transactions' | 'violations'>;
+
+/** Lets everything come to rest, then compares node, log and tables. */
+async function judged(run: Run): Promise<Verdict> {
+  const { addresses } = run.stack;
+  await run.admin('/traffic', { transactions_per_second: 0 });
+  await run.admin('/clt/auto', { enabled: false });
+  const chain = await nodeChain(addresses.node_url);
+  const log = openLog({ service: 'fault-run', level: 'silent' });
+  const kafka = openKafka({ kafka_brokers: [addresses.kafka_brokers], client_id: 'fault-run' }, log);
+  const codec = await openCodec(addresses.registry_url, [CHAIN_BLOCKS]);
+  const pool = new Pool({ connectionString: addresses.postgres_url, max: 1 });
+  try {
+    await until(async () => {
+      const { rows } = await pool.query<{ height: string; hash: Buffer; finalized_height: string }>('SELECT height, hash, finalized_height FROM explorer.head');
+      return rows[0]?.hash.toString('hex') === chain.head && Number(rows[0]?.finalized_height) === chain.finalized;
+    }, 'the node, the log and the tables at rest at the same block');
+    const events = await readChainEvents(kafka, codec);
+    const violations: string[] = [];
+    const told = fold(events, violations);
+    if (told.hashes.join() !== chain.hashes.join()) violations.push('the blocks of the log are not those of the node');
+    violations.push(...differences(await readTables(pool, 'explorer'), plainFold(events)).map((difference) => `table and plain fold differ: ${difference}`));
+    const transactions = events.reduce((sum, event) => sum + (event.type === 'BlockAppended' ? event.transactions.length : 0), 0);
+    return { events: events.length, repeated: told.repeated, reverted: told.reverted, blocks: chain.hashes.length, transactions, violations };
+  } finally {
+    await pool.end();
+  }
+}
+
+function fold(events: readonly ChainEvent[], violations: string[]): { hashes: string[]; repeated: number; reverted: number } {
+  let chain: Chain = EMPTY_CHAIN;
+  const hashes: string[] = [];
+  let repeated = 0;
+  let reverted = 0;
+  for (const event of events) {
+    const step = evolve(chain, event);
+    if (step.verdict === 'broken') violations.push(`the log is broken: ${step.reason}`);
+    if (step.verdict === 'replayed') repeated++;
+    if (step.verdict !== 'applied') continue;
+    chain = step.chain;
+    if (event.type === 'BlockAppended') hashes.push(event.hash.toString('hex'));
+    if (event.type === 'BlockReverted') {
+      hashes.pop();
+      reverted++;
+    }
+  }
+  return { hashes, repeated, reverted };
+}
+
+async function nodeChain(url: string): Promise<{ readonly hashes: string[]; readonly head: string; readonly finalized: number }> {
+  const { finalized_height: finalized } = (await (await fetch(`${url}/v1/chain`)).json()) as { finalized_height: number };
+  const hashes: string[] = [];
+  for (;;) {
+    const parsed = parseBlocks(await (await fetch(`${url}/v1/blocks?from=${hashes.length}&limit=500`)).json());
+    if ('problem' in parsed) throw new Error(parsed.problem);
+    if (parsed.value.length === 0) break;
+    hashes.push(...parsed.value.map(({ hash }) => hash.toString('hex')));
+  }
+  return { hashes, head: hashes.at(-1) ?? '', finalized };
+}

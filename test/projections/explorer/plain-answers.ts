@@ -1,0 +1,108 @@
+/** What the explorer must answer, computed from a plain list of blocks in the most obvious way, as the exact text of the body. */
+import type { PlainBlock, PlainTransaction } from './seeded-rows.ts';
+
+type Json = bigint | boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
+
+/** JSON text in the order of the fields, bigints as integers. */
+export function exactJson(value: Json): string {
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((item: Json) => exactJson(item)).join(',')}]`;
+  return `{${Object.entries(value)
+    .map(([name, inner]: [string, Json]) => `${JSON.stringify(name)}:${exactJson(inner)}`)
+    .join(',')}}`;
+}
+
+function hex(bytes: Buffer | null): string | null {
+  return bytes === null ? null : `0x${bytes.toString('hex')}`;
+}
+
+function blockFields(block: PlainBlock) {
+  return {
+    height: block.height,
+    hash: hex(block.hash),
+    tx_count: block.transactions.length,
+    producer: hex(block.producer),
+    reward_recipient: hex(block.reward_recipient),
+    block_reward: block.block_reward,
+    timestamp: new Date(block.timestamp).toISOString(),
+  };
+}
+
+function transactionFields(transaction: PlainTransaction) {
+  return {
+    hash: hex(transaction.hash),
+    block_height: transaction.block_height,
+    from: hex(transaction.from),
+    to: hex(transaction.to),
+    amount: transaction.amount,
+    fee: transaction.fee,
+    status: 'confirmed',
+    function_call_type: transaction.type,
+    is_ride_related: transaction.type.startsWith('Ride'),
+    timestamp: new Date(transaction.timestamp).toISOString(),
+    referrer: hex(transaction.referrer),
+    request_referrer_fee: transaction.request_referrer_fee,
+    offer_referrer_fee: transaction.offer_referrer_fee,
+  };
+}
+
+function pageOf(all: readonly Json[], limit: number, offset: bigint): string {
+  const items = offset >= BigInt(all.length) ? [] : all.slice(Number(offset), Number(offset) + limit);
+  return exactJson({ items, paging: { limit, offset, total: offset + BigInt(items.length), has_more: items.length === limit } });
+}
+
+export function plainBlocks(blocks: readonly PlainBlock[], limit = 20, offset = 0n): string {
+  return pageOf(blocks.toReversed().map(blockFields), limit, offset);
+}
+
+export function plainBlock(block: PlainBlock): string {
+  return exactJson({ ...blockFields(block), parent_hash: hex(block.parent_hash), total_fees: block.total_fees });
+}
+
+export interface PlainFilter {
+  readonly block?: number;
+  readonly address?: Buffer;
+  readonly type?: string;
+}
+
+export function plainTransactions(blocks: readonly PlainBlock[], { block, address, type }: PlainFilter, limit = 20, offset = 0n): string {
+  const matching = blocks
+    .flatMap(({ transactions }) => transactions)
+    .filter((one) => block === undefined || one.block_height === block)
+    .filter((one) => address === undefined || one.from.equals(address) || one.to.equals(address))
+    .filter((one) => type === undefined || one.type === type);
+  return pageOf(matching.toReversed().map(transactionFields), limit, offset);
+}
+
+export function plainTransaction(transaction: PlainTransaction): string {
+  return exactJson({
+    ...transactionFields(transaction),
+    nonce: transaction.nonce,
+    tx_index: transaction.tx_index,
+    request_referrer: hex(transaction.request_referrer),
+    offer_referrer: hex(transaction.offer_referrer),
+  });
+}
+
+export interface PlainStats {
+  readonly latest_height: number;
+  readonly tx_per_second: number;
+  readonly total_transactions: number;
+  readonly active_validators: number;
+  readonly avg_block_time_seconds: number;
+}
+
+export function plainStats(blocks: readonly PlainBlock[]): PlainStats {
+  const newest = blocks.slice(-100);
+  const [first, last] = [newest.at(0), newest.at(-1)];
+  const seconds = ((last?.timestamp ?? 0) - (first?.timestamp ?? 0)) / 1_000;
+  const carried = newest.flatMap(({ transactions }) => transactions).length;
+  return {
+    latest_height: last?.height ?? 0,
+    tx_per_second: seconds > 0 ? carried / seconds : 0,
+    total_transactions: blocks.flatMap(({ transactions }) => transactions).length,
+    active_validators: new Set(newest.map(({ producer }) => producer.toString('hex'))).size,
+    avg_block_time_seconds: seconds > 0 ? seconds / (newest.length - 1) : 0,
+  };
+}
