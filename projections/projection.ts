@@ -35,7 +35,7 @@ export type Loaded = Readonly<Record<string, readonly LoadedRow[]>>;
 
 /** Changes are made in this order: cuts, then deletes, appends, upserts. */
 export interface Changes {
-  /** delete the rows whose `column` is at least `from`; with `within`, only those of that group */
+  /** what a revert takes off the top */
   readonly cuts: readonly Cut[];
   /** rows that are gone: the values of their key columns alone */
   readonly deletes: readonly TableRows[];
@@ -45,11 +45,22 @@ export interface Changes {
   readonly upserts: readonly TableRows[];
 }
 
-export interface Cut {
+/** The rows whose `column` is at least `from` go: of the whole table, or of each group its own. */
+export type Cut = WholeCut | GroupCut;
+
+export interface WholeCut {
   readonly table: Table;
   readonly column: string;
   readonly from: bigint | number;
-  readonly within?: { readonly column: string; readonly value: Value };
+}
+
+export interface GroupCut {
+  readonly table: Table;
+  readonly column: string;
+  /** the column that names the groups */
+  readonly within: string;
+  /** one entry a group */
+  readonly groups: readonly (readonly [group: Value, from: bigint | number])[];
 }
 
 export interface TableRows {
@@ -73,12 +84,14 @@ export type Folded =
   /** the log cannot be right: the projector halts at this record, changes nothing and says why */
   | { readonly broken: { readonly at: number; readonly reason: string } };
 
-export interface Projection<Event = never> {
+export interface Projection<Event extends { readonly type: string } = never> {
   readonly name: string;
   /** raised when the same log gives other rows: the tables are then rebuilt from offset 0 */
   readonly version: number;
   /** names of the topics it folds */
   readonly topics: readonly string[];
+  /** whether a decoded record is one of the events that it folds: any other halts the projector */
+  readonly isEvent: (event: { readonly type: string }) => event is Event;
   readonly tables: readonly Table[];
   /** DDL of the tables, names without schema */
   readonly table_sql: URL;

@@ -2,8 +2,9 @@
  * The explorer's fold: blocks and transactions of `chain.blocks` as rows with dense ordinals. Everything is a stack: a block only ever adds at the top of
  * each ordinal, and a revert takes exactly that off again.
  */
-import type { BlockAppended, BlockReverted, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { isChainEvent, type BlockAppended, type BlockReverted, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
+import { bytesIn, countIn } from '../loaded-row.ts';
 import type { Folded, Load, Loaded, LoadedRow, Projection, Recorded } from '../projection.ts';
 import { ACCOUNTS, ACCOUNT_TRANSACTIONS, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES } from './rows.ts';
 import { Stacks } from './stacks.ts';
@@ -12,6 +13,7 @@ export const explorer: Projection<ChainEvent> = {
   name: 'explorer',
   version: 1,
   topics: ['chain.blocks'],
+  isEvent: isChainEvent,
   tables: [HEAD, BLOCKS, TRANSACTIONS, TRANSACTION_TYPES, ACCOUNTS, ACCOUNT_TRANSACTIONS],
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
@@ -31,7 +33,7 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
     }
   }
   const always: Load[] = [
-    { name: 'head', text: 'SELECT sequence, height, hash, finalized_height, transactions FROM head', values: [] },
+    { name: 'head', text: 'SELECT sequence, height, hash, finalized_height, transactions, contender FROM head', values: [] },
     { name: 'types', text: 'SELECT function_call_type, transactions FROM transaction_types', values: [] },
     {
       name: 'accounts',
@@ -63,18 +65,18 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
 function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
   const head = loaded['head']?.[0];
   let chain = chainOf(head);
-  const stacks = new Stacks(head === undefined ? 0 : Number(head['transactions']), loaded);
+  const stacks = new Stacks(head === undefined ? 0 : countIn(head, 'transactions'), loaded);
   const announced = new Set<string>();
   let applied = 0;
   let replayed = 0;
   for (const [at, { event }] of batch.entries()) {
     const judged = evolve(chain, event);
     if (judged.verdict === 'broken') return { broken: { at, reason: judged.reason } };
+    chain = judged.chain;
     if (judged.verdict === 'replayed') {
       replayed++;
       continue;
     }
-    chain = judged.chain;
     applied++;
     if (event.type === 'BlocksFinalized') continue;
     move(stacks, event);
@@ -92,8 +94,9 @@ function chainOf(head: LoadedRow | undefined): Chain {
   if (head === undefined) return EMPTY_CHAIN;
   return {
     status: 'growing',
-    sequence: Number(head['sequence']),
-    top: { height: Number(head['height']), hash: head['hash'] as Buffer },
-    finalized_height: Number(head['finalized_height']),
+    sequence: countIn(head, 'sequence'),
+    top: { height: countIn(head, 'height'), hash: bytesIn(head, 'hash') },
+    finalized_height: countIn(head, 'finalized_height'),
+    contender: head['contender'] === null ? null : countIn(head, 'contender'),
   };
 }

@@ -16,7 +16,8 @@ export function feesPaid(block: BlockAppended): ReadonlyMap<number, bigint> {
   for (const { kind, tx_index: index, delta } of block.balance_effects) {
     if (kind !== 'tx_fee_paid' || index === null) continue;
     const transaction = block.transactions[index];
-    if (transaction === undefined || transaction.function_call_type === 'RideAcceptance' || transaction.from.equals(block.producer)) continue;
+    if (transaction === undefined || transaction.function_call_type === 'RideAcceptance' || transaction.from.equals(block.producer))
+      continue;
     fees.set(index, (fees.get(index) ?? 0n) - delta);
   }
   return fees;

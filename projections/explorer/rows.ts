@@ -3,7 +3,15 @@ import type { Table } from '../projection.ts';
 
 export const HEAD: Table = {
   name: 'head',
-  columns: { one: 'bool', sequence: 'int8', height: 'int8', hash: 'bytea', finalized_height: 'int8', transactions: 'int8' },
+  columns: {
+    one: 'bool',
+    sequence: 'int8',
+    height: 'int8',
+    hash: 'bytea',
+    finalized_height: 'int8',
+    transactions: 'int8',
+    contender: 'int8',
+  },
   key: ['one'],
 };
 

@@ -1,6 +1,7 @@
 /** The rows of one batch while it is folded: what stands in the tables below, what the batch put on top. */
 import type { BlockAppended } from '../../schemas/chain.blocks/events.ts';
 import type { Chain } from '../chain/chain.ts';
+import { bytesIn, countIn, textIn } from '../loaded-row.ts';
 import type { Changes, Cut, Loaded, LoadedRow, Row } from '../projection.ts';
 import { feesPaid, producerFees } from './fees.ts';
 import { ACCOUNTS, ACCOUNT_TRANSACTIONS, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES } from './rows.ts';
@@ -17,6 +18,7 @@ interface Count<Key> {
 
 /** One pending block and where its rows begin in the pending lists, so that a revert in the same batch takes off exactly these. */
 interface Pending {
+  readonly block: BlockAppended;
   readonly row: Row;
   readonly first_transaction: number;
   readonly first_account_transaction: number;
@@ -35,20 +37,21 @@ export class Stacks {
   constructor(transactions: number, loaded: Loaded) {
     this.#cutSeq = transactions;
     for (const row of loaded['types'] ?? []) {
-      const key = String(row['function_call_type']);
+      const key = textIn(row, 'function_call_type');
       this.#types.set(key, counted(key, row));
     }
     for (const row of [...(loaded['accounts'] ?? []), ...(loaded['reverted_accounts'] ?? [])]) {
-      const key = row['address'] as Buffer;
+      const key = bytesIn(row, 'address');
       this.#accounts.set(key.toString('latin1'), counted(key, row));
     }
-    this.#stored = Map.groupBy(loaded['reverted_transactions'] ?? [], (row) => Number(row['height']));
+    this.#stored = Map.groupBy(loaded['reverted_transactions'] ?? [], (row) => countIn(row, 'height'));
   }
 
   /** Puts a block and its transactions on top. */
   push(block: BlockAppended): void {
     const firstSeq = this.#cutSeq + this.#transactions.length;
     this.#pending.push({
+      block,
       row: [
         block.height,
         block.hash,
@@ -98,21 +101,26 @@ export class Stacks {
   pop(height: number): void {
     const pending = this.#pending.pop();
     if (pending === undefined) return this.#popStored(height);
-    for (const row of this.#transactions.splice(pending.first_transaction)) this.#type(String(row[9])).now--;
-    for (const [address] of this.#accountTransactions.splice(pending.first_account_transaction)) this.#account(address as Buffer).now--;
+    this.#transactions.length = pending.first_transaction;
+    this.#accountTransactions.length = pending.first_account_transaction;
+    for (const { from, to, function_call_type: type } of pending.block.transactions) {
+      this.#type(type).now--;
+      this.#account(from).now--;
+      if (!from.equals(to)) this.#account(to).now--;
+    }
   }
 
   #popStored(height: number): void {
     const rows = this.#stored.get(height);
     if (rows?.[0] === undefined) throw new Error(`block ${height} is on the chain but not in the table of blocks`);
     this.#cutHeight = height;
-    this.#cutSeq = Number(rows[0]['first_seq']);
+    this.#cutSeq = countIn(rows[0], 'first_seq');
     for (const row of rows) {
       // a block without transactions comes as one row of nulls
       if (row['from_address'] === null) continue;
-      const from = row['from_address'] as Buffer;
-      const to = row['to_address'] as Buffer;
-      takeStored(this.#type(String(row['function_call_type'])));
+      const from = bytesIn(row, 'from_address');
+      const to = bytesIn(row, 'to_address');
+      takeStored(this.#type(textIn(row, 'function_call_type')));
       takeStored(this.#account(from));
       if (!from.equals(to)) takeStored(this.#account(to));
     }
@@ -123,9 +131,8 @@ export class Stacks {
     const cuts: Cut[] = [];
     if (this.#cutHeight !== undefined) {
       cuts.push({ table: BLOCKS, column: 'height', from: this.#cutHeight }, { table: TRANSACTIONS, column: 'seq', from: this.#cutSeq });
-      for (const { key, loaded, stored } of accounts) {
-        if (stored < loaded) cuts.push({ table: ACCOUNT_TRANSACTIONS, column: 'ordinal', from: stored, within: { column: 'address', value: key } });
-      }
+      const groups = accounts.filter(({ loaded, stored }) => stored < loaded).map(({ key, stored }) => [key, stored] as const);
+      cuts.push({ table: ACCOUNT_TRANSACTIONS, column: 'ordinal', within: 'address', groups });
     }
     const head = headRow(chain, this.#cutSeq + this.#transactions.length);
     return {
@@ -162,7 +169,7 @@ export class Stacks {
 }
 
 function counted<Key>(key: Key, row: LoadedRow): Count<Key> {
-  const count = Number(row['transactions']);
+  const count = countIn(row, 'transactions');
   return { key, loaded: count, stored: count, now: count };
 }
 
@@ -186,5 +193,5 @@ function emptied(counts: Iterable<Count<string | Buffer>>): Row[] {
 
 function headRow(chain: Chain, transactions: number): Row | undefined {
   if (chain.status === 'empty') return undefined;
-  return [true, chain.sequence, chain.top.height, chain.top.hash, chain.finalized_height, transactions];
+  return [true, chain.sequence, chain.top.height, chain.top.hash, chain.finalized_height, transactions, chain.contender];
 }

@@ -6,7 +6,8 @@ CREATE TABLE head (
   height           bigint  NOT NULL,
   hash             bytea   NOT NULL,
   finalized_height bigint  NOT NULL,                 -- -1: nothing is final yet
-  transactions     bigint  NOT NULL                  -- how many there are: the next transaction's seq
+  transactions     bigint  NOT NULL,                 -- how many there are: the next transaction's seq
+  contender        bigint                            -- the last event of a second writer that lost its place; null: there is none
 );
 
 CREATE TABLE blocks (

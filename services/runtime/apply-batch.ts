@@ -1,7 +1,9 @@
 /** One batch, one transaction: the checkpoint is locked, the batch folded into it, rows and checkpoint committed together, or nothing at all. */
 import type { ClientBase, Pool } from 'pg';
-import type { Changes, Folded, Loaded, LoadedRow, Outcomes, Projection } from '../../projections/projection.ts';
-import { advanceCheckpoint, lockCheckpoint, type Checkpoint } from './checkpoint.ts';
+import type { Folded, Loaded, LoadedRow, Outcomes, Projection, Recorded } from '../../projections/projection.ts';
+import { advanceCheckpoint, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
+import { assert, Fault } from './errors.ts';
+import { anotherCluster } from './log-position.ts';
 import { digestNext } from './log-record.ts';
 import { faultOf } from './postgres.ts';
 import type { Prepared } from './prepare.ts';
@@ -20,75 +22,110 @@ export type Applied =
   /** the checkpoint stands elsewhere than these records begin: somebody else moved it, or an answer was lost */
   | { readonly outcome: 'conflict' };
 
-export interface Applying<Event> {
+type Whole = Exclude<Folded, { readonly broken: unknown }>;
+
+const NOTHING: Outcomes = { applied: 0, replayed: 0, ignored: 0 };
+
+/** What every event carries. */
+interface Typed {
+  readonly type: string;
+}
+
+export interface Applying<Event extends Typed> {
   readonly pool: Pool;
   readonly projection: Projection<Event>;
   readonly cluster_id: string;
+  /** how long a transaction may take before its connection is given up; 60 s when not given */
+  readonly patience_ms?: number;
 }
 
-/** Applies what of the batch is not applied yet. Any failure leaves nothing behind and is thrown as a fault; trying again is always right. */
-export async function applyBatch<Event>(to: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
+/**
+ * Applies what of the batch is not applied yet. Any failure leaves nothing behind and is thrown as a fault; trying again is always right. A COMMIT whose answer
+ * was lost may have happened: the next attempt finds the checkpoint moved and answers `conflict`. Throws `LogLost` for another cluster's checkpoint.
+ */
+export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
   const client = await to.pool.connect().catch((error: unknown) => {
     throw faultOf(error);
   });
+  const silence = Promise.withResolvers<never>();
+  const { patience_ms: patience = 60_000 } = to;
+  const timer = setTimeout(
+    () => silence.reject(new Fault('storage_timeout', `Postgres did not answer within ${patience} ms`, { retry: true })),
+    patience,
+  );
   let failed: Error | undefined;
   try {
-    await client.query('BEGIN');
-    const applied = await inTransaction(client, to, batch);
-    await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
-    return applied;
+    return await Promise.race([transact(client, to, batch), silence.promise]);
   } catch (error) {
     failed = faultOf(error);
     throw failed;
   } finally {
+    clearTimeout(timer);
     // a connection that failed is not trusted again: it may still hold the transaction
     client.release(failed);
   }
 }
 
-async function inTransaction<Event>(client: ClientBase, { projection, cluster_id: clusterId }: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
+async function transact<Event extends Typed>(client: ClientBase, to: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
+  await client.query('BEGIN');
+  const applied = await inTransaction(client, to, batch);
+  await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
+  return applied;
+}
+
+async function inTransaction<Event extends Typed>(client: ClientBase, applying: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
+  const { projection, cluster_id: clusterId } = applying;
   const id = { projection: projection.name, version: projection.version };
   const checkpoint = await lockCheckpoint(client, id, batch.topic, batch.partition, clusterId);
+  if (checkpoint.cluster_id !== clusterId) throw anotherCluster(batch.topic, batch.partition, checkpoint.cluster_id, clusterId);
   const skipped = batch.events.findIndex(({ offset }) => offset >= checkpoint.next_offset);
   const fresh = skipped === -1 ? [] : batch.events.slice(skipped);
   if (fresh[0] === undefined || fresh[0].offset !== checkpoint.next_offset) return { outcome: 'conflict' };
+  assert(
+    fresh.at(-1)?.offset === checkpoint.next_offset + BigInt(fresh.length - 1),
+    `records are missing inside a batch of ${batch.topic}`,
+  );
 
   const loaded = await load(client, projection, fresh);
-  let folded = projection.fold(loaded, fresh);
-  let count = fresh.length;
-  let broken: { offset: bigint; reason: string } | undefined;
-  if ('broken' in folded) {
-    count = folded.broken.at;
-    broken = { offset: fresh[count]?.offset ?? checkpoint.next_offset, reason: folded.broken.reason };
-    folded = projection.fold(loaded, fresh.slice(0, count));
-  }
-  const { changes, outcomes, announced } = whole(folded);
-  const rows = await writeChanges(client, changes);
-  const to = advanced(checkpoint, batch.fingerprints.slice(skipped, skipped + count));
-  if (count > 0 && !(await advanceCheckpoint(client, id, checkpoint, to))) return { outcome: 'conflict' };
-  return { outcome: 'applied', next_offset: to.next_offset, outcomes, rows, announced, ...(broken === undefined ? {} : { broken }) };
+  const folded = projection.fold(loaded, fresh);
+  if (!('broken' in folded)) return write(client, id, checkpoint, folded, batch.fingerprints.slice(skipped));
+  const { at, reason } = folded.broken;
+  const broken = { offset: checkpoint.next_offset + BigInt(at), reason };
+  if (at === 0) return { outcome: 'applied', next_offset: checkpoint.next_offset, outcomes: NOTHING, rows: 0, announced: [], broken };
+  const whole = projection.fold(loaded, fresh.slice(0, at));
+  assert(!('broken' in whole), `a fold of ${projection.name} broke where it had not broken before`);
+  const applied = await write(client, id, checkpoint, whole, batch.fingerprints.slice(skipped, skipped + at));
+  return applied.outcome === 'applied' ? { ...applied, broken } : applied;
 }
 
-async function load<Event>(client: ClientBase, projection: Projection<Event>, events: Parameters<Projection<Event>['loads']>[0]): Promise<Loaded> {
+async function write(
+  client: ClientBase,
+  id: ProjectionId,
+  from: Checkpoint,
+  folded: Whole,
+  fingerprints: readonly Buffer[],
+): Promise<Applied> {
+  const { changes, outcomes, announced } = folded;
+  const rows = await writeChanges(client, changes);
+  const to: Checkpoint = {
+    ...from,
+    next_offset: from.next_offset + BigInt(fingerprints.length),
+    last_record: fingerprints.at(-1) ?? from.last_record,
+    digest: fingerprints.reduce(digestNext, from.digest),
+  };
+  if (!(await advanceCheckpoint(client, id, from, to))) return { outcome: 'conflict' };
+  return { outcome: 'applied', next_offset: to.next_offset, outcomes, rows, announced };
+}
+
+async function load<Event extends Typed>(
+  client: ClientBase,
+  projection: Projection<Event>,
+  events: readonly Recorded<Event>[],
+): Promise<Loaded> {
   const loaded: Record<string, readonly LoadedRow[]> = {};
   for (const { name, text, values } of projection.loads(events)) {
     const { rows } = await client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] });
     loaded[name] = rows;
   }
   return loaded;
-}
-
-/** What stands before a break cannot itself be broken. */
-function whole(folded: Folded): { changes: Changes; outcomes: Outcomes; announced: readonly string[] } {
-  if ('broken' in folded) throw new Error(`a fold broke at ${folded.broken.at} of what it had folded before: ${folded.broken.reason}`);
-  return folded;
-}
-
-function advanced(checkpoint: Checkpoint, fingerprints: readonly Buffer[]): Checkpoint {
-  return {
-    ...checkpoint,
-    next_offset: checkpoint.next_offset + BigInt(fingerprints.length),
-    last_record: fingerprints.at(-1) ?? checkpoint.last_record,
-    digest: fingerprints.reduce(digestNext, checkpoint.digest),
-  };
 }

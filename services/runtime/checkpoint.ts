@@ -36,7 +36,10 @@ function fromRow(row: CheckpointRow): Checkpoint {
 }
 
 /** All checkpoints of a projection. */
-export async function readCheckpoints(client: Pick<ClientBase, 'query'>, { projection, version }: ProjectionId): Promise<readonly Checkpoint[]> {
+export async function readCheckpoints(
+  client: Pick<ClientBase, 'query'>,
+  { projection, version }: ProjectionId,
+): Promise<readonly Checkpoint[]> {
   const text = `SELECT ${COLUMNS} FROM projector.checkpoints WHERE projection = $1 AND version = $2`;
   const { rows } = await client.query<CheckpointRow>(text, [projection, version]);
   return rows.map(fromRow);
@@ -69,7 +72,12 @@ export async function lockCheckpoint(
 }
 
 /** Moves a checkpoint from where it was read; false when somebody else has moved it. */
-export async function advanceCheckpoint(client: ClientBase, { projection, version }: ProjectionId, from: Checkpoint, to: Checkpoint): Promise<boolean> {
+export async function advanceCheckpoint(
+  client: ClientBase,
+  { projection, version }: ProjectionId,
+  from: Checkpoint,
+  to: Checkpoint,
+): Promise<boolean> {
   const { rowCount } = await client.query({
     name: 'checkpoint_advance',
     text: `UPDATE projector.checkpoints SET next_offset = $6, last_record = $7, digest = $8, updated_at = now()

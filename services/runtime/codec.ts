@@ -138,7 +138,8 @@ function schemaIdOf(value: Buffer): number | undefined {
 }
 
 function registryFault(message: string, cause: unknown): Fault {
-  const incompatible = cause instanceof Error && (statusOf(cause) === 409 || /compatib/i.test(cause.message));
+  // 409 is not enough: two services that register the same schema at the same time get it as well
+  const incompatible = cause instanceof Error && /compatib/i.test(cause.message);
   const remedy = incompatible ? 'change the schema so that every earlier version still reads it, both ways' : 'start the schema registry or correct APP_REGISTRY_URL';
   return new Fault('schema_registry', `${message}: ${cause instanceof Error ? cause.message : String(cause)}; ${remedy}`, { retry: !incompatible, cause });
 }

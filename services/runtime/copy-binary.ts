@@ -32,8 +32,12 @@ class Output {
     this.length = this.bytes.writeInt32BE(value, this.length);
   }
 
-  int64(value: number): void {
+  int64(value: bigint | number): void {
     this.reserve(8);
+    if (typeof value === 'bigint') {
+      this.length = this.bytes.writeBigInt64BE(value, this.length);
+      return;
+    }
     const high = Math.floor(value / TWO_32);
     this.length = this.bytes.writeInt32BE(high, this.length);
     this.length = this.bytes.writeUInt32BE(value - high * TWO_32, this.length);
@@ -59,36 +63,48 @@ type Encode = (output: Output, value: Exclude<Value, null>) => void;
 
 const ENCODERS: Readonly<Record<ColumnType, Encode>> = {
   bool(output, value) {
+    if (typeof value !== 'boolean') throw mismatch('bool', value);
     output.int32(1);
     output.reserve(1);
-    output.length = output.bytes.writeUInt8(value === true ? 1 : 0, output.length);
+    output.length = output.bytes.writeUInt8(value ? 1 : 0, output.length);
   },
   bytea(output, value) {
-    const bytes = value as Buffer;
-    output.int32(bytes.length);
-    output.raw(bytes);
+    if (!Buffer.isBuffer(value)) throw mismatch('bytea', value);
+    output.int32(value.length);
+    output.raw(value);
   },
   int4(output, value) {
+    if (!isWhole(value)) throw mismatch('int4', value);
     output.int32(4);
     output.int32(Number(value));
   },
   int8(output, value) {
+    if (!isWhole(value)) throw mismatch('int8', value);
     output.int32(8);
-    if (typeof value === 'number') return output.int64(value);
-    output.reserve(8);
-    output.length = output.bytes.writeBigInt64BE(value as bigint, output.length);
+    output.int64(value);
   },
   numeric(output, value) {
-    numeric(output, value as bigint);
+    if (typeof value !== 'bigint') throw mismatch('numeric', value);
+    numeric(output, value);
   },
   text(output, value) {
-    output.text(value as string);
+    if (typeof value !== 'string') throw mismatch('text', value);
+    output.text(value);
   },
   timestamptz(output, value) {
+    if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw mismatch('timestamptz', value);
     output.int32(8);
-    output.int64(((value as number) - EPOCH_2000_MS) * 1000);
+    output.int64((value - EPOCH_2000_MS) * 1000);
   },
 };
+
+function isWhole(value: unknown): value is bigint | number {
+  return typeof value === 'bigint' || Number.isSafeInteger(value);
+}
+
+function mismatch(type: ColumnType, value: Value): Error {
+  return new TypeError(`a ${value === null ? 'null' : typeof value} is no value of a ${type} column`);
+}
 
 /** Digits in base 10,000, the most significant first: count, weight of the first, sign, scale, digits. */
 function numeric(output: Output, value: bigint): void {

@@ -31,17 +31,11 @@ export interface InFlight {
   route: string;
 }
 
-/** What the application asks of the server it runs in. */
-export interface Surroundings {
-  readonly inFlight: ReadonlyMap<ServerResponse, InFlight>;
-  readonly isDraining: () => boolean;
-}
-
 type Headers = Readonly<Record<string, string>>;
 
-export function buildHttpApp(options: HttpAppOptions, surroundings: Surroundings): Express {
+/** `inFlight` is the server's: it knows every request before the application sees it. */
+export function buildHttpApp(options: HttpAppOptions, inFlight: ReadonlyMap<ServerResponse, InFlight>): Express {
   const { log, errors: shape = PLAIN_ERRORS, headers: always = {}, guards = [] } = options;
-  const { inFlight } = surroundings;
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').set('query parser', 'simple');
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
@@ -69,7 +63,7 @@ export function buildHttpApp(options: HttpAppOptions, surroundings: Surroundings
     return next();
   });
 
-  const routes = [...ownRoutes(options, shape, surroundings), ...(options.routes ?? [])];
+  const routes = [...ownRoutes(options, shape), ...(options.routes ?? [])];
   for (const { method, path, handle } of routes) {
     app[method](path, async (request, response) => {
       enterRoute(response, path);
@@ -106,10 +100,10 @@ const UNDECODABLE: Failure = {
   message: 'the address is not well-formed: each % must begin the hex digits of UTF-8 text',
 };
 
-function ownRoutes({ log, metrics, checks = [] }: HttpAppOptions, shape: ErrorShape, { isDraining }: Surroundings): readonly Route[] {
+function ownRoutes({ log, metrics, checks = [] }: HttpAppOptions, shape: ErrorShape): readonly Route[] {
   const notReady = readiness(checks, log);
   const ready = async (): Promise<Answer> => {
-    const matters = isDraining() ? ['stopping'] : await notReady();
+    const matters = await notReady();
     if (matters.length === 0) return { status: 200, body: '{"status":"ready"}' };
     const failure = { status: 503, code: 'not_ready', message: matters.join('; ') };
     return { status: failure.status, body: shape.body(failure) };

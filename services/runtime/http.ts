@@ -29,7 +29,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { http_host: host, log, errors: shape = PLAIN_ERRORS } = options;
   const inFlight = new Map<ServerResponse, InFlight>();
   let draining = false;
-  const app = buildHttpApp(options, { inFlight, isDraining: () => draining });
+  const app = buildHttpApp(options, inFlight);
   const server = createServer(LIMITS);
   server.setTimeout(SOCKET_IDLE_MS);
 

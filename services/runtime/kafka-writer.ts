@@ -24,6 +24,8 @@ export interface WriterOptions {
   /** waiting before the same batch is sent again */
   readonly retry_ms_min?: number;
   readonly retry_ms_max?: number;
+  /** how long a draining process still waits for an answer that is on its way */
+  readonly answer_ms?: number;
 }
 
 /** The broker said that it will never take this batch; nothing of it was appended. */
@@ -38,8 +40,14 @@ const REFUSED = new Set([
   'CLUSTER_AUTHORIZATION_FAILED',
 ]);
 
-/** The broker no longer knows this producer's sequence: only a new producer gets on. */
-const SEQUENCE_LOST = new Set(['OUT_OF_ORDER_SEQUENCE_NUMBER', 'UNKNOWN_PRODUCER_ID', 'INVALID_PRODUCER_EPOCH']);
+/** The broker no longer knows this producer's sequence, or knows the batch but not where it stands: only a new producer gets on. */
+const SEQUENCE_LOST = new Set([
+  'OUT_OF_ORDER_SEQUENCE_NUMBER',
+  'DUPLICATE_SEQUENCE_NUMBER',
+  'UNKNOWN_PRODUCER_ID',
+  'INVALID_PRODUCER_EPOCH',
+  'INVALID_PRODUCER_ID_MAPPING',
+]);
 
 export class KafkaWriter {
   readonly #kafka: Kafka;
@@ -47,8 +55,10 @@ export class KafkaWriter {
   readonly #signal: AbortSignal;
   readonly #retryMsMin: number;
   readonly #retryMsMax: number;
+  readonly #answerMs: number;
   #producer: Producer | undefined;
   #queue: Promise<unknown> = Promise.resolve();
+  #ended = false;
 
   constructor(kafka: Kafka, options: WriterOptions) {
     this.#kafka = kafka;
@@ -56,11 +66,12 @@ export class KafkaWriter {
     this.#signal = options.signal;
     this.#retryMsMin = options.retry_ms_min ?? 50;
     this.#retryMsMax = options.retry_ms_max ?? 2_000;
+    this.#answerMs = options.answer_ms ?? 2_000;
   }
 
   /**
    * Appends the entries, in order and together, to one partition; resolves with the offset of the first once the broker has acknowledged all.
-   * Throws `append_refused` (nothing was appended) or, when draining, `append_unknown` (it may have been).
+   * Throws `append_refused` (nothing was appended) or, when draining, `append_unknown` (it may have been; the writer then appends nothing more).
    */
   append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
     const sent = this.#queue.then(() => this.#send(topic, partition, entries));
@@ -70,17 +81,24 @@ export class KafkaWriter {
 
   async close(): Promise<void> {
     await this.#queue;
+    this.#ended = true;
     await this.#dropProducer();
   }
 
   async #send(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
-    const messages = entries.map(({ key, value, headers, timestamp }) => ({ key, value, headers, timestamp: String(timestamp), partition }));
+    // the next batch of a producer that left one behind would get that one's sequence numbers, and be dropped as its repetition
+    if (this.#ended)
+      throw new Fault('append_unknown', `${topic}: the writer has ended, ${entries.length} records were not sent`, { retry: true });
+    const messages = entries.map(({ key, value, headers, timestamp }) => ({
+      key,
+      value,
+      headers,
+      timestamp: String(timestamp),
+      partition,
+    }));
     for (let attempt = 1; ; attempt++) {
       try {
-        const producer = await this.#connected();
-        const [metadata] = await producer.send({ topic, acks: -1, compression: CompressionTypes.None, messages });
-        if (metadata?.baseOffset === undefined) throw new Error('the acknowledgement names no offset');
-        return BigInt(metadata.baseOffset);
+        return await this.#whileWaited(this.#attempt(topic, messages));
       } catch (cause) {
         const type = protocolType(cause);
         if (type !== undefined && REFUSED.has(type)) {
@@ -88,12 +106,45 @@ export class KafkaWriter {
           throw new Fault('append_refused', `${topic} refused ${entries.length} records: ${type}`, { retry: false, cause });
         }
         if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropProducer();
-        this.#log.warn({ topic, partition, records: entries.length, attempt, err: cause }, 'append not acknowledged, sending the same batch again');
-        await untilAborted(Math.min(this.#retryMsMax, this.#retryMsMin * 2 ** Math.min(attempt - 1, 10)), this.#signal);
+        if (!this.#signal.aborted) {
+          this.#log.warn(
+            { topic, partition, records: entries.length, attempt, err: cause },
+            'append not acknowledged, sending the same batch again',
+          );
+          await untilAborted(Math.min(this.#retryMsMax, this.#retryMsMin * 2 ** Math.min(attempt - 1, 10)), this.#signal);
+        }
         if (this.#signal.aborted) {
-          throw new Fault('append_unknown', `${topic}: stopped before the broker acknowledged ${entries.length} records`, { retry: true, cause });
+          this.#ended = true;
+          throw new Fault('append_unknown', `${topic}: stopped before the broker acknowledged ${entries.length} records`, {
+            retry: true,
+            cause,
+          });
         }
       }
+    }
+  }
+
+  async #attempt(topic: string, messages: Parameters<Producer['send']>[0]['messages']): Promise<bigint> {
+    const producer = await this.#connected();
+    const [metadata] = await producer.send({ topic, acks: -1, compression: CompressionTypes.None, messages });
+    if (metadata?.baseOffset === undefined) throw new Error('the acknowledgement names no offset');
+    return BigInt(metadata.baseOffset);
+  }
+
+  /** The answer; once the process drains, only if it comes soon. */
+  async #whileWaited<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const given = Promise.withResolvers<never>();
+    let timer: NodeJS.Timeout | undefined;
+    const limit = (): void => {
+      timer = setTimeout(() => given.reject(new Error(`no answer within ${this.#answerMs} ms of draining`)), this.#answerMs);
+    };
+    if (this.#signal.aborted) limit();
+    else this.#signal.addEventListener('abort', limit, { once: true });
+    try {
+      return await Promise.race([answer, given.promise]);
+    } finally {
+      this.#signal.removeEventListener('abort', limit);
+      clearTimeout(timer);
     }
   }
 
@@ -105,15 +156,29 @@ export class KafkaWriter {
       allowAutoTopicCreation: false,
       retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 },
     });
-    await producer.connect();
+    try {
+      await producer.connect();
+    } catch (error) {
+      await this.#disconnect(producer);
+      throw error;
+    }
     this.#producer = producer;
+    if (this.#ended) await this.#dropProducer();
     return producer;
   }
 
   async #dropProducer(): Promise<void> {
     const producer = this.#producer;
     this.#producer = undefined;
-    await producer?.disconnect();
+    if (producer !== undefined) await this.#disconnect(producer);
+  }
+
+  /** A disconnect waits for the answers that are on their way: not for longer than for any other answer. */
+  async #disconnect(producer: Producer): Promise<void> {
+    const disconnected = producer
+      .disconnect()
+      .catch((error: unknown) => this.#log.warn({ err: error }, 'the producer was not disconnected in order'));
+    await Promise.race([disconnected, untilAborted(this.#answerMs, new AbortController().signal)]);
   }
 }
 

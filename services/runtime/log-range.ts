@@ -1,6 +1,7 @@
 /** Reads a range of one partition: for those who have to know what the log says before they write. */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
+import { propertyOf } from './errors.ts';
 import { withAdmin, kafkaFault } from './kafka-topics.ts';
 import { FETCH_BYTES_MAX } from './kafka.ts';
 import { toLogRecord, type LogRecord } from './log-record.ts';
@@ -10,6 +11,10 @@ export interface LogEnds {
   /** offset of the next record to be written */
   readonly high: bigint;
 }
+
+/** What a broker says that has just started; kafkajs joins again by itself. */
+const PASSING = new Set<unknown>(['GROUP_LOAD_IN_PROGRESS', 'GROUP_COORDINATOR_NOT_AVAILABLE', 'NOT_COORDINATOR_FOR_GROUP']);
+const PASSING_MAX = 50;
 
 /** Throws a fault with retry when the brokers do not answer. */
 export function readLogEnds(kafka: Kafka, topic: string, partition: number): Promise<LogEnds> {
@@ -21,18 +26,39 @@ export function readLogEnds(kafka: Kafka, topic: string, partition: number): Pro
 
 /**
  * Hands the records of offsets `from` to `to` - 1 to `visit`, in order, through a consumer group of its own that is deleted afterwards. Throws a fault with
- * retry when the brokers fail meanwhile or the range is not there any more; `visit` has then seen a part.
+ * retry when the brokers fail meanwhile or the range is not there any more, and what `visit` throws; `visit` has then seen a part.
  */
-export async function readLogRange(kafka: Kafka, topic: string, partition: number, from: bigint, to: bigint, visit: (record: LogRecord) => void): Promise<void> {
+export async function readLogRange(
+  kafka: Kafka,
+  topic: string,
+  partition: number,
+  from: bigint,
+  to: bigint,
+  visit: (record: LogRecord) => void,
+): Promise<void> {
   if (from >= to) return;
+  const what = `records ${from} to ${to - 1n} of ${topic}/${partition} were not read`;
+  const { low, high } = await readLogEnds(kafka, topic, partition);
+  if (low > from || high < to) throw kafkaFault(what, new Error(`the log holds records ${low} to ${high - 1n}`));
   const groupId = `range-${randomUUID()}`;
-  const consumer = kafka.consumer({ groupId, allowAutoTopicCreation: false, maxBytes: FETCH_BYTES_MAX, maxBytesPerPartition: FETCH_BYTES_MAX, maxWaitTimeInMs: 100 });
-  const done = Promise.withResolvers<void>();
+  const consumer = kafka.consumer({
+    groupId,
+    allowAutoTopicCreation: false,
+    maxBytes: FETCH_BYTES_MAX,
+    maxBytesPerPartition: FETCH_BYTES_MAX,
+    maxWaitTimeInMs: 100,
+  });
+  const done = Promise.withResolvers<{ readonly thrown?: unknown }>();
   let next = from;
-  consumer.on(consumer.events.GROUP_JOIN, () => {
+  let passing = 0;
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    const others = (payload.memberAssignment[topic] ?? []).filter((each) => each !== partition);
+    consumer.pause([{ topic, partitions: others }]);
     consumer.seek({ topic, partition, offset: next.toString() });
   });
-  consumer.on(consumer.events.CRASH, ({ payload }) => done.reject(payload.error));
+  consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
+    if (!restart || !PASSING.has(propertyOf(error, 'type')) || ++passing > PASSING_MAX) done.reject(error);
+  });
   try {
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
@@ -40,26 +66,30 @@ export async function readLogRange(kafka: Kafka, topic: string, partition: numbe
       autoCommit: false,
       eachBatchAutoResolve: false,
       eachBatch: ({ batch, resolveOffset }) => {
-        if (batch.partition !== partition) return Promise.resolve();
         for (const message of batch.messages) {
+          if (next >= to) break;
           const record = toLogRecord(message);
-          if (record.offset < next || next >= to) continue;
-          if (record.offset > next) {
-            done.reject(new Error(`records ${next} to ${record.offset - 1n} are missing`));
-            return Promise.resolve();
+          if (record.offset !== next) {
+            done.reject(new Error(`record ${next} is missing, the log goes on at ${record.offset}`));
+            break;
           }
-          visit(record);
+          try {
+            visit(record);
+          } catch (thrown) {
+            done.resolve({ thrown });
+            break;
+          }
           next++;
+          resolveOffset(message.offset);
         }
-        const last = batch.messages.at(-1);
-        if (last !== undefined) resolveOffset(last.offset);
-        if (next >= to) done.resolve();
+        if (next >= to) done.resolve({});
         return Promise.resolve();
       },
     });
-    await done.promise;
+    const ended = await done.promise;
+    if ('thrown' in ended) throw ended.thrown;
   } catch (cause) {
-    throw kafkaFault(`records ${from} to ${to - 1n} of ${topic}/${partition} were not read`, cause);
+    throw kafkaFault(what, cause);
   } finally {
     await consumer.disconnect();
     await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import knex, { type Knex } from 'knex';
 import type { Projection } from '../../projections/projection.ts';
+import { Fault } from './errors.ts';
 import { faultOf } from './postgres.ts';
 
 /** Key of the advisory lock under which everything here happens: projectors start together. */
@@ -10,7 +11,6 @@ const LOCK = 7_301_977;
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '001_checkpoints': {
     async up(db) {
-      await db.raw('CREATE SCHEMA IF NOT EXISTS projector');
       await db.schema.withSchema('projector').createTable('projections', (table) => {
         table.text('projection').primary();
         table.integer('version').notNullable();
@@ -30,7 +30,7 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
       });
     },
     async down(db) {
-      await db.raw('DROP SCHEMA projector CASCADE');
+      await db.raw('DROP TABLE projector.projections, projector.checkpoints');
     },
   },
   '002_readers': {
@@ -56,20 +56,26 @@ const SOURCE: Knex.MigrationSource<string> = {
   },
 };
 
-/** Migrates, and creates the projection's schema and tables where they are missing. Safe from several processes at once and after a kill at any point. */
-export async function prepareDatabase(postgresUrl: string, projection: Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>): Promise<void> {
+/** What a projector waits for another that is doing the same, and how long it may itself stand still before the server ends it. */
+const PATIENCE = '-c lock_timeout=20000 -c idle_in_transaction_session_timeout=60000';
+
+type Prepared = Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>;
+
+/**
+ * Migrates, and creates the projection's schema and tables where they are missing. Safe from several processes at once and after a kill at any point. Throws
+ * `projection_version` (no retry) where the tables are of another version than this software writes.
+ */
+export async function prepareDatabase(postgresUrl: string, projection: Prepared): Promise<void> {
   const db = knex({
     client: 'pg',
-    connection: postgresUrl,
+    connection: { connectionString: postgresUrl, application_name: 'migrations', connectionTimeoutMillis: 2_000, options: PATIENCE },
     pool: { min: 0, max: 2 },
-    migrations: { migrationSource: SOURCE, tableName: 'knex_migrations', schemaName: 'public' },
+    migrations: { migrationSource: SOURCE, tableName: 'knex_migrations', schemaName: 'projector' },
   });
   try {
     await db.transaction(async (transaction) => {
       await transaction.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
-      // a process killed while migrating leaves knex' own lock behind; ours has gone with its connection
-      await db.migrate.forceFreeMigrationsLock();
-      await db.migrate.latest();
+      await migrate(db);
       await createTables(transaction, projection);
     });
   } catch (error) {
@@ -79,7 +85,15 @@ export async function prepareDatabase(postgresUrl: string, projection: Pick<Proj
   }
 }
 
-async function createTables(db: Knex.Transaction, projection: Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>): Promise<void> {
+/** On connections of their own, while the caller's transaction holds the lock. */
+async function migrate(db: Knex): Promise<void> {
+  await db.raw('CREATE SCHEMA IF NOT EXISTS projector');
+  // a process killed while migrating leaves knex' own lock behind; ours has gone with its connection
+  await db.migrate.forceFreeMigrationsLock();
+  await db.migrate.latest();
+}
+
+async function createTables(db: Knex.Transaction, projection: Prepared): Promise<void> {
   const { name, version } = projection;
   const live = await db<{ projection: string; version: number }>('projector.projections').where({ projection: name }).first();
   if (live === undefined) {
@@ -93,6 +107,11 @@ async function createTables(db: Knex.Transaction, projection: Pick<Projection, '
   if (live.version !== version) throw versionFault(name, live.version, version);
 }
 
-function versionFault(name: string, live: number, wanted: number): Error {
-  return new Error(`the tables of ${name} are version ${live}, this software writes version ${wanted}: drop schema ${name} and its rows in projector.* to rebuild it`);
+function versionFault(name: string, live: number, wanted: number): Fault {
+  const remedy = `run the software that writes version ${live}, or have the tables built anew from the log: DROP SCHEMA ${name} CASCADE, and DELETE FROM projector.projections and projector.checkpoints WHERE projection = '${name}'`;
+  return new Fault(
+    'projection_version',
+    `the tables of ${name} are of version ${live}, this software writes version ${wanted}: ${remedy}`,
+    { retry: false },
+  );
 }

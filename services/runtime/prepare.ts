@@ -1,7 +1,7 @@
 /** Records decoded ahead of the transaction that folds them: what costs processor time, done while the batch before waits for Postgres. */
-import type { Recorded } from '../../projections/projection.ts';
+import type { Projection, Recorded } from '../../projections/projection.ts';
 import type { Chunk } from './chunk-queue.ts';
-import type { Codec } from './codec.ts';
+import { undecodable, type Codec } from './codec.ts';
 import { Fault } from './errors.ts';
 import { fingerprint } from './log-record.ts';
 
@@ -17,14 +17,19 @@ export interface Prepared<Event> {
 }
 
 /** Decodes a chunk up to the first record that cannot be. Throws a fault while the schema registry is away and a schema is not known yet. */
-export async function prepare<Event extends { readonly type: string }>(codec: Codec, chunk: Chunk): Promise<Prepared<Event>> {
+export async function prepare<Event extends { readonly type: string }>(
+  { name, isEvent }: Pick<Projection<Event>, 'name' | 'isEvent'>,
+  codec: Codec,
+  chunk: Chunk,
+): Promise<Prepared<Event>> {
   await codec.learn(chunk.records.map(({ value }) => value));
   const events: Recorded<Event>[] = [];
   const fingerprints: Buffer[] = [];
   const { topic, partition, bytes } = chunk;
   for (const record of chunk.records) {
     try {
-      const event = codec.decode(record.value) as Event;
+      const event = codec.decode(record.value);
+      if (!isEvent(event)) throw undecodable(`${event.type} is no event that ${name} folds`);
       events.push({ event, partition, offset: record.offset, timestamp: record.timestamp });
       fingerprints.push(fingerprint(record));
     } catch (error) {

@@ -61,7 +61,12 @@ export class Runner<Event extends { readonly type: string }> {
       records: metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']),
       rows: metrics.counter('projection_rows_total', 'rows written or deleted'),
       batch: metrics.histogram('projection_batch_seconds', 'one transaction'),
-      batchRecords: metrics.histogram('projection_batch_records', 'records in one transaction', [], [1, 2, 5, 10, 50, 100, 500, 1_000, 5_000]),
+      batchRecords: metrics.histogram(
+        'projection_batch_records',
+        'records in one transaction',
+        [],
+        [1, 2, 5, 10, 50, 100, 500, 1_000, 5_000],
+      ),
       conflicts: metrics.counter('projection_conflicts_total', 'batches that another projector had applied'),
       lag: metrics.gauge('projection_lag_records', 'records of the log not applied yet', ['topic', 'partition']),
       halted: metrics.gauge('projection_halted', '1 while the projection is halted', [], () => {
@@ -96,7 +101,10 @@ export class Runner<Event extends { readonly type: string }> {
       onLag: (topic, partition, records) => this.#figures.lag.set({ topic, partition }, Number(records)),
       onLost: (lost) => this.#halt(lost),
     });
-    this.#signal.addEventListener('abort', () => void reader.close().catch((error: unknown) => log.warn({ err: error }, 'the consumer was not closed')));
+    this.#signal.addEventListener(
+      'abort',
+      () => void reader.close().catch((error: unknown) => log.warn({ err: error }, 'the consumer was not closed')),
+    );
     try {
       await reader.start();
       await this.#project(reader);

@@ -16,10 +16,23 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   return rows;
 }
 
-async function cutRows(client: ClientBase, { table, column, from, within }: Cut): Promise<number> {
-  const group = within === undefined ? '' : ` AND ${within.column} = $2`;
-  const values = within === undefined ? [from] : [from, within.value];
-  const { rowCount } = await client.query(`DELETE FROM ${table.name} WHERE ${column} >= $1${group}`, values);
+async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
+  const { table, column } = cut;
+  if ('from' in cut) {
+    const { rowCount } = await client.query({
+      name: `cut_${table.name}`,
+      text: `DELETE FROM ${table.name} WHERE ${column} >= $1`,
+      values: [cut.from],
+    });
+    return rowCount ?? 0;
+  }
+  if (cut.groups.length === 0) return 0;
+  const { rowCount } = await client.query({
+    name: `cut_groups_${table.name}`,
+    text: `DELETE FROM ${table.name} USING ${unnest(table, [cut.within, column])} AS cut(within, least)
+            WHERE ${table.name}.${cut.within} = cut.within AND ${table.name}.${column} >= cut.least`,
+    values: arraysOf(table, [cut.within, column], cut.groups),
+  });
   return rowCount ?? 0;
 }
 
@@ -73,7 +86,6 @@ function typeOf(table: Table, column: string): ColumnType {
 }
 
 function parameter(type: ColumnType, value: Value): unknown {
-  if (value === null) return null;
-  if (type === 'timestamptz') return new Date(value as number).toISOString();
+  if (type === 'timestamptz' && typeof value === 'number') return new Date(value).toISOString();
   return typeof value === 'bigint' ? value.toString() : value;
 }

@@ -188,7 +188,19 @@ function relay(from: Socket, handle: (chunk: Buffer) => Promise<void>): void {
 }
 
 async function send(to: Socket, bytes: Buffer): Promise<void> {
-  if (to.writable && !to.write(bytes)) await Promise.race([once(to, 'drain'), once(to, 'close')]);
+  if (to.connecting) await happened(to, 'connect');
+  if (to.writable && !to.write(bytes)) await happened(to, 'drain');
+}
+
+/** Resolves when it has happened, or the socket is gone. */
+function happened(socket: Socket, event: 'connect' | 'drain'): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off(event, done).off('close', done);
+      resolve();
+    };
+    socket.once(event, done).once('close', done);
+  });
 }
 
 function reset({ client, upstream }: Connection): void {

@@ -1,0 +1,26 @@
+/** The columns of a loaded row by their type. A column that is not of it means that fold and SQL disagree: a bug. */
+import type { LoadedRow } from './projection.ts';
+
+export function bytesIn(row: LoadedRow, column: string): Buffer {
+  const value = row[column];
+  if (!Buffer.isBuffer(value)) throw mismatch(column, 'bytea');
+  return value;
+}
+
+export function textIn(row: LoadedRow, column: string): string {
+  const value = row[column];
+  if (typeof value !== 'string') throw mismatch(column, 'text');
+  return value;
+}
+
+/** An int8 or int4 below 2^53. */
+export function countIn(row: LoadedRow, column: string): number {
+  const value = row[column];
+  const count = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN;
+  if (!Number.isSafeInteger(count)) throw mismatch(column, 'a whole number below 2^53');
+  return count;
+}
+
+function mismatch(column: string, wanted: string): Error {
+  return new Error(`the loaded column ${column} is not ${wanted}`);
+}

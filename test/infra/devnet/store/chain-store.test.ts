@@ -1,0 +1,173 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Block } from '../../../../infra/devnet/clt/block.ts';
+import { randomOf } from '../../../../infra/devnet/random.ts';
+import { ChainStore } from '../../../../infra/devnet/store/chain-store.ts';
+import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
+import { BEGIN, testGenesis, transactionOf } from '../../../support/clt-world.ts';
+
+const genesis = testGenesis();
+let directory = '';
+
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'devnet-store-'));
+});
+afterEach(() => {
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+const file = (name: string): string => path.join(directory, name);
+
+/** Blocks with a few transactions each, and now and then a reorganisation. */
+function grow(store: ChainStore, blocks: number, reorganise: 'sometimes' | 'never' = 'sometimes'): void {
+  const { chain } = store;
+  const random = randomOf(`grow ${chain.head.height}`);
+  for (let made = 0; made < blocks; made++) {
+    for (let sent = 0; sent < 3; sent++) {
+      const { key, call } = nextIntention(chain.state.rows, genesis.cast, random);
+      chain.submit(transactionOf(key.address, chain.mempool.account(key.address).nonce, call));
+    }
+    store.keep([produced(store)]);
+    const depth = chain.head.height - chain.finalizedHeight;
+    if (reorganise === 'sometimes' && made % 7 === 6) store.keep(chain.reorganise(1 + Math.floor(random() * depth), BEGIN, random).blocks);
+  }
+}
+
+function produced({ chain }: ChainStore): Block {
+  const assembled = chain.propose(BEGIN + chain.head.height * 1_000);
+  chain.append(assembled);
+  return assembled.block;
+}
+
+async function served(store: ChainStore): Promise<readonly string[]> {
+  const blocks = [];
+  for (let height = 0; height <= store.chain.head.height; height++) blocks.push((await store.read(height)).toString('utf8'));
+  return blocks;
+}
+
+/** A copy of the directory as a kill at this moment would leave it. */
+function killed(change: (log: string) => void = () => {}): ChainStore {
+  const copy = fs.mkdtempSync(path.join(directory, 'killed-'));
+  for (const name of ['blocks.log', 'blocks.index', 'snapshot.json'])
+    if (fs.existsSync(file(name))) fs.copyFileSync(file(name), path.join(copy, name));
+  change(path.join(copy, 'blocks.log'));
+  return new ChainStore(copy, genesis);
+}
+
+test('a new directory begins with the genesis block', async () => {
+  const store = new ChainStore(directory, genesis);
+  expect(await served(store)).toEqual([genesis.block.text]);
+});
+
+test.each([1, 20, 300, 700])('a kill after %i blocks loses nothing: head, state and every served byte are the same', async (blocks) => {
+  const store = new ChainStore(directory, genesis);
+  grow(store, blocks);
+  const after = killed();
+  expect(after.chain.head).toMatchObject({ height: store.chain.head.height, hash: store.chain.head.hash });
+  expect(after.chain.finalizedHeight).toBe(store.chain.finalizedHeight);
+  expect(after.chain.state.rows).toEqual(store.chain.state.rows);
+  expect(await served(after)).toEqual(await served(store));
+});
+
+test('a chain goes on after every restart as if there had been none', async () => {
+  const straight = new ChainStore(fs.mkdtempSync(path.join(directory, 'straight-')), genesis);
+  for (let round = 0; round < 6; round++) {
+    grow(straight, 60, 'never');
+    const store = new ChainStore(directory, genesis);
+    // what waited is forgotten by a restart, so both begin with nothing
+    expect(store.chain.mempool.size).toBe(0);
+    grow(store, 60, 'never');
+    if (round % 2 === 0) await store.close();
+    expect(store.chain.head.hash).toBe(straight.chain.head.hash);
+  }
+});
+
+test('a record torn at any byte is cut off, and the chain goes on from the block before', () => {
+  const store = new ChainStore(directory, genesis);
+  grow(store, 9, 'never');
+  const { head, state } = store.chain;
+  const rows = state.rowsBefore([]);
+  const size = fs.statSync(file('blocks.log')).size;
+  store.keep([produced(store)]);
+  const torn = fs.statSync(file('blocks.log')).size - size;
+  for (let left = 0; left < torn; left += left < 10 ? 1 : 97) {
+    const after = killed((log) => fs.truncateSync(log, size + left));
+    expect(after.chain.head).toMatchObject({ height: head.height, hash: head.hash });
+    expect(after.chain.state.rows).toEqual(rows);
+    after.keep([produced(after)]);
+    expect(after.chain.head.height).toBe(head.height + 1);
+  }
+});
+
+test('a torn reorganisation has not happened at all', () => {
+  const store = new ChainStore(directory, genesis);
+  grow(store, 12, 'never');
+  const { head } = store.chain;
+  const size = fs.statSync(file('blocks.log')).size;
+  store.keep(store.chain.reorganise(5, BEGIN, randomOf('torn')).blocks);
+  const whole = fs.statSync(file('blocks.log')).size;
+  expect(killed((log) => fs.truncateSync(log, whole - 1)).chain.head).toMatchObject({ height: head.height, hash: head.hash });
+  expect(killed((log) => fs.truncateSync(log, size + 9)).chain.head).toMatchObject({ height: head.height, hash: head.hash });
+  expect(killed().chain.head).toMatchObject({ height: head.height + 1, hash: store.chain.head.hash });
+});
+
+test('zeros at the end, as a loss of power may leave them, are cut off', () => {
+  const store = new ChainStore(directory, genesis);
+  grow(store, 5);
+  const after = killed((log) => fs.appendFileSync(log, Buffer.alloc(5_000)));
+  expect(after.chain.head).toMatchObject({ height: store.chain.head.height, hash: store.chain.head.hash });
+});
+
+test('a byte that changed in the middle stops the start with a message that says where', () => {
+  const store = new ChainStore(directory, genesis);
+  grow(store, 9);
+  const flip = (log: string): void => {
+    const bytes = fs.readFileSync(log);
+    const at = bytes.length / 2;
+    bytes[Math.floor(at)] = (bytes[Math.floor(at)] ?? 0) ^ 1;
+    fs.writeFileSync(log, bytes);
+  };
+  expect(() => killed(flip)).toThrow(/blocks\.log is damaged at byte \d+/);
+});
+
+test('blocks made by other rules are not taken for ours', () => {
+  const store = new ChainStore(directory, genesis);
+  grow(store, 5);
+  const other = { ...genesis, parameters: { ...genesis.parameters, tx_fee: 2_000n } };
+  expect(() => new ChainStore(directory, other)).toThrow('made by other rules or settings');
+});
+
+test('a start executes only what stands above the snapshot, and without one executes everything to the same end', async () => {
+  const store = new ChainStore(directory, genesis);
+  grow(store, 400);
+  await store.close();
+  const snapshot: { anchor: { height: number } } = JSON.parse(fs.readFileSync(file('snapshot.json'), 'utf8'));
+  expect(snapshot.anchor.height).toBe(store.chain.finalizedHeight);
+  const end = { rows: store.chain.state.rows, head: store.chain.head.hash };
+
+  // early blocks are not even read: they may be damaged and nobody notices
+  const damaged = killed((log) => {
+    const bytes = fs.readFileSync(log);
+    bytes.fill(0x20, 1_000, 2_000);
+    fs.writeFileSync(log, bytes);
+  });
+  expect({ rows: damaged.chain.state.rows, head: damaged.chain.head.hash }).toEqual(end);
+
+  fs.rmSync(file('snapshot.json'));
+  const whole = killed();
+  expect({ rows: whole.chain.state.rows, head: whole.chain.head.hash }).toEqual(end);
+
+  fs.rmSync(file('blocks.index'));
+  expect(killed().chain.head.hash).toBe(end.head);
+});
+
+test('a range of blocks is cut by bytes, never below one block', async () => {
+  const store = new ChainStore(directory, genesis);
+  grow(store, 10);
+  expect(await store.readRange(0, 9, 1)).toHaveLength(1);
+  expect(await store.readRange(0, 9, 1e9)).toHaveLength(10);
+  const [first, second] = await store.readRange(3, 9, 1e9);
+  expect(await store.readRange(3, 9, (first?.length ?? 0) + (second?.length ?? 0))).toHaveLength(2);
+});

@@ -1,0 +1,51 @@
+/** What tests of the log need: a silent logger, topics of their own, and the whole of a topic read back. */
+import { randomUUID } from 'node:crypto';
+import { openKafka } from '../../services/runtime/kafka.ts';
+import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
+import type { LogEntry } from '../../services/runtime/kafka-writer.ts';
+import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
+import type { LogRecord } from '../../services/runtime/log-record.ts';
+import { openLog, type Logger } from '../../services/runtime/log.ts';
+import { CHAIN_BLOCKS, type Topic } from '../../schemas/topics.ts';
+import type { Kafka } from 'kafkajs';
+import type { FaultProxy } from './fault-proxy.ts';
+
+export const never = new AbortController().signal;
+
+export function silentLog(): Logger {
+  return openLog({ service: 'test', level: 'silent' });
+}
+
+/** A client of a stack's brokers; through a fault proxy when one is given. */
+export function testKafka(stack: { readonly kafka_brokers: string }, proxy?: FaultProxy): Kafka {
+  const settings = { kafka_brokers: stack.kafka_brokers.split(','), client_id: 'test' };
+  return openKafka(proxy === undefined ? settings : { ...settings, socket_factory: proxy.socketFactory }, silentLog());
+}
+
+/** A declaration like that of chain.blocks under a name that nobody else uses. */
+export function ownTopic(change: Partial<Topic> = {}): Topic {
+  return { ...CHAIN_BLOCKS, name: `test.${randomUUID()}`, ...change };
+}
+
+/** Creates a topic that nobody else uses. */
+export async function freshTopic(kafka: Kafka, change: Partial<Topic> = {}): Promise<string> {
+  const topic = ownTopic(change);
+  await ensureTopics(kafka, [topic]);
+  return topic.name;
+}
+
+/** Everything that stands in partition 0. */
+export async function readAll(kafka: Kafka, topic: string): Promise<readonly LogRecord[]> {
+  const { low, high } = await readLogEnds(kafka, topic, 0);
+  const records: LogRecord[] = [];
+  await readLogRange(kafka, topic, 0, low, high, (record) => records.push(record));
+  return records;
+}
+
+/** Entries numbered from `from`: the value says which it is, and so does the header `event_id`. */
+export function numbered(from: number, count: number): LogEntry[] {
+  return Array.from({ length: count }, (_, at) => {
+    const id = String(from + at);
+    return { key: id, value: Buffer.from(id), headers: { event_id: id, event_type: 'Numbered' }, timestamp: 1_700_000_000_000 + from + at };
+  });
+}
