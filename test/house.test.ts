@@ -24,13 +24,19 @@ const ROOMS: readonly Room[] = [
   { room: 'projections', rooms: ['schemas'], packages: [], builtins: [], pure: true },
   { room: 'services/runtime', rooms: ['schemas', 'projections/projection.ts'], packages: ['*'], builtins: ['*'] },
   { room: 'services/projector', rooms: ['schemas', 'projections', 'services/runtime'], packages: [], builtins: [] },
-  { room: 'services/chain-ingester', rooms: ['schemas', 'projections/chain', 'services/runtime'], packages: ['kafkajs'], builtins: ['node:crypto'] },
+  {
+    room: 'services/chain-ingester',
+    rooms: ['schemas', 'projections/chain', 'services/runtime'],
+    packages: ['kafkajs'],
+    builtins: ['node:crypto'],
+  },
   {
     room: 'services/explorer-gateway',
     rooms: ['schemas', 'projections/explorer/queries.ts', 'services/runtime'],
     packages: ['express'],
     builtins: ['*'],
   },
+  { room: 'services/ops', rooms: ['schemas', 'projections', 'services/runtime'], packages: ['kafkajs'], builtins: ['*'] },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },
   { room: 'test', rooms: ['schemas', 'projections', 'services', 'infra'], packages: ['*'], builtins: ['*'] },
 ];
@@ -62,7 +68,9 @@ function filesBelow(folder: string): string[] {
 }
 
 function importsOf(path: string, source: string): Import[] {
-  const found = source.matchAll(/(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g);
+  const found = source.matchAll(
+    /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g,
+  );
   return [...found].map(([, from, bare, dynamic]) => {
     const specifier = from ?? bare ?? dynamic ?? '';
     return specifier.startsWith('.') ? { specifier, file: relative(ROOT, join(ROOT, dirname(path), specifier)) } : { specifier };
@@ -81,18 +89,22 @@ function packageOf(specifier: string): string {
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }
 
-function complaint(path: string, room: Room, { specifier, file }: Import): string | undefined {
+function complaint(room: Room, { specifier, file }: Import): string | undefined {
   if (file !== undefined) {
     if (!file.endsWith('.ts') && !file.endsWith('.json')) return `imports ${specifier} without its ending`;
-    if (room.room.endsWith('-gateway') && NOT_FOR_GATEWAYS.some((name) => file === `services/runtime/${name}.ts`)) return `reaches for ${file}: gateways only read`;
+    if (room.room.endsWith('-gateway') && NOT_FOR_GATEWAYS.some((name) => file === `services/runtime/${name}.ts`))
+      return `reaches for ${file}: gateways only read`;
     return [room.room, ...room.rooms].some((prefix) => isWithin(file, prefix)) ? undefined : `imports ${file}`;
   }
-  if (specifier.startsWith('node:')) return room.builtins.includes('*') || room.builtins.includes(specifier) ? undefined : `imports ${specifier}`;
+  if (specifier.startsWith('node:'))
+    return room.builtins.includes('*') || room.builtins.includes(specifier) ? undefined : `imports ${specifier}`;
   const name = packageOf(specifier);
   return room.packages.includes('*') || room.packages.includes(name) ? undefined : `imports the package ${name}`;
 }
 
-const SOURCES = ['schemas', 'projections', 'services', 'infra', 'test'].flatMap(filesBelow).map((path) => ({ path, source: readFileSync(join(ROOT, path), 'utf8') }));
+const SOURCES = ['schemas', 'projections', 'services', 'infra', 'test']
+  .flatMap(filesBelow)
+  .map((path) => ({ path, source: readFileSync(join(ROOT, path), 'utf8') }));
 
 /** Code without comments and without what stands between quotes: words there do nothing. */
 function bare(source: string): string {
@@ -104,7 +116,7 @@ test('every file stands in a room, and imports only what its room may', () => {
     const room = roomOf(path);
     if (room === undefined) return [`${path} stands in no room`];
     return importsOf(path, source).flatMap((each) => {
-      const what = complaint(path, room, each);
+      const what = complaint(room, each);
       return what === undefined ? [] : [`${path} ${what}`];
     });
   });
@@ -113,7 +125,9 @@ test('every file stands in a room, and imports only what its room may', () => {
 
 test('the imports that this test reads are there', () => {
   expect(SOURCES.flatMap(({ path, source }) => importsOf(path, source)).length).toBeGreaterThan(SOURCES.length);
-  const broken = SOURCES.flatMap(({ path, source }) => importsOf(path, source).flatMap(({ file }) => (file === undefined || existsSync(join(ROOT, file)) ? [] : [`${path}: ${file}`])));
+  const broken = SOURCES.flatMap(({ path, source }) =>
+    importsOf(path, source).flatMap(({ file }) => (file === undefined || existsSync(join(ROOT, file)) ? [] : [`${path}: ${file}`])),
+  );
   expect(broken).toEqual([]);
 });
 
@@ -125,7 +139,9 @@ test('schemas and projections know no clock, no chance, no waiting and no proces
 });
 
 test('no file is longer than 300 lines', () => {
-  const long = SOURCES.map(({ path, source }) => [path, source.trimEnd().split('\n').length] as const).filter(([, lines]) => lines > LINES_MAX);
+  const long = SOURCES.map(({ path, source }) => [path, source.trimEnd().split('\n').length] as const).filter(
+    ([, lines]) => lines > LINES_MAX,
+  );
   expect(long).toEqual([]);
 });
 
@@ -135,7 +151,9 @@ test('no file hides behind a name that says nothing', () => {
 
 test('no file is a barrel of re-exports', () => {
   const barrels = SOURCES.filter(({ source }) => {
-    const lines = bare(source).split('\n').filter((line) => line.trim() !== '');
+    const lines = bare(source)
+      .split('\n')
+      .filter((line) => line.trim() !== '');
     return lines.length > 0 && lines.every((line) => /^\s*export\b.*\bfrom\b/.test(line));
   });
   expect(barrels.map(({ path }) => path)).toEqual([]);
@@ -155,11 +173,18 @@ test('every projection and every service has a test', () => {
 test('a test mirrors the file it tests, or the folder', () => {
   const orphans = SOURCES.filter(({ path }) => path.endsWith('.test.ts') && path !== 'test/house.test.ts')
     .map(({ path }) => relative('test', path))
-    .filter((path) => !/^(faults|bench|support|end-to-end)\//.test(path) && !existsSync(join(ROOT, path.replace(/\.test\.ts$/, '.ts'))) && !existsSync(join(ROOT, dirname(path))));
+    .filter(
+      (path) =>
+        !/^(faults|bench|support|end-to-end)\//.test(path) &&
+        !existsSync(join(ROOT, path.replace(/\.test\.ts$/, '.ts'))) &&
+        !existsSync(join(ROOT, dirname(path))),
+    );
   expect(orphans).toEqual([]);
 });
 
 test('the gateways and the ground never import the tests', () => {
-  const importers = SOURCES.filter(({ path }) => !path.startsWith('test/')).filter(({ path, source }) => importsOf(path, source).some(({ file }) => file !== undefined && isWithin(file, 'test')));
+  const importers = SOURCES.filter(({ path }) => !path.startsWith('test/')).filter(({ path, source }) =>
+    importsOf(path, source).some(({ file }) => file !== undefined && isWithin(file, 'test')),
+  );
   expect(importers.map(({ path }) => path)).toEqual([]);
 });

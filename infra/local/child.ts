@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackFault } from './fault.ts';
 import type { Folder } from './folder.ts';
+import { logTail } from './log-tail.ts';
 import { identify } from './process-identity.ts';
 
 /** What to run. `env` is the whole environment: nothing is inherited. */
@@ -28,13 +29,6 @@ export function plainEnvironment(extra: Readonly<Record<string, string>> = {}): 
     return value === undefined ? [] : [[name, value] as const];
   });
   return { ...Object.fromEntries(kept), TZ: 'UTC', LC_ALL: 'C', ...extra };
-}
-
-/** The last lines of a log file that are not blank. */
-export function logTail(file: string, lines = 15): string[] {
-  if (!existsSync(file)) return [];
-  const all = readFileSync(file, 'utf8').split('\n');
-  return all.filter((line) => line.trim() !== '').slice(-lines);
 }
 
 /** How a process ended, in words. */

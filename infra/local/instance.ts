@@ -56,25 +56,19 @@ export async function boot({ folder, env, report, servers_only }: BootOptions, s
     report.line(`  ready    ${server.name.padEnd(20)} ${server.version.padEnd(14)} ${seconds(after_ms).padStart(7)}`);
   const servers = createServers(folder, programs, ports);
   const started: Server[] = [];
-  const startService = async (spec: (typeof services)[number]): Promise<void> => {
-    const service = serviceServer(spec, common, addresses, ports, folder, own);
-    started.push(service);
-    const begun = performance.now();
-    await service.start(signal);
-    ready(service, performance.now() - begun);
-  };
 
   try {
     report.now('starting the servers');
     await startServers(servers, signal, ready);
     started.push(...serverNames.map((name) => servers[name]));
-    for (const spec of wanted.filter(({ first }) => first)) {
+    for (const spec of wanted) {
       report.now(`starting ${spec.name}`);
-      await startService(spec);
+      const service = serviceServer(spec, common, addresses, ports, folder, own);
+      started.push(service);
+      const begun = performance.now();
+      await service.start(signal);
+      ready(service, performance.now() - begun);
     }
-    report.now('starting the services');
-    const outcomes = await Promise.allSettled(wanted.filter(({ first }) => !first).map(startService));
-    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   } catch (error) {
     await stopInOrder(started, report);
     throw error;

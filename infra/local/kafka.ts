@@ -14,8 +14,20 @@ function clusterId(): string {
   return id.startsWith('-') ? clusterId() : id;
 }
 
-function writeProperties(file: string, place: Readonly<Record<string, string>>): void {
-  const lines = Object.entries({ ...kafkaSettings, ...place }).map(([name, value]) => `${name}=${value}\n`);
+/** The settings of the local broker: those that every way of running it shares, and its place on this machine. */
+export function kafkaProperties(port: number, controller_port: number, data: string): Record<string, string> {
+  const place = kafkaPlace({
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller_port}`,
+    advertised_listeners: `PLAINTEXT://127.0.0.1:${port}`,
+    protocols: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    controller: `127.0.0.1:${controller_port}`,
+    data,
+  });
+  return { ...kafkaSettings, ...place };
+}
+
+function writeProperties(file: string, properties: Readonly<Record<string, string>>): void {
+  const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(file, lines.join(''));
 }
 
@@ -40,14 +52,6 @@ export function kafkaServer(folder: Folder, programs: Programs, port: number, co
     env: plainEnvironment(),
     cwd: folder.data,
   });
-  const place = (logs: string): Record<string, string> =>
-    kafkaPlace({
-      listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller_port}`,
-      advertised_listeners: `PLAINTEXT://127.0.0.1:${port}`,
-      protocols: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
-      controller: `127.0.0.1:${controller_port}`,
-      data: logs,
-    });
   return {
     name: 'kafka',
     version: kafka_version,
@@ -58,12 +62,12 @@ export function kafkaServer(folder: Folder, programs: Programs, port: number, co
         // A folder half formatted is never taken for one: it gets its name when it is whole.
         const half = `${data}.half`;
         rmSync(half, { recursive: true, force: true });
-        writeProperties(properties, place(half));
+        writeProperties(properties, kafkaProperties(port, controller_port, half));
         const args = ['format', '-t', clusterId(), '-c', properties];
         await runToEnd('kafka-format', java(['-XX:TieredStopAtLevel=1'], 'kafka.tools.StorageTool', args), folder, signal);
         renameSync(half, data);
       }
-      writeProperties(properties, place(data));
+      writeProperties(properties, kafkaProperties(port, controller_port, data));
       return java([kafka_heap], 'kafka.Kafka', [properties]);
     },
     answers: async () => (await countBrokers(port)) > 0,

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { database, initdbArguments, postgresArguments, postgres_version, reader, superuser, writer } from '../postgres/settings.ts';
 import { reachableData, reachablePrograms, serverAccount } from './account.ts';
-import { logTail, plainEnvironment, runToEnd, type Command } from './child.ts';
+import { plainEnvironment, runToEnd, type Command } from './child.ts';
 import { codeOf } from './fault.ts';
 import type { Folder } from './folder.ts';
+import { logTail } from './log-tail.ts';
 import { commandLineOf } from './port-holder.ts';
 import type { Programs } from './programs.ts';
 import type { ServerSpec } from './server.ts';
@@ -61,6 +62,11 @@ function removeForeignLock(data: string): void {
   if (command !== '' && !command.includes('postgres')) rmSync(lock);
 }
 
+/** The arguments that say where the local server lives. */
+function postgresPlace(data: string, port: number): string[] {
+  return ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
+}
+
 export function postgresServer(folder: Folder, programs: Programs, port: number): ServerSpec {
   const host = `127.0.0.1:${port}`;
   const account = serverAccount();
@@ -93,18 +99,7 @@ export function postgresServer(folder: Folder, programs: Programs, port: number)
         rmSync(password);
       }
       removeForeignLock(data);
-      const args = [
-        '-D',
-        data,
-        '-p',
-        String(port),
-        '-c',
-        'listen_addresses=127.0.0.1',
-        '-c',
-        'unix_socket_directories=',
-        ...postgresArguments(),
-      ];
-      return command('postgres', home, data, args);
+      return command('postgres', home, data, [...postgresPlace(data, port), ...postgresArguments()]);
     },
     answers: () => postgresAnswers(host),
     settle: () => settlePostgres(host),

@@ -6,7 +6,8 @@ import type { Programs } from './programs.ts';
 import type { ServerSpec } from './server.ts';
 import { registry_version } from './versions.ts';
 
-export const registry_heap = '-Xmx256m';
+/** A registry is asked seldom: quick to start matters more than fast. */
+export const registryJava: readonly string[] = ['-Xmx256m', '-XX:TieredStopAtLevel=1'];
 export const registry_path = '/apis/ccompat/v7';
 
 /** The registry's database: a file. Without WRITE_DELAY=0 schema ids are lost, and given out again, after a kill. */
@@ -34,8 +35,7 @@ export function registryServer(folder: Folder, programs: Programs, port: number)
       return Promise.resolve({
         file: programs.java,
         args: [
-          registry_heap,
-          '-XX:TieredStopAtLevel=1',
+          ...registryJava,
           '-XX:-UsePerfData',
           `-Djava.io.tmpdir=${folder.scratch}`,
           `-Dquarkus.http.port=${port}`,

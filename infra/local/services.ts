@@ -29,8 +29,6 @@ export interface ServiceSpec {
   readonly entry: string;
   readonly args: readonly string[];
   readonly ports: readonly [PortName, ...PortName[]];
-  /** Started, and ready, before the others. */
-  readonly first: boolean;
   /** What the stack decides. */
   settings(at: Addresses, place: Place): Environment;
   /** What the user's environment may say otherwise. */
@@ -45,14 +43,13 @@ function http(place: Place, port: PortName): Environment {
   return { APP_HTTP_HOST: place.http_host, APP_HTTP_PORT: String(place.ports[port]) };
 }
 
-/** Every program that the stack starts, in the order of the data flow; they are ended in the opposite order. */
+/** Every program of the stack, in the order of the data flow: each is started when the one before it is ready, and they are ended in the opposite order. */
 export const services: readonly ServiceSpec[] = [
   {
     name: 'devnet',
     entry: 'infra/devnet/main.ts',
     args: [],
     ports: ['devnet', 'node'],
-    first: true,
     settings: (_, place) => ({
       APP_HTTP_HOST: place.http_host,
       APP_NODE_PORT: String(place.ports.node),
@@ -66,7 +63,6 @@ export const services: readonly ServiceSpec[] = [
     entry: 'services/chain-ingester/main.ts',
     args: [],
     ports: ['chain_ingester'],
-    first: false,
     settings: (at, place) => ({ ...http(place, 'chain_ingester'), ...kafka(at), APP_NODE_URL: at.node_url }),
     defaults: {},
   },
@@ -75,7 +71,6 @@ export const services: readonly ServiceSpec[] = [
     entry: 'services/projector/main.ts',
     args: ['explorer'],
     ports: ['projector_explorer'],
-    first: false,
     settings: (at, place) => ({
       ...http(place, 'projector_explorer'),
       ...kafka(at),
@@ -89,7 +84,6 @@ export const services: readonly ServiceSpec[] = [
     entry: 'services/explorer-gateway/main.ts',
     args: [],
     ports: ['explorer'],
-    first: false,
     settings: (at, place) => ({ ...http(place, 'explorer'), APP_POSTGRES_READER_URL: at.postgres_reader_url, APP_NODE_URL: at.node_url }),
     // The clients of a development stack all share one address.
     defaults: { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },

@@ -2,18 +2,18 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { logTail } from './child.ts';
 import { claim } from './claim.ts';
 import { Refusal, StackFault } from './fault.ts';
 import type { BootOptions } from './instance.ts';
+import { logTail } from './log-tail.ts';
 import { seconds, type Report } from './report.ts';
-import { DONE, FAULT, runInstance } from './run.ts';
+import { DONE, runInstance } from './run.ts';
 import { summaryOf } from './summary.ts';
 
 const INTERRUPTED = 130;
 
 /** What the supervisor tells the `up` that waits for it. */
-type Message = { readonly kind: 'line' | 'now'; readonly text: string } | { readonly kind: 'ready' };
+type Message = { readonly kind: 'line' | 'now' | 'fault'; readonly text: string } | { readonly kind: 'ready' };
 
 function isMessage(value: unknown): value is Message {
   return (
@@ -41,21 +41,31 @@ export async function supervise(options: BootOptions): Promise<number> {
     },
     now: (text) => tell({ kind: 'now', text }),
   };
-  return await runInstance({ ...options, report }, stop, () => {
+  try {
+    return await runInstance({ ...options, report }, stop, () => {
+      process.off('disconnect', orphaned);
+      tell({ kind: 'ready' });
+    });
+  } catch (error) {
+    if (error instanceof StackFault) tell({ kind: 'fault', text: error.message });
+    throw error;
+  } finally {
+    // A listener keeps the channel open, and an open channel keeps this process alive.
     process.off('disconnect', orphaned);
-    tell({ kind: 'ready' });
-  });
+  }
 }
 
 /** Resolves to how the supervisor's boot ended. */
-async function watchBoot(supervisor: ChildProcess, report: Report): Promise<'ready' | { readonly code: number | null }> {
+async function watchBoot(supervisor: ChildProcess, report: Report): Promise<'ready' | { readonly fault: string | undefined }> {
+  let fault: string | undefined;
   return await new Promise((resolve) => {
     supervisor.on('message', (message: unknown) => {
       if (!isMessage(message)) return;
       if (message.kind === 'ready') resolve('ready');
+      else if (message.kind === 'fault') fault = message.text;
       else report[message.kind](message.text);
     });
-    supervisor.once('exit', (code) => resolve({ code }));
+    supervisor.once('exit', () => resolve({ fault }));
   });
 }
 
@@ -94,6 +104,7 @@ export async function up({ folder, report, servers_only }: BootOptions): Promise
     return DONE;
   }
   if (interrupted) return INTERRUPTED;
-  const lines = logTail(log_file, 40);
-  throw new StackFault(lines.length > 0 ? lines.join('\n') : `the supervisor ended with code ${outcome.code ?? FAULT} and said nothing`);
+  throw new StackFault(
+    outcome.fault ?? ['the supervisor ended; it printed:', ...logTail(log_file).map((line) => `  | ${line}`)].join('\n'),
+  );
 }

@@ -73,13 +73,18 @@ export class Follower {
     const { node, chain_id: chainId, onHead } = this.#options;
     const chain = await node.chain();
     if (chain.chain_id !== chainId) {
-      throw new Fault('another_chain', `the node serves chain ${chain.chain_id}, this service is set to ${chainId}: correct APP_NODE_URL or APP_CHAIN_ID`, { retry: false });
+      throw new Fault(
+        'another_chain',
+        `the node serves chain ${chain.chain_id}, this service is set to ${chainId}: correct APP_NODE_URL or APP_CHAIN_ID`,
+        { retry: false },
+      );
     }
     onHead(chain.head.height);
     const top = nextHeight(end.tail) - 1;
     if (chain.head.height > top) return this.#append(end, await this.#extended(end.tail, chain));
     const ours = linkAt(end.tail, chain.head.height);
-    if (ours !== undefined && !ours.hash.equals(chain.head.hash)) return this.#append(end, await this.#otherBranch(end.tail, chain.head.height));
+    if (ours !== undefined && !ours.hash.equals(chain.head.hash))
+      return this.#append(end, await this.#otherBranch(end.tail, chain.head.height));
     const final = this.#finality(end.tail, chain, ours?.hash);
     if (final !== undefined) return this.#append(end, [final]);
     return this.#wait(end, top + 1);
@@ -119,7 +124,8 @@ export class Follower {
     let height = from;
     for (; ; height--) {
       const ours = linkAt(tail, height);
-      if (ours === undefined || (tail.chain.status === 'growing' && height < tail.chain.finalized_height)) throw contradiction(tail, height);
+      if (ours === undefined || (tail.chain.status === 'growing' && height < tail.chain.finalized_height))
+        throw contradiction(tail, height);
       const theirs = await node.block(height);
       // the node is changing branches right now: ask it again
       if (theirs === undefined) return [];

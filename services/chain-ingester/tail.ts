@@ -35,7 +35,13 @@ export function continued(tail: Tail, event: ChainEvent): Tail {
 export function beginningAt(event: BlockAppended | BlockReverted): Tail {
   const top = event.type === 'BlockAppended' ? event : { height: event.height - 1, hash: event.parent_hash };
   return {
-    chain: { status: 'growing', sequence: event.sequence, top: { height: top.height, hash: top.hash }, finalized_height: -1, contender: null },
+    chain: {
+      status: 'growing',
+      sequence: event.sequence,
+      top: { height: top.height, hash: top.hash },
+      finalized_height: -1,
+      contender: null,
+    },
     links: event.type === 'BlockAppended' ? [linkOf(event)] : [],
   };
 }

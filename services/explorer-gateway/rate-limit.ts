@@ -1,7 +1,6 @@
 /** So many requests a second and client, with bursts: a token bucket for each address, in bounded memory. */
 import { isIPv6 } from 'node:net';
-import type { Request } from 'express';
-import type { Guard } from '../runtime/answers.ts';
+import type { Answer } from '../runtime/answers.ts';
 import { EXPLORER_ERRORS } from './error-answers.ts';
 
 interface Bucket {
@@ -69,8 +68,16 @@ export function clientOf(address: string): string {
     .join(':');
 }
 
+/** What matters of a request here. */
+interface Asked {
+  readonly path: string;
+  /** as a trusted proxy says, if there is one */
+  readonly ip?: string | undefined;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
 /** Refuses with 429 and Retry-After what goes beyond the limit; health, readiness and metrics are never refused. `now` in ms. */
-export function rateGuard(limit: RateLimit, now: () => number): Guard {
+export function rateGuard(limit: RateLimit, now: () => number): (request: Asked) => Answer | undefined {
   return (request) => {
     if (!request.path.startsWith('/api/')) return undefined;
     const wait = limit.take(clientOf(addressOf(request)), now());
@@ -81,8 +88,7 @@ export function rateGuard(limit: RateLimit, now: () => number): Guard {
   };
 }
 
-/** What a trusted proxy says, as far as it is an address; a text of any length must not become a key. */
-function addressOf(request: Request): string {
-  const { ip = '', socket } = request;
+/** A text of any length must not become a key. */
+function addressOf({ ip = '', socket }: Asked): string {
   return ip.length <= 45 ? ip : (socket.remoteAddress ?? '');
 }

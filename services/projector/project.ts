@@ -3,6 +3,7 @@ import { TOPICS } from '../../schemas/topics.ts';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { openCodec } from '../runtime/codec.ts';
+import type { Fault } from '../runtime/errors.ts';
 import { openHttp } from '../runtime/http.ts';
 import { openKafka } from '../runtime/kafka.ts';
 import type { Service } from '../runtime/main.ts';
@@ -18,19 +19,27 @@ type ProjectorConfig = ReturnType<typeof readProjectorConfig> & { readonly proje
 
 export async function project({ config, log, metrics, signal, closing }: Service<ProjectorConfig>): Promise<void> {
   const { projection } = config;
-  let status = (): RunnerStatus => ({ status: 'starting' });
+  const name = `projector-${projection.name}`;
+  let opening: RunnerStatus = { status: 'starting' };
+  let status = (): RunnerStatus => opening;
   const http = await openHttp({ ...config, log, metrics, checks: [readyCheck(projection.name, () => status())] });
   closing.add('http', () => http.drain());
 
-  const topics = TOPICS.filter(({ name }) => projection.topics.includes(name));
-  const prepared = { log, signal };
-  await retrying({ ...prepared, what: 'preparing the tables' }, () => prepareDatabase(config.postgres_url, projection));
-  const codec = await retrying({ ...prepared, what: 'registering the schemas' }, () => openCodec(config.registry_url, topics));
-  const pool = openWriter({ ...config, application_name: `projector-${projection.name}`, schema: projection.name }, log);
+  const patient = {
+    log,
+    signal,
+    onFault(fault: Fault | undefined) {
+      opening = fault === undefined ? { status: 'starting' } : { status: 'waiting', fault };
+    },
+  };
+  const topics = TOPICS.filter((topic) => projection.topics.includes(topic.name));
+  await retrying({ ...patient, what: 'preparing the tables' }, () => prepareDatabase(config.postgres_url, projection));
+  const codec = await retrying({ ...patient, what: 'registering the schemas' }, () => openCodec(config.registry_url, topics));
+  const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);
   closing.add('postgres', () => pool.end());
-  const hints = openHintPublisher({ ...config, client_name: `projector-${projection.name}` }, log, metrics);
+  const hints = openHintPublisher({ ...config, client_name: name }, log, metrics);
   closing.add('redis', () => hints.close());
-  const kafka = openKafka({ ...config, client_id: `projector-${projection.name}` }, log);
+  const kafka = openKafka({ ...config, client_id: name }, log);
 
   const runner = new Runner({ projection, kafka, codec, pool, hints, metrics, log, signal });
   status = () => runner.status;
@@ -46,7 +55,8 @@ function readyCheck(name: string, status: () => RunnerStatus): Check {
         case 'running':
           return undefined;
         case 'starting':
-          return 'starting';
+        case 'stopped':
+          return now.status;
         case 'waiting':
           return `waiting: ${now.fault.code}`;
         case 'halted':

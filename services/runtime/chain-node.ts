@@ -34,7 +34,12 @@ export class ChainNode {
   }
 
   /** Undefined on 404. */
-  async #get<Value>(path: string, parse: (json: unknown) => Parsed<Value>, waitMs = 0, measured?: (bytes: number) => void): Promise<Value | undefined> {
+  async #get<Value>(
+    path: string,
+    parse: (json: unknown) => Parsed<Value>,
+    waitMs = 0,
+    measured?: (bytes: number) => void,
+  ): Promise<Value | undefined> {
     const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(ANSWER_MS + waitMs)]);
     try {
       const response = await fetch(`${this.#url}${path}`, { signal, redirect: 'error' });
@@ -57,5 +62,8 @@ function required<Value>(value: Value | undefined, path: string): Value {
 }
 
 function nodeFault(path: string, what: string, cause?: unknown): Fault {
-  return new Fault('chain_node', `the CLT node did not serve GET ${path}: ${what}`, { retry: true, ...(cause === undefined ? {} : { cause }) });
+  return new Fault('chain_node', `the CLT node did not serve GET ${path}: ${what}`, {
+    retry: true,
+    ...(cause === undefined ? {} : { cause }),
+  });
 }

@@ -22,7 +22,9 @@ export class ChunkQueue {
     this.#bytesMax = bytesMax;
   }
 
+  /** What comes after the end is dropped. */
   put(chunk: Chunk): void {
+    if (this.#failed !== undefined) return;
     this.#chunks.push(chunk);
     this.#bytes += chunk.bytes;
     this.#wake();

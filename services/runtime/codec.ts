@@ -7,9 +7,12 @@ import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-sc
 import avro from 'avsc';
 import { decodeDecimal, encodeDecimal } from '../../schemas/money.ts';
 import { subjectOf, type Topic } from '../../schemas/topics.ts';
-import { Fault } from './errors.ts';
+import { Fault, messageOf, propertyOf } from './errors.ts';
 
 const HEADER_BYTES = 5;
+const ANSWER_MS = 5_000;
+
+type Middleware = NonNullable<ConstructorParameters<typeof SchemaRegistry>[0]['middlewares']>[number];
 
 /** Any amount as a bigint: the `decimal` logical type with scale 0. */
 class DecimalType extends avro.types.LogicalType {
@@ -42,6 +45,9 @@ export interface Codec {
   decode(value: Buffer | null): { readonly type: string };
 }
 
+/** Without it the client waits for ever for a registry that accepts connections and does not answer. */
+const answersInTime: Middleware = () => ({ prepareRequest: async (next) => (await next()).enhance({ timeout: ANSWER_MS }) });
+
 export function undecodable(reason: string): Fault {
   return new Fault('undecodable', reason, { retry: false });
 }
@@ -54,16 +60,17 @@ interface Parsed {
 
 async function parseSchema(avsc: URL): Promise<Parsed> {
   const text = await readFile(avsc, 'utf8');
-  const schema = JSON.parse(text) as avro.schema.RecordType;
+  const schema: avro.schema.RecordType = JSON.parse(text);
   return { namespace: schema.namespace ?? '', type: avro.Type.forSchema(schema, { ...AVRO_OPTIONS }), text };
 }
 
 /** Registers every event of these topics (FULL_TRANSITIVE: each version can read each other's records) and keeps their ids. */
 export async function openCodec(registryUrl: string, topics: readonly Topic[]): Promise<Codec> {
-  const registry = new SchemaRegistry({ host: registryUrl }, { [SchemaType.AVRO]: AVRO_OPTIONS });
+  const registry = new SchemaRegistry({ host: registryUrl, middlewares: [answersInTime] }, { [SchemaType.AVRO]: AVRO_OPTIONS });
   const readers = new Map<string, avro.Type>();
   const written = new Map<string, { readonly id: number; readonly type: avro.Type }>();
   const known = new Map<number, Known>();
+  const refused = new Map<number, string>();
 
   for (const topic of topics) {
     for (const event of topic.events) {
@@ -76,19 +83,22 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[]): 
         });
       readers.set(`${namespace}.${event.type}`, type);
       written.set(event.type, { id, type });
-      known.set(id, { event_type: event.type, decode: (body) => type.fromBuffer(body) as object });
+      known.set(id, { event_type: event.type, decode: (body) => type.fromBuffer(body) });
     }
   }
 
   async function learnId(id: number): Promise<void> {
-    const writer = (await registry.getSchema(id).catch((cause: unknown) => {
-      throw isNotFound(cause) ? undecodable(`no schema ${id} at the registry`) : registryFault(`schema ${id} was not read from ${registryUrl}`, cause);
-    })) as unknown as avro.Type;
-    const name = String((writer as { name?: string }).name);
+    const writer: unknown = await registry.getSchema(id).catch((cause: unknown) => {
+      throw propertyOf(cause, 'status') === 404
+        ? undecodable(`no schema ${id} at the registry`)
+        : registryFault(`schema ${id} was not read from ${registryUrl}`, cause);
+    });
+    if (!(writer instanceof avro.Type)) throw undecodable(`schema ${id} is not Avro`);
+    const name = writer.name ?? 'nameless';
     const reader = readers.get(name);
     if (reader === undefined) throw undecodable(`schema ${id} is ${name}, an event that this version of the software does not know`);
-    const resolver = reader.createResolver(writer);
-    known.set(id, { event_type: name.slice(name.lastIndexOf('.') + 1), decode: (body) => reader.fromBuffer(body, resolver) as object });
+    const resolver = resolverOf(reader, writer, `schema ${id} (${name})`);
+    known.set(id, { event_type: name.slice(name.lastIndexOf('.') + 1), decode: (body) => reader.fromBuffer(body, resolver) });
   }
 
   return {
@@ -111,8 +121,9 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[]): 
       }
       for (const id of missing) {
         await learnId(id).catch((error: unknown) => {
-          // what can never be decoded shows at the record itself, so that those before it still count
           if (!(error instanceof Fault) || error.retry) throw error;
+          // what cannot be decoded shows at the record itself, so that those before it still count
+          refused.set(id, error.message);
         });
       }
     },
@@ -120,13 +131,16 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[]): 
     decode(value) {
       if (value === null) throw undecodable('the record has no value');
       const id = schemaIdOf(value);
-      if (id === undefined) throw undecodable(`the value does not begin as Avro with a schema id: ${value.subarray(0, 8).toString('hex')} (${value.length} bytes)`);
+      if (id === undefined)
+        throw undecodable(
+          `the value does not begin as Avro with a schema id: ${value.subarray(0, 8).toString('hex')} (${value.length} bytes)`,
+        );
       const schema = known.get(id);
-      if (schema === undefined) throw undecodable(`schema ${id} is not at the registry, or no version of an event that this software knows`);
+      if (schema === undefined) throw undecodable(refused.get(id) ?? `schema ${id} was never looked up`);
       try {
         return Object.assign(schema.decode(value.subarray(HEADER_BYTES)), { type: schema.event_type });
       } catch (cause) {
-        throw undecodable(`the bytes do not fit schema ${id} (${schema.event_type}): ${cause instanceof Error ? cause.message : String(cause)}`);
+        throw undecodable(`the bytes do not fit schema ${id} (${schema.event_type}): ${messageOf(cause)}`);
       }
     },
   };
@@ -137,17 +151,29 @@ function schemaIdOf(value: Buffer): number | undefined {
   return value.length >= HEADER_BYTES && value[0] === 0 ? value.readUInt32BE(1) : undefined;
 }
 
+function resolverOf(reader: avro.Type, writer: avro.Type, what: string): ReturnType<avro.Type['createResolver']> {
+  try {
+    return reader.createResolver(writer);
+  } catch (cause) {
+    throw undecodable(`${what} cannot be read as this version of the software knows the event: ${messageOf(cause)}`);
+  }
+}
+
 function registryFault(message: string, cause: unknown): Fault {
-  // 409 is not enough: two services that register the same schema at the same time get it as well
-  const incompatible = cause instanceof Error && /compatib/i.test(cause.message);
-  const remedy = incompatible ? 'change the schema so that every earlier version still reads it, both ways' : 'start the schema registry or correct APP_REGISTRY_URL';
-  return new Fault('schema_registry', `${message}: ${cause instanceof Error ? cause.message : String(cause)}; ${remedy}`, { retry: !incompatible, cause });
+  const { retry, remedy } = remedyOf(cause);
+  return new Fault('schema_registry', `${message}: ${messageOf(cause)}; ${remedy}`, { retry, cause });
 }
 
-function isNotFound(cause: unknown): boolean {
-  return statusOf(cause) === 404;
-}
-
-function statusOf(cause: unknown): unknown {
-  return typeof cause === 'object' && cause !== null && 'status' in cause ? cause.status : undefined;
+function remedyOf(cause: unknown): { readonly retry: boolean; readonly remedy: string } {
+  if (propertyOf(cause, 'name') === 'ConfluentSchemaRegistryCompatibilityError') {
+    return {
+      retry: false,
+      remedy: `set the subject's compatibility to ${COMPATIBILITY.FULL_TRANSITIVE} at the registry, and look at who changed it`,
+    };
+  }
+  const status = propertyOf(cause, 'status');
+  if (status === 409)
+    return { retry: false, remedy: 'change the schema so that it and every earlier version read each other (new fields with a default)' };
+  if (status === 422) return { retry: false, remedy: 'correct the schema: the registry does not take it for Avro' };
+  return { retry: true, remedy: 'start the schema registry or correct APP_REGISTRY_URL' };
 }

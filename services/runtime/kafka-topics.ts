@@ -1,7 +1,8 @@
 /** Topics as declared: created where they are missing, refused where they would forget or split an order. */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Topic } from '../../schemas/topics.ts';
-import { Fault } from './errors.ts';
+import { Fault, messageOf } from './errors.ts';
+import { LogLost } from './log-position.ts';
 
 /** Creates missing topics; throws `topic_settings` (no retry) where an existing one differs from its declaration. */
 export async function ensureTopics(kafka: Kafka, topics: readonly Topic[]): Promise<void> {
@@ -27,7 +28,8 @@ async function compare(admin: Admin, topic: Topic): Promise<void> {
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic.name] });
   const partitions = topics[0]?.partitions.length;
   if (partitions !== topic.partitions) {
-    throw settingsFault(topic, `has ${partitions} partitions instead of ${topic.partitions}, so its order would be another`);
+    const remedy = 'point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed';
+    throw settingsFault(topic, `has ${partitions} partitions instead of ${topic.partitions}, so its order would be another; ${remedy}`);
   }
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
@@ -36,7 +38,8 @@ async function compare(admin: Admin, topic: Topic): Promise<void> {
   for (const { configName, configValue } of resources[0]?.configEntries ?? []) {
     const declared = topic.config[configName];
     if (declared !== undefined && declared !== configValue) {
-      throw settingsFault(topic, `has ${configName}=${configValue} instead of ${declared}; set it with kafka-configs.sh --alter`);
+      const remedy = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic.name} --add-config ${configName}=${declared}`;
+      throw settingsFault(topic, `has ${configName}=${configValue} instead of ${declared}; set it with ${remedy}`);
     }
   }
 }
@@ -58,8 +61,8 @@ export async function withAdmin<Result>(kafka: Kafka, use: (admin: Admin) => Pro
   }
 }
 
-/** A kafkajs error as a fault to be retried. */
+/** A kafkajs error as a fault to be retried. Faults and `LogLost` pass through. */
 export function kafkaFault(what: string, cause: unknown): Error {
-  if (cause instanceof Fault) return cause;
-  return new Fault('kafka', `${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { retry: true, cause });
+  if (cause instanceof Fault || cause instanceof LogLost) return cause;
+  return new Fault('kafka', `${what}: ${messageOf(cause)}`, { retry: true, cause });
 }

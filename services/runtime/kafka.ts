@@ -12,7 +12,7 @@ export const FETCH_BYTES_MAX = 40 * MIB;
 interface RequestQueue {
   readonly pending: readonly unknown[];
   readonly throttledUntil: number;
-  scheduleCheckPendingRequests(): void;
+  scheduleCheckPendingRequests(this: RequestQueue): void;
 }
 
 let calmed = false;
@@ -21,8 +21,8 @@ let calmed = false;
 function calmIdleTimer(): void {
   if (calmed) return;
   calmed = true;
-  const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
-  const schedule = prototype.scheduleCheckPendingRequests;
+  const { prototype }: { prototype: RequestQueue } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue');
+  const { scheduleCheckPendingRequests: schedule } = prototype;
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
     if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this);
   };
@@ -51,7 +51,10 @@ export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
 }
 
 /** kafkajs reports every passing disconnect as an error; what matters of it reaches our own log from the code that retries. */
-function toLog(log: Logger, { level, namespace, log: { message, logger: _logger, timestamp: _timestamp, stack: _stack, ...rest } }: LogEntry): void {
+function toLog(
+  log: Logger,
+  { level, namespace, log: { message, logger: _logger, timestamp: _timestamp, stack: _stack, ...rest } }: LogEntry,
+): void {
   const entry = { kafkajs: namespace, ...rest };
   if (level === logLevel.ERROR || level === logLevel.WARN) log.warn(entry, message);
   else log.debug(entry, message);

@@ -7,6 +7,9 @@ export interface Position {
   readonly last_record: Buffer | null;
 }
 
+/** How often in a row the end must lie below what was applied: a broker that is just starting may answer with an old end once. */
+export const CONFIRMATIONS = 3;
+
 /** By `partitionKey`; a partition without entry begins at 0. */
 export type Positions = ReadonlyMap<string, Position>;
 
@@ -25,7 +28,8 @@ export class LogLost extends Error {
   }
 }
 
-const REBUILD = 'or, if this log is meant to be the truth from now on, drop the projection\'s schema and its checkpoints (schema projector) and let it be built anew from offset 0';
+const REBUILD =
+  "or, if this log is meant to be the truth from now on, drop the projection's schema and its checkpoints (schema projector) and let it be built anew from offset 0";
 
 export function recreated(topic: string, partition: number, offset: bigint): LogLost {
   return new LogLost(
@@ -52,5 +56,12 @@ export function endLost(topic: string, partition: number, high: bigint, expected
   return new LogLost(
     `${topic}/${partition}: the log ends at offset ${high}, below the ${expected} that was applied: its end was lost, or the topic was deleted and created again`,
     `restore the topic, ${REBUILD}`,
+  );
+}
+
+export function hole(topic: string, partition: number, expected: bigint, got: bigint): LogLost {
+  return new LogLost(
+    `${topic}/${partition}: the log has no record at offset ${expected}, after the one before it comes ${got}: it was compacted, or written by a transactional producer`,
+    'look at who writes to this topic and whether cleanup.policy is delete; restore the records that are missing',
   );
 }

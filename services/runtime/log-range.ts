@@ -48,7 +48,8 @@ export async function readLogRange(
     maxBytesPerPartition: FETCH_BYTES_MAX,
     maxWaitTimeInMs: 100,
   });
-  const done = Promise.withResolvers<{ readonly thrown?: unknown }>();
+  const done = Promise.withResolvers<void>();
+  let refused: { readonly error: unknown } | undefined;
   let next = from;
   let passing = 0;
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
@@ -65,9 +66,9 @@ export async function readLogRange(
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      eachBatch: ({ batch, resolveOffset }) => {
-        for (const message of batch.messages) {
-          if (next >= to) break;
+      eachBatch: (payload) => {
+        for (const message of payload.batch.messages) {
+          if (next >= to || refused !== undefined) break;
           const record = toLogRecord(message);
           if (record.offset !== next) {
             done.reject(new Error(`record ${next} is missing, the log goes on at ${record.offset}`));
@@ -75,23 +76,23 @@ export async function readLogRange(
           }
           try {
             visit(record);
-          } catch (thrown) {
-            done.resolve({ thrown });
+          } catch (error) {
+            refused = { error };
             break;
           }
           next++;
-          resolveOffset(message.offset);
+          payload.resolveOffset(message.offset);
         }
-        if (next >= to) done.resolve({});
+        if (next >= to || refused !== undefined) done.resolve();
         return Promise.resolve();
       },
     });
-    const ended = await done.promise;
-    if ('thrown' in ended) throw ended.thrown;
+    await done.promise;
   } catch (cause) {
     throw kafkaFault(what, cause);
   } finally {
     await consumer.disconnect();
     await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
   }
+  if (refused !== undefined) throw refused.error;
 }

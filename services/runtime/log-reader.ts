@@ -4,15 +4,18 @@
  * before the position; that record must be the very one that was applied last. A log that is another, or that has lost records, is told as `LogLost`.
  */
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
-import { withAdmin, kafkaFault } from './kafka-topics.ts';
+import { kafkaFault, withAdmin } from './kafka-topics.ts';
 import { FETCH_BYTES_MAX } from './kafka.ts';
 import { bytesOf, fingerprint, toLogRecord, type LogRecord } from './log-record.ts';
 import type { Logger } from './log.ts';
-import { LogLost, partitionKey, recreated, startLost, type Position, type Positions } from './log-position.ts';
+import { CONFIRMATIONS, endLost, hole, partitionKey, recreated, startLost, type LogLost, type Positions } from './log-position.ts';
 import { ChunkQueue, type Chunk } from './chunk-queue.ts';
 import { untilAborted } from './wait.ts';
 
 const COMMIT_EVERY_MS = 2_000;
+const LOOK_AGAIN_MS = 1_000;
+/** A pause in fetching after which the log is held against what was read again: in less nobody deletes and fills a topic. */
+const TRUSTED_MS = 1_000;
 
 export interface LogReaderOptions {
   readonly kafka: Kafka;
@@ -32,6 +35,13 @@ interface Reading {
   next: bigint;
   /** fingerprint of the record before it, once needed; the record itself until then */
   last: Buffer | LogRecord | null;
+  /** the record before `next` was seen since the last seek, and is the one that was applied */
+  verified: boolean;
+}
+
+interface Assigned {
+  readonly topic: string;
+  readonly partitions: number[];
 }
 
 export class LogReader {
@@ -40,9 +50,12 @@ export class LogReader {
   readonly #reading = new Map<string, Reading>();
   readonly #stopping = new AbortController();
   #consumer: Consumer | undefined;
+  readonly #uncommitted = new Map<string, { topic: string; partition: number; offset: string }>();
+  /** offsets that were missing when they were last expected */
+  readonly #missing = new Map<string, bigint>();
   #generation = 0;
-  #committedAt = Number.NEGATIVE_INFINITY;
-  #assigned: Record<string, number[]> = {};
+  #committing: NodeJS.Timeout | undefined;
+  #assigned: readonly Assigned[] = [];
 
   constructor(options: LogReaderOptions) {
     this.#options = options;
@@ -56,6 +69,7 @@ export class LogReader {
 
   async close(): Promise<void> {
     this.#stopping.abort();
+    clearTimeout(this.#committing);
     this.#queue.fail(undefined);
     await this.#consumer?.disconnect();
   }
@@ -74,17 +88,20 @@ export class LogReader {
 
   /** Goes back (or on) to where the checkpoints stand now. */
   rewind(): void {
-    this.#reposition();
+    if (this.#assigned.length > 0) this.#reposition();
   }
 
-  /** Tells Kafka how far the checkpoints are, for lag tools alone: nothing here ever reads it back. At most once in a while. */
+  /** Tells Kafka how far the checkpoints are, for lag tools alone: nothing here ever reads it back. Once in a while, the last of them always. */
   commit(topic: string, partition: number, nextOffset: bigint): void {
-    const now = performance.now();
-    if (now - this.#committedAt < COMMIT_EVERY_MS) return;
-    this.#committedAt = now;
-    this.#consumer?.commitOffsets([{ topic, partition, offset: nextOffset.toString() }]).catch((error: unknown) => {
-      this.#options.log.debug({ err: error }, 'the offset for lag tools was not committed');
-    });
+    this.#uncommitted.set(partitionKey(topic, partition), { topic, partition, offset: nextOffset.toString() });
+    this.#committing ??= setTimeout(() => {
+      this.#committing = undefined;
+      const offsets = [...this.#uncommitted.values()];
+      this.#uncommitted.clear();
+      this.#consumer?.commitOffsets(offsets).catch((error: unknown) => {
+        this.#options.log.debug({ err: error }, 'the offsets for lag tools were not committed');
+      });
+    }, COMMIT_EVERY_MS);
   }
 
   async #connect(): Promise<void> {
@@ -102,8 +119,14 @@ export class LogReader {
     });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       if (this.#consumer !== consumer) return;
-      this.#assigned = payload.memberAssignment;
+      this.#assigned = Object.entries(payload.memberAssignment).map(([topic, partitions]) => ({ topic, partitions }));
       this.#reposition();
+    });
+    // until it has joined again it can neither seek nor pause
+    consumer.on(consumer.events.STOP, () => {
+      if (this.#consumer !== consumer) return;
+      this.#assigned = [];
+      this.#forget();
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (payload.restart || this.#consumer !== consumer) return;
@@ -114,12 +137,18 @@ export class LogReader {
       await consumer.connect();
       await consumer.subscribe({ topics: [...this.#options.topics], fromBeginning: true });
       this.#consumer = consumer;
-      await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, partitionsConsumedConcurrently: 1, eachBatch: (payload) => this.#receive(payload) });
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: 1,
+        eachBatch: (payload) => this.#receive(payload),
+      });
     } catch (cause) {
       this.#consumer = undefined;
-      await consumer.disconnect();
+      await consumer.disconnect().catch(() => undefined);
       throw kafkaFault(`topics ${this.#options.topics.join(', ')} cannot be read`, cause);
     }
+    if (this.#stopping.signal.aborted) await consumer.disconnect();
   }
 
   async #reconnect(crashed: Consumer): Promise<void> {
@@ -130,73 +159,113 @@ export class LogReader {
     await this.start().catch((error: unknown) => this.#queue.fail(error));
   }
 
-  /** Synchronous up to the pause: what is fetched before the seek must not be taken for what comes next. */
-  #reposition(): void {
-    const generation = ++this.#generation;
-    const consumer = this.#consumer;
-    if (consumer === undefined) return;
-    const assigned = Object.entries(this.#assigned).map(([topic, partitions]) => ({ topic, partitions }));
-    if (assigned.length > 0) consumer.pause(assigned);
+  /** What was fetched is not handed on any more, and what is being fetched is not taken. */
+  #forget(): number {
     this.#queue.clear();
     this.#reading.clear();
+    return ++this.#generation;
+  }
+
+  /** Synchronous up to the pause: what is fetched before the seek must not be taken for what comes next. */
+  #reposition(): void {
+    const consumer = this.#consumer;
+    if (consumer === undefined) return;
+    const generation = this.#forget();
+    const assigned = this.#assigned;
+    if (assigned.length > 0) consumer.pause([...assigned]);
     void this.#seek(consumer, generation, assigned).catch((error: unknown) => this.#queue.fail(error));
   }
 
-  async #seek(consumer: Consumer, generation: number, assigned: readonly { topic: string; partitions: number[] }[]): Promise<void> {
+  async #seek(consumer: Consumer, generation: number, assigned: readonly Assigned[]): Promise<void> {
     const { log, retrying, positions } = this.#options;
     const places = await retrying('reading the checkpoints', positions);
+    const lost = await this.#lostEnd(assigned, places);
     if (generation !== this.#generation || this.#stopping.signal.aborted) return;
+    if (lost !== undefined) throw lost;
     for (const { topic, partitions } of assigned) {
       for (const partition of partitions) {
-        const position: Position = places.get(partitionKey(topic, partition)) ?? { next_offset: 0n, last_record: null };
-        this.#reading.set(partitionKey(topic, partition), { next: position.next_offset, last: position.last_record });
-        const from = position.next_offset > 0n ? position.next_offset - 1n : 0n;
-        consumer.seek({ topic, partition, offset: from.toString() });
+        const { next_offset: next, last_record: last } = places.get(partitionKey(topic, partition)) ?? {
+          next_offset: 0n,
+          last_record: null,
+        };
+        this.#reading.set(partitionKey(topic, partition), { next, last, verified: next === 0n });
+        consumer.seek({ topic, partition, offset: (next > 0n ? next - 1n : 0n).toString() });
       }
     }
     if (assigned.length > 0) consumer.resume([...assigned]);
-    log.info({ assigned, positions: Object.fromEntries([...places].map(([key, { next_offset }]) => [key, next_offset.toString()])) }, 'reading goes on');
+    log.info(
+      { assigned, positions: Object.fromEntries([...places].map(([key, { next_offset }]) => [key, next_offset.toString()])) },
+      'reading goes on',
+    );
   }
 
-  async #receive({ batch, resolveOffset, heartbeat, isRunning, isStale }: EachBatchPayload): Promise<void> {
+  /** What the ends of the log say before kafkajs can pass over it. An end that lies too low is looked at again: a broker that is just starting may say so once. */
+  async #lostEnd(assigned: readonly Assigned[], places: Positions): Promise<LogLost | undefined> {
+    for (let looks = 1; ; looks++) {
+      const { kafka, retrying } = this.#options;
+      let short: LogLost | undefined;
+      for (const { topic } of assigned) {
+        const ends = await retrying('looking at the ends of the log', () => withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic)));
+        for (const { partition, low, high } of ends) {
+          const next = places.get(partitionKey(topic, partition))?.next_offset ?? 0n;
+          if (BigInt(low) > 0n) return startLost(topic, partition, BigInt(low), next);
+          if (BigInt(high) < next) short = endLost(topic, partition, BigInt(high), next);
+        }
+      }
+      if (short === undefined || looks === CONFIRMATIONS || this.#stopping.signal.aborted) return short;
+      await untilAborted(LOOK_AGAIN_MS, this.#stopping.signal);
+    }
+  }
+
+  async #receive(payload: EachBatchPayload): Promise<void> {
     const generation = this.#generation;
-    const { topic, partition } = batch;
-    const reading = this.#reading.get(partitionKey(topic, partition));
-    if (reading === undefined || isStale()) return;
+    const { topic, partition, messages } = payload.batch;
+    const key = partitionKey(topic, partition);
+    const reading = this.#reading.get(key);
+    if (reading === undefined || payload.isStale()) return;
     const records: LogRecord[] = [];
     let bytes = 0;
-    for (const message of batch.messages) {
+    for (const message of messages) {
       const record = toLogRecord(message);
-      if (record.offset < reading.next) {
-        if (record.offset === reading.next - 1n && !isSame(reading, record)) return this.#lost(recreated(topic, partition, record.offset));
+      if (!reading.verified && record.offset === reading.next - 1n) {
+        if (!isSame(reading, record)) return this.#queue.fail(recreated(topic, partition, record.offset));
+        reading.verified = true;
         continue;
       }
-      if (record.offset > reading.next) return await this.#gap(topic, partition, reading.next, record.offset);
+      if (record.offset !== reading.next || !reading.verified) return this.#jumped(topic, partition, reading, record.offset);
       records.push(record);
       bytes += bytesOf(record);
       reading.next = record.offset + 1n;
       reading.last = record;
     }
-    const last = batch.messages.at(-1);
-    if (last !== undefined) resolveOffset(last.offset);
-    if (records.length > 0) this.#queue.put({ topic, partition, generation, records, bytes });
-    while (this.#queue.isFull() && isRunning() && generation === this.#generation) {
+    const last = messages.at(-1);
+    if (last !== undefined) payload.resolveOffset(last.offset);
+    if (records.length > 0) {
+      this.#missing.delete(key);
+      this.#queue.put({ topic, partition, generation, records, bytes });
+    }
+    const since = performance.now();
+    while (this.#queue.isFull() && payload.isRunning() && generation === this.#generation) {
       await this.#queue.room(500);
-      await heartbeat();
+      await payload.heartbeat();
+    }
+    if (performance.now() - since > TRUSTED_MS && generation === this.#generation) {
+      reading.verified = reading.next === 0n;
+      this.#consumer?.seek({ topic, partition, offset: (reading.next - 1n).toString() });
     }
   }
 
-  /** Records are missing between what was read and what came: gone for good, or only skipped by the client. */
-  async #gap(topic: string, partition: number, expected: bigint, got: bigint): Promise<void> {
-    const offsets = await withAdmin(this.#options.kafka, (admin) => admin.fetchTopicOffsets(topic));
-    const low = BigInt(offsets.find((entry) => entry.partition === partition)?.low ?? '0');
-    if (low > expected) return this.#lost(startLost(topic, partition, low, expected));
-    this.#options.log.warn({ topic, partition, expected: expected.toString(), got: got.toString() }, 'the client skipped records, reading them again');
+  /** The client went elsewhere than where reading stood, as it does when the log no longer has that place. Looking at the ends tells whether it is lost. */
+  #jumped(topic: string, partition: number, reading: Reading, got: bigint): void {
+    const expected = reading.verified ? reading.next : reading.next - 1n;
+    this.#options.log.warn(
+      { topic, partition, expected: expected.toString(), got: got.toString() },
+      'the client passed over records, reading them again',
+    );
+    const key = partitionKey(topic, partition);
+    if (got > expected && this.#missing.get(key) === expected) return this.#queue.fail(hole(topic, partition, expected, got));
+    this.#missing.set(key, expected);
     this.#reposition();
-  }
-
-  #lost(lost: LogLost): void {
-    this.#queue.fail(lost);
   }
 }
 

@@ -21,8 +21,12 @@ export function toLogRecord(message: KafkaMessage): LogRecord {
   };
 }
 
+/** What an object of the client costs beside its bytes, about. */
+const RECORD_OVERHEAD_BYTES = 256;
+
+/** What it takes in memory, about: many small records count too. */
 export function bytesOf(record: LogRecord): number {
-  return (record.value?.length ?? 0) + (record.key?.length ?? 0);
+  return (record.value?.length ?? 0) + (record.key?.length ?? 0) + RECORD_OVERHEAD_BYTES;
 }
 
 /** SHA-256 over everything a record is: no two logs have the same record at the same place, since every append carries a trace id of its own. */

@@ -1,12 +1,9 @@
 /** Looks at the ends of the log once a second: for the lag, and because kafkajs itself passes over a log that lost its beginning or its end. */
 import type { Admin, Kafka } from 'kafkajs';
 import { kafkaFault } from './kafka-topics.ts';
-import { endLost, partitionKey, startLost, type LogLost } from './log-position.ts';
+import { CONFIRMATIONS, endLost, partitionKey, startLost, type LogLost } from './log-position.ts';
 import type { Logger } from './log.ts';
 import { untilAborted } from './wait.ts';
-
-/** How often in a row the end must lie below what was applied: a broker that is just starting may answer with an old end once. */
-const CONFIRMATIONS = 3;
 
 export interface LogWatchOptions {
   readonly kafka: Kafka;

@@ -7,8 +7,9 @@ import type { Pool } from 'pg';
 import type { Projection } from '../../projections/projection.ts';
 import { applyBatch, type Applied } from './apply-batch.ts';
 import { readCheckpoints } from './checkpoint.ts';
+import type { Chunk } from './chunk-queue.ts';
 import type { Codec } from './codec.ts';
-import type { Fault } from './errors.ts';
+import { Fault } from './errors.ts';
 import { withAdmin } from './kafka-topics.ts';
 import { LogLost, anotherCluster, partitionKey, type Positions } from './log-position.ts';
 import { LogReader } from './log-reader.ts';
@@ -36,26 +37,32 @@ export interface RunnerOptions<Event extends { readonly type: string }> {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** the consumer group; `projector-<name>` when not given, in which those of one projection share the work */
+  readonly group_id?: string;
 }
 
 export type RunnerStatus =
   | { readonly status: 'starting' }
   | { readonly status: 'running' }
   | { readonly status: 'waiting'; readonly fault: Fault }
-  | { readonly status: 'halted'; readonly reason: string; readonly remedy: string };
+  | { readonly status: 'halted'; readonly reason: string; readonly remedy: string }
+  | { readonly status: 'stopped' };
 
 export class Runner<Event extends { readonly type: string }> {
   readonly #options: RunnerOptions<Event>;
   readonly #applied = new Map<string, bigint>();
-  readonly #halting = new AbortController();
+  readonly #stopping = new AbortController();
+  /** the caller's, or our own once there is nothing left to do */
   readonly #signal: AbortSignal;
   readonly #figures;
+  /** what is being tried again, by what it is */
+  readonly #faults = new Map<string, Fault>();
   #status: RunnerStatus = { status: 'starting' };
   #clusterId = '';
 
   constructor(options: RunnerOptions<Event>) {
     this.#options = options;
-    this.#signal = AbortSignal.any([options.signal, this.#halting.signal]);
+    this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     const { metrics } = options;
     this.#figures = {
       records: metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']),
@@ -76,22 +83,54 @@ export class Runner<Event extends { readonly type: string }> {
   }
 
   get status(): RunnerStatus {
-    return this.#status;
+    const [fault] = this.#faults.values();
+    const isWaiting = fault !== undefined && (this.#status.status === 'starting' || this.#status.status === 'running');
+    return isWaiting ? { status: 'waiting', fault } : this.#status;
   }
 
   /** Runs until the signal is aborted; a halted projection waits for that. Throws what nobody foresaw. */
   async run(): Promise<void> {
-    const { projection, kafka, log, signal } = this.#options;
+    const { signal } = this.#options;
+    const reader = this.#openReader();
+    const watching = this.#watch();
+    try {
+      if (!this.#signal.aborted) await Promise.race([reader.start(), aborted(this.#signal)]);
+      await this.#project(reader);
+    } catch (error) {
+      if (error instanceof LogLost) this.#halt(error);
+      // what was being tried again when the signal came ends with its last fault, which is in the log already
+      else if (!(this.#signal.aborted && error instanceof Fault)) throw error;
+    } finally {
+      if (this.#status.status !== 'halted') this.#status = { status: 'stopped' };
+      this.#stopping.abort();
+      await Promise.all([this.#close(reader), watching]);
+    }
+    await aborted(signal);
+  }
+
+  #openReader(): LogReader {
+    const { projection, kafka, log } = this.#options;
     const reader = new LogReader({
       kafka,
-      group_id: `projector-${projection.name}`,
+      group_id: this.#options.group_id ?? `projector-${projection.name}`,
       topics: projection.topics,
       log,
       retrying: (what, attempt) => this.#retrying(what, attempt),
       ahead_bytes_max: AHEAD_BYTES_MAX,
       positions: () => this.#positions(),
     });
-    const watching = watchLog({
+    // closing it is what makes `take` answer, so that the batch in hand is the last one
+    this.#signal.addEventListener('abort', () => void this.#close(reader), { once: true });
+    return reader;
+  }
+
+  async #close(reader: LogReader): Promise<void> {
+    await reader.close().catch((error: unknown) => this.#options.log.warn({ err: error }, 'the consumer was not closed'));
+  }
+
+  #watch(): Promise<void> {
+    const { projection, kafka, log } = this.#options;
+    return watchLog({
       kafka,
       topics: projection.topics,
       log,
@@ -100,23 +139,6 @@ export class Runner<Event extends { readonly type: string }> {
       applied: this.#applied,
       onLag: (topic, partition, records) => this.#figures.lag.set({ topic, partition }, Number(records)),
       onLost: (lost) => this.#halt(lost),
-    });
-    this.#signal.addEventListener(
-      'abort',
-      () => void reader.close().catch((error: unknown) => log.warn({ err: error }, 'the consumer was not closed')),
-    );
-    try {
-      await reader.start();
-      await this.#project(reader);
-    } catch (error) {
-      if (error instanceof LogLost) this.#halt(error);
-      else if (!this.#signal.aborted) throw error;
-    } finally {
-      await watching;
-    }
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
     });
   }
 
@@ -144,10 +166,11 @@ export class Runner<Event extends { readonly type: string }> {
     }
   }
 
-  async #next(reader: LogReader): Promise<{ chunk: Parameters<typeof prepare>[1]; prepared: Prepared<Event> } | undefined> {
+  async #next(reader: LogReader): Promise<{ chunk: Chunk; prepared: Prepared<Event> } | undefined> {
     const chunk = await reader.take(BATCH_RECORDS_MAX, BATCH_BYTES_MAX);
     if (chunk === undefined) return undefined;
-    const prepared = await this.#retrying('decoding a batch', () => prepare<Event>(this.#options.codec, chunk));
+    const { projection, codec } = this.#options;
+    const prepared = await this.#retrying('decoding a batch', () => prepare(projection, codec, chunk));
     return { chunk, prepared };
   }
 
@@ -185,14 +208,17 @@ export class Runner<Event extends { readonly type: string }> {
       this.#applied.set(partitionKey(topic, partition), next_offset);
     }
     this.#clusterId = clusterId;
-    if (this.#status.status === 'starting') log.info({ projection: id.projection, version: id.version }, 'projecting');
-    if (this.#status.status !== 'halted') this.#status = { status: 'running' };
+    if (this.#status.status === 'starting') {
+      log.info({ projection: id.projection, version: id.version }, 'projecting');
+      this.#status = { status: 'running' };
+    }
     return positions;
   }
 
   #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
     const onFault = (fault: Fault | undefined): void => {
-      if (this.#status.status !== 'halted') this.#status = fault === undefined ? { status: 'running' } : { status: 'waiting', fault };
+      if (fault === undefined) this.#faults.delete(what);
+      else this.#faults.set(what, fault);
     };
     return retrying({ what, log: this.#options.log, signal: this.#signal, onFault }, attempt);
   }
@@ -200,7 +226,7 @@ export class Runner<Event extends { readonly type: string }> {
   #broken({ topic, partition }: Prepared<Event>, offset: bigint, reason: string): LogLost {
     return new LogLost(
       `${topic}/${partition}: the record at offset ${offset} cannot be applied: ${reason}`,
-      'look at that record with a console consumer and at who wrote it; nothing after it is applied until this software can read it or the log is restored',
+      'look at that record with a console consumer and at who wrote it; once this software can read it, or the log is restored, start the projector again: it goes on at this record',
     );
   }
 
@@ -208,6 +234,13 @@ export class Runner<Event extends { readonly type: string }> {
     if (this.#status.status === 'halted') return;
     this.#status = { status: 'halted', reason, remedy };
     this.#options.log.error({ projection: this.#options.projection.name, reason, remedy }, 'projection halted');
-    this.#halting.abort();
+    this.#stopping.abort();
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }

@@ -52,7 +52,9 @@ export async function benchIngest(): Promise<BenchReport> {
         { what: 'projector: Kafka, decode, fold, COPY, commit', unit: 'rows/s', rounds: projected },
         { what: 'raw COPY BINARY of the same rows, encoded beforehand', unit: 'rows/s', rounds: raw },
       ],
-      ratios: [{ what: 'live ingest / raw COPY into the same indexed tables', ratio: median(projected) / median(raw), goal: '>= 0.6, then 0.9' }],
+      ratios: [
+        { what: 'live ingest / raw COPY into the same indexed tables', ratio: median(projected) / median(raw), goal: '>= 0.6, then 0.9' },
+      ],
     };
   } finally {
     await stack.stop();
@@ -107,9 +109,16 @@ interface Copied {
 
 /** All rows of the projection, by one fold of everything, as COPY streams. */
 function copiesOf(events: readonly ChainEvent[]): readonly Copied[] {
-  const folded = explorer.fold({}, events.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 })));
+  const folded = explorer.fold(
+    {},
+    events.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 })),
+  );
   if ('broken' in folded) throw new Error(folded.broken.reason);
-  const copy = ({ table, rows }: { table: Table; rows: readonly Row[] }): Copied => ({ table, bytes: encodeCopy(table, rows), count: rows.length });
+  const copy = ({ table, rows }: { table: Table; rows: readonly Row[] }): Copied => ({
+    table,
+    bytes: encodeCopy(table, rows),
+    count: rows.length,
+  });
   return [...folded.changes.appends, ...folded.changes.upserts].map(copy);
 }
 

@@ -42,10 +42,12 @@ function figure(value: number): string {
 export function tableOf({ bench, about, measured, ratios }: BenchReport): string {
   const lines = [`${bench}: ${about}`];
   for (const { what, unit, rounds } of measured) {
-    const spread = rounds.length > 1 ? `   (${figure(Math.min(...rounds))} to ${figure(Math.max(...rounds))}, ${rounds.length} rounds)` : '';
+    const spread =
+      rounds.length > 1 ? `   (${figure(Math.min(...rounds))} to ${figure(Math.max(...rounds))}, ${rounds.length} rounds)` : '';
     lines.push(`  ${what.padEnd(58)} ${figure(median(rounds)).padStart(10)} ${unit}${spread}`);
   }
-  for (const { what, ratio, goal } of ratios) lines.push(`  ${what.padEnd(58)} ${ratio.toFixed(2).padStart(10)}${goal === undefined ? '' : `   goal ${goal}`}`);
+  for (const { what, ratio, goal } of ratios)
+    lines.push(`  ${what.padEnd(58)} ${ratio.toFixed(2).padStart(10)}${goal === undefined ? '' : `   goal ${goal}`}`);
   return lines.join('\n');
 }
 

@@ -102,7 +102,12 @@ class Run {
 
   /** One request of a reader that walks the lists. */
   async read(): Promise<void> {
-    const paths = ['/api/v1/stats', '/api/v1/blocks?limit=5', `/api/v1/transactions?limit=20&offset=${this.#random.below(300)}`, '/api/v1/transactions?type=RideRequest'];
+    const paths = [
+      '/api/v1/stats',
+      '/api/v1/blocks?limit=5',
+      `/api/v1/transactions?limit=20&offset=${this.#random.below(300)}`,
+      '/api/v1/transactions?type=RideRequest',
+    ];
     const status = await this.#ask(this.#random.pick(paths)).then(
       (response) => response.status,
       () => 0,
@@ -152,7 +157,10 @@ export async function faultRun({ kills, seed, progress }: FaultRunOptions): Prom
       const shown = await run.height();
       const started = performance.now();
       const victim = await run.kill();
-      await until(async () => ((await run.height()) ?? -1) > (shown ?? 0), `a newer block than ${shown} at the explorer after killing ${victim}`);
+      await until(
+        async () => ((await run.height()) ?? -1) > (shown ?? 0),
+        `a newer block than ${shown} at the explorer after killing ${victim}`,
+      );
       recoveries.push(Math.round(performance.now() - started));
       counts[victim] = (counts[victim] ?? 0) + 1;
       progress(`kill ${kill} of ${kills}: ${victim}, at block ${shown}, recovered in ${recoveries.at(-1)} ms`);
@@ -177,16 +185,29 @@ async function judged(run: Run): Promise<Verdict> {
   const pool = new Pool({ connectionString: addresses.postgres_url, max: 1 });
   try {
     await until(async () => {
-      const { rows } = await pool.query<{ height: string; hash: Buffer; finalized_height: string }>('SELECT height, hash, finalized_height FROM explorer.head');
+      const { rows } = await pool.query<{ height: string; hash: Buffer; finalized_height: string }>(
+        'SELECT height, hash, finalized_height FROM explorer.head',
+      );
       return rows[0]?.hash.toString('hex') === chain.head && Number(rows[0]?.finalized_height) === chain.finalized;
     }, 'the node, the log and the tables at rest at the same block');
     const events = await readChainEvents(kafka, codec);
     const violations: string[] = [];
     const told = fold(events, violations);
     if (told.hashes.join() !== chain.hashes.join()) violations.push('the blocks of the log are not those of the node');
-    violations.push(...differences(await readTables(pool, 'explorer'), plainFold(events)).map((difference) => `table and plain fold differ: ${difference}`));
+    violations.push(
+      ...differences(await readTables(pool, 'explorer'), plainFold(events)).map(
+        (difference) => `table and plain fold differ: ${difference}`,
+      ),
+    );
     const transactions = events.reduce((sum, event) => sum + (event.type === 'BlockAppended' ? event.transactions.length : 0), 0);
-    return { events: events.length, repeated: told.repeated, reverted: told.reverted, blocks: chain.hashes.length, transactions, violations };
+    return {
+      events: events.length,
+      repeated: told.repeated,
+      reverted: told.reverted,
+      blocks: chain.hashes.length,
+      transactions,
+      violations,
+    };
   } finally {
     await pool.end();
   }

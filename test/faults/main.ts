@@ -38,8 +38,14 @@ const seed = number(values.seed, Date.now());
 say(`${kills} kills, seed ${seed}`);
 const report = await faultRun({ kills, seed, progress: say });
 const sorted = report.recoveries_ms.toSorted((a, b) => a - b);
-say(`killed: ${Object.entries(report.kills).map(([victim, count]) => `${victim} ${count}`).join(', ')}; reorganisations: ${report.reorganisations}`);
-say(`log: ${report.events} events, ${report.repeated} of them repeated, ${report.reverted} reverts; chain: ${report.blocks} blocks, ${report.transactions} transactions appended`);
+say(
+  `killed: ${Object.entries(report.kills)
+    .map(([victim, count]) => `${victim} ${count}`)
+    .join(', ')}; reorganisations: ${report.reorganisations}`,
+);
+say(
+  `log: ${report.events} events, ${report.repeated} of them repeated, ${report.reverted} reverts; chain: ${report.blocks} blocks, ${report.transactions} transactions appended`,
+);
 say(`recovery: p50 ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms, most ${sorted.at(-1) ?? 0} ms`);
 say(`reader's answers by status (0: nobody listened): ${JSON.stringify(report.answers)}`);
 for (const violation of report.violations) say(`VIOLATED: ${violation}`);

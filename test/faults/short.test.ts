@@ -4,13 +4,17 @@ import { faultRun } from './driver.ts';
 const KILLS = 20;
 const SEED = 20_261_121;
 
-test('twenty kills and some reorganisations lose nothing, double nothing, and the tables equal a plain fold of the log', { timeout: 400_000 }, async () => {
-  const report = await faultRun({ kills: KILLS, seed: SEED, progress: () => undefined });
-  expect(report.violations).toEqual([]);
-  expect(Object.values(report.kills).reduce((sum, count) => sum + count, 0)).toBe(KILLS);
-  expect(Object.keys(report.kills).toSorted()).toEqual(['chain-ingester', 'explorer-gateway', 'kafka', 'postgres', 'projector-explorer']);
-  expect(report.reorganisations).toBeGreaterThan(0);
-  expect(report.reverted).toBeGreaterThan(0);
-  // the reader may find nobody listening, or storage away; never a bug
-  expect(Object.keys(report.answers).filter((status) => !['0', '200', '503'].includes(status))).toEqual([]);
-});
+test(
+  'twenty kills and some reorganisations lose nothing, double nothing, and the tables equal a plain fold of the log',
+  { timeout: 400_000 },
+  async () => {
+    const report = await faultRun({ kills: KILLS, seed: SEED, progress: () => undefined });
+    expect(report.violations).toEqual([]);
+    expect(Object.values(report.kills).reduce((sum, count) => sum + count, 0)).toBe(KILLS);
+    expect(Object.keys(report.kills).toSorted()).toEqual(['chain-ingester', 'explorer-gateway', 'kafka', 'postgres', 'projector-explorer']);
+    expect(report.reorganisations).toBeGreaterThan(0);
+    expect(report.reverted).toBeGreaterThan(0);
+    // the reader may find nobody listening, or storage away; never a bug
+    expect(Object.keys(report.answers).filter((status) => !['0', '200', '503'].includes(status))).toEqual([]);
+  },
+);

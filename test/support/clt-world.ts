@@ -66,13 +66,13 @@ export function foldEffects(blocks: readonly Pick<BlockJson, 'balance_effects'>[
   for (const { balance_effects } of blocks) {
     for (const { address, delta } of balance_effects) balances.set(address, (balances.get(address) ?? 0n) + BigInt(delta));
   }
-  return new Map([...balances].filter(([, balance]) => balance !== 0n).toSorted());
+  return new Map([...balances].filter(([, balance]) => balance !== 0n));
 }
 
 /** The same by the rows of a state. */
 export function balancesOf(rows: Rows): ReadonlyMap<string, bigint> {
   const balances = [...rows.accounts].map(([address, { balance }]) => [address, balance] as const);
-  return new Map(balances.filter(([, balance]) => balance !== 0n).toSorted());
+  return new Map(balances.filter(([, balance]) => balance !== 0n));
 }
 
 /** What minted less what burned, by the transactions alone. */

@@ -5,7 +5,7 @@ import { countBrokers } from '../../infra/local/kafka-probe.ts';
 import type { Ports } from '../../infra/local/ports.ts';
 import { postgresAnswers, settlePostgres } from '../../infra/local/postgres.ts';
 import { redisAnswers, redisSettings } from '../../infra/local/redis.ts';
-import { registryAnswers, registryDatabase, registry_heap } from '../../infra/local/registry.ts';
+import { registryAnswers, registryDatabase, registryJava } from '../../infra/local/registry.ts';
 import type { ServerName } from '../../infra/local/servers.ts';
 import { redis_image, registry_image } from '../../infra/local/versions.ts';
 import { initdbArguments, postgresArguments, postgres_image, superuser } from '../../infra/postgres/settings.ts';
@@ -75,7 +75,7 @@ export function containerServers(ports: Ports): Readonly<Record<ServerName, Serv
     .withEnvironment({ ...Object.fromEntries(kafka_variables), KAFKA_HEAP_OPTS: kafka_heap })
     .withExposedPorts({ container: 9092, host: ports.kafka });
   const registry = new GenericContainer(registry_image)
-    .withEnvironment({ REGISTRY_DATASOURCE_URL: registryDatabase('/tmp/registry'), JAVA_OPTS_APPEND: registry_heap })
+    .withEnvironment({ REGISTRY_DATASOURCE_URL: registryDatabase('/tmp/registry'), JAVA_OPTS_APPEND: registryJava.join(' ') })
     .withExposedPorts({ container: 8080, host: ports.registry });
   const postgres = new GenericContainer(postgres_image)
     .withEnvironment({ POSTGRES_PASSWORD: superuser.password, POSTGRES_INITDB_ARGS: initdbArguments.join(' ') })

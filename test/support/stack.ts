@@ -1,6 +1,6 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { removeShelter } from '../../infra/local/account.ts';
 import { localAddresses, type Addresses } from '../../infra/local/addresses.ts';
 import { cacheOf } from '../../infra/local/cache.ts';
@@ -13,6 +13,7 @@ import { findPrograms } from '../../infra/local/programs.ts';
 import { silentReport } from '../../infra/local/report.ts';
 import { waitUntilReady } from '../../infra/local/server.ts';
 import { createServers, startServers, stopServers, type ServerName } from '../../infra/local/servers.ts';
+import { readyAnswers } from '../../infra/local/service-server.ts';
 import { defaultCommon, serviceCommand, services, type ServiceSpec } from '../../infra/local/services.ts';
 import { engineSocket } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
@@ -78,18 +79,12 @@ function specOf(name: string): ServiceSpec {
 
 function handleOf(spec: ServiceSpec, child: Child, ports: readonly number[]): ServiceHandle {
   const url = `http://127.0.0.1:${ports[0]}`;
-  const answers = async (): Promise<boolean> => {
-    const answer = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(2_000) });
-    const body = await answer.text();
-    if (answer.status !== 200) throw new Error(`/ready answers ${answer.status}: ${body.slice(0, 200)}`);
-    return true;
-  };
   return {
     name: spec.name,
     pid: child.pid,
     url,
     log: () => readFileSync(child.log_file, 'utf8'),
-    ready: (patience_ms = 45_000) => waitUntilReady(child, ports, answers, patience_ms, never),
+    ready: (patience_ms = 45_000) => waitUntilReady(child, ports, () => readyAnswers(url), patience_ms, never),
     kill: async (signal = 'SIGKILL') => {
       if (child.exited !== undefined) return;
       child.signal(signal);
@@ -99,13 +94,21 @@ function handleOf(spec: ServiceSpec, child: Child, ports: readonly number[]): Se
   };
 }
 
+/** A folder that this process holds from the moment that it has its name. */
+function makeFolder(): Folder {
+  const unnamed = mkdtempSync(join(tmpdir(), 'clt-test-new-'));
+  claim(folderAt(unnamed).claim_file);
+  const named = folderAt(join(tmpdir(), `${PREFIX}${basename(unnamed).slice(-6)}`));
+  renameSync(unnamed, named.root);
+  // Postgres runs under another account when this one is root, and must reach its data.
+  chmodSync(named.root, 0o711);
+  openFolder(named);
+  return named;
+}
+
 /** Starts a stack of its own on free ports, beside any other, with its own data; `services` names what else to start (true: all of them). */
 export async function startStack(options: { readonly services?: boolean | readonly string[] } = {}): Promise<Stack> {
-  const folder = folderAt(mkdtempSync(join(tmpdir(), PREFIX)));
-  // Postgres runs under another account when this one is root, and must reach its data.
-  chmodSync(folder.root, 0o711);
-  openFolder(folder);
-  const holding = claim(folder.claim_file);
+  const folder = makeFolder();
   const taken: Awaited<ReturnType<typeof takePort>>[] = [];
   const nextPort = async (): Promise<number> => {
     const one = await takePort();
@@ -137,7 +140,6 @@ export async function startStack(options: { readonly services?: boolean | readon
     else await stopServers(local);
     process.off('exit', killAll);
     for (const one of taken) one.release();
-    if (holding.held) holding.release();
     removeShelter(folder);
     rmSync(folder.root, { recursive: true, force: true });
   };
@@ -146,12 +148,11 @@ export async function startStack(options: { readonly services?: boolean | readon
     const spec = specOf(name);
     const earlier = spawned.filter((child) => child.name.startsWith(`${name}-`));
     const doubled = earlier.some((child) => child.exited === undefined);
-    const own: Ports = doubled ? { ...ports, [spec.ports[0]]: await nextPort() } : ports;
-    const child = await spawnChild(
-      `${name}-${earlier.length + 1}`,
-      serviceCommand(spec, defaultCommon, addresses, own, folder.data, extra),
-      folder,
-    );
+    const own: Record<PortName, number> = { ...ports };
+    if (doubled) for (const port of spec.ports) own[port] = await nextPort();
+    const place = { http_host: '127.0.0.1', ports: own, data: join(folder.data, name) };
+    const command = serviceCommand(spec, defaultCommon, addresses, place, {}, extra);
+    const child = await spawnChild(`${name}-${earlier.length + 1}`, command, folder);
     spawned.push(child);
     return handleOf(
       spec,
@@ -166,8 +167,7 @@ export async function startStack(options: { readonly services?: boolean | readon
     const wanted = services.filter(
       ({ name }) => options.services === true || (Array.isArray(options.services) && options.services.includes(name)),
     );
-    for (const spec of wanted.filter(({ first }) => first)) await (await spawnService(spec.name)).ready();
-    await Promise.all(wanted.filter(({ first }) => !first).map(async (spec) => (await spawnService(spec.name)).ready()));
+    for (const spec of wanted) await (await spawnService(spec.name)).ready();
   } catch (error) {
     await stop();
     throw error;

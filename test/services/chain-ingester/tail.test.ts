@@ -1,6 +1,18 @@
 import { expect, test } from 'vitest';
 import type { NodeBlock } from '../../../schemas/chain-node.ts';
-import { appended, beginningAt, continued, EMPTY_TAIL, finalized, linkAt, nextHeight, nextSequence, reachesFinality, reverted, type Tail } from '../../../services/chain-ingester/tail.ts';
+import {
+  appended,
+  beginningAt,
+  continued,
+  EMPTY_TAIL,
+  finalized,
+  linkAt,
+  nextHeight,
+  nextSequence,
+  reachesFinality,
+  reverted,
+  type Tail,
+} from '../../../services/chain-ingester/tail.ts';
 
 const hashOf = (name: string): Buffer => Buffer.alloc(32, name);
 
@@ -64,7 +76,13 @@ test('a final block is never reverted, and finality never goes back', () => {
 
 test('a tail read from the middle of the log goes on like the whole one', () => {
   const whole = chainOfFour();
-  const middle = beginningAt({ ...present(appended(EMPTY_TAIL, block(0, 'a', ''))), sequence: 3, height: 2, hash: hashOf('c'), parent_hash: hashOf('b') });
+  const middle = beginningAt({
+    ...present(appended(EMPTY_TAIL, block(0, 'a', ''))),
+    sequence: 3,
+    height: 2,
+    hash: hashOf('c'),
+    parent_hash: hashOf('b'),
+  });
   const grown = continued(middle, { ...present(appended(middle, block(3, 'd', 'c'))) });
   expect([nextHeight(grown), nextSequence(grown)]).toEqual([nextHeight(whole), nextSequence(whole)]);
   expect(linkAt(grown, 3)?.hash).toEqual(hashOf('d'));

@@ -120,16 +120,17 @@ test('zeros at the end, as a loss of power may leave them, are cut off', () => {
   expect(after.chain.head).toMatchObject({ height: store.chain.head.height, hash: store.chain.head.hash });
 });
 
+function flipMiddleBit(log: string): void {
+  const bytes = fs.readFileSync(log);
+  const at = Math.floor(bytes.length / 2);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  fs.writeFileSync(log, bytes);
+}
+
 test('a byte that changed in the middle stops the start with a message that says where', () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 9);
-  const flip = (log: string): void => {
-    const bytes = fs.readFileSync(log);
-    const at = bytes.length / 2;
-    bytes[Math.floor(at)] = (bytes[Math.floor(at)] ?? 0) ^ 1;
-    fs.writeFileSync(log, bytes);
-  };
-  expect(() => killed(flip)).toThrow(/blocks\.log is damaged at byte \d+/);
+  expect(() => killed(flipMiddleBit)).toThrow(/blocks\.log is damaged at byte \d+/);
 });
 
 test('blocks made by other rules are not taken for ours', () => {

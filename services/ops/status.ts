@@ -1,0 +1,125 @@
+/** `ops status`: how far the node, the log and every projection are. */
+import type { Kafka } from 'kafkajs';
+import { TOPICS } from '../../schemas/topics.ts';
+import type { ChainNode } from '../runtime/chain-node.ts';
+import { Fault, messageOf } from '../runtime/errors.ts';
+import { withAdmin } from '../runtime/kafka-topics.ts';
+import type { Reader } from '../runtime/postgres.ts';
+
+export interface Position {
+  readonly projection: string;
+  readonly version: number;
+  readonly topic: string;
+  readonly partition: number;
+  readonly next_offset: bigint;
+  /** records of the log that are not applied; null while the brokers do not answer */
+  readonly lag: bigint | null;
+  /** how long ago the checkpoint last moved, in seconds */
+  readonly idle_seconds: number;
+}
+
+export interface LogEnd {
+  readonly topic: string;
+  readonly partition: number;
+  readonly low: bigint;
+  readonly high: bigint;
+}
+
+export interface Status {
+  readonly node: { readonly height: number; readonly finalized_height: number } | null;
+  readonly log: readonly LogEnd[] | null;
+  readonly projections: readonly Position[] | null;
+  /** what did not answer, and why */
+  readonly faults: readonly string[];
+}
+
+export interface StatusSources {
+  readonly node: ChainNode;
+  readonly kafka: Kafka;
+  readonly reader: Reader;
+}
+
+/** Asks all three at once; what does not answer is null, with its reason among the faults. */
+export async function readStatus({ node, kafka, reader }: StatusSources): Promise<Status> {
+  const faults: string[] = [];
+  const [chain, log, checkpoints] = await Promise.all([
+    answered(() => node.chain(), faults),
+    answered(() => readEnds(kafka), faults),
+    answered(() => readPositions(reader), faults),
+  ]);
+  return {
+    node: chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height },
+    log,
+    projections: checkpoints === null ? null : checkpoints.map((position) => ({ ...position, lag: lagOf(position, log) })),
+    faults,
+  };
+}
+
+async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Promise<Value | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    faults.push(messageOf(error));
+    return null;
+  }
+}
+
+function readEnds(kafka: Kafka): Promise<readonly LogEnd[]> {
+  return withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics());
+    const ends = await Promise.all(
+      TOPICS.filter(({ name }) => existing.has(name)).map(async ({ name }) =>
+        (await admin.fetchTopicOffsets(name)).map(({ partition, low, high }) => ({
+          topic: name,
+          partition,
+          low: BigInt(low),
+          high: BigInt(high),
+        })),
+      ),
+    );
+    return ends.flat();
+  });
+}
+
+async function readPositions(reader: Reader): Promise<readonly Omit<Position, 'lag'>[]> {
+  const rows = await reader.rows({
+    name: 'ops_positions',
+    text: `SELECT projection, version, topic, partition, next_offset, round(extract(epoch FROM now() - updated_at), 1)
+             FROM projector.checkpoints ORDER BY projection, version, topic, partition`,
+    values: [],
+  });
+  return rows.map(([projection, version, topic, partition, next, idle]) => ({
+    projection: projection ?? '',
+    version: Number(version),
+    topic: topic ?? '',
+    partition: Number(partition),
+    next_offset: BigInt(next ?? 0),
+    idle_seconds: Number(idle),
+  }));
+}
+
+function lagOf({ topic, partition, next_offset: next }: Omit<Position, 'lag'>, log: readonly LogEnd[] | null): bigint | null {
+  const end = log?.find((entry) => entry.topic === topic && entry.partition === partition);
+  return end === undefined ? null : end.high - next;
+}
+
+/** For people. */
+export function statusText({ node, log, projections, faults }: Status): string {
+  const lines = [node === null ? 'node        does not answer' : `node        height ${node.height}, final up to ${node.finalized_height}`];
+  if (log === null) lines.push('log         does not answer');
+  for (const { topic, partition, low, high } of log ?? []) lines.push(`log         ${topic}/${partition}: offsets ${low} to ${high}`);
+  if (projections === null) lines.push('projections Postgres does not answer');
+  for (const { projection, version, topic, partition, next_offset, lag, idle_seconds } of projections ?? []) {
+    lines.push(
+      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, moved ${idle_seconds} s ago`,
+    );
+  }
+  for (const fault of faults) lines.push(`fault       ${fault}`);
+  return lines.join('\n');
+}
+
+/** For scripts: one JSON object, offsets as text. */
+export function statusJson(status: Status): string {
+  return JSON.stringify(status, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+}

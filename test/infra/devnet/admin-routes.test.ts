@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { parseAccount, parseBlock, parseChain } from '../../../schemas/chain-node.ts';
+import type { TestDevnet } from '../../support/devnet.ts';
+import { withDevnet } from '../../support/devnet.ts';
+
+const SOMEBODY = `0x${'77'.repeat(20)}`;
+
+async function height(devnet: TestDevnet): Promise<number> {
+  const parsed = parseChain((await devnet.get('/v1/chain')).body);
+  return 'value' in parsed ? parsed.value.head.height : -1;
+}
+
+test('anybody is given money by a transaction of a genesis account', () =>
+  withDevnet(async (devnet) => {
+    const amount = String((1n << 53n) + 1n);
+    expect(await devnet.admin('/admin/clt/fund', { to: SOMEBODY, amount })).toEqual({
+      status: 200,
+      body: { transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
+    });
+    await devnet.block();
+    expect(parseAccount((await devnet.get(`/v1/accounts/${SOMEBODY}`)).body)).toMatchObject({ value: { balance: (1n << 53n) + 1n } });
+    expect(await devnet.admin('/admin/clt/fund', { to: SOMEBODY, amount: String(1n << 60n) })).toMatchObject({
+      status: 409,
+      body: { code: 'insufficient_balance' },
+    });
+  }));
+
+test('a reorganisation replaces what is not final, one block more, and says what it did', () =>
+  withDevnet(async (devnet) => {
+    for (let made = 0; made < 10; made++) await devnet.block();
+    const { status, body } = await devnet.admin('/admin/clt/reorg', { depth: 3 });
+    expect(status).toBe(200);
+    const { removed, added }: { removed: { height: number; hash: string }[]; added: { height: number; hash: string }[] } = Object(body);
+    expect(removed.map((block) => block.height)).toEqual([8, 9, 10]);
+    expect(added.map((block) => block.height)).toEqual([8, 9, 10, 11]);
+    for (const block of added) {
+      const served = parseBlock((await devnet.get(`/v1/blocks/${block.height}`)).body);
+      expect('value' in served && `0x${served.value.hash.toString('hex')}`).toBe(block.hash);
+      expect(removed.map(({ hash }) => hash)).not.toContain(block.hash);
+    }
+  }));
+
+test('final blocks cannot be reorganised', () =>
+  withDevnet(async (devnet) => {
+    expect(await devnet.admin('/admin/clt/reorg', { depth: 1 })).toMatchObject({
+      status: 409,
+      body: { code: 'would_revert_final_blocks' },
+    });
+    for (let made = 0; made < 10; made++) await devnet.block();
+    expect(await devnet.admin('/admin/clt/reorg', { depth: 7 })).toMatchObject({
+      status: 409,
+      body: { code: 'would_revert_final_blocks' },
+    });
+    expect(await height(devnet)).toBe(10);
+    expect((await devnet.admin('/admin/clt/reorg', { depth: 6 })).status).toBe(200);
+  }));
+
+test('a block can be made of as many transactions as wanted', () =>
+  withDevnet(async (devnet) => {
+    expect(await devnet.admin('/admin/clt/block', { transactions: 300 })).toMatchObject({
+      status: 200,
+      body: { height: 1, transactions: 300 },
+    });
+    const both = await Promise.all([
+      devnet.admin('/admin/clt/block', { transactions: 30 }),
+      devnet.admin('/admin/clt/block', { transactions: 40 }),
+    ]);
+    expect(both.map(({ body }) => Object(body)['transactions'])).toEqual([30, 40]);
+    const served = parseBlock((await devnet.get('/v1/blocks/1')).body);
+    expect('value' in served && served.value.transactions.length).toBe(300);
+  }));
+
+test('blocks come by themselves while that is switched on', () =>
+  withDevnet(
+    async (devnet) => {
+      await expect.poll(() => height(devnet)).toBeGreaterThan(2);
+      expect(await devnet.admin('/admin/clt/auto', { enabled: false })).toEqual({ status: 200, body: { enabled: false } });
+      const stopped = await height(devnet);
+      expect(await devnet.get(`/v1/blocks/${stopped + 1}?wait_ms=200`)).toMatchObject({ status: 404 });
+      await devnet.admin('/admin/clt/auto', { enabled: true });
+      expect(await devnet.get(`/v1/blocks/${stopped + 1}?wait_ms=20000`)).toMatchObject({ status: 200 });
+    },
+    { APP_BLOCK_INTERVAL_MS: '20' },
+  ));
+
+test.each([
+  ['/admin/clt/fund', {}],
+  ['/admin/clt/fund', { to: 'me', amount: '5' }],
+  ['/admin/clt/fund', { to: SOMEBODY, amount: 5 }],
+  ['/admin/clt/fund', { to: SOMEBODY, amount: '0' }],
+  ['/admin/clt/fund', { to: SOMEBODY, amount: '-5' }],
+  ['/admin/clt/fund', [SOMEBODY, '5']],
+  ['/admin/clt/fund', 'nonsense'],
+  ['/admin/clt/reorg', {}],
+  ['/admin/clt/reorg', { depth: 0 }],
+  ['/admin/clt/reorg', { depth: 1.5 }],
+  ['/admin/clt/reorg', { depth: '1' }],
+  ['/admin/clt/block', { transactions: 20_001 }],
+  ['/admin/clt/block', { transactions: -1 }],
+  ['/admin/clt/auto', { enabled: 'yes' }],
+  ['/admin/traffic', { transactions_per_second: -1 }],
+  ['/admin/traffic', { transactions_per_second: 501 }],
+  ['/admin/traffic', {}],
+  ['/admin/faults', {}],
+  ['/admin/faults', { target: 'moon', mode: 'reset' }],
+  ['/admin/faults', { target: 'node', mode: 'explode' }],
+  ['/admin/faults', { target: 'node', mode: 'constructor' }],
+  ['/admin/faults', { target: 'node', mode: 'reset', times: 0 }],
+  ['/admin/faults', { target: 'node', mode: 'delay', delay_ms: -1 }],
+])('POST %s with %j is refused with 400 and changes nothing', (route, body) =>
+  withDevnet(async (devnet) => {
+    expect(await devnet.admin(route, body)).toEqual({ status: 400, body: { code: 'invalid_request', message: expect.any(String) } });
+    expect(await height(devnet)).toBe(0);
+    expect(await devnet.admin('/admin/faults', undefined, 'GET')).toEqual({ status: 200, body: { faults: [] } });
+  }),
+);
+
+test('unknown routes are 404, and the usual three are there', () =>
+  withDevnet(async (devnet) => {
+    expect(await devnet.admin('/admin/clt/mint', {})).toMatchObject({ status: 404, body: { code: 'not_found' } });
+    expect(await devnet.admin('/health', undefined, 'GET')).toEqual({ status: 200, body: { status: 'ok' } });
+    expect((await devnet.admin('/ready', undefined, 'GET')).status).toBe(200);
+    await devnet.admin('/admin/clt/fund', { to: SOMEBODY, amount: '1' });
+    await devnet.block();
+    const figures = await (await fetch(`${devnet.admin_url}/metrics`)).text();
+    expect(figures).toContain('devnet_head_height 1');
+    expect(figures).toContain('devnet_transactions_total{function_call_type="Transfer"} 1');
+  }));

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { ConfigError } from '../../../services/runtime/config.ts';
+import { readExplorerGatewayConfig } from '../../../services/explorer-gateway/config.ts';
+
+const NEEDED = {
+  APP_HTTP_PORT: '17003',
+  APP_POSTGRES_READER_URL: 'postgres://clt_reader:clt_reader@127.0.0.1:15432/clt',
+  APP_NODE_URL: 'http://127.0.0.1:17545',
+};
+
+test('only addresses must be given', () => {
+  expect(readExplorerGatewayConfig(NEEDED)).toEqual({
+    log_level: 'info',
+    http_host: '127.0.0.1',
+    http_port: 17_003,
+    drain_ms: 10_000,
+    postgres_reader_url: NEEDED.APP_POSTGRES_READER_URL,
+    node_url: NEEDED.APP_NODE_URL,
+    statement_timeout_ms: 2_000,
+    connections_max: 8,
+    ready_lag_blocks_max: 20,
+    rate_per_second: 100,
+    rate_burst: 300,
+    trust_proxy_hops: 0,
+  });
+});
+
+test('everything that is missing is said at once', () => {
+  expect(() => readExplorerGatewayConfig({ APP_RATE_PER_SECOND: '-1' })).toThrow(
+    new ConfigError([
+      'APP_HTTP_PORT is not set: expected a port from 1 to 65535 (0: any free one)',
+      'APP_POSTGRES_READER_URL is not set: expected an address like postgres://user:password@host:port/database',
+      'APP_NODE_URL is not set: expected an address like http://host:port, without user and password',
+      'APP_RATE_PER_SECOND is "-1": expected a whole number from 0 to 1000000',
+    ]),
+  );
+});

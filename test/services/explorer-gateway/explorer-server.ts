@@ -1,0 +1,72 @@
+/** The explorer's gateway inside the test process, on a real port, with a node whose head can be set. */
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { explorerApp } from '../../../services/explorer-gateway/app.ts';
+import { openHttp } from '../../../services/runtime/http.ts';
+import { openLog } from '../../../services/runtime/log.ts';
+import { Metrics } from '../../../services/runtime/metrics.ts';
+import { openReader } from '../../../services/runtime/postgres.ts';
+import { takePort } from '../../support/free-ports.ts';
+
+export interface ExplorerServerOptions {
+  readonly postgres_reader_url: string;
+  readonly statement_timeout_ms?: number;
+  readonly rate_per_second?: number;
+  readonly rate_burst?: number;
+  readonly trust_proxy_hops?: number;
+}
+
+export interface ExplorerServer {
+  readonly url: string;
+  /** of the node; undefined: it answers nothing useful */
+  head: number | undefined;
+  /** what was logged at level warn and above */
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
+  get(
+    path: string,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<{ readonly status: number; readonly text: string; readonly headers: Headers }>;
+  close(): Promise<void>;
+}
+
+export async function openExplorer(options: ExplorerServerOptions): Promise<ExplorerServer> {
+  const lines: Readonly<Record<string, unknown>>[] = [];
+  const log = openLog({ service: 'explorer-gateway', level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+  const taken = await takePort();
+  const explorer: { head: number | undefined } = { head: 0 };
+  const node = createServer((_request, response) => response.end(JSON.stringify({ head: { height: explorer.head } }))).listen(
+    taken.port,
+    '127.0.0.1',
+  );
+  await once(node, 'listening');
+  const reader = openReader({ application_name: 'explorer-gateway', statement_timeout_ms: 20_000, connections_max: 4, ...options }, log);
+  const settings = {
+    node_url: `http://127.0.0.1:${taken.port}`,
+    ready_lag_blocks_max: 20,
+    rate_per_second: 0,
+    rate_burst: 1,
+    trust_proxy_hops: 0,
+  };
+  const http = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics: new Metrics('test'),
+    ...explorerApp({ ...settings, ...options }, reader, log),
+  });
+  return Object.assign(explorer, {
+    url: http.url,
+    lines,
+    get: async (path: string, headers: Readonly<Record<string, string>> = {}) => {
+      const answer = await fetch(http.url + path, { headers });
+      return { status: answer.status, text: await answer.text(), headers: answer.headers };
+    },
+    close: async () => {
+      await http.drain();
+      await reader.close();
+      node.close();
+      node.closeAllConnections();
+      taken.release();
+    },
+  });
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { indexCheck } from '../../../services/explorer-gateway/index-check.ts';
+import { Fault } from '../../../services/runtime/errors.ts';
+import type { Cells, Reader } from '../../../services/runtime/postgres.ts';
+
+function indexed(...rows: readonly Cells[]): Reader {
+  return { rows: () => Promise.resolve(rows) };
+}
+
+const ready = (reader: Reader, head: number | undefined, lagMax = 20): unknown =>
+  indexCheck(reader, () => Promise.resolve(head), lagMax).check();
+
+test('the index is ready up to the set lag behind the node, and not beyond', async () => {
+  expect(await ready(indexed(['100']), 100)).toBeUndefined();
+  expect(await ready(indexed(['80']), 100)).toBeUndefined();
+  expect(await ready(indexed(['79']), 100)).toBe('21 blocks behind the node, more than 20: see /ready of chain-ingester and projector');
+  // ahead, as after a reorganisation of the node
+  expect(await ready(indexed(['105']), 100)).toBeUndefined();
+});
+
+test('an index without a block counts as one block before the first', async () => {
+  expect(await ready(indexed(), 0, 0)).toBe('1 blocks behind the node, more than 0: see /ready of chain-ingester and projector');
+  expect(await ready(indexed(), 19)).toBeUndefined();
+});
+
+test('a node that tells nothing does not make the gateway unready, an index that cannot be read does', async () => {
+  expect(await ready(indexed(['5']), undefined)).toBeUndefined();
+  const fault = new Fault('storage_missing', 'no table', { retry: false });
+  await expect(ready({ rows: () => Promise.reject(fault) }, 5)).rejects.toBe(fault);
+});

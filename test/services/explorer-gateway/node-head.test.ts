@@ -1,0 +1,72 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { once } from 'node:events';
+import { afterEach, expect, test } from 'vitest';
+import { nodeHead } from '../../../services/explorer-gateway/node-head.ts';
+import { openLog } from '../../../services/runtime/log.ts';
+import { takePort } from '../../support/free-ports.ts';
+
+const lines: { readonly level?: unknown; readonly msg?: unknown }[] = [];
+const log = openLog({ service: 'test', level: 'info', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+  lines.length = 0;
+});
+
+async function node(answer: RequestListener): Promise<string> {
+  const taken = await takePort();
+  const server: Server = createServer(answer).listen(taken.port, '127.0.0.1');
+  await once(server, 'listening');
+  closing.push(() => {
+    server.close();
+    server.closeAllConnections();
+    taken.release();
+  });
+  return `http://127.0.0.1:${taken.port}`;
+}
+
+test("the node's newest height is asked for at most once a second", async () => {
+  let [height, asked, now] = [10, 0, 5_000];
+  const url = await node((request, response) => {
+    asked++;
+    expect(request.url).toBe('/v1/chain');
+    response.end(JSON.stringify({ chain_id: '7777', head: { height: height++, hash: '0x00' }, finalized_height: 3 }));
+  });
+  const head = nodeHead(url, () => now, log);
+  expect(await Promise.all([head(), head(), head()])).toEqual([10, 10, 10]);
+  now += 999;
+  expect(await head()).toBe(10);
+  now += 1;
+  expect(await head()).toBe(11);
+  expect(asked).toBe(2);
+});
+
+test('a node that is away, silent, sends elsewhere or answers something else tells nothing, which is logged once', async () => {
+  const elsewhere = await node((_request, response) => response.end('{"head":{"height":1}}'));
+  const answers: RequestListener[] = [
+    (request) => void request.socket.destroy(),
+    () => undefined,
+    (_request, response) => void response.writeHead(302, { location: `${elsewhere}/v1/chain` }).end(),
+    (_request, response) => void response.writeHead(503).end('{"code":"x","message":"y"}'),
+    (_request, response) => void response.end('<html>'),
+    (_request, response) => void response.end('null'),
+    (_request, response) => void response.end('{"head":null}'),
+    (_request, response) => void response.end('{"head":{"height":"12"}}'),
+    (_request, response) => void response.end('{"head":{"height":1.5}}'),
+  ];
+  let [now, at] = [0, 0];
+  const url = await node((request, response) => answers[at]?.(request, response));
+  const head = nodeHead(url, () => now, log);
+  for (at = 0; at < answers.length; at++) {
+    now += 1_000;
+    expect(await head(), `answer ${at}`).toBeUndefined();
+  }
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatchObject({ level: 'warn' });
+  answers.push((_request, response) => void response.end('{"head":{"height":12}}'));
+  at = answers.length - 1;
+  now += 1_000;
+  expect(await head()).toBe(12);
+  expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining('the lag is unknown'), 'the node tells its head again']);
+});

@@ -1,0 +1,170 @@
+import { parse } from 'node:querystring';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseBlockId, parsePage, parseTransactionHash, parseTransactionsRequest } from '../../../services/explorer-gateway/parameters.ts';
+
+const page = (query: string): unknown => parsePage(parse(query));
+const request = (query: string): unknown => parseTransactionsRequest(parse(query));
+const invalid = (message: string): unknown => ({ refused: 'invalid_request', message });
+
+const BAD_LIMIT = invalid('limit must be a decimal integer from 1 to 100');
+const BAD_OFFSET = invalid('offset must be a decimal integer, 0 or more');
+
+describe('limit and offset', () => {
+  test('have defaults, and other parameters do not matter', () => {
+    expect(page('')).toEqual({ limit: 20, offset: 0n });
+    expect(page('utm=1&utm=2&cursor=&__proto__=1&constructor=2&limited=x')).toEqual({ limit: 20, offset: 0n });
+  });
+
+  test('take decimal integers, the offset of any size', () => {
+    expect(page('limit=1')).toEqual({ limit: 1, offset: 0n });
+    expect(page('limit=100&offset=5')).toEqual({ limit: 100, offset: 5n });
+    expect(page('limit=007')).toEqual({ limit: 7, offset: 0n });
+    expect(page(`offset=${2n ** 63n}`)).toEqual({ limit: 20, offset: 2n ** 63n });
+    expect(page(`offset=${'9'.repeat(256)}`)).toEqual({ limit: 20, offset: 10n ** 256n - 1n });
+  });
+
+  test.each([
+    '0',
+    '00',
+    '101',
+    '-1',
+    '%2B5',
+    '1.0',
+    '1e1',
+    '0x10',
+    'abc',
+    ' 5',
+    '5 ',
+    '%D9%A5',
+    '1,2',
+    'null',
+    '20;',
+    "1'",
+    '5%00',
+    '99999999999999999999',
+  ])('limit is not %j', (value) => expect(page(`limit=${value}`)).toEqual(BAD_LIMIT));
+
+  test.each(['-1', '%2B1', '1.5', '1e3', '0x0', 'x', '%EF%BC%95', '- 1', '1_000'])('offset is not %j', (value) =>
+    expect(page(`offset=${value}`)).toEqual(BAD_OFFSET),
+  );
+
+  test('may be given once, in one form, not empty, and not endlessly', () => {
+    const twice = invalid('parameter limit may be given only once');
+    for (const query of ['limit=5&limit=6', 'limit=5&limit=5', 'limit[]=5', 'limit[a]=5', 'limit%5B%5D=5'])
+      expect(page(query)).toEqual(twice);
+    for (const query of ['limit=', 'limit', 'offset=0&limit=']) {
+      expect(page(query)).toEqual(invalid('parameter limit is empty: leave it out or give it a value'));
+    }
+    const overlong = invalid('parameter offset is longer than 256 characters');
+    expect(page(`offset=${'1'.repeat(257)}`)).toEqual(overlong);
+    expect(page(`offset=${'%27'.repeat(10_240)}`)).toEqual(overlong);
+  });
+});
+
+describe('filters of transactions', () => {
+  const nothing = { page: { limit: 20, offset: 0n }, filter: { block: undefined, address: undefined, type: undefined }, status: undefined };
+  const address = Buffer.from('7e5f4552091a69125d5dfcb7b8c2659029395bdf', 'hex');
+
+  test('are all optional', () => expect(request('')).toEqual(nothing));
+
+  test.each([
+    '7e5f4552091a69125d5dfcb7b8c2659029395bdf',
+    '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf',
+    '0x7E5F4552091A69125D5DFCB7B8C2659029395BDF',
+    '0X7e5F4552091a69125d5dfcb7b8c2659029395bdf',
+  ])('an address is %s', (text) => expect(request(`address=${text}`)).toEqual({ ...nothing, filter: { ...nothing.filter, address } }));
+
+  test.each([
+    '7e5f',
+    '0x',
+    `0x${'0'.repeat(39)}`,
+    `0x${'0'.repeat(41)}`,
+    `0x${'g'.repeat(40)}`,
+    `%20${'0'.repeat(40)}`,
+    `0x${'0'.repeat(64)}`,
+    '%25',
+    '_',
+  ])('an address is not %j', (text) =>
+    expect(request(`address=${text}`)).toEqual(invalid('address must be 40 hex digits, with or without 0x')),
+  );
+
+  test('a block is a height of any size', () => {
+    expect(request('block=0')).toEqual({ ...nothing, filter: { ...nothing.filter, block: 0n } });
+    expect(request(`block=${10n ** 40n}`)).toEqual({ ...nothing, filter: { ...nothing.filter, block: 10n ** 40n } });
+    for (const bad of ['-1', '0x5', '1.0', 'latest'])
+      expect(request(`block=${bad}`)).toEqual(invalid('block must be a height, a decimal integer'));
+  });
+
+  test('type and status are texts, taken as they are', () => {
+    for (const type of ['Transfer', 'transfer', "O'Neill %_\\", ' ', 'é', 'a\nb']) {
+      expect(request(`type=${encodeURIComponent(type)}&status=x`)).toEqual({
+        ...nothing,
+        filter: { ...nothing.filter, type },
+        status: 'x',
+      });
+    }
+    expect(request('type=a%00b')).toEqual(invalid('type must not contain the character NUL'));
+  });
+
+  test('each may be given once and not empty', () => {
+    for (const name of ['address', 'block', 'type', 'status']) {
+      expect(request(`${name}=1&${name}=1`)).toEqual(invalid(`parameter ${name} may be given only once`));
+      expect(request(`${name}=`)).toEqual(invalid(`parameter ${name} is empty: leave it out or give it a value`));
+      expect(request(`${name}=${'a'.repeat(10_240)}`)).toEqual(invalid(`parameter ${name} is longer than 256 characters`));
+    }
+  });
+});
+
+describe('what names a block or a transaction', () => {
+  const digits = '12'.repeat(32);
+
+  test('64 digits are a hash, other decimals a height of any size', () => {
+    const hash = Buffer.from(digits, 'hex');
+    for (const id of [digits, `0x${digits}`, `0X${digits}`]) expect(parseBlockId(id)).toEqual({ hash });
+    expect(parseBlockId('0')).toEqual({ height: 0n });
+    expect(parseBlockId('9'.repeat(63))).toEqual({ height: 10n ** 63n - 1n });
+    expect(parseBlockId('9'.repeat(65))).toEqual({ height: 10n ** 65n - 1n });
+  });
+
+  test.each([
+    '',
+    '-1',
+    '0x5',
+    '1.0',
+    'latest',
+    '5 ',
+    `0x${'f'.repeat(63)}`,
+    'f'.repeat(65),
+    `0x${digits}0`,
+    '1'.repeat(10_240),
+    undefined,
+    ['5'],
+    "1' OR 1=1",
+  ])('a block is not %j', (id) => expect(parseBlockId(id)).toHaveProperty('refused', 'invalid_request'));
+
+  test('a transaction has a hash and nothing else', () => {
+    expect(parseTransactionHash(`0x${'AB'.repeat(32)}`)).toEqual({ hash: Buffer.alloc(32, 0xab) });
+    for (const bad of ['5', 'ab', 'g'.repeat(64), `0x${'0'.repeat(65)}`, undefined]) {
+      expect(parseTransactionHash(bad)).toHaveProperty('refused', 'invalid_request');
+    }
+  });
+});
+
+test('whatever comes is parsed or refused, and a refusal never repeats it', () => {
+  const value = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[0-9a-fx.+eE[\]%_-]*$/));
+  const names = fc.constantFrom('limit', 'offset', 'address', 'block', 'type', 'status', 'limit[]', 'other');
+  const query = fc.dictionary(names, fc.oneof(value, fc.array(value)));
+  fc.assert(
+    fc.property(query, value, (parameters, id) => {
+      for (const parsed of [parsePage(parameters), parseTransactionsRequest(parameters), parseBlockId(id), parseTransactionHash(id)]) {
+        if (!('refused' in parsed)) continue;
+        expect(parsed.refused).toBe('invalid_request');
+        expect(parsed.message).toMatch(
+          /^(parameter (limit|offset|address|block|type|status) (may be|is)|(limit|offset|address|block|type) must|a (block|transaction) is named by)/,
+        );
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
