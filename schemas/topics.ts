@@ -24,7 +24,7 @@ const MIB = 1024 * 1024;
 /** Nothing is ever deleted or compacted: a replay from offset 0 is the audit. */
 const KEPT_FOR_EVER = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' } as const;
 
-function event(topic: string, type: string): EventSchema {
+function eventOf(topic: string, type: string): EventSchema {
   return { type, avsc: new URL(`./${topic}/${type}.avsc`, import.meta.url) };
 }
 
@@ -35,7 +35,7 @@ export const CHAIN_BLOCKS: Topic = {
   partitions: 1,
   record_bytes_max: 32 * MIB,
   config: { ...KEPT_FOR_EVER, 'max.message.bytes': String(32 * MIB), 'message.timestamp.type': 'CreateTime' },
-  events: [event('chain.blocks', 'BlockAppended'), event('chain.blocks', 'BlockReverted'), event('chain.blocks', 'BlocksFinalized')],
+  events: ['BlockAppended', 'BlockReverted', 'BlocksFinalized'].map((type) => eventOf('chain.blocks', type)),
 };
 
 export const TOPICS: readonly Topic[] = [CHAIN_BLOCKS];

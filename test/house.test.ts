@@ -71,8 +71,8 @@ function importsOf(path: string, source: string): Import[] {
   const found = source.matchAll(
     /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g,
   );
-  return [...found].map(([, from, bare, dynamic]) => {
-    const specifier = from ?? bare ?? dynamic ?? '';
+  return [...found].map(([, from, alone, dynamic]) => {
+    const specifier = from ?? alone ?? dynamic ?? '';
     return specifier.startsWith('.') ? { specifier, file: relative(ROOT, join(ROOT, dirname(path), specifier)) } : { specifier };
   });
 }

@@ -25,7 +25,7 @@ export function nodeRoutes(node: CltNode, faults: Faults, now: () => number): (a
 /** False when a fault of the whole node has answered, or has cut the connection. */
 async function isUp(faults: Faults, response: Response): Promise<boolean> {
   if (faults.take('reset') !== undefined) {
-    response.destroy();
+    response.socket?.resetAndDestroy();
     return false;
   }
   if (faults.take('status_503') !== undefined) {

@@ -1,6 +1,6 @@
 /** Reads the end of `chain.blocks` back, as far as it is needed to go on. */
 import type { Kafka } from 'kafkajs';
-import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../runtime/codec.ts';
 import type { LogRecord } from '../runtime/log-record.ts';
@@ -32,7 +32,8 @@ async function foldRange(kafka: Kafka, codec: Codec, from: bigint, to: bigint, i
   const fold = async (): Promise<void> => {
     await codec.learn(pending.map(({ value }) => value));
     for (const { value } of pending) {
-      const event = codec.decode(value) as ChainEvent;
+      const event = codec.decode(value);
+      if (!isChainEvent(event)) throw new Error(`chain.blocks carries ${event.type}, which is no event of the chain`);
       if (tail !== undefined) tail = continued(tail, event);
       else if (event.type !== 'BlocksFinalized') tail = beginningAt(event);
     }

@@ -26,7 +26,8 @@ export function readOpsConfig(env: Environment, stackFile: string): OpsConfig {
 
 function stackOf(file: string): Readonly<Record<string, unknown>> {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+    const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return typeof parsed === 'object' && parsed !== null ? Object.fromEntries(Object.entries(parsed)) : {};
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
     throw error;

@@ -50,7 +50,7 @@ export async function readStatus({ node, kafka, reader }: StatusSources): Promis
   return {
     node: chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height },
     log,
-    projections: checkpoints === null ? null : checkpoints.map((position) => ({ ...position, lag: lagOf(position, log) })),
+    projections: checkpoints === null ? null : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) })),
     faults,
   };
 }

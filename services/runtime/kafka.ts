@@ -12,7 +12,7 @@ export const FETCH_BYTES_MAX = 40 * MIB;
 interface RequestQueue {
   readonly pending: readonly unknown[];
   readonly throttledUntil: number;
-  scheduleCheckPendingRequests(this: RequestQueue): void;
+  scheduleCheckPendingRequests: (this: RequestQueue) => void;
 }
 
 let calmed = false;
@@ -22,7 +22,7 @@ function calmIdleTimer(): void {
   if (calmed) return;
   calmed = true;
   const { prototype }: { prototype: RequestQueue } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue');
-  const { scheduleCheckPendingRequests: schedule } = prototype;
+  const schedule = prototype.scheduleCheckPendingRequests;
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
     if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this);
   };

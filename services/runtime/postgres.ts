@@ -72,7 +72,6 @@ export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
       connectionTimeoutMillis: CONNECT_MS,
       keepAlive: true,
       statement_timeout: timeout,
-      lock_timeout: timeout,
       // a server that does not answer at all cannot time out by itself
       query_timeout: timeout + 1_000,
       types: AS_TEXT,

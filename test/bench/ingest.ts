@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Pool } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Row, Table } from '../../projections/projection.ts';
+import type { Table } from '../../projections/projection.ts';
 import { explorer } from '../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
@@ -114,12 +114,11 @@ function copiesOf(events: readonly ChainEvent[]): readonly Copied[] {
     events.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 })),
   );
   if ('broken' in folded) throw new Error(folded.broken.reason);
-  const copy = ({ table, rows }: { table: Table; rows: readonly Row[] }): Copied => ({
+  return [...folded.changes.appends, ...folded.changes.upserts].map(({ table, rows }) => ({
     table,
     bytes: encodeCopy(table, rows),
     count: rows.length,
-  });
-  return [...folded.changes.appends, ...folded.changes.upserts].map(copy);
+  }));
 }
 
 async function copyRound(stack: Stack, copied: readonly Copied[]): Promise<number> {

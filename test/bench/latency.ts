@@ -1,4 +1,5 @@
 /** How long a block takes from the node to the explorer's answer, through Kafka and Postgres, at the head of the chain. */
+import { ChainNode } from '../../services/runtime/chain-node.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { percentile, type BenchReport } from './report.ts';
@@ -48,11 +49,12 @@ async function get(url: string): Promise<number> {
 
 /** The height that comes next at both ends. */
 async function caughtUp(stack: Stack, explorer: string): Promise<number> {
+  const node = new ChainNode(stack.addresses.node_url, new AbortController().signal);
   let next = 0;
   await until(async () => {
-    const chain = (await (await fetch(`${stack.addresses.node_url}/v1/chain`)).json()) as { head: { height: number } };
-    next = chain.head.height + 1;
-    return (await get(`${explorer}/api/v1/blocks/${chain.head.height}`)) === 200;
+    const { height } = (await node.chain()).head;
+    next = height + 1;
+    return (await get(`${explorer}/api/v1/blocks/${height}`)) === 200;
   }, 'the explorer at the head of the chain');
   return next;
 }

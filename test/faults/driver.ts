@@ -5,9 +5,10 @@
 import { Pool } from 'pg';
 import { evolve, EMPTY_CHAIN, type Chain } from '../../projections/chain/chain.ts';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
-import { parseBlocks } from '../../schemas/chain-node.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import { ChainNode } from '../../services/runtime/chain-node.ts';
 import { openCodec } from '../../services/runtime/codec.ts';
+import { propertyOf } from '../../services/runtime/errors.ts';
 import { openKafka } from '../../services/runtime/kafka.ts';
 import { openLog } from '../../services/runtime/log.ts';
 import { differences, plainFold, readChainEvents, readTables } from '../support/plain-fold.ts';
@@ -119,8 +120,7 @@ class Run {
   async height(): Promise<number | undefined> {
     const response = await this.#ask('/api/v1/stats').catch(() => undefined);
     if (response?.status !== 200) return undefined;
-    const { latest_height: height } = (await response.json()) as { latest_height: number };
-    return height;
+    return Number(propertyOf(await response.json(), 'latest_height'));
   }
 
   #ask(path: string): Promise<Response> {
@@ -234,13 +234,13 @@ function fold(events: readonly ChainEvent[], violations: string[]): { hashes: st
 }
 
 async function nodeChain(url: string): Promise<{ readonly hashes: string[]; readonly head: string; readonly finalized: number }> {
-  const { finalized_height: finalized } = (await (await fetch(`${url}/v1/chain`)).json()) as { finalized_height: number };
+  const node = new ChainNode(url, new AbortController().signal);
+  const { finalized_height: finalized } = await node.chain();
   const hashes: string[] = [];
   for (;;) {
-    const parsed = parseBlocks(await (await fetch(`${url}/v1/blocks?from=${hashes.length}&limit=500`)).json());
-    if ('problem' in parsed) throw new Error(parsed.problem);
-    if (parsed.value.length === 0) break;
-    hashes.push(...parsed.value.map(({ hash }) => hash.toString('hex')));
+    const { blocks } = await node.blocks(hashes.length, 500);
+    if (blocks.length === 0) break;
+    hashes.push(...blocks.map(({ hash }) => hash.toString('hex')));
   }
   return { hashes, head: hashes.at(-1) ?? '', finalized };
 }

@@ -6,6 +6,7 @@ import type { LogEntry } from '../../services/runtime/kafka-writer.ts';
 import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
 import type { LogRecord } from '../../services/runtime/log-record.ts';
 import { openLog, type Logger } from '../../services/runtime/log.ts';
+import { retrying } from '../../services/runtime/wait.ts';
 import { CHAIN_BLOCKS, type Topic } from '../../schemas/topics.ts';
 import type { Kafka } from 'kafkajs';
 import type { FaultProxy } from './fault-proxy.ts';
@@ -48,4 +49,9 @@ export function numbered(from: number, count: number): LogEntry[] {
     const id = String(from + at);
     return { key: id, value: Buffer.from(id), headers: { event_id: id, event_type: 'Numbered' }, timestamp: 1_700_000_000_000 + from + at };
   });
+}
+
+/** `retrying` as the reader wants it: at once and without end. */
+export function insisting<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+  return retrying({ what, log: silentLog(), signal: never, retry_ms_min: 20, retry_ms_max: 200 }, attempt);
 }

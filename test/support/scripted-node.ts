@@ -1,8 +1,7 @@
 /** A CLT node that does what a test tells it: it grows, reorganises and makes final on command, and serves that over real HTTP. */
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { NodeBlock, Wire } from '../../schemas/chain-node.ts';
+import type { NodeBlock } from '../../schemas/chain-node.ts';
 import { toHex } from '../../schemas/address.ts';
 
 const CHAIN_ID = 7777;
@@ -19,7 +18,9 @@ export class ScriptedNode {
 
   async listen(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('the node does not listen on a port');
+    return `http://127.0.0.1:${address.port}`;
   }
 
   async close(): Promise<void> {
@@ -106,15 +107,14 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-function wire(block: NodeBlock): Wire<NodeBlock> {
-  return JSON.parse(
-    JSON.stringify(block, (_key, value: unknown) => {
-      // Buffers come here already turned into objects of their bytes
-      if (typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value)
-        return toHex(Buffer.from(value.data as number[]));
-      return typeof value === 'bigint' ? value.toString() : value;
-    }),
-  ) as Wire<NodeBlock>;
+/** As JSON says it: bytes as hex, amounts as text. */
+function wire(value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (Buffer.isBuffer(value)) return toHex(value);
+  if (Array.isArray(value)) return value.map(wire);
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, wire(inner)]))
+    : value;
 }
 
 function json(response: ServerResponse, status: number, body: unknown): void {

@@ -100,7 +100,7 @@ export class Chain {
     const blocks: Block[] = [];
     for (let built = 0; built <= depth; built++) {
       const at = built < depth ? (left[built]?.timestamp ?? timestamp) + 1 : timestamp;
-      const chosen = shuffled(waiting, random).filter(() => random() < 0.7);
+      const chosen = shuffled(someOfEach(waiting, random), random);
       const assembled = this.assemble(this.#seat(this.head, at, shift), chosen.slice(0, this.parameters.block_transactions_max));
       this.#push(assembled.block, assembled.draft.commit());
       blocks.push(assembled.block);
@@ -144,6 +144,12 @@ export class Chain {
     this.#anchor = { height, hash, timestamp };
     this.#entries = this.#entries.slice(final);
   }
+}
+
+/** Of every sender all or, now and then, only the first few: the others come later, or wait. */
+function someOfEach(transactions: readonly VerifiedTransaction[], random: () => number): readonly VerifiedTransaction[] {
+  const bySender = Map.groupBy(transactions, (transaction) => transaction.from);
+  return [...bySender.values()].flatMap((each) => (random() < 0.6 ? each : each.slice(0, Math.floor(random() * each.length))));
 }
 
 /** Another order in which every sender's transactions keep theirs. */

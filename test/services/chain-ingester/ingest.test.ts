@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { EMPTY_CHAIN, evolve, type Chain } from '../../../projections/chain/chain.ts';
-import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
 import { openKafka } from '../../../services/runtime/kafka.ts';
@@ -59,7 +59,7 @@ async function records(): Promise<LogRecord[]> {
 async function events(): Promise<ChainEvent[]> {
   const read = await records();
   await codec.learn(read.map(({ value }) => value));
-  return read.map(({ value }) => codec.decode(value) as ChainEvent);
+  return read.map(({ value }) => codec.decode(value)).filter(isChainEvent);
 }
 
 /** The chain that the log tells; every event of it must continue it. */

@@ -271,3 +271,22 @@ test('a block takes 20,000 transactions and leaves the rest for the next', () =>
   expect(served.produce().transactions).toHaveLength(20_000);
   expect(served.produce().transactions).toHaveLength(5);
 });
+
+test('a reorganisation spreads the transactions over its blocks and leaves some to wait', () => {
+  const served = new Served('spread');
+  const all = 400;
+  for (let block = 0; block < 4; block++) {
+    for (const [index, { address }] of genesis.cast.passengers.entries()) {
+      for (let sent = 0; sent < 4 + (index % 3); sent++)
+        served.submit(address, { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 1n } });
+    }
+    served.produce();
+  }
+  const before = served.blocks.map(({ transactions }) => transactions.length);
+  expect(before.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(all);
+  served.reorganise(4);
+  const after = served.blocks.map(({ transactions }) => transactions.length);
+  expect(after).not.toEqual(before);
+  expect(after.reduce((sum, count) => sum + count, 0) + served.chain.mempool.size).toBe(before.reduce((sum, count) => sum + count, 0));
+  expect(after.slice(1).filter((count) => count > 0).length).toBeGreaterThan(1);
+});

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import type { FunctionCall } from '../../../../schemas/function-call.ts';
+import { encodeRaw } from '../../../../schemas/raw-transaction.ts';
+import { keyOf, signCall } from '../../../../infra/devnet/clt/keys.ts';
+import { verifiedByUs, verify } from '../../../../infra/devnet/clt/verify.ts';
+
+const KEY = keyOf('seed', 'somebody');
+const CALL: FunctionCall = { function_call_type: 'Transfer', arguments: { to: `0x${'77'.repeat(20)}`, amount: 5n } };
+
+test('a transaction is its signer’s, and what we signed ourselves comes out the same without asking the curve', () => {
+  const raw = signCall(KEY, 7777, 3, CALL);
+  expect(verify(raw, 7777)).toMatchObject({ from: KEY.address, nonce: 3, call: CALL });
+  expect(verifiedByUs(raw, KEY.address)).toEqual(verify(raw, 7777));
+});
+
+test('another chain, bytes that are none and a signature of nobody are three refusals', () => {
+  expect(verify(signCall(KEY, 1, 3, CALL), 7777)).toMatchObject({ refused: 'wrong_chain' });
+  expect(verify(Uint8Array.of(0xc0), 7777)).toMatchObject({
+    refused: 'invalid_transaction',
+    message: expect.stringContaining('wrong_arity'),
+  });
+  const nobody = { r: `0x${'5'.padStart(64, '0')}`, s: `0x${'1'.padStart(64, '0')}`, v: 27 } as const;
+  expect(verify(encodeRaw({ chain_id: 7777, nonce: 0, call: CALL, signature: nobody }), 7777)).toMatchObject({ refused: 'bad_signature' });
+});
+
+test('a seed always gives the same keys, and each name another', () => {
+  expect(keyOf('seed', 'somebody').address).toBe(KEY.address);
+  expect(keyOf('seed', 'nobody').address).not.toBe(KEY.address);
+  expect(keyOf('seeds', 'omebody').address).not.toBe(KEY.address);
+});

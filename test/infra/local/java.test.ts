@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { findJava, javaMajor } from '../../../infra/local/java.ts';
+import { silentReport } from '../../../infra/local/report.ts';
+
+const never = new AbortController().signal;
+
+test.each([
+  ['openjdk version "17.0.15" 2025-04-15', 17],
+  ['openjdk version "25" 2025-09-16 LTS', 25],
+  ['java version "1.8.0_292"', 8],
+  ['The operation couldn’t be completed. Unable to locate a Java Runtime.', undefined],
+])('%s is Java %s', (printed, major) => {
+  expect(javaMajor(printed)).toBe(major);
+});
+
+/** A folder with programs that print what they are told, and nothing else on the PATH. */
+function machineWith(programs: Readonly<Record<string, string>>): { readonly folder: string; readonly env: NodeJS.ProcessEnv } {
+  const folder = mkdtempSync(join(tmpdir(), 'clt-test-java-'));
+  for (const [name, script] of Object.entries(programs)) writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  return { folder, env: { PATH: folder } };
+}
+
+test('a machine without Java is told what to install', async () => {
+  const { folder, env } = machineWith({});
+  try {
+    const found = findJava({ root: join(folder, 'cache') }, env, silentReport, never);
+    await expect(found).rejects.toThrow(/Java 17 or newer; there is none[^]*apt-get install[^]*brew install[^]*JAVA_HOME/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a Java that is too old is named', async () => {
+  const { folder, env } = machineWith({ java: `echo 'openjdk version "11.0.2"' >&2` });
+  try {
+    await expect(findJava({ root: join(folder, 'cache') }, env, silentReport, never)).rejects.toThrow('java is version 11');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('JAVA_HOME goes before the PATH', async () => {
+  const { folder, env } = machineWith({ java: `echo 'openjdk version "21.0.2"' >&2` });
+  try {
+    expect(await findJava({ root: join(folder, 'cache') }, env, silentReport, never)).toBe('java');
+    const home = machineWith({});
+    writeFileSync(join(home.folder, 'bin-java'), '');
+    expect(await findJava({ root: join(folder, 'cache') }, { ...env, JAVA_HOME: home.folder }, silentReport, never)).toBe('java');
+    rmSync(home.folder, { recursive: true });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

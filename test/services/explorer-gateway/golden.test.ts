@@ -1,0 +1,119 @@
+/** Whole answers, byte by byte, as clients have come to know them. */
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { freshDatabase } from '../../support/database.ts';
+import { fillExplorer, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
+import { openExplorer, type ExplorerServer } from './explorer-server.ts';
+
+const bytes = (digit: string, count: number): Buffer => Buffer.from(digit.repeat(2 * count), 'hex');
+
+const BLOCKS: readonly PlainBlock[] = [
+  {
+    height: 0,
+    hash: bytes('a', 32),
+    parent_hash: bytes('0', 32),
+    producer: bytes('1', 20),
+    reward_recipient: bytes('2', 20),
+    block_reward: 0n,
+    total_fees: 0n,
+    timestamp: Date.parse('2026-11-21T07:28:00.000Z'),
+    transactions: [],
+  },
+  {
+    height: 1,
+    hash: bytes('b', 32),
+    parent_hash: bytes('a', 32),
+    producer: bytes('1', 20),
+    reward_recipient: bytes('1', 20),
+    block_reward: 9_007_199_254_740_993n,
+    total_fees: 1_000n,
+    timestamp: Date.parse('2026-11-21T07:28:02.500Z'),
+    transactions: [
+      {
+        hash: bytes('c', 32),
+        block_height: 1,
+        tx_index: 0,
+        from: bytes('3', 20),
+        to: bytes('4', 20),
+        nonce: 7,
+        amount: 2n ** 256n - 1n,
+        fee: 1_000n,
+        type: 'Transfer',
+        timestamp: Date.parse('2026-11-21T07:28:02.500Z'),
+        referrer: null,
+        request_referrer: null,
+        offer_referrer: null,
+        request_referrer_fee: 0n,
+        offer_referrer_fee: 0n,
+      },
+      {
+        hash: bytes('d', 32),
+        block_height: 1,
+        tx_index: 1,
+        from: bytes('1', 20),
+        to: bytes('1', 20),
+        nonce: 0,
+        amount: 25n,
+        fee: 0n,
+        type: 'RidePay',
+        timestamp: Date.parse('2026-11-21T07:28:02.500Z'),
+        referrer: bytes('5', 20),
+        request_referrer: bytes('6', 20),
+        offer_referrer: null,
+        request_referrer_fee: 3n,
+        offer_referrer_fee: 0n,
+      },
+    ],
+  },
+];
+
+const hex = (digit: string, count: number): string => `"0x${digit.repeat(2 * count)}"`;
+const BLOCK_1 =
+  `"height":1,"hash":${hex('b', 32)},"tx_count":2,"producer":${hex('1', 20)},"reward_recipient":${hex('1', 20)},` +
+  '"block_reward":9007199254740993,"timestamp":"2026-11-21T07:28:02.500Z"';
+const BLOCK_0 =
+  `"height":0,"hash":${hex('a', 32)},"tx_count":0,"producer":${hex('1', 20)},"reward_recipient":${hex('2', 20)},` +
+  '"block_reward":0,"timestamp":"2026-11-21T07:28:00.000Z"';
+const PAID =
+  `"hash":${hex('d', 32)},"block_height":1,"from":${hex('1', 20)},"to":${hex('1', 20)},"amount":25,"fee":0,"status":"confirmed",` +
+  '"function_call_type":"RidePay","is_ride_related":true,"timestamp":"2026-11-21T07:28:02.500Z",' +
+  `"referrer":${hex('5', 20)},"request_referrer_fee":3,"offer_referrer_fee":0`;
+const TRANSFERRED =
+  `"hash":${hex('c', 32)},"block_height":1,"from":${hex('3', 20)},"to":${hex('4', 20)},` +
+  '"amount":115792089237316195423570985008687907853269984665640564039457584007913129639935,"fee":1000,"status":"confirmed",' +
+  '"function_call_type":"Transfer","is_ride_related":false,"timestamp":"2026-11-21T07:28:02.500Z",' +
+  '"referrer":null,"request_referrer_fee":0,"offer_referrer_fee":0';
+
+let explorer: ExplorerServer;
+beforeAll(async () => {
+  const urls = await freshDatabase(inject('stack'));
+  await fillExplorer(urls.writer_url, BLOCKS);
+  explorer = await openExplorer({ postgres_reader_url: urls.reader_url });
+});
+afterAll(() => explorer.close());
+
+test.each([
+  ['/health', '{"status":"ok"}'],
+  ['/ready', '{"status":"ready"}'],
+  ['/api/v1/blocks', `{"items":[{${BLOCK_1}},{${BLOCK_0}}],"paging":{"limit":20,"offset":0,"total":2,"has_more":false}}`],
+  ['/api/v1/blocks?limit=1', `{"items":[{${BLOCK_1}}],"paging":{"limit":1,"offset":0,"total":1,"has_more":true}}`],
+  ['/api/v1/blocks?limit=1&offset=1', `{"items":[{${BLOCK_0}}],"paging":{"limit":1,"offset":1,"total":2,"has_more":true}}`],
+  ['/api/v1/blocks?limit=1&offset=2', '{"items":[],"paging":{"limit":1,"offset":2,"total":2,"has_more":false}}'],
+  ['/api/v1/blocks/1', `{${BLOCK_1},"parent_hash":${hex('a', 32)},"total_fees":1000}`],
+  [`/api/v1/blocks/${'a'.repeat(64)}`, `{${BLOCK_0},"parent_hash":${hex('0', 32)},"total_fees":0}`],
+  ['/api/v1/transactions', `{"items":[{${PAID}},{${TRANSFERRED}}],"paging":{"limit":20,"offset":0,"total":2,"has_more":false}}`],
+  [
+    `/api/v1/transactions?address=${'4'.repeat(40)}&type=Transfer&block=1&status=confirmed&limit=1`,
+    `{"items":[{${TRANSFERRED}}],"paging":{"limit":1,"offset":0,"total":1,"has_more":true}}`,
+  ],
+  [`/api/v1/transactions/0x${'c'.repeat(64)}`, `{${TRANSFERRED},"nonce":7,"tx_index":0,"request_referrer":null,"offer_referrer":null}`],
+  [`/api/v1/transactions/${'D'.repeat(64)}`, `{${PAID},"nonce":0,"tx_index":1,"request_referrer":${hex('6', 20)},"offer_referrer":null}`],
+  ['/api/v1/stats', '{"latest_height":1,"tx_per_second":0.8,"total_transactions":2,"active_validators":1,"avg_block_time_seconds":2.5}'],
+])('%s', async (path, body) => {
+  const { status, text, headers } = await explorer.get(path);
+  expect({ status, text, type: headers.get('content-type'), length: headers.get('content-length') }).toEqual({
+    status: 200,
+    text: body,
+    type: 'application/json; charset=utf-8',
+    length: String(body.length),
+  });
+});
