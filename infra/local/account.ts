@@ -33,7 +33,7 @@ function canUse(path: string, account: Account): boolean {
 
 /** A folder that every user can reach, for a checkout that they cannot (one below /root, say). Only root may own it. */
 function shelterOf(folder: Folder): string {
-  return join('/var/tmp', `clt-stack-${createHash('sha256').update(folder.root).digest('hex').slice(0, 12)}`);
+  return join('/var/lib', `clt-stack-${createHash('sha256').update(folder.root).digest('hex').slice(0, 12)}`);
 }
 
 function openShelter(folder: Folder): string {
@@ -63,7 +63,7 @@ export function reachablePrograms(programs: string, folder: Folder, account: Acc
 
 /** A data folder that belongs to `account` and that it can reach: `wanted` itself, or a link there to one that it can. */
 export function reachableData(wanted: string, folder: Folder, account: Account | undefined): string {
-  if (!existsSync(wanted)) {
+  if (lstatSync(wanted, { throwIfNoEntry: false }) === undefined) {
     mkdirSync(wanted, { mode: 0o700 });
     if (account !== undefined) chownSync(wanted, account.uid, account.gid);
     if (account !== undefined && !canUse(wanted, account)) {
@@ -75,6 +75,7 @@ export function reachableData(wanted: string, folder: Folder, account: Account |
       symlinkSync(sheltered, wanted);
     }
   }
+  if (!existsSync(wanted)) throw new StackFault(`the data that ${wanted} links to has gone: npm run down -- --wipe begins anew`);
   const real = realpathSync(wanted);
   if (account !== undefined && !canUse(real, account)) {
     throw new StackFault(

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackFault } from './fault.ts';
 import type { Report } from './report.ts';
@@ -12,45 +12,40 @@ const advice = [
   '  macOS:           brew install maven',
 ].join('\n');
 
-/** Runs Maven's dependency plugin and shows its progress. Throws a StackFault with Maven's own errors. */
-async function maven(what: string, args: readonly string[], java: string, report: Report, signal: AbortSignal): Promise<void> {
+/** What a fetch by Maven needs. */
+export interface MavenRun {
+  readonly java: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** Runs Maven and shows its progress. Throws a StackFault with Maven's own errors. */
+async function maven(what: string, args: readonly string[], { java, env, report, signal }: MavenRun): Promise<void> {
   const home = /^(.*)\/bin\/java$/.exec(java)?.[1];
   const watch = (text: string): void => {
-    const progress = /Progress \(\d+\): ([^\r\n]+)/g;
-    const last = [...text.matchAll(progress)].at(-1)?.[1];
+    const last = [...text.matchAll(/Progress \(\d+\): ([^\r\n]+)/g)].at(-1)?.[1];
     if (last !== undefined) report.now(`fetching ${what}: ${last.trim()}`);
   };
-  const env = home === undefined ? process.env : { ...process.env, JAVA_HOME: home };
-  const outcome = await run('mvn', ['--strict-checksums', ...args], { signal, env, watch });
+  const outcome = await run('mvn', ['--strict-checksums', ...args], {
+    signal,
+    env: home === undefined ? env : { ...env, JAVA_HOME: home },
+    watch,
+  });
   if (outcome.missing) throw new StackFault(advice);
   if (outcome.code === 0) return;
   const errors = outcome.output.split(/[\r\n]+/).filter((line) => line.includes('ERROR') && !line.includes('[Help'));
-  throw new StackFault(
-    [`fetching ${what} failed; is the network there? Maven says:`, ...errors.slice(0, 6).map((line) => `  | ${line}`)].join('\n'),
-  );
+  const lines = errors.slice(0, 6).map((line) => `  | ${line}`);
+  throw new StackFault([`fetching ${what} failed; is the network there? Maven says:`, ...lines].join('\n'));
 }
 
 /** One file of an artifact (group:artifact:version[:type[:classifier]]), without what it depends on, into `target`. */
-export async function fetchArtifact(
-  artifact: string,
-  target: string,
-  what: string,
-  java: string,
-  report: Report,
-  signal: AbortSignal,
-): Promise<void> {
-  await maven(what, [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, `-DoutputDirectory=${target}`], java, report, signal);
+export async function fetchArtifact(artifact: string, target: string, what: string, by: MavenRun): Promise<void> {
+  await maven(what, [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, `-DoutputDirectory=${target}`], by);
 }
 
 /** Artifacts (group:artifact:version) and all that they need at run time, into `target`. */
-export async function fetchLibraries(
-  artifacts: readonly string[],
-  target: string,
-  what: string,
-  java: string,
-  report: Report,
-  signal: AbortSignal,
-): Promise<void> {
+export async function fetchLibraries(artifacts: readonly string[], target: string, what: string, by: MavenRun): Promise<void> {
   const dependencies = artifacts.map((artifact) => {
     const [group, name, version] = artifact.split(':');
     return `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`;
@@ -64,11 +59,6 @@ export async function fetchLibraries(
 <groupId>local</groupId><artifactId>servers</artifactId><version>1</version>
 <dependencies>${dependencies.join('\n')}</dependencies></project>\n`,
   );
-  await maven(
-    what,
-    ['-f', pom, `${PLUGIN}:copy-dependencies`, '-DincludeScope=runtime', `-DoutputDirectory=${target}`],
-    java,
-    report,
-    signal,
-  );
+  await maven(what, ['-f', pom, `${PLUGIN}:copy-dependencies`, '-DincludeScope=runtime', `-DoutputDirectory=${target}`], by);
+  rmSync(project, { recursive: true });
 }

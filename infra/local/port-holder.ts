@@ -62,14 +62,13 @@ export function holdsPort(pid: number, port: number): boolean {
   return inodes.size > 0 && hasSocket(pid, inodes);
 }
 
-/** The command line of a process, shortened for a message. */
+/** The command line of a process; empty when it has gone. */
 export function commandLineOf(pid: number): string {
   const text =
     platform() === 'linux'
       ? readable(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'), '').replaceAll('\0', ' ')
       : spawnSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
-  const line = text.trim();
-  return line.length > 60 ? `${line.slice(0, 57)}...` : line;
+  return text.trim();
 }
 
 /** Whether a server could listen on the port of 127.0.0.1 now. */

@@ -47,13 +47,17 @@ export function readPorts(env: NodeJS.ProcessEnv): Ports {
   return ports;
 }
 
+function shortened(line: string): string {
+  return line.length > 80 ? `${line.slice(0, 77)}...` : line;
+}
+
 /** Throws a Refusal that names every port of `names` already in use: who holds it, and the variable that moves it. */
 export async function assertPortsFree(ports: Ports, names: readonly PortName[]): Promise<void> {
   const problems: string[] = [];
   for (const name of names) {
     const port = ports[name];
     if (await isFree(port)) continue;
-    const holders = holdersOf(port).map((pid) => `process ${pid} (${commandLineOf(pid)})`);
+    const holders = holdersOf(port).map((pid) => `process ${pid} (${shortened(commandLineOf(pid))})`);
     const holder = holders.length > 0 ? holders.join(', ') : 'a process that this user may not see';
     problems.push(`port ${port} (${name}) is held by ${holder}: stop it, or set ${portVariable(name)} to another port`);
   }

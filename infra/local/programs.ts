@@ -6,7 +6,7 @@ import { kafka_version } from '../kafka/settings.ts';
 import { assertPinned, fetchOnce, pinnedName, type Cache } from './cache.ts';
 import { StackFault } from './fault.ts';
 import { findJava } from './java.ts';
-import { fetchArtifact, fetchLibraries } from './maven.ts';
+import { fetchArtifact, fetchLibraries, type MavenRun } from './maven.ts';
 import type { Report } from './report.ts';
 import { runOrFail } from './subprocess.ts';
 import { redis_version, registry_version } from './versions.ts';
@@ -54,6 +54,7 @@ export async function findPrograms(cache: Cache, env: NodeJS.ProcessEnv, report:
   const postgres = postgresFolder();
   const java = await findJava(cache, env, report, signal);
 
+  const maven: MavenRun = { java, env, report, signal };
   const kafka = `kafka-${kafka_version}`;
   const libraries = await fetchOnce(cache, pinnedName(kafka), `Kafka ${kafka_version}`, report, signal, async (target) => {
     const wanted = [
@@ -62,8 +63,7 @@ export async function findPrograms(cache: Cache, env: NodeJS.ProcessEnv, report:
       // Without a binding Kafka logs nothing, not even why it cannot bind its port.
       `org.slf4j:slf4j-simple:${SLF4J_VERSION}`,
     ];
-    await fetchLibraries(wanted, target, 'Kafka', java, report, signal);
-    rmSync(join(target, 'project'), { recursive: true });
+    await fetchLibraries(wanted, target, 'Kafka', maven);
     await assertPinned(target, kafka);
   });
 
@@ -75,14 +75,7 @@ export async function findPrograms(cache: Cache, env: NodeJS.ProcessEnv, report:
     report,
     signal,
     async (target) => {
-      await fetchArtifact(
-        `io.apicurio:apicurio-registry-app:${registry_version}:tar.gz:all`,
-        target,
-        'the schema registry',
-        java,
-        report,
-        signal,
-      );
+      await fetchArtifact(`io.apicurio:apicurio-registry-app:${registry_version}:tar.gz:all`, target, 'the schema registry', maven);
       await assertPinned(target, apicurio);
       const archive = join(target, `apicurio-registry-app-${registry_version}-all.tar.gz`);
       report.now('unpacking the schema registry');
@@ -97,7 +90,7 @@ export async function findPrograms(cache: Cache, env: NodeJS.ProcessEnv, report:
   );
   const redis = `redis-${redis_version}`;
   const redis_folder = await fetchOnce(cache, pinnedName(redis, `-${binary}`), `Redis ${redis_version}`, report, signal, async (target) => {
-    await fetchArtifact(`org.signal:embedded-redis:${EMBEDDED_REDIS_VERSION}`, target, 'Redis', java, report, signal);
+    await fetchArtifact(`org.signal:embedded-redis:${EMBEDDED_REDIS_VERSION}`, target, 'Redis', maven);
     await assertPinned(target, redis);
     const jar = join(target, `embedded-redis-${EMBEDDED_REDIS_VERSION}.jar`);
     const server = join(target, 'redis-server');

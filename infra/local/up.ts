@@ -13,7 +13,7 @@ import { summaryOf } from './summary.ts';
 const INTERRUPTED = 130;
 
 /** What the supervisor tells the `up` that waits for it. */
-type Message = { readonly kind: 'line' | 'now' | 'fault'; readonly text: string } | { readonly kind: 'ready' };
+type Message = { readonly kind: 'line' | 'now' | 'refusal' | 'fault'; readonly text: string } | { readonly kind: 'ready' };
 
 function isMessage(value: unknown): value is Message {
   return (
@@ -47,7 +47,7 @@ export async function supervise(options: BootOptions): Promise<number> {
       tell({ kind: 'ready' });
     });
   } catch (error) {
-    if (error instanceof StackFault) tell({ kind: 'fault', text: error.message });
+    if (error instanceof StackFault) tell({ kind: error instanceof Refusal ? 'refusal' : 'fault', text: error.message });
     throw error;
   } finally {
     // A listener keeps the channel open, and an open channel keeps this process alive.
@@ -55,17 +55,25 @@ export async function supervise(options: BootOptions): Promise<number> {
   }
 }
 
-/** Resolves to how the supervisor's boot ended. */
-async function watchBoot(supervisor: ChildProcess, report: Report): Promise<'ready' | { readonly fault: string | undefined }> {
-  let fault: string | undefined;
+/** The supervisor's end when it did not say why: all that there is, is what it printed. */
+function silentEnd(log_file: string): StackFault {
+  return new StackFault(['the supervisor ended; it printed:', ...logTail(log_file).map((line) => `  | ${line}`)].join('\n'));
+}
+
+/** Resolves to undefined when the supervisor says that everything is ready, or, once it has ended, to why it is not. */
+async function watchBoot(supervisor: ChildProcess, log_file: string, report: Report): Promise<StackFault | undefined> {
+  let fault: StackFault | undefined;
   return await new Promise((resolve) => {
     supervisor.on('message', (message: unknown) => {
       if (!isMessage(message)) return;
-      if (message.kind === 'ready') resolve('ready');
-      else if (message.kind === 'fault') fault = message.text;
+      if (message.kind === 'ready') resolve(undefined);
+      else if (message.kind === 'refusal') fault = new Refusal(message.text);
+      else if (message.kind === 'fault') fault = new StackFault(message.text);
       else report[message.kind](message.text);
     });
-    supervisor.once('exit', () => resolve({ fault }));
+    supervisor.once('exit', () => {
+      resolve(fault ?? silentEnd(log_file));
+    });
   });
 }
 
@@ -94,17 +102,15 @@ export async function up({ folder, report, servers_only }: BootOptions): Promise
     supervisor.kill('SIGTERM');
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt).on('SIGHUP', interrupt);
-  const outcome = await watchBoot(supervisor, report);
-  if (outcome === 'ready') {
-    supervisor.disconnect();
-    supervisor.unref();
-    report.line('');
-    for (const line of summaryOf(folder)) report.line(line);
-    report.line(`\n  ready in ${seconds(performance.now() - begun)} · npm run down stops everything, the data stays\n`);
-    return DONE;
+  const fault = await watchBoot(supervisor, log_file, report);
+  if (fault !== undefined) {
+    if (interrupted) return INTERRUPTED;
+    throw fault;
   }
-  if (interrupted) return INTERRUPTED;
-  throw new StackFault(
-    outcome.fault ?? ['the supervisor ended; it printed:', ...logTail(log_file).map((line) => `  | ${line}`)].join('\n'),
-  );
+  supervisor.disconnect();
+  supervisor.unref();
+  report.line('');
+  for (const line of summaryOf(folder)) report.line(line);
+  report.line(`\n  ready in ${seconds(performance.now() - begun)} · npm run down stops everything, the data stays\n`);
+  return DONE;
 }

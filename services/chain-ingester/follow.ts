@@ -40,15 +40,16 @@ export interface FollowerOptions {
 export class Follower {
   readonly #options: FollowerOptions;
   #end: Recovered | undefined;
+  #height = -1;
   #limit = 50;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
   }
 
-  /** Height of the newest block in the log; -1 when there is none or it is not known yet. */
+  /** Height of the newest block known to be in the log; -1 before the first. */
   get height(): number {
-    return this.#end === undefined ? -1 : nextHeight(this.#end.tail) - 1;
+    return this.#height;
   }
 
   /**
@@ -60,6 +61,7 @@ export class Follower {
     this.#end = undefined;
     const end = before ?? (await this.#recover());
     this.#end = await this.#advance(end);
+    if (this.#end !== undefined) this.#height = nextHeight(this.#end.tail) - 1;
   }
 
   async #recover(): Promise<Recovered> {

@@ -38,7 +38,6 @@ export async function ingest({ config, log, metrics, signal, closing }: Service<
     onHead: (node) => head.set(node),
     onAppended(appended) {
       for (const { type } of appended) events.inc({ type });
-      height.set(follower.height);
     },
   });
 
@@ -48,6 +47,7 @@ export async function ingest({ config, log, metrics, signal, closing }: Service<
   while (!signal.aborted) {
     try {
       await retrying({ ...opening, what: 'following the node', onFault }, () => follower.round());
+      height.set(follower.height);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Fault)) throw error;

@@ -76,11 +76,9 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[]): 
     for (const event of topic.events) {
       const { namespace, type, text } = await parseSchema(event.avsc);
       const subject = subjectOf(topic, event, namespace);
-      const { id } = await registry
-        .register({ type: SchemaType.AVRO, schema: text }, { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE })
-        .catch((cause: unknown) => {
-          throw registryFault(`schema ${subject} was not registered at ${registryUrl}`, cause);
-        });
+      const { id } = await register(registry, registryUrl, subject, text).catch((cause: unknown) => {
+        throw registryFault(`schema ${subject} was not registered at ${registryUrl}`, cause);
+      });
       readers.set(`${namespace}.${event.type}`, type);
       written.set(event.type, { id, type });
       known.set(id, { event_type: event.type, decode: (body) => type.fromBuffer(body) });
@@ -151,6 +149,28 @@ function schemaIdOf(value: Buffer): number | undefined {
   return value.length >= HEADER_BYTES && value[0] === 0 ? value.readUInt32BE(1) : undefined;
 }
 
+/** The client registers first and sets the compatibility afterwards: whoever finds a subject in between, or left there by a kill, sets it as well. */
+async function register(registry: SchemaRegistry, registryUrl: string, subject: string, schema: string): Promise<{ readonly id: number }> {
+  const attempt = (): Promise<{ id: number }> =>
+    registry.register({ type: SchemaType.AVRO, schema }, { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE });
+  try {
+    return await attempt();
+  } catch (error) {
+    if (!isCompatibilityUnset(error)) throw error;
+    const response = await fetch(`${registryUrl}/config/${encodeURIComponent(subject)}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+      body: JSON.stringify({ compatibility: COMPATIBILITY.FULL_TRANSITIVE }),
+    });
+    await response.arrayBuffer();
+    return await attempt();
+  }
+}
+
+function isCompatibilityUnset(error: unknown): boolean {
+  return propertyOf(error, 'name') === 'ConfluentSchemaRegistryCompatibilityError' && messageOf(error).includes(`!= ${COMPATIBILITY.NONE}`);
+}
+
 function resolverOf(reader: avro.Type, writer: avro.Type, what: string): ReturnType<avro.Type['createResolver']> {
   try {
     return reader.createResolver(writer);
@@ -171,6 +191,8 @@ function remedyOf(cause: unknown): { readonly retry: boolean; readonly remedy: s
       remedy: `set the subject's compatibility to ${COMPATIBILITY.FULL_TRANSITIVE} at the registry, and look at who changed it`,
     };
   }
+  // the registry's word when two services register the same new schema at the same moment
+  if (/already exists/i.test(messageOf(cause))) return { retry: true, remedy: 'another service has just registered it' };
   const status = propertyOf(cause, 'status');
   if (status === 409)
     return { retry: false, remedy: 'change the schema so that it and every earlier version read each other (new fields with a default)' };

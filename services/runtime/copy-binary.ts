@@ -94,7 +94,9 @@ const ENCODERS: Readonly<Record<ColumnType, Encode>> = {
   timestamptz(output, value) {
     if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw mismatch('timestamptz', value);
     output.int32(8);
-    output.int64((value - EPOCH_2000_MS) * 1000);
+    const sinceEpoch = value - EPOCH_2000_MS;
+    // in microseconds a number is exact for 285 years on either side
+    output.int64(Number.isSafeInteger(sinceEpoch * 1000) ? sinceEpoch * 1000 : BigInt(sinceEpoch) * 1000n);
   },
 };
 

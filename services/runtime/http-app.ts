@@ -1,5 +1,6 @@
 /** The Express application of every service: handlers answer with values, one place turns refusals, faults and bugs into the service's error body. */
 import { STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import express, { type ErrorRequestHandler, type Express, type Response } from 'express';
 import { JSON_TYPE, PLAIN_ERRORS, type Answer, type ErrorShape, type Failure, type Guard, type Route } from './answers.ts';
 import { Fault, messageOf, propertyOf } from './errors.ts';
@@ -25,6 +26,7 @@ export interface HttpAppOptions {
 /** A request being served. */
 export interface InFlight {
   readonly id: string;
+  readonly socket: Socket;
   /** ms of a monotonic clock */
   readonly started: number;
   /** the template it matched */

@@ -37,20 +37,31 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const prefix = randomBytes(6).toString('hex');
   let count = 0;
   server.on('request', (request, response) => {
-    const context = { id: `${prefix}-${(++count).toString(36)}`, started: performance.now(), route: 'unmatched' };
+    const { socket } = request;
+    const context = { id: `${prefix}-${(++count).toString(36)}`, socket, started: performance.now(), route: 'unmatched' };
     inFlight.set(response, context);
     if (draining) response.setHeader('connection', 'close');
     response.once('close', () => {
       inFlight.delete(response);
       observe(context, request, response);
-      if (draining) setImmediate(() => server.closeIdleConnections());
+      if (draining) socket.destroySoon();
     });
     app(request, response);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const isAnswering = [...inFlight.keys()].some((response) => response.socket === socket);
-    answerBrokenRequest(error, socket, isAnswering, shape);
+    answerBrokenRequest(error, socket, isBusy(socket), shape);
   });
+
+  const sockets = new Set<Socket>();
+  const isBusy = (socket: Socket): boolean => inFlight.values().some((one) => one.socket === socket);
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  // Node's own takes an answer for finished once it was handed over, and would cut it short for a client that is still reading
+  server.closeIdleConnections = () => {
+    for (const socket of sockets) if (!isBusy(socket)) socket.destroy();
+  };
 
   await listening(server, host, options.http_port);
   server.on('error', (error) => log.error({ err: error }, 'HTTP server'));

@@ -1,8 +1,12 @@
 /** Topics as declared: created where they are missing, refused where they would forget or split an order. */
+import { setTimeout as after } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Topic } from '../../schemas/topics.ts';
-import { Fault, messageOf } from './errors.ts';
+import { Bug, Fault, messageOf, propertyOf } from './errors.ts';
 import { LogLost } from './log-position.ts';
+
+const KNOWN_TRIES = 100;
+const KNOWN_EVERY_MS = 50;
 
 /** Creates missing topics; throws `topic_settings` (no retry) where an existing one differs from its declaration. */
 export async function ensureTopics(kafka: Kafka, topics: readonly Topic[]): Promise<void> {
@@ -11,7 +15,7 @@ export async function ensureTopics(kafka: Kafka, topics: readonly Topic[]): Prom
     const missing = topics.filter(({ name }) => !existing.has(name));
     if (missing.length > 0) {
       await admin.createTopics({
-        waitForLeaders: true,
+        waitForLeaders: false,
         topics: missing.map(({ name, partitions, config }) => ({
           topic: name,
           numPartitions: partitions,
@@ -25,8 +29,7 @@ export async function ensureTopics(kafka: Kafka, topics: readonly Topic[]): Prom
 }
 
 async function compare(admin: Admin, topic: Topic): Promise<void> {
-  const { topics } = await admin.fetchTopicMetadata({ topics: [topic.name] });
-  const partitions = topics[0]?.partitions.length;
+  const partitions = await countPartitions(admin, topic.name);
   if (partitions !== topic.partitions) {
     const remedy = 'point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed';
     throw settingsFault(topic, `has ${partitions} partitions instead of ${topic.partitions}, so its order would be another; ${remedy}`);
@@ -41,6 +44,21 @@ async function compare(admin: Admin, topic: Topic): Promise<void> {
       const remedy = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic.name} --add-config ${configName}=${declared}`;
       throw settingsFault(topic, `has ${configName}=${configValue} instead of ${declared}; set it with ${remedy}`);
     }
+  }
+}
+
+/** Of a topic whose partitions all have a leader. One just created, here or by another process, is not known at once to the broker that is asked. */
+async function countPartitions(admin: Admin, topic: string): Promise<number> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+      const partitions = topics[0]?.partitions ?? [];
+      if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) return partitions.length;
+      if (tries === KNOWN_TRIES) throw new Error(`a partition of ${topic} has no leader`);
+    } catch (error) {
+      if (tries === KNOWN_TRIES || propertyOf(error, 'type') !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
+    }
+    await after(KNOWN_EVERY_MS);
   }
 }
 
@@ -61,8 +79,8 @@ export async function withAdmin<Result>(kafka: Kafka, use: (admin: Admin) => Pro
   }
 }
 
-/** A kafkajs error as a fault to be retried. Faults and `LogLost` pass through. */
+/** A kafkajs error as a fault to be retried. Faults, bugs and `LogLost` pass through. */
 export function kafkaFault(what: string, cause: unknown): Error {
-  if (cause instanceof Fault || cause instanceof LogLost) return cause;
+  if (cause instanceof Fault || cause instanceof Bug || cause instanceof LogLost) return cause;
   return new Fault('kafka', `${what}: ${messageOf(cause)}`, { retry: true, cause });
 }

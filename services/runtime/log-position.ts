@@ -38,6 +38,13 @@ export function recreated(topic: string, partition: number, offset: bigint): Log
   );
 }
 
+export function replaced(topic: string, partition: number, was: string, is: string): LogLost {
+  return new LogLost(
+    `${topic}/${partition}: the topic was deleted and created again while it was read (its id was ${was}, and is ${is})`,
+    `restore the topic, ${REBUILD}`,
+  );
+}
+
 export function anotherCluster(topic: string, partition: number, was: string, is: string): LogLost {
   return new LogLost(
     `${topic}/${partition}: the checkpoint was written against Kafka cluster ${was}, this one is ${is}`,

@@ -8,14 +8,23 @@ import { kafkaFault, withAdmin } from './kafka-topics.ts';
 import { FETCH_BYTES_MAX } from './kafka.ts';
 import { bytesOf, fingerprint, toLogRecord, type LogRecord } from './log-record.ts';
 import type { Logger } from './log.ts';
-import { CONFIRMATIONS, endLost, hole, partitionKey, recreated, startLost, type LogLost, type Positions } from './log-position.ts';
+import {
+  CONFIRMATIONS,
+  endLost,
+  hole,
+  partitionKey,
+  recreated,
+  replaced,
+  startLost,
+  type LogLost,
+  type Positions,
+} from './log-position.ts';
+import { TopicIds } from './topic-ids.ts';
 import { ChunkQueue, type Chunk } from './chunk-queue.ts';
 import { untilAborted } from './wait.ts';
 
 const COMMIT_EVERY_MS = 2_000;
 const LOOK_AGAIN_MS = 1_000;
-/** A pause in fetching after which the log is held against what was read again: in less nobody deletes and fills a topic. */
-const TRUSTED_MS = 1_000;
 
 export interface LogReaderOptions {
   readonly kafka: Kafka;
@@ -37,6 +46,8 @@ interface Reading {
   last: Buffer | LogRecord | null;
   /** the record before `next` was seen since the last seek, and is the one that was applied */
   verified: boolean;
+  /** kafkajs fetches by name: a topic deleted and created again would go unnoticed */
+  readonly topic_id: string;
 }
 
 interface Assigned {
@@ -47,6 +58,7 @@ interface Assigned {
 export class LogReader {
   readonly #options: LogReaderOptions;
   readonly #queue: ChunkQueue;
+  readonly #topicIds: TopicIds;
   readonly #reading = new Map<string, Reading>();
   readonly #stopping = new AbortController();
   #consumer: Consumer | undefined;
@@ -60,6 +72,7 @@ export class LogReader {
   constructor(options: LogReaderOptions) {
     this.#options = options;
     this.#queue = new ChunkQueue(options.ahead_bytes_max);
+    this.#topicIds = new TopicIds(options.kafka);
   }
 
   /** Joins the group; goes on in the background, through every failure of the brokers, until `close`. */
@@ -72,6 +85,7 @@ export class LogReader {
     clearTimeout(this.#committing);
     this.#queue.fail(undefined);
     await this.#consumer?.disconnect();
+    await this.#topicIds.close();
   }
 
   /**
@@ -179,6 +193,8 @@ export class LogReader {
   async #seek(consumer: Consumer, generation: number, assigned: readonly Assigned[]): Promise<void> {
     const { log, retrying, positions } = this.#options;
     const places = await retrying('reading the checkpoints', positions);
+    const ids = new Map<string, string>();
+    for (const { topic } of assigned) ids.set(topic, await retrying('asking for the id of the topic', () => this.#topicIds.idOf(topic)));
     const lost = await this.#lostEnd(assigned, places);
     if (generation !== this.#generation || this.#stopping.signal.aborted) return;
     if (lost !== undefined) throw lost;
@@ -188,7 +204,7 @@ export class LogReader {
           next_offset: 0n,
           last_record: null,
         };
-        this.#reading.set(partitionKey(topic, partition), { next, last, verified: next === 0n });
+        this.#reading.set(partitionKey(topic, partition), { next, last, verified: next === 0n, topic_id: ids.get(topic) ?? '' });
         consumer.seek({ topic, partition, offset: (next > 0n ? next - 1n : 0n).toString() });
       }
     }
@@ -223,6 +239,10 @@ export class LogReader {
     const key = partitionKey(topic, partition);
     const reading = this.#reading.get(key);
     if (reading === undefined || payload.isStale()) return;
+    // asked after the fetch: what was fetched is of the topic that reading began with if it has that id still
+    const topicId = await this.#topicIds.idOf(topic);
+    if (generation !== this.#generation) return;
+    if (topicId !== reading.topic_id) return this.#queue.fail(replaced(topic, partition, reading.topic_id, topicId));
     const records: LogRecord[] = [];
     let bytes = 0;
     for (const message of messages) {
@@ -244,14 +264,9 @@ export class LogReader {
       this.#missing.delete(key);
       this.#queue.put({ topic, partition, generation, records, bytes });
     }
-    const since = performance.now();
     while (this.#queue.isFull() && payload.isRunning() && generation === this.#generation) {
       await this.#queue.room(500);
       await payload.heartbeat();
-    }
-    if (performance.now() - since > TRUSTED_MS && generation === this.#generation) {
-      reading.verified = reading.next === 0n;
-      this.#consumer?.seek({ topic, partition, offset: (reading.next - 1n).toString() });
     }
   }
 

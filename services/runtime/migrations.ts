@@ -70,6 +70,8 @@ export async function prepareDatabase(postgresUrl: string, projection: Prepared)
     client: 'pg',
     connection: { connectionString: postgresUrl, application_name: 'migrations', connectionTimeoutMillis: 2_000, options: PATIENCE },
     pool: { min: 0, max: 2 },
+    // what it would print comes out as an error anyway
+    log: { warn: silent, error: silent, deprecate: silent, debug: silent },
     migrations: { migrationSource: SOURCE, tableName: 'knex_migrations', schemaName: 'projector' },
   });
   try {
@@ -84,6 +86,8 @@ export async function prepareDatabase(postgresUrl: string, projection: Prepared)
     await db.destroy();
   }
 }
+
+function silent(): void {}
 
 /** On connections of their own, while the caller's transaction holds the lock. */
 async function migrate(db: Knex): Promise<void> {

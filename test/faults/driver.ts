@@ -8,7 +8,7 @@ import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../../services/runtime/chain-node.ts';
 import { openCodec } from '../../services/runtime/codec.ts';
-import { propertyOf } from '../../services/runtime/errors.ts';
+import { messageOf } from '../../services/runtime/errors.ts';
 import { openKafka } from '../../services/runtime/kafka.ts';
 import { openLog } from '../../services/runtime/log.ts';
 import { differences, plainFold, readChainEvents, readTables } from '../support/plain-fold.ts';
@@ -43,6 +43,7 @@ export interface FaultRunReport {
 type Victim = 'chain-ingester' | 'projector-explorer' | 'explorer-gateway' | 'kafka' | 'postgres';
 const VICTIMS: readonly Victim[] = ['chain-ingester', 'projector-explorer', 'projector-explorer', 'explorer-gateway', 'kafka', 'postgres'];
 const REORG_EVERY = 4;
+const LAST_LINES = 8;
 const DEVNET = { APP_BLOCK_INTERVAL_MS: '150', APP_TRAFFIC_PER_SECOND: '20', APP_FINALITY_DEPTH: '8' };
 
 class Run {
@@ -64,12 +65,10 @@ class Run {
     const devnet = await this.#spawn('devnet', 'devnet', DEVNET);
     await devnet.ready();
     // two projectors from the beginning: one works, the other is there to collide
-    await Promise.all([
-      this.#spawn('chain-ingester', 'chain-ingester'),
-      this.#spawn('projector-explorer', 'projector-explorer'),
-      this.#spawn('projector-explorer/2', 'projector-explorer'),
-      this.#spawn('explorer-gateway', 'explorer-gateway', { APP_RATE_PER_SECOND: '0' }),
-    ]);
+    await this.#spawn('chain-ingester', 'chain-ingester');
+    await this.#spawn('projector-explorer', 'projector-explorer');
+    await this.#spawn('projector-explorer/2', 'projector-explorer');
+    await this.#spawn('explorer-gateway', 'explorer-gateway', { APP_RATE_PER_SECOND: '0' });
     await until(async () => ((await this.height()) ?? -1) > 5, 'the first blocks at the explorer');
   }
 
@@ -120,7 +119,9 @@ class Run {
   async height(): Promise<number | undefined> {
     const response = await this.#ask('/api/v1/stats').catch(() => undefined);
     if (response?.status !== 200) return undefined;
-    return Number(propertyOf(await response.json(), 'latest_height'));
+    const stats: unknown = await response.json();
+    if (typeof stats !== 'object' || stats === null || !('latest_height' in stats)) throw new Error('the explorer answers no stats');
+    return Number(stats.latest_height);
   }
 
   #ask(path: string): Promise<Response> {
@@ -138,15 +139,20 @@ class Run {
     return response;
   }
 
+  lastLines(): string {
+    return [...this.services].map(([slot, service]) => `${slot}:\n${service.log().split('\n').slice(-LAST_LINES).join('\n')}`).join('\n');
+  }
+
   async reorganise(): Promise<boolean> {
     return (await this.admin('/clt/reorg', { depth: 1 + this.#random.below(6) })).ok;
   }
 }
 
+/** Runs on a stack of its own. Throws, with the last lines of every service, when something does not come back at all. */
 export async function faultRun({ kills, seed, progress }: FaultRunOptions): Promise<FaultRunReport> {
   const stack = await startStack();
+  const run = new Run(stack, seed);
   try {
-    const run = new Run(stack, seed);
     await run.start();
     const counts: Record<string, number> = {};
     const recoveries: number[] = [];
@@ -166,6 +172,8 @@ export async function faultRun({ kills, seed, progress }: FaultRunOptions): Prom
       progress(`kill ${kill} of ${kills}: ${victim}, at block ${shown}, recovered in ${recoveries.at(-1)} ms`);
     }
     return { kills: counts, reorganisations, recoveries_ms: recoveries, answers: run.answers, ...(await judged(run)) };
+  } catch (cause) {
+    throw new Error(`${messageOf(cause)}\n${run.lastLines()}`, { cause });
   } finally {
     await stack.stop();
   }

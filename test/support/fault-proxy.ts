@@ -8,7 +8,7 @@
  *   proxy.next('reset_after', 3)                                      for the next three requests
  *   proxy.resetEvery(20, seed)                                        for one request in twenty, before or after; resetEvery(Infinity) ends it
  *   proxy.cut()                                                       resets every connection there is now
- *   proxy.counts.reset_after                                          how often it happened
+ *   proxy.counts.reset_after                                          how often it happened; proxy.requestsOf(1) how many Fetch requests came
  *
  * A request is one Kafka frame (`requests: 'kafka'`, there `api_keys` may limit the faults to some, 0 is Produce), else one chunk of what the client sends.
  */
@@ -44,6 +44,7 @@ export class FaultProxy {
   delay_ms = 100;
   readonly counts = { connections: 0, requests: 0, pass: 0, reset_before: 0, reset_after: 0, delay: 0, black_hole: 0, truncate: 0 };
   readonly #options: FaultProxyOptions;
+  readonly #byKey = new Map<number, number>();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #planned: FaultMode[] = [];
@@ -75,6 +76,11 @@ export class FaultProxy {
   }
 
   readonly socketFactory: ISocketFactory = ({ onConnect }) => connect({ host: '127.0.0.1', port: this.port, noDelay: true }, onConnect);
+
+  /** How many Kafka requests of a kind have come: 0 Produce, 1 Fetch, 3 Metadata, 11 JoinGroup, 12 Heartbeat. */
+  requestsOf(apiKey: number): number {
+    return this.#byKey.get(apiKey) ?? 0;
+  }
 
   next(mode: FaultMode, times = 1): void {
     for (let at = 0; at < times; at++) this.#planned.push(mode);
@@ -139,7 +145,11 @@ export class FaultProxy {
 
   #modeOf(request: Buffer): FaultMode {
     const { requests, api_keys: apiKeys } = this.#options;
-    if (requests === 'kafka' && apiKeys !== undefined && !apiKeys.includes(request.readInt16BE(4))) return 'pass';
+    if (requests === 'kafka') {
+      const key = request.readInt16BE(4);
+      this.#byKey.set(key, this.requestsOf(key) + 1);
+      if (apiKeys !== undefined && !apiKeys.includes(key)) return 'pass';
+    }
     const planned = this.#planned.shift();
     if (planned !== undefined) return planned;
     if (this.#schedule?.random.chance(1 / this.#schedule.every) === true)

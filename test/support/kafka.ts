@@ -1,8 +1,8 @@
 /** What tests of the log need: a silent logger, topics of their own, and the whole of a topic read back. */
 import { randomUUID } from 'node:crypto';
 import { openKafka } from '../../services/runtime/kafka.ts';
-import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
-import type { LogEntry } from '../../services/runtime/kafka-writer.ts';
+import { ensureTopics, withAdmin } from '../../services/runtime/kafka-topics.ts';
+import { KafkaWriter, type LogEntry } from '../../services/runtime/kafka-writer.ts';
 import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
 import type { LogRecord } from '../../services/runtime/log-record.ts';
 import { openLog, type Logger } from '../../services/runtime/log.ts';
@@ -54,4 +54,31 @@ export function numbered(from: number, count: number): LogEntry[] {
 /** `retrying` as the reader wants it: at once and without end. */
 export function insisting<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
   return retrying({ what, log: silentLog(), signal: never, retry_ms_min: 20, retry_ms_max: 200 }, attempt);
+}
+
+/** Deletes the head of partition 0, as a wrong retention would. */
+export async function deleteRecordsBefore(kafka: Kafka, topic: string, offset: number): Promise<void> {
+  await withAdmin(kafka, async (admin) => {
+    // the client knows a topic only after it has looked at it
+    await admin.fetchTopicOffsets(topic);
+    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(offset) }] });
+  });
+}
+
+/** Deletes a topic and creates it again under the same name, empty. */
+export async function recreateTopic(kafka: Kafka, topic: string): Promise<void> {
+  await withAdmin(kafka, async (admin) => {
+    await admin.deleteTopics({ topics: [topic] });
+    const creation = { waitForLeaders: false, topics: [{ topic, numPartitions: 1 }] };
+    // false while the deletion is still under way
+    while (!(await admin.createTopics(creation)));
+  });
+  await ensureTopics(kafka, [ownTopic({ name: topic, config: {} })]);
+}
+
+/** Appends through a writer of its own. */
+export async function appendAll(kafka: Kafka, topic: string, entries: readonly LogEntry[], partition = 0): Promise<void> {
+  const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
+  await writer.append(topic, partition, entries);
+  await writer.close();
 }

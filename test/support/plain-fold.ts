@@ -11,7 +11,13 @@
 import { createHash } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
-import { isChainEvent, type BlockAppended, type BlockTransaction, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import {
+  isChainEvent,
+  type BalanceEffect,
+  type BlockAppended,
+  type BlockTransaction,
+  type ChainEvent,
+} from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
 import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
@@ -68,7 +74,13 @@ function continues(head: Head | undefined, event: ChainEvent): boolean {
 }
 
 function tablesOf(blocks: readonly BlockAppended[], head: Head | undefined): TableTexts {
-  const all = blocks.flatMap((block) => block.transactions.map((transaction, position) => ({ block, transaction, position })));
+  const all = blocks.flatMap((block) => {
+    const paid = Map.groupBy(
+      block.balance_effects.filter(({ kind }) => kind === 'tx_fee_paid'),
+      ({ tx_index: index }) => index,
+    );
+    return block.transactions.map((transaction, position) => ({ block, transaction, position, paid: paid.get(position) ?? [] }));
+  });
   const blockRows: Row[] = [];
   let before = 0;
   for (const block of blocks) {
@@ -79,11 +91,11 @@ function tablesOf(blocks: readonly BlockAppended[], head: Head | undefined): Tab
   const ofAccount = new Map<string, number>();
   const transactionRows: Row[] = [];
   const accountTransactionRows: Row[] = [];
-  for (const [seq, { block, transaction, position }] of all.entries()) {
+  for (const [seq, { block, transaction, position, paid }] of all.entries()) {
     const type = transaction.function_call_type;
     const typeOrdinal = ofType.get(type) ?? 0;
     ofType.set(type, typeOrdinal + 1);
-    transactionRows.push({ seq, type_ordinal: typeOrdinal, ...transactionRow(block, transaction, position) });
+    transactionRows.push({ seq, type_ordinal: typeOrdinal, ...transactionRow(block, transaction, position, paid) });
     for (const address of new Set([transaction.from.toString('hex'), transaction.to.toString('hex')])) {
       const ordinal = ofAccount.get(address) ?? 0;
       ofAccount.set(address, ordinal + 1);
@@ -116,9 +128,8 @@ function blockRow(block: BlockAppended, firstSeq: number): Row {
   };
 }
 
-function transactionRow(block: BlockAppended, transaction: BlockTransaction, position: number): Row {
+function transactionRow(block: BlockAppended, transaction: BlockTransaction, position: number, paid: readonly BalanceEffect[]): Row {
   const free = transaction.from.equals(block.producer) || transaction.function_call_type === 'RideAcceptance';
-  const paid = block.balance_effects.filter(({ kind, tx_index: index }) => kind === 'tx_fee_paid' && index === position);
   return {
     hash: transaction.hash,
     block_height: block.height,

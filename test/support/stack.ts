@@ -106,9 +106,31 @@ function makeFolder(): Folder {
   return named;
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** The last resort: when this process ends without having stopped its stack, the stack is killed. Gives what undoes this. */
+function killAtExit(folder: Folder): () => void {
+  const killAll = (): void => {
+    for (const { identity } of leftoversIn(folder)) process.kill(identity.pid, 'SIGKILL');
+    removeShelter(folder);
+    rmSync(folder.root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    killAll();
+    process.kill(process.pid, signal);
+  };
+  process.once('exit', killAll);
+  for (const signal of SIGNALS) process.once(signal, onSignal);
+  return () => {
+    process.off('exit', killAll);
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  };
+}
+
 /** Starts a stack of its own on free ports, beside any other, with its own data; `services` names what else to start (true: all of them). */
 export async function startStack(options: { readonly services?: boolean | readonly string[] } = {}): Promise<Stack> {
   const folder = makeFolder();
+  const forget = killAtExit(folder);
   const taken: Awaited<ReturnType<typeof takePort>>[] = [];
   const nextPort = async (): Promise<number> => {
     const one = await takePort();
@@ -127,18 +149,11 @@ export async function startStack(options: { readonly services?: boolean | readon
       : undefined;
   const servers: Stack['servers'] = local ?? (await import('./containers.ts')).containerServers(ports);
 
-  // The last resort when this process ends without having stopped the stack.
-  const killAll = (): void => {
-    for (const { identity } of leftoversIn(folder)) process.kill(identity.pid, 'SIGKILL');
-    rmSync(folder.root, { recursive: true, force: true });
-  };
-  process.once('exit', killAll);
-
   const stop = async (): Promise<void> => {
     await Promise.all(spawned.map((child) => child.stop('SIGKILL', 0)));
     if (local === undefined) await Promise.all(Object.values(servers).map((server) => server.stop()));
     else await stopServers(local);
-    process.off('exit', killAll);
+    forget();
     for (const one of taken) one.release();
     removeShelter(folder);
     rmSync(folder.root, { recursive: true, force: true });

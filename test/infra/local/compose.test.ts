@@ -112,7 +112,7 @@ test('Postgres has the same settings, roles and grants', () => {
     POSTGRES_DB: database,
     POSTGRES_INITDB_ARGS: initdbArguments.join(' '),
   });
-  const mounted = (serviceOf('postgres').volumes ?? []).flatMap((line) => /^\.\/infra\/postgres\/(.+\.sql):/.exec(line)?.[1] ?? []);
+  const mounted = (serviceOf('postgres').volumes ?? []).flatMap((line) => /^\.\/infra\/postgres\/([^:]+\.sql):/.exec(line)?.[1] ?? []);
   const files = readdirSync(new URL('../../../infra/postgres', import.meta.url)).filter((name) => name.endsWith('.sql'));
   expect(mounted.toSorted()).toEqual(files.toSorted());
   expect(serviceOf('postgres').ports).toEqual([published('postgres', 5432)]);

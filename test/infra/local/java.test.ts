@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -42,14 +42,19 @@ test('a Java that is too old is named', async () => {
   }
 });
 
-test('JAVA_HOME goes before the PATH', async () => {
+test('JAVA_HOME goes before the PATH, unless what it names is too old or not there', async () => {
   const { folder, env } = machineWith({ java: `echo 'openjdk version "21.0.2"' >&2` });
+  const find = (home: string): Promise<string> =>
+    findJava({ root: join(folder, 'cache') }, { ...env, JAVA_HOME: home }, silentReport, never);
+  const bin = join(folder, 'jdk', 'bin');
   try {
-    expect(await findJava({ root: join(folder, 'cache') }, env, silentReport, never)).toBe('java');
-    const home = machineWith({});
-    writeFileSync(join(home.folder, 'bin-java'), '');
-    expect(await findJava({ root: join(folder, 'cache') }, { ...env, JAVA_HOME: home.folder }, silentReport, never)).toBe('java');
-    rmSync(home.folder, { recursive: true });
+    expect(await find('')).toBe('java');
+    expect(await find(join(folder, 'jdk'))).toBe('java');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(bin, 'java'), `#!/bin/sh\necho 'openjdk version "17.0.1"' >&2\n`, { mode: 0o755 });
+    expect(await find(join(folder, 'jdk'))).toBe(join(bin, 'java'));
+    writeFileSync(join(bin, 'java'), `#!/bin/sh\necho 'java version "1.8.0_1"' >&2\n`);
+    expect(await find(join(folder, 'jdk'))).toBe('java');
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -71,7 +71,7 @@ test('whatever is asked, the answer is 200, 400 or 404, and JSON of the known sh
   const piece = fc.oneof(
     fc.webQueryParameters(),
     fc.string({ unit: 'binary', maxLength: 40 }).map(encodeURIComponentSafely),
-    fc.hexaString(),
+    fc.stringMatching(/^(0x)?[0-9a-fA-F]*$/),
   );
   const path = fc.constantFrom(
     '/api/v1/blocks',
@@ -161,7 +161,7 @@ test('a query that takes too long is answered 503 storage_error with how to narr
   ]);
   await holder.query('ROLLBACK');
   await holder.end();
-  expect((await impatient.get('/api/v1/transactions')).status).toBe(200);
+  await expect.poll(async () => (await impatient.get('/api/v1/transactions')).status, { timeout: 30_000 }).toBe(200);
 });
 
 test('it is ready while Postgres answers and the index is near the head of the node, and while the node is away', async () => {
@@ -189,21 +189,24 @@ test('it is ready while Postgres answers and the index is near the head of the n
   expect(JSON.stringify(without.lines)).not.toContain('hunter2');
 });
 
+function forwarded(client: string): Record<string, string> {
+  return { 'x-forwarded-for': client };
+}
+
 test('a client that asks too often is told when to come back, by its own address or the one that a trusted proxy tells', async () => {
-  const plain = await another({ rate_per_second: 1, rate_burst: 2 });
-  const forwarded = (client: string): Record<string, string> => ({ 'x-forwarded-for': client });
+  const plain = await another({ rate_per_second: 0.001, rate_burst: 2 });
   const statuses: number[] = [];
   for (const client of ['10.0.0.1', '10.0.0.2', '10.0.0.3']) statuses.push((await plain.get('/api/v1/stats', forwarded(client))).status);
   expect(statuses).toEqual([200, 200, 429]);
   const refused = await plain.get('/api/v1/blocks/zz');
-  expect([refused.status, refused.headers.get('retry-after'), refused.text]).toEqual([
-    429,
-    '1',
-    '{"code":"rate_limited","message":"too many requests: try again in 1 s"}',
-  ]);
+  expect(refused.status).toBe(429);
+  const seconds = Number(refused.headers.get('retry-after'));
+  expect(seconds).toBeGreaterThan(0);
+  expect(seconds).toBeLessThanOrEqual(1_000);
+  expect(refused.text).toBe(`{"code":"rate_limited","message":"too many requests: try again in ${seconds} s"}`);
   expect((await plain.get('/health')).status).toBe(200);
 
-  const behindProxy = await another({ rate_per_second: 1, rate_burst: 1, trust_proxy_hops: 1 });
+  const behindProxy = await another({ rate_per_second: 0.001, rate_burst: 1, trust_proxy_hops: 1 });
   const through: number[] = [];
   for (const client of ['10.0.0.1', '10.0.0.2', '1.1.1.1, 10.0.0.1'])
     through.push((await behindProxy.get('/api/v1/stats', forwarded(client))).status);

@@ -164,7 +164,8 @@ test('a connection that breaks is a fault to the question on it, is survived whe
 
   const other = reader({ application_name: 'test-terminator' });
   const idle = select(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'test-breaks'`);
-  expect(await other.rows(idle)).toEqual([['1']]);
+  // the one that was terminated may still be listed
+  expect([[['1']], [['2']]]).toContainEqual(await other.rows(idle));
   await expect.poll(() => logged.join()).toContain('a Postgres connection broke');
   expect(await one.rows(select('SELECT 1'))).toEqual([['1']]);
 });

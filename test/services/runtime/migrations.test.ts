@@ -1,0 +1,150 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Client } from 'pg';
+import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { explorer } from '../../../projections/explorer/explorer.ts';
+import { prepareDatabase } from '../../../services/runtime/migrations.ts';
+import { freshDatabase } from '../../support/database.ts';
+
+let urls: Awaited<ReturnType<typeof freshDatabase>>;
+
+beforeEach(async () => {
+  urls = await freshDatabase(inject('stack'));
+});
+
+async function connect(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+async function tables(client: Client): Promise<unknown[]> {
+  const { rows } = await client.query({
+    text: `SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname IN ('projector', 'explorer', 'public') ORDER BY 1`,
+    rowMode: 'array',
+  });
+  return rows.flat();
+}
+
+const ALL_TABLES = [
+  'explorer.account_transactions',
+  'explorer.accounts',
+  'explorer.blocks',
+  'explorer.head',
+  'explorer.transaction_types',
+  'explorer.transactions',
+  'projector.checkpoints',
+  'projector.knex_migrations',
+  'projector.knex_migrations_lock',
+  'projector.projections',
+];
+
+test('everything is created once, and a second start changes nothing', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  const client = await connect(urls.writer_url);
+  expect(await tables(client)).toEqual(ALL_TABLES);
+  const migrated = 'SELECT id, name, batch, migration_time FROM projector.knex_migrations ORDER BY id';
+  const { rows: before } = await client.query(migrated);
+  expect(before).toHaveLength(2);
+  await client.query('INSERT INTO explorer.accounts VALUES ($1, 1)', [Buffer.alloc(20)]);
+  await prepareDatabase(urls.writer_url, explorer);
+  expect((await client.query(migrated)).rows).toEqual(before);
+  expect((await client.query('SELECT * FROM explorer.accounts')).rows).toHaveLength(1);
+  const { rows: indexes } = await client.query("SELECT 1 FROM pg_indexes WHERE schemaname = 'explorer'");
+  expect(indexes).toHaveLength(9);
+});
+
+test('several that start at the same moment on an empty database all succeed', async () => {
+  await Promise.all(Array.from({ length: 4 }, () => prepareDatabase(urls.writer_url, explorer)));
+  expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES);
+});
+
+test("the reader's role can read every table, also those created later, and can write none", async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  const writer = await connect(urls.writer_url);
+  await writer.query('CREATE SCHEMA later CREATE TABLE later.things (id int)');
+  const reader = await connect(urls.reader_url);
+  for (const table of [...ALL_TABLES, 'later.things']) expect((await reader.query(`SELECT count(*) FROM ${table}`)).rows).toHaveLength(1);
+  await reader.query('SET default_transaction_read_only = off');
+  const writes = ['DELETE FROM explorer.blocks', 'INSERT INTO later.things VALUES (1)', 'UPDATE projector.checkpoints SET next_offset = 0'];
+  for (const write of [
+    ...writes,
+    'TRUNCATE explorer.head',
+    'CREATE TABLE explorer.own (id int)',
+    'CREATE SCHEMA own',
+    'DROP TABLE later.things',
+  ]) {
+    await expect(reader.query(write), write).rejects.toMatchObject({ code: '42501' });
+  }
+});
+
+test('tables of another version are left alone, and it says what to do', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  await expect(prepareDatabase(urls.writer_url, { ...explorer, version: 2 })).rejects.toMatchObject({
+    code: 'projection_version',
+    retry: false,
+    message: expect.stringMatching(
+      /explorer are of version 1, this software writes version 2: run the software .* or .*DROP SCHEMA explorer CASCADE/,
+    ),
+  });
+  const client = await connect(urls.writer_url);
+  expect(await tables(client)).toEqual(ALL_TABLES);
+  await client.query('DROP SCHEMA explorer CASCADE');
+  await client.query("DELETE FROM projector.projections WHERE projection = 'explorer'");
+  await client.query("DELETE FROM projector.checkpoints WHERE projection = 'explorer'");
+  await prepareDatabase(urls.writer_url, { ...explorer, version: 2 });
+  expect((await client.query('SELECT version FROM projector.projections')).rows).toEqual([{ version: 2 }]);
+});
+
+test('DDL that fails leaves no half of a schema', async () => {
+  const broken = { ...explorer, index_sql: pathToFileURL(join(tmpdir(), `broken-${process.pid}.sql`)) };
+  await writeFile(broken.index_sql, 'CREATE INDEX nothing ON no_such_table (id)');
+  onTestFinished(() => rmSync(broken.index_sql));
+  await expect(prepareDatabase(urls.writer_url, broken)).rejects.toMatchObject({ code: 'storage_missing' });
+  expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES.filter((table) => table.startsWith('projector.')));
+  await prepareDatabase(urls.writer_url, explorer);
+  expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES);
+});
+
+test('a process killed in the middle, holding every lock, does not keep the next one out', async () => {
+  // its reading of the DDL never ends, so it stands still with the schema made and nothing committed
+  const endless = join(tmpdir(), `endless-${process.pid}.sql`);
+  execFileSync('mkfifo', [endless]);
+  onTestFinished(() => rmSync(endless));
+  const script = `
+    import { prepareDatabase } from ${JSON.stringify(new URL('../../../services/runtime/migrations.ts', import.meta.url).href)};
+    import { explorer } from ${JSON.stringify(new URL('../../../projections/explorer/explorer.ts', import.meta.url).href)};
+    await prepareDatabase(process.argv[1], { ...explorer, table_sql: new URL(process.argv[2]) });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, urls.writer_url, pathToFileURL(endless).href], {
+    stdio: 'inherit',
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const client = await connect(urls.writer_url);
+  const stopped = `SELECT state, query FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'migrations' AND query LIKE 'SET LOCAL%'`;
+  await expect.poll(async () => (await client.query(stopped)).rows, { timeout: 30_000 }).toMatchObject([{ state: 'idle in transaction' }]);
+  // as if it had been killed a little earlier: knex' own lock says that somebody is migrating
+  await client.query('UPDATE projector.knex_migrations_lock SET is_locked = 1');
+  const waiting = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
+                    WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted`;
+  const second = prepareDatabase(urls.writer_url, explorer);
+  await expect.poll(async () => (await client.query(waiting)).rows.length).toBe(1);
+  child.kill('SIGKILL');
+  await second;
+  expect(await tables(client)).toEqual(ALL_TABLES);
+  expect((await client.query('SELECT is_locked FROM projector.knex_migrations_lock')).rows).toEqual([{ is_locked: 0 }]);
+});
+
+test('a database that cannot be reached is a fault to be tried again, a role that may not is not', async () => {
+  await expect(prepareDatabase('postgres://clt_writer:clt_writer@127.0.0.1:1/clt', explorer)).rejects.toMatchObject({
+    code: 'storage_unreachable',
+    retry: true,
+  });
+  const wrong = urls.writer_url.replace('clt_writer:clt_writer', 'clt_writer:wrong');
+  await expect(prepareDatabase(wrong, explorer)).rejects.toMatchObject({ code: 'storage_denied', retry: false });
+  await expect(prepareDatabase(urls.reader_url, explorer)).rejects.toMatchObject({ retry: false });
+});

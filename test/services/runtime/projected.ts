@@ -1,0 +1,65 @@
+/** What tests of the projector's inside share: projections in schemas of their own, batches without Kafka, and faults at COMMIT. */
+import { createHash, randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { explorer } from '../../../projections/explorer/explorer.ts';
+import type { Projection } from '../../../projections/projection.ts';
+import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { prepareDatabase } from '../../../services/runtime/migrations.ts';
+import { openWriter } from '../../../services/runtime/postgres.ts';
+import type { Prepared } from '../../../services/runtime/prepare.ts';
+import type { FaultMode, FaultProxy } from '../../support/fault-proxy.ts';
+import { silentLog } from '../../support/kafka.ts';
+
+export const CLUSTER = 'cluster-of-the-test';
+
+/** The explorer under a name, and so in a schema, of its own, reading the topic given. */
+export function ownExplorer(topic: string = explorer.topics[0] ?? ''): Projection<ChainEvent> {
+  return { ...explorer, name: `explorer_${randomUUID().replaceAll('-', '')}`, topics: [topic] };
+}
+
+export interface Tables {
+  readonly projection: Projection<ChainEvent>;
+  readonly pool: Pool;
+}
+
+/** Its tables, and a pool that finds them. */
+export async function openTables(
+  writerUrl: string,
+  projection: Projection<ChainEvent> = ownExplorer(),
+  options: { readonly through?: FaultProxy; readonly lock_timeout_ms?: number } = {},
+): Promise<Tables> {
+  await prepareDatabase(writerUrl, projection);
+  const { through, ...settings } = options;
+  const url = through?.url(writerUrl) ?? writerUrl;
+  return {
+    projection,
+    pool: openWriter({ postgres_url: url, application_name: 'test', schema: projection.name, ...settings }, silentLog()),
+  };
+}
+
+/** Events as the records of `chain.blocks` from offset `from` on. */
+export function batchOf(events: readonly ChainEvent[], from = 0n): Prepared<ChainEvent> {
+  return {
+    topic: 'chain.blocks',
+    partition: 0,
+    events: events.map((event, at) => ({ event, partition: 0, offset: from + BigInt(at), timestamp: 0 })),
+    fingerprints: events.map((event, at) =>
+      createHash('sha256')
+        .update(`${from + BigInt(at)} ${event.hash.toString('hex')}`)
+        .digest(),
+    ),
+    bytes: 0,
+  };
+}
+
+/** From now on asks `mode` at each COMMIT of the pool's connections what the proxy shall do to it. */
+export function faultAtCommit(pool: Pool, proxy: FaultProxy, mode: () => FaultMode): void {
+  pool.on('connect', (client) => {
+    const query: unknown = Reflect.get(client, 'query');
+    if (typeof query !== 'function') throw new Error('a client without query');
+    Reflect.set(client, 'query', (...parameters: unknown[]): unknown => {
+      if (parameters[0] === 'COMMIT') proxy.next(mode());
+      return Reflect.apply(query, client, parameters);
+    });
+  });
+}
