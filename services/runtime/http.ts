@@ -48,20 +48,12 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     });
     app(request, response);
   });
+  const answering = (): ReadonlySet<Socket> => new Set(inFlight.values().map(({ socket }) => socket));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    answerBrokenRequest(error, socket, isBusy(socket), shape);
+    if (answering().has(socket)) socket.destroy();
+    else answerBrokenRequest(error, socket, shape);
   });
-
-  const sockets = new Set<Socket>();
-  const isBusy = (socket: Socket): boolean => inFlight.values().some((one) => one.socket === socket);
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  // Node's own takes an answer for finished once it was handed over, and would cut it short for a client that is still reading
-  server.closeIdleConnections = () => {
-    for (const socket of sockets) if (!isBusy(socket)) socket.destroy();
-  };
+  spareUnreadAnswers(server, answering);
 
   await listening(server, host, options.http_port);
   server.on('error', (error) => log.error({ err: error }, 'HTTP server'));
@@ -77,6 +69,19 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         server.close(() => resolve());
         for (const response of inFlight.keys()) if (!response.headersSent) response.setHeader('connection', 'close');
       }),
+  };
+}
+
+/** Makes `server.close()` spare answers that are handed over but not yet read: Node takes their connections for idle and would cut them short. */
+function spareUnreadAnswers(server: Server, answering: () => ReadonlySet<Socket>): void {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.closeIdleConnections = () => {
+    const busy = answering();
+    for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
   };
 }
 
@@ -96,8 +101,8 @@ function observer({ log, metrics }: HttpOptions) {
 const STATUS_OF_PARSER: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
 /** What Node's parser refuses never reaches the application; it gets the same shape. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, isAnswering: boolean, shape: ErrorShape): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) return void socket.destroy();
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, shape: ErrorShape): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const status = STATUS_OF_PARSER[error.code ?? ''] ?? 400;
   const reason = STATUS_CODES[status] ?? '';
   const body = shape.body({ status, code: 'invalid_request', message: reason });

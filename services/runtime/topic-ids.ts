@@ -2,12 +2,15 @@
  * Which topic it is: Kafka gives each creation of a topic an id, by which one deleted and created again under its name is told from the one before. kafkajs
  * 2.2.4 fetches by name and never asks for the id, so the one request that tells it (Metadata, version 12) is sent here over connections of kafkajs' own.
  */
+import { createRequire } from 'node:module';
 import type { Kafka } from 'kafkajs';
 import { Bug, Fault } from './errors.ts';
 import { kafkaFault } from './kafka-topics.ts';
 
 const METADATA = { apiKey: 3, apiVersion: 12, apiName: 'Metadata' };
 const UNKNOWN_TOPIC = 3;
+
+const Encoder: new () => { writeBuffer(bytes: Buffer): unknown } = createRequire(import.meta.url)('kafkajs/src/protocol/encoder');
 
 /** The part of kafkajs' clusters that is used. */
 interface Cluster {
@@ -17,7 +20,7 @@ interface Cluster {
 }
 
 interface Exchange {
-  readonly request: typeof METADATA & { encode(): Promise<{ readonly buffer: Buffer }> };
+  readonly request: typeof METADATA & { encode(): Promise<unknown> };
   readonly response: { decode(payload: Buffer): Promise<Described>; parse(described: Described): Promise<Described> };
 }
 
@@ -39,7 +42,7 @@ export class TopicIds {
       await this.#cluster.connect();
       const { connectionPool } = await this.#cluster.brokerPool.findConnectedBroker();
       const { error, id } = await connectionPool.send({
-        request: { ...METADATA, encode: () => Promise.resolve({ buffer: encode(topic) }) },
+        request: { ...METADATA, encode: () => Promise.resolve(new Encoder().writeBuffer(encode(topic))) },
         response: { decode: (payload) => Promise.resolve(decode(payload)), parse: (described) => Promise.resolve(described) },
       });
       if (error === 0) return id;
@@ -80,29 +83,30 @@ function decode(payload: Buffer): Described {
       if (byte < 128) return value;
     }
   };
-  const skipText = (): void => {
-    at += Math.max(0, size() - 1);
+  const skip = (bytes: number): void => {
+    at += bytes;
   };
+  const skipText = (): void => skip(Math.max(0, size() - 1));
   const skipTags = (): void => {
     for (let tags = size(); tags > 0; tags--) {
       size();
-      at += size();
+      skip(size());
     }
   };
   skipTags();
-  at += 4;
+  skip(4);
   for (let brokers = size() - 1; brokers > 0; brokers--) {
-    at += 4;
+    skip(4);
     skipText();
-    at += 4;
+    skip(4);
     skipText();
     skipTags();
   }
   skipText();
-  at += 4;
+  skip(4);
   size();
   const error = payload.readInt16BE(at);
-  at += 2;
+  skip(2);
   skipText();
   return { error, id: payload.toString('hex', at, at + 16) };
 }

@@ -1,30 +1,34 @@
-import express from 'express';
 import { expect, test } from 'vitest';
 import { explorerRoutes } from '../../../services/explorer-gateway/routes.ts';
+import { openHttp } from '../../../services/runtime/http.ts';
+import { openLog } from '../../../services/runtime/log.ts';
+import { Metrics } from '../../../services/runtime/metrics.ts';
 import type { Cells, Reader, Statement } from '../../../services/runtime/postgres.ts';
 
 const ADDRESS = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
 
-/** The names of the questions that a request for transactions asks, when the address and the type have so many. */
-async function asked(query: string, counts: Cells = [null, null]): Promise<readonly string[]> {
+interface Asking {
+  readonly names: string[];
+  readonly reader: Reader;
+}
+
+/** Notes the names of the questions; the address and the type have so many transactions. */
+function asking(counts: Cells): Asking {
   const names: string[] = [];
-  const reader: Reader = {
-    rows: ({ name }: Statement) => {
-      names.push(name);
-      return Promise.resolve(name === 'explorer_transaction_counts' ? [counts] : []);
-    },
+  const rows = ({ name }: Statement): Promise<readonly Cells[]> => {
+    names.push(name);
+    return Promise.resolve(name === 'explorer_transaction_counts' ? [counts] : []);
   };
-  const route = explorerRoutes(reader).find(({ path }) => path === '/api/v1/transactions');
-  const app = express().set('query parser', 'simple');
-  app.get('/', async (request, response) => {
-    await route?.handle(request);
-    response.end();
-  });
-  const server = app.listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const address = server.address();
-  await fetch(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/?${query}`);
-  server.close();
+  return { names, reader: { rows } };
+}
+
+/** The names of the questions that a request for transactions asks. */
+async function asked(query: string, counts: Cells = [null, null]): Promise<readonly string[]> {
+  const { names, reader } = asking(counts);
+  const log = openLog({ service: 'test', level: 'silent' });
+  const http = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics: new Metrics('test'), routes: explorerRoutes(reader) });
+  await (await fetch(`${http.url}/api/v1/transactions?${query}`)).text();
+  await http.drain();
   return names;
 }
 
