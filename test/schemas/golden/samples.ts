@@ -1,0 +1,82 @@
+/** The events of the golden corpus as they are written today, one or more of every type, with what is at the edges of each field. Read `golden.test.ts` first. */
+import type { BlockTransaction, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { FUNCTION_CALL_TYPES } from '../../../schemas/function-call.ts';
+
+export interface Sample {
+  readonly topic: string;
+  /** tells several samples of one event apart */
+  readonly name: string;
+  readonly event: ChainEvent;
+}
+
+const AMOUNTS = [0n, 1n, 127n, 128n, 2n ** 53n + 1n, 2n ** 63n - 1n, 2n ** 64n, 2n ** 128n - 1n, 2n ** 256n - 1n];
+
+function bytes(length: number, seed: number): Buffer {
+  return Buffer.from({ length }, (_, at: number) => (seed * 31 + at * 7) % 256);
+}
+
+function transaction(functionCallType: string, index: number): BlockTransaction {
+  const amount = AMOUNTS[index % AMOUNTS.length] ?? 0n;
+  return {
+    hash: bytes(32, index),
+    index,
+    from: bytes(20, index + 1),
+    to: bytes(20, index + 2),
+    nonce: index === 0 ? 0 : Number.MAX_SAFE_INTEGER - index,
+    amount,
+    function_call_type: functionCallType,
+    arguments: index === 0 ? {} : { amount: String(amount), reference: null, note: 'ß 漢 \u{1F600}' },
+    referrer: index % 2 === 0 ? null : bytes(20, index + 3),
+    request_referrer: index % 3 === 0 ? null : bytes(20, index + 4),
+    offer_referrer: index % 4 === 0 ? null : bytes(20, index + 5),
+    request_referrer_fee: amount / 100n,
+    offer_referrer_fee: amount / 200n,
+    raw: bytes(index === 0 ? 0 : 100 + index, index),
+  };
+}
+
+export const SAMPLES: readonly Sample[] = [
+  {
+    topic: 'chain.blocks',
+    name: 'empty',
+    event: {
+      type: 'BlockAppended',
+      sequence: 1,
+      height: 0,
+      hash: bytes(32, 1),
+      parent_hash: Buffer.alloc(32),
+      timestamp: 0,
+      producer: Buffer.alloc(20, 255),
+      reward_recipient: Buffer.alloc(20),
+      block_reward: 0n,
+      transactions: [],
+      balance_effects: [],
+    },
+  },
+  {
+    topic: 'chain.blocks',
+    name: 'full',
+    event: {
+      type: 'BlockAppended',
+      sequence: Number.MAX_SAFE_INTEGER,
+      height: 4_294_967_296,
+      hash: bytes(32, 2),
+      parent_hash: bytes(32, 1),
+      timestamp: 1_700_000_000_123,
+      producer: bytes(20, 9),
+      reward_recipient: bytes(20, 10),
+      block_reward: 50_000n,
+      transactions: FUNCTION_CALL_TYPES.map((type, index) => transaction(type, index)),
+      balance_effects: AMOUNTS.flatMap((amount, index) => [
+        { address: bytes(20, index), kind: 'transfer_out', delta: -amount, tx_index: index, counterparty: bytes(20, index + 1) },
+        { address: bytes(20, index + 1), kind: 'block_reward', delta: amount, tx_index: null, counterparty: null },
+      ]),
+    },
+  },
+  {
+    topic: 'chain.blocks',
+    name: 'one',
+    event: { type: 'BlockReverted', sequence: 3, height: 2, hash: bytes(32, 5), parent_hash: bytes(32, 4) },
+  },
+  { topic: 'chain.blocks', name: 'one', event: { type: 'BlocksFinalized', sequence: 4, height: 1, hash: bytes(32, 4) } },
+];
