@@ -13,6 +13,8 @@ export const kafkaSettings: Readonly<Record<string, string>> = {
   // A killed broker is known to be gone after 2 s: recovery takes 4-10 s instead of 13-19.
   'broker.session.timeout.ms': '2000',
   'broker.heartbeat.interval.ms': '300',
+  // A killed consumer is replaced after 2 s (APP_KAFKA_SESSION_MS) instead of the 6 s that brokers ask for by default.
+  'group.min.session.timeout.ms': '1000',
   'message.max.bytes': String(record_bytes_max),
   'replica.fetch.max.bytes': String(record_bytes_max),
   'log.retention.ms': '-1',

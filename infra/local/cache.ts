@@ -21,6 +21,7 @@ export function cacheOf(env: NodeJS.ProcessEnv): Cache {
   return { root: join(shared !== undefined && shared !== '' ? shared : join(homedir(), '.cache'), 'clt-stack') };
 }
 
+/** What `sha256sum` prints for the files of each folder. Those of another version are taken from files that Maven fetched under its own checksums. */
 const pinned: ReadonlyMap<string, string> = new Map(
   readFileSync(new URL('checksums.sha256', import.meta.url), 'utf8')
     .split('\n')

@@ -11,6 +11,8 @@ import { commandLineOf } from './port-holder.ts';
 import type { Programs } from './programs.ts';
 import type { ServerSpec } from './server.ts';
 
+const DUPLICATE_DATABASE = '42P04';
+
 const roles = readFileSync(new URL('../postgres/roles.sql', import.meta.url), 'utf8');
 const grants = readFileSync(new URL('../postgres/grants.sql', import.meta.url), 'utf8');
 
@@ -19,37 +21,42 @@ export function postgresUrl(role: { readonly name: string; readonly password: st
   return `postgres://${role.name}:${role.password}@${host}/${name}`;
 }
 
-async function query(url: string, ...statements: readonly string[]): Promise<void> {
+async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
   await client.connect();
   try {
-    for (const statement of statements) await client.query(statement);
+    return await work(client);
   } finally {
     await client.end();
   }
 }
 
-/** Creates a database that the writer may fill and the reader may read; one that is there already is left as it is. */
-export async function createDatabase(host: string, name: string): Promise<{ writer_url: string; reader_url: string }> {
+async function createIfMissing(client: Client, name: string): Promise<void> {
+  const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
+  if (found.rowCount !== 0) return;
   try {
-    await query(postgresUrl(superuser, host, 'postgres'), `CREATE DATABASE "${name}"`);
+    await client.query(`CREATE DATABASE "${name}"`);
   } catch (error) {
-    const DUPLICATE_DATABASE = '42P04';
     if (codeOf(error) !== DUPLICATE_DATABASE) throw error;
   }
-  await query(postgresUrl(superuser, host, name), grants);
+}
+
+/** Creates a database that the writer may fill and the reader may read; one that is there already is left as it is. */
+export async function createDatabase(host: string, name: string): Promise<{ writer_url: string; reader_url: string }> {
+  await withClient(postgresUrl(superuser, host, 'postgres'), (client) => createIfMissing(client, name));
+  await withClient(postgresUrl(superuser, host, name), (client) => client.query(grants));
   return { writer_url: postgresUrl(writer, host, name), reader_url: postgresUrl(reader, host, name) };
 }
 
 /** Whether a Postgres at host:port answers its superuser. */
 export async function postgresAnswers(host: string): Promise<boolean> {
-  await query(postgresUrl(superuser, host, 'postgres'), 'SELECT 1');
+  await withClient(postgresUrl(superuser, host, 'postgres'), (client) => client.query('SELECT 1'));
   return true;
 }
 
 /** Creates the roles and the database of the services, as far as they are missing. */
 export async function settlePostgres(host: string): Promise<void> {
-  await query(postgresUrl(superuser, host, 'postgres'), roles);
+  await withClient(postgresUrl(superuser, host, 'postgres'), (client) => client.query(roles));
   await createDatabase(host, database);
 }
 

@@ -77,7 +77,8 @@ export const services: readonly ServiceSpec[] = [
       APP_POSTGRES_URL: at.postgres_url,
       APP_REDIS_URL: at.redis_url,
     }),
-    defaults: {},
+    // What this stack's brokers allow, so that a killed projector is replaced soon.
+    defaults: { APP_KAFKA_SESSION_MS: '2000' },
   },
   {
     name: 'explorer-gateway',

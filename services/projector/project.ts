@@ -41,7 +41,7 @@ export async function project({ config, log, metrics, signal, closing }: Service
   closing.add('redis', () => hints.close());
   const kafka = openKafka({ ...config, client_id: name }, log);
 
-  const runner = new Runner({ projection, kafka, codec, pool, hints, metrics, log, signal });
+  const runner = new Runner({ ...config, projection, kafka, codec, pool, hints, metrics, log, signal });
   status = () => runner.status;
   await runner.run();
 }

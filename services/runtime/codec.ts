@@ -11,6 +11,7 @@ import { Fault, messageOf, propertyOf } from './errors.ts';
 
 const HEADER_BYTES = 5;
 const ANSWER_MS = 5_000;
+const REGISTER_TRIES = 10;
 
 type Middleware = NonNullable<ConstructorParameters<typeof SchemaRegistry>[0]['middlewares']>[number];
 
@@ -149,22 +150,35 @@ function schemaIdOf(value: Buffer): number | undefined {
   return value.length >= HEADER_BYTES && value[0] === 0 ? value.readUInt32BE(1) : undefined;
 }
 
-/** The client registers first and sets the compatibility afterwards: whoever finds a subject in between, or left there by a kill, sets it as well. */
+/**
+ * The client registers first and sets the compatibility afterwards: whoever finds a subject in between, or left there by a kill, sets it as well. Of services
+ * that register a new schema at the same moment all but one are told that it exists already: they ask again.
+ */
 async function register(registry: SchemaRegistry, registryUrl: string, subject: string, schema: string): Promise<{ readonly id: number }> {
-  const attempt = (): Promise<{ id: number }> =>
-    registry.register({ type: SchemaType.AVRO, schema }, { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE });
-  try {
-    return await attempt();
-  } catch (error) {
-    if (!isCompatibilityUnset(error)) throw error;
-    const response = await fetch(`${registryUrl}/config/${encodeURIComponent(subject)}`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
-      body: JSON.stringify({ compatibility: COMPATIBILITY.FULL_TRANSITIVE }),
-    });
-    await response.arrayBuffer();
-    return await attempt();
+  for (let tries = 1; ; tries++) {
+    try {
+      return await registry.register({ type: SchemaType.AVRO, schema }, { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE });
+    } catch (error) {
+      if (tries === REGISTER_TRIES) throw error;
+      if (isCompatibilityUnset(error)) await setCompatibility(registryUrl, subject);
+      else if (!isJustRegistered(error)) throw error;
+    }
   }
+}
+
+async function setCompatibility(registryUrl: string, subject: string): Promise<void> {
+  const response = await fetch(`${registryUrl}/config/${encodeURIComponent(subject)}`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+    body: JSON.stringify({ compatibility: COMPATIBILITY.FULL_TRANSITIVE }),
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
+  await response.arrayBuffer();
+}
+
+/** The registry's word when two services register the same new schema at the same moment. */
+function isJustRegistered(error: unknown): boolean {
+  return /already exists/i.test(messageOf(error));
 }
 
 function isCompatibilityUnset(error: unknown): boolean {
@@ -191,8 +205,7 @@ function remedyOf(cause: unknown): { readonly retry: boolean; readonly remedy: s
       remedy: `set the subject's compatibility to ${COMPATIBILITY.FULL_TRANSITIVE} at the registry, and look at who changed it`,
     };
   }
-  // the registry's word when two services register the same new schema at the same moment
-  if (/already exists/i.test(messageOf(cause))) return { retry: true, remedy: 'another service has just registered it' };
+  if (isJustRegistered(cause)) return { retry: true, remedy: 'another service has just registered it' };
   const status = propertyOf(cause, 'status');
   if (status === 409)
     return { retry: false, remedy: 'change the schema so that it and every earlier version read each other (new fields with a default)' };

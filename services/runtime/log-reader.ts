@@ -5,7 +5,6 @@
  */
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { kafkaFault, withAdmin } from './kafka-topics.ts';
-import { FETCH_BYTES_MAX } from './kafka.ts';
 import { bytesOf, fingerprint, toLogRecord, type LogRecord } from './log-record.ts';
 import type { Logger } from './log.ts';
 import {
@@ -26,6 +25,10 @@ import { untilAborted } from './wait.ts';
 const COMMIT_EVERY_MS = 2_000;
 const LOOK_AGAIN_MS = 1_000;
 
+/** What the brokers allow by default. */
+const SESSION_MS = 6_000;
+const FETCH_BYTES = 8 * 1024 * 1024;
+
 export interface LogReaderOptions {
   readonly kafka: Kafka;
   readonly group_id: string;
@@ -37,6 +40,8 @@ export interface LogReaderOptions {
   readonly positions: () => Promise<Positions>;
   /** what is fetched ahead of the fold, at the most */
   readonly ahead_bytes_max: number;
+  /** how long a member of the group may be silent before another takes over; the brokers must allow it (group.min.session.timeout.ms). Default 6,000 */
+  readonly session_ms?: number;
 }
 
 interface Reading {
@@ -119,13 +124,15 @@ export class LogReader {
   }
 
   async #connect(): Promise<void> {
+    const session = this.#options.session_ms ?? SESSION_MS;
     const consumer = this.#options.kafka.consumer({
       groupId: this.#options.group_id,
-      sessionTimeout: 6_000,
-      rebalanceTimeout: 6_000,
-      heartbeatInterval: 1_000,
-      maxBytes: FETCH_BYTES_MAX,
-      maxBytesPerPartition: FETCH_BYTES_MAX,
+      sessionTimeout: session,
+      rebalanceTimeout: session,
+      heartbeatInterval: session / 6,
+      // one larger record still comes, alone; more at once would keep the heartbeat waiting
+      maxBytes: FETCH_BYTES,
+      maxBytesPerPartition: FETCH_BYTES,
       minBytes: 1,
       maxWaitTimeInMs: 250,
       allowAutoTopicCreation: false,

@@ -39,6 +39,7 @@ export interface RunnerOptions<Event extends { readonly type: string }> {
   readonly signal: AbortSignal;
   /** the consumer group; `projector-<name>` when not given, in which those of one projection share the work */
   readonly group_id?: string;
+  readonly kafka_session_ms?: number;
 }
 
 export type RunnerStatus =
@@ -117,6 +118,7 @@ export class Runner<Event extends { readonly type: string }> {
       log,
       retrying: (what, attempt) => this.#retrying(what, attempt),
       ahead_bytes_max: AHEAD_BYTES_MAX,
+      ...(this.#options.kafka_session_ms === undefined ? {} : { session_ms: this.#options.kafka_session_ms }),
       positions: () => this.#positions(),
     });
     // closing it is what makes `take` answer, so that the batch in hand is the last one

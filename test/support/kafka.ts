@@ -82,3 +82,14 @@ export async function appendAll(kafka: Kafka, topic: string, entries: readonly L
   await writer.append(topic, partition, entries);
   await writer.close();
 }
+
+/** A topic that nobody else uses, of so many numbered records in partition 0. */
+export async function topicOf(kafka: Kafka, records: number): Promise<string> {
+  const topic = await freshTopic(kafka);
+  if (records > 0) await appendAll(kafka, topic, numbered(0, records));
+  return topic;
+}
+
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, at) => from + at);
+}

@@ -130,6 +130,8 @@ test(
     expect(await withAdmin((admin) => admin.listTopics())).toContain('kept');
     expect(await query('SELECT a FROM kept.rows')).toEqual([{ a: 7 }]);
     expect(stackFile().jwt_secret).toBe(stack.jwt_secret);
+    // npm passes on a Ctrl-C that the terminal has sent already: that is one, not two.
+    second.signal('SIGTERM');
     second.signal('SIGTERM');
     expect(await second.ended()).toBe(0);
     await expectNothingLeft([]);
@@ -175,6 +177,23 @@ test('Ctrl-C in the middle of a boot exits 0 and leaves nothing', { timeout: BOO
   expect(await boot.ended()).toBe(0);
   expect(boot.printed()).toContain('stopped before it was ready');
   await expectNothingLeft(were);
+});
+
+test('a second Ctrl-C kills what does not end by itself', { timeout: BOOTS_MS }, async () => {
+  const start = run('start', '--servers-only');
+  await start.prints('ready in');
+  const were = running();
+  process.kill(stackFile().pids['kafka'] ?? 0, 'SIGSTOP');
+  start.signal('SIGINT');
+  await expect.poll(() => running().length, { timeout: 30_000 }).toBe(1);
+  const again = (): number => {
+    start.signal('SIGINT');
+    return running().length;
+  };
+  await expect.poll(again, { timeout: 20_000, interval: 300 }).toBe(0);
+  expect(await start.ended()).toBe(130);
+  expect(start.printed()).toContain('killed everything');
+  expect(were.filter(isAlive)).toEqual([]);
 });
 
 test('an up that is killed while it waits takes the boot with it', { timeout: BOOTS_MS }, async () => {

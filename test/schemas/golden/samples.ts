@@ -11,8 +11,11 @@ export interface Sample {
 
 const AMOUNTS = [0n, 1n, 127n, 128n, 2n ** 53n + 1n, 2n ** 63n - 1n, 2n ** 64n, 2n ** 128n - 1n, 2n ** 256n - 1n];
 
+/** The largest integer that the Avro library writes as a number. */
+const LONG_MAX = Number.MAX_SAFE_INTEGER - 1;
+
 function bytes(length: number, seed: number): Buffer {
-  return Buffer.from({ length }, (_, at: number) => (seed * 31 + at * 7) % 256);
+  return Buffer.from(Array.from({ length }, (_, at) => (seed * 31 + at * 7) % 256));
 }
 
 function transaction(functionCallType: string, index: number): BlockTransaction {
@@ -22,7 +25,7 @@ function transaction(functionCallType: string, index: number): BlockTransaction 
     index,
     from: bytes(20, index + 1),
     to: bytes(20, index + 2),
-    nonce: index === 0 ? 0 : Number.MAX_SAFE_INTEGER - index,
+    nonce: index === 0 ? 0 : LONG_MAX - index,
     amount,
     function_call_type: functionCallType,
     arguments: index === 0 ? {} : { amount: String(amount), reference: null, note: 'ß 漢 \u{1F600}' },
@@ -58,7 +61,7 @@ export const SAMPLES: readonly Sample[] = [
     name: 'full',
     event: {
       type: 'BlockAppended',
-      sequence: Number.MAX_SAFE_INTEGER,
+      sequence: LONG_MAX,
       height: 4_294_967_296,
       hash: bytes(32, 2),
       parent_hash: bytes(32, 1),

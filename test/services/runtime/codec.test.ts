@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import avro from 'avsc';
+import { array, assert, bigInt, constant, dictionary, integer, nat, oneof, option, property, record, string, uint8Array } from 'fast-check';
 import { afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
 import { decodeDecimal } from '../../../schemas/money.ts';
@@ -73,6 +74,49 @@ test('every event comes back as it was, with its type and every field', () => {
     expect(decoded).toEqual(event);
     expect(Object.keys(decoded).toSorted()).toEqual(Object.keys(event).toSorted());
   }
+});
+
+test('whatever a field may hold comes back as it was', () => {
+  const hash = uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
+  const address = uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => Buffer.from(bytes));
+  const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER - 1 });
+  const transaction = record({
+    hash,
+    index: nat(),
+    from: address,
+    to: address,
+    nonce: count,
+    amount: bigInt(),
+    function_call_type: string({ unit: 'binary' }),
+    arguments: dictionary(string({ unit: 'binary' }), option(string({ unit: 'binary' }))),
+    referrer: option(address),
+    request_referrer: option(address),
+    offer_referrer: option(address),
+    request_referrer_fee: bigInt(),
+    offer_referrer_fee: bigInt(),
+    raw: uint8Array().map((bytes) => Buffer.from(bytes)),
+  });
+  const effect = record({ address, kind: string(), delta: bigInt(), tx_index: option(nat()), counterparty: option(address) });
+  const place = { sequence: count, height: count, hash };
+  const events = [
+    record({
+      type: constant('BlockAppended'),
+      ...place,
+      parent_hash: hash,
+      timestamp: count,
+      producer: address,
+      reward_recipient: address,
+      block_reward: bigInt(),
+      transactions: array(transaction, { maxLength: 4 }),
+      balance_effects: array(effect),
+    }),
+    record({ type: constant('BlockReverted'), ...place, parent_hash: hash }),
+    record({ type: constant('BlocksFinalized'), ...place }),
+  ];
+  const roundTrip = property(oneof(...events), (event) => {
+    expect(codec.decode(codec.encode(event))).toEqual(event);
+  });
+  assert(roundTrip, { numRuns: 60 });
 });
 
 test('arguments of any name and amounts of any size come back as they were', () => {
@@ -165,6 +209,17 @@ test('a registry that is away at the start is a fault to be retried, and retryin
   proxy.mode = 'pass';
   const opened = await openCodec(proxy.url(registryUrl), [CHAIN_BLOCKS]);
   expect(opened.encode(bigBlock(1))).toEqual(codec.encode(bigBlock(1)));
+});
+
+test('services that start together register the same new schema together', async () => {
+  const topic = await topicWith([ID], ownTopic(), NAMESPACE);
+  const codecs = await Promise.all(Array.from({ length: 8 }, () => openCodec(registryUrl, [topic])));
+  const values = codecs.map((each) => each.encode(noted({ id: 1 })).toString('hex'));
+  expect(new Set(values).size).toBe(1);
+  const [event] = topic.events;
+  expect((await ask(`/config/${event === undefined ? '' : subjectOf(topic, event, NAMESPACE)}`)).compatibilityLevel).toBe(
+    'FULL_TRANSITIVE',
+  );
 });
 
 test('without the registry what is known goes on; what is not is waited for, never guessed', async () => {

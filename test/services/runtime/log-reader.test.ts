@@ -1,103 +1,20 @@
-import { afterEach, expect, inject, test } from 'vitest';
-import type { Kafka } from 'kafkajs';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { withAdmin } from '../../../services/runtime/kafka-topics.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka-writer.ts';
-import { LogLost, partitionKey, type Positions } from '../../../services/runtime/log-position.ts';
-import { LogReader } from '../../../services/runtime/log-reader.ts';
-import { fingerprint, type LogRecord } from '../../../services/runtime/log-record.ts';
+import { partitionKey, type Positions } from '../../../services/runtime/log-position.ts';
+import type { LogReader } from '../../../services/runtime/log-reader.ts';
+import { openCodec } from '../../../services/runtime/codec.ts';
+import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
+import { bigBlock } from '../../support/chain.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
-import {
-  appendAll,
-  deleteRecordsBefore,
-  freshTopic,
-  insisting,
-  never,
-  numbered,
-  ownTopic,
-  readAll,
-  recreateTopic,
-  silentLog,
-  testKafka,
-} from '../../support/kafka.ts';
+import { appendAll, freshTopic, never, numbered, ownTopic, range, readAll, silentLog, testKafka, topicOf } from '../../support/kafka.ts';
+import { applied, makeReader, openReader, take } from '../../support/reader.ts';
 
 const stack = inject('stack');
 const kafka = testKafka(stack);
-const closing: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-
-interface ReaderOptions {
-  readonly positions?: () => Promise<Positions>;
-  readonly ahead_bytes_max?: number;
-  readonly group_id?: string;
-  readonly kafka?: Kafka;
-}
-
-function makeReader(topic: string, options: ReaderOptions = {}): LogReader {
-  const reader = new LogReader({
-    kafka,
-    group_id: `${topic}-reader`,
-    topics: [topic],
-    log: silentLog(),
-    retrying: insisting,
-    ahead_bytes_max: 1 << 20,
-    positions: () => Promise.resolve(new Map()),
-    ...options,
-  });
-  closing.push(() => reader.close());
-  return reader;
-}
-
-async function openReader(topic: string, options: ReaderOptions = {}): Promise<LogReader> {
-  const reader = makeReader(topic, options);
-  await reader.start();
-  return reader;
-}
-
-async function topicOf(records: number): Promise<string> {
-  const topic = await freshTopic(kafka);
-  if (records > 0) await appendAll(kafka, topic, numbered(0, records));
-  return topic;
-}
-
-/** As if everything before `next` of these records had been applied. */
-function applied(topic: string, records: readonly LogRecord[], next: number): Positions {
-  const last = next === 0 ? undefined : records[next - 1];
-  return new Map([[partitionKey(topic, 0), { next_offset: BigInt(next), last_record: last === undefined ? null : fingerprint(last) }]]);
-}
-
-/** The next records until there are so many. */
-async function take(reader: LogReader, count: number): Promise<number[]> {
-  const taken: number[] = [];
-  while (taken.length < count) {
-    const chunk = await reader.take(10_000, 1 << 30);
-    if (chunk === undefined) break;
-    if (!reader.isStale(chunk)) taken.push(...chunk.records.map(({ offset }) => Number(offset)));
-  }
-  return taken;
-}
-
-function range(from: number, to: number): number[] {
-  return Array.from({ length: to - from }, (_, at) => from + at);
-}
-
-/** The error with which reading ends. */
-async function lossOf(reader: LogReader): Promise<LogLost> {
-  try {
-    while ((await reader.take(10_000, 1 << 30)) !== undefined);
-  } catch (error) {
-    if (error instanceof LogLost) return error;
-    throw error;
-  }
-  throw new Error('the reader was closed');
-}
-
-const HALTED = /the log ends at offset|is not the one that was applied|was deleted and created again while it was read/;
 
 test('reading goes on exactly where the checkpoint stands, on every join', async () => {
-  const topic = await topicOf(200);
+  const topic = await topicOf(kafka, 200);
   const records = await readAll(kafka, topic);
   const round = async (at: number): Promise<void> => {
     const next = (at * 37) % 200;
@@ -106,7 +23,7 @@ test('reading goes on exactly where the checkpoint stands, on every join', async
       await withAdmin(kafka, (admin) => admin.describeCluster());
       return applied(topic, records, next);
     };
-    const reader = await openReader(topic, { group_id: `${topic}-${at}`, positions });
+    const reader = await openReader(kafka, topic, { group_id: `${topic}-${at}`, positions });
     expect(await take(reader, 200 - next)).toEqual(range(next, 200));
     await reader.close();
   };
@@ -114,10 +31,10 @@ test('reading goes on exactly where the checkpoint stands, on every join', async
 });
 
 test('a rewind makes what was taken stale and reads again from the checkpoint, ahead or back', async () => {
-  const topic = await topicOf(100);
+  const topic = await topicOf(kafka, 100);
   const records = await readAll(kafka, topic);
   let next = 0;
-  const reader = await openReader(topic, { positions: () => Promise.resolve(applied(topic, records, next)) });
+  const reader = await openReader(kafka, topic, { positions: () => Promise.resolve(applied(topic, records, next)) });
   let before = await reader.take(10_000, 1 << 30);
   for (const to of [40, 90, 10, 0]) {
     next = to;
@@ -129,9 +46,9 @@ test('a rewind makes what was taken stale and reads again from the checkpoint, a
 });
 
 test('how far the checkpoints are is told to the group for lag tools, and never read back', async () => {
-  const topic = await topicOf(10);
+  const topic = await topicOf(kafka, 10);
   const groupId = `${topic}-reader`;
-  const reader = await openReader(topic);
+  const reader = await openReader(kafka, topic);
   await take(reader, 10);
   reader.commit(topic, 0, 4n);
   reader.commit(topic, 0, 7n);
@@ -141,7 +58,7 @@ test('how far the checkpoints are is told to the group for lag tools, and never 
   };
   await expect.poll(offset, { timeout: 10_000 }).toBe('7');
   await reader.close();
-  expect(await take(await openReader(topic), 10)).toEqual(range(0, 10));
+  expect(await take(await openReader(kafka, topic), 10)).toEqual(range(0, 10));
 });
 
 test('two readers of one group hand on every record once between them, in order, also when one leaves', async () => {
@@ -158,11 +75,11 @@ test('two readers of one group hand on every record once between them, in order,
       else reader.rewind();
     }
   };
-  const one = await openReader(topic, { positions });
+  const one = await openReader(kafka, topic, { positions });
   const projecting = [project(one)];
   await writer.append(topic, 0, numbered(0, 50));
   await expect.poll(() => log.length).toBe(50);
-  const other = await openReader(topic, { positions });
+  const other = await openReader(kafka, topic, { positions });
   projecting.push(project(other));
   await writer.append(topic, 0, numbered(50, 50));
   await expect.poll(() => log.length, { timeout: 20_000 }).toBe(100);
@@ -177,7 +94,7 @@ test('two readers of one group hand on every record once between them, in order,
 
 test('a topic that does not exist yet is waited for', async () => {
   const topic = ownTopic().name;
-  const reader = makeReader(topic);
+  const reader = makeReader(kafka, topic);
   const started = reader.start();
   await freshTopic(kafka, { name: topic });
   await appendAll(kafka, topic, numbered(0, 5));
@@ -188,9 +105,9 @@ test('a topic that does not exist yet is waited for', async () => {
 test('connections that are reset lose nothing and double nothing', async () => {
   const topic = await freshTopic(kafka);
   const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
-  closing.push(() => proxy.close());
+  onTestFinished(() => proxy.close());
   proxy.resetEvery(20, 5);
-  const reader = await openReader(topic, { kafka: testKafka(stack, proxy) });
+  const reader = await openReader(kafka, topic, { kafka: testKafka(stack, proxy) });
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   const reading = take(reader, 1_000);
   for (let at = 0; at < 100; at++) await writer.append(topic, 0, numbered(at * 10, 10));
@@ -201,60 +118,12 @@ test('connections that are reset lose nothing and double nothing', async () => {
   expect(proxy.counts.reset_before + proxy.counts.reset_after).toBeGreaterThan(0);
 });
 
-test.each([
-  ['above the position', 50, 20],
-  ['up to the position', 50, 50],
-  ['below the position', 50, 80],
-  ['when nothing was applied', 50, 0],
-])('deleted records halt a reader that starts: %s', async (_where, low, next) => {
-  const topic = await topicOf(100);
-  const records = await readAll(kafka, topic);
-  await deleteRecordsBefore(kafka, topic, low);
-  const lost = await lossOf(await openReader(topic, { positions: () => Promise.resolve(applied(topic, records, next)) }));
-  expect(lost.message).toContain(
-    `the log begins at offset ${low}, records 0 to ${low - 1} were deleted (this projection goes on at ${next})`,
-  );
-  expect(lost.remedy).toContain('restore the deleted records');
-});
-
-test.each([
-  ['empty', 0, 'the log ends at offset 0, below the 60 that was applied'],
-  ['shorter', 59, 'the log ends at offset 59, below the 60 that was applied'],
-  ['as long', 60, 'the record at offset 59 is not the one that was applied'],
-  ['longer', 100, 'the record at offset 59 is not the one that was applied'],
-])('a topic created again while nobody read halts the reader that starts: now %s', async (_length, length, message) => {
-  const topic = await topicOf(60);
-  const records = await readAll(kafka, topic);
-  await recreateTopic(kafka, topic);
-  // the same keys and values: only their trace tells them apart
-  const again = numbered(0, length).map((entry) => Object.assign(entry, { headers: { ...entry.headers, trace_id: 'another' } }));
-  if (length > 0) await appendAll(kafka, topic, again);
-  const lost = await lossOf(await openReader(topic, { positions: () => Promise.resolve(applied(topic, records, 60)) }));
-  expect(lost.message).toContain(message);
-  expect(lost.remedy).toContain('restore the topic');
-});
-
-test.each([
-  ['shorter', 59],
-  ['as long, and growing', 61],
-  ['longer', 100],
-])('a topic created again under a reader halts it: now %s', async (_length, length) => {
-  const topic = await topicOf(60);
-  const records = await readAll(kafka, topic);
-  let next = 0;
-  const reader = await openReader(topic, { positions: () => Promise.resolve(applied(topic, records, next)) });
-  next = (await take(reader, 60)).length;
-  await recreateTopic(kafka, topic);
-  await appendAll(kafka, topic, numbered(1_000, length));
-  expect((await lossOf(reader)).message).toMatch(HALTED);
-});
-
 test('a full queue stops the fetching, keeps the membership, and reading goes on where it stopped', async () => {
   const FETCH = 1;
   const HEARTBEAT = 12;
   const port = Number(stack.kafka_brokers.split(':')[1]);
   const fetches = await FaultProxy.open({ port, requests: 'kafka' });
-  closing.push(() => fetches.close());
+  onTestFinished(() => fetches.close());
   const topic = await freshTopic(kafka);
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   let joins = 0;
@@ -262,7 +131,7 @@ test('a full queue stops the fetching, keeps the membership, and reading goes on
     joins++;
     return Promise.resolve(new Map());
   };
-  const reader = await openReader(topic, { kafka: testKafka(stack, fetches), positions, ahead_bytes_max: 1_000 });
+  const reader = await openReader(kafka, topic, { kafka: testKafka(stack, fetches), positions, ahead_bytes_max: 1_000 });
   await writer.append(topic, 0, numbered(0, 10));
   await expect.poll(() => fetches.requestsOf(HEARTBEAT), { timeout: 10_000 }).toBeGreaterThan(1);
   const fetched = fetches.requestsOf(FETCH);
@@ -278,19 +147,25 @@ test('a full queue stops the fetching, keeps the membership, and reading goes on
   await writer.close();
 });
 
-test('a topic created again while a full queue kept the reader from fetching halts it', async () => {
-  const topic = await topicOf(60);
-  const reader = await openReader(topic, { ahead_bytes_max: 1 });
-  await appendAll(kafka, topic, numbered(60, 5));
-  await recreateTopic(kafka, topic);
-  await appendAll(kafka, topic, numbered(1_000, 500));
-  expect((await lossOf(reader)).message).toMatch(HALTED);
-});
-
 test('a closed reader hands on nothing more and its taker is told', async () => {
-  const topic = await topicOf(0);
-  const reader = await openReader(topic);
+  const topic = await topicOf(kafka, 0);
+  const reader = await openReader(kafka, topic);
   const taken = reader.take(1, 1);
   await reader.close();
   expect(await taken).toBeUndefined();
+});
+
+test('a block of 20,000 transactions travels from the writer to the reader', async () => {
+  const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS]);
+  const topic = await freshTopic(kafka);
+  const block = bigBlock(20_000);
+  const value = codec.encode(block);
+  expect(value.length).toBeGreaterThan(8_000_000);
+  await appendAll(kafka, topic, [{ key: '0', value, headers: {}, timestamp: block.timestamp }]);
+  const reader = await openReader(kafka, topic);
+  const chunk = await reader.take(1, 1);
+  expect(chunk?.records[0]?.value?.equals(value)).toBe(true);
+  expect(codec.decode(value)).toEqual(block);
+  await appendAll(kafka, topic, numbered(1, 1));
+  expect(await take(reader, 1)).toEqual([1]);
 });
