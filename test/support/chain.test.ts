@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest';
+import { EMPTY_CHAIN, evolve, type Chain } from '../../projections/chain/chain.ts';
+import type { BlockAppended, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { FUNCTION_CALL_TYPES } from '../../schemas/function-call.ts';
+import { bigBlock, chainEvents, TestChain } from './chain.ts';
+
+const EVENTS: readonly ChainEvent[] = [...chainEvents({ seed: 11, blocks: 600, reorg_probability: 0.15 })];
+
+function isBlock(event: ChainEvent): event is BlockAppended {
+  return event.type === 'BlockAppended';
+}
+
+function fold(events: Iterable<ChainEvent>): Chain {
+  let chain = EMPTY_CHAIN;
+  for (const event of events) {
+    const judged = evolve(chain, event);
+    if (judged.verdict !== 'applied') throw new Error(`event ${event.sequence} is ${judged.verdict}`);
+    chain = judged.chain;
+  }
+  return chain;
+}
+
+test('the events are a chain that may be applied one by one, the same for the same seed', () => {
+  expect(fold(EVENTS).status).toBe('growing');
+  expect([...chainEvents({ seed: 11, blocks: 600, reorg_probability: 0.15 })]).toEqual(EVENTS);
+  expect([...chainEvents({ seed: 12, blocks: 2 })]).not.toEqual([...chainEvents({ seed: 11, blocks: 2 })]);
+});
+
+test('an endless chain is taken as far as it is wanted', () => {
+  const endless = chainEvents({ blocks: Infinity });
+  expect(fold(endless.take(100)).status).toBe('growing');
+});
+
+test('reorganisations go down to finality, and what they took off comes back under its hash', () => {
+  let chain: Chain = EMPTY_CHAIN;
+  let toFinality = 0;
+  for (const event of EVENTS) {
+    const judged = evolve(chain, event);
+    if (judged.verdict !== 'applied') throw new Error('checked before');
+    chain = judged.chain;
+    if (event.type === 'BlockReverted' && chain.status === 'growing' && chain.top.height === chain.finalized_height) toFinality++;
+  }
+  expect(toFinality).toBeGreaterThan(3);
+  const hashes = EVENTS.filter(isBlock).flatMap(({ transactions }) => transactions.map(({ hash }) => hash.toString('hex')));
+  expect(new Set(hashes).size).toBeLessThan(hashes.length);
+});
+
+test('there is everything that a chain may hold', () => {
+  const blocks = EVENTS.filter(isBlock);
+  const transactions = blocks.flatMap((block) => block.transactions);
+  expect(new Set(transactions.map((each) => each.function_call_type))).toEqual(new Set(FUNCTION_CALL_TYPES));
+  expect(blocks.some((block) => block.height > 0 && block.transactions.length === 0)).toBe(true);
+  expect(transactions.some(({ from, to }) => from.equals(to))).toBe(true);
+  for (const amount of [2n ** 53n, 2n ** 64n]) expect(transactions.some((each) => each.amount > amount)).toBe(true);
+  for (const referrer of ['referrer', 'request_referrer', 'offer_referrer'] as const) {
+    expect(new Set(transactions.map((each) => each[referrer] === null))).toEqual(new Set([true, false]));
+  }
+  expect(blocks.some(({ producer, transactions: inside }) => inside.some(({ from }) => from.equals(producer)))).toBe(true);
+});
+
+test('balances stay above zero, effects sum up to what was minted and burned, nonces run on', () => {
+  const balances = new Map<string, bigint>();
+  const nonces = new Map<string, number>();
+  const standing: BlockAppended[] = [];
+  const move = ({ balance_effects: effects }: BlockAppended, sign: bigint): void => {
+    for (const { address, delta } of effects) {
+      const key = address.toString('hex');
+      balances.set(key, (balances.get(key) ?? 0n) + sign * delta);
+    }
+  };
+  for (const event of EVENTS) {
+    if (event.type === 'BlockReverted') {
+      const block = standing.pop();
+      if (block === undefined) throw new Error('a revert of nothing');
+      move(block, -1n);
+      for (const { from } of block.transactions) nonces.set(from.toString('hex'), (nonces.get(from.toString('hex')) ?? 0) - 1);
+    }
+    if (!isBlock(event)) continue;
+    standing.push(event);
+    move(event, 1n);
+    const sum = (kinds: (kind: string) => boolean): bigint =>
+      event.balance_effects.reduce((total, { kind, delta }) => (kinds(kind) ? total + delta : total), 0n);
+    expect(sum(() => true)).toBe(sum((kind) => kind === 'mint' || kind === 'burn'));
+    for (const { from, nonce } of event.transactions) {
+      expect(nonce).toBe(nonces.get(from.toString('hex')) ?? 0);
+      nonces.set(from.toString('hex'), nonce + 1);
+    }
+    for (const balance of balances.values()) expect(balance >= 0n).toBe(true);
+  }
+});
+
+function feesOf(block: BlockAppended): bigint {
+  return block.balance_effects.reduce((sum, { kind, delta }) => (kind === 'tx_fee_paid' ? sum - delta : sum), 0n);
+}
+
+test('a fee is in every block from the height on where fees begin, unless its transactions are free', () => {
+  const chain = new TestChain({ fees_from: 3 });
+  const blocks = Array.from({ length: 5 }, (_, at) => chain.append(at === 0 ? 0 : 20));
+  expect(blocks.map((block) => feesOf(block) > 0n)).toEqual([false, false, false, true, true]);
+  for (const block of blocks) {
+    const earned = block.balance_effects.filter(({ kind }) => kind === 'tx_fee_earned').reduce((sum, { delta }) => sum + delta, 0n);
+    expect(earned).toBe(feesOf(block));
+  }
+});
+
+test('what cannot be on a chain is refused', () => {
+  const chain = new TestChain();
+  chain.append(1);
+  expect(() => chain.revert()).toThrow('the first block cannot be reverted');
+  chain.append(1);
+  chain.finalize(1);
+  expect(() => chain.revert()).toThrow('block 1 cannot be reverted');
+  expect(() => chain.finalize(1)).toThrow('not one that could become final');
+  expect(() => chain.finalize(7)).toThrow('not one that could become final');
+});
+
+test('a big block holds as many transactions as asked for', () => {
+  const block = bigBlock(20_000);
+  expect(block).toMatchObject({ sequence: 1, height: 0 });
+  expect(block.transactions.map(({ index }) => index)).toEqual(Array.from({ length: 20_000 }, (_, at) => at));
+  expect(fold([block]).status).toBe('growing');
+});
