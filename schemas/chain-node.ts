@@ -194,10 +194,10 @@ function balanceEffect(json: unknown): BalanceEffect {
 
 function callArguments(json: unknown): Readonly<Record<string, string | null>> {
   if (!isRecord(json)) throw new Mismatch('', 'an object of text or null');
-  // without a prototype, so that an argument may have any name
-  const read: Record<string, string | null> = Object.create(null);
+  const read: Record<string, string | null> = {};
   for (const [key, value] of Object.entries(json)) {
-    if (value !== null && typeof value !== 'string') throw new Mismatch(NAME.test(key) ? key : '(a field)', 'text or null');
+    if (!NAME.test(key)) throw new Mismatch('(a field)', 'a name of letters, digits and _');
+    if (value !== null && typeof value !== 'string') throw new Mismatch(key, 'text or null');
     read[key] = value;
   }
   return read;
@@ -252,7 +252,10 @@ function flag(json: unknown, key: string): boolean {
 
 function count(json: unknown, key: string): number {
   const value = field(json, key);
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw new Mismatch(key, 'an integer from 0 to 2^53 - 1');
+  // Avro's JavaScript encoder takes nothing larger
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value === Number.MAX_SAFE_INTEGER) {
+    throw new Mismatch(key, 'an integer from 0 to 2^53 - 2');
+  }
   return value;
 }
 

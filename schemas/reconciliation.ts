@@ -56,15 +56,17 @@ class Mismatch extends Error {}
 
 /** JSON in which each number is the text that stood there, so that none loses a digit. */
 function parseDigits(text: string): unknown {
-  const keepDigits = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>
-    typeof value === 'number' ? context?.source : value;
   try {
-    return JSON.parse(text, keepDigits);
+    return JSON.parse(text, digitsOf);
   } catch (error) {
     // RangeError: nested deeper than the stack
     if (error instanceof SyntaxError || error instanceof RangeError) throw new Mismatch('expected JSON');
     throw error;
   }
+}
+
+function digitsOf(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return typeof value === 'number' ? context?.source : value;
 }
 
 function readRun(run: unknown): ReconciliationRun {
@@ -89,7 +91,8 @@ function read<Value>(run: unknown, name: string, expected: string, parse: (text:
 }
 
 function field(json: unknown, name: string, path = ''): unknown {
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) throw new Mismatch(`${path}${name}: expected an object that has it`);
+  if (typeof json !== 'object' || json === null || Array.isArray(json))
+    throw new Mismatch(`${path}${name}: expected an object that has it`);
   const found: unknown = Object.hasOwn(json, name) ? Reflect.get(json, name) : undefined;
   if (found === undefined) throw new Mismatch(`${path}${name}: it is missing`);
   return found;

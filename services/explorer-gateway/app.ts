@@ -9,19 +9,28 @@ import { EXPLORER_ERRORS } from './error-answers.ts';
 import { indexCheck } from './index-check.ts';
 import { nodeHead } from './node-head.ts';
 import { RateLimit, rateGuard } from './rate-limit.ts';
+import { reserveOf } from './reserve.ts';
 import { explorerRoutes } from './routes.ts';
 
-const now = (): number => performance.now();
+type Settings = Pick<
+  ExplorerGatewayConfig,
+  'node_url' | 'treasury_public_reconciliation_url' | 'ready_lag_blocks_max' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'
+>;
 
+/** `now` in ms of a clock that never goes back. */
 export function explorerApp(
-  config: Pick<ExplorerGatewayConfig, 'node_url' | 'ready_lag_blocks_max' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'>,
+  config: Settings,
   reader: Reader,
   log: Logger,
+  now = (): number => performance.now(),
 ): Pick<HttpAppOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'body_bytes_max' | 'trust_proxy_hops'> {
+  const { treasury_public_reconciliation_url: treasuryUrl } = config;
   const limited = config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now)];
+  const head = nodeHead(config.node_url, now, log);
+  const reserve = treasuryUrl === undefined ? undefined : reserveOf(treasuryUrl, now, log);
   return {
-    routes: explorerRoutes(reader),
-    checks: [indexCheck(reader, nodeHead(config.node_url, now, log), config.ready_lag_blocks_max)],
+    routes: explorerRoutes({ reader, head, reserve }),
+    checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,
     guards: [answerPreflight, ...limited],
     headers: CORS_HEADERS,

@@ -1,9 +1,22 @@
-import { httpUrl, integer, postgresUrl, readConfig, SERVICE_SETTINGS, type Config, type Environment } from '../runtime/config.ts';
+import {
+  httpUrl,
+  integer,
+  postgresUrl,
+  readConfig,
+  SERVICE_SETTINGS,
+  type Config,
+  type Environment,
+  type Setting,
+} from '../runtime/config.ts';
+
+/** Without it there is no treasury behind this deployment. */
+const TREASURY_URL: Setting<string | undefined> = { ...httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL'), fallback: undefined };
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
   node_url: httpUrl('APP_NODE_URL'),
+  treasury_public_reconciliation_url: TREASURY_URL,
   statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', { default: 2_000, min: 10, max: 60_000 }),
   connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
   ready_lag_blocks_max: integer('APP_READY_LAG_BLOCKS_MAX', { default: 20, min: 0, max: 1_000_000_000 }),

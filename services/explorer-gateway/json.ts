@@ -62,8 +62,10 @@ export function transactionDetail(cells: Cells): string {
   );
 }
 
-/** The envelope: `total` is the offset plus what the page holds, `has_more` whether it is full. */
-export function pageBody(items: readonly string[], { limit, offset }: Page): string {
+/** The envelope: `total` is the offset plus what the page holds, `has_more` whether it is full. A page below a place counts from there: its offset is 0. */
+export function pageBody(items: readonly string[], page: Page): string {
+  const { limit } = page;
+  const offset = 'offset' in page ? page.offset : 0n;
   const total = offset + BigInt(items.length);
   const paging = `{"limit":${limit},"offset":${offset},"total":${total},"has_more":${items.length === limit}}`;
   return `{"items":[${items.join(',')}],"paging":${paging}}`;

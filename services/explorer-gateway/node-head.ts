@@ -1,24 +1,30 @@
-/** The height of the chain itself, to know how far behind the index is. */
+/** How far the chain itself is, to know how far behind the index is. */
 import { messageOf } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
 
 const FETCH_MS = 1_000;
 const FRESH_MS = 1_000;
 
-/** The node's newest height, or undefined while it does not tell; asked at most once a second, however often it is called. `now` in ms. */
-export function nodeHead(nodeUrl: string, now: () => number, log: Logger): () => Promise<number | undefined> {
+export interface NodeHead {
+  readonly height: number;
+  /** null: nothing is final, or the node does not say */
+  readonly finalized_height: number | null;
+}
+
+/** The node's newest heights, or undefined while it does not tell; asked at most once a second, however often it is called. `now` in ms. */
+export function nodeHead(nodeUrl: string, now: () => number, log: Logger): () => Promise<NodeHead | undefined> {
   let asked = Number.NEGATIVE_INFINITY;
-  let answer: Promise<number | undefined> = Promise.resolve(undefined);
+  let answer: Promise<NodeHead | undefined> = Promise.resolve(undefined);
   let silent = false;
 
-  const ask = async (): Promise<number | undefined> => {
+  const ask = async (): Promise<NodeHead | undefined> => {
     try {
       const response = await fetch(`${nodeUrl}/v1/chain`, { signal: AbortSignal.timeout(FETCH_MS), redirect: 'error' });
-      const height = headHeight(await response.json());
-      if (height === undefined) throw new TypeError(`an answer ${response.status} without head.height`);
+      const told = readHead(await response.json());
+      if (told === undefined) throw new TypeError(`an answer ${response.status} without head.height`);
       if (silent) log.info('the node tells its head again');
       silent = false;
-      return height;
+      return told;
     } catch (error) {
       if (!silent) log.warn({ err: error }, `the node does not tell its head, so the lag is unknown: ${messageOf(error)}`);
       silent = true;
@@ -34,9 +40,14 @@ export function nodeHead(nodeUrl: string, now: () => number, log: Logger): () =>
   };
 }
 
-function headHeight(body: unknown): number | undefined {
+function readHead(body: unknown): NodeHead | undefined {
   if (typeof body !== 'object' || body === null || !('head' in body)) return undefined;
   const { head } = body;
-  if (typeof head !== 'object' || head === null || !('height' in head)) return undefined;
-  return typeof head.height === 'number' && Number.isSafeInteger(head.height) ? head.height : undefined;
+  if (typeof head !== 'object' || head === null || !('height' in head) || !isHeight(head.height)) return undefined;
+  const final = 'finalized_height' in body ? body.finalized_height : null;
+  return { height: head.height, finalized_height: isHeight(final) ? final : null };
+}
+
+function isHeight(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

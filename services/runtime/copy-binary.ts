@@ -9,52 +9,84 @@ const EPOCH_2000_MS = 946_684_800_000;
 const TWO_32 = 2 ** 32;
 const NUMERIC_BASE = 10_000;
 const NUMERIC_NEGATIVE = 0x4000;
+/** The largest power of the base below 2^53: of larger numbers so many digits are taken at once. */
+const NUMERIC_CHUNK = 1_000_000_000_000n;
+const NUMERIC_CHUNK_DIGITS = 3;
+const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+/** Up to here text is looked at letter by letter: it is nearly always ASCII, and the way to the native encoder is long. */
+const SHORT_TEXT = 64;
 
 /** A buffer that grows. */
 class Output {
-  bytes = Buffer.allocUnsafe(1 << 16);
+  bytes: Buffer;
   length = 0;
+
+  constructor(capacity: number) {
+    this.bytes = Buffer.allocUnsafeSlow(capacity);
+  }
 
   reserve(count: number): void {
     if (this.length + count <= this.bytes.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(this.bytes.length * 2, this.length + count));
-    this.bytes.copy(larger, 0, 0, this.length);
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.length + count));
+    larger.set(this.bytes.subarray(0, this.length));
     this.bytes = larger;
   }
 
   int16(value: number): void {
     this.reserve(2);
-    this.length = this.bytes.writeInt16BE(value, this.length);
+    this.bytes[this.length++] = value >> 8;
+    this.bytes[this.length++] = value;
   }
 
   int32(value: number): void {
     this.reserve(4);
-    this.length = this.bytes.writeInt32BE(value, this.length);
+    this.bytes[this.length++] = value >> 24;
+    this.bytes[this.length++] = value >> 16;
+    this.bytes[this.length++] = value >> 8;
+    this.bytes[this.length++] = value;
   }
 
   int64(value: bigint | number): void {
-    this.reserve(8);
     if (typeof value === 'bigint') {
+      this.reserve(8);
       this.length = this.bytes.writeBigInt64BE(value, this.length);
       return;
     }
     const high = Math.floor(value / TWO_32);
-    this.length = this.bytes.writeInt32BE(high, this.length);
-    this.length = this.bytes.writeUInt32BE(value - high * TWO_32, this.length);
+    this.int32(high);
+    this.int32(value - high * TWO_32);
   }
 
-  raw(value: Buffer): void {
+  raw(value: Uint8Array): void {
     this.reserve(value.length);
-    value.copy(this.bytes, this.length);
+    this.bytes.set(value, this.length);
     this.length += value.length;
   }
 
+  /** Its length first. */
   text(value: string): void {
+    if (value.length <= SHORT_TEXT && this.#ascii(value)) return;
     const length = Buffer.byteLength(value);
     this.int32(length);
     this.reserve(length);
     this.bytes.write(value, this.length);
     this.length += length;
+  }
+
+  /** False, and nothing written, when it is not ASCII. */
+  #ascii(value: string): boolean {
+    const { length: start } = this;
+    this.int32(value.length);
+    this.reserve(value.length);
+    for (let at = 0; at < value.length; at++) {
+      const code = value.charCodeAt(at);
+      if (code > 0x7f) {
+        this.length = start;
+        return false;
+      }
+      this.bytes[this.length++] = code;
+    }
+    return true;
   }
 }
 
@@ -66,17 +98,18 @@ const ENCODERS: Readonly<Record<ColumnType, Encode>> = {
     if (typeof value !== 'boolean') throw mismatch('bool', value);
     output.int32(1);
     output.reserve(1);
-    output.length = output.bytes.writeUInt8(value ? 1 : 0, output.length);
+    output.bytes[output.length++] = value ? 1 : 0;
   },
   bytea(output, value) {
-    if (!Buffer.isBuffer(value)) throw mismatch('bytea', value);
+    if (!(value instanceof Uint8Array)) throw mismatch('bytea', value);
     output.int32(value.length);
     output.raw(value);
   },
   int4(output, value) {
-    if (!isWhole(value)) throw mismatch('int4', value);
+    const whole = Number(value);
+    if (!isWhole(value) || whole !== (whole | 0)) throw mismatch('int4', value);
     output.int32(4);
-    output.int32(Number(value));
+    output.int32(whole);
   },
   int8(output, value) {
     if (!isWhole(value)) throw mismatch('int8', value);
@@ -110,36 +143,47 @@ function mismatch(type: ColumnType, value: Value): Error {
 
 /** Digits in base 10,000, the most significant first: count, weight of the first, sign, scale, digits. */
 function numeric(output: Output, value: bigint): void {
-  const negative = value < 0n;
-  const digits = digitsOf(negative ? -value : value);
-  output.int32(8 + digits.length * 2);
-  output.int16(digits.length);
-  output.int16(Math.max(0, digits.length - 1));
-  output.int16(negative ? NUMERIC_NEGATIVE : 0);
+  const isNegative = value < 0n;
+  const count = takeDigits(isNegative ? -value : value);
+  output.int32(8 + count * 2);
+  output.int16(count);
+  output.int16(Math.max(0, count - 1));
+  output.int16(isNegative ? NUMERIC_NEGATIVE : 0);
   output.int16(0);
-  for (let at = digits.length - 1; at >= 0; at--) output.int16(digits[at] ?? 0);
+  for (let at = count - 1; at >= 0; at--) output.int16(digits[at] ?? 0);
 }
 
-/** Base 10,000, the least significant first; none for zero. */
-function digitsOf(magnitude: bigint): number[] {
-  const digits: number[] = [];
+/** Of the number being written, the least significant first; reused, since there are millions. */
+const digits: number[] = [];
+
+/** Fills `digits` in base 10,000 and says how many there are: none for zero. */
+function takeDigits(magnitude: bigint): number {
+  let count = 0;
   let rest = magnitude;
-  while (rest > BigInt(Number.MAX_SAFE_INTEGER)) {
-    digits.push(Number(rest % BigInt(NUMERIC_BASE)));
-    rest /= BigInt(NUMERIC_BASE);
+  while (rest > SAFE) {
+    let chunk = Number(rest % NUMERIC_CHUNK);
+    rest /= NUMERIC_CHUNK;
+    for (let at = 0; at < NUMERIC_CHUNK_DIGITS; at++) {
+      digits[count++] = chunk % NUMERIC_BASE;
+      chunk = Math.floor(chunk / NUMERIC_BASE);
+    }
   }
-  for (let small = Number(rest); small > 0; small = Math.floor(small / NUMERIC_BASE)) digits.push(small % NUMERIC_BASE);
-  return digits;
+  for (let small = Number(rest); small > 0; small = Math.floor(small / NUMERIC_BASE)) digits[count++] = small % NUMERIC_BASE;
+  return count;
 }
 
-/** The whole stream of one COPY: header, rows, trailer. */
-export function encodeCopy(table: Table, rows: readonly Row[]): Buffer {
+/** The stream of one COPY, header and trailer included, in pieces of about `pieceBytes`: Postgres works on one while the next is encoded. */
+export function* encodePieces(table: Table, rows: readonly Row[], pieceBytes: number): Generator<Buffer, void> {
   const encoders = Object.values(table.columns).map((type) => ENCODERS[type]);
-  const output = new Output();
+  let output = new Output(pieceBytes + (pieceBytes >> 3));
   output.raw(SIGNATURE);
   output.int32(0);
   output.int32(0);
   for (const row of rows) {
+    if (output.length >= pieceBytes) {
+      yield output.bytes.subarray(0, output.length);
+      output = new Output(pieceBytes + (pieceBytes >> 3));
+    }
     output.int16(encoders.length);
     for (let at = 0; at < encoders.length; at++) {
       const value = row[at];
@@ -149,5 +193,10 @@ export function encodeCopy(table: Table, rows: readonly Row[]): Buffer {
     }
   }
   output.int16(TRAILER);
-  return output.bytes.subarray(0, output.length);
+  yield output.bytes.subarray(0, output.length);
+}
+
+/** The same in one piece. */
+export function encodeCopy(table: Table, rows: readonly Row[]): Buffer {
+  return Buffer.concat([...encodePieces(table, rows, 1 << 16)]);
 }

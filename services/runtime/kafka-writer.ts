@@ -7,6 +7,7 @@
 import { CompressionTypes, type IHeaders, type Kafka, type Producer } from 'kafkajs';
 import { Fault } from './errors.ts';
 import type { Logger } from './log.ts';
+import { disconnect } from './kafka.ts';
 import { untilAborted } from './wait.ts';
 
 export interface LogEntry {
@@ -159,7 +160,7 @@ export class KafkaWriter {
     try {
       await producer.connect();
     } catch (error) {
-      await this.#disconnect(producer);
+      await disconnect(producer, this.#log, this.#answerMs);
       throw error;
     }
     this.#producer = producer;
@@ -170,15 +171,7 @@ export class KafkaWriter {
   async #dropProducer(): Promise<void> {
     const producer = this.#producer;
     this.#producer = undefined;
-    if (producer !== undefined) await this.#disconnect(producer);
-  }
-
-  /** A disconnect waits for the answers that are on their way: not for longer than for any other answer. */
-  async #disconnect(producer: Producer): Promise<void> {
-    const disconnected = producer
-      .disconnect()
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'the producer was not disconnected in order'));
-    await Promise.race([disconnected, untilAborted(this.#answerMs, new AbortController().signal)]);
+    if (producer !== undefined) await disconnect(producer, this.#log, this.#answerMs);
   }
 }
 

@@ -1,5 +1,6 @@
 /** The Kafka client, as every service opens it. */
 import { createRequire } from 'node:module';
+import { setTimeout as after } from 'node:timers/promises';
 import { Kafka, logLevel, type ISocketFactory, type LogEntry } from 'kafkajs';
 import type { Logger } from './log.ts';
 
@@ -58,4 +59,10 @@ function toLog(
   const entry = { kafkajs: namespace, ...rest };
   if (level === logLevel.ERROR || level === logLevel.WARN) log.warn(entry, message);
   else log.debug(entry, message);
+}
+
+/** Disconnects a client in order; a broker that does not answer any more keeps nobody waiting for longer than `ms`. */
+export async function disconnect(client: { disconnect(): Promise<void> }, log: Logger, ms = 3_000): Promise<void> {
+  const left = client.disconnect().catch((error: unknown) => log.warn({ err: error }, 'a Kafka client was not disconnected in order'));
+  await Promise.race([left, after(ms, undefined, { ref: false })]);
 }

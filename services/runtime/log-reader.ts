@@ -4,26 +4,17 @@
  * before the position; that record must be the very one that was applied last. A log that is another, or that has lost records, is told as `LogLost`.
  */
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
-import { kafkaFault, withAdmin } from './kafka-topics.ts';
+import { disconnect } from './kafka.ts';
+import { kafkaFault } from './kafka-topics.ts';
+import { findLoss, type Assigned, type Retrying } from './log-ends.ts';
 import { bytesOf, fingerprint, toLogRecord, type LogRecord } from './log-record.ts';
 import type { Logger } from './log.ts';
-import {
-  CONFIRMATIONS,
-  endLost,
-  hole,
-  partitionKey,
-  recreated,
-  replaced,
-  startLost,
-  type LogLost,
-  type Positions,
-} from './log-position.ts';
+import { hole, partitionKey, recreated, replaced, type Positions } from './log-position.ts';
 import { TopicIds } from './topic-ids.ts';
 import { ChunkQueue, type Chunk } from './chunk-queue.ts';
 import { untilAborted } from './wait.ts';
 
 const COMMIT_EVERY_MS = 2_000;
-const LOOK_AGAIN_MS = 1_000;
 
 /** What the brokers allow by default. */
 const SESSION_MS = 6_000;
@@ -35,7 +26,7 @@ export interface LogReaderOptions {
   readonly topics: readonly string[];
   readonly log: Logger;
   /** does an attempt until it goes well; what the brokers or the checkpoints refuse is tried again through it */
-  readonly retrying: <Result>(what: string, attempt: () => Promise<Result>) => Promise<Result>;
+  readonly retrying: Retrying;
   /** where reading goes on: read on each assignment and each rewind */
   readonly positions: () => Promise<Positions>;
   /** what is fetched ahead of the fold, at the most */
@@ -53,11 +44,6 @@ interface Reading {
   verified: boolean;
   /** kafkajs fetches by name: a topic deleted and created again would go unnoticed */
   readonly topic_id: string;
-}
-
-interface Assigned {
-  readonly topic: string;
-  readonly partitions: number[];
 }
 
 export class LogReader {
@@ -89,8 +75,9 @@ export class LogReader {
     this.#stopping.abort();
     clearTimeout(this.#committing);
     this.#queue.fail(undefined);
-    await this.#consumer?.disconnect();
-    await this.#topicIds.close();
+    const { log } = this.#options;
+    const clients = this.#consumer === undefined ? [this.#topicIds] : [this.#consumer, this.#topicIds];
+    await Promise.all(clients.map((client) => disconnect(client, log)));
   }
 
   /**
@@ -202,7 +189,7 @@ export class LogReader {
     const places = await retrying('reading the checkpoints', positions);
     const ids = new Map<string, string>();
     for (const { topic } of assigned) ids.set(topic, await retrying('asking for the id of the topic', () => this.#topicIds.idOf(topic)));
-    const lost = await this.#lostEnd(assigned, places);
+    const lost = await findLoss({ ...this.#options, assigned, places, signal: this.#stopping.signal });
     if (generation !== this.#generation || this.#stopping.signal.aborted) return;
     if (lost !== undefined) throw lost;
     for (const { topic, partitions } of assigned) {
@@ -220,24 +207,6 @@ export class LogReader {
       { assigned, positions: Object.fromEntries([...places].map(([key, { next_offset }]) => [key, next_offset.toString()])) },
       'reading goes on',
     );
-  }
-
-  /** What the ends of the log say before kafkajs can pass over it. An end that lies too low is looked at again: a broker that is just starting may say so once. */
-  async #lostEnd(assigned: readonly Assigned[], places: Positions): Promise<LogLost | undefined> {
-    for (let looks = 1; ; looks++) {
-      const { kafka, retrying } = this.#options;
-      let short: LogLost | undefined;
-      for (const { topic } of assigned) {
-        const ends = await retrying('looking at the ends of the log', () => withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic)));
-        for (const { partition, low, high } of ends) {
-          const next = places.get(partitionKey(topic, partition))?.next_offset ?? 0n;
-          if (BigInt(low) > 0n) return startLost(topic, partition, BigInt(low), next);
-          if (BigInt(high) < next) short = endLost(topic, partition, BigInt(high), next);
-        }
-      }
-      if (short === undefined || looks === CONFIRMATIONS || this.#stopping.signal.aborted) return short;
-      await untilAborted(LOOK_AGAIN_MS, this.#stopping.signal);
-    }
   }
 
   async #receive(payload: EachBatchPayload): Promise<void> {
@@ -268,7 +237,7 @@ export class LogReader {
     const last = messages.at(-1);
     if (last !== undefined) payload.resolveOffset(last.offset);
     if (records.length > 0) {
-      this.#missing.delete(key);
+      if (reading.next > (this.#missing.get(key) ?? reading.next)) this.#missing.delete(key);
       this.#queue.put({ topic, partition, generation, records, bytes });
     }
     while (this.#queue.isFull() && payload.isRunning() && generation === this.#generation) {

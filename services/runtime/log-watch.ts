@@ -1,5 +1,6 @@
 /** Looks at the ends of the log once a second: for the lag, and because kafkajs itself passes over a log that lost its beginning or its end. */
 import type { Admin, Kafka } from 'kafkajs';
+import { disconnect } from './kafka.ts';
 import { kafkaFault } from './kafka-topics.ts';
 import { CONFIRMATIONS, endLost, partitionKey, startLost, type LogLost } from './log-position.ts';
 import type { Logger } from './log.ts';
@@ -22,19 +23,22 @@ export async function watchLog(options: LogWatchOptions): Promise<void> {
   const { kafka, log, signal, every_ms: everyMs } = options;
   const below = new Map<string, number>();
   const admin = kafka.admin();
+  const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   while (!signal.aborted) {
-    await look(admin, options, below).catch((error: unknown) => {
+    const looked = look(admin, options, below).catch((error: unknown) => {
       log.debug({ err: kafkaFault('the ends of the log are not known', error) }, 'log watch failed');
     });
+    await Promise.race([looked, stopped]);
     await untilAborted(everyMs, signal);
   }
-  await admin.disconnect();
+  await disconnect(admin, log);
 }
 
-async function look(admin: Admin, { topics, applied, onLag, onLost }: LogWatchOptions, below: Map<string, number>): Promise<void> {
+async function look(admin: Admin, { topics, signal, applied, onLag, onLost }: LogWatchOptions, below: Map<string, number>): Promise<void> {
   await admin.connect();
   for (const topic of topics) {
     for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
+      if (signal.aborted) return;
       const key = partitionKey(topic, partition);
       const next = applied.get(key) ?? 0n;
       const lag = BigInt(high) - next;

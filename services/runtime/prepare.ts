@@ -1,9 +1,13 @@
 /** Records decoded ahead of the transaction that folds them: what costs processor time, done while the batch before waits for Postgres. */
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Projection, Recorded } from '../../projections/projection.ts';
 import type { Chunk } from './chunk-queue.ts';
 import { undecodable, type Codec } from './codec.ts';
 import { Fault } from './errors.ts';
-import { fingerprint } from './log-record.ts';
+import { bytesOf, fingerprint } from './log-record.ts';
+
+/** So much is decoded at a stretch (a few milliseconds): the transaction under way goes on in between. */
+const STRETCH_BYTES = 256 * 1024;
 
 export interface Prepared<Event> {
   readonly topic: string;
@@ -26,7 +30,13 @@ export async function prepare<Event extends { readonly type: string }>(
   const events: Recorded<Event>[] = [];
   const fingerprints: Buffer[] = [];
   const { topic, partition, bytes } = chunk;
+  let decoded = 0;
   for (const record of chunk.records) {
+    decoded += bytesOf(record);
+    if (decoded > STRETCH_BYTES) {
+      decoded = 0;
+      await immediate();
+    }
     try {
       const event = codec.decode(record.value);
       if (!isEvent(event)) throw undecodable(`${event.type} is no event that ${name} folds`);

@@ -6,7 +6,7 @@ import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../projections/projection.ts';
 import { applyBatch, type Applied } from './apply-batch.ts';
-import { readCheckpoints } from './checkpoint.ts';
+import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { Chunk } from './chunk-queue.ts';
 import type { Codec } from './codec.ts';
 import { Fault } from './errors.ts';
@@ -18,6 +18,7 @@ import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { faultOf } from './postgres.ts';
 import { prepare, type Prepared } from './prepare.ts';
+import { Progress } from './progress.ts';
 import type { HintPublisher } from './redis.ts';
 import { retrying } from './wait.ts';
 
@@ -25,6 +26,7 @@ import { retrying } from './wait.ts';
 const BATCH_RECORDS_MAX = 5_000;
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
+const SILENCE_MS = 10_000;
 /** A hint names at most so many keys; a reader that finds none reads everything it shows again. */
 const HINT_KEYS_MAX = 1_000;
 
@@ -39,6 +41,8 @@ export interface RunnerOptions<Event extends { readonly type: string }> {
   readonly signal: AbortSignal;
   /** the consumer group; `projector-<name>` when not given, in which those of one projection share the work */
   readonly group_id?: string;
+  /** how long the brokers may be silent before this counts as waiting; 10 s when not given */
+  readonly silence_ms?: number;
   readonly kafka_session_ms?: number;
 }
 
@@ -51,7 +55,7 @@ export type RunnerStatus =
 
 export class Runner<Event extends { readonly type: string }> {
   readonly #options: RunnerOptions<Event>;
-  readonly #applied = new Map<string, bigint>();
+  readonly #progress: Progress;
   readonly #stopping = new AbortController();
   /** the caller's, or our own once there is nothing left to do */
   readonly #signal: AbortSignal;
@@ -64,7 +68,8 @@ export class Runner<Event extends { readonly type: string }> {
   constructor(options: RunnerOptions<Event>) {
     this.#options = options;
     this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
-    const { metrics } = options;
+    const { metrics, log, silence_ms: silence = SILENCE_MS } = options;
+    this.#progress = new Progress({ metrics, log, silence_ms: silence, checkpoints: () => this.#checkpoints() });
     this.#figures = {
       records: metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']),
       rows: metrics.counter('projection_rows_total', 'rows written or deleted'),
@@ -76,7 +81,6 @@ export class Runner<Event extends { readonly type: string }> {
         [1, 2, 5, 10, 50, 100, 500, 1_000, 5_000],
       ),
       conflicts: metrics.counter('projection_conflicts_total', 'batches that another projector had applied'),
-      lag: metrics.gauge('projection_lag_records', 'records of the log not applied yet', ['topic', 'partition']),
       halted: metrics.gauge('projection_halted', '1 while the projection is halted', [], () => {
         this.#figures.halted.set(this.#status.status === 'halted' ? 1 : 0);
       }),
@@ -84,9 +88,9 @@ export class Runner<Event extends { readonly type: string }> {
   }
 
   get status(): RunnerStatus {
-    const [fault] = this.#faults.values();
-    const isWaiting = fault !== undefined && (this.#status.status === 'starting' || this.#status.status === 'running');
-    return isWaiting ? { status: 'waiting', fault } : this.#status;
+    if (this.#status.status === 'halted' || this.#status.status === 'stopped') return this.#status;
+    const fault = this.#faults.values().next().value ?? this.#progress.silence;
+    return fault === undefined ? this.#status : { status: 'waiting', fault };
   }
 
   /** Runs until the signal is aborted; a halted projection waits for that. Throws what nobody foresaw. */
@@ -138,8 +142,8 @@ export class Runner<Event extends { readonly type: string }> {
       log,
       signal: this.#signal,
       every_ms: 1_000,
-      applied: this.#applied,
-      onLag: (topic, partition, records) => this.#figures.lag.set({ topic, partition }, Number(records)),
+      applied: this.#progress.applied,
+      onLag: (topic, partition, records) => this.#progress.heard(topic, partition, records),
       onLost: (lost) => this.#halt(lost),
     });
   }
@@ -183,7 +187,7 @@ export class Runner<Event extends { readonly type: string }> {
     timed();
     if (applied.outcome === 'conflict') return applied;
     const { outcomes, announced, next_offset: next } = applied;
-    this.#applied.set(partitionKey(batch.topic, batch.partition), next);
+    this.#progress.applied.set(partitionKey(batch.topic, batch.partition), next);
     for (const [outcome, count] of Object.entries(outcomes)) this.#figures.records.inc({ outcome }, count);
     this.#figures.rows.inc(applied.rows);
     this.#figures.batchRecords.observe(batch.events.length);
@@ -197,24 +201,28 @@ export class Runner<Event extends { readonly type: string }> {
 
   /** The checkpoints, held against the cluster they were written for. */
   async #positions(): Promise<Positions> {
-    const { kafka, pool, projection, log } = this.#options;
+    const { kafka, projection, log } = this.#options;
     const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
-    const id = { projection: projection.name, version: projection.version };
-    const checkpoints = await readCheckpoints(pool, id).catch((error: unknown) => {
-      throw faultOf(error);
-    });
+    const checkpoints = await this.#checkpoints();
     const positions = new Map<string, { next_offset: bigint; last_record: Buffer | null }>();
     for (const { topic, partition, cluster_id: was, next_offset, last_record } of checkpoints) {
       if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);
       positions.set(partitionKey(topic, partition), { next_offset, last_record });
-      this.#applied.set(partitionKey(topic, partition), next_offset);
+      this.#progress.applied.set(partitionKey(topic, partition), next_offset);
     }
     this.#clusterId = clusterId;
     if (this.#status.status === 'starting') {
-      log.info({ projection: id.projection, version: id.version }, 'projecting');
+      log.info({ projection: projection.name, version: projection.version }, 'projecting');
       this.#status = { status: 'running' };
     }
     return positions;
+  }
+
+  async #checkpoints(): Promise<readonly Checkpoint[]> {
+    const { pool, projection } = this.#options;
+    return await readCheckpoints(pool, { projection: projection.name, version: projection.version }).catch((error: unknown) => {
+      throw faultOf(error);
+    });
   }
 
   #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {

@@ -4,7 +4,9 @@ import { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Changes, ColumnType, Cut, Row, Table, TableRows, Value } from '../../projections/projection.ts';
-import { encodeCopy } from './copy-binary.ts';
+import { encodePieces } from './copy-binary.ts';
+
+const PIECE_BYTES = 128 * 1024;
 
 /** Inside the caller's transaction; tables are found by its search_path. Returns how many rows were touched. */
 export async function writeChanges(client: ClientBase, changes: Changes): Promise<number> {
@@ -39,7 +41,7 @@ async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
 async function appendRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
   if (rows.length === 0) return 0;
   const copy = client.query(copyFrom(`COPY ${table.name} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`));
-  await pipeline(Readable.from([encodeCopy(table, rows)]), copy);
+  await pipeline(Readable.from(encodePieces(table, rows, PIECE_BYTES)), copy);
   return rows.length;
 }
 

@@ -54,7 +54,7 @@ export class TopicIds {
     }
   }
 
-  async close(): Promise<void> {
+  async disconnect(): Promise<void> {
     await this.#cluster.disconnect();
   }
 }

@@ -16,6 +16,7 @@ test('only addresses must be given', () => {
     drain_ms: 10_000,
     postgres_reader_url: NEEDED.APP_POSTGRES_READER_URL,
     node_url: NEEDED.APP_NODE_URL,
+    treasury_public_reconciliation_url: undefined,
     statement_timeout_ms: 2_000,
     connections_max: 8,
     ready_lag_blocks_max: 20,
@@ -23,6 +24,20 @@ test('only addresses must be given', () => {
     rate_burst: 300,
     trust_proxy_hops: 0,
   });
+});
+
+function treasuryUrl(url: string): unknown {
+  return readExplorerGatewayConfig({ ...NEEDED, APP_TREASURY_PUBLIC_RECONCILIATION_URL: url }).treasury_public_reconciliation_url;
+}
+
+test('a treasury may be behind it or not: an empty address is none, a bad one is said', () => {
+  expect(treasuryUrl('')).toBeUndefined();
+  expect(treasuryUrl('http://127.0.0.1:17004/public/reconciliation')).toBe('http://127.0.0.1:17004/public/reconciliation');
+  for (const url of ['treasury', 'ftp://treasury/x', 'http://user:hunter2@treasury/']) {
+    expect(() => treasuryUrl(url)).toThrow(
+      new ConfigError(['APP_TREASURY_PUBLIC_RECONCILIATION_URL is not an address like http://host:port, without user and password']),
+    );
+  }
 });
 
 test('everything that is missing is said at once', () => {

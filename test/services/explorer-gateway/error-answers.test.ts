@@ -36,7 +36,11 @@ describe('what is malformed is answered 400 invalid_request', () => {
     'offset=0&offset=1',
     'limit[]=1',
     'offset[a][b]=1',
+    ...['', 'AAAAAAAABLAKqwxH', 'AAAAAAAABLAKqwxG==', '5', '%00', "'", long].map((value) => `cursor=${value}`),
+    'cursor[]=AAAAAAAABLAKqwxG',
+    'cursor=AAAAAAAABLAKqwxG&offset=0',
   ];
+  const questions = ['', 'q', 'q=', 'q=1&q=1', 'q[]=1', 'Q=1', `q=${long}`].map((query) => `/api/v1/search?${query}`);
   const filters = [
     ...['', '0x', 'xyz', 'f'.repeat(39), 'f'.repeat(41), "'", long].map((value) => `address=${value}`),
     ...['', '-1', '0x1', 'latest', long].map((value) => `block=${value}`),
@@ -50,7 +54,10 @@ describe('what is malformed is answered 400 invalid_request', () => {
     ...LISTS.flatMap((path) => queries.map((query) => `${path}?${query}`)),
     ...filters.map((filter) => `/api/v1/transactions?${filter}`),
     ...['blocks', 'transactions'].flatMap((what) => ids.map((id) => `/api/v1/${what}/${id}`)),
+    ...questions,
     '/api/v1/transactions/5',
+    '/api/v1/search?q=%ZZ',
+    '/api/v1/stats?%ZZ',
     '/api/v1/blocks/%ZZ',
     '/api/v1/blocks?limit=%ZZ',
   ])('%#: %.60s', async (path) => {
@@ -76,13 +83,17 @@ test('whatever is asked, the answer is 200, 400 or 404, and JSON of the known sh
   const path = fc.constantFrom(
     '/api/v1/blocks',
     '/api/v1/transactions',
+    '/api/v1/search',
     '/api/v1/stats',
+    '/api/v1/reserve',
     '/api/v1/blocks/',
     '/api/v1/transactions/',
     '/',
     '/api/v2/blocks',
   );
-  const query = fc.array(fc.tuple(fc.constantFrom('limit', 'offset', 'address', 'block', 'type', 'status'), piece), { maxLength: 3 });
+  const query = fc.array(fc.tuple(fc.constantFrom('limit', 'offset', 'cursor', 'address', 'block', 'type', 'status', 'q'), piece), {
+    maxLength: 3,
+  });
   await fc.assert(
     fc.asyncProperty(path, piece, query, async (before, last, parameters) => {
       const url = `${before}${before.endsWith('/') ? last : ''}?${parameters.map(([name, value]) => `${name}=${value}`).join('&')}`;
@@ -106,8 +117,8 @@ test('what is not there is 404 not_found, another method 405 with what is allowe
     expect([path, status, text]).toEqual([path, 404, '{"code":"not_found","message":"there is nothing at this path"}']);
   }
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
-    const answer = await fetch(`${explorer.url}/api/v1/blocks`, { method });
-    expect([answer.status, answer.headers.get('allow'), await answer.text()]).toEqual([
+    const answer = await explorer.ask(method, '/api/v1/blocks');
+    expect([answer.status, answer.headers.get('allow'), answer.text]).toEqual([
       405,
       'GET, HEAD',
       '{"code":"invalid_request","message":"this path answers GET, HEAD only"}',
@@ -119,18 +130,23 @@ test('any web page may read it, errors too', async () => {
   for (const path of ['/api/v1/blocks', '/api/v1/blocks/zz', '/nowhere']) {
     expect((await explorer.get(path, { origin: 'https://example.org' })).headers.get('access-control-allow-origin')).toBe('*');
   }
-  const preflight = await fetch(`${explorer.url}/api/v1/blocks`, {
-    method: 'OPTIONS',
-    headers: { origin: 'https://example.org', 'access-control-request-method': 'GET' },
+  const head = await explorer.ask('HEAD', '/api/v1/blocks?limit=1');
+  expect(head.headers.get('access-control-expose-headers')).toBe('link, retry-after, x-request-id');
+  expect([head.status, head.text, head.headers.get('link')]).toEqual([200, '', expect.stringContaining('rel="next"')]);
+  const preflight = await explorer.ask('OPTIONS', '/api/v1/blocks', {
+    origin: 'https://example.org',
+    'access-control-request-method': 'GET',
   });
-  expect([preflight.status, await preflight.text(), preflight.headers.get('access-control-allow-methods')]).toEqual([204, '', 'GET, HEAD']);
+  expect([preflight.status, preflight.text, preflight.headers.get('access-control-allow-methods')]).toEqual([204, '', 'GET, HEAD']);
   expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
 });
 
 test('before the projector has made its tables it answers 503 storage_error, and 200 once they are there', async () => {
   const own = await freshDatabase(inject('stack'));
   const early = await another({ postgres_reader_url: own.reader_url });
-  const paths = ['/api/v1/blocks', '/api/v1/transactions', '/api/v1/stats', '/api/v1/blocks/0', `/api/v1/transactions/${'0'.repeat(64)}`];
+  const hash = '0'.repeat(64);
+  const lists = ['/api/v1/blocks', '/api/v1/transactions', '/api/v1/search?q=5', `/api/v1/search?q=${hash}`];
+  const paths = [...lists, '/api/v1/stats', '/api/v1/status', '/api/v1/blocks/0', `/api/v1/transactions/${hash}`];
   for (const path of paths) {
     const { status, text } = await early.get(path);
     expect([path, status, text]).toEqual([

@@ -1,4 +1,4 @@
-/** The explorer's gateway inside the test process, on a real port, with a node whose head can be set. */
+/** The explorer's gateway inside the test process, on a real port, with a node whose head can be set. Every answer is held against the OpenAPI document. */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { explorerApp } from '../../../services/explorer-gateway/app.ts';
@@ -7,13 +7,17 @@ import { openLog } from '../../../services/runtime/log.ts';
 import { Metrics } from '../../../services/runtime/metrics.ts';
 import { openReader } from '../../../services/runtime/postgres.ts';
 import { takePort } from '../../support/free-ports.ts';
+import { checkAnswer, type Answered } from './answer-check.ts';
 
 export interface ExplorerServerOptions {
   readonly postgres_reader_url: string;
+  readonly treasury_public_reconciliation_url?: string;
   readonly statement_timeout_ms?: number;
   readonly rate_per_second?: number;
   readonly rate_burst?: number;
   readonly trust_proxy_hops?: number;
+  /** ms of a clock */
+  readonly now?: () => number;
 }
 
 export interface ExplorerServer {
@@ -22,26 +26,23 @@ export interface ExplorerServer {
   head: number | undefined;
   /** what was logged at level warn and above */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
-  get(
-    path: string,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<{ readonly status: number; readonly text: string; readonly headers: Headers }>;
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
+  ask(method: string, path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
   close(): Promise<void>;
 }
 
-export async function openExplorer(options: ExplorerServerOptions): Promise<ExplorerServer> {
+export async function openExplorer({ now, ...options }: ExplorerServerOptions): Promise<ExplorerServer> {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log = openLog({ service: 'explorer-gateway', level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
   const taken = await takePort();
   const explorer: { head: number | undefined } = { head: 0 };
-  const node = createServer((_request, response) => response.end(JSON.stringify({ head: { height: explorer.head } }))).listen(
-    taken.port,
-    '127.0.0.1',
-  );
+  const answerOfNode = (): string => JSON.stringify({ head: { height: explorer.head }, finalized_height: 0 });
+  const node = createServer((_request, response) => response.end(answerOfNode())).listen(taken.port, '127.0.0.1');
   await once(node, 'listening');
   const reader = openReader({ application_name: 'explorer-gateway', statement_timeout_ms: 20_000, connections_max: 4, ...options }, log);
   const settings = {
     node_url: `http://127.0.0.1:${taken.port}`,
+    treasury_public_reconciliation_url: undefined,
     ready_lag_blocks_max: 20,
     rate_per_second: 0,
     rate_burst: 1,
@@ -52,15 +53,19 @@ export async function openExplorer(options: ExplorerServerOptions): Promise<Expl
     http_port: 0,
     log,
     metrics: new Metrics('test'),
-    ...explorerApp({ ...settings, ...options }, reader, log),
+    ...explorerApp({ ...settings, ...options }, reader, log, now),
   });
+  const ask: ExplorerServer['ask'] = async (method, path, headers = {}) => {
+    const response = await fetch(http.url + path, { method, headers });
+    const answer = { status: response.status, text: await response.text(), headers: response.headers };
+    checkAnswer(method, path, answer);
+    return answer;
+  };
   return Object.assign(explorer, {
     url: http.url,
     lines,
-    get: async (path: string, headers: Readonly<Record<string, string>> = {}) => {
-      const answer = await fetch(http.url + path, { headers });
-      return { status: answer.status, text: await answer.text(), headers: answer.headers };
-    },
+    ask,
+    get: (path: string, headers?: Readonly<Record<string, string>>) => ask('GET', path, headers),
     close: async () => {
       await http.drain();
       await reader.close();

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../support/database.ts';
 import { fillExplorer, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
+import { cursorOf } from '../../../services/explorer-gateway/cursor.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 
 const bytes = (digit: string, count: number): Buffer => Buffer.from(digit.repeat(2 * count), 'hex');
@@ -83,6 +84,9 @@ const TRANSFERRED =
   '"function_call_type":"Transfer","is_ride_related":false,"timestamp":"2026-11-21T07:28:02.500Z",' +
   '"referrer":null,"request_referrer_fee":0,"offer_referrer_fee":0';
 
+const PRODUCED = `produced by 0x${'1'.repeat(40)} at 2026-11-21T07:28:02.500Z`;
+const MOVED = `from 0x${'3'.repeat(40)} to 0x${'4'.repeat(40)} in block 1 at 2026-11-21T07:28:02.500Z`;
+
 let explorer: ExplorerServer;
 beforeAll(async () => {
   const urls = await freshDatabase(inject('stack'));
@@ -107,6 +111,29 @@ test.each([
   ],
   [`/api/v1/transactions/0x${'c'.repeat(64)}`, `{${TRANSFERRED},"nonce":7,"tx_index":0,"request_referrer":null,"offer_referrer":null}`],
   [`/api/v1/transactions/${'D'.repeat(64)}`, `{${PAID},"nonce":0,"tx_index":1,"request_referrer":${hex('6', 20)},"offer_referrer":null}`],
+  [
+    '/api/v1/search?q=1',
+    `{"items":[{"kind":"block","identifier":"1","summary":"block 1, 0x${'b'.repeat(64)}: 2 transactions, ${PRODUCED}"}]}`,
+  ],
+  [
+    `/api/v1/search?q=${'C'.repeat(64)}`,
+    `{"items":[{"kind":"transaction","identifier":${hex('c', 32)},"summary":"Transfer of ${2n ** 256n - 1n} ${MOVED}"}]}`,
+  ],
+  [
+    `/api/v1/search?q=0x${'4'.repeat(40)}`,
+    `{"items":[{"kind":"account","identifier":${hex('4', 20)},"summary":"address with 1 transaction"}]}`,
+  ],
+  [
+    `/api/v1/search?q=${'f'.repeat(40)}`,
+    `{"items":[{"kind":"account","identifier":${hex('f', 20)},"summary":"address with no indexed activity"}]}`,
+  ],
+  ['/api/v1/search?q=nothing', '{"items":[]}'],
+  [
+    `/api/v1/blocks?limit=1&cursor=${cursorOf('blocks', 1n)}`,
+    `{"items":[{${BLOCK_0}}],"paging":{"limit":1,"offset":0,"total":1,"has_more":true}}`,
+  ],
+  [`/api/v1/blocks?limit=1&cursor=${cursorOf('blocks', 0n)}`, '{"items":[],"paging":{"limit":1,"offset":0,"total":0,"has_more":false}}'],
+  ['/api/v1/reserve', '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}'],
   ['/api/v1/stats', '{"latest_height":1,"tx_per_second":0.8,"total_transactions":2,"active_validators":1,"avg_block_time_seconds":2.5}'],
 ])('%s', async (path, body) => {
   const { status, text, headers } = await explorer.get(path);
@@ -116,4 +143,17 @@ test.each([
     type: 'application/json; charset=utf-8',
     length: String(body.length),
   });
+});
+
+async function link(path: string): Promise<string | null> {
+  return (await explorer.get(path)).headers.get('link');
+}
+
+test('a full page links to the one below it', async () => {
+  expect(await link('/api/v1/blocks?limit=1')).toBe('</api/v1/blocks?limit=1&cursor=AAAAAAAAAAEI40ao>; rel="next"');
+  expect(await link('/api/v1/blocks?limit=3')).toBeNull();
+  expect(await link(`/api/v1/transactions?limit=1&offset=1&type=Transfer&address=${'4'.repeat(40)}`)).toBeNull();
+  expect(await link(`/api/v1/transactions?limit=1&type=Transfer&address=${'4'.repeat(40)}`)).toMatch(
+    /^<\/api\/v1\/transactions\?type=Transfer&address=4{40}&limit=1&cursor=AAAAAAAAAAA[\w-]{5}>; rel="next"$/,
+  );
 });

@@ -8,7 +8,7 @@ function indexed(...rows: readonly Cells[]): Reader {
 }
 
 const ready = (reader: Reader, head: number | undefined, lagMax = 20): unknown =>
-  indexCheck(reader, () => Promise.resolve(head), lagMax).check();
+  indexCheck(reader, () => Promise.resolve(head === undefined ? undefined : { height: head, finalized_height: null }), lagMax).check();
 
 test('the index is ready up to the set lag behind the node, and not beyond', async () => {
   expect(await ready(indexed(['100']), 100)).toBeUndefined();

@@ -26,7 +26,7 @@ async function node(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${taken.port}`;
 }
 
-test("the node's newest height is asked for at most once a second", async () => {
+test("the node's newest heights are asked for at most once a second", async () => {
   let [height, asked, now] = [10, 0, 5_000];
   const url = await node((request, response) => {
     asked++;
@@ -34,11 +34,12 @@ test("the node's newest height is asked for at most once a second", async () => 
     response.end(JSON.stringify({ chain_id: '7777', head: { height: height++, hash: '0x00' }, finalized_height: 3 }));
   });
   const head = nodeHead(url, () => now, log);
-  expect(await Promise.all([head(), head(), head()])).toEqual([10, 10, 10]);
+  const first = { height: 10, finalized_height: 3 };
+  expect(await Promise.all([head(), head(), head()])).toEqual([first, first, first]);
   now += 999;
-  expect(await head()).toBe(10);
+  expect(await head()).toEqual(first);
   now += 1;
-  expect(await head()).toBe(11);
+  expect(await head()).toEqual({ height: 11, finalized_height: 3 });
   expect(asked).toBe(2);
 });
 
@@ -54,6 +55,7 @@ test('a node that is away, silent, sends elsewhere or answers something else tel
     (_request, response) => void response.end('{"head":null}'),
     (_request, response) => void response.end('{"head":{"height":"12"}}'),
     (_request, response) => void response.end('{"head":{"height":1.5}}'),
+    (_request, response) => void response.end('{"head":{"height":-1}}'),
   ];
   let [now, at] = [0, 0];
   const url = await node((request, response) => answers[at]?.(request, response));
@@ -64,9 +66,10 @@ test('a node that is away, silent, sends elsewhere or answers something else tel
   }
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatchObject({ level: 'warn' });
-  answers.push((_request, response) => void response.end('{"head":{"height":12}}'));
-  at = answers.length - 1;
-  now += 1_000;
-  expect(await head()).toBe(12);
+  for (const final of ['', ',"finalized_height":-1', ',"finalized_height":"7"']) {
+    answers[at] = (_request, response) => void response.end(`{"head":{"height":12}${final}}`);
+    now += 1_000;
+    expect(await head()).toEqual({ height: 12, finalized_height: null });
+  }
   expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining('the lag is unknown'), 'the node tells its head again']);
 });

@@ -1,9 +1,17 @@
 import { parse } from 'node:querystring';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseBlockId, parsePage, parseTransactionHash, parseTransactionsRequest } from '../../../services/explorer-gateway/parameters.ts';
+import { cursorOf } from '../../../services/explorer-gateway/cursor.ts';
+import {
+  parseBlockId,
+  parsePage,
+  parseQuestion,
+  parseTransactionHash,
+  parseTransactionsRequest,
+  transactionsList,
+} from '../../../services/explorer-gateway/parameters.ts';
 
-const page = (query: string): unknown => parsePage(parse(query));
+const page = (query: string): unknown => parsePage(parse(query), 'blocks');
 const request = (query: string): unknown => parseTransactionsRequest(parse(query));
 const invalid = (message: string): unknown => ({ refused: 'invalid_request', message });
 
@@ -13,7 +21,7 @@ const BAD_OFFSET = invalid('offset must be a decimal integer, 0 or more');
 describe('limit and offset', () => {
   test('have defaults, and other parameters do not matter', () => {
     expect(page('')).toEqual({ limit: 20, offset: 0n });
-    expect(page('utm=1&utm=2&cursor=&__proto__=1&constructor=2&limited=x')).toEqual({ limit: 20, offset: 0n });
+    expect(page('utm=1&utm=2&cursors=&__proto__=1&constructor=2&limited=x')).toEqual({ limit: 20, offset: 0n });
   });
 
   test('take decimal integers, the offset of any size', () => {
@@ -62,8 +70,80 @@ describe('limit and offset', () => {
   });
 });
 
+describe('a cursor', () => {
+  const cursor = cursorOf('blocks', 1_200n);
+  const bad = invalid('cursor must be one that came in a Link header of the same list with the same filters');
+
+  test('names the place below which a page goes on, whatever the limit', () => {
+    expect(page(`cursor=${cursor}`)).toEqual({ limit: 20, below: 1_200n });
+    expect(page(`cursor=${cursor}&limit=7`)).toEqual({ limit: 7, below: 1_200n });
+  });
+
+  test('is not combined with an offset', () => {
+    for (const offset of ['0', '5']) {
+      expect(page(`cursor=${cursor}&offset=${offset}`)).toEqual(invalid('offset and cursor must not be combined: give one of them'));
+    }
+  });
+
+  test('that is malformed or of another list is refused', () => {
+    const others = [`${cursor}A`, cursor.slice(1), cursor.toLowerCase(), `${cursor.slice(0, -1)}%3D`, 'A'.repeat(16), '5', '%00', "'"];
+    for (const other of [...others, cursorOf('transactions', 1_200n)]) expect(page(`cursor=${other}`)).toEqual(bad);
+    expect(page('cursor=')).toEqual(invalid('parameter cursor is empty: leave it out or give it a value'));
+    expect(page(`cursor=${cursor}&cursor=${cursor}`)).toEqual(invalid('parameter cursor may be given only once'));
+    expect(page(`cursor=${'a'.repeat(257)}`)).toEqual(invalid('parameter cursor is longer than 256 characters'));
+  });
+
+  test('of transactions is good for the same filters only, however they are written', () => {
+    const address = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
+    const filter = { block: undefined, address: Buffer.from(address, 'hex'), type: undefined };
+    const own = cursorOf(transactionsList(filter, 'address'), 5n);
+    for (const text of [address, `0x${address}`, address.toUpperCase()]) {
+      expect(request(`address=${text}&cursor=${own}`)).toMatchObject({ page: { limit: 20, below: 5n } });
+    }
+    for (const other of [
+      '',
+      `address=${'0'.repeat(40)}`,
+      `address=${address}&block=5`,
+      `address=${address}&type=Mint`,
+      'block=5',
+      'type=Mint',
+    ]) {
+      expect(request(`${other}&cursor=${own}`)).toEqual(bad);
+    }
+  });
+
+  test('of an address and a type tells which of the two ordinals it is of', () => {
+    const filter = { block: undefined, address: Buffer.alloc(20), type: 'Mint' };
+    for (const way of ['address', 'type'] as const) {
+      const own = cursorOf(transactionsList(filter, way), 5n);
+      expect(request(`address=${'0'.repeat(40)}&type=Mint&cursor=${own}`)).toMatchObject({ way, page: { limit: 20, below: 5n } });
+    }
+    expect(request(`address=${'0'.repeat(40)}&type=Mint`)).toMatchObject({ way: undefined });
+  });
+});
+
+describe('what is searched for', () => {
+  test('is any text', () => {
+    for (const q of ['5', ' ', '%', "' OR 1=1", 'é']) expect(parseQuestion(parse(`q=${encodeURIComponent(q)}`))).toEqual({ q });
+  });
+
+  test('must be given, once, not empty, and not endless', () => {
+    const missing = invalid('parameter q is missing: give a height, a hash or an address');
+    for (const query of ['', 'Q=5', 'query=5']) expect(parseQuestion(parse(query))).toEqual(missing);
+    expect(parseQuestion(parse('q='))).toEqual(invalid('parameter q is empty: leave it out or give it a value'));
+    expect(parseQuestion(parse('q=5&q=5'))).toEqual(invalid('parameter q may be given only once'));
+    expect(parseQuestion(parse(`q=${'5'.repeat(257)}`))).toEqual(invalid('parameter q is longer than 256 characters'));
+  });
+});
+
 describe('filters of transactions', () => {
-  const nothing = { page: { limit: 20, offset: 0n }, filter: { block: undefined, address: undefined, type: undefined }, status: undefined };
+  const nothing = {
+    page: { limit: 20, offset: 0n },
+    filter: { block: undefined, address: undefined, type: undefined },
+    status: undefined,
+    way: undefined,
+    filters: expect.anything(),
+  };
   const address = Buffer.from('7e5f4552091a69125d5dfcb7b8c2659029395bdf', 'hex');
 
   test('are all optional', () => expect(request('')).toEqual(nothing));
@@ -153,15 +233,16 @@ describe('what names a block or a transaction', () => {
 
 test('whatever comes is parsed or refused, and a refusal never repeats it', () => {
   const value = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[0-9a-fx.+eE[\]%_-]*$/));
-  const names = fc.constantFrom('limit', 'offset', 'address', 'block', 'type', 'status', 'limit[]', 'other');
+  const names = fc.constantFrom('limit', 'offset', 'cursor', 'address', 'block', 'type', 'status', 'q', 'limit[]', 'other');
   const query = fc.dictionary(names, fc.oneof(value, fc.array(value)));
   fc.assert(
     fc.property(query, value, (parameters, id) => {
-      for (const parsed of [parsePage(parameters), parseTransactionsRequest(parameters), parseBlockId(id), parseTransactionHash(id)]) {
+      const lists = [parsePage(parameters, 'blocks'), parseTransactionsRequest(parameters)];
+      for (const parsed of [...lists, parseQuestion(parameters), parseBlockId(id), parseTransactionHash(id)]) {
         if (!('refused' in parsed)) continue;
         expect(parsed.refused).toBe('invalid_request');
         expect(parsed.message).toMatch(
-          /^(parameter (limit|offset|address|block|type|status) (may be|is)|(limit|offset|address|block|type) must|a (block|transaction) is named by)/,
+          /^(parameter (limit|offset|cursor|address|block|type|status|q) (may be|is)|(limit|offset|offset and cursor|cursor|address|block|type) must|a (block|transaction) is named by)/,
         );
       }
     }),

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { cursorOf } from '../../../services/explorer-gateway/cursor.ts';
+import { transactionsList } from '../../../services/explorer-gateway/parameters.ts';
 import { explorerRoutes } from '../../../services/explorer-gateway/routes.ts';
 import { openHttp } from '../../../services/runtime/http.ts';
 import { openLog } from '../../../services/runtime/log.ts';
@@ -26,7 +28,8 @@ function asking(counts: Cells): Asking {
 async function asked(query: string, counts: Cells = [null, null]): Promise<readonly string[]> {
   const { names, reader } = asking(counts);
   const log = openLog({ service: 'test', level: 'silent' });
-  const http = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics: new Metrics('test'), routes: explorerRoutes(reader) });
+  const routes = explorerRoutes({ reader, head: () => Promise.resolve(undefined), reserve: undefined });
+  const http = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics: new Metrics('test'), routes });
   await (await fetch(`${http.url}/api/v1/transactions?${query}`)).text();
   await http.drain();
   return names;
@@ -42,6 +45,17 @@ test('an address and a type are looked for along whichever has fewer transaction
   expect(await asked(query, ['10', null])).toEqual(['explorer_transaction_counts', byType]);
 });
 
+test('a cursor goes on along the ordinal that it is of, without counting again', async () => {
+  const filter = { block: undefined, address: Buffer.from(ADDRESS, 'hex'), type: 'Mint' };
+  for (const [way, name] of [
+    ['address', 'explorer_transactions_address_type_below'],
+    ['type', 'explorer_transactions_type_address_below'],
+  ] as const) {
+    const cursor = cursorOf(transactionsList(filter, way), 7n);
+    expect(await asked(`address=${ADDRESS}&type=Mint&cursor=${cursor}`, ['5', '5'])).toEqual([name]);
+  }
+});
+
 test('every other page is one question, and a status that is never stored is none', async () => {
   expect(await asked('')).toEqual(['explorer_transactions']);
   expect(await asked(`address=${ADDRESS}`)).toEqual(['explorer_transactions_address']);
@@ -49,5 +63,6 @@ test('every other page is one question, and a status that is never stored is non
   expect(await asked('block=5')).toEqual(['explorer_transactions_block']);
   expect(await asked(`block=5&address=${ADDRESS}&type=Mint&status=confirmed`)).toEqual(['explorer_transactions_block_address_type']);
   expect(await asked('status=pending')).toEqual([]);
+  expect(await asked(`status=pending&address=${ADDRESS}&type=Mint`)).toEqual([]);
   expect(await asked('limit=0')).toEqual([]);
 });

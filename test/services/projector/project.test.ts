@@ -1,3 +1,4 @@
+import { setTimeout as after } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -20,7 +21,7 @@ let codec: Codec;
 let writer: KafkaWriter;
 let pool: Pool;
 const log: ChainEvent[] = [];
-const source = chainEvents({ seed: 41, blocks: Number.POSITIVE_INFINITY, transactions_per_block: 8, reorg_probability: 0.08 });
+const source = chainEvents({ seed: 41, blocks: Number.POSITIVE_INFINITY, transactions_per_block: 4, reorg_probability: 0.08 });
 
 beforeAll(async () => {
   stack = await startStack();
@@ -38,21 +39,24 @@ afterAll(async () => {
 });
 
 async function append(count: number): Promise<void> {
-  const events = source.take(count).toArray();
+  const events = Array.from({ length: count }, () => source.next().value).filter((event) => event !== undefined);
   for (const { entries } of toEntries(codec, events, 1 << 20)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
   log.push(...events);
 }
 
-/** Appends, a few events at a time, until `use` is done. */
+/** Appends, a few events at a time, until `use` is done: a load, not a flood, since every row is compared afterwards. */
 async function underLoad<Result>(use: () => Promise<Result>): Promise<Result> {
-  let isOver = false;
+  const over = new AbortController();
   const loading = (async (): Promise<void> => {
-    while (!isOver) await append(5);
+    while (!over.signal.aborted) {
+      await append(3);
+      await after(15);
+    }
   })();
   try {
     return await use();
   } finally {
-    isOver = true;
+    over.abort();
     await loading;
   }
 }
@@ -89,9 +93,9 @@ async function activeOf(both: readonly [ServiceHandle, ServiceHandle]): Promise<
   const [before, alsoBefore] = await Promise.all(both.map((each) => counted(each, 'projection_records_total')));
   await append(20);
   await expectProjected();
-  const [after, alsoAfter] = await Promise.all(both.map((each) => counted(each, 'projection_records_total')));
-  expect([after === before, alsoAfter === alsoBefore]).toContain(true);
-  return after === before ? [second, first] : [first, second];
+  const [now, alsoNow] = await Promise.all(both.map((each) => counted(each, 'projection_records_total')));
+  expect([now === before, alsoNow === alsoBefore]).toContain(true);
+  return now === before ? [second, first] : [first, second];
 }
 
 let both: readonly [ServiceHandle, ServiceHandle];

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, expect, inject, test } from 'vitest';
-import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka-writer.ts';
+import { KafkaWriter, type LogEntry, type WriterOptions } from '../../../services/runtime/kafka-writer.ts';
 import { readLogEnds } from '../../../services/runtime/log-range.ts';
 import type { LogRecord } from '../../../services/runtime/log-record.ts';
+import { openLog, type Logger } from '../../../services/runtime/log.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
-import { freshTopic, never, numbered, readAll, silentLog, testKafka } from '../../support/kafka.ts';
+import { freshTopic, never, numbered, ownTopic, range, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 
 const PRODUCE = 0;
 const stack = inject('stack');
@@ -21,10 +22,19 @@ async function produceProxy(): Promise<FaultProxy> {
   return proxy;
 }
 
-function openWriter(proxy: FaultProxy, options: { readonly signal?: AbortSignal; readonly answer_ms?: number } = {}): KafkaWriter {
+function openWriter(proxy: FaultProxy, options: Partial<WriterOptions> = {}): KafkaWriter {
   const writer = new KafkaWriter(testKafka(stack, proxy), { log: silentLog(), signal: never, retry_ms_min: 10, ...options });
   closing.push(() => writer.close());
   return writer;
+}
+
+/** A log that counts how often the client gave a batch up, so that the writer has to send it again. */
+function countingLog(): { readonly log: Logger; readonly count: () => number } {
+  let lines = 0;
+  const write = (line: string): void => {
+    if (line.includes('append not acknowledged')) lines++;
+  };
+  return { log: openLog({ service: 'test', level: 'warn', destination: { write } }), count: () => lines };
 }
 
 function numbers(records: readonly LogRecord[]): number[] {
@@ -43,7 +53,7 @@ test('what was acknowledged stands in the log once, in order and at the offset t
     const appends = Array.from({ length: batches }, (_, at) => writer.append(topic, 0, numbered(at * batch, batch)));
     const offsets = await Promise.all(appends);
     const records = await readAll(direct, topic);
-    expect(numbers(records)).toEqual(Array.from({ length: batch * batches }, (_, at) => at));
+    expect(numbers(records)).toEqual(range(0, batch * batches));
     expect(offsets).toEqual(offsets.map((_, at) => BigInt(at * batch)));
     expect(records.map(({ headers }) => String(headers['event_id']))).toEqual(records.map(({ value }) => String(value)));
     expect(proxy.counts.reset_before).toBeGreaterThan(0);
@@ -107,21 +117,24 @@ test('the control: a batch given up after a rejection takes the next one with it
 test('the offset told is where the batch stands, also when its answer was lost and another writer has appended since', async () => {
   const proxy = await produceProxy();
   const topic = await freshTopic(direct);
-  const writer = openWriter(proxy);
+  const { log, count } = countingLog();
+  const writer = openWriter(proxy, { log });
   const other = new KafkaWriter(direct, { log: silentLog(), signal: never });
   closing.push(() => other.close());
   let next = 0n;
-  for (const first of [0, 10, 20]) {
+  // in the last round the client gives up meanwhile, and the writer has to send the batch again
+  for (const rejections of [0, 0, 1]) {
     proxy.next('reset_after');
     proxy.mode = 'reset_before';
-    const appended = writer.append(topic, 0, numbered(first, 5));
+    const appended = writer.append(topic, 0, numbered(Number(next), 5));
     await expect.poll(async () => (await readLogEnds(direct, topic, 0)).high).toBe(next + 5n);
-    await expect(other.append(topic, 0, numbered(first + 5, 5))).resolves.toBe(next + 5n);
+    await expect(other.append(topic, 0, numbered(Number(next) + 5, 5))).resolves.toBe(next + 5n);
+    await expect.poll(count, { timeout: 20_000 }).toBeGreaterThanOrEqual(rejections);
     proxy.mode = 'pass';
     await expect(appended).resolves.toBe(next);
     next += 10n;
   }
-  expect(numbers(await readAll(direct, topic))).toEqual(Array.from({ length: 30 }, (_, at) => at));
+  expect(numbers(await readAll(direct, topic))).toEqual(range(0, 30));
 });
 
 test('a batch that the broker will never take is refused, and the writer goes on with the next', async () => {
@@ -166,6 +179,25 @@ test.each(['reset_before', 'black_hole'] as const)(
   },
 );
 
+test('a batch given up by a drain never lends its sequence numbers to the next one', async () => {
+  const proxy = await produceProxy();
+  const topic = await freshTopic(direct);
+  const draining = new AbortController();
+  const { log, count } = countingLog();
+  const writer = openWriter(proxy, { log, signal: draining.signal, retry_ms_min: 600_000, retry_ms_max: 600_000 });
+  await writer.append(topic, 0, numbered(0, 1));
+  proxy.next('reset_after');
+  proxy.mode = 'reset_before';
+  const outcomes = Promise.allSettled([writer.append(topic, 0, numbered(1, 1)), writer.append(topic, 0, numbered(2, 1))]);
+  // the client has given up, and the writer waits before it sends the same again
+  await expect.poll(count, { timeout: 20_000 }).toBe(1);
+  proxy.mode = 'pass';
+  draining.abort();
+  expect(await outcomes).toMatchObject([{ reason: { code: 'append_unknown' } }, { reason: { code: 'append_unknown' } }]);
+  // unknown to the writer: the first is there, the second never was sent
+  expect(numbers(await readAll(direct, topic))).toEqual([0, 1]);
+});
+
 test('an answer that comes while the writer drains still counts', async () => {
   const proxy = await produceProxy();
   const topic = await freshTopic(direct);
@@ -181,14 +213,12 @@ test('an answer that comes while the writer drains still counts', async () => {
 });
 
 test('a topic that does not exist yet is waited for', async () => {
-  const writer = openWriter(await produceProxy());
-  const topic = await freshTopic(direct);
-  const admin = direct.admin();
-  await admin.connect();
-  await admin.deleteTopics({ topics: [topic] });
+  const { log, count } = countingLog();
+  const writer = openWriter(await produceProxy(), { log });
+  const topic = ownTopic().name;
   const appended = writer.append(topic, 0, numbered(0, 2));
-  await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 1 }] });
-  await admin.disconnect();
+  await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(0);
+  await freshTopic(direct, { name: topic });
   await expect(appended).resolves.toBe(0n);
 });
 

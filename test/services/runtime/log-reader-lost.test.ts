@@ -1,4 +1,5 @@
 import { expect, inject, test } from 'vitest';
+import { readLogEnds } from '../../../services/runtime/log-range.ts';
 import { appendAll, deleteRecordsBefore, numbered, readAll, recreateTopic, testKafka, topicOf } from '../../support/kafka.ts';
 import { applied, lossOf, openReader, take } from '../../support/reader.ts';
 
@@ -60,4 +61,21 @@ test('a topic created again while a full queue kept the reader from fetching hal
   await recreateTopic(kafka, topic);
   await appendAll(kafka, topic, numbered(1_000, 500));
   expect((await lossOf(reader)).message).toMatch(HALTED);
+});
+
+test('a log with a hole, as a transactional producer makes it, halts the reader before the hole', async () => {
+  const topic = await topicOf(kafka, 3);
+  const producer = kafka.producer({ transactionalId: topic, idempotent: true, maxInFlightRequests: 1 });
+  await producer.connect();
+  const transaction = await producer.transaction();
+  await transaction.send({ topic, messages: [{ value: '3' }] });
+  await transaction.commit();
+  await producer.disconnect();
+  // the end of the transaction takes offset 4
+  await expect.poll(async () => (await readLogEnds(kafka, topic, 0)).high).toBe(5n);
+  await appendAll(kafka, topic, numbered(5, 1));
+  const reader = await openReader(kafka, topic);
+  const lost = await lossOf(reader);
+  expect(lost.message).toContain('the log has no record at offset 4, after the one before it comes 5');
+  expect(lost.remedy).toContain('look at who writes to this topic');
 });

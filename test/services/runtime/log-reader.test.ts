@@ -6,6 +6,7 @@ import type { LogReader } from '../../../services/runtime/log-reader.ts';
 import { openCodec } from '../../../services/runtime/codec.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { bigBlock } from '../../support/chain.ts';
+import { watchLog } from '../../../services/runtime/log-watch.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 import { appendAll, freshTopic, never, numbered, ownTopic, range, readAll, silentLog, testKafka, topicOf } from '../../support/kafka.ts';
 import { applied, makeReader, openReader, take } from '../../support/reader.ts';
@@ -168,4 +169,33 @@ test('a block of 20,000 transactions travels from the writer to the reader', asy
   expect(codec.decode(value)).toEqual(block);
   await appendAll(kafka, topic, numbered(1, 1));
   expect(await take(reader, 1)).toEqual([1]);
+});
+
+test('brokers that do not answer any more keep a reader and a watch from ending for no longer than a drain lasts', async () => {
+  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  onTestFinished(() => proxy.close());
+  const topic = await topicOf(kafka, 5);
+  const away = testKafka(stack, proxy);
+  const stopping = new AbortController();
+  const looks: bigint[] = [];
+  const watching = watchLog({
+    kafka: away,
+    topics: [topic],
+    log: silentLog(),
+    signal: stopping.signal,
+    every_ms: 20,
+    applied: new Map(),
+    onLag: (_topic, _partition, records) => looks.push(records),
+    onLost: () => undefined,
+  });
+  const reader = await openReader(away, topic);
+  await take(reader, 5);
+  await expect.poll(() => looks.length).toBeGreaterThan(0);
+  proxy.mode = 'black_hole';
+  // a fetch, and a look at the ends of the log
+  await expect.poll(() => proxy.counts.black_hole, { timeout: 10_000 }).toBeGreaterThanOrEqual(2);
+  stopping.abort();
+  const begun = performance.now();
+  await Promise.all([reader.close(), watching]);
+  expect(performance.now() - begun).toBeLessThan(10_000);
 });

@@ -2,9 +2,11 @@ import { Redis } from 'ioredis';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { explorer } from '../../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { ensureTopics } from '../../../services/runtime/kafka-topics.ts';
 import { bigBlock, chainEvents, TestChain } from '../../support/chain.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { FaultProxy, type FaultMode } from '../../support/fault-proxy.ts';
+import { ownTopic, testKafka } from '../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../support/plain-fold.ts';
 import { Random } from '../../support/random.ts';
 import { faultAtCommit, openTables, ownExplorer, type Tables } from './projected.ts';
@@ -84,7 +86,7 @@ test('Redis away does not matter', async () => {
   const running = startRunner(log, { ...tables, redis_url: 'redis://127.0.0.1:1' });
   await log.append(events);
   await expectProjected(tables, events);
-  expect(running.runner.status).toEqual({ status: 'running' });
+  await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
   expect(await running.counted('redis_hints_total', 'dropped')).toBeGreaterThan(0);
 });
 
@@ -134,7 +136,7 @@ test('connections that break at COMMIT, before or after it was done, neither los
   expect(proxy.counts.reset_after).toBeGreaterThan(3);
   expect(proxy.counts.reset_before).toBeGreaterThan(3);
   expect(await running.counted('projection_conflicts_total')).toBeGreaterThan(0);
-  expect(running.runner.status).toEqual({ status: 'running' });
+  await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
 test('while Postgres is away it waits and says so; when it is back it goes on', async () => {
@@ -144,7 +146,7 @@ test('while Postgres is away it waits and says so; when it is back it goes on', 
   const running = startRunner(log, tables);
   await log.append(events.slice(0, 5));
   await expectProjected(tables, events.slice(0, 5));
-  expect(running.runner.status).toEqual({ status: 'running' });
+  await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
   proxy.mode = 'reset_before';
   proxy.cut();
   await log.append(events.slice(5));
@@ -166,6 +168,39 @@ test('one that starts while Postgres is away waits, and can be told to stop', as
     .toMatchObject({ status: 'waiting', fault: { code: 'storage_unreachable' } });
   await running.stop();
   expect(running.runner.status).toEqual({ status: 'stopped' });
+});
+
+test('while Kafka is away it waits and says so; when it is back it goes on', async () => {
+  const { log, ...tables } = await open();
+  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  onTestFinished(() => proxy.close());
+  const events = [...chainEvents({ seed: 29, blocks: 20 })];
+  const running = startRunner(log, { ...tables, kafka: testKafka(stack, proxy), silence_ms: 4_000 });
+  await log.append(events.slice(0, 5));
+  await expectProjected(tables, events.slice(0, 5));
+  await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
+  proxy.mode = 'reset_before';
+  await log.append(events.slice(5));
+  await expect
+    .poll(() => running.runner.status, { timeout: 50_000 })
+    .toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
+  proxy.mode = 'pass';
+  await expectProjected(tables, events);
+  await expect.poll(() => running.runner.status, { timeout: 50_000 }).toEqual({ status: 'running' });
+});
+
+test('a topic that is not there yet is waited for', async () => {
+  const unborn = ownTopic();
+  const log = await openOwnLog(stack, unborn.name);
+  const tables = await openTables(writerUrl, ownExplorer(log.topic));
+  onTestFinished(() => tables.pool.end());
+  const running = startRunner(log, tables);
+  await expect.poll(() => running.runner.status, { timeout: 30_000 }).toMatchObject({ status: 'waiting', fault: { code: 'kafka' } });
+  await ensureTopics(log.kafka, [unborn]);
+  const events = [...chainEvents({ seed: 30, blocks: 5 })];
+  await log.append(events);
+  await expectProjected(tables, events);
+  await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
 test('a bug in a fold ends the run with its error, with nothing applied and no pretence of running', async () => {

@@ -63,11 +63,12 @@ export interface RunningOptions {
   readonly group_id?: string;
   readonly redis_url?: string;
   readonly kafka?: Kafka;
+  readonly silence_ms?: number;
 }
 
 /** A runner in this process; it is stopped when the test has finished. */
 export function startRunner(log: OwnLog, options: RunningOptions): Running {
-  const { projection, pool, group_id } = options;
+  const { projection, pool, group_id, silence_ms } = options;
   const stop = new AbortController();
   const metrics = new Metrics('test');
   const hints = openHintPublisher({ redis_url: options.redis_url ?? log.stack.redis_url, client_name: 'test' }, silentLog(), metrics);
@@ -81,6 +82,7 @@ export function startRunner(log: OwnLog, options: RunningOptions): Running {
     log: silentLog(),
     signal: stop.signal,
     ...(group_id === undefined ? {} : { group_id }),
+    ...(silence_ms === undefined ? {} : { silence_ms }),
   });
   const ended = runner.run();
   ended.catch(() => undefined);

@@ -7,7 +7,7 @@ const stack = inject('stack');
 const kafka = testKafka(stack);
 const ids = new TopicIds(kafka);
 
-afterAll(() => ids.close());
+afterAll(() => ids.disconnect());
 
 test('a topic keeps its id, and gets another when it is deleted and created again', async () => {
   const topic = await freshTopic(kafka);
@@ -43,6 +43,6 @@ test('brokers that do not answer are a fault to be retried, and are asked anew',
   expect(await insisting('asking', () => away.idOf(topic))).toBe(await ids.idOf(topic));
   proxy.cut();
   expect(await insisting('asking', () => away.idOf(topic))).toBe(await ids.idOf(topic));
-  await away.close();
+  await away.disconnect();
   await proxy.close();
 });

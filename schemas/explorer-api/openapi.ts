@@ -1,0 +1,117 @@
+/** OpenAPI 3.1 as far as the explorer's document uses it. */
+
+export type Json = boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
+
+export interface Reference {
+  readonly $ref: string;
+}
+
+/** JSON Schema 2020-12. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly const?: Json;
+  readonly enum?: readonly string[];
+  readonly default?: Json;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean;
+  readonly oneOf?: readonly Schema[];
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query';
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: Schema;
+  readonly example?: number | string;
+}
+
+export interface Header {
+  readonly description: string;
+  readonly required: boolean;
+  readonly schema: Schema;
+  readonly example?: Json;
+}
+
+export interface MediaType {
+  readonly schema: Schema;
+  readonly example?: Json;
+  readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value: Json }>>;
+}
+
+export interface Response {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, Header | Reference>>;
+  readonly content: Readonly<Record<string, MediaType>>;
+}
+
+export interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters: readonly Parameter[];
+  readonly responses: Readonly<Record<string, Response | Reference>>;
+}
+
+export type Paths = Readonly<Record<string, { readonly get: Operation }>>;
+
+export interface OpenApi {
+  readonly openapi: '3.1.0';
+  readonly info: { readonly title: string; readonly version: string; readonly summary: string; readonly description: string };
+  readonly servers: readonly { readonly url: string; readonly description?: string }[];
+  readonly security: readonly [];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Paths;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly headers: Readonly<Record<string, Header>>;
+    readonly responses: Readonly<Record<string, Response>>;
+  };
+}
+
+/** An object with exactly these fields. */
+export function object(properties: Readonly<Record<string, Schema>>, described: Pick<Schema, 'title' | 'description'> = {}): Schema {
+  return { ...described, type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+/** A schema of the document's components. */
+export function schema(name: string, description?: string): Schema {
+  return { $ref: `#/components/schemas/${name}`, ...(description === undefined ? {} : { description }) };
+}
+
+export function orNull(inner: Schema, description?: string): Schema {
+  return { oneOf: [inner, { type: 'null' }], ...(description === undefined ? {} : { description }) };
+}
+
+/** The schema that is meant, with the description of where it is used. */
+export function schemaOf({ components }: OpenApi, used: Schema): Schema {
+  const { $ref: ref, ...rest } = used;
+  return ref === undefined ? used : { ...meant(components.schemas, ref), ...rest };
+}
+
+export function responseOf({ components }: OpenApi, used: Response | Reference): Response {
+  return '$ref' in used ? meant(components.responses, used.$ref) : used;
+}
+
+export function headerOf({ components }: OpenApi, used: Header | Reference): Header {
+  return '$ref' in used ? meant(components.headers, used.$ref) : used;
+}
+
+function meant<Of>(all: Readonly<Record<string, Of>>, ref: string): Of {
+  const found = all[ref.slice(ref.lastIndexOf('/') + 1)];
+  if (found === undefined) throw new Error(`the document has no ${ref}`);
+  return found;
+}

@@ -1,0 +1,12 @@
+import { stats } from '../../projections/explorer/queries.ts';
+import type { Route } from '../runtime/answers.ts';
+import type { Reader } from '../runtime/postgres.ts';
+import { statsBody } from './json.ts';
+
+export function statsRoute(reader: Reader): Route {
+  return {
+    method: 'get',
+    path: '/api/v1/stats',
+    handle: async () => ({ status: 200, body: statsBody((await reader.rows(stats()))[0]) }),
+  };
+}

@@ -1,0 +1,81 @@
+/** Holds every answer that the tests get against the OpenAPI document: status, type, headers and body. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
+import { headerOf, responseOf, type Operation, type Response as Documented, type Schema } from '../../../schemas/explorer-api/openapi.ts';
+
+export interface Answered {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+const ajv = new Ajv2020({ strict: true, allErrors: true });
+ajv.addFormat('date-time', (text) => !Number.isNaN(Date.parse(text)));
+ajv.addKeyword('components').addSchema({ $id: 'explorer', components: EXPLORER_API.components });
+
+const compiled = new Map<string, ValidateFunction>();
+
+/** What of `value` does not fit a schema of the document; undefined: it fits. */
+export function misfit(schema: Schema, value: unknown): string | undefined {
+  const text = JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"explorer#/');
+  const known = compiled.get(text);
+  const validate = known ?? ajv.compile(JSON.parse(text));
+  compiled.set(text, validate);
+  return validate(value) ? undefined : ajv.errorsText(validate.errors);
+}
+
+const { paths, components } = EXPLORER_API;
+const templates = Object.entries(paths).map(([template, { get }]) => ({
+  pattern: new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}/?$`),
+  operation: get,
+}));
+const OWN_HEADERS = ['link', 'retry-after', 'allow'];
+
+/** Throws when the document does not foresee this answer. `path` is the address after the host. */
+export function checkAnswer(method: string, path: string, answer: Answered): void {
+  const matters = [...mattersOf(method, new URL(`http://explorer${path}`).pathname, answer)];
+  if (matters.length === 0) return;
+  throw new Error(`${method} ${path.slice(0, 200)}: ${answer.status} ${answer.text.slice(0, 500)}\n  ${matters.join('\n  ')}`);
+}
+
+function* mattersOf(method: string, pathname: string, { status, text, headers }: Answered): Iterable<string> {
+  if (method === 'OPTIONS' && status === 204) return;
+  const response = documented(method, pathname, status);
+  if (response === undefined) return yield 'the document knows no such status here';
+  for (const name of OWN_HEADERS) {
+    if (headers.has(name) && !Object.hasOwn(response.headers ?? {}, name)) yield `the document knows no header ${name} here`;
+  }
+  for (const [name, used] of Object.entries(response.headers ?? {})) {
+    const { required, schema } = headerOf(EXPLORER_API, used);
+    const value = headers.get(name);
+    const matter = value === null ? (required ? 'is missing' : undefined) : misfit(schema, value);
+    if (matter !== undefined) yield `header ${name}: ${matter}`;
+  }
+  const media = headers.get('content-type')?.split(';')[0] ?? '';
+  const content = response.content[media];
+  if (content === undefined) return yield `the document knows no type ${media} here`;
+  if (method === 'HEAD') return;
+  const body: unknown = media === 'application/json' ? JSON.parse(text) : text;
+  const matter = misfit(content.schema, body);
+  if (matter !== undefined) yield matter;
+  if (isFullPage(body) !== headers.has('link')) yield 'a full page has a Link header, and only a full page';
+}
+
+function documented(method: string, pathname: string, status: number): Documented | undefined {
+  const { InvalidRequest, NotFound, MethodNotAllowed, RateLimited, TooLarge } = components.responses;
+  const operation = templates.find(({ pattern }) => pattern.test(pathname))?.operation;
+  if (operation === undefined) return { 400: InvalidRequest, 404: NotFound, 413: TooLarge, 429: RateLimited }[status];
+  if (method !== 'GET' && method !== 'HEAD' && status === 405) return MethodNotAllowed;
+  return ofOperation(operation, status);
+}
+
+function ofOperation({ responses }: Operation, status: number): Documented | undefined {
+  const used = responses[String(status)];
+  return used === undefined ? undefined : responseOf(EXPLORER_API, used);
+}
+
+function isFullPage(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null || !('paging' in body)) return false;
+  const { paging } = body;
+  return typeof paging === 'object' && paging !== null && 'has_more' in paging && paging.has_more === true;
+}
