@@ -1,4 +1,14 @@
-import { httpUrl, integer, list, postgresUrl, readConfig, redisUrl, SERVICE_SETTINGS, type Config, type Environment } from '../runtime/config.ts';
+import {
+  httpUrl,
+  integer,
+  list,
+  postgresUrl,
+  readConfig,
+  redisUrl,
+  SERVICE_SETTINGS,
+  type Config,
+  type Environment,
+} from '../runtime/config.ts';
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,

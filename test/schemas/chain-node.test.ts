@@ -118,8 +118,11 @@ test.each([[null], [[]], ['text'], [3], [undefined]])('%j is no block', (json) =
   expect(parseBlock(json)).toHaveProperty('problem');
 });
 
+function named(name: string): unknown {
+  return JSON.parse(JSON.stringify(BLOCK).replace('"pickup_lat":"52.5"', `"${name}":"x"`));
+}
+
 test('an argument may be named like a property of every object, but not so that the log would lose it', () => {
-  const named = (name: string): unknown => JSON.parse(JSON.stringify(BLOCK).replace('"pickup_lat":"52.5"', `"${name}":"x"`));
   const parsed = parseBlock(named('constructor'));
   const args = 'value' in parsed ? parsed.value.transactions[0]?.arguments : undefined;
   expect(Object.entries(args ?? {})).toContainEqual(['constructor', 'x']);
