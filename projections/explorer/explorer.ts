@@ -33,7 +33,7 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
     }
   }
   const always: Load[] = [
-    { name: 'head', text: 'SELECT sequence, height, hash, finalized_height, transactions, contender FROM head', values: [] },
+    { name: 'head', text: 'SELECT sequence, height, hash, finalized_height, transactions FROM head', values: [] },
     { name: 'types', text: 'SELECT function_call_type, transactions FROM transaction_types', values: [] },
     {
       name: 'accounts',
@@ -69,20 +69,22 @@ function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
   const announced = new Set<string>();
   let applied = 0;
   let replayed = 0;
-  for (const [at, { event }] of batch.entries()) {
-    const judged = evolve(chain, event);
+  let ignored = 0;
+  for (const [at, { event, offset }] of batch.entries()) {
+    const judged = evolve(chain, event, offset);
     if (judged.verdict === 'broken') return { broken: { at, reason: judged.reason } };
-    chain = judged.chain;
-    if (judged.verdict === 'replayed') {
-      replayed++;
+    if (judged.verdict !== 'applied') {
+      if (judged.verdict === 'replayed') replayed++;
+      else ignored++;
       continue;
     }
+    chain = judged.chain;
     applied++;
     if (event.type === 'BlocksFinalized') continue;
     move(stacks, event);
     announced.add(String(event.height));
   }
-  return { changes: stacks.changes(chain), outcomes: { applied, replayed, ignored: 0 }, announced: [...announced] };
+  return { changes: stacks.changes(chain), outcomes: { applied, replayed, ignored }, announced: [...announced] };
 }
 
 function move(stacks: Stacks, event: BlockAppended | BlockReverted): void {
@@ -97,6 +99,5 @@ function chainOf(head: LoadedRow | undefined): Chain {
     sequence: countIn(head, 'sequence'),
     top: { height: countIn(head, 'height'), hash: bytesIn(head, 'hash') },
     finalized_height: countIn(head, 'finalized_height'),
-    contender: head['contender'] === null ? null : countIn(head, 'contender'),
   };
 }

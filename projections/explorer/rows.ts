@@ -10,7 +10,6 @@ export const HEAD: Table = {
     hash: 'bytea',
     finalized_height: 'int8',
     transactions: 'int8',
-    contender: 'int8',
   },
   key: ['one'],
 };

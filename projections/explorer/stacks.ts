@@ -193,5 +193,5 @@ function emptied(counts: Iterable<Count<string | Buffer>>): Row[] {
 
 function headRow(chain: Chain, transactions: number): Row | undefined {
   if (chain.status === 'empty') return undefined;
-  return [true, chain.sequence, chain.top.height, chain.top.hash, chain.finalized_height, transactions, chain.contender];
+  return [true, chain.sequence, chain.top.height, chain.top.hash, chain.finalized_height, transactions];
 }

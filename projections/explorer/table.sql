@@ -6,8 +6,7 @@ CREATE TABLE head (
   height           bigint  NOT NULL,
   hash             bytea   NOT NULL,
   finalized_height bigint  NOT NULL,                 -- -1: nothing is final yet
-  transactions     bigint  NOT NULL,                 -- how many there are: the next transaction's seq
-  contender        bigint                            -- the last event of a second writer that lost its place; null: there is none
+  transactions     bigint  NOT NULL                  -- how many there are: the next transaction's seq
 );
 
 CREATE TABLE blocks (

@@ -13,8 +13,8 @@ import type { KafkaWriter } from '../runtime/kafka-writer.ts';
 import type { Logger } from '../runtime/log.ts';
 import { untilAborted } from '../runtime/wait.ts';
 import { toEntries } from './entries.ts';
-import { PARTITION, recoverTail, type Recovered } from './recover.ts';
-import { appended, continued, finalized, linkAt, nextHeight, reverted, type Tail } from './tail.ts';
+import { PARTITION, recoverTail } from './recover.ts';
+import { appended, continued, finalHeightOf, finalized, linkAt, nextHeight, reverted, type Tail } from './tail.ts';
 
 /** The node's own limit on one answer. */
 const BLOCKS_MAX = 500;
@@ -39,7 +39,7 @@ export interface FollowerOptions {
 
 export class Follower {
   readonly #options: FollowerOptions;
-  #end: Recovered | undefined;
+  #end: Tail | undefined;
   #height = -1;
   #limit = 50;
 
@@ -61,17 +61,17 @@ export class Follower {
     this.#end = undefined;
     const end = before ?? (await this.#recover());
     this.#end = await this.#advance(end);
-    if (this.#end !== undefined) this.#height = nextHeight(this.#end.tail) - 1;
+    if (this.#end !== undefined) this.#height = nextHeight(this.#end) - 1;
   }
 
-  async #recover(): Promise<Recovered> {
+  async #recover(): Promise<Tail> {
     const { kafka, codec, log } = this.#options;
     const recovered = await recoverTail(kafka, codec);
-    log.info({ next_height: nextHeight(recovered.tail), next_offset: recovered.next_offset }, 'following from the end of the log');
+    log.info({ next_height: nextHeight(recovered), next_offset: recovered.next_offset }, 'following from the end of the log');
     return recovered;
   }
 
-  async #advance(end: Recovered): Promise<Recovered | undefined> {
+  async #advance(end: Tail): Promise<Tail | undefined> {
     const { node, chain_id: chainId, onHead } = this.#options;
     const chain = await node.chain();
     if (chain.chain_id !== chainId) {
@@ -82,22 +82,29 @@ export class Follower {
       );
     }
     onHead(chain.head.height);
-    const top = nextHeight(end.tail) - 1;
-    if (chain.head.height > top) return this.#append(end, await this.#extended(end.tail, chain));
-    const ours = linkAt(end.tail, chain.head.height);
-    if (ours !== undefined && !ours.hash.equals(chain.head.hash))
-      return this.#append(end, await this.#otherBranch(end.tail, chain.head.height));
-    const final = this.#finality(end.tail, chain, ours?.hash);
-    if (final !== undefined) return this.#append(end, [final]);
+    const final = finalHeightOf(end);
+    if (chain.head.height < final) {
+      throw new Fault(
+        'node_behind',
+        `the node's newest block is ${chain.head.height}, the log has final ones up to ${final}: wait for the node to catch up, or correct APP_NODE_URL if it is another chain or was reset`,
+        { retry: true },
+      );
+    }
+    const top = nextHeight(end) - 1;
+    if (chain.head.height > top) return this.#append(end, await this.#extended(end, chain));
+    const ours = linkAt(end, chain.head.height);
+    if (ours !== undefined && !ours.hash.equals(chain.head.hash)) return this.#append(end, await this.#otherBranch(end, chain.head.height));
+    const finality = this.#finality(end, chain, ours?.hash);
+    if (finality !== undefined) return this.#append(end, [finality]);
     return this.#wait(end, top + 1);
   }
 
   /** At the head: the node holds the request until there is a next block. */
-  async #wait(end: Recovered, height: number): Promise<Recovered | undefined> {
+  async #wait(end: Tail, height: number): Promise<Tail | undefined> {
     const block = await this.#options.node.block(height, LONG_POLL_MS);
     if (block === undefined) return end;
-    const event = appended(end.tail, block);
-    return this.#append(end, event === undefined ? await this.#otherBranch(end.tail, height - 1) : [event]);
+    const event = appended(end, block);
+    return this.#append(end, event === undefined ? await this.#otherBranch(end, height - 1) : [event]);
   }
 
   /** Behind the head: as many blocks as one answer holds, and finality as far as it has come with them. */
@@ -107,16 +114,18 @@ export class Follower {
     if (first === undefined) return [];
     if (appended(tail, first) === undefined) return this.#otherBranch(tail, Math.min(head.height, nextHeight(tail) - 1));
     const { tail: after, events } = extend(tail, blocks);
-    // what the node calls final it never takes back, so these blocks, asked for afterwards, are the final ones
+    // what the node calls final it never takes back, so the final ones are these blocks, asked for afterwards, and those that they link to
     const final = finalized(after, Math.min(finalHeight, nextHeight(after) - 1));
-    const asked = final !== undefined && final.height >= first.height;
-    return asked ? [...events, final] : events;
+    return final === undefined ? events : [...events, final];
   }
 
   async #blocks(from: number): Promise<readonly NodeBlock[]> {
-    const { blocks, bytes } = await this.#options.node.blocks(from, this.#limit);
+    const limit = this.#limit;
+    // should the answer not come, the next question is for less
+    this.#limit = Math.max(1, Math.floor(limit / 2));
+    const { blocks, bytes } = await this.#options.node.blocks(from, limit);
     const wanted = Math.floor((blocks.length * ANSWER_BYTES) / Math.max(1, bytes));
-    this.#limit = Math.max(1, Math.min(BLOCKS_MAX, wanted, this.#limit * 2));
+    this.#limit = Math.max(1, Math.min(BLOCKS_MAX, wanted, limit * 2));
     return blocks;
   }
 
@@ -126,8 +135,7 @@ export class Follower {
     let height = from;
     for (; ; height--) {
       const ours = linkAt(tail, height);
-      if (ours === undefined || (tail.chain.status === 'growing' && height < tail.chain.finalized_height))
-        throw contradiction(tail, height);
+      if (ours === undefined || height < finalHeightOf(tail)) throw contradiction(tail, height);
       const theirs = await node.block(height);
       // the node is changing branches right now: ask it again
       if (theirs === undefined) return [];
@@ -141,7 +149,9 @@ export class Follower {
       events.push(event);
       reduced = continued(reduced, event);
     }
-    log.warn({ from_height: nextHeight(tail) - 1, to_height: height, blocks: events.length }, 'the chain was reorganised');
+    if (events.length > 0) {
+      log.warn({ from_height: nextHeight(tail) - 1, to_height: height, blocks: events.length }, 'the chain was reorganised');
+    }
     const extension = extend(reduced, await this.#blocks(height + 1));
     return [...events, ...extension.events];
   }
@@ -151,24 +161,26 @@ export class Follower {
     return ours?.equals(chain.head.hash) === true ? finalized(tail, chain.finalized_height) : undefined;
   }
 
-  async #append(end: Recovered, events: readonly ChainEvent[]): Promise<Recovered | undefined> {
+  async #append(end: Tail, events: readonly ChainEvent[]): Promise<Tail | undefined> {
     if (events.length === 0) {
       await untilAborted(50, this.#options.signal);
       return end;
     }
     const { writer, codec, log, onAppended } = this.#options;
-    let { tail, next_offset: next } = end;
+    let tail = end;
     for (const part of toEntries(codec, events, APPEND_BYTES)) {
       const offset = await writer.append(CHAIN_BLOCKS.name, PARTITION, part.entries);
-      if (offset !== next) {
-        log.warn({ expected: next, got: offset }, 'somebody else wrote to the log, or a batch stands in it twice: reading its end again');
+      if (offset !== tail.next_offset) {
+        log.warn(
+          { expected: tail.next_offset, got: offset },
+          'somebody else wrote to the log, or a batch stands in it twice: what was appended does not count, reading the end of the log again',
+        );
         return undefined;
       }
-      next += BigInt(part.entries.length);
       tail = part.events.reduce(continued, tail);
       onAppended(part.events);
     }
-    return { tail, next_offset: next };
+    return tail;
   }
 }
 
@@ -185,10 +197,11 @@ function extend(tail: Tail, blocks: readonly NodeBlock[]): { readonly tail: Tail
 }
 
 function contradiction(tail: Tail, height: number): Fault {
-  const final = tail.chain.status === 'growing' ? tail.chain.finalized_height : -1;
+  const final = finalHeightOf(tail);
+  const why = final < 0 ? 'and not one block of the log is on it' : `but blocks up to ${final} are final`;
   return new Fault(
     'final_block_changed',
-    `the node's chain differs from the log at or below height ${height}, but blocks up to ${final} are final: APP_NODE_URL points to another chain, or the node was reset; nothing is written`,
+    `the node's chain differs from the log at or below height ${height}, ${why}: APP_NODE_URL points to another chain, or the node was reset; nothing is written`,
     { retry: false },
   );
 }

@@ -8,13 +8,21 @@ import { openKafka } from '../runtime/kafka.ts';
 import { ensureTopics } from '../runtime/kafka-topics.ts';
 import { KafkaWriter } from '../runtime/kafka-writer.ts';
 import type { Service } from '../runtime/main.ts';
-import { retrying } from '../runtime/wait.ts';
+import { aborted, retrying } from '../runtime/wait.ts';
 import type { readIngesterConfig } from './config.ts';
 import { Follower } from './follow.ts';
 
+/** A round at the head of a silent chain takes the node's long poll. */
+const ROUND_SECONDS_MAX = 15;
+
 export async function ingest({ config, log, metrics, signal, closing }: Service<ReturnType<typeof readIngesterConfig>>): Promise<void> {
   let matter: string | undefined = 'starting';
-  const http = await openHttp({ ...config, log, metrics, checks: [{ name: 'chain.blocks', check: () => matter }] });
+  let rounded = performance.now();
+  const check = (): string | undefined => {
+    const seconds = Math.round((performance.now() - rounded) / 1_000);
+    return matter ?? (seconds > ROUND_SECONDS_MAX ? `nothing has been heard of the brokers or the node for ${seconds} s` : undefined);
+  };
+  const http = await openHttp({ ...config, log, metrics, checks: [{ name: 'chain.blocks', check }] });
   closing.add('http', () => http.drain());
 
   const kafka = openKafka({ ...config, client_id: 'chain-ingester' }, log);
@@ -42,7 +50,8 @@ export async function ingest({ config, log, metrics, signal, closing }: Service<
   });
 
   const onFault = (fault: Fault | undefined): void => {
-    matter = fault === undefined ? undefined : `waiting: ${fault.code}`;
+    matter = fault === undefined ? undefined : `waiting: ${fault.code}: ${fault.message}`;
+    rounded = performance.now();
   };
   while (!signal.aborted) {
     try {
@@ -57,8 +66,4 @@ export async function ingest({ config, log, metrics, signal, closing }: Service<
       await aborted(signal);
     }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -3,26 +3,21 @@ import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../runtime/codec.ts';
+import { Fault } from '../runtime/errors.ts';
 import type { LogRecord } from '../runtime/log-record.ts';
 import { readLogEnds, readLogRange } from '../runtime/log-range.ts';
 import { beginningAt, continued, EMPTY_TAIL, reachesFinality, type Tail } from './tail.ts';
 
 export const PARTITION = 0;
-const FIRST_WINDOW = 64n;
+const FIRST_WINDOW = 32n;
 
-export interface Recovered {
-  readonly tail: Tail;
-  /** where the next record will stand */
-  readonly next_offset: bigint;
-}
-
-/** The tail of the log as it is now. Throws a fault with retry while brokers or registry are away, and an error when the log cannot be right. */
-export async function recoverTail(kafka: Kafka, codec: Codec): Promise<Recovered> {
+/** The tail of the log as it is now. Throws a fault, with retry while brokers or registry are away, without when the log cannot be right. */
+export async function recoverTail(kafka: Kafka, codec: Codec): Promise<Tail> {
   const { low, high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, PARTITION);
   for (let window = FIRST_WINDOW; ; window *= 4n) {
     const from = high - low > window ? high - window : low;
     const tail = await foldRange(kafka, codec, from, high, from === 0n);
-    if (from === low || reachesFinality(tail)) return { tail, next_offset: high };
+    if (from === low || reachesFinality(tail)) return { ...tail, next_offset: high };
   }
 }
 
@@ -31,11 +26,13 @@ async function foldRange(kafka: Kafka, codec: Codec, from: bigint, to: bigint, i
   let pending: LogRecord[] = [];
   const fold = async (): Promise<void> => {
     await codec.learn(pending.map(({ value }) => value));
-    for (const { value } of pending) {
+    for (const { value, offset } of pending) {
       const event = codec.decode(value);
-      if (!isChainEvent(event)) throw new Error(`chain.blocks carries ${event.type}, which is no event of the chain`);
-      if (tail !== undefined) tail = continued(tail, event);
-      else if (event.type !== 'BlocksFinalized') tail = beginningAt(event);
+      if (!isChainEvent(event))
+        throw new Fault('log_damaged', `chain.blocks carries ${event.type}, which is no event of the chain: look at who wrote it`, {
+          retry: false,
+        });
+      tail = tail === undefined ? beginningAt(event, offset) : continued(tail, event);
     }
     pending = [];
   };

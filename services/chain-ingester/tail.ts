@@ -1,10 +1,11 @@
 /**
- * The end of the log, as far as it matters for going on: the last sequence and the blocks that may still leave the chain. The log itself is the cursor: this
- * is read back from it at every start, and judged by the same fold as every projection.
+ * The end of the log, as far as it matters for going on: where it ends and the blocks that may still leave the chain. The log itself is the cursor: this is
+ * read back from it at every start, and judged by the same fold as every projection.
  */
 import type { BlockAppended, BlockReverted, BlocksFinalized, ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { NodeBlock } from '../../schemas/chain-node.ts';
-import { EMPTY_CHAIN, evolve, type Chain } from '../../projections/chain/chain.ts';
+import { EMPTY_CHAIN, evolve, isInPlace, type Chain } from '../../projections/chain/chain.ts';
+import { Fault } from '../runtime/errors.ts';
 
 export interface BlockLink {
   readonly height: number;
@@ -14,34 +15,37 @@ export interface BlockLink {
 
 /** The chain, and its newest blocks without a gap, the newest last: at least all that are not final. */
 export interface Tail {
+  /** where the next record will stand */
+  readonly next_offset: bigint;
   readonly chain: Chain;
   readonly links: readonly BlockLink[];
 }
 
-export const EMPTY_TAIL: Tail = { chain: EMPTY_CHAIN, links: [] };
+export const EMPTY_TAIL: Tail = { next_offset: 0n, chain: EMPTY_CHAIN, links: [] };
 
 /** Final blocks kept below the newest final one: none is needed, a few make messages clearer. */
 const FINAL_LINKS_KEPT = 16;
 
-/** The tail after an event that continues it. A log that cannot be right throws. */
+/** The tail after the record at its end. Throws a fault without retry for a log that cannot be right. */
 export function continued(tail: Tail, event: ChainEvent): Tail {
-  const judged = evolve(tail.chain, event);
-  if (judged.verdict === 'broken') throw new Error(`chain.blocks is damaged: ${judged.reason}`);
-  if (judged.verdict === 'replayed') return { ...tail, chain: judged.chain };
-  return { chain: judged.chain, links: linksAfter(tail.links, event) };
+  const { next_offset: offset, chain, links } = tail;
+  const judged = evolve(chain, event, offset);
+  if (judged.verdict === 'broken') {
+    throw new Fault('log_damaged', `chain.blocks is damaged: ${judged.reason}; restore the topic, nothing is written to it`, {
+      retry: false,
+    });
+  }
+  if (judged.verdict !== 'applied') return { ...tail, next_offset: offset + 1n };
+  return { next_offset: offset + 1n, chain: judged.chain, links: linksAfter(links, event) };
 }
 
-/** The tail as one event in the middle of the log shows it: where reading back begins. */
-export function beginningAt(event: BlockAppended | BlockReverted): Tail {
+/** The tail as one record in the middle of the log shows it: where reading back begins. Undefined where none can: that record does not count, or names no block. */
+export function beginningAt(event: ChainEvent, offset: bigint): Tail | undefined {
+  if (event.type === 'BlocksFinalized' || !isInPlace(event, offset)) return undefined;
   const top = event.type === 'BlockAppended' ? event : { height: event.height - 1, hash: event.parent_hash };
   return {
-    chain: {
-      status: 'growing',
-      sequence: event.sequence,
-      top: { height: top.height, hash: top.hash },
-      finalized_height: -1,
-      contender: null,
-    },
+    next_offset: offset + 1n,
+    chain: { status: 'growing', sequence: event.sequence, top: { height: top.height, hash: top.hash }, finalized_height: -1 },
     links: event.type === 'BlockAppended' ? [linkOf(event)] : [],
   };
 }
@@ -72,8 +76,14 @@ export function linkAt({ links }: Tail, height: number): BlockLink | undefined {
   return lowest === undefined ? undefined : links[height - lowest.height];
 }
 
-export function nextSequence({ chain }: Tail): number {
-  return chain.status === 'empty' ? 1 : chain.sequence + 1;
+/** Height up to which the log's blocks are final; -1 when none is. */
+export function finalHeightOf({ chain }: Tail): number {
+  return chain.status === 'empty' ? -1 : chain.finalized_height;
+}
+
+/** The sequence of the next event: the offset where it is to stand. */
+export function nextSequence({ next_offset: offset }: Tail): number {
+  return Number(offset);
 }
 
 /** Height of the block wanted next. */

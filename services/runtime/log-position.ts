@@ -29,7 +29,7 @@ export class LogLost extends Error {
 }
 
 const REBUILD =
-  "or, if this log is meant to be the truth from now on, drop the projection's schema and its checkpoints (schema projector) and let it be built anew from offset 0";
+  'or, if this log is meant to be the truth from now on, have the tables built anew from offset 0: stop the projector, DROP SCHEMA <projection> CASCADE, start it again';
 
 export function recreated(topic: string, partition: number, offset: bigint): LogLost {
   return new LogLost(

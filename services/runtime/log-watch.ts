@@ -37,10 +37,12 @@ export async function watchLog(options: LogWatchOptions): Promise<void> {
 async function look(admin: Admin, { topics, signal, applied, onLag, onLost }: LogWatchOptions, below: Map<string, number>): Promise<void> {
   await admin.connect();
   for (const topic of topics) {
+    // the answer is older than what is applied when it comes
+    const before = new Map(applied);
     for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
       if (signal.aborted) return;
       const key = partitionKey(topic, partition);
-      const next = applied.get(key) ?? 0n;
+      const next = before.get(key) ?? 0n;
       const lag = BigInt(high) - next;
       onLag(topic, partition, lag > 0n ? lag : 0n);
       if (BigInt(low) > 0n) onLost(startLost(topic, partition, BigInt(low), next));

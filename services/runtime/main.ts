@@ -3,6 +3,7 @@ import { ConfigError, type Environment, type ServiceConfig } from './config.ts';
 import { messageOf } from './errors.ts';
 import { openLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { aborted } from './wait.ts';
 
 const NODE_MAJOR_MIN = 26;
 
@@ -108,13 +109,6 @@ async function work<Of>(
   } catch (error) {
     fail(error, messageOf(error));
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** What to do when this Node is too old; undefined when it is not. */

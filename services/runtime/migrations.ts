@@ -100,7 +100,11 @@ async function migrate(db: Knex): Promise<void> {
 async function createTables(db: Knex.Transaction, projection: Prepared): Promise<void> {
   const { name, version } = projection;
   const live = await db<{ projection: string; version: number }>('projector.projections').where({ projection: name }).first();
-  if (live === undefined) {
+  const schema = await db('pg_namespace').where({ nspname: name }).first();
+  // without its tables a projection is at the beginning, whatever its checkpoints say: dropping the schema is how it is built anew
+  if (live === undefined || schema === undefined) {
+    await db('projector.checkpoints').where({ projection: name }).delete();
+    await db('projector.projections').where({ projection: name }).delete();
     await db.raw('CREATE SCHEMA ??', [name]);
     await db.raw('SET LOCAL search_path TO ??', [name]);
     await db.raw(await readFile(projection.table_sql, 'utf8'));
@@ -112,7 +116,7 @@ async function createTables(db: Knex.Transaction, projection: Prepared): Promise
 }
 
 function versionFault(name: string, live: number, wanted: number): Fault {
-  const remedy = `run the software that writes version ${live}, or have the tables built anew from the log: DROP SCHEMA ${name} CASCADE, and DELETE FROM projector.projections and projector.checkpoints WHERE projection = '${name}'`;
+  const remedy = `run the software that writes version ${live}, or have the tables built anew from the log: DROP SCHEMA ${name} CASCADE, then start the projector again`;
   return new Fault(
     'projection_version',
     `the tables of ${name} are of version ${live}, this software writes version ${wanted}: ${remedy}`,

@@ -20,7 +20,7 @@ import { faultOf } from './postgres.ts';
 import { prepare, type Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
 import type { HintPublisher } from './redis.ts';
-import { retrying } from './wait.ts';
+import { aborted, retrying } from './wait.ts';
 
 /** A batch holds at most this, except that one fetch is never split. */
 const BATCH_RECORDS_MAX = 5_000;
@@ -246,11 +246,4 @@ export class Runner<Event extends { readonly type: string }> {
     this.#options.log.error({ projection: this.#options.projection.name, reason, remedy }, 'projection halted');
     this.#stopping.abort();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

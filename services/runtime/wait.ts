@@ -8,6 +8,14 @@ export async function untilAborted(ms: number, signal: AbortSignal): Promise<voi
   await after(ms, undefined, { signal }).catch(() => undefined);
 }
 
+/** Resolves when the signal is aborted, at once when it has been. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 export interface RetryOptions {
   readonly what: string;
   readonly log: Logger;

@@ -226,10 +226,10 @@ function fold(events: readonly ChainEvent[], violations: string[]): { hashes: st
   const hashes: string[] = [];
   let repeated = 0;
   let reverted = 0;
-  for (const event of events) {
-    const step = evolve(chain, event);
+  for (const [offset, event] of events.entries()) {
+    const step = evolve(chain, event, BigInt(offset));
     if (step.verdict === 'broken') violations.push(`the log is broken: ${step.reason}`);
-    if (step.verdict === 'replayed') repeated++;
+    if (step.verdict === 'ignored') repeated++;
     if (step.verdict !== 'applied') continue;
     chain = step.chain;
     if (event.type === 'BlockAppended') hashes.push(event.hash.toString('hex'));

@@ -13,7 +13,7 @@ function isBlock(event: ChainEvent): event is BlockAppended {
 function fold(events: Iterable<ChainEvent>): Chain {
   let chain = EMPTY_CHAIN;
   for (const event of events) {
-    const judged = evolve(chain, event);
+    const judged = evolve(chain, event, BigInt(event.sequence));
     if (judged.verdict !== 'applied') throw new Error(`event ${event.sequence} is ${judged.verdict}`);
     chain = judged.chain;
   }
@@ -35,7 +35,7 @@ test('reorganisations go down to finality, and what they took off comes back und
   let chain: Chain = EMPTY_CHAIN;
   let toFinality = 0;
   for (const event of EVENTS) {
-    const judged = evolve(chain, event);
+    const judged = evolve(chain, event, BigInt(event.sequence));
     if (judged.verdict !== 'applied') throw new Error('checked before');
     chain = judged.chain;
     if (event.type === 'BlockReverted' && chain.status === 'growing' && chain.top.height === chain.finalized_height) toFinality++;
@@ -116,7 +116,7 @@ test('what cannot be on a chain is refused', () => {
 
 test('a big block holds as many transactions as asked for', () => {
   const block = bigBlock(20_000);
-  expect(block).toMatchObject({ sequence: 1, height: 0 });
+  expect(block).toMatchObject({ sequence: 0, height: 0 });
   expect(block.transactions.map(({ index }) => index)).toEqual(Array.from({ length: 20_000 }, (_, at) => at));
   expect(fold([block]).status).toBe('growing');
 });

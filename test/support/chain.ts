@@ -6,7 +6,7 @@
  *   new TestChain({ seed })   the same by hand: .append(transactions) .revert() .finalize(height), each gives the next event
  *   bigBlock(20_000)          one block, the first of a chain, with so many transactions
  *
- * What holds: sequences 1, 2, 3, ..; every block links to the one before; nonces run on; no balance falls below zero; the effects of a block sum up to what
+ * What holds: sequences 0, 1, 2, .., so the events belong into an empty topic; every block links to the one before; nonces run on; no balance falls below zero; the effects of a block sum up to what
  * it minted less what it burned; a fee for every transaction, except the producer's own, RideAcceptance, and those of blocks below `fees_from`.
  * What a reverted block held comes back in later blocks under the same hashes, save a few. The ride rules are not followed, hashes and raw are random bytes.
  */
@@ -61,7 +61,7 @@ export function* chainEvents(options: ChainOptions): Generator<ChainEvent, void>
   }
 }
 
-/** One block with so many transactions, at height 0 and sequence 1 of a chain of its own. */
+/** One block with so many transactions, at height 0 and sequence 0 of a chain of its own. */
 export function bigBlock(transactions: number, seed = 1): BlockAppended {
   return new TestChain({ seed, fees_from: 0 }).append(transactions);
 }
@@ -82,7 +82,7 @@ export class TestChain {
   #standing: Standing[] = [];
   /** transactions of reverted blocks that wait for a block again, in order */
   #returned: Planned[] = [];
-  #sequence = 0;
+  #sequence = -1;
   #finalizedHeight = -1;
 
   constructor({ seed = 1, accounts = 200, fees_from: feesFrom = 3 }: TestChainOptions = {}) {

@@ -32,45 +32,29 @@ interface Head {
   readonly height: number;
   readonly hash: Buffer;
   readonly finalized_height: number;
-  readonly contender: number | null;
 }
 
-/** Every row that the explorer's tables must hold after these events. What does not continue the chain (a repetition, a batch that lost a race) has no effect. */
+/** Every row that the explorer's tables must hold after these events, given from offset 0 on. An event that does not stand where it was written for has no effect. */
 export function plainFold(events: Iterable<ChainEvent>): TableTexts {
   const blocks: BlockAppended[] = [];
   let head: Head | undefined;
+  let offset = 0;
   for (const event of events) {
     const { type, sequence, height, hash } = event;
-    if (!continues(head, event)) {
-      if (head !== undefined) head = raced(head, sequence);
-    } else if (type === 'BlockAppended') {
-      blocks.push(event);
-      head = { sequence, height, hash, finalized_height: head?.finalized_height ?? -1, contender: null };
-    } else if (head !== undefined && type === 'BlockReverted') {
-      blocks.pop();
-      head = { sequence, height: height - 1, hash: event.parent_hash, finalized_height: head.finalized_height, contender: null };
-    } else if (head !== undefined) {
-      head = finalized(head, sequence, height);
+    if (sequence === offset++) {
+      const finalized = head?.finalized_height ?? -1;
+      if (type === 'BlockAppended') {
+        blocks.push(event);
+        head = { sequence, height, hash, finalized_height: finalized };
+      } else if (type === 'BlockReverted') {
+        blocks.pop();
+        head = { sequence, height: height - 1, hash: event.parent_hash, finalized_height: finalized };
+      } else if (head !== undefined) {
+        head = { ...head, sequence, finalized_height: height };
+      }
     }
   }
   return tablesOf(blocks, head);
-}
-
-function raced(head: Head, sequence: number): Head {
-  return { ...head, contender: sequence };
-}
-
-function finalized(head: Head, sequence: number, height: number): Head {
-  const contender = head.contender === sequence - 1 ? sequence : null;
-  return { ...head, sequence, finalized_height: Math.max(height, head.finalized_height), contender };
-}
-
-function continues(head: Head | undefined, event: ChainEvent): boolean {
-  if (head === undefined) return event.type === 'BlockAppended' && event.sequence === 1;
-  if (event.sequence !== head.sequence + 1) return false;
-  if (event.type === 'BlockAppended') return event.height === head.height + 1 && event.parent_hash.equals(head.hash);
-  if (event.type === 'BlockReverted') return event.height === head.height && event.hash.equals(head.hash);
-  return event.height <= head.height;
 }
 
 function tablesOf(blocks: readonly BlockAppended[], head: Head | undefined): TableTexts {

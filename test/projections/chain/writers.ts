@@ -1,4 +1,4 @@
-/** Several writers of `chain.blocks` that know nothing of each other: what each would append, computed from the log as it was and landing some time later. */
+/** Several writers of `chain.blocks` that know nothing of each other: what each would append, written for the log's end as it was, and landing some time later. */
 import * as fc from 'fast-check';
 import { EMPTY_CHAIN, evolve, type Chain } from '../../../projections/chain/chain.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
@@ -23,10 +23,10 @@ type Step =
   | { readonly does: 'grow'; readonly blocks: number }
   | { readonly does: 'reorganise'; readonly depth: number }
   | { readonly does: 'finalise'; readonly blocks: number }
-  | { readonly does: 'compute' | 'land'; readonly writer: number; readonly most: number };
+  | { readonly does: 'compute' | 'land' | 'land twice'; readonly writer: number; readonly most: number };
 
 const WRITING = fc.record({
-  does: fc.constantFrom('compute' as const, 'land' as const),
+  does: fc.constantFrom('compute' as const, 'compute' as const, 'land' as const, 'land' as const, 'land twice' as const),
   writer: fc.nat({ max: WRITERS - 1 }),
   most: fc.integer({ min: 1, max: 6 }),
 });
@@ -69,7 +69,8 @@ function run(steps: readonly Step[]): readonly ChainEvent[] {
         if (!underway.has(step.writer)) underway.set(step.writer, batchOf(log, node, step.most));
         break;
       case 'land':
-        log.push(...(underway.get(step.writer) ?? []));
+      case 'land twice':
+        for (let times = step.does === 'land' ? 1 : 2; times > 0; times--) log.push(...(underway.get(step.writer) ?? []));
         underway.delete(step.writer);
         break;
     }
@@ -88,7 +89,7 @@ function grown({ links, finalized_height }: Node, name: number): Node {
 function batchOf(log: readonly ChainEvent[], node: Node, most: number): readonly ChainEvent[] {
   const { chain, links } = standing(log);
   const final = chain.status === 'empty' ? -1 : chain.finalized_height;
-  let sequence = chain.status === 'empty' ? 0 : chain.sequence;
+  let sequence = log.length - 1;
   const isShared = ({ height, hash }: Link): boolean => node.links[height]?.hash.equals(hash) === true;
   const shared = links.filter(isShared).length;
   const events: ChainEvent[] = links
@@ -106,11 +107,11 @@ function batchOf(log: readonly ChainEvent[], node: Node, most: number): readonly
 function standing(log: readonly ChainEvent[]): { chain: Chain; links: Link[] } {
   let chain: Chain = EMPTY_CHAIN;
   const links: Link[] = [];
-  for (const event of log) {
-    const judged = evolve(chain, event);
+  for (const [offset, event] of log.entries()) {
+    const judged = evolve(chain, event, BigInt(offset));
     if (judged.verdict === 'broken') throw new Error(judged.reason);
+    if (judged.verdict !== 'applied') continue;
     chain = judged.chain;
-    if (judged.verdict === 'replayed') continue;
     if (event.type === 'BlockAppended') links.push({ height: event.height, hash: event.hash, parent_hash: event.parent_hash });
     if (event.type === 'BlockReverted') links.pop();
   }

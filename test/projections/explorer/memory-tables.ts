@@ -9,9 +9,9 @@ type Named = Record<string, Value>;
 export class MemoryTables {
   readonly #tables = new Map(explorer.tables.map((table) => [table.name, new Map<string, Named>()]));
 
-  /** Loads, folds and changes one batch, as the projector does. */
-  apply(events: readonly ChainEvent[]): Folded {
-    const batch = events.map((event, at): Recorded<ChainEvent> => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  /** Loads, folds and changes one batch, which stands in the log from offset `from` on, as the projector does. */
+  apply(events: readonly ChainEvent[], from = 0): Folded {
+    const batch = events.map((event, at): Recorded<ChainEvent> => ({ event, partition: 0, offset: BigInt(from + at), timestamp: 0 }));
     const loaded = Object.fromEntries(explorer.loads(batch).map((load) => [load.name, this.#answer(load)]));
     const folded = explorer.fold(loaded, batch);
     if (!('broken' in folded)) this.#change(folded.changes);

@@ -4,7 +4,9 @@ import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/eve
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
 import { openKafka } from '../../../services/runtime/kafka.ts';
-import { withAdmin } from '../../../services/runtime/kafka-topics.ts';
+import { ensureTopics, withAdmin } from '../../../services/runtime/kafka-topics.ts';
+import { ChainNode } from '../../../services/runtime/chain-node.ts';
+import { Follower } from '../../../services/chain-ingester/follow.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka-writer.ts';
 import { toEntries } from '../../../services/chain-ingester/entries.ts';
 import { openLog } from '../../../services/runtime/log.ts';
@@ -21,6 +23,7 @@ let codec: Codec;
 let node: ScriptedNode;
 let nodeUrl: string;
 const running: ServiceHandle[] = [];
+const closing: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   stack = await startStack();
@@ -31,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => stack?.stop());
 
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((service) => service.kill()));
+  await Promise.all([...running.splice(0).map((service) => service.kill()), ...closing.splice(0).map((close) => close())]);
   await node.close();
   await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
   await expect.poll(() => withAdmin(kafka, (admin) => admin.listTopics())).not.toContain(CHAIN_BLOCKS.name);
@@ -67,8 +70,8 @@ function told(log_events: readonly ChainEvent[]): { readonly hashes: string[]; r
   let chain: Chain = EMPTY_CHAIN;
   const hashes: string[] = [];
   for (const event of log_events) {
-    const judged = evolve(chain, event);
-    if (judged.verdict !== 'applied') throw new Error(`${event.type} ${event.sequence} is ${JSON.stringify(judged)}`);
+    const judged = evolve(chain, event, BigInt(event.sequence));
+    if (judged.verdict !== 'applied') throw new Error(`${event.type} ${event.sequence} is ${judged.verdict}`);
     chain = judged.chain;
     if (event.type === 'BlockAppended') hashes.push(event.hash.toString('hex'));
     if (event.type === 'BlockReverted') hashes.pop();
@@ -149,13 +152,45 @@ test('two ingesters at once tell the chain once', async () => {
 /** As `told`, with what a second writer wrote in vain left out. */
 async function applied(): Promise<{ readonly hashes: string[] }> {
   let chain: Chain = EMPTY_CHAIN;
-  const effective = (await events()).filter((event) => {
-    const judged = evolve(chain, event);
+  const effective = (await events()).filter((event, offset) => {
+    const judged = evolve(chain, event, BigInt(offset));
     if (judged.verdict === 'broken') throw new Error(judged.reason);
     if (judged.verdict === 'applied') chain = judged.chain;
     return judged.verdict === 'applied';
   });
   return told(effective);
+}
+
+test('a writer whose long batch lost its place reads back what the log really says, and what it writes then counts', async () => {
+  await begin(3_000);
+  node.finalized = 2_980;
+  await ensureTopics(kafka, [CHAIN_BLOCKS]);
+  const [one, other] = [follower(), follower()];
+  await one.round();
+  await other.round();
+  // both go on from the same place: the second batch of more than a window of records is in vain
+  await one.round();
+  await other.round();
+  while (one.height < node.height) await one.round();
+  expect((await applied()).hashes).toEqual(ofNode());
+  expect((await events()).length).toBeGreaterThan(node.blocks.length + 64);
+});
+
+function follower(): Follower {
+  const signal = new AbortController().signal;
+  const writer = new KafkaWriter(kafka, { log, signal });
+  closing.push(() => writer.close());
+  return new Follower({
+    kafka,
+    codec,
+    writer,
+    node: new ChainNode(nodeUrl, signal),
+    chain_id: 7777,
+    log,
+    signal,
+    onAppended() {},
+    onHead() {},
+  });
 }
 
 test('a node whose final blocks are others than those in the log is refused, and nothing is written', async () => {

@@ -42,14 +42,14 @@ function chainOfFour(): Tail {
   return blocks.reduce((tail, each) => continued(tail, present(appended(tail, each))), EMPTY_TAIL);
 }
 
-test('an empty log wants block 0 as event 1', () => {
-  expect([nextHeight(EMPTY_TAIL), nextSequence(EMPTY_TAIL)]).toEqual([0, 1]);
-  expect(appended(EMPTY_TAIL, block(0, 'a', ''))).toMatchObject({ type: 'BlockAppended', sequence: 1, height: 0 });
+test('an empty log wants block 0 at offset 0', () => {
+  expect([nextHeight(EMPTY_TAIL), nextSequence(EMPTY_TAIL)]).toEqual([0, 0]);
+  expect(appended(EMPTY_TAIL, block(0, 'a', ''))).toMatchObject({ type: 'BlockAppended', sequence: 0, height: 0 });
 });
 
 test('a block that does not link to the newest one is not appended', () => {
   const tail = chainOfFour();
-  expect(appended(tail, block(4, 'e', 'd'))).toMatchObject({ sequence: 5 });
+  expect(appended(tail, block(4, 'e', 'd'))).toMatchObject({ sequence: 4 });
   expect(appended(tail, block(4, 'e', 'x'))).toBeUndefined();
   expect(appended(tail, block(5, 'f', 'd'))).toBeUndefined();
   expect(appended(tail, block(3, 'd', 'c'))).toBeUndefined();
@@ -58,10 +58,10 @@ test('a block that does not link to the newest one is not appended', () => {
 test('reverting takes off the newest block and goes on from its parent', () => {
   const tail = chainOfFour();
   const event = present(reverted(tail));
-  expect(event).toMatchObject({ type: 'BlockReverted', sequence: 5, height: 3, hash: hashOf('d'), parent_hash: hashOf('c') });
+  expect(event).toMatchObject({ type: 'BlockReverted', sequence: 4, height: 3, hash: hashOf('d'), parent_hash: hashOf('c') });
   const after = continued(tail, event);
   expect(nextHeight(after)).toBe(3);
-  expect(appended(after, block(3, 'D', 'c'))).toMatchObject({ sequence: 6 });
+  expect(appended(after, block(3, 'D', 'c'))).toMatchObject({ sequence: 5 });
 });
 
 test('a final block is never reverted, and finality never goes back', () => {
@@ -76,14 +76,8 @@ test('a final block is never reverted, and finality never goes back', () => {
 
 test('a tail read from the middle of the log goes on like the whole one', () => {
   const whole = chainOfFour();
-  const middle = beginningAt({
-    ...present(appended(EMPTY_TAIL, block(0, 'a', ''))),
-    sequence: 3,
-    height: 2,
-    hash: hashOf('c'),
-    parent_hash: hashOf('b'),
-  });
-  const grown = continued(middle, { ...present(appended(middle, block(3, 'd', 'c'))) });
+  const middle = present(beginningAt({ type: 'BlockAppended', sequence: 2, ...block(2, 'c', 'b') }, 2n));
+  const grown = continued(middle, present(appended(middle, block(3, 'd', 'c'))));
   expect([nextHeight(grown), nextSequence(grown)]).toEqual([nextHeight(whole), nextSequence(whole)]);
   expect(linkAt(grown, 3)?.hash).toEqual(hashOf('d'));
   expect(linkAt(grown, 1)).toBeUndefined();
@@ -91,9 +85,19 @@ test('a tail read from the middle of the log goes on like the whole one', () => 
   expect(reachesFinality(continued(grown, present(finalized(grown, 2))))).toBe(true);
 });
 
-test('an event seen before changes nothing, and one that leaves a hole stops the reader', () => {
+test('reading never begins at a record that does not count, or that names no newest block', () => {
+  const lost = { type: 'BlockAppended' as const, sequence: 2, ...block(2, 'c', 'b') };
+  expect(beginningAt(lost, 7n)).toBeUndefined();
+  expect(beginningAt({ type: 'BlocksFinalized', sequence: 7, height: 2, hash: hashOf('c') }, 7n)).toBeUndefined();
+  expect(beginningAt({ type: 'BlockReverted', sequence: 7, height: 2, hash: hashOf('c'), parent_hash: hashOf('b') }, 7n)).toMatchObject({
+    next_offset: 8n,
+    chain: { top: { height: 1, hash: hashOf('b') } },
+  });
+});
+
+test('a record written for another place only moves the end of the log, and one that does not fit is told as damage', () => {
   const tail = chainOfFour();
-  const seen = { type: 'BlockAppended' as const, sequence: 2, ...block(1, 'b', 'a') };
-  expect(continued(tail, seen)).toEqual({ ...tail, chain: { ...tail.chain, contender: 2 } });
-  expect(() => continued(tail, { ...seen, sequence: 7 })).toThrow(/events 5 to 6 are missing/);
+  const lost = { type: 'BlockAppended' as const, sequence: 1, ...block(1, 'b', 'a') };
+  expect(continued(tail, lost)).toEqual({ ...tail, next_offset: tail.next_offset + 1n });
+  expect(() => continued(tail, { ...lost, sequence: nextSequence(tail) })).toThrow(/chain.blocks is damaged: .* does not link/);
 });

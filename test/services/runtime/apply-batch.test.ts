@@ -94,18 +94,36 @@ test('one batch by many at once is applied by one', async () => {
   await expectTables(tables, events);
 });
 
+test('a checkpoint that moved in spite of the lock is found out when it is to be advanced, and nothing is written', async () => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 9, blocks: 3 })];
+  const moving = {
+    name: 'moving',
+    text: 'UPDATE projector.checkpoints SET next_offset = 1 WHERE projection = $1',
+    values: [tables.projection.name],
+  };
+  const projection = { ...tables.projection, loads: (batch: Parameters<typeof explorer.loads>[0]) => [...explorer.loads(batch), moving] };
+  expect(await apply({ ...tables, projection }, events)).toEqual({ outcome: 'conflict' });
+  expect(await checkpoint(tables)).toBeUndefined();
+  await expectTables(tables, []);
+});
+
 test('what stands before a record that breaks the log is applied, again and again without more effect', async () => {
   const tables = await open();
   const chain = new TestChain({ seed: 3 });
   const sound = [chain.append(3), chain.append(2), chain.revert(), chain.append(4)];
   chain.append(1);
-  const [broken, after] = [chain.append(1), chain.append(1)];
+  // it stands where it was written for, but on a block that is not in the log
+  const [broken, after] = [{ ...chain.append(1), sequence: sound.length }, chain.append(1)];
   const applied = await apply(tables, [...sound, broken, after]);
   expect(applied).toMatchObject({
     outcome: 'applied',
     next_offset: 4n,
     outcomes: { applied: 4, replayed: 0, ignored: 0 },
-    broken: { offset: 4n, reason: expect.stringMatching(/^BlockAppended 6 at height 3: events 5 to 5 are missing before it$/) },
+    broken: {
+      offset: 4n,
+      reason: expect.stringMatching(/^BlockAppended 4 at height 3: the newest block is 1 [0-9a-f]{64}, to which it does not link$/),
+    },
   });
   await expectTables(tables, sound);
   const before = await checkpoint(tables);
@@ -115,7 +133,7 @@ test('what stands before a record that breaks the log is applied, again and agai
     outcomes: { applied: 0, replayed: 0, ignored: 0 },
     rows: 0,
     announced: [],
-    broken: { offset: 4n, reason: expect.stringContaining('events 5 to 5 are missing') },
+    broken: { offset: 4n, reason: expect.stringContaining('to which it does not link') },
   });
   expect(await checkpoint(tables)).toEqual(before);
   await expectTables(tables, sound);
@@ -125,7 +143,8 @@ test('the first record may break the log too', async () => {
   const tables = await open();
   const chain = new TestChain({ seed: 4 });
   chain.append(1);
-  expect(await apply(tables, [chain.append(1)])).toMatchObject({ next_offset: 0n, broken: { offset: 0n } });
+  chain.append(1);
+  expect(await apply(tables, [{ ...chain.revert(), sequence: 0 }])).toMatchObject({ next_offset: 0n, broken: { offset: 0n } });
   await expectTables(tables, []);
 });
 

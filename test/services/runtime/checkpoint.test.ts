@@ -65,8 +65,17 @@ test('projections, versions, topics and partitions have checkpoints of their own
   }
 });
 
-test('the second of two who lock it waits, and sees what the first has done', async () => {
-  const id = { projection: 'five', version: 1 };
+test.each([
+  ['that nobody has begun', 'five', 0n],
+  ['that stands somewhere', 'six', 2n],
+])('the second of two who lock a checkpoint %s waits, and sees what the first has done', async (_, projection, standing) => {
+  const id = { projection, version: 1 };
+  if (standing > 0n) {
+    await inTransaction(async (client) => {
+      const begun = await lockCheckpoint(client, id, 'log', 0, CLUSTER);
+      await advanceCheckpoint(client, id, begun, at(begun, standing));
+    });
+  }
   const order: string[] = [];
   const locked = Promise.withResolvers<void>();
   const moved = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import type { Pool } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { ColumnType, Row, Table, Value } from '../../../projections/projection.ts';
-import { encodeCopy } from '../../../services/runtime/copy-binary.ts';
+import { encodeCopy, encodePieces } from '../../../services/runtime/copy-binary.ts';
 import { openWriter } from '../../../services/runtime/postgres.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/kafka.ts';
@@ -141,6 +141,13 @@ test('numerics end up as Postgres itself would have written them: equal bytes, n
     'SELECT numeric_send(amount) = numeric_send(amount::text::numeric) AS same FROM amounts',
   );
   expect(rows).toEqual(amounts.map(() => ({ same: true })));
+});
+
+test('pieces of any size make up the same stream', () => {
+  const rows = fc.sample(ROWS, { numRuns: 3, seed: 1 }).flat();
+  const whole = encodeCopy(TABLE, rows);
+  for (const size of [1, 100, 1 << 20]) expect(Buffer.concat([...encodePieces(TABLE, rows, size)]).equals(whole)).toBe(true);
+  expect([...encodePieces(TABLE, rows, 1)]).toHaveLength(rows.length + 1);
 });
 
 test('no rows at all are a stream that Postgres takes', async () => {

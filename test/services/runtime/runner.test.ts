@@ -156,6 +156,20 @@ test('while Postgres is away it waits and says so; when it is back it goes on', 
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
+test('a checkpoint that a person took away with the rows has everything built again', async () => {
+  const { log, ...tables } = await open();
+  const events = [...chainEvents({ seed: 33, blocks: 20, reorg_probability: 0.1 })];
+  startRunner(log, tables);
+  await log.append(events.slice(0, 15));
+  await expectProjected(tables, events.slice(0, 15));
+  await tables.pool.query(`BEGIN;
+    TRUNCATE ${tables.projection.tables.map(({ name }) => name).join(', ')};
+    DELETE FROM projector.checkpoints WHERE projection = '${tables.projection.name}';
+    COMMIT`);
+  await log.append(events.slice(15));
+  await expectProjected(tables, events);
+});
+
 test('one that starts while Postgres is away waits, and can be told to stop', async () => {
   const proxy = await postgresThroughProxy();
   const { log, ...tables } = await open({ through: proxy });
@@ -227,13 +241,13 @@ test('a block of 20,000 transactions goes through codec, log and projector to Po
   const { log, ...tables } = await open();
   const large = bigBlock(20_000);
   const { height, hash, parent_hash } = large;
-  const next = { ...new TestChain({ seed: 9 }).append(5), sequence: 2, height: height + 1, parent_hash: hash };
+  const next = { ...new TestChain({ seed: 9 }).append(5), sequence: 1, height: height + 1, parent_hash: hash };
   const events: ChainEvent[] = [
     large,
     next,
-    { type: 'BlockReverted', sequence: 3, height: next.height, hash: next.hash, parent_hash: hash },
-    { type: 'BlockReverted', sequence: 4, height, hash, parent_hash },
-    { ...large, sequence: 5 },
+    { type: 'BlockReverted', sequence: 2, height: next.height, hash: next.hash, parent_hash: hash },
+    { type: 'BlockReverted', sequence: 3, height, hash, parent_hash },
+    { ...large, sequence: 4 },
   ];
   startRunner(log, tables);
   for (const [from, to] of [
