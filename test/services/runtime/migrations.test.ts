@@ -44,6 +44,19 @@ const ALL_TABLES = [
   'projector.projections',
 ];
 
+test('dropping the schema is all that it takes to have a projection built anew from offset 0', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  const client = await connect(urls.writer_url);
+  await client.query(
+    `INSERT INTO projector.checkpoints (projection, version, topic, partition, cluster_id, next_offset, digest)
+     VALUES ('explorer', 1, 'chain.blocks', 0, 'c', 7, ''), ('another', 1, 'chain.blocks', 0, 'c', 7, '')`,
+  );
+  await client.query('DROP SCHEMA explorer CASCADE');
+  await prepareDatabase(urls.writer_url, explorer);
+  expect(await tables(client)).toEqual(ALL_TABLES);
+  expect((await client.query('SELECT projection FROM projector.checkpoints')).rows).toEqual([{ projection: 'another' }]);
+});
+
 test('everything is created once, and a second start changes nothing', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const client = await connect(urls.writer_url);
