@@ -97,7 +97,7 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly table_sql: URL;
   /** DDL of what makes reads fast; apart, because a load without it is three times as fast */
   readonly index_sql: URL;
-  /** the rows that folding this batch needs */
+  /** the rows that folding this batch needs, or what is left of it without its beginning; more do no harm */
   loads(batch: readonly Recorded<Event>[]): readonly Load[];
   fold(loaded: Loaded, batch: readonly Recorded<Event>[]): Folded;
 }

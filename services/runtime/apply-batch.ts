@@ -1,6 +1,6 @@
 /** One batch, one transaction: the checkpoint is locked, the batch folded into it, rows and checkpoint committed together, or nothing at all. */
 import type { ClientBase, Pool } from 'pg';
-import type { Folded, Loaded, LoadedRow, Outcomes, Projection, Recorded } from '../../projections/projection.ts';
+import type { Folded, Load, Loaded, LoadedRow, Outcomes, Projection } from '../../projections/projection.ts';
 import { advanceCheckpoint, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
 import { assert, Fault } from './errors.ts';
 import { anotherCluster } from './log-position.ts';
@@ -86,7 +86,8 @@ async function inTransaction<Event extends Typed>(client: ClientBase, applying: 
     `records are missing inside a batch of ${batch.topic}`,
   );
 
-  const loaded = await load(client, projection, fresh);
+  // of a batch that is applied in part, the rest may need less, never more
+  const loaded = await load(client, batch.loads);
   const folded = projection.fold(loaded, fresh);
   if (!('broken' in folded)) return write(client, id, checkpoint, folded, batch.fingerprints.slice(skipped));
   const { at, reason } = folded.broken;
@@ -117,13 +118,9 @@ async function write(
   return { outcome: 'applied', next_offset: to.next_offset, outcomes, rows, announced };
 }
 
-async function load<Event extends Typed>(
-  client: ClientBase,
-  projection: Projection<Event>,
-  events: readonly Recorded<Event>[],
-): Promise<Loaded> {
+async function load(client: ClientBase, loads: readonly Load[]): Promise<Loaded> {
   const loaded: Record<string, readonly LoadedRow[]> = {};
-  for (const { name, text, values } of projection.loads(events)) {
+  for (const { name, text, values } of loads) {
     const { rows } = await client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] });
     loaded[name] = rows;
   }

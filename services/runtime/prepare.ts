@@ -1,6 +1,6 @@
 /** Records decoded ahead of the transaction that folds them: what costs processor time, done while the batch before waits for Postgres. */
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { Projection, Recorded } from '../../projections/projection.ts';
+import type { Load, Projection, Recorded } from '../../projections/projection.ts';
 import type { Chunk } from './chunk-queue.ts';
 import { undecodable, type Codec } from './codec.ts';
 import { Fault } from './errors.ts';
@@ -13,6 +13,8 @@ export interface Prepared<Event> {
   readonly topic: string;
   readonly partition: number;
   readonly events: readonly Recorded<Event>[];
+  /** the rows that folding all of these events needs */
+  readonly loads: readonly Load[];
   /** one a record */
   readonly fingerprints: readonly Buffer[];
   readonly bytes: number;
@@ -22,7 +24,7 @@ export interface Prepared<Event> {
 
 /** Decodes a chunk up to the first record that cannot be. Throws a fault while the schema registry is away and a schema is not known yet. */
 export async function prepare<Event extends { readonly type: string }>(
-  { name, isEvent }: Pick<Projection<Event>, 'name' | 'isEvent'>,
+  projection: Pick<Projection<Event>, 'name' | 'isEvent' | 'loads'>,
   codec: Codec,
   chunk: Chunk,
 ): Promise<Prepared<Event>> {
@@ -30,6 +32,7 @@ export async function prepare<Event extends { readonly type: string }>(
   const events: Recorded<Event>[] = [];
   const fingerprints: Buffer[] = [];
   const { topic, partition, bytes } = chunk;
+  let poison: { offset: bigint; reason: string } | undefined;
   let decoded = 0;
   for (const record of chunk.records) {
     decoded += bytesOf(record);
@@ -39,13 +42,15 @@ export async function prepare<Event extends { readonly type: string }>(
     }
     try {
       const event = codec.decode(record.value);
-      if (!isEvent(event)) throw undecodable(`${event.type} is no event that ${name} folds`);
+      if (!projection.isEvent(event)) throw undecodable(`${event.type} is no event that ${projection.name} folds`);
       events.push({ event, partition, offset: record.offset, timestamp: record.timestamp });
       fingerprints.push(fingerprint(record));
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      return { topic, partition, events, fingerprints, bytes, poison: { offset: record.offset, reason: error.message } };
+      poison = { offset: record.offset, reason: error.message };
+      break;
     }
   }
-  return { topic, partition, events, fingerprints, bytes };
+  const loads = projection.loads(events);
+  return { topic, partition, events, loads, fingerprints, bytes, ...(poison === undefined ? {} : { poison }) };
 }

@@ -26,7 +26,7 @@ async function open(options: Parameters<typeof openTables>[2] = {}): Promise<Tab
 }
 
 function apply({ pool, projection }: Tables, events: readonly ChainEvent[], from = 0n, patienceMs = 60_000): Promise<Applied> {
-  return applyBatch({ pool, projection, cluster_id: CLUSTER, patience_ms: patienceMs }, batchOf(events, from));
+  return applyBatch({ pool, projection, cluster_id: CLUSTER, patience_ms: patienceMs }, batchOf(events, from, projection));
 }
 
 async function checkpoint({ pool, projection }: Tables): Promise<Checkpoint | undefined> {

@@ -38,11 +38,17 @@ export async function openTables(
 }
 
 /** Events as the records of `chain.blocks` from offset `from` on. */
-export function batchOf(events: readonly ChainEvent[], from = 0n): Prepared<ChainEvent> {
+export function batchOf(
+  events: readonly ChainEvent[],
+  from = 0n,
+  projection: Pick<Projection<ChainEvent>, 'loads'> = explorer,
+): Prepared<ChainEvent> {
+  const recorded = events.map((event, at) => ({ event, partition: 0, offset: from + BigInt(at), timestamp: 0 }));
   return {
     topic: 'chain.blocks',
     partition: 0,
-    events: events.map((event, at) => ({ event, partition: 0, offset: from + BigInt(at), timestamp: 0 })),
+    events: recorded,
+    loads: projection.loads(recorded),
     fingerprints: events.map((event, at) =>
       createHash('sha256')
         .update(`${from + BigInt(at)} ${event.hash.toString('hex')}`)
