@@ -39,20 +39,22 @@ export interface StatusSources {
   readonly reader: Reader;
 }
 
-/** Asks all three at once; what does not answer is null, with its reason among the faults. */
+/** What does not answer is null, with its reason among the faults. */
 export async function readStatus({ node, kafka, reader }: StatusSources): Promise<Status> {
   const faults: string[] = [];
-  const [chain, log, checkpoints] = await Promise.all([
-    answered(() => node.chain(), faults),
-    answered(() => readEnds(kafka), faults),
-    answered(() => readPositions(reader), faults),
-  ]);
-  return {
-    node: chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height },
-    log,
-    projections: checkpoints === null ? null : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) })),
-    faults,
-  };
+  // the checkpoints before the ends of the log: the other way round a projection would seem to be ahead of it
+  const checkpoints = await answered(() => readPositions(reader), faults);
+  const [chain, log] = await Promise.all([answered(() => node.chain(), faults), answered(() => readEnds(kafka), faults)]);
+  const projections = checkpoints === null ? null : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) }));
+  for (const { projection, topic, partition, lag } of projections ?? []) {
+    if (lag !== null && lag < 0n) {
+      faults.push(
+        `${topic}/${partition} ends ${-lag} records before what ${projection} has applied: its end was lost or it was created again; see /ready of the projector`,
+      );
+    }
+  }
+  const head = chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
+  return { node: head, log, projections, faults };
 }
 
 async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Promise<Value | null> {

@@ -4,7 +4,7 @@
  * producer (same sequence numbers, so the broker drops the repetition) until the broker acknowledges it. Only a broker that has lost the sequence makes a new
  * producer; a batch may then stand twice in the log, which event ids and sequences are for.
  */
-import { CompressionTypes, type IHeaders, type Kafka, type Producer } from 'kafkajs';
+import { CompressionTypes, Partitioners, type IHeaders, type Kafka, type Producer } from 'kafkajs';
 import { Fault } from './errors.ts';
 import type { Logger } from './log.ts';
 import { disconnect } from './kafka.ts';
@@ -155,6 +155,8 @@ export class KafkaWriter {
       idempotent: true,
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,
+      // every record names its partition; naming the partitioner spares a warning
+      createPartitioner: Partitioners.DefaultPartitioner,
       retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 },
     });
     try {

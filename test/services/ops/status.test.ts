@@ -5,6 +5,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { Pool } from 'pg';
 import { explorer } from '../../../projections/explorer/explorer.ts';
+import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
+import { openKafka } from '../../../services/runtime/kafka.ts';
+import { ensureTopics } from '../../../services/runtime/kafka-topics.ts';
+import { openLog } from '../../../services/runtime/log.ts';
 import { prepareDatabase } from '../../../services/runtime/migrations.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { ScriptedNode } from '../../support/scripted-node.ts';
@@ -13,6 +17,7 @@ const MAIN = join(import.meta.dirname, '../../../services/ops/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-'));
 const stackFile = join(folder, 'stack.json');
 const node = new ScriptedNode();
+let writerUrl: string;
 
 interface Ended {
   readonly code: number;
@@ -31,7 +36,8 @@ function ops(...args: string[]): Promise<Ended> {
 beforeAll(async () => {
   const stack = inject('stack');
   const database = await freshDatabase(stack);
-  await prepareDatabase(database.writer_url, explorer);
+  writerUrl = database.writer_url;
+  await prepareDatabase(writerUrl, explorer);
   const pool = new Pool({ connectionString: database.writer_url });
   await pool.query(
     `INSERT INTO projector.checkpoints (projection, version, topic, partition, cluster_id, next_offset, digest) VALUES ('explorer', 1, 'nowhere', 0, 'c', 12345678901234567, '')`,
@@ -67,6 +73,20 @@ test('what does not answer is named, and the exit code says so', async () => {
   expect(code).toBe(2);
   expect(stdout).toMatch(/^node +does not answer$/m);
   expect(stdout).toMatch(/^fault +the CLT node did not serve GET \/v1\/chain/m);
+});
+
+test('a log that ends before what was applied is a fault, not a number', async () => {
+  const kafka = openKafka(
+    { kafka_brokers: [inject('stack').kafka_brokers], client_id: 'ops-test' },
+    openLog({ service: 'test', level: 'silent' }),
+  );
+  await ensureTopics(kafka, [CHAIN_BLOCKS]);
+  const pool = new Pool({ connectionString: writerUrl });
+  await pool.query(`UPDATE projector.checkpoints SET topic = 'chain.blocks', next_offset = 987654321`);
+  await pool.end();
+  const { code, stdout } = await ops('status', '--stack', stackFile);
+  expect(code).toBe(2);
+  expect(stdout).toMatch(/^fault +chain.blocks\/0 ends \d+ records before what explorer has applied: .*\/ready of the projector$/m);
 });
 
 test('bad usage and missing settings are refused with what to do', async () => {

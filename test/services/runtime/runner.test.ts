@@ -203,6 +203,19 @@ test('while Kafka is away it waits and says so; when it is back it goes on', asy
   await expect.poll(() => running.runner.status, { timeout: 50_000 }).toEqual({ status: 'running' });
 });
 
+test('one that starts while Kafka is away waits, and can be told to stop', async () => {
+  const { log, ...tables } = await open();
+  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  onTestFinished(() => proxy.close());
+  proxy.mode = 'reset_before';
+  const running = startRunner(log, { ...tables, kafka: testKafka(stack, proxy) });
+  await expect
+    .poll(() => running.runner.status, { timeout: 50_000 })
+    .toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
+  await running.stop();
+  expect(running.runner.status).toEqual({ status: 'stopped' });
+});
+
 test('a topic that is not there yet is waited for', async () => {
   const unborn = ownTopic();
   const log = await openOwnLog(stack, unborn.name);
