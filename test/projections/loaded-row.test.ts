@@ -20,15 +20,15 @@ test('a column of the right type comes as what it is', () => {
 });
 
 test.each([
-  [bytesIn, 'text'],
-  [bytesIn, 'nothing'],
-  [textIn, 'bytes'],
-  [textIn, 'missing'],
-  [countIn, 'beyond'],
-  [countIn, 'nothing'],
-  [countIn, 'fraction'],
-  [countIn, 'empty'],
-  [countIn, 'bytes'],
-])('%o of the column "%s" is a bug, not a guess', (read, column) => {
-  expect(() => read(ROW, column)).toThrow(`the loaded column ${column} is not `);
+  ['bytea', bytesIn, 'text'],
+  ['bytea', bytesIn, 'nothing'],
+  ['text', textIn, 'bytes'],
+  ['text', textIn, 'missing'],
+  ['a whole number below 2^53', countIn, 'beyond'],
+  ['a whole number below 2^53', countIn, 'nothing'],
+  ['a whole number below 2^53', countIn, 'fraction'],
+  ['a whole number below 2^53', countIn, 'empty'],
+  ['a whole number below 2^53', countIn, 'bytes'],
+])('asking for %s where there is something else is a bug, not a guess', (type, read, column) => {
+  expect(() => read(ROW, column)).toThrow(`the loaded column ${column} is not ${type}`);
 });
