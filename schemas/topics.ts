@@ -24,6 +24,14 @@ const MIB = 1024 * 1024;
 /** Nothing is ever deleted or compacted: a replay from offset 0 is the audit. */
 const KEPT_FOR_EVER = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' } as const;
 
+/** What an acknowledged record of these says about money is on disk, whatever becomes of the machine. */
+const ON_DISK = {
+  ...KEPT_FOR_EVER,
+  'max.message.bytes': String(MIB),
+  'message.timestamp.type': 'CreateTime',
+  'flush.messages': '1',
+} as const;
+
 function eventOf(topic: string, type: string): EventSchema {
   return { type, avsc: new URL(`./${topic}/${type}.avsc`, import.meta.url) };
 }
@@ -38,7 +46,56 @@ export const CHAIN_BLOCKS: Topic = {
   events: ['BlockAppended', 'BlockReverted', 'BlocksFinalized'].map((type) => eventOf('chain.blocks', type)),
 };
 
-export const TOPICS: readonly Topic[] = [CHAIN_BLOCKS];
+/** What the treasury found whenever it held supply, ledger and custody against each other. */
+export const RESERVE_RUNS: Topic = {
+  name: 'reserve.runs',
+  key: 'id of the run',
+  partitions: 1,
+  record_bytes_max: MIB,
+  config: { ...KEPT_FOR_EVER, 'max.message.bytes': String(MIB), 'message.timestamp.type': 'CreateTime' },
+  events: [eventOf('reserve.runs', 'ReserveReconciled')],
+};
+
+/** Who asked for a deposit address, in the one order that says whose is whose. */
+export const DEPOSIT_ADDRESSES: Topic = {
+  name: 'deposit.addresses',
+  key: 'account of the chain token, 0x + hex; `scheme` for how addresses are derived',
+  partitions: 1,
+  record_bytes_max: MIB,
+  config: ON_DISK,
+  events: ['SchemePinned', 'AddressRequested', 'PanelOpened'].map((type) => eventOf('deposit.addresses', type)),
+};
+
+/** What TRON's provider told of deposit addresses, and up to when it was asked. `schemas/tron-partition.ts` says in which partition an address is. */
+export const TRON_TRANSFERS: Topic = {
+  name: 'tron.transfers',
+  key: 'deposit address, base58',
+  partitions: 6,
+  record_bytes_max: MIB,
+  config: ON_DISK,
+  events: ['TransferObserved', 'AddressesChecked'].map((type) => eventOf('tron.transfers', type)),
+};
+
+/** Everything the treasury, or a person through it, has decided. */
+export const TREASURY_LEDGER: Topic = {
+  name: 'treasury.ledger',
+  key: 'id of the deposit; `policy` for its limits',
+  partitions: 1,
+  record_bytes_max: MIB,
+  config: ON_DISK,
+  events: [
+    'PolicySet',
+    'DepositConfirmed',
+    'DepositHeld',
+    'DepositApproved',
+    'DepositRejected',
+    'MintIntended',
+    'MintCredited',
+    'MintDead',
+  ].map((type) => eventOf('treasury.ledger', type)),
+};
+
+export const TOPICS: readonly Topic[] = [CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, RESERVE_RUNS];
 
 /**
  * The registry's subject of one event: topic and record name, so that each event evolves by itself. (A union under `<topic>-value` could never gain an

@@ -1,22 +1,21 @@
 /** The events of the golden corpus as they are written today, one or more of every type, with what is at the edges of each field. Read `golden.test.ts` first. */
 import type { BlockTransaction, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import type { TransferEvent } from '../../../schemas/tron.transfers/events.ts';
+import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { FUNCTION_CALL_TYPES } from '../../../schemas/function-call.ts';
+import { DEPOSIT_SAMPLES } from './deposit-samples.ts';
+import { bytes, LONG_MAX } from './edges.ts';
 
 export interface Sample {
   readonly topic: string;
   /** tells several samples of one event apart */
   readonly name: string;
-  readonly event: ChainEvent;
+  readonly event: ChainEvent | DepositAddressEvent | ReserveReconciled | TransferEvent | TreasuryEvent;
 }
 
 const AMOUNTS = [0n, 1n, 127n, 128n, 2n ** 53n + 1n, 2n ** 63n - 1n, 2n ** 64n, 2n ** 128n - 1n, 2n ** 256n - 1n];
-
-/** The largest integer that the Avro library writes as a number. */
-const LONG_MAX = Number.MAX_SAFE_INTEGER - 1;
-
-function bytes(length: number, seed: number): Buffer {
-  return Buffer.from(Array.from({ length }, (_, at) => (seed * 31 + at * 7) % 256));
-}
 
 function transaction(functionCallType: string, index: number): BlockTransaction {
   const amount = AMOUNTS[index % AMOUNTS.length] ?? 0n;
@@ -39,6 +38,7 @@ function transaction(functionCallType: string, index: number): BlockTransaction 
 }
 
 export const SAMPLES: readonly Sample[] = [
+  ...DEPOSIT_SAMPLES,
   {
     topic: 'chain.blocks',
     name: 'empty',
@@ -82,4 +82,26 @@ export const SAMPLES: readonly Sample[] = [
     event: { type: 'BlockReverted', sequence: 3, height: 2, hash: bytes(32, 5), parent_hash: bytes(32, 4) },
   },
   { topic: 'chain.blocks', name: 'one', event: { type: 'BlocksFinalized', sequence: 4, height: 1, hash: bytes(32, 4) } },
+  { topic: 'reserve.runs', name: 'ok', event: reserveRun('ok', 2n ** 256n - 1n) },
+  { topic: 'reserve.runs', name: 'below-zero', event: reserveRun('mismatch', -(2n ** 200n)) },
 ];
+
+function reserveRun(status: string, liability: bigint): ReserveReconciled {
+  return {
+    type: 'ReserveReconciled',
+    run_id: `1234:${status}`,
+    run_at: 1_790_000_000_123,
+    ledger_offset: LONG_MAX,
+    block_height: 4_294_967_296,
+    block_hash: bytes(32, 6),
+    onchain_supply: 2n ** 256n - 1n,
+    genesis_allocation: 2n ** 64n,
+    treasury_minted: 0n,
+    burned: 1n,
+    ledger_liability: liability,
+    custody_reported: 2n ** 63n,
+    held: 127n,
+    retained_fees: 128n,
+    status,
+  };
+}

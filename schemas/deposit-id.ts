@@ -1,0 +1,30 @@
+/** Ids that follow from what they name, so that a replay gives the same ones: the first 16 bytes of a SHA-256, marked as a UUID of version 8. */
+import { getBytes, sha256 } from 'ethers';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** Id of the deposit that a transfer is: of its transaction's id (32 bytes) and its place among the transaction's logs. */
+export function depositIdOf(txId: Uint8Array, logIndex: number): string {
+  const place = Buffer.alloc(4);
+  place.writeUInt32BE(logIndex);
+  return uuidOf(Buffer.concat([txId, place]));
+}
+
+/** Id of the standing invoice that a deposit address (20 bytes) is. */
+export function invoiceIdOf(depositAddress: Uint8Array): string {
+  return uuidOf(depositAddress);
+}
+
+/** The id in lower case, when the text can be the id of a deposit; otherwise undefined. */
+export function parseDepositId(text: string): string | undefined {
+  const id = text.toLowerCase();
+  return UUID.test(id) ? id : undefined;
+}
+
+function uuidOf(name: Uint8Array): string {
+  const bytes = Buffer.from(getBytes(sha256(name))).subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

@@ -1,0 +1,68 @@
+/** What a deposit costs, what it credits, and when a person has to look at it. Amounts are micro-USDT, which is CLT base units. */
+import type { PolicyLimits } from './treasury.ledger/events.ts';
+
+export const NETWORKS = ['mainnet', 'testnet'] as const;
+export type Network = (typeof NETWORKS)[number];
+
+const USD = 1_000_000n;
+
+/** The limits of each network where no setting says otherwise. */
+export const NETWORK_LIMITS: Readonly<Record<Network, PolicyLimits>> = {
+  mainnet: { first_fee: 4n * USD, later_fee: 2n * USD, minimum: 5n * USD, single_cap: 100n * USD, rolling_cap: 200n * USD },
+  testnet: { first_fee: 2n * USD, later_fee: USD / 2n, minimum: USD, single_cap: 1_000n * USD, rolling_cap: 5_000n * USD },
+};
+
+/** Why a person has to decide: the two by the policy, or a mint that the chain took and did not carry out. */
+export type HoldReason = 'below_minimum' | 'over_single_cap' | 'mint_failed';
+
+/** A network's limits with those that are set instead; or all that is wrong with them. */
+export function limitsOf(
+  network: Network,
+  set: Partial<PolicyLimits> = {},
+): { readonly limits: PolicyLimits } | { readonly problems: readonly string[] } {
+  const limits: PolicyLimits = { ...NETWORK_LIMITS[network], ...set };
+  const problems = problemsOf(limits);
+  return problems.length === 0 ? { limits } : { problems };
+}
+
+/** What would make limits contradict each other; empty when nothing does. */
+export function problemsOf(limits: PolicyLimits): readonly string[] {
+  const { first_fee, later_fee, minimum, single_cap, rolling_cap } = limits;
+  const negative = Object.entries({ first_fee, later_fee, minimum, single_cap, rolling_cap }).filter(([, amount]) => amount < 0n);
+  return [
+    ...negative.map(([name]) => `${name} is below 0`),
+    ...(minimum > single_cap ? ['minimum is above single_cap: no deposit would ever be minted without a person'] : []),
+    ...(single_cap > rolling_cap ? ['single_cap is above rolling_cap: a deposit between the two would wait for ever'] : []),
+  ];
+}
+
+/** The network fee of an address' deposit, 0 being its first. */
+export function feeOf(limits: PolicyLimits, addressOrdinal: number): bigint {
+  return addressOrdinal === 0 ? limits.first_fee : limits.later_fee;
+}
+
+/** What is credited of what arrived; 0 where the fee is as much or more. */
+export function creditOf(gross: bigint, fee: bigint): bigint {
+  return gross > fee ? gross - fee : 0n;
+}
+
+/** What the fee is larger than what arrived: gross = credit + fee - shortfall, always. */
+export function shortfallOf(gross: bigint, fee: bigint): bigint {
+  return fee > gross ? fee - gross : 0n;
+}
+
+/** Why a credit is not minted without a person; undefined when it is. Equal to a limit passes; nothing at all never does. */
+export function holdReasonOf(limits: PolicyLimits, credit: bigint): Extract<HoldReason, 'below_minimum' | 'over_single_cap'> | undefined {
+  if (credit === 0n || credit < limits.minimum) return 'below_minimum';
+  return credit > limits.single_cap ? 'over_single_cap' : undefined;
+}
+
+export function sameLimits(one: PolicyLimits, other: PolicyLimits): boolean {
+  return (
+    one.first_fee === other.first_fee &&
+    one.later_fee === other.later_fee &&
+    one.minimum === other.minimum &&
+    one.single_cap === other.single_cap &&
+    one.rolling_cap === other.rolling_cap
+  );
+}
