@@ -1,6 +1,8 @@
 /** The columns of a loaded row by their type. A column that is not of it means that fold and SQL disagree: a bug. */
 import type { LoadedRow } from './projection.ts';
 
+const WHOLE = /^-?[0-9]+$/;
+
 export function bytesIn(row: LoadedRow, column: string): Buffer {
   const value = row[column];
   if (!Buffer.isBuffer(value)) throw mismatch(column, 'bytea');
@@ -11,6 +13,13 @@ export function textIn(row: LoadedRow, column: string): string {
   const value = row[column];
   if (typeof value !== 'string') throw mismatch(column, 'text');
   return value;
+}
+
+/** A whole number of any size: a numeric, or a sum. */
+export function amountIn(row: LoadedRow, column: string): bigint {
+  const value = row[column];
+  if (typeof value !== 'string' || !WHOLE.test(value)) throw mismatch(column, 'a whole number');
+  return BigInt(value);
 }
 
 /** An int8 or int4 below 2^53. */

@@ -97,7 +97,12 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly table_sql: URL;
   /** DDL of what makes reads fast; apart, because a load without it is three times as fast */
   readonly index_sql: URL;
-  /** the rows that folding this batch needs, or what is left of it without its beginning; more do no harm */
+  /** the rows that folding this batch, or any beginning of it, needs; more do no harm */
   loads(batch: readonly Recorded<Event>[]): readonly Load[];
   fold(loaded: Loaded, batch: readonly Recorded<Event>[]): Folded;
+  /**
+   * How many leading records of the batch no later record can undo; all of them when there is no such method. While tables are loaded without indexes, only so
+   * many are applied and the rest waits for what comes next, since undoing stored rows would mean reading whole tables. Only speed depends on the answer.
+   */
+  settled?(batch: readonly Recorded<Event>[]): number;
 }

@@ -1,63 +1,82 @@
 /**
- * The explorer's fold: blocks and transactions of `chain.blocks` as rows with dense ordinals. Everything is a stack: a block only ever adds at the top of
- * each ordinal, and a revert takes exactly that off again.
+ * The explorer's fold: blocks, transactions, balance effects and validators of `chain.blocks` as rows with dense ordinals. Everything is a stack: a block only
+ * ever adds at the top of each ordinal, and a revert takes exactly that off again.
  */
 import { isChainEvent, type BlockAppended, type BlockReverted, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
+import { revertedBelow, settled } from '../chain/settled.ts';
 import { bytesIn, countIn } from '../loaded-row.ts';
 import type { Folded, Load, Loaded, LoadedRow, Projection, Recorded } from '../projection.ts';
-import { ACCOUNTS, ACCOUNT_TRANSACTIONS, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES } from './rows.ts';
+import { ACCOUNT_COLUMNS } from './accounts.ts';
+import { ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES, VALIDATORS } from './rows.ts';
 import { Stacks } from './stacks.ts';
 
 export const explorer: Projection<ChainEvent> = {
   name: 'explorer',
-  version: 1,
+  version: 2,
   topics: ['chain.blocks'],
   isEvent: isChainEvent,
-  tables: [HEAD, BLOCKS, TRANSACTIONS, TRANSACTION_TYPES, ACCOUNTS, ACCOUNT_TRANSACTIONS],
+  tables: [HEAD, BLOCKS, TRANSACTIONS, TRANSACTION_TYPES, ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, VALIDATORS],
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
+  settled,
   loads,
   fold,
 };
 
 function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
   const addresses = new Map<string, Buffer>();
-  const reverted: number[] = [];
+  const see = (address: Buffer): void => void addresses.set(address.toString('latin1'), address);
   for (const { event } of batch) {
-    if (event.type === 'BlockReverted') reverted.push(event.height);
     if (event.type !== 'BlockAppended') continue;
+    see(event.producer);
     for (const { from, to } of event.transactions) {
-      addresses.set(from.toString('latin1'), from);
-      addresses.set(to.toString('latin1'), to);
+      see(from);
+      see(to);
     }
+    for (const { address } of event.balance_effects) see(address);
   }
   const always: Load[] = [
-    { name: 'head', text: 'SELECT sequence, height, hash, finalized_height, transactions FROM head', values: [] },
+    { name: 'head', text: 'SELECT sequence, height, hash, finalized_height, transactions, validators FROM head', values: [] },
     { name: 'types', text: 'SELECT function_call_type, transactions FROM transaction_types', values: [] },
     {
       name: 'accounts',
-      text: 'SELECT address, transactions FROM accounts WHERE address = ANY($1::bytea[])',
+      text: `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE address = ANY($1::bytea[])`,
       values: [[...addresses.values()]],
     },
   ];
-  if (reverted.length === 0) return always;
+  const reverted = revertedBelow(batch);
+  return reverted.length === 0 ? always : [...always, ...revertedLoads(reverted)];
+}
+
+/** The transactions of the blocks at the heights $1. */
+const REVERTED = `blocks b JOIN transactions t ON t.seq >= b.first_seq AND t.seq < b.first_seq + b.tx_count WHERE b.height = ANY($1::bigint[])`;
+
+/** What stands in the tables of blocks that leave, and the accounts that they touched. */
+function revertedLoads(heights: readonly number[]): readonly Load[] {
+  const values = [heights];
   return [
-    ...always,
+    { name: 'reverted_blocks', text: 'SELECT height, first_seq, producer FROM blocks WHERE height = ANY($1::bigint[])', values },
     {
       name: 'reverted_transactions',
-      text: `SELECT b.height, b.first_seq, t.from_address, t.to_address, t.function_call_type
-               FROM blocks b LEFT JOIN transactions t ON t.seq >= b.first_seq AND t.seq < b.first_seq + b.tx_count
-              WHERE b.height = ANY($1::bigint[]) ORDER BY b.height, t.seq`,
-      values: [reverted],
+      text: `SELECT b.height, t.from_address, t.to_address, t.nonce, t.function_call_type FROM ${REVERTED} ORDER BY t.seq`,
+      values,
+    },
+    {
+      name: 'reverted_activity',
+      text: `SELECT a.block_height AS height, a.address, count(*) AS activities, sum(a.delta) AS delta,
+                    count(*) FILTER (WHERE a.delta < 0 AND t.from_address IS DISTINCT FROM a.address) AS unsigned_debits
+               FROM activity a LEFT JOIN transactions t ON t.seq = a.seq
+              WHERE a.block_height = ANY($1::bigint[]) GROUP BY a.block_height, a.address`,
+      values,
     },
     {
       name: 'reverted_accounts',
-      text: `SELECT address, transactions FROM accounts WHERE address IN
-               (SELECT unnest(ARRAY[t.from_address, t.to_address]) FROM blocks b
-                  JOIN transactions t ON t.seq >= b.first_seq AND t.seq < b.first_seq + b.tx_count
-                 WHERE b.height = ANY($1::bigint[]))`,
-      values: [reverted],
+      text: `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE address IN
+               (SELECT producer FROM blocks WHERE height = ANY($1::bigint[])
+                 UNION SELECT unnest(ARRAY[t.from_address, t.to_address]) FROM ${REVERTED}
+                 UNION SELECT address FROM activity WHERE block_height = ANY($1::bigint[]))`,
+      values,
     },
   ];
 }
@@ -65,7 +84,7 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
 function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
   const head = loaded['head']?.[0];
   let chain = chainOf(head);
-  const stacks = new Stacks(head === undefined ? 0 : countIn(head, 'transactions'), loaded);
+  const stacks = new Stacks(countsOf(head), loaded);
   const announced = new Set<string>();
   let applied = 0;
   let replayed = 0;
@@ -100,4 +119,9 @@ function chainOf(head: LoadedRow | undefined): Chain {
     top: { height: countIn(head, 'height'), hash: bytesIn(head, 'hash') },
     finalized_height: countIn(head, 'finalized_height'),
   };
+}
+
+function countsOf(head: LoadedRow | undefined): { readonly transactions: number; readonly validators: number } {
+  if (head === undefined) return { transactions: 0, validators: 0 };
+  return { transactions: countIn(head, 'transactions'), validators: countIn(head, 'validators') };
 }

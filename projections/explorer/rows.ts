@@ -10,6 +10,7 @@ export const HEAD: Table = {
     hash: 'bytea',
     finalized_height: 'int8',
     transactions: 'int8',
+    validators: 'int8',
   },
   key: ['one'],
 };
@@ -64,7 +65,15 @@ export const TRANSACTION_TYPES: Table = {
 
 export const ACCOUNTS: Table = {
   name: 'accounts',
-  columns: { address: 'bytea', transactions: 'int8' },
+  columns: {
+    address: 'bytea',
+    balance: 'numeric',
+    nonce: 'int8',
+    transactions: 'int8',
+    activities: 'int8',
+    unsigned_debits: 'int8',
+    blocks_produced: 'int8',
+  },
   key: ['address'],
 };
 
@@ -72,4 +81,25 @@ export const ACCOUNT_TRANSACTIONS: Table = {
   name: 'account_transactions',
   columns: { address: 'bytea', ordinal: 'int8', seq: 'int8' },
   key: ['address', 'ordinal'],
+};
+
+export const ACTIVITY: Table = {
+  name: 'activity',
+  columns: {
+    address: 'bytea',
+    ordinal: 'int8',
+    kind: 'text',
+    delta: 'numeric',
+    balance: 'numeric',
+    block_height: 'int8',
+    seq: 'int8',
+    counterparty: 'bytea',
+  },
+  key: ['address', 'ordinal'],
+};
+
+export const VALIDATORS: Table = {
+  name: 'validators',
+  columns: { ordinal: 'int8', address: 'bytea' },
+  key: ['ordinal'],
 };

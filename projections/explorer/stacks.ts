@@ -1,18 +1,18 @@
 /** The rows of one batch while it is folded: what stands in the tables below, what the batch put on top. */
-import type { BlockAppended } from '../../schemas/chain.blocks/events.ts';
+import type { BalanceEffect, BlockAppended, BlockTransaction } from '../../schemas/chain.blocks/events.ts';
 import type { Chain } from '../chain/chain.ts';
-import { bytesIn, countIn, textIn } from '../loaded-row.ts';
+import { amountIn, bytesIn, countIn, textIn } from '../loaded-row.ts';
 import type { Changes, Cut, Loaded, LoadedRow, Row } from '../projection.ts';
+import { Accounts, type Account } from './accounts.ts';
 import { feesPaid, producerFees } from './fees.ts';
-import { ACCOUNTS, ACCOUNT_TRANSACTIONS, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES } from './rows.ts';
+import { ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES, VALIDATORS } from './rows.ts';
 
 const RIDE = /^Ride/;
 
-/** How many rows of one group there are: when the batch began, of those still standing after its reverts, and now. */
-interface Count<Key> {
-  readonly key: Key;
+/** How many transactions of one type there are: when the batch began, and now. */
+interface Count {
+  readonly type: string;
   readonly loaded: number;
-  stored: number;
   now: number;
 }
 
@@ -22,32 +22,41 @@ interface Pending {
   readonly row: Row;
   readonly first_transaction: number;
   readonly first_account_transaction: number;
+  readonly first_activity: number;
 }
 
 export class Stacks {
   readonly #pending: Pending[] = [];
   readonly #transactions: Row[] = [];
   readonly #accountTransactions: Row[] = [];
-  readonly #types = new Map<string, Count<string>>();
-  readonly #accounts = new Map<string, Count<Buffer>>();
-  readonly #stored: ReadonlyMap<number, readonly LoadedRow[]>;
+  readonly #activity: Row[] = [];
+  readonly #validators: Row[] = [];
+  readonly #types = new Map<string, Count>();
+  readonly #accounts: Accounts;
+  readonly #stored: Stored;
+  readonly #loadedValidators: number;
   #cutHeight: number | undefined;
   #cutSeq: number;
+  #storedValidators: number;
 
-  constructor(transactions: number, loaded: Loaded) {
-    this.#cutSeq = transactions;
+  constructor(head: { readonly transactions: number; readonly validators: number }, loaded: Loaded) {
+    this.#cutSeq = head.transactions;
+    this.#loadedValidators = head.validators;
+    this.#storedValidators = head.validators;
     for (const row of loaded['types'] ?? []) {
-      const key = textIn(row, 'function_call_type');
-      this.#types.set(key, counted(key, row));
+      const type = textIn(row, 'function_call_type');
+      const count = countIn(row, 'transactions');
+      this.#types.set(type, { type, loaded: count, now: count });
     }
-    for (const row of [...(loaded['accounts'] ?? []), ...(loaded['reverted_accounts'] ?? [])]) {
-      const key = bytesIn(row, 'address');
-      this.#accounts.set(key.toString('latin1'), counted(key, row));
-    }
-    this.#stored = Map.groupBy(loaded['reverted_transactions'] ?? [], (row) => countIn(row, 'height'));
+    this.#accounts = new Accounts([...(loaded['accounts'] ?? []), ...(loaded['reverted_accounts'] ?? [])]);
+    this.#stored = {
+      blocks: new Map((loaded['reverted_blocks'] ?? []).map((row) => [countIn(row, 'height'), row])),
+      transactions: byHeight(loaded['reverted_transactions']),
+      activity: byHeight(loaded['reverted_activity']),
+    };
   }
 
-  /** Puts a block and its transactions on top. */
+  /** Puts a block, its transactions and its balance effects on top. */
   push(block: BlockAppended): void {
     const firstSeq = this.#cutSeq + this.#transactions.length;
     this.#pending.push({
@@ -66,132 +75,167 @@ export class Stacks {
       ],
       first_transaction: this.#transactions.length,
       first_account_transaction: this.#accountTransactions.length,
+      first_activity: this.#activity.length,
     });
+    const producer = this.#accounts.at(block.producer);
+    if (producer.blocks_produced++ === 0) this.#validators.push([this.#storedValidators + this.#validators.length, producer.address]);
     const fees = feesPaid(block);
-    let seq = firstSeq;
-    for (const transaction of block.transactions) {
-      const { from, to, function_call_type: type } = transaction;
-      this.#transactions.push([
-        seq,
-        transaction.hash,
-        block.height,
-        transaction.index,
-        from,
-        to,
-        transaction.nonce,
-        transaction.amount,
-        fees.get(transaction.index) ?? 0n,
-        type,
-        this.#type(type).now++,
-        RIDE.test(type),
-        block.timestamp,
-        transaction.referrer,
-        transaction.request_referrer,
-        transaction.offer_referrer,
-        transaction.request_referrer_fee,
-        transaction.offer_referrer_fee,
-      ]);
-      this.#accountTransactions.push([from, this.#account(from).now++, seq]);
-      if (!from.equals(to)) this.#accountTransactions.push([to, this.#account(to).now++, seq]);
-      seq++;
-    }
+    const senders = block.transactions.map((transaction, position) =>
+      this.#pushTransaction(block, transaction, firstSeq + position, fees.get(position) ?? 0n),
+    );
+    for (const effect of block.balance_effects) this.#pushEffect(block, effect, senders, firstSeq);
+  }
+
+  #pushTransaction(block: BlockAppended, transaction: BlockTransaction, seq: number, fee: bigint): Account {
+    const { from, to, function_call_type: type } = transaction;
+    this.#transactions.push([
+      seq,
+      transaction.hash,
+      block.height,
+      transaction.index,
+      from,
+      to,
+      transaction.nonce,
+      transaction.amount,
+      fee,
+      type,
+      this.#type(type).now++,
+      RIDE.test(type),
+      block.timestamp,
+      transaction.referrer,
+      transaction.request_referrer,
+      transaction.offer_referrer,
+      transaction.request_referrer_fee,
+      transaction.offer_referrer_fee,
+    ]);
+    const sender = this.#accounts.at(from);
+    const recipient = this.#accounts.at(to);
+    sender.nonce = transaction.nonce + 1;
+    this.#accountTransactions.push([from, sender.transactions++, seq]);
+    if (recipient !== sender) this.#accountTransactions.push([to, recipient.transactions++, seq]);
+    return sender;
+  }
+
+  #pushEffect(block: BlockAppended, effect: BalanceEffect, senders: readonly Account[], firstSeq: number): void {
+    const { kind, delta, tx_index: index, counterparty } = effect;
+    if (delta === 0n) return;
+    const account = this.#accounts.at(effect.address);
+    account.balance += delta;
+    if (delta < 0n && (index === null || senders[index] !== account)) account.unsigned_debits++;
+    const seq = index === null ? null : firstSeq + index;
+    this.#activity.push([effect.address, account.activities++, kind, delta, account.balance, block.height, seq, counterparty]);
   }
 
   /** Takes the newest block off: one of this batch, or one that stands in the tables. */
   pop(height: number): void {
     const pending = this.#pending.pop();
     if (pending === undefined) return this.#popStored(height);
+    const { transactions, balance_effects: effects, producer } = pending.block;
+    const senders = transactions.map(({ from }) => this.#accounts.at(from));
+    for (const { address, delta, tx_index: index } of effects) {
+      if (delta === 0n) continue;
+      const account = this.#accounts.at(address);
+      account.balance -= delta;
+      account.activities--;
+      if (delta < 0n && (index === null || senders[index] !== account)) account.unsigned_debits--;
+    }
+    for (const { from, to, nonce, function_call_type: type } of transactions.toReversed()) {
+      this.#type(type).now--;
+      const sender = this.#accounts.at(from);
+      const recipient = this.#accounts.at(to);
+      sender.nonce = nonce;
+      sender.transactions--;
+      if (recipient !== sender) recipient.transactions--;
+    }
     this.#transactions.length = pending.first_transaction;
     this.#accountTransactions.length = pending.first_account_transaction;
-    for (const { from, to, function_call_type: type } of pending.block.transactions) {
-      this.#type(type).now--;
-      this.#account(from).now--;
-      if (!from.equals(to)) this.#account(to).now--;
-    }
+    this.#activity.length = pending.first_activity;
+    this.#unproduce(producer);
   }
 
   #popStored(height: number): void {
-    const rows = this.#stored.get(height);
-    if (rows?.[0] === undefined) throw new Error(`block ${height} is on the chain but not in the table of blocks`);
+    const block = this.#stored.blocks.get(height);
+    if (block === undefined) throw new Error(`block ${height} is on the chain but not in the table of blocks`);
     this.#cutHeight = height;
-    this.#cutSeq = countIn(rows[0], 'first_seq');
-    for (const row of rows) {
-      // a block without transactions comes as one row of nulls
-      if (row['from_address'] === null) continue;
-      const from = bytesIn(row, 'from_address');
-      const to = bytesIn(row, 'to_address');
-      takeStored(this.#type(textIn(row, 'function_call_type')));
-      takeStored(this.#account(from));
-      if (!from.equals(to)) takeStored(this.#account(to));
+    this.#cutSeq = countIn(block, 'first_seq');
+    for (const row of this.#stored.activity.get(height) ?? []) {
+      const account = this.#accounts.at(bytesIn(row, 'address'));
+      const activities = countIn(row, 'activities');
+      account.balance -= amountIn(row, 'delta');
+      account.activities -= activities;
+      account.stored_activities -= activities;
+      account.unsigned_debits -= countIn(row, 'unsigned_debits');
     }
+    for (const row of this.#stored.transactions.get(height)?.toReversed() ?? []) {
+      this.#type(textIn(row, 'function_call_type')).now--;
+      const sender = this.#accounts.at(bytesIn(row, 'from_address'));
+      const recipient = this.#accounts.at(bytesIn(row, 'to_address'));
+      sender.nonce = countIn(row, 'nonce');
+      for (const account of new Set([sender, recipient])) {
+        account.transactions--;
+        account.stored_transactions--;
+      }
+    }
+    this.#unproduce(bytesIn(block, 'producer'));
+  }
+
+  /** The newest validator is gone when the first block it had produced is. */
+  #unproduce(producer: Buffer): void {
+    if (--this.#accounts.at(producer).blocks_produced > 0) return;
+    if (this.#validators.pop() === undefined) this.#storedValidators--;
   }
 
   changes(chain: Chain): Changes {
-    const accounts = [...this.#accounts.values()];
     const cuts: Cut[] = [];
     if (this.#cutHeight !== undefined) {
       cuts.push({ table: BLOCKS, column: 'height', from: this.#cutHeight }, { table: TRANSACTIONS, column: 'seq', from: this.#cutSeq });
-      const groups = accounts.filter(({ loaded, stored }) => stored < loaded).map(({ key, stored }) => [key, stored] as const);
-      cuts.push({ table: ACCOUNT_TRANSACTIONS, column: 'ordinal', within: 'address', groups });
+      cuts.push(...this.#accounts.cuts(ACCOUNT_TRANSACTIONS, ACTIVITY));
+      if (this.#storedValidators < this.#loadedValidators)
+        cuts.push({ table: VALIDATORS, column: 'ordinal', from: this.#storedValidators });
     }
-    const head = headRow(chain, this.#cutSeq + this.#transactions.length);
+    const types = [...this.#types.values()].filter(({ loaded, now }) => now !== loaded);
     return {
       cuts,
+      deletes: [
+        { table: TRANSACTION_TYPES, rows: types.filter(({ now }) => now === 0).map(({ type }) => [type]) },
+        { table: ACCOUNTS, rows: this.#accounts.gone() },
+      ],
       appends: [
         { table: BLOCKS, rows: this.#pending.map(({ row }) => row) },
         { table: TRANSACTIONS, rows: this.#transactions },
         { table: ACCOUNT_TRANSACTIONS, rows: this.#accountTransactions },
+        { table: ACTIVITY, rows: this.#activity },
+        { table: VALIDATORS, rows: this.#validators },
       ],
       upserts: [
-        { table: HEAD, rows: head === undefined ? [] : [head] },
-        { table: TRANSACTION_TYPES, rows: moved(this.#types.values()) },
-        { table: ACCOUNTS, rows: moved(accounts) },
-      ],
-      deletes: [
-        { table: TRANSACTION_TYPES, rows: emptied(this.#types.values()) },
-        { table: ACCOUNTS, rows: emptied(accounts) },
+        { table: HEAD, rows: this.#head(chain) },
+        { table: TRANSACTION_TYPES, rows: types.filter(({ now }) => now > 0).map(({ type, now }) => [type, now]) },
+        { table: ACCOUNTS, rows: this.#accounts.moved() },
       ],
     };
   }
 
-  #type(key: string): Count<string> {
-    let count = this.#types.get(key);
-    if (count === undefined) this.#types.set(key, (count = { key, loaded: 0, stored: 0, now: 0 }));
+  #type(type: string): Count {
+    let count = this.#types.get(type);
+    if (count === undefined) this.#types.set(type, (count = { type, loaded: 0, now: 0 }));
     return count;
   }
 
-  #account(address: Buffer): Count<Buffer> {
-    const key = address.toString('latin1');
-    let count = this.#accounts.get(key);
-    if (count === undefined) this.#accounts.set(key, (count = { key: address, loaded: 0, stored: 0, now: 0 }));
-    return count;
+  #head(chain: Chain): Row[] {
+    if (chain.status === 'empty') return [];
+    const { sequence, top, finalized_height: finalized } = chain;
+    const transactions = this.#cutSeq + this.#transactions.length;
+    return [[true, sequence, top.height, top.hash, finalized, transactions, this.#storedValidators + this.#validators.length]];
   }
 }
 
-function counted<Key>(key: Key, row: LoadedRow): Count<Key> {
-  const count = countIn(row, 'transactions');
-  return { key, loaded: count, stored: count, now: count };
+/** What stands in the tables of the blocks that the batch takes off, by height. */
+interface Stored {
+  readonly blocks: ReadonlyMap<number, LoadedRow>;
+  readonly transactions: ReadonlyMap<number, readonly LoadedRow[]>;
+  readonly activity: ReadonlyMap<number, readonly LoadedRow[]>;
 }
 
-function takeStored(count: Count<unknown>): void {
-  count.stored--;
-  count.now--;
-}
-
-function moved(counts: Iterable<Count<string | Buffer>>): Row[] {
-  const rows: Row[] = [];
-  for (const { key, loaded, now } of counts) if (now !== loaded && now > 0) rows.push([key, now]);
-  return rows;
-}
-
-/** The keys of groups that a revert left without any row: as if they had never been seen. */
-function emptied(counts: Iterable<Count<string | Buffer>>): Row[] {
-  const keys: Row[] = [];
-  for (const { key, loaded, now } of counts) if (now === 0 && loaded > 0) keys.push([key]);
-  return keys;
-}
-
-function headRow(chain: Chain, transactions: number): Row | undefined {
-  if (chain.status === 'empty') return undefined;
-  return [true, chain.sequence, chain.top.height, chain.top.hash, chain.finalized_height, transactions];
+function byHeight(rows: readonly LoadedRow[] = []): ReadonlyMap<number, readonly LoadedRow[]> {
+  return Map.groupBy(rows, (row) => countIn(row, 'height'));
 }

@@ -6,7 +6,8 @@ CREATE TABLE head (
   height           bigint  NOT NULL,
   hash             bytea   NOT NULL,
   finalized_height bigint  NOT NULL,                 -- -1: nothing is final yet
-  transactions     bigint  NOT NULL                  -- how many there are: the next transaction's seq
+  transactions     bigint  NOT NULL,                 -- how many there are: the next transaction's seq
+  validators       bigint  NOT NULL                  -- how many there are: the next validator's ordinal
 );
 
 CREATE TABLE blocks (
@@ -49,12 +50,33 @@ CREATE TABLE transaction_types (
 );
 
 CREATE TABLE accounts (
-  address      bytea  PRIMARY KEY,
-  transactions bigint NOT NULL                       -- how many there are: the next ordinal of account_transactions
-) WITH (fillfactor = 85);
+  address         bytea   PRIMARY KEY,
+  balance         numeric NOT NULL,                  -- the sum of its activity
+  nonce           bigint  NOT NULL,                  -- of its next transaction
+  transactions    bigint  NOT NULL,                  -- how many are from or to it: the next ordinal of account_transactions
+  activities      bigint  NOT NULL,                  -- how often its balance moved: the next ordinal of activity
+  unsigned_debits bigint  NOT NULL,                  -- how often the chain took from it what it had not signed: never from a person
+  blocks_produced bigint  NOT NULL
+) WITH (fillfactor = 70);
 
 CREATE TABLE account_transactions (
   address bytea  NOT NULL,
   ordinal bigint NOT NULL,                           -- 0, 1, 2, ... among the transactions from or to this address
   seq     bigint NOT NULL
+);
+
+CREATE TABLE activity (
+  address      bytea   NOT NULL,
+  ordinal      bigint  NOT NULL,                     -- 0, 1, 2, ... among the balance effects of this address, as the chain lists them
+  kind         text    NOT NULL,
+  delta        numeric NOT NULL,                     -- never 0
+  balance      numeric NOT NULL,                     -- of the address, after this effect
+  block_height bigint  NOT NULL,
+  seq          bigint,                               -- of the transaction; null: an effect of the block itself
+  counterparty bytea
+);
+
+CREATE TABLE validators (
+  ordinal bigint NOT NULL,                           -- 0, 1, 2, ... in the order of their first blocks
+  address bytea  NOT NULL
 );

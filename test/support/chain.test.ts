@@ -58,6 +58,28 @@ test('there is everything that a chain may hold', () => {
   expect(blocks.some(({ producer, transactions: inside }) => inside.some(({ from }) => from.equals(producer)))).toBe(true);
 });
 
+test('there is every balance effect that a chain may hold', () => {
+  const blocks = EVENTS.filter(isBlock);
+  const effects = blocks.flatMap(({ balance_effects: own, transactions }) =>
+    own.map((effect) => ({ ...effect, by: effect.tx_index === null ? null : transactions[effect.tx_index] })),
+  );
+  expect(new Set(blocks.map(({ producer }) => producer.toString('hex'))).size).toBe(5);
+  const unsigned = effects.filter(({ address, delta, by }) => delta < 0n && by?.from.equals(address) !== true);
+  expect(new Set(unsigned.map(({ kind, by }) => `${kind} of ${by?.function_call_type ?? 'the block'}`))).toEqual(
+    new Set(['ride_pay of RidePay', 'ride_refund of RideCancel', 'block_reward of the block']),
+  );
+  expect(new Set(unsigned.map(({ address }) => address.toString('hex'))).size).toBe(2);
+  const referred = Map.groupBy(
+    effects.filter(({ kind, delta }) => kind === 'referrer_fee' && delta > 0n),
+    ({ by }) => by,
+  );
+  expect(new Set([...referred.values()].map((each) => each.length))).toEqual(new Set([1, 2]));
+  const moved = new Set(effects.filter(({ delta }) => delta !== 0n).map(({ address }) => address.toString('hex')));
+  const unmoved = effects.filter(({ delta }) => delta === 0n);
+  expect(new Set(unmoved.map(({ address }) => moved.has(address.toString('hex'))))).toEqual(new Set([true, false]));
+  expect(new Set(unmoved.map(({ tx_index: index }) => index === null))).toEqual(new Set([true, false]));
+});
+
 test('balances stay above zero, effects sum up to what was minted and burned, nonces run on', () => {
   const balances = new Map<string, bigint>();
   const nonces = new Map<string, number>();

@@ -7,7 +7,7 @@
  *   bigBlock(20_000)          one block, the first of a chain, with so many transactions
  *
  * What holds: sequences 0, 1, 2, .., so the events belong into an empty topic; every block links to the one before; nonces run on; no balance falls below zero; the effects of a block sum up to what
- * it minted less what it burned; a fee for every transaction, except the producer's own, RideAcceptance, and those of blocks below `fees_from`.
+ * it minted less what it burned, and now and then one of them is of zero; a fee for every transaction, except the producer's own, RideAcceptance, and those of blocks below `fees_from`.
  * What a reverted block held comes back in later blocks under the same hashes, save a few. The ride rules are not followed, hashes and raw are random bytes.
  */
 import type {
@@ -112,8 +112,9 @@ export class TestChain {
     const moves: [Account, bigint][] = [];
     const listed: BlockTransaction[] = [];
     const effects: BalanceEffect[] = [];
+    const showsZeros = this.#random.chance(0.2);
     const move = (account: Account, kind: string, delta: bigint, counterparty: Account | null, index: number | null): void => {
-      if (delta === 0n) return;
+      if (delta === 0n && !showsZeros) return;
       account.balance += delta;
       moves.push([account, delta]);
       effects.push({ address: account.address, kind, delta, tx_index: index, counterparty: counterparty?.address ?? null });
@@ -139,6 +140,11 @@ export class TestChain {
     const reward = height === 0 ? 0n : REWARD;
     move(this.#cast.reward_pool, 'block_reward', -reward, null, null);
     move(recipient, 'block_reward', reward, null, null);
+    if (showsZeros) {
+      const stranger: Account = { address: this.#random.bytes(20), balance: 0n, nonce: 0 };
+      const unmoved = this.#random.chance(0.5) ? stranger : this.#random.pick(this.#cast.people);
+      move(unmoved, 'transfer_in', 0n, validator, transactions === 0 ? null : this.#random.below(transactions));
+    }
 
     const event: BlockAppended = {
       type: 'BlockAppended',

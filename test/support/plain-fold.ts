@@ -1,6 +1,6 @@
 /**
  * What the explorer's tables must hold, folded from the log in the most obvious way: keep the list of blocks that stand, then write out every row of every
- * table from that list. It shares no code with the projection. Use it as
+ * table from that list (`plain-fold-rows.ts`). It shares no code with the projection. Use it as
  *
  *     const events = await readChainEvents(kafka, codec);
  *     expect(differences(await readTables(pool, 'explorer'), plainFold(events))).toEqual([]);
@@ -11,21 +11,24 @@
 import { createHash } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
-import {
-  isChainEvent,
-  type BalanceEffect,
-  type BlockAppended,
-  type BlockTransaction,
-  type ChainEvent,
-} from '../../schemas/chain.blocks/events.ts';
+import { isChainEvent, type BlockAppended, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
 import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
+import {
+  accountRows,
+  accountTransactionRows,
+  activityRows,
+  blockRows,
+  headCounts,
+  transactionRows,
+  transactionTypeRows,
+  validatorRows,
+  type Row,
+} from './plain-fold-rows.ts';
 
 /** By table, the sorted texts of all its rows. */
 export type TableTexts = Readonly<Record<string, readonly string[]>>;
-
-type Row = Record<string, bigint | boolean | Buffer | number | string | null>;
 
 interface Head {
   readonly sequence: number;
@@ -58,79 +61,15 @@ export function plainFold(events: Iterable<ChainEvent>): TableTexts {
 }
 
 function tablesOf(blocks: readonly BlockAppended[], head: Head | undefined): TableTexts {
-  const all = blocks.flatMap((block) => {
-    const paid = Map.groupBy(
-      block.balance_effects.filter(({ kind }) => kind === 'tx_fee_paid'),
-      ({ tx_index: index }) => index,
-    );
-    return block.transactions.map((transaction, position) => ({ block, transaction, position, paid: paid.get(position) ?? [] }));
-  });
-  const blockRows: Row[] = [];
-  let before = 0;
-  for (const block of blocks) {
-    blockRows.push(blockRow(block, before));
-    before += block.transactions.length;
-  }
-  const ofType = new Map<string, number>();
-  const ofAccount = new Map<string, number>();
-  const transactionRows: Row[] = [];
-  const accountTransactionRows: Row[] = [];
-  for (const [seq, { block, transaction, position, paid }] of all.entries()) {
-    const type = transaction.function_call_type;
-    const typeOrdinal = ofType.get(type) ?? 0;
-    ofType.set(type, typeOrdinal + 1);
-    transactionRows.push({ seq, type_ordinal: typeOrdinal, ...transactionRow(block, transaction, position, paid) });
-    for (const address of new Set([transaction.from.toString('hex'), transaction.to.toString('hex')])) {
-      const ordinal = ofAccount.get(address) ?? 0;
-      ofAccount.set(address, ordinal + 1);
-      accountTransactionRows.push({ address, ordinal, seq });
-    }
-  }
   return {
-    head: texts(head === undefined ? [] : [{ one: true, transactions: all.length, ...head }]),
-    blocks: texts(blockRows),
-    transactions: texts(transactionRows),
-    transaction_types: texts([...ofType].map(([type, transactions]) => ({ function_call_type: type, transactions }))),
-    accounts: texts([...ofAccount].map(([address, transactions]) => ({ address, transactions }))),
-    account_transactions: texts(accountTransactionRows),
-  };
-}
-
-function blockRow(block: BlockAppended, firstSeq: number): Row {
-  const earned = block.balance_effects.filter(({ kind, address }) => kind === 'tx_fee_earned' && address.equals(block.producer));
-  return {
-    height: block.height,
-    hash: block.hash,
-    parent_hash: block.parent_hash,
-    producer: block.producer,
-    reward_recipient: block.reward_recipient,
-    block_reward: block.block_reward,
-    total_fees: earned.reduce((sum, { delta }) => sum + delta, 0n),
-    timestamp: block.timestamp,
-    tx_count: block.transactions.length,
-    first_seq: firstSeq,
-  };
-}
-
-function transactionRow(block: BlockAppended, transaction: BlockTransaction, position: number, paid: readonly BalanceEffect[]): Row {
-  const free = transaction.from.equals(block.producer) || transaction.function_call_type === 'RideAcceptance';
-  return {
-    hash: transaction.hash,
-    block_height: block.height,
-    tx_index: position,
-    from_address: transaction.from,
-    to_address: transaction.to,
-    nonce: transaction.nonce,
-    amount: transaction.amount,
-    fee: free ? 0n : paid.reduce((sum, { delta }) => sum - delta, 0n),
-    function_call_type: transaction.function_call_type,
-    is_ride_related: transaction.function_call_type.startsWith('Ride'),
-    timestamp: block.timestamp,
-    referrer: transaction.referrer,
-    request_referrer: transaction.request_referrer,
-    offer_referrer: transaction.offer_referrer,
-    request_referrer_fee: transaction.request_referrer_fee,
-    offer_referrer_fee: transaction.offer_referrer_fee,
+    head: texts(head === undefined ? [] : [{ one: true, ...head, ...headCounts(blocks) }]),
+    blocks: texts(blockRows(blocks)),
+    transactions: texts(transactionRows(blocks)),
+    transaction_types: texts(transactionTypeRows(blocks)),
+    accounts: texts(accountRows(blocks)),
+    account_transactions: texts(accountTransactionRows(blocks)),
+    activity: texts(activityRows(blocks)),
+    validators: texts(validatorRows(blocks)),
   };
 }
 

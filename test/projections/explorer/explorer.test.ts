@@ -1,12 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { explorer } from '../../../projections/explorer/explorer.ts';
-import type { Folded } from '../../../projections/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { ChainByHand, named } from '../../support/chain-by-hand.ts';
 import { chainEvents, TestChain, type ChainOptions } from '../../support/chain.ts';
 import { differences, digestOf, plainFold } from '../../support/plain-fold.ts';
 import { raceOfWriters } from '../chain/writers.ts';
+import { batches, BATCHINGS, disturbed, DISTURBANCES, foldedRows, project, type TextRow } from './batches.ts';
 import { MemoryTables } from './memory-tables.ts';
+import { WILD_CHAINS } from './wild-chain.ts';
 
 const CHAINS: fc.Arbitrary<ChainOptions> = fc.record({
   seed: fc.nat(),
@@ -17,50 +19,44 @@ const CHAINS: fc.Arbitrary<ChainOptions> = fc.record({
   accounts: fc.constantFrom(8, 12, 100),
 });
 
-/** Repeatedly, how many events the next batch has. */
-const BATCHINGS = fc.array(fc.integer({ min: 1, max: 15 }), { minLength: 1, maxLength: 5 });
+const ALL_TABLES = explorer.tables.map(({ name }) => name);
 
-interface Batch {
-  readonly from: number;
-  readonly events: readonly ChainEvent[];
-}
-
-/** Batches of these sizes, each reaching `back` over what the one before held. */
-function* batches(log: readonly ChainEvent[], sizes: readonly number[], back: number): Generator<Batch> {
-  for (let next = 0, at = 0; next < log.length; at++) {
-    const from = Math.max(0, next - back);
-    next += sizes[at % sizes.length] ?? 1;
-    yield { from, events: log.slice(from, next) };
-  }
-}
-
-function project(log: readonly ChainEvent[], sizes: readonly number[], back = 0): { tables: MemoryTables; folded: Folded[] } {
-  const tables = new MemoryTables();
-  const folded = [...batches(log, sizes, back)].map(({ from, events }) => tables.apply(events, from));
-  return { tables, folded };
-}
-
-/** The log of a writer that sent batches twice: what follows a repetition was written for where it then stands. */
-function withRepetitions(events: readonly ChainEvent[], repeated: readonly (readonly [end: number, length: number])[]): ChainEvent[] {
-  const log: ChainEvent[] = [];
-  for (const [at, event] of events.entries()) {
-    log.push({ ...event, sequence: log.length });
-    for (const [end, length] of repeated) if (end % events.length === at) log.push(...log.slice(-length));
-  }
-  return log;
-}
-
-test('the tables equal a plain fold of the log, whatever the batches, what they reach back over and what the log repeats', () => {
-  const repetitions = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 1, max: 10 })), { maxLength: 3 });
+test('the tables equal a plain fold of the log, whatever the batches, what they reach back over, what the log repeats and what strayed into it', () => {
   fc.assert(
-    fc.property(CHAINS, BATCHINGS, repetitions, fc.nat({ max: 9 }), (options, sizes, repeated, back) => {
-      const log = withRepetitions([...chainEvents(options)], repeated);
+    fc.property(CHAINS, BATCHINGS, DISTURBANCES, fc.nat({ max: 9 }), (options, sizes, disturbances, back) => {
+      const log = disturbed([...chainEvents(options)], disturbances);
       const { tables, folded } = project(log, sizes, back);
       expect(folded.filter((each) => 'broken' in each)).toEqual([]);
       expect(differences(tables.texts(), plainFold(log))).toEqual([]);
     }),
     { numRuns: 150 },
   );
+});
+
+test('whatever the effects, types and reorganisations, the tables equal a plain fold after every batch, and coming again changes nothing', () => {
+  fc.assert(
+    fc.property(WILD_CHAINS, BATCHINGS, DISTURBANCES, fc.nat({ max: 9 }), ({ log: sound }, sizes, disturbances, back) => {
+      const log = disturbed(sound, disturbances);
+      const tables = new MemoryTables();
+      for (const { from, events, end } of batches(log, sizes, back)) {
+        expect(tables.apply(events, from)).not.toHaveProperty('broken');
+        expect(differences(tables.texts(), plainFold(log.slice(0, end)))).toEqual([]);
+      }
+      expect(tables.apply(log)).toMatchObject({ announced: [], outcomes: { applied: 0 } });
+      expect(differences(tables.texts(), plainFold(log))).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a deep reorganisation may be cut between two batches anywhere', () => {
+  const chain = new TestChain({ seed: 6, accounts: 12 });
+  const log = Array.from({ length: 6 }, (_, at) => chain.append(at === 0 ? 0 : 15));
+  const deep = [...log, ...Array.from({ length: 4 }, () => chain.revert()), ...Array.from({ length: 6 }, () => chain.append(10))];
+  for (let cut = 1; cut < deep.length; cut++) {
+    const { tables } = project(deep, [cut, deep.length]);
+    expect(differences(tables.texts(), plainFold(deep))).toEqual([]);
+  }
 });
 
 test('batches of one, of seven and of everything give the same bytes', () => {
@@ -90,30 +86,32 @@ test.each([1, 3, 100])('accounts and types that only reverted blocks knew are as
   const log: ChainEvent[] = [chain.append(0)];
   for (let at = 0; at < 5; at++) log.push(chain.append(12));
   for (let at = 0; at < 5; at++) log.push(chain.revert());
-  const { tables } = project(log, [size]);
-  const texts = tables.texts();
-  expect(Object.fromEntries(Object.entries(texts).map(([table, rows]) => [table, rows.length]))).toEqual({
+  const rows = foldedRows(log, size);
+  const counts = ALL_TABLES.map((table) => [table, rows(table).length]);
+  expect(Object.fromEntries(counts)).toEqual({
     head: 1,
     blocks: 1,
     transactions: 0,
     transaction_types: 0,
-    accounts: 0,
+    accounts: 9,
     account_transactions: 0,
+    activity: 9,
+    validators: 1,
   });
-  expect(differences(texts, plainFold(log))).toEqual([]);
 });
 
-test('ordinals are dense: every seq, type ordinal and account ordinal from 0, without a gap, after any reorganisation', () => {
+test('ordinals are dense: every seq, and the ordinals of types, accounts, activity and validators from 0, without a gap, after any reorganisation', () => {
   const log = [...chainEvents({ seed: 11, blocks: 200, transactions_per_block: 8, reorg_probability: 0.15, accounts: 20 })];
-  const texts = project(log, [9]).tables.texts();
-  const rows = (table: string): Record<string, string>[] => (texts[table] ?? []).map((text): Record<string, string> => JSON.parse(text));
+  const rows = foldedRows(log, 9);
   expect(rows('transactions').length).toBeGreaterThan(200);
   expectDense(() => '', 'seq', rows('transactions'));
   expectDense((row) => String(row['function_call_type']), 'type_ordinal', rows('transactions'));
   expectDense((row) => String(row['address']), 'ordinal', rows('account_transactions'));
+  expectDense((row) => String(row['address']), 'ordinal', rows('activity'));
+  expectDense(() => '', 'ordinal', rows('validators'));
 });
 
-function expectDense(group: (row: Record<string, string>) => string, ordinal: string, rows: readonly Record<string, string>[]): void {
+function expectDense(group: (row: TextRow) => string, ordinal: string, rows: readonly TextRow[]): void {
   for (const [, members] of Map.groupBy(rows, group)) {
     const ordinals = members.map((row) => Number(row[ordinal])).toSorted((one, other) => one - other);
     expect(ordinals).toEqual(ordinals.map((_, at) => at));
@@ -151,16 +149,42 @@ test('a log that cannot be right is broken at the record that shows it, and noth
   expect(tables.texts()['head']).toEqual([]);
 });
 
-test('rows are loaded for what the batch touches, and those of reverted blocks only when there are any', () => {
+test('rows are loaded for what the batch touches, and those of blocks that stood before it only where it reverts them', () => {
   const chain = new TestChain({ seed: 3 });
-  const first = chain.append(3);
-  const recorded = [first, chain.append(0), chain.revert()].map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
-  const named = (batch: typeof recorded): string[] => explorer.loads(batch).map(({ name }) => name);
-  expect(named(recorded.slice(0, 2))).toEqual(['head', 'types', 'accounts']);
-  expect(named(recorded)).toEqual(['head', 'types', 'accounts', 'reverted_transactions', 'reverted_accounts']);
-  const [addresses] = explorer.loads(recorded).find(({ name }) => name === 'accounts')?.values ?? [];
-  const touched = new Set(first.transactions.flatMap(({ from, to }) => [from.toString('hex'), to.toString('hex')]));
-  expect(addresses).toHaveLength(touched.size);
+  const recorded = [chain.append(3), chain.append(0), chain.revert()].map((event, at) => ({
+    event,
+    partition: 0,
+    offset: BigInt(at),
+    timestamp: 0,
+  }));
+  const loadNames = (batch: typeof recorded): string[] => explorer.loads(batch).map(({ name }) => name);
+  expect(loadNames(recorded)).toEqual(['head', 'types', 'accounts']);
+  expect(loadNames(recorded.slice(2)).toSorted()).toEqual([
+    'accounts',
+    'head',
+    'reverted_accounts',
+    'reverted_activity',
+    'reverted_blocks',
+    'reverted_transactions',
+    'types',
+  ]);
+});
+
+test('every account that a batch has to do with is asked for, once, and nobody else', () => {
+  const [alice, bob, carol] = [named('alice'), named('bob'), named('carol')];
+  const chain = new ChainByHand();
+  chain.append({
+    producer: carol,
+    transactions: [{ from: alice, to: bob, referrer: named('dave') }],
+    effects: [{ address: alice, delta: 5n, counterparty: named('erin') }],
+  });
+  chain.append({ producer: alice, effects: [{ address: named('frank'), delta: 1n }] });
+  const batch = chain.log.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  const addresses = explorer.loads(batch).find(({ name }) => name === 'accounts')?.values[0];
+  if (!Array.isArray(addresses)) throw new Error('the accounts are not loaded by a list of addresses');
+  expect(addresses.map(String).toSorted((one, other) => one.localeCompare(other))).toEqual(
+    ['alice', 'bob', 'carol', 'frank'].map((name) => String(named(name))),
+  );
 });
 
 test('only events of its topic are its events', () => {

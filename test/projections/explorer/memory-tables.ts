@@ -12,7 +12,10 @@ export class MemoryTables {
   /** Loads, folds and changes one batch, which stands in the log from offset `from` on, as the projector does. */
   apply(events: readonly ChainEvent[], from = 0): Folded {
     const batch = events.map((event, at): Recorded<ChainEvent> => ({ event, partition: 0, offset: BigInt(from + at), timestamp: 0 }));
-    const loaded = Object.fromEntries(explorer.loads(batch).map((load) => [load.name, this.#answer(load)]));
+    // what was applied before is never loaded for: the projector drops it, and here the fold must see it for itself
+    const applied = this.#rows('head')[0]?.['sequence'] ?? -1;
+    const fresh = batch.filter(({ offset }) => offset > BigInt(String(applied)));
+    const loaded = Object.fromEntries(explorer.loads(fresh).map((load) => [load.name, this.#answer(load)]));
     const folded = explorer.fold(loaded, batch);
     if (!('broken' in folded)) this.#change(folded.changes);
     return folded;
@@ -26,49 +29,70 @@ export class MemoryTables {
     return [...(this.#tables.get(table) ?? new Map<string, Named>()).values()];
   }
 
-  /** int8 comes as text, as pg gives it. */
+  /** Just the columns that the loads select, as pg gives them: int8 and numeric as text. */
   #answer({ name, values }: Load): LoadedRow[] {
     const wanted = new Set((Array.isArray(values[0]) ? values[0] : []).map(keyOf));
     switch (name) {
       case 'head':
+        return this.#rows('head').map(only('sequence', 'height', 'hash', 'finalized_height', 'transactions', 'validators'));
       case 'types':
-        return this.#rows(name === 'head' ? 'head' : 'transaction_types').map(asLoaded);
+        return this.#rows('transaction_types').map(only('function_call_type', 'transactions'));
       case 'accounts':
         return this.#accounts(wanted);
+      case 'reverted_blocks':
+        return this.#standing('blocks', 'height', wanted).map(only('height', 'first_seq', 'producer'));
       case 'reverted_transactions':
-        return this.#blocks(wanted).flatMap((block) => {
-          const transactions = this.#transactions([block]);
-          const { height, first_seq } = block;
-          const none = { from_address: null, to_address: null, function_call_type: null };
-          return (transactions.length === 0 ? [none] : transactions).map((row) =>
-            asLoaded({ ...row, height: height ?? null, first_seq: first_seq ?? null }),
-          );
-        });
-      case 'reverted_accounts': {
-        const touched = this.#transactions(this.#blocks(wanted)).flatMap(({ from_address, to_address }) => [
-          keyOf(from_address),
-          keyOf(to_address),
-        ]);
-        return this.#accounts(new Set(touched));
-      }
+        return this.#standing('transactions', 'block_height', wanted)
+          .toSorted((one, other) => Number(one['seq']) - Number(other['seq']))
+          .map((row) => Object.assign({ height: keyOf(row['block_height']) }, transactionOf(row)));
+      case 'reverted_activity':
+        return this.#activity(wanted);
+      case 'reverted_accounts':
+        return this.#accounts(this.#touched(wanted));
       default:
         throw new Error(`the explorer asks for ${name}, which these tables cannot answer`);
     }
   }
 
   #accounts(wanted: ReadonlySet<string>): LoadedRow[] {
-    return this.#rows('accounts')
-      .filter(({ address }) => wanted.has(keyOf(address)))
-      .map(asLoaded);
+    return this.#standing('accounts', 'address', wanted).map(
+      only('address', 'balance', 'nonce', 'transactions', 'activities', 'unsigned_debits', 'blocks_produced'),
+    );
   }
 
-  #blocks(wanted: ReadonlySet<string>): Named[] {
-    return this.#rows('blocks').filter(({ height }) => wanted.has(keyOf(height)));
+  /** Grouped by block and address. */
+  #activity(heights: ReadonlySet<string>): LoadedRow[] {
+    const signers = new Map(this.#rows('transactions').map(({ seq, from_address }) => [keyOf(seq), keyOf(from_address)]));
+    const isUnsignedDebit = ({ delta, seq, address }: Named): boolean =>
+      BigInt(String(delta)) < 0n && (seq === null || signers.get(keyOf(seq)) !== keyOf(address));
+    const groups = Map.groupBy(
+      this.#standing('activity', 'block_height', heights),
+      ({ block_height, address }) => `${keyOf(block_height)} ${keyOf(address)}`,
+    );
+    return [...groups.values()].map((rows) => ({
+      height: keyOf(rows[0]?.['block_height']),
+      address: rows[0]?.['address'],
+      activities: String(rows.length),
+      delta: String(rows.reduce((sum, { delta }) => sum + BigInt(String(delta)), 0n)),
+      unsigned_debits: String(rows.filter(isUnsignedDebit).length),
+    }));
   }
 
-  #transactions(blocks: readonly Named[]): Named[] {
-    const heights = new Set(blocks.map(({ height }) => keyOf(height)));
-    return this.#rows('transactions').filter(({ block_height }) => heights.has(keyOf(block_height)));
+  /** Every address that the blocks at these heights have an account row for. */
+  #touched(heights: ReadonlySet<string>): ReadonlySet<string> {
+    const columns: readonly (readonly [table: string, height: string, ...addresses: readonly string[]])[] = [
+      ['blocks', 'height', 'producer'],
+      ['transactions', 'block_height', 'from_address', 'to_address'],
+      ['activity', 'block_height', 'address'],
+    ];
+    const touched = columns.flatMap(([table, height, ...addresses]) =>
+      this.#standing(table, height, heights).flatMap((row) => addresses.map((column) => keyOf(row[column]))),
+    );
+    return new Set(touched);
+  }
+
+  #standing(table: string, column: string, wanted: ReadonlySet<string>): Named[] {
+    return this.#rows(table).filter((row) => wanted.has(keyOf(row[column])));
   }
 
   #change({ cuts, deletes, appends, upserts }: Changes): void {
@@ -122,6 +146,12 @@ function keyOf(value: unknown): string {
   return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
 }
 
-function asLoaded(row: Named): LoadedRow {
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, typeof value === 'number' ? String(value) : value]));
+const transactionOf = only('from_address', 'to_address', 'function_call_type', 'nonce');
+
+function only(...columns: readonly string[]): (row: Named) => LoadedRow {
+  return (row) => Object.fromEntries(columns.map((column) => [column, asLoaded(row[column] ?? null)]));
+}
+
+function asLoaded(value: Value): Value {
+  return typeof value === 'number' || typeof value === 'bigint' ? String(value) : value;
 }

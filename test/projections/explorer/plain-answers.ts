@@ -1,5 +1,5 @@
 /** What the explorer must answer, computed from a plain list of blocks in the most obvious way, as the exact text of the body. */
-import type { PlainBlock, PlainTransaction } from './seeded-rows.ts';
+import type { PlainBlock, PlainEffect, PlainTransaction } from './seeded-rows.ts';
 
 type Json = bigint | boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
 
@@ -83,6 +83,80 @@ export function plainTransaction(transaction: PlainTransaction): string {
     request_referrer: hex(transaction.request_referrer),
     offer_referrer: hex(transaction.offer_referrer),
   });
+}
+
+/** Its balance effects in the order of the chain. */
+function movements(
+  blocks: readonly PlainBlock[],
+  address: Buffer,
+): readonly { readonly block: PlainBlock; readonly effect: PlainEffect }[] {
+  return blocks.flatMap((block) =>
+    block.effects.filter((effect) => effect.address.equals(address) && effect.delta !== 0n).map((effect) => ({ block, effect })),
+  );
+}
+
+/** `is_contract`: something was taken from it that it had not signed. */
+export function plainAccount(blocks: readonly PlainBlock[], address: Buffer): string {
+  const all = blocks.flatMap(({ transactions }) => transactions);
+  const moved = movements(blocks, address);
+  const own = all.filter(({ from }) => from.equals(address));
+  return exactJson({
+    address: hex(address),
+    balance: moved.reduce((sum, { effect }) => sum + effect.delta, 0n),
+    nonce: own.length === 0 ? 0 : (own.at(-1)?.nonce ?? 0) + 1,
+    tx_count: all.filter(({ from, to }) => from.equals(address) || to.equals(address)).length,
+    activity_count: moved.length,
+    is_contract: moved.some(({ block, effect }) => {
+      const cause = effect.tx_index === null ? undefined : block.transactions[effect.tx_index];
+      return effect.delta < 0n && cause?.from.equals(address) !== true;
+    }),
+  });
+}
+
+/** `labels` says what a kind is called in a direction. */
+export function plainActivity(
+  blocks: readonly PlainBlock[],
+  address: Buffer,
+  labels: (kind: string, direction: 'credit' | 'debit') => string,
+  limit = 20,
+  offset = 0n,
+): string {
+  const items = movements(blocks, address).map(({ block, effect: { kind, delta, tx_index: index, counterparty } }) => {
+    const cause = index === null ? undefined : block.transactions[index];
+    const direction = delta < 0n ? 'debit' : 'credit';
+    return {
+      address: hex(address),
+      kind,
+      label: labels(kind, direction),
+      delta,
+      direction,
+      amount: delta < 0n ? -delta : delta,
+      tx_hash: cause === undefined ? null : hex(cause.hash),
+      block_height: block.height,
+      tx_index: index,
+      function_call_type: cause?.type ?? null,
+      counterparty: cause === undefined ? null : hex(counterparty),
+      timestamp: new Date(block.timestamp).toISOString(),
+    };
+  });
+  return pageOf(items.toReversed(), limit, offset);
+}
+
+export function plainBalance(blocks: readonly PlainBlock[], address: Buffer, height: number): bigint {
+  const until = blocks.filter((block) => block.height <= height);
+  return movements(until, address).reduce((sum, { effect }) => sum + effect.delta, 0n);
+}
+
+export function plainValidators(blocks: readonly PlainBlock[], limit = 20, offset = 0n): string {
+  const producers = blocks.map(({ producer }) => producer.toString('hex'));
+  const newest = new Set(producers.slice(-100));
+  const items = [...new Set(producers)].map((address) => ({
+    address: `0x${address}`,
+    is_active: newest.has(address),
+    blocks_produced: producers.filter((producer) => producer === address).length,
+    peer_id: '',
+  }));
+  return pageOf(items.toReversed(), limit, offset);
 }
 
 export interface PlainStats {

@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { explorer } from '../../../projections/explorer/explorer.ts';
 import { Random } from '../../support/random.ts';
+import { effectsOf } from './seeded-effects.ts';
+import { rowsOf } from './table-rows.ts';
 
 export interface PlainTransaction {
   readonly hash: Buffer;
@@ -23,6 +25,16 @@ export interface PlainTransaction {
   readonly offer_referrer_fee: bigint;
 }
 
+/** A movement of a balance, as the chain tells it. */
+export interface PlainEffect {
+  readonly address: Buffer;
+  readonly kind: string;
+  readonly delta: bigint;
+  /** null: of the block itself */
+  readonly tx_index: number | null;
+  readonly counterparty: Buffer | null;
+}
+
 export interface PlainBlock {
   readonly height: number;
   readonly hash: Buffer;
@@ -34,6 +46,7 @@ export interface PlainBlock {
   /** Unix milliseconds */
   readonly timestamp: number;
   readonly transactions: readonly PlainTransaction[];
+  readonly effects: readonly PlainEffect[];
 }
 
 /** One of them needs care in SQL and in JSON. */
@@ -46,15 +59,21 @@ export interface SeededOptions {
   readonly transactions_max: number;
   readonly first_height?: number;
   readonly addresses?: number;
+  /** the first of the addresses */
+  readonly producers?: number;
 }
 
-/** Amounts run far beyond 2^53, one transaction in eight goes to its sender, the first address takes part in about a third. */
+/**
+ * Amounts run far beyond 2^53, one transaction in eight goes to its sender, the first address takes part in about a third. Effects keep every balance at 0 or
+ * more, and a pool pays the block rewards.
+ */
 export function seededBlocks({
   seed,
   blocks,
   transactions_max: max,
   first_height: first = 0,
   addresses: count = 12,
+  producers = 4,
 }: SeededOptions): readonly PlainBlock[] {
   const random = new Random(seed);
   const addresses = Array.from({ length: count }, () => random.bytes(20));
@@ -62,6 +81,7 @@ export function seededBlocks({
   const someone = (): Buffer => (random.chance(0.2) ? hot : random.pick(addresses));
   const perhaps = (): Buffer | null => (random.chance(0.3) ? random.bytes(20) : null);
   const amount = (): bigint => (random.chance(0.3) ? BigInt(random.uint32()) ** 3n : BigInt(random.below(1_000_000)));
+  const effects = effectsOf(new Random(seed + 1), addresses);
   let parent = random.bytes(32);
   let timestamp = 1_790_000_000_000;
   return Array.from({ length: blocks }, (_, at) => {
@@ -92,15 +112,16 @@ export function seededBlocks({
       height,
       hash,
       parent_hash: parent,
-      producer: random.pick(addresses.slice(0, 4)),
+      producer: random.pick(addresses.slice(0, producers)),
       reward_recipient: random.pick(addresses),
       block_reward: amount(),
       total_fees: transactions.reduce((sum, { fee }) => sum + fee, 0n),
       timestamp,
       transactions,
+      effects: [],
     };
     parent = hash;
-    return block;
+    return { ...block, effects: effects(block) };
   });
 }
 
@@ -122,86 +143,21 @@ export async function fillExplorer(writerUrl: string, blocks: readonly PlainBloc
   }
 }
 
-type Row = Readonly<Record<string, boolean | number | string | null>>;
+/** The same blocks, but `producer` produced those that `where` names. */
+export function producedBy(
+  producer: Buffer,
+  blocks: readonly PlainBlock[],
+  where: (block: PlainBlock, at: number) => boolean,
+): readonly PlainBlock[] {
+  return blocks.map((block, at) => (where(block, at) ? Object.assign({ ...block }, { producer }) : block));
+}
 
-function rowsOf(blocks: readonly PlainBlock[]): Readonly<Record<string, readonly Row[]>> {
-  const all = blocks.flatMap(({ transactions }) => transactions);
-  const seqs = new Map(all.map(({ hash }, seq) => [hash, seq]));
-  const types = new Map<string, number>();
-  const accounts = new Map<string, number>();
-  const transactions: Row[] = [];
-  const accountTransactions: Row[] = [];
-  for (const [seq, transaction] of all.entries()) {
-    const { from, to, type, amount, fee, hash, referrer, request_referrer, offer_referrer, ...rest } = transaction;
-    transactions.push({
-      ...rest,
-      seq,
-      hash: bytea(hash),
-      from_address: bytea(from),
-      to_address: bytea(to),
-      amount: String(amount),
-      fee: String(fee),
-      function_call_type: type,
-      type_ordinal: next(types, type),
-      is_ride_related: type.startsWith('Ride'),
-      timestamp: iso(rest.timestamp),
-      referrer: bytea(referrer),
-      request_referrer: bytea(request_referrer),
-      offer_referrer: bytea(offer_referrer),
-      request_referrer_fee: String(rest.request_referrer_fee),
-      offer_referrer_fee: String(rest.offer_referrer_fee),
-    });
-    for (const address of new Set([from.toString('hex'), to.toString('hex')])) {
-      accountTransactions.push({ address: `\\x${address}`, ordinal: next(accounts, address), seq });
-    }
+/** Who sent the most transactions. */
+export function mostFrequent(blocks: readonly PlainBlock[]): Buffer {
+  const counts = new Map<string, number>();
+  for (const { from } of blocks.flatMap(({ transactions }) => transactions)) {
+    counts.set(from.toString('hex'), (counts.get(from.toString('hex')) ?? 0) + 1);
   }
-  const newest = blocks.at(-1);
-  const head = newest && {
-    one: true,
-    sequence: blocks.length,
-    height: newest.height,
-    hash: bytea(newest.hash),
-    finalized_height: -1,
-    transactions: all.length,
-  };
-  let before = 0;
-  return {
-    head: head === undefined ? [] : [head],
-    blocks: blocks.map(({ transactions: own, block_reward: reward, total_fees: fees, ...block }) => {
-      const first = own[0] === undefined ? before : (seqs.get(own[0].hash) ?? -1);
-      before = first + own.length;
-      return {
-        ...block,
-        hash: bytea(block.hash),
-        parent_hash: bytea(block.parent_hash),
-        producer: bytea(block.producer),
-        reward_recipient: bytea(block.reward_recipient),
-        block_reward: String(reward),
-        total_fees: String(fees),
-        timestamp: iso(block.timestamp),
-        tx_count: own.length,
-        first_seq: first,
-      };
-    }),
-    transactions,
-    transaction_types: [...types].map(([type, count]) => ({ function_call_type: type, transactions: count })),
-    accounts: [...accounts].map(([address, count]) => ({ address: `\\x${address}`, transactions: count })),
-    account_transactions: accountTransactions,
-  };
-}
-
-function next(counts: Map<string, number>, key: string): number {
-  const count = counts.get(key) ?? 0;
-  counts.set(key, count + 1);
-  return count;
-}
-
-function bytea(bytes: Buffer): string;
-function bytea(bytes: Buffer | null): string | null;
-function bytea(bytes: Buffer | null): string | null {
-  return bytes === null ? null : `\\x${bytes.toString('hex')}`;
-}
-
-function iso(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
+  const [most] = [...counts].toSorted(([, a], [, b]) => b - a);
+  return Buffer.from(most?.[0] ?? '', 'hex');
 }

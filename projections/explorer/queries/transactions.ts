@@ -1,31 +1,4 @@
-/**
- * What can be asked of the explorer's tables: each page of each list is one index range over dense ordinals, newest first, and each question one statement,
- * so that counts and rows are of one moment. Only combined filters look at rows that they then leave out.
- */
-
-/** A SELECT with its bound values. `name` is unique to `text`. */
-export interface Query {
-  readonly name: string;
-  readonly text: string;
-  readonly values: readonly (bigint | number | string | Buffer)[];
-}
-
-/** A part of a list, newest first: of the whole list, or of what lies below a place in it, which stays the same part however many rows come on top. */
-export type Page = OffsetPage | CursorPage;
-
-export interface OffsetPage {
-  /** rows at most */
-  readonly limit: number;
-  /** rows to leave out, newest first; any size */
-  readonly offset: bigint;
-}
-
-export interface CursorPage {
-  /** rows at most */
-  readonly limit: number;
-  /** a place as the last column of each row of the same list tells it; any size */
-  readonly below: bigint;
-}
+import { int8, lookedThrough, named, topOf, valuesOf, type Page, type Query } from '../../page.ts';
 
 /** Which transactions; undefined leaves them all in. */
 export interface TransactionFilter {
@@ -34,64 +7,6 @@ export interface TransactionFilter {
   /** from or to */
   readonly address: Buffer | undefined;
   readonly type: string | undefined;
-}
-
-/** The largest height, offset or ordinal that a column can hold: nothing lies beyond. */
-const INT8_MAX = (1n << 63n) - 1n;
-
-function int8(value: bigint): bigint {
-  return value < INT8_MAX ? value : INT8_MAX;
-}
-
-/** The ordinals of a page are those below this SQL, in which $2 is the offset or the place; `count` is SQL of how many there are. */
-function topOf(page: Page, count: string): string {
-  return 'below' in page ? '$2::bigint' : `(${count}) - $2::bigint`;
-}
-
-/** For lists that are looked through: what limits `ordinal` to the page, and what follows LIMIT. */
-function lookedThrough(page: Page, ordinal: string): { readonly within: string; readonly skip: string } {
-  return 'below' in page ? { within: `AND ${ordinal} < $2::bigint`, skip: '' } : { within: '', skip: 'OFFSET $2::bigint' };
-}
-
-function named(name: string, page: Page): string {
-  return 'below' in page ? `${name}_below` : name;
-}
-
-/** $1 and $2 */
-function valuesOf(page: Page): PageValues {
-  return [page.limit, int8('below' in page ? page.below : page.offset)];
-}
-
-type PageValues = readonly [limit: number, at: bigint];
-
-const BLOCK_COLUMNS = 'height, hash, tx_count, producer, reward_recipient, block_reward, timestamp';
-
-/** Columns: height, hash, tx_count, producer, reward_recipient, block_reward, timestamp, place. */
-export function blocksPage(page: Page): Query {
-  return {
-    name: named('explorer_blocks', page),
-    text: `SELECT ${BLOCK_COLUMNS}, height FROM explorer.blocks
-            WHERE height < ${topOf(page, 'SELECT height + 1 FROM explorer.head WHERE one')} ORDER BY height DESC LIMIT $1::bigint`,
-    values: valuesOf(page),
-  };
-}
-
-/** Columns: height, hash, tx_count, producer, reward_recipient, block_reward, timestamp, parent_hash, total_fees. */
-export function blockByHeight(height: bigint): Query {
-  return {
-    name: 'explorer_block_by_height',
-    text: `SELECT ${BLOCK_COLUMNS}, parent_hash, total_fees FROM explorer.blocks WHERE height = $1::bigint`,
-    values: [int8(height)],
-  };
-}
-
-/** Columns of `blockByHeight`. */
-export function blockByHash(hash: Buffer): Query {
-  return {
-    name: 'explorer_block_by_hash',
-    text: `SELECT ${BLOCK_COLUMNS}, parent_hash, total_fees FROM explorer.blocks WHERE hash = $1::bytea`,
-    values: [hash],
-  };
 }
 
 const LISTED = [
@@ -110,12 +25,14 @@ const LISTED = [
 ] as const;
 const TRANSACTION_COLUMNS = LISTED.map((column) => `t.${column}`).join(', ');
 
+/** Of all that is known of a transaction `t`. */
+export const TRANSACTION_DETAIL_COLUMNS = `${TRANSACTION_COLUMNS}, t.nonce, t.tx_index, t.request_referrer, t.offer_referrer`;
+
 /** Columns of `transactionsPage` without its place, then nonce, tx_index, request_referrer, offer_referrer. */
 export function transactionByHash(hash: Buffer): Query {
   return {
     name: 'explorer_transaction',
-    text: `SELECT ${TRANSACTION_COLUMNS}, t.nonce, t.tx_index, t.request_referrer, t.offer_referrer
-             FROM explorer.transactions t WHERE t.hash = $1::bytea`,
+    text: `SELECT ${TRANSACTION_DETAIL_COLUMNS} FROM explorer.transactions t WHERE t.hash = $1::bytea`,
     values: [hash],
   };
 }
@@ -229,39 +146,4 @@ function ofTypeThenAddress(address: Buffer, type: string, page: Page): Query {
             WHERE t.from_address = $3::bytea OR t.to_address = $3::bytea ORDER BY t.type_ordinal DESC LIMIT $1::bigint ${skip}`,
     values: [...valuesOf(page), address, type],
   };
-}
-
-/** One row when the address takes part in any transaction, otherwise none. Column: in how many. */
-export function accountByAddress(address: Buffer): Query {
-  return {
-    name: 'explorer_account',
-    text: 'SELECT transactions FROM explorer.accounts WHERE address = $1::bytea',
-    values: [address],
-  };
-}
-
-/** Over how many of the newest blocks stats are computed. */
-export const STATS_BLOCKS = 100;
-
-/**
- * One row, or none before the first event. Columns: height of the newest block, number of all transactions, and of the newest 100 blocks: how many there are,
- * their transactions, their distinct producers, the milliseconds between the first and the last.
- */
-export function stats(): Query {
-  return {
-    name: 'explorer_stats',
-    text: `SELECT h.height, h.transactions, n.blocks, n.transactions, n.producers, n.span_ms FROM explorer.head h
-             CROSS JOIN LATERAL
-               (SELECT count(*) AS blocks, coalesce(sum(b.tx_count), 0) AS transactions, count(DISTINCT b.producer) AS producers,
-                       coalesce(extract(epoch FROM (array_agg(b.timestamp ORDER BY b.height DESC))[1]
-                                                 - (array_agg(b.timestamp ORDER BY b.height))[1]) * 1000, 0)::bigint AS span_ms
-                  FROM (SELECT * FROM explorer.blocks WHERE height <= h.height ORDER BY height DESC LIMIT ${STATS_BLOCKS}) b) n
-            WHERE h.one`,
-    values: [],
-  };
-}
-
-/** One row, or none before the first event. Columns: height of the newest block, height of the newest final block (-1: nothing is final). */
-export function indexedHead(): Query {
-  return { name: 'explorer_indexed_head', text: 'SELECT height, finalized_height FROM explorer.head WHERE one', values: [] };
 }

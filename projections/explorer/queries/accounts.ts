@@ -1,0 +1,54 @@
+import { int8, named, topOf, valuesOf, type Page, type Query } from '../../page.ts';
+
+/** One row when any indexed block had to do with the address, otherwise none. Columns: balance, nonce, transactions, activities, whether it is a contract. */
+export function accountByAddress(address: Buffer): Query {
+  return {
+    name: 'explorer_account',
+    text: `SELECT balance, nonce, transactions, activities, unsigned_debits > 0 FROM explorer.accounts WHERE address = $1::bytea`,
+    values: [address],
+  };
+}
+
+/**
+ * Columns: kind, delta, block_height, hash, tx_index and function_call_type of its transaction (null: an effect of the block itself), counterparty, timestamp,
+ * place. OFFSET 0 keeps the planner from turning the look-up of each row into a join with the whole table.
+ */
+export function activityPage(address: Buffer, page: Page): Query {
+  return {
+    name: named('explorer_activity', page),
+    text: `SELECT a.kind, a.delta, a.block_height, t.hash, t.tx_index, t.function_call_type, a.counterparty,
+                  coalesce(t.timestamp, (SELECT timestamp FROM explorer.blocks b WHERE b.height = a.block_height)), a.ordinal FROM
+             (SELECT ordinal, kind, delta, block_height, seq, counterparty FROM explorer.activity
+               WHERE address = $3::bytea
+                 AND ordinal < ${topOf(page, 'SELECT activities FROM explorer.accounts WHERE address = $3::bytea')}
+               ORDER BY ordinal DESC LIMIT $1::bigint) a
+             LEFT JOIN LATERAL
+               (SELECT hash, tx_index, function_call_type, timestamp FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t ON true
+            ORDER BY a.ordinal DESC`,
+    values: [...valuesOf(page), address],
+  };
+}
+
+/**
+ * One row, always. Columns: the lowest and the highest height there is (null: none yet), the hash of the block at `height` (null: not there), whether the address
+ * is known, its balance after that block (null: there was none yet). The newest of its effects up to the height is looked for by halving among its ordinals,
+ * along which heights only grow: as many look-ups as the number of its effects has binary digits.
+ */
+export function balanceAt(address: Buffer, height: bigint): Query {
+  return {
+    name: 'explorer_balance_at',
+    text: `WITH RECURSIVE halving (low, high) AS (
+             SELECT 0::bigint, activities FROM explorer.accounts WHERE address = $1::bytea
+             UNION ALL
+             SELECT CASE WHEN m.block_height <= $2::bigint THEN m.ordinal + 1 ELSE h.low END,
+                    CASE WHEN m.block_height <= $2::bigint THEN h.high ELSE m.ordinal END
+               FROM halving h CROSS JOIN LATERAL
+                 (SELECT ordinal, block_height FROM explorer.activity
+                   WHERE address = $1::bytea AND ordinal = (h.low + h.high) / 2 AND h.low < h.high OFFSET 0) m
+           ), found (above) AS (SELECT max(low) FROM halving)
+           SELECT (SELECT height FROM explorer.blocks ORDER BY height LIMIT 1), (SELECT height FROM explorer.head WHERE one),
+                  (SELECT hash FROM explorer.blocks WHERE height = $2::bigint), above IS NOT NULL,
+                  (SELECT balance FROM explorer.activity WHERE address = $1::bytea AND ordinal = above - 1) FROM found`,
+    values: [address, int8(height)],
+  };
+}

@@ -1,0 +1,22 @@
+CREATE TABLE head (
+  one  boolean PRIMARY KEY CHECK (one),      -- a single row
+  runs bigint  NOT NULL                      -- how many there are: the next one's ordinal
+);
+
+CREATE TABLE runs (
+  ordinal            bigint      NOT NULL,   -- 0, 1, 2, ... in the order of the log
+  run_id             text        NOT NULL,
+  run_at             timestamptz NOT NULL,
+  ledger_offset      bigint      NOT NULL,   -- the first record of treasury.ledger that the figures do not know
+  block_height       bigint      NOT NULL,   -- the final block that they are of
+  block_hash         bytea       NOT NULL,
+  onchain_supply     numeric     NOT NULL,
+  genesis_allocation numeric     NOT NULL,
+  treasury_minted    numeric     NOT NULL,
+  burned             numeric     NOT NULL,
+  ledger_liability   numeric     NOT NULL,
+  custody_reported   numeric     NOT NULL,
+  held               numeric     NOT NULL,
+  retained_fees      numeric     NOT NULL,
+  status             text        NOT NULL
+);

@@ -1,0 +1,75 @@
+/** A log cut into batches, as a projector may come to see it, and folded into tables in memory. */
+import * as fc from 'fast-check';
+import { expect } from 'vitest';
+import type { Folded } from '../../../projections/projection.ts';
+import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { differences, plainFold, type TableTexts } from '../../support/plain-fold.ts';
+import { MemoryTables } from './memory-tables.ts';
+
+/** Repeatedly, how many events the next batch has. */
+export const BATCHINGS = fc.array(fc.integer({ min: 1, max: 15 }), { minLength: 1, maxLength: 5 });
+
+export interface Batch {
+  readonly from: number;
+  readonly events: readonly ChainEvent[];
+  /** the offset after its last event */
+  readonly end: number;
+}
+
+/** Batches of these sizes, each reaching `back` over what the one before held. */
+export function* batches(log: readonly ChainEvent[], sizes: readonly number[], back = 0): Generator<Batch> {
+  for (let next = 0, at = 0; next < log.length; at++) {
+    const from = Math.max(0, next - back);
+    next = Math.min(log.length, next + (sizes[at % sizes.length] ?? 1));
+    yield { from, events: log.slice(from, next), end: next };
+  }
+}
+
+export function project(log: readonly ChainEvent[], sizes: readonly number[], back = 0): { tables: MemoryTables; folded: Folded[] } {
+  const tables = new MemoryTables();
+  const folded = [...batches(log, sizes, back)].map(({ from, events }) => tables.apply(events, from));
+  return { tables, folded };
+}
+
+/** What disturbs a log: behind event `end`, either its last `length` records once more, or one record that was written for another place. */
+export interface Disturbance {
+  readonly end: number;
+  readonly repeats: number;
+  /** how far from its place the stray one was written for; 0: there is none. Ahead only beyond the log's end: no repetition ever puts it in its place */
+  readonly astray: number;
+}
+
+export const DISTURBANCES: fc.Arbitrary<readonly Disturbance[]> = fc.array(
+  fc.record({ end: fc.nat(), repeats: fc.nat({ max: 10 }), astray: fc.constantFrom(0, -1, -7, 1_000_000) }),
+  { maxLength: 3 },
+);
+
+/** The log with repetitions and strays in it: what follows one was written for where it then stands. */
+export function disturbed(events: readonly ChainEvent[], disturbances: readonly Disturbance[]): ChainEvent[] {
+  const log: ChainEvent[] = [];
+  for (const [at, event] of events.entries()) {
+    log.push({ ...event, sequence: log.length });
+    for (const { end, repeats, astray } of disturbances) {
+      if (end % events.length !== at) continue;
+      if (repeats > 0) log.push(...log.slice(-repeats));
+      if (astray !== 0) log.push({ ...event, sequence: Math.max(log.length + astray, 0) });
+    }
+  }
+  return log;
+}
+
+/** A row as the tables' texts have it. */
+export type TextRow = Readonly<Record<string, string | null>>;
+
+export function rowsOf(tables: TableTexts, table: string): readonly TextRow[] {
+  return (tables[table] ?? []).map((text): TextRow => JSON.parse(text));
+}
+
+/** The rows of any table after this log in batches of this size, all of them compared with the plain fold. */
+export function foldedRows(log: readonly ChainEvent[], size: number): (table: string) => readonly TextRow[] {
+  const { tables, folded } = project(log, [size]);
+  expect(folded.filter((each) => 'broken' in each)).toEqual([]);
+  const texts = tables.texts();
+  expect(differences(texts, plainFold(log))).toEqual([]);
+  return (table) => rowsOf(texts, table);
+}

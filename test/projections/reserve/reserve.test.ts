@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { reserve } from '../../../projections/reserve/reserve.ts';
+import type { Folded, Row } from '../../../projections/projection.ts';
+import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+
+function run(id: string, supply = 1n): ReserveReconciled {
+  return {
+    type: 'ReserveReconciled',
+    run_id: id,
+    run_at: 1_790_000_000_000,
+    ledger_offset: 7,
+    block_height: 9,
+    block_hash: Buffer.alloc(32, 9),
+    onchain_supply: supply,
+    genesis_allocation: 0n,
+    treasury_minted: 0n,
+    burned: 2n ** 70n,
+    ledger_liability: -(2n ** 70n),
+    custody_reported: 0n,
+    held: 0n,
+    retained_fees: 0n,
+    status: 'mismatch',
+  };
+}
+
+function fold(
+  runs: readonly ReserveReconciled[],
+  before: number | undefined,
+  known: readonly string[],
+): Extract<Folded, { readonly changes: unknown }> {
+  const batch = runs.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  const head = before === undefined ? [] : [{ runs: String(before) }];
+  const folded = reserve.fold({ head, known: known.map((run_id) => ({ run_id })) }, batch);
+  if ('broken' in folded) throw new Error(folded.broken.reason);
+  return folded;
+}
+
+function rowsOf(folded: Extract<Folded, { readonly changes: unknown }>): readonly Row[] {
+  return folded.changes.appends.flatMap(({ rows }) => rows);
+}
+
+test('runs are numbered in the order of the log, on from those that were there', () => {
+  expect(rowsOf(fold([run('a'), run('b')], undefined, [])).map(([ordinal, id]) => [ordinal, id])).toEqual([
+    [0, 'a'],
+    [1, 'b'],
+  ]);
+  const folded = fold([run('c')], 2, []);
+  expect(rowsOf(folded).map(([ordinal]) => ordinal)).toEqual([2]);
+  expect(folded.changes.upserts).toEqual([expect.objectContaining({ rows: [[true, 3]] })]);
+});
+
+test('a run that stands in the log again counts once, in the same batch and in a later one', () => {
+  const folded = fold([run('a'), run('b'), run('b'), run('c')], 1, ['a']);
+  expect(rowsOf(folded).map(([, id]) => id)).toEqual(['b', 'c']);
+  expect(folded.outcomes).toEqual({ applied: 2, replayed: 2, ignored: 0 });
+  expect(folded.announced).toEqual(['b', 'c']);
+});
+
+test('a batch of nothing but repetitions changes nothing', () => {
+  const folded = fold([run('a')], 1, ['a']);
+  expect(rowsOf(folded)).toEqual([]);
+  expect(folded.changes.upserts.flatMap(({ rows }) => rows)).toEqual([]);
+});
+
+test('every value of the row stands in the column of its name', () => {
+  const event = run('a', 2n ** 80n);
+  const [row = []] = rowsOf(fold([event], undefined, []));
+  const names = Object.keys(reserve.tables[1]?.columns ?? {});
+  const named = Object.fromEntries(names.map((name, at) => [name, row[at]]));
+  const { type: _type, ...fields } = event;
+  expect(named).toEqual({ ordinal: 0, ...fields });
+});
+
+test('what a run needs to know is asked for by the ids of the batch', () => {
+  const batch = [run('a'), run('b')].map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  expect(reserve.loads(batch).map(({ name, values }) => [name, values])).toEqual([
+    ['head', []],
+    ['known', [['a', 'b']]],
+  ]);
+});

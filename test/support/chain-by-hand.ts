@@ -1,0 +1,104 @@
+/**
+ * A chain whose blocks say just what a test is about: who signs what, and what moves whose balance. The rest is filled in; nothing is made up beyond that, and nothing is checked, so that
+ * there may be effects without a transaction, balances below zero and kinds that nobody knows. Where a plausible chain will do, `chain.ts` has one.
+ *
+ *     const chain = new ChainByHand();
+ *     chain.append({ producer: CAROL, transactions: [{ from: ALICE, to: BOB }], effects: [{ address: ALICE, delta: -5n, tx_index: 0 }] });
+ *     chain.revert();
+ *     chain.log    every event so far, sequences 0, 1, 2, ..
+ */
+import type { BlockAppended, BlockTransaction, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+
+export type TransactionByHand = Pick<BlockTransaction, 'from' | 'to'> & Partial<BlockTransaction>;
+
+export interface EffectByHand {
+  readonly address: Buffer;
+  readonly delta: bigint;
+  readonly kind?: string;
+  /** by default null: an effect of the block itself */
+  readonly tx_index?: number | null;
+  readonly counterparty?: Buffer | null;
+}
+
+export interface BlockByHand {
+  /** by default `PRODUCER` */
+  readonly producer?: Buffer;
+  readonly transactions?: readonly TransactionByHand[];
+  readonly effects?: readonly EffectByHand[];
+}
+
+const BEGINNING = 1_700_000_000_000;
+
+/** Bytes that read as this name: an address, or a hash if 32 are wanted. */
+export function named(name: string, bytes = 20): Buffer {
+  return Buffer.from(name.padEnd(bytes, '.'));
+}
+
+export const PRODUCER = named('producer');
+
+export class ChainByHand {
+  readonly log: ChainEvent[] = [];
+  readonly #standing: BlockAppended[] = [];
+
+  get height(): number {
+    return this.#standing.length - 1;
+  }
+
+  /** A block on top. Nonces run on by themselves, where none is given. */
+  append({ producer = PRODUCER, transactions = [], effects = [] }: BlockByHand = {}): BlockAppended {
+    const height = this.#standing.length;
+    const listed: BlockTransaction[] = [];
+    for (const transaction of transactions) listed.push(this.#transaction(transaction, listed));
+    const block: BlockAppended = {
+      type: 'BlockAppended',
+      sequence: this.log.length,
+      height,
+      hash: named(`block ${this.log.length}`, 32),
+      parent_hash: this.#standing.at(-1)?.hash ?? Buffer.alloc(32),
+      timestamp: BEGINNING + 1_000 * height,
+      producer,
+      reward_recipient: producer,
+      block_reward: 0n,
+      transactions: listed,
+      balance_effects: effects.map((effect) => ({ kind: 'transfer_in', tx_index: null, counterparty: null, ...effect })),
+    };
+    this.#standing.push(block);
+    this.log.push(block);
+    return block;
+  }
+
+  /** So many of the newest blocks leave again. */
+  revert(blocks = 1): void {
+    for (let left = blocks; left > 0; left--) {
+      const block = this.#standing.pop();
+      if (block === undefined) throw new Error('there is no block to revert');
+      const { height, hash, parent_hash } = block;
+      this.log.push({ type: 'BlockReverted', sequence: this.log.length, height, hash, parent_hash });
+    }
+  }
+
+  finalize(height: number = this.height): void {
+    const hash = this.#standing[height]?.hash;
+    if (hash === undefined) throw new Error(`there is no block ${height} to become final`);
+    this.log.push({ type: 'BlocksFinalized', sequence: this.log.length, height, hash });
+  }
+
+  #transaction(given: TransactionByHand, before: readonly BlockTransaction[]): BlockTransaction {
+    const signed = [...this.#standing.flatMap(({ transactions }) => transactions), ...before];
+    return {
+      hash: named(`transaction ${this.log.length} ${before.length}`, 32),
+      index: before.length,
+      nonce: signed.filter(({ from }) => from.equals(given.from)).length,
+      amount: 1n,
+      function_call_type: 'Transfer',
+      arguments: {},
+      referrer: null,
+      request_referrer: null,
+      offer_referrer: null,
+      request_referrer_fee: 0n,
+      offer_referrer_fee: 0n,
+      raw: Buffer.alloc(0),
+      ...given,
+    };
+  }
+}
