@@ -57,6 +57,10 @@ function readyCheck(name: string, status: () => RunnerStatus): Check {
         case 'starting':
         case 'stopped':
           return now.status;
+        case 'loading':
+          return `loading: ${now.records_behind} records behind${now.seconds_left === undefined ? '' : `, about ${now.seconds_left} s left`}`;
+        case 'building':
+          return `building ${now.what}`;
         case 'waiting':
           return `waiting: ${now.fault.code}`;
         case 'halted':

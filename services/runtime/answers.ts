@@ -2,10 +2,13 @@
 import type { Request } from 'express';
 import type { Fault, Refusal } from './errors.ts';
 
-/** An answer; `body` is the finished text. */
+/**
+ * An answer; `body` is the finished text, or its pieces, each made when the client has taken the one before: see `streamed-body.ts`. What the first piece throws
+ * becomes an error answer, what a later one throws breaks the answer off. `return` of the pieces' iterator is called in every case, also when none was wanted.
+ */
 export interface Answer {
   readonly status: number;
-  readonly body: string;
+  readonly body: string | AsyncIterable<string>;
   /** JSON when not given */
   readonly content_type?: string;
   readonly headers?: Readonly<Record<string, string>>;

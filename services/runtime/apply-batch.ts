@@ -3,6 +3,7 @@ import type { ClientBase, Pool } from 'pg';
 import type { Folded, Load, Loaded, LoadedRow, Outcomes, Projection } from '../../projections/projection.ts';
 import { advanceCheckpoint, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
 import { assert, Fault } from './errors.ts';
+import { enterLoad, LOAD_PATIENCE_MS, type LoadPhase } from './load-state.ts';
 import { anotherCluster } from './log-position.ts';
 import { digestNext } from './log-record.ts';
 import { faultOf } from './postgres.ts';
@@ -20,7 +21,9 @@ export type Applied =
       readonly broken?: { readonly offset: bigint; readonly reason: string };
     }
   /** the checkpoint stands elsewhere than these records begin: somebody else moved it, or an answer was lost */
-  | { readonly outcome: 'conflict' };
+  | { readonly outcome: 'conflict' }
+  /** the tables are not to be loaded now: somebody builds their indexes, or has built them */
+  | { readonly outcome: 'not_loading'; readonly phase: Exclude<LoadPhase, 'loading'> };
 
 type Whole = Exclude<Folded, { readonly broken: unknown }>;
 
@@ -35,7 +38,11 @@ export interface Applying<Event extends Typed> {
   readonly pool: Pool;
   readonly projection: Projection<Event>;
   readonly cluster_id: string;
-  /** how long a transaction may take before its connection is given up; 60 s when not given */
+  /** that the tables have no indexes yet, and get none while this batch is applied */
+  readonly loading?: boolean;
+  /** gives the batch up at once, with nothing of it left behind */
+  readonly signal?: AbortSignal;
+  /** how long a transaction may take before its connection is given up; when not given 60 s, and while loading 10 min */
   readonly patience_ms?: number;
 }
 
@@ -48,11 +55,14 @@ export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch
     throw faultOf(error);
   });
   const silence = Promise.withResolvers<never>();
-  const { patience_ms: patience = 60_000 } = to;
+  const { patience_ms: patience = to.loading === true ? LOAD_PATIENCE_MS : 60_000 } = to;
   const timer = setTimeout(
     () => silence.reject(new Fault('storage_timeout', `Postgres did not answer within ${patience} ms`, { retry: true })),
     patience,
   );
+  const giveUp = (): void => silence.reject(new Fault('stopped', 'told to stop before the batch was applied', { retry: true }));
+  to.signal?.addEventListener('abort', giveUp, { once: true });
+  if (to.signal?.aborted === true) giveUp();
   let failed: Error | undefined;
   try {
     return await Promise.race([transact(client, to, batch), silence.promise]);
@@ -61,6 +71,7 @@ export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch
     throw failed;
   } finally {
     clearTimeout(timer);
+    to.signal?.removeEventListener('abort', giveUp);
     // a connection that failed is not trusted again: it may still hold the transaction
     client.release(failed);
   }
@@ -76,6 +87,8 @@ async function transact<Event extends Typed>(client: ClientBase, to: Applying<Ev
 async function inTransaction<Event extends Typed>(client: ClientBase, applying: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
   const { projection, cluster_id: clusterId } = applying;
   const id = { projection: projection.name, version: projection.version };
+  const phase = applying.loading === true ? await enterLoad(client, id) : 'loading';
+  if (phase !== 'loading') return { outcome: 'not_loading', phase };
   const checkpoint = await lockCheckpoint(client, id, batch.topic, batch.partition, clusterId);
   if (checkpoint.cluster_id !== clusterId) throw anotherCluster(batch.topic, batch.partition, checkpoint.cluster_id, clusterId);
   const skipped = batch.events.findIndex(({ offset }) => offset >= checkpoint.next_offset);
@@ -86,8 +99,8 @@ async function inTransaction<Event extends Typed>(client: ClientBase, applying: 
     `records are missing inside a batch of ${batch.topic}`,
   );
 
-  // of a batch that is applied in part, the rest may need less, never more
-  const loaded = await load(client, batch.loads);
+  // what the batch itself put on before, the rest of it has to load
+  const loaded = await load(client, skipped === 0 ? batch.loads : projection.loads(fresh));
   const folded = projection.fold(loaded, fresh);
   if (!('broken' in folded)) return write(client, id, checkpoint, folded, batch.fingerprints.slice(skipped));
   const { at, reason } = folded.broken;

@@ -7,6 +7,7 @@ import { Fault, messageOf, propertyOf } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { readiness, type Check } from './readiness.ts';
+import { breakOff, sendPieces } from './streamed-body.ts';
 
 export interface HttpAppOptions {
   readonly log: Logger;
@@ -21,7 +22,12 @@ export interface HttpAppOptions {
   readonly body_bytes_max?: number;
   /** how many proxies in front of this server may be believed about the client's address */
   readonly trust_proxy_hops?: number;
+  /** after how long a connection on which nothing moves is cut off, such as that of a client that does not read */
+  readonly idle_ms?: number;
 }
+
+/** When nothing else is said. */
+export const IDLE_MS = 60_000;
 
 /** A request being served. */
 export interface InFlight {
@@ -31,6 +37,10 @@ export interface InFlight {
   readonly started: number;
   /** the template it matched */
   route: string;
+  /** its answer goes out in pieces, for as long as the client takes */
+  streams: boolean;
+  /** the status of the error that ended its answer halfway */
+  broken_off_as?: number;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -43,7 +53,14 @@ export function buildHttpApp(options: HttpAppOptions, inFlight: ReadonlyMap<Serv
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
 
   const fail = (response: Response, failure: Failure, headers: Headers = {}): void =>
-    send(response, { status: failure.status, body: shape.body(failure), headers });
+    sendText(response, { status: failure.status, headers }, shape.body(failure));
+  const send = (response: Response, answer: Answer): void | Promise<void> => {
+    const { body } = answer;
+    if (typeof body === 'string') return sendText(response, answer, body);
+    const context = inFlight.get(response);
+    if (context !== undefined) context.streams = true;
+    return sendPieces(response, body, { writeHead: () => writeHead(response, answer), idle_ms: options.idle_ms ?? IDLE_MS });
+  };
   const enterRoute = (response: Response, path: string): void => {
     const context = inFlight.get(response);
     if (context !== undefined) context.route = path;
@@ -86,10 +103,13 @@ export function buildHttpApp(options: HttpAppOptions, inFlight: ReadonlyMap<Serv
   const failed: ErrorRequestHandler = (error: unknown, { method }, response, _next) => {
     const failure = failureOf(error, shape);
     const context = inFlight.get(response);
-    if (failure.status >= 500) {
+    if (failure.status >= 500 || response.headersSent) {
       log.error({ err: error, request_id: context?.id, method, route: context?.route, status: failure.status }, messageOf(error));
     }
-    fail(response, failure);
+    if (!response.headersSent) return fail(response, failure);
+    // a client must never take half an answer for a whole one
+    if (context !== undefined) context.broken_off_as = failure.status;
+    breakOff(response);
   };
   app.use(failed);
   return app;
@@ -137,15 +157,17 @@ function isDecodable(url: string): boolean {
   }
 }
 
-function send(response: Response, { status, body, content_type: type = JSON_TYPE, headers = {} }: Answer): void {
+function sendText(response: Response, head: Omit<Answer, 'body'>, text: string): void {
   if (response.headersSent || response.destroyed) return;
+  writeHead(response, head);
+  if (head.status !== 204) response.setHeader('content-length', Buffer.byteLength(text));
+  response.end(text);
+}
+
+function writeHead(response: Response, { status, content_type: type = JSON_TYPE, headers = {} }: Omit<Answer, 'body'>): void {
   response.statusCode = status;
   response.setHeader('cache-control', 'no-store');
   response.setHeader('x-content-type-options', 'nosniff');
-  if (status !== 204) {
-    response.setHeader('content-type', type);
-    response.setHeader('content-length', Buffer.byteLength(body));
-  }
+  if (status !== 204) response.setHeader('content-type', type);
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  response.end(body);
 }

@@ -5,40 +5,43 @@ import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape } from './answers.ts';
 import { assert, Fault } from './errors.ts';
-import { buildHttpApp, type HttpAppOptions, type InFlight } from './http-app.ts';
+import { buildHttpApp, IDLE_MS, type HttpAppOptions, type InFlight } from './http-app.ts';
+import { breakOff } from './streamed-body.ts';
 
 export interface HttpOptions extends HttpAppOptions {
   readonly http_host: string;
   /** 0: any free one */
   readonly http_port: number;
+  /** how long the process may take to stop: what still streams after the greater part of it is cut off. Without it, streams are waited for */
+  readonly drain_ms?: number;
 }
 
 export interface HttpServer {
   /** `http://host:port` as listened on */
   readonly url: string;
-  /** stops accepting, lets requests in flight finish, closes their connections */
+  /** stops accepting, lets requests in flight finish, closes their connections; streams that take too long are cut off */
   drain(): Promise<void>;
 }
 
 const LIMITS = { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 1_000 } as const;
-/** Of a connection on which nothing moves, such as a client that does not read. */
-const SOCKET_IDLE_MS = 60_000;
+/** Of `drain_ms`, so that what has to be closed after the server still has its time. */
+const STREAMS_SHARE = 0.8;
 
 /** Listens and returns once it does; `/health`, `/ready` and `/metrics` are there besides the routes. Throws a `Fault` when the port is not to be had. */
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
-  const { http_host: host, log, errors: shape = PLAIN_ERRORS } = options;
+  const { http_host: host, log, errors: shape = PLAIN_ERRORS, drain_ms: drainMs } = options;
   const inFlight = new Map<ServerResponse, InFlight>();
   let draining = false;
   const app = buildHttpApp(options, inFlight);
   const server = createServer(LIMITS);
-  server.setTimeout(SOCKET_IDLE_MS);
+  server.setTimeout(options.idle_ms ?? IDLE_MS);
 
   const observe = observer(options);
   const prefix = randomBytes(6).toString('hex');
   let count = 0;
   server.on('request', (request, response) => {
     const { socket } = request;
-    const context = { id: `${prefix}-${(++count).toString(36)}`, socket, started: performance.now(), route: 'unmatched' };
+    const context = { id: `${prefix}-${(++count).toString(36)}`, socket, started: performance.now(), route: 'unmatched', streams: false };
     inFlight.set(response, context);
     if (draining) response.setHeader('connection', 'close');
     response.once('close', () => {
@@ -66,10 +69,20 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     drain: () =>
       new Promise((resolve) => {
         draining = true;
-        server.close(() => resolve());
+        const late = drainMs === undefined ? undefined : setTimeout(() => cutOffStreams(inFlight, log), drainMs * STREAMS_SHARE);
+        server.close(() => {
+          clearTimeout(late);
+          resolve();
+        });
         for (const response of inFlight.keys()) if (!response.headersSent) response.setHeader('connection', 'close');
       }),
   };
+}
+
+function cutOffStreams(inFlight: ReadonlyMap<ServerResponse, InFlight>, log: HttpOptions['log']): void {
+  const late = [...inFlight].filter(([, { streams }]) => streams);
+  if (late.length > 0) log.warn({ streams: late.length }, 'answers that were still streaming are cut off: the process stops');
+  for (const [response] of late) breakOff(response);
 }
 
 /** Makes `server.close()` spare answers that are handed over but not yet read: Node takes their connections for idle and would cut them short. */
@@ -88,10 +101,14 @@ function spareUnreadAnswers(server: Server, answering: () => ReadonlySet<Socket>
 /** Counts each request, and logs it at level debug. */
 function observer({ log, metrics }: HttpOptions) {
   const seconds = metrics.histogram('http_request_seconds', 'Duration of requests', ['route', 'method', 'status']);
-  return ({ id, started, route }: InFlight, { method = '', url = '' }: IncomingMessage, response: ServerResponse): void => {
+  return (
+    { id, started, route, broken_off_as: brokenOffAs }: InFlight,
+    { method = '', url = '' }: IncomingMessage,
+    response: ServerResponse,
+  ): void => {
     const elapsed = performance.now() - started;
     // 499: the client left before the answer
-    const status = response.writableFinished ? response.statusCode : 499;
+    const status = response.writableFinished ? response.statusCode : (brokenOffAs ?? 499);
     seconds.observe({ route, method, status }, elapsed / 1_000);
     if (!log.isLevelEnabled('debug')) return;
     log.debug({ request_id: id, method, url: url.slice(0, 200), route, status, ms: Number(elapsed.toFixed(2)) }, 'request');

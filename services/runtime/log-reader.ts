@@ -88,8 +88,8 @@ export class LogReader {
   }
 
   /** True for records taken before the last rewind or assignment: they must not be applied. */
-  isStale(chunk: Chunk): boolean {
-    return chunk.generation !== this.#generation;
+  isStale({ generation }: Pick<Chunk, 'generation'>): boolean {
+    return generation !== this.#generation;
   }
 
   /** Goes back (or on) to where the checkpoints stand now. */

@@ -45,6 +45,16 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
       await db.raw('ALTER DEFAULT PRIVILEGES REVOKE USAGE ON SCHEMAS FROM clt_reader');
     },
   },
+  '003_indexed': {
+    async up(db) {
+      // null while the tables are loaded and have no indexes; those that were there before always had them
+      await db.raw('ALTER TABLE projector.projections ADD COLUMN indexed_at timestamptz');
+      await db.raw('UPDATE projector.projections SET indexed_at = now()');
+    },
+    async down(db) {
+      await db.raw('ALTER TABLE projector.projections DROP COLUMN indexed_at');
+    },
+  },
 };
 
 const SOURCE: Knex.MigrationSource<string> = {
@@ -61,11 +71,16 @@ const PATIENCE = '-c lock_timeout=20000 -c idle_in_transaction_session_timeout=6
 
 type Prepared = Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>;
 
+export interface PrepareOptions {
+  /** new tables get their indexes at once, and so are never loaded but live from the first row on */
+  readonly indexed?: boolean;
+}
+
 /**
- * Migrates, and creates the projection's schema and tables where they are missing. Safe from several processes at once and after a kill at any point. Throws
- * `projection_version` (no retry) where the tables are of another version than this software writes.
+ * Migrates, and creates the projection's schema and tables where they are missing, without indexes: whoever runs the projection loads them first. Safe from
+ * several processes at once and after a kill at any point. Throws `projection_version` (no retry) where the tables are of another version than this software writes.
  */
-export async function prepareDatabase(postgresUrl: string, projection: Prepared): Promise<void> {
+export async function prepareDatabase(postgresUrl: string, projection: Prepared, options: PrepareOptions = {}): Promise<void> {
   const db = knex({
     client: 'pg',
     connection: { connectionString: postgresUrl, application_name: 'migrations', connectionTimeoutMillis: 2_000, options: PATIENCE },
@@ -78,7 +93,7 @@ export async function prepareDatabase(postgresUrl: string, projection: Prepared)
     await db.transaction(async (transaction) => {
       await transaction.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
       await migrate(db);
-      await createTables(transaction, projection);
+      await createTables(transaction, projection, options.indexed === true);
     });
   } catch (error) {
     throw faultOf(error);
@@ -97,7 +112,7 @@ async function migrate(db: Knex): Promise<void> {
   await db.migrate.latest();
 }
 
-async function createTables(db: Knex.Transaction, projection: Prepared): Promise<void> {
+async function createTables(db: Knex.Transaction, projection: Prepared, indexed: boolean): Promise<void> {
   const { name, version } = projection;
   const live = await db<{ projection: string; version: number }>('projector.projections').where({ projection: name }).first();
   const schema = await db('pg_namespace').where({ nspname: name }).first();
@@ -108,8 +123,8 @@ async function createTables(db: Knex.Transaction, projection: Prepared): Promise
     await db.raw('CREATE SCHEMA ??', [name]);
     await db.raw('SET LOCAL search_path TO ??', [name]);
     await db.raw(await readFile(projection.table_sql, 'utf8'));
-    await db.raw(await readFile(projection.index_sql, 'utf8'));
-    await db('projector.projections').insert({ projection: name, version });
+    if (indexed) await db.raw(await readFile(projection.index_sql, 'utf8'));
+    await db('projector.projections').insert({ projection: name, version, indexed_at: indexed ? db.fn.now() : null });
     return;
   }
   if (live.version !== version) throw versionFault(name, live.version, version);

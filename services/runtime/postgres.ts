@@ -106,9 +106,16 @@ export function openWriter(settings: WriterSettings, log: Logger): Pool {
       idleTimeoutMillis: 60_000,
       connectionTimeoutMillis: CONNECT_MS,
       keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
       statement_timeout: statementTimeout,
       lock_timeout: lockTimeout,
-      options: sessionOptions({ search_path: settings.schema, idle_in_transaction_session_timeout: String(lockTimeout), TimeZone: 'UTC' }),
+      options: sessionOptions({
+        search_path: settings.schema,
+        idle_in_transaction_session_timeout: String(lockTimeout),
+        TimeZone: 'UTC',
+        // Postgres killed within a moment of a commit may forget it: rows and checkpoint together, and the log has it still
+        synchronous_commit: 'off',
+      }),
     }),
     log,
   );

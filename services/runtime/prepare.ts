@@ -9,35 +9,41 @@ import { bytesOf, fingerprint } from './log-record.ts';
 /** So much is decoded at a stretch (a few milliseconds): the transaction under way goes on in between. */
 const STRETCH_BYTES = 256 * 1024;
 
-export interface Prepared<Event> {
+/** Records of one partition as events, in order, without a gap. */
+export interface Decoded<Event> {
   readonly topic: string;
   readonly partition: number;
   readonly events: readonly Recorded<Event>[];
-  /** the rows that folding all of these events needs */
-  readonly loads: readonly Load[];
   /** one a record */
   readonly fingerprints: readonly Buffer[];
-  readonly bytes: number;
+  /** one a record: its bytes in memory before it was decoded, about */
+  readonly sizes: readonly number[];
   /** the record after these cannot be read by anybody */
   readonly poison?: { readonly offset: bigint; readonly reason: string };
 }
 
+export interface Prepared<Event> extends Decoded<Event> {
+  /** the rows that folding all of these events needs */
+  readonly loads: readonly Load[];
+}
+
 /** Decodes a chunk up to the first record that cannot be. Throws a fault while the schema registry is away and a schema is not known yet. */
-export async function prepare<Event extends { readonly type: string }>(
-  projection: Pick<Projection<Event>, 'name' | 'isEvent' | 'loads'>,
+export async function decode<Event extends { readonly type: string }>(
+  projection: Pick<Projection<Event>, 'name' | 'isEvent'>,
   codec: Codec,
-  chunk: Chunk,
-): Promise<Prepared<Event>> {
+  chunk: Pick<Chunk, 'topic' | 'partition' | 'records'>,
+): Promise<Decoded<Event>> {
   await codec.learn(chunk.records.map(({ value }) => value));
   const events: Recorded<Event>[] = [];
   const fingerprints: Buffer[] = [];
-  const { topic, partition, bytes } = chunk;
-  let poison: { offset: bigint; reason: string } | undefined;
-  let decoded = 0;
+  const sizes: number[] = [];
+  const { topic, partition } = chunk;
+  let stretch = 0;
   for (const record of chunk.records) {
-    decoded += bytesOf(record);
-    if (decoded > STRETCH_BYTES) {
-      decoded = 0;
+    const size = bytesOf(record);
+    stretch += size;
+    if (stretch > STRETCH_BYTES) {
+      stretch = 0;
       await immediate();
     }
     try {
@@ -45,12 +51,19 @@ export async function prepare<Event extends { readonly type: string }>(
       if (!projection.isEvent(event)) throw undecodable(`${event.type} is no event that ${projection.name} folds`);
       events.push({ event, partition, offset: record.offset, timestamp: record.timestamp });
       fingerprints.push(fingerprint(record));
+      sizes.push(size);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      poison = { offset: record.offset, reason: error.message };
-      break;
+      return { topic, partition, events, fingerprints, sizes, poison: { offset: record.offset, reason: error.message } };
     }
   }
-  const loads = projection.loads(events);
-  return { topic, partition, events, loads, fingerprints, bytes, ...(poison === undefined ? {} : { poison }) };
+  return { topic, partition, events, fingerprints, sizes };
+}
+
+/** With what its fold needs to be loaded. */
+export function withLoads<Event extends { readonly type: string }>(
+  projection: Pick<Projection<Event>, 'loads'>,
+  decoded: Decoded<Event>,
+): Prepared<Event> {
+  return { ...decoded, loads: projection.loads(decoded.events) };
 }

@@ -1,13 +1,15 @@
 /**
- * Runs one projection: topics to Postgres to Redis hints. Reading, decoding and writing overlap; each batch is one transaction. What may pass (a server away,
- * a deadlock) is retried for as long as it takes; a log that cannot be right halts the projection, and the process stays up to say so.
+ * Runs one projection: topics to Postgres to Redis hints. Reading, decoding and writing overlap; each batch is one transaction. New tables are loaded first,
+ * without indexes and without hints. What may pass (a server away, a deadlock) is retried for as long as it takes; a log that cannot be right halts the
+ * projection, and the process stays up to say so.
  */
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../projections/projection.ts';
 import { applyBatch, type Applied } from './apply-batch.ts';
+import { Batches } from './batches.ts';
+import { BulkLoad, type LoadStatus } from './bulk-load.ts';
 import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
-import type { Chunk } from './chunk-queue.ts';
 import type { Codec } from './codec.ts';
 import { Fault } from './errors.ts';
 import { withAdmin } from './kafka-topics.ts';
@@ -17,14 +19,11 @@ import { watchLog } from './log-watch.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { faultOf } from './postgres.ts';
-import { prepare, type Prepared } from './prepare.ts';
+import type { Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
 import type { HintPublisher } from './redis.ts';
 import { aborted, retrying } from './wait.ts';
 
-/** A batch holds at most this, except that one fetch is never split. */
-const BATCH_RECORDS_MAX = 5_000;
-const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
 const SILENCE_MS = 10_000;
 /** A hint names at most so many keys; a reader that finds none reads everything it shows again. */
@@ -47,15 +46,20 @@ export interface RunnerOptions<Event extends { readonly type: string }> {
 }
 
 export type RunnerStatus =
-  | { readonly status: 'starting' }
+  /** or loading, or building indexes */
+  | LoadStatus
   | { readonly status: 'running' }
   | { readonly status: 'waiting'; readonly fault: Fault }
   | { readonly status: 'halted'; readonly reason: string; readonly remedy: string }
   | { readonly status: 'stopped' };
 
+type Written = Exclude<Applied, { readonly outcome: 'not_loading' }>;
+type Done = Extract<Applied, { readonly outcome: 'applied' }>;
+
 export class Runner<Event extends { readonly type: string }> {
   readonly #options: RunnerOptions<Event>;
   readonly #progress: Progress;
+  readonly #load: BulkLoad;
   readonly #stopping = new AbortController();
   /** the caller's, or our own once there is nothing left to do */
   readonly #signal: AbortSignal;
@@ -70,6 +74,8 @@ export class Runner<Event extends { readonly type: string }> {
     this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     const { metrics, log, silence_ms: silence = SILENCE_MS } = options;
     this.#progress = new Progress({ metrics, log, silence_ms: silence, checkpoints: () => this.#checkpoints() });
+    const { applied } = this.#progress;
+    this.#load = new BulkLoad({ ...options, signal: this.#signal, applied, retrying: (what, attempt) => this.#retrying(what, attempt) });
     this.#figures = {
       records: metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']),
       rows: metrics.counter('projection_rows_total', 'rows written or deleted'),
@@ -78,7 +84,7 @@ export class Runner<Event extends { readonly type: string }> {
         'projection_batch_records',
         'records in one transaction',
         [],
-        [1, 2, 5, 10, 50, 100, 500, 1_000, 5_000],
+        [1, 2, 5, 10, 50, 100, 500, 1_000, 5_000, 20_000, 100_000],
       ),
       conflicts: metrics.counter('projection_conflicts_total', 'batches that another projector had applied'),
       halted: metrics.gauge('projection_halted', '1 while the projection is halted', [], () => {
@@ -90,7 +96,8 @@ export class Runner<Event extends { readonly type: string }> {
   get status(): RunnerStatus {
     if (this.#status.status === 'halted' || this.#status.status === 'stopped') return this.#status;
     const fault = this.#faults.values().next().value ?? this.#progress.silence;
-    return fault === undefined ? this.#status : { status: 'waiting', fault };
+    if (fault !== undefined) return { status: 'waiting', fault };
+    return this.#status.status === 'running' ? (this.#load.status ?? this.#status) : this.#status;
   }
 
   /** Runs until the signal is aborted; a halted projection waits for that. Throws what nobody foresaw. */
@@ -100,6 +107,7 @@ export class Runner<Event extends { readonly type: string }> {
     const watching = this.#watch();
     try {
       if (!this.#signal.aborted) await Promise.race([reader.start(), aborted(this.#signal)]);
+      if (!this.#signal.aborted) await this.#load.begin();
       await this.#project(reader);
     } catch (error) {
       if (error instanceof LogLost) this.#halt(error);
@@ -150,53 +158,71 @@ export class Runner<Event extends { readonly type: string }> {
 
   /** Decodes the next batch while the one before is written. */
   async #project(reader: LogReader): Promise<void> {
-    let ahead = this.#next(reader);
+    const batches = new Batches({
+      ...this.#options,
+      take: (records, bytes) => reader.take(records, bytes),
+      retrying: (what, attempt) => this.#retrying(what, attempt),
+      load: this.#load,
+    });
+    let ahead = batches.next();
     for (;;) {
-      const taken = await ahead;
-      if (taken === undefined) return;
-      ahead = this.#next(reader);
       ahead.catch(() => undefined);
-      if (reader.isStale(taken.chunk)) continue;
-      const { prepared } = taken;
-      if (prepared.events.length > 0) {
-        const applied = await this.#apply(prepared);
-        if (applied.outcome === 'conflict') {
-          this.#figures.conflicts.inc();
-          reader.rewind();
-          continue;
-        }
-        if (applied.broken !== undefined) throw this.#broken(prepared, applied.broken.offset, applied.broken.reason);
-        reader.commit(prepared.topic, prepared.partition, applied.next_offset);
+      if (this.#load.isComplete) await this.#load.finish();
+      // one that waits for its turn gets no batch, and learns from the checkpoints alone that all is loaded
+      const batch = await (this.#load.isOn ? Promise.race([ahead, this.#load.completed]) : ahead);
+      if (batch === undefined) return;
+      if (batch === 'completed') {
+        await this.#load.finish();
+        continue;
       }
-      if (prepared.poison !== undefined) throw this.#broken(prepared, prepared.poison.offset, prepared.poison.reason);
+      ahead = batches.next();
+      if (!reader.isStale(batch)) await this.#applyOrRewind(reader, batch.prepared);
     }
   }
 
-  async #next(reader: LogReader): Promise<{ chunk: Chunk; prepared: Prepared<Event> } | undefined> {
-    const chunk = await reader.take(BATCH_RECORDS_MAX, BATCH_BYTES_MAX);
-    if (chunk === undefined) return undefined;
-    const { projection, codec } = this.#options;
-    const prepared = await this.#retrying('decoding a batch', () => prepare(projection, codec, chunk));
-    return { chunk, prepared };
+  async #applyOrRewind(reader: LogReader, batch: Prepared<Event>): Promise<void> {
+    if (batch.events.length > 0) {
+      const applied = await this.#apply(batch);
+      if (applied.outcome === 'conflict') {
+        this.#figures.conflicts.inc();
+        return reader.rewind();
+      }
+      if (applied.broken !== undefined) throw this.#broken(batch, applied.broken.offset, applied.broken.reason);
+      reader.commit(batch.topic, batch.partition, applied.next_offset);
+    }
+    if (batch.poison !== undefined) throw this.#broken(batch, batch.poison.offset, batch.poison.reason);
   }
 
-  async #apply(batch: Prepared<Event>): Promise<Applied> {
-    const { pool, projection, hints } = this.#options;
+  async #apply(batch: Prepared<Event>): Promise<Written> {
+    const { pool, projection } = this.#options;
     const timed = this.#figures.batch.startTimer();
-    const applied = await this.#retrying('applying a batch', () => applyBatch({ pool, projection, cluster_id: this.#clusterId }, batch));
-    timed();
-    if (applied.outcome === 'conflict') return applied;
-    const { outcomes, announced, next_offset: next } = applied;
+    for (;;) {
+      const loading = this.#load.isOn;
+      // a live batch is done in a moment; one of a load would keep a drain waiting
+      const to = { pool, projection, cluster_id: this.#clusterId, ...(loading ? { loading, signal: this.#signal } : {}) };
+      const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
+      if (applied.outcome === 'not_loading') {
+        await this.#load.follow(applied.phase);
+        continue;
+      }
+      timed();
+      if (applied.outcome === 'applied') this.#tell(batch, applied, loading);
+      return applied;
+    }
+  }
+
+  /** Who asks what was projected, and who waits for news; nobody waits for what is only loaded. */
+  #tell(batch: Prepared<Event>, { outcomes, announced, rows, next_offset: next }: Done, loading: boolean): void {
+    const { projection, hints } = this.#options;
     this.#progress.applied.set(partitionKey(batch.topic, batch.partition), next);
     for (const [outcome, count] of Object.entries(outcomes)) this.#figures.records.inc({ outcome }, count);
-    this.#figures.rows.inc(applied.rows);
+    this.#figures.rows.inc(rows);
     this.#figures.batchRecords.observe(batch.events.length);
-    if (announced.length > 0) {
-      const keys = announced.length > HINT_KEYS_MAX ? [] : announced;
-      const position = { topic: batch.topic, partition: batch.partition, next_offset: next.toString() };
-      hints.publish(`projection:${projection.name}`, JSON.stringify({ projection: projection.name, keys, position }));
-    }
-    return applied;
+    if (loading) return this.#load.count(batch.events.length);
+    if (announced.length === 0) return;
+    const keys = announced.length > HINT_KEYS_MAX ? [] : announced;
+    const position = { topic: batch.topic, partition: batch.partition, next_offset: next.toString() };
+    hints.publish(`projection:${projection.name}`, JSON.stringify({ projection: projection.name, keys, position }));
   }
 
   /** The checkpoints, held against the cluster they were written for. */

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -34,10 +34,12 @@ async function tables(client: Client): Promise<unknown[]> {
 const ALL_TABLES = [
   'explorer.account_transactions',
   'explorer.accounts',
+  'explorer.activity',
   'explorer.blocks',
   'explorer.head',
   'explorer.transaction_types',
   'explorer.transactions',
+  'explorer.validators',
   'projector.checkpoints',
   'projector.knex_migrations',
   'projector.knex_migrations_lock',
@@ -63,13 +65,43 @@ test('everything is created once, and a second start changes nothing', async () 
   expect(await tables(client)).toEqual(ALL_TABLES);
   const migrated = 'SELECT id, name, batch, migration_time FROM projector.knex_migrations ORDER BY id';
   const { rows: before } = await client.query(migrated);
-  expect(before).toHaveLength(2);
-  await client.query('INSERT INTO explorer.accounts VALUES ($1, 1)', [Buffer.alloc(20)]);
+  expect(before).toHaveLength(3);
+  await client.query("INSERT INTO explorer.transaction_types VALUES ('Mint', 1)");
   await prepareDatabase(urls.writer_url, explorer);
   expect((await client.query(migrated)).rows).toEqual(before);
-  expect((await client.query('SELECT * FROM explorer.accounts')).rows).toHaveLength(1);
-  const { rows: indexes } = await client.query("SELECT 1 FROM pg_indexes WHERE schemaname = 'explorer'");
-  expect(indexes).toHaveLength(9);
+  expect((await client.query('SELECT * FROM explorer.transaction_types')).rows).toHaveLength(1);
+});
+
+async function state(client: Client): Promise<unknown> {
+  const { rows: indexes } = await client.query("SELECT 1 FROM pg_indexes WHERE schemaname = 'explorer' AND indexname NOT LIKE '%_pkey'");
+  const { rows } = await client.query<{ at: Date | null }>(
+    "SELECT indexed_at AS at FROM projector.projections WHERE projection = 'explorer'",
+  );
+  return { indexes: indexes.length, indexed: rows.map(({ at }) => at !== null) };
+}
+
+test('new tables have no indexes and count as not indexed, unless they are wanted with them', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  const client = await connect(urls.writer_url);
+  expect(await state(client)).toEqual({ indexes: 0, indexed: [false] });
+  await prepareDatabase(urls.writer_url, explorer, { indexed: true });
+  expect(await state(client)).toEqual({ indexes: 0, indexed: [false] });
+  await client.query('DROP SCHEMA explorer CASCADE');
+  await prepareDatabase(urls.writer_url, explorer, { indexed: true });
+  const wanted = (await readFile(explorer.index_sql, 'utf8')).match(/^CREATE .*INDEX/gm) ?? [];
+  expect(wanted.length).toBeGreaterThan(5);
+  expect(await state(client)).toEqual({ indexes: wanted.length, indexed: [true] });
+});
+
+test('tables from before indexes were built afterwards have them, and count as indexed', async () => {
+  await prepareDatabase(urls.writer_url, explorer, { indexed: true });
+  const client = await connect(urls.writer_url);
+  await client.query('ALTER TABLE projector.projections DROP COLUMN indexed_at');
+  await client.query("DELETE FROM projector.knex_migrations WHERE name = '003_indexed'");
+  const before = await state(client).catch(String);
+  expect(before).toMatch(/indexed_at/);
+  await prepareDatabase(urls.writer_url, explorer);
+  expect(await state(client)).toMatchObject({ indexed: [true] });
 });
 
 test('several that start at the same moment on an empty database all succeed', async () => {
@@ -98,11 +130,11 @@ test("the reader's role can read every table, also those created later, and can 
 
 test('tables of another version are left alone, and it says what to do', async () => {
   await prepareDatabase(urls.writer_url, explorer);
-  await expect(prepareDatabase(urls.writer_url, { ...explorer, version: 2 })).rejects.toMatchObject({
+  await expect(prepareDatabase(urls.writer_url, { ...explorer, version: 7 })).rejects.toMatchObject({
     code: 'projection_version',
     retry: false,
     message: expect.stringMatching(
-      /explorer are of version 1, this software writes version 2: run the software .* or .*DROP SCHEMA explorer CASCADE/,
+      /explorer are of version \d+, this software writes version 7: run the software .* or .*DROP SCHEMA explorer CASCADE/,
     ),
   });
   const client = await connect(urls.writer_url);
@@ -110,15 +142,18 @@ test('tables of another version are left alone, and it says what to do', async (
   await client.query('DROP SCHEMA explorer CASCADE');
   await client.query("DELETE FROM projector.projections WHERE projection = 'explorer'");
   await client.query("DELETE FROM projector.checkpoints WHERE projection = 'explorer'");
-  await prepareDatabase(urls.writer_url, { ...explorer, version: 2 });
-  expect((await client.query('SELECT version FROM projector.projections')).rows).toEqual([{ version: 2 }]);
+  await prepareDatabase(urls.writer_url, { ...explorer, version: 7 });
+  expect((await client.query('SELECT version FROM projector.projections')).rows).toEqual([{ version: 7 }]);
 });
 
-test('DDL that fails leaves no half of a schema', async () => {
-  const broken = { ...explorer, index_sql: pathToFileURL(join(tmpdir(), `broken-${process.pid}.sql`)) };
-  await writeFile(broken.index_sql, 'CREATE INDEX nothing ON no_such_table (id)');
-  onTestFinished(() => rmSync(broken.index_sql));
-  await expect(prepareDatabase(urls.writer_url, broken)).rejects.toMatchObject({ code: 'storage_missing' });
+test.each([
+  ['of the tables', 'table_sql', {}],
+  ['of the indexes, when they are wanted at once', 'index_sql', { indexed: true }],
+] as const)('DDL %s that fails leaves no half of a schema', async (_, which, options) => {
+  const broken = { ...explorer, [which]: pathToFileURL(join(tmpdir(), `broken-${process.pid}.sql`)) };
+  await writeFile(broken[which], 'CREATE TABLE half (id int);\nCREATE INDEX nothing ON no_such_table (id);');
+  onTestFinished(() => rmSync(broken[which]));
+  await expect(prepareDatabase(urls.writer_url, broken, options)).rejects.toMatchObject({ code: 'storage_missing' });
   expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES.filter((table) => table.startsWith('projector.')));
   await prepareDatabase(urls.writer_url, explorer);
   expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES);

@@ -241,6 +241,11 @@ test('a writer gets int8 and numeric as text and bytea as bytes', async () => {
   expect(rows).toEqual([{ i: '9007199254740993', n: '1000000000000000000000000000000', b: Buffer.from([0xff]) }]);
 });
 
+test('a writer does not wait for the disk at each commit: what a crash takes is in the log still', async () => {
+  const { rows } = await writer().query('SHOW synchronous_commit');
+  expect(rows).toEqual([{ synchronous_commit: 'off' }]);
+});
+
 test('what is not an error of Postgres comes back as it is', () => {
   const [bug, fault, plain] = [new Bug('x'), new Fault('kafka', 'y', { retry: true }), new TypeError('z')];
   expect([faultOf(bug), faultOf(fault), faultOf(plain)]).toEqual([bug, fault, plain]);

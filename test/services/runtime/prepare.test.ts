@@ -4,8 +4,8 @@ import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import type { Chunk } from '../../../services/runtime/chunk-queue.ts';
 import { undecodable, type Codec } from '../../../services/runtime/codec.ts';
 import { Fault } from '../../../services/runtime/errors.ts';
-import { fingerprint, type LogRecord } from '../../../services/runtime/log-record.ts';
-import { prepare } from '../../../services/runtime/prepare.ts';
+import { bytesOf, fingerprint, type LogRecord } from '../../../services/runtime/log-record.ts';
+import { decode, withLoads } from '../../../services/runtime/prepare.ts';
 import { chainEvents } from '../../support/chain.ts';
 
 const EVENTS = [...chainEvents({ seed: 1, blocks: 6, reorg_probability: 0.3 })];
@@ -33,38 +33,38 @@ function chunk(places: number, paddingBytes = 0): Chunk {
   return { topic: 'log', partition: 0, generation: 1, records, bytes: 17 };
 }
 
-test('a batch is decoded with the fingerprint of each record and the rows it needs', async () => {
+test('a batch is decoded with the fingerprint and the size of each record, then with the rows it needs', async () => {
   const taken = chunk(EVENTS.length);
-  const prepared = await prepare(explorer, codec(), taken);
-  expect(prepared).toEqual({
+  const decoded = await decode(explorer, codec(), taken);
+  expect(decoded).toEqual({
     topic: 'log',
     partition: 0,
-    bytes: 17,
     events: EVENTS.map((event, place) => ({ event, partition: 0, offset: BigInt(place), timestamp: place })),
     fingerprints: taken.records.map(fingerprint),
-    loads: explorer.loads(prepared.events),
+    sizes: taken.records.map(bytesOf),
   });
+  expect(withLoads(explorer, decoded)).toEqual({ ...decoded, loads: explorer.loads(decoded.events) });
 });
 
 test.each<[string, () => { type: string }]>([
   ['cannot be decoded', () => { throw undecodable('spoilt'); }], // prettier-ignore
   ['is of another projection', () => ({ type: 'MintIntended' })],
-])('a batch ends before a record that %s', async (_, decode) => {
-  const spoilt = codec({ decode: (place) => (place < 2 ? (EVENTS[place] ?? { type: 'nothing' }) : decode()) });
-  const prepared = await prepare(explorer, spoilt, chunk(5));
-  expect([prepared.events.length, prepared.fingerprints.length]).toEqual([2, 2]);
-  expect(prepared.poison).toEqual({ offset: 2n, reason: expect.stringMatching(/^spoilt$|^MintIntended is no event that explorer folds$/) });
+])('a batch ends before a record that %s', async (_, spoil) => {
+  const spoilt = codec({ decode: (place) => (place < 2 ? (EVENTS[place] ?? { type: 'nothing' }) : spoil()) });
+  const decoded = await decode(explorer, spoilt, chunk(5));
+  expect([decoded.events.length, decoded.fingerprints.length, decoded.sizes.length]).toEqual([2, 2, 2]);
+  expect(decoded.poison).toEqual({ offset: 2n, reason: expect.stringMatching(/^spoilt$|^MintIntended is no event that explorer folds$/) });
 });
 
 test('a registry that is away is a fault to be tried again, a bug of the decoder is thrown as it is', async () => {
   const away = new Fault('schema_registry', 'away', { retry: true });
-  await expect(prepare(explorer, codec({ learn: () => Promise.reject(away) }), chunk(2))).rejects.toBe(away);
+  await expect(decode(explorer, codec({ learn: () => Promise.reject(away) }), chunk(2))).rejects.toBe(away);
   const bug = codec({
     decode: () => {
       throw new RangeError('out of its mind');
     },
   });
-  await expect(prepare(explorer, bug, chunk(2))).rejects.toThrow(new RangeError('out of its mind'));
+  await expect(decode(explorer, bug, chunk(2))).rejects.toThrow(new RangeError('out of its mind'));
 });
 
 test('a large batch is decoded in stretches, so that others get their turn', async () => {
@@ -75,7 +75,7 @@ test('a large batch is decoded in stretches, so that others get their turn', asy
     if (!isDone) setImmediate(count);
   };
   setImmediate(count);
-  await prepare(explorer, codec(), chunk(6, 1024 * 1024));
+  await decode(explorer, codec(), chunk(6, 1024 * 1024));
   isDone = true;
   expect(turns).toBeGreaterThanOrEqual(5);
 });

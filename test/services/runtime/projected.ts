@@ -22,14 +22,21 @@ export interface Tables {
   readonly pool: Pool;
 }
 
+export interface TableOptions {
+  readonly through?: FaultProxy;
+  readonly lock_timeout_ms?: number;
+  /** false: without indexes, so that whoever runs it loads them; true when not given */
+  readonly indexed?: boolean;
+}
+
 /** Its tables, and a pool that finds them. */
 export async function openTables(
   writerUrl: string,
   projection: Projection<ChainEvent> = ownExplorer(),
-  options: { readonly through?: FaultProxy; readonly lock_timeout_ms?: number } = {},
+  options: TableOptions = {},
 ): Promise<Tables> {
-  await prepareDatabase(writerUrl, projection);
-  const { through, ...settings } = options;
+  const { through, indexed = true, ...settings } = options;
+  await prepareDatabase(writerUrl, projection, { indexed });
   const url = through?.url(writerUrl) ?? writerUrl;
   return {
     projection,
@@ -54,7 +61,7 @@ export function batchOf(
         .update(`${from + BigInt(at)} ${event.hash.toString('hex')}`)
         .digest(),
     ),
-    bytes: 0,
+    sizes: events.map(() => 1),
   };
 }
 

@@ -1,0 +1,65 @@
+/** From the log to batches that are ready to be applied: taken, decoded, and while loading cut where nothing can be undone any more. */
+import type { Projection } from '../../projections/projection.ts';
+import { Carry } from './carry.ts';
+import type { Chunk } from './chunk-queue.ts';
+import type { Codec } from './codec.ts';
+import type { Retrying } from './log-ends.ts';
+import { decode, withLoads, type Prepared } from './prepare.ts';
+
+/** A live batch holds at most this, except that one fetch is never split. */
+const RECORDS_MAX = 5_000;
+const BYTES_MAX = 8 * 1024 * 1024;
+/** One of a load: a larger one makes Postgres no faster, and is held decoded twice over (the one being written, the one ahead). */
+const LOAD_BYTES_MAX = 16 * 1024 * 1024;
+const CARRY_BYTES_MAX = 32 * 1024 * 1024;
+
+export interface BatchesOptions<Event extends { readonly type: string }> {
+  readonly projection: Pick<Projection<Event>, 'name' | 'isEvent' | 'loads' | 'settled'>;
+  readonly codec: Codec;
+  /** the next records of one partition within the limits; undefined when there will be none */
+  readonly take: (recordsMax: number, bytesMax: number) => Promise<Chunk | undefined>;
+  readonly retrying: Retrying;
+  readonly load: {
+    /** whether tables are being loaded, at this moment */
+    readonly isOn: boolean;
+    /** whether records that come after this offset are to be loaded too */
+    readonly goesBeyond: (topic: string, partition: number, offset: bigint) => boolean;
+  };
+  /** of what is not settled, while loading; 32 MB when not given */
+  readonly carry_bytes_max?: number;
+}
+
+export interface Batch<Event> {
+  readonly generation: number;
+  readonly prepared: Prepared<Event>;
+}
+
+export class Batches<Event extends { readonly type: string }> {
+  readonly #options: BatchesOptions<Event>;
+  readonly #carry: Carry<Event>;
+
+  constructor(options: BatchesOptions<Event>) {
+    this.#options = options;
+    this.#carry = new Carry(options.projection, options.carry_bytes_max ?? CARRY_BYTES_MAX);
+  }
+
+  /** Undefined when closed. Throws what `take` throws. One call at a time. */
+  async next(): Promise<Batch<Event> | undefined> {
+    const { projection, codec, take, retrying } = this.#options;
+    for (;;) {
+      const chunk = await (this.#options.load.isOn ? take(Number.POSITIVE_INFINITY, LOAD_BYTES_MAX) : take(RECORDS_MAX, BYTES_MAX));
+      if (chunk === undefined) return undefined;
+      const decoded = await retrying('decoding a batch', () => decode(projection, codec, chunk));
+      const { generation } = chunk;
+      const due = this.#carry.join(generation, decoded, this.#holds(chunk));
+      if (due.events.length > 0 || due.poison !== undefined) return { generation, prepared: withLoads(projection, due) };
+    }
+  }
+
+  /** Held is only what more is sure to come after. */
+  #holds({ topic, partition, records }: Chunk): boolean {
+    const { load } = this.#options;
+    const last = records.at(-1);
+    return last !== undefined && load.isOn && load.goesBeyond(topic, partition, last.offset);
+  }
+}

@@ -1,0 +1,123 @@
+/** Gives loaded tables their indexes, one after the other. Each is there whole or not at all, so that a build that was killed goes on where it was. */
+import { readFile } from 'node:fs/promises';
+import { setTimeout as after } from 'node:timers/promises';
+import type { ClientBase, Pool } from 'pg';
+import type { Projection } from '../../projections/projection.ts';
+import { Fault, propertyOf } from './errors.ts';
+import { isIndexed, markIndexed, tryBuildLock } from './load-state.ts';
+import type { Logger } from './log.ts';
+import { faultOf } from './postgres.ts';
+import { aborted, untilAborted } from './wait.ts';
+
+const LOCK_EVERY_MS = 200;
+const WITHDRAW_MS = 3_000;
+const WITHDRAW_EVERY_MS = 100;
+
+/** No limit of time, more memory to sort in; and should this process be killed, its backend finds that out and stops building. */
+const SESSION = "SET statement_timeout = 0; SET maintenance_work_mem = '512MB'; SET client_connection_check_interval = '1s'";
+
+/** SQLSTATE of a relation or constraint whose name is taken: an earlier build had come so far. */
+const THERE_ALREADY: ReadonlySet<unknown> = new Set(['42P07', '42710']);
+
+export interface IndexBuild {
+  readonly pool: Pool;
+  readonly projection: Pick<Projection, 'name' | 'version' | 'index_sql' | 'tables'>;
+  readonly log: Logger;
+  /** ends the statement in hand, also at the server */
+  readonly signal: AbortSignal;
+  /** told what is done next, such as `index 3 of 9 (blocks_hash)` */
+  readonly onStep: (what: string) => void;
+}
+
+/**
+ * Builds what is missing and marks the projection as indexed; of several at once one builds and the others wait for it. Throws a fault; one with retry when the
+ * server is away, and when the signal was aborted.
+ */
+export async function buildIndexes(build: IndexBuild): Promise<void> {
+  const { pool, projection, signal } = build;
+  const statements = statementsOf(await readFile(projection.index_sql, 'utf8'));
+  const finished = new AbortController();
+  const client = await pool.connect().catch((error: unknown) => {
+    throw faultOf(error);
+  });
+  try {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await client.query(SESSION);
+    await Promise.race([work(client, build, statements), withdrawn(build, rows[0]?.pid ?? 0, finished.signal)]);
+  } catch (error) {
+    throw signal.aborted ? stopped(error) : faultOf(error);
+  } finally {
+    finished.abort();
+    // with the session go its settings and its lock
+    client.release(true);
+  }
+}
+
+async function work(client: ClientBase, build: IndexBuild, statements: readonly string[]): Promise<void> {
+  const { projection, log, signal, onStep } = build;
+  const id = { projection: projection.name, version: projection.version };
+  while (!(await tryBuildLock(client, id))) {
+    onStep('indexes (another projector is at it)');
+    await untilAborted(LOCK_EVERY_MS, signal);
+    if (signal.aborted) throw stopped();
+  }
+  if (await isIndexed(client, id)) return;
+  const step = async (what: string, text: string): Promise<void> => {
+    if (signal.aborted) throw stopped();
+    onStep(what);
+    const begun = performance.now();
+    const outcome = await run(client, text);
+    log.info({ projection: projection.name, step: what, outcome, seconds: secondsSince(begun) }, 'indexing');
+  };
+  for (const [at, text] of statements.entries()) await step(`index ${at + 1} of ${statements.length} (${nameIn(text)})`, text);
+  await step('statistics', `ANALYZE ${projection.tables.map(({ name }) => name).join(', ')}`);
+  await markIndexed(client, id);
+}
+
+async function run(client: ClientBase, text: string): Promise<'done' | 'was there'> {
+  try {
+    await client.query(text);
+    return 'done';
+  } catch (error) {
+    if (THERE_ALREADY.has(propertyOf(error, 'code'))) return 'was there';
+    throw error;
+  }
+}
+
+/** When told to stop: has the server cancel what runs, until that has ended or patience has. */
+async function withdrawn({ pool, signal, log }: IndexBuild, pid: number, finished: AbortSignal): Promise<never> {
+  await aborted(signal);
+  const begun = performance.now();
+  // repeated, since one that comes between two statements is lost
+  while (!finished.aborted && performance.now() - begun < WITHDRAW_MS) {
+    const cancelling = pool.query('SELECT pg_cancel_backend($1)', [pid]).catch((error: unknown) => {
+      log.debug({ err: error }, 'the index build was not cancelled');
+    });
+    await Promise.race([cancelling, after(WITHDRAW_EVERY_MS)]);
+    await untilAborted(WITHDRAW_EVERY_MS, finished);
+  }
+  throw stopped();
+}
+
+function stopped(cause?: unknown): Fault {
+  return new Fault('stopped', 'told to stop while the indexes were built: the next start goes on with the one in hand', {
+    retry: true,
+    cause,
+  });
+}
+
+function secondsSince(begun: number): number {
+  return Math.round(performance.now() - begun) / 1_000;
+}
+
+/** The statements of a file, each of which ends with a semicolon at the end of a line. */
+export function statementsOf(sql: string): readonly string[] {
+  return sql
+    .split(/;[ \t]*(?:--[^\n]*)?(?:\r?\n|$)/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement.replaceAll(/--[^\n]*/g, '').trim() !== '');
+}
+
+function nameIn(statement: string): string {
+  return /\bINDEX\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)/i.exec(statement)?.[1] ?? statement.slice(0, 40);
+}
