@@ -32,7 +32,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: 'services/explorer-gateway',
-    rooms: ['schemas', 'projections/explorer/queries.ts', 'services/runtime'],
+    rooms: ['schemas', 'projections/page.ts', 'projections/explorer/queries', 'projections/reserve/queries.ts', 'services/runtime'],
     packages: ['express'],
     builtins: ['*'],
   },
@@ -42,7 +42,21 @@ const ROOMS: readonly Room[] = [
 ];
 
 /** Of the runtime, what a gateway may not touch: it only reads. */
-const NOT_FOR_GATEWAYS = ['runner', 'apply-batch', 'checkpoint', 'table-writer', 'migrations', 'log-reader', 'log-range', 'log-watch'];
+const NOT_FOR_GATEWAYS = [
+  'runner',
+  'apply-batch',
+  'batches',
+  'bulk-load',
+  'carry',
+  'checkpoint',
+  'index-build',
+  'load-state',
+  'table-writer',
+  'migrations',
+  'log-reader',
+  'log-range',
+  'log-watch',
+];
 
 const IMPURE: readonly [RegExp, string][] = [
   [/\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\b/, 'a clock'],

@@ -5,7 +5,7 @@ import { ERRORS, HEADERS } from './operations.ts';
 import { PATHS } from './paths.ts';
 import { SCHEMAS } from './schemas.ts';
 
-const DESCRIPTION = `Read-only access to blocks, transactions, search, network figures and the reserve position of the CLT chain. No authentication; any web page may read it.
+const DESCRIPTION = `Read-only access to blocks, transactions, accounts, validators, search, network figures and the reserve position of the CLT chain. No authentication; any web page may read it.
 
 **Numbers** are exact whatever their size. Amounts are in CLT base units (1 USD is 1,000,000) and may exceed 2^53, so read them with arbitrary precision. Addresses and hashes are 0x and lower-case hex; as parameters they may come in any case, with or without 0x. Times are UTC.
 
@@ -18,7 +18,7 @@ export const EXPLORER_API: OpenApi = {
   info: {
     title: 'CLT explorer',
     version: '1.0.0',
-    summary: 'Blocks, transactions, search, figures and the reserve of the CLT chain',
+    summary: 'Blocks, transactions, accounts, validators, search, figures and the reserve of the CLT chain',
     description: DESCRIPTION,
   },
   servers: [{ url: '/', description: 'where this document came from' }],
@@ -26,6 +26,8 @@ export const EXPLORER_API: OpenApi = {
   tags: [
     { name: 'Blocks', description: 'The chain, block by block.' },
     { name: 'Transactions', description: 'What the blocks carry.' },
+    { name: 'Accounts', description: 'Who holds and moves the token, and who produces the blocks.' },
+    { name: 'Export', description: 'Everything at once, in one long answer.' },
     { name: 'Search', description: 'From a height, a hash or an address to what it names.' },
     { name: 'Network', description: 'How the chain and its index are doing.' },
     { name: 'Reserve', description: 'What backs the token.' },

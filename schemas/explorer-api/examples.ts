@@ -40,6 +40,34 @@ export const TRANSACTION = {
 
 export const TRANSACTION_DETAIL = { ...TRANSACTION, nonce: 7, tx_index: 0, request_referrer: null, offer_referrer: null } as const;
 
+export const ACCOUNT: Json = {
+  address: PASSENGER,
+  balance: 87_499_000,
+  nonce: 8,
+  tx_count: 11,
+  activity_count: 21,
+  is_contract: false,
+};
+
+export const ACTIVITY: Json = {
+  address: PASSENGER,
+  kind: 'tx_fee_paid',
+  label: 'Transaction fee paid',
+  delta: -1_000,
+  direction: 'debit',
+  amount: 1_000,
+  tx_hash: TRANSACTION_HASH,
+  block_height: 1200,
+  tx_index: 0,
+  function_call_type: 'RidePay',
+  counterparty: PRODUCER,
+  timestamp: '2026-11-21T07:28:02.500Z',
+};
+
+export const BALANCE_AT: Json = { address: PASSENGER, height: 1200, block_hash: BLOCK_HASH, balance: 87_499_000 };
+
+export const VALIDATOR: Json = { address: PRODUCER, is_active: true, blocks_produced: 301, peer_id: '' };
+
 /** The envelope around a first page of one item. */
 export function firstPage(item: Json): Json {
   return { items: [item], paging: { limit: 1, offset: 0, total: 1, has_more: true } };
@@ -70,7 +98,7 @@ export const STATUS: Json = {
   projections: [
     {
       projection: 'explorer',
-      version: 1,
+      version: 2,
       topic: 'chain.blocks',
       partition: 0,
       next_offset: 2391,
@@ -80,6 +108,27 @@ export const STATUS: Json = {
   ],
 };
 
+const RUN = {
+  run_at: '2026-11-21T07:25:00.000Z',
+  onchain_supply: 9_000_250_000_000,
+  genesis_allocation: 9_000_000_000_000,
+  treasury_minted: 300_000_000,
+  ledger_liability: 250_000_000,
+  custody_reported: 262_000_000,
+  status: 'ok',
+} as const;
+
+export const RECORDED_RUN = {
+  run_id: '1042:1200',
+  ...RUN,
+  burned: 50_000_000,
+  held: 8_000_000,
+  retained_fees: 4_000_000,
+  ledger_offset: 1_042,
+  block_height: 1_200,
+  block_hash: BLOCK_HASH,
+} as const;
+
 export const RESERVES = {
   reconciled: {
     summary: 'The newest run',
@@ -87,15 +136,7 @@ export const RESERVES = {
       configured: true,
       available: true,
       cache_age_seconds: 12,
-      last_run: {
-        run_at: '2026-11-21T07:25:00.000Z',
-        onchain_supply: 9_000_250_000_000,
-        genesis_allocation: 9_000_000_000_000,
-        treasury_minted: 300_000_000,
-        ledger_liability: 250_000_000,
-        custody_reported: 262_000_000,
-        status: 'ok',
-      },
+      last_run: RUN,
     },
   },
   never_reconciled: {

@@ -31,6 +31,18 @@ export const HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string', pattern: '^<[^<> ]+>; rel="next"$' },
     example: '</api/v1/blocks?limit=2&cursor=AAAAAAAABLAKqwxG>; rel="next"',
   },
+  ToHeight: {
+    description: 'The height of the last block that the answer covers; absent while no block is indexed.',
+    required: false,
+    schema: { type: 'string', pattern: '^[0-9]+$' },
+    example: '1200',
+  },
+  ToHash: {
+    description: 'The hash of that block: where another hash stands at this height later, the chain was reorganised since.',
+    required: false,
+    schema: { type: 'string', pattern: '^0x[0-9a-f]{64}$' },
+    example: '0x5b1f0d6ac4f94b4e8a5c20a3b5c0a3cf7f2f2c6e9d01b34a6d1b7c3e8f9a0b1c',
+  },
   RetryAfter: {
     description: 'After how many seconds to ask again.',
     required: true,
@@ -159,6 +171,15 @@ export function list({ filters = [], ...described }: Omit<Described, 'parameters
   readonly get: Operation;
 } {
   return fromIndex({ ...described, parameters: [...filters, ...PAGING], headers: { link: header('Link') } });
+}
+
+/** All of something in one answer that is written while it is read. `lines` is the schema of a line of NDJSON; without it the answer is CSV. */
+export function exported({ lines, ...described }: Omit<Described, 'schema' | 'media' | 'headers'> & { readonly lines?: Schema }): {
+  readonly get: Operation;
+} {
+  const [media, schemaOfIt] = lines === undefined ? ['text/csv', { type: 'string' }] : ['application/x-ndjson', lines];
+  const headers = { 'x-clt-to-height': header('ToHeight'), 'x-clt-to-hash': header('ToHash') };
+  return fromIndex({ ...described, media, schema: schemaOfIt, headers, errors: ['NotFound'] });
 }
 
 export function query(name: string, description: string, inner: Schema, example?: number | string): Parameter {

@@ -1,10 +1,13 @@
 /** Every path of the explorer. To add one: its schemas in schemas.ts, an example in examples.ts, an entry here; the tests then want it served and its answers to fit. */
 import * as examples from './examples.ts';
+import { EXPORTS } from './export-paths.ts';
 import { schema, type Paths, type Schema } from './openapi.ts';
 import { detail, fromIndex, get, list, path, query, SOME_ADDRESS, SOME_HASH, SOME_TEXT } from './operations.ts';
+import { HEIGHT, TRANSACTION_FILTERS } from './filters.ts';
 
-const HEIGHT: Schema = { type: 'integer', minimum: 0 };
 const BLOCK_ID: Schema = { type: 'string', minLength: 1, pattern: '^(([0-9]+)|((0[xX])?[0-9a-fA-F]{64}))$' };
+
+const ACCOUNT = path('address', 'In any case, with or without 0x.', SOME_ADDRESS, examples.ADDRESS);
 
 export const PATHS: Paths = {
   '/api/v1/blocks': list({
@@ -30,12 +33,7 @@ export const PATHS: Paths = {
     summary: 'Transactions, newest first',
     description:
       'Filters can be combined. Those that combine an address with a type look through rows, so give a cursor rather than a large offset.',
-    filters: [
-      query('address', 'From or to this address, in any case, with or without 0x.', SOME_ADDRESS, examples.ADDRESS),
-      query('block', 'In the block at this height.', HEIGHT, 1200),
-      query('type', 'Of exactly this function_call_type.', SOME_TEXT, 'RidePay'),
-      query('status', 'Of exactly this status; only confirmed is ever stored.', SOME_TEXT, 'confirmed'),
-    ],
+    filters: TRANSACTION_FILTERS,
     answer: 'A page of transactions.',
     schema: schema('TransactionList'),
     example: examples.firstPage(examples.TRANSACTION),
@@ -49,6 +47,44 @@ export const PATHS: Paths = {
     schema: schema('TransactionDetail'),
     example: examples.TRANSACTION_DETAIL,
   }),
+  '/api/v1/accounts/{address}': detail({
+    id: 'getAccount',
+    tag: 'Accounts',
+    summary: 'One account',
+    parameters: [ACCOUNT],
+    answer: 'The account. 404 when no indexed block had to do with it.',
+    schema: schema('Account'),
+    example: examples.ACCOUNT,
+  }),
+  '/api/v1/accounts/{address}/activity': list({
+    id: 'listActivity',
+    tag: 'Accounts',
+    summary: 'What moved the balance of an account, newest first',
+    description: 'An address that the index has never seen has an empty list.',
+    filters: [ACCOUNT],
+    answer: 'A page of activity.',
+    schema: schema('ActivityList'),
+    example: examples.firstPage(examples.ACTIVITY),
+  }),
+  '/api/v1/accounts/{address}/balance-at': detail({
+    id: 'getBalanceAt',
+    tag: 'Accounts',
+    summary: 'The balance of an account after a block',
+    parameters: [ACCOUNT, { ...query('height', 'The height of the block.', HEIGHT, 1200), required: true }],
+    answer:
+      'The balance. 404 when there is no such height, which then says which there are, and when no indexed block had to do with the account.',
+    schema: schema('BalanceAt'),
+    example: examples.BALANCE_AT,
+  }),
+  '/api/v1/validators': list({
+    id: 'listValidators',
+    tag: 'Accounts',
+    summary: 'Validators, those that came last first',
+    answer: 'A page of validators.',
+    schema: schema('ValidatorList'),
+    example: examples.firstPage(examples.VALIDATOR),
+  }),
+  ...EXPORTS,
   '/api/v1/search': fromIndex({
     id: 'search',
     tag: 'Search',
@@ -86,6 +122,15 @@ export const PATHS: Paths = {
     schema: schema('Reserve'),
     examples: examples.RESERVES,
     errors: ['RateLimited'],
+  }),
+  '/api/v1/reserve/runs': list({
+    id: 'listReserveRuns',
+    tag: 'Reserve',
+    summary: 'Every reconciliation there was, newest first',
+    description: 'From the log. Where no treasury is behind this deployment there are none.',
+    answer: 'A page of reconciliations.',
+    schema: schema('RecordedRunList'),
+    example: examples.firstPage(examples.RECORDED_RUN),
   }),
   '/health': get({
     id: 'getHealth',

@@ -39,6 +39,18 @@ const TRANSACTION = {
   offer_referrer_fee: schema('Amount'),
 } as const satisfies Readonly<Record<string, Schema>>;
 
+const NO_TRANSACTION = 'null: an effect of the block itself';
+
+const RUN = {
+  run_at: schema('Time', 'When the figures were taken, as the treasury says it.'),
+  onchain_supply: schema('Amount'),
+  genesis_allocation: schema('Amount'),
+  treasury_minted: schema('Amount'),
+  ledger_liability: { type: 'integer', description: 'Minted less burned since; below zero when more was burned than ever minted.' },
+  custody_reported: schema('Amount'),
+  status: { type: 'string', enum: RUN_STATUSES, description: 'As the treasury published it.' },
+} as const satisfies Readonly<Record<string, Schema>>;
+
 const RESERVE_AGE: Schema = {
   type: 'integer',
   minimum: 0,
@@ -86,6 +98,51 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     offer_referrer: orNull(schema('Address')),
   }),
   TransactionList: listOf('Transaction'),
+  Account: object({
+    address: schema('Address'),
+    balance: schema('Amount'),
+    nonce: schema('Count', 'Of its next transaction.'),
+    tx_count: schema('Count', 'How many transactions are from or to it; one to itself counts once.'),
+    activity_count: schema('Count', 'How often its balance moved.'),
+    is_contract: {
+      type: 'boolean',
+      description: 'Whether the rules of the chain move its balance, rather than a key: the escrow, the reward pool.',
+    },
+  }),
+  Activity: object(
+    {
+      address: schema('Address', 'Whose balance moved.'),
+      kind: {
+        type: 'string',
+        description: 'What happened, in snake_case, as the chain recorded it: transfer_in, ride_pay, tx_fee_paid, ...',
+      },
+      label: { type: 'string', description: 'The same for people.' },
+      delta: { type: 'integer', description: 'By how much the balance moved, in CLT base units; below zero for a debit, never zero.' },
+      direction: { type: 'string', enum: ['credit', 'debit'] },
+      amount: schema('Amount', 'The delta without its sign.'),
+      tx_hash: orNull(schema('Hash'), NO_TRANSACTION),
+      block_height: schema('Count'),
+      tx_index: orNull(schema('Count'), NO_TRANSACTION),
+      function_call_type: orNull({ type: 'string' }, NO_TRANSACTION),
+      counterparty: orNull(schema('Address'), 'Who stands on the other side; null where nobody does.'),
+      timestamp: schema('Time', 'Of its block.'),
+    },
+    { description: 'One movement of a balance.' },
+  ),
+  ActivityList: listOf('Activity'),
+  BalanceAt: object({
+    address: schema('Address'),
+    height: schema('Count'),
+    block_hash: schema('Hash', 'Of the block at this height: on a chain reorganised since, another one stands there.'),
+    balance: schema('Amount', 'After that block; 0 before the first movement.'),
+  }),
+  Validator: object({
+    address: schema('Address'),
+    is_active: { type: 'boolean', description: 'Whether it produced one of the newest 100 blocks.' },
+    blocks_produced: schema('Count'),
+    peer_id: { type: 'string', const: '', description: 'Always empty: blocks carry the address of their producer alone.' },
+  }),
+  ValidatorList: listOf('Validator'),
   SearchResult: object({
     kind: { type: 'string', enum: ['block', 'transaction', 'account'] },
     identifier: { type: 'string', description: 'Names it in the paths of this interface: a height or hash, a hash, an address.' },
@@ -122,18 +179,21 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     lag_blocks: orNull(schema('Count'), 'How many blocks the index is behind the node; null when either is not known.'),
     projections: { type: 'array', items: schema('Position') },
   }),
-  ReserveRun: object(
+  ReserveRun: object(RUN, { description: 'One reconciliation. All its figures are of one moment, in CLT base units.' }),
+  RecordedRun: object(
     {
-      run_at: schema('Time', 'When the figures were taken, as the treasury says it.'),
-      onchain_supply: schema('Amount'),
-      genesis_allocation: schema('Amount'),
-      treasury_minted: schema('Amount'),
-      ledger_liability: { type: 'integer', description: 'Minted less burned since; below zero when more was burned than ever minted.' },
-      custody_reported: schema('Amount'),
-      status: { type: 'string', enum: RUN_STATUSES, description: 'As the treasury published it.' },
+      run_id: { type: 'string', minLength: 1 },
+      ...RUN,
+      burned: schema('Amount', 'Since genesis.'),
+      held: schema('Amount', 'Of deposits that are not minted yet.'),
+      retained_fees: schema('Amount', 'Network fees taken and kept.'),
+      ledger_offset: schema('Count', "The first record of the treasury's ledger that the figures do not know."),
+      block_height: schema('Count', 'Of the final block that they are of.'),
+      block_hash: schema('Hash'),
     },
-    { description: 'One reconciliation. All its figures are of one moment, in CLT base units.' },
+    { description: 'One reconciliation with where its figures were taken, so that anybody can take them again.' },
   ),
+  RecordedRunList: listOf('RecordedRun'),
   Reserve: {
     oneOf: [
       object(

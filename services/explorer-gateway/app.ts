@@ -4,9 +4,11 @@ import type { HttpAppOptions } from '../runtime/http-app.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import type { ExplorerGatewayConfig } from './config.ts';
+import { AnswerCache } from './answer-cache.ts';
 import { answerPreflight, CORS_HEADERS } from './cors.ts';
 import { EXPLORER_ERRORS } from './error-answers.ts';
 import { indexCheck } from './index-check.ts';
+import type { IndexVersion } from './index-version.ts';
 import { nodeHead } from './node-head.ts';
 import { RateLimit, rateGuard } from './rate-limit.ts';
 import { reserveOf } from './reserve.ts';
@@ -14,22 +16,35 @@ import { explorerRoutes } from './routes.ts';
 
 type Settings = Pick<
   ExplorerGatewayConfig,
-  'node_url' | 'treasury_public_reconciliation_url' | 'ready_lag_blocks_max' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'
+  | 'node_url'
+  | 'treasury_public_reconciliation_url'
+  | 'ready_lag_blocks_max'
+  | 'exports_max'
+  | 'rate_per_second'
+  | 'rate_burst'
+  | 'trust_proxy_hops'
 >;
 
-/** `now` in ms of a clock that never goes back. */
+/** `now` in ms of a clock that never goes back. Answers are kept while `index` stands still; without it each is made anew. */
 export function explorerApp(
   config: Settings,
   reader: Reader,
   log: Logger,
   now = (): number => performance.now(),
+  index?: IndexVersion,
 ): Pick<HttpAppOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'body_bytes_max' | 'trust_proxy_hops'> {
   const { treasury_public_reconciliation_url: treasuryUrl } = config;
   const limited = config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now)];
   const head = nodeHead(config.node_url, now, log);
   const reserve = treasuryUrl === undefined ? undefined : reserveOf(treasuryUrl, now, log);
   return {
-    routes: explorerRoutes({ reader, head, reserve }),
+    routes: explorerRoutes({
+      reader,
+      head,
+      reserve,
+      exports_max: config.exports_max,
+      cache: index === undefined ? undefined : new AnswerCache(index),
+    }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,
     guards: [answerPreflight, ...limited],

@@ -1,4 +1,4 @@
-import { blockByHash, blockByHeight, blocksPage } from '../../projections/explorer/queries.ts';
+import { blockByHash, blockByHeight, blocksPage } from '../../projections/explorer/queries/blocks.ts';
 import type { Route } from '../runtime/answers.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { detailAnswer } from './detail.ts';

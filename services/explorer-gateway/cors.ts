@@ -3,7 +3,7 @@ import type { Answer, Guard } from '../runtime/answers.ts';
 
 export const CORS_HEADERS = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'link, retry-after, x-request-id',
+  'access-control-expose-headers': 'link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash',
 } as const;
 
 const PREFLIGHT: Answer = {

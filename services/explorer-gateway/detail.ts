@@ -1,4 +1,4 @@
-import type { Query } from '../../projections/explorer/queries.ts';
+import type { Query } from '../../projections/page.ts';
 import type { Answer } from '../runtime/answers.ts';
 import type { Refusal } from '../runtime/errors.ts';
 import type { Cells, Reader } from '../runtime/postgres.ts';

@@ -1,4 +1,4 @@
-import { indexedHead } from '../../projections/explorer/queries.ts';
+import { indexedHead } from '../../projections/explorer/queries/chain.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import type { Check } from '../runtime/readiness.ts';
 import type { NodeHead } from './node-head.ts';

@@ -1,10 +1,11 @@
 /** The interface's bodies as JSON text, made in one go from the columns that Postgres wrote: integers keep every digit, since none becomes a number on the way. */
-import type { Page } from '../../projections/explorer/queries.ts';
+import type { Page } from '../../projections/page.ts';
 import type { Cells } from '../runtime/postgres.ts';
 
 type Cell = string | null | undefined;
 
-function hex(bytea: Cell): string {
+/** 0x and hex digits in quotes, or null. */
+export function hex(bytea: Cell): string {
   return bytea === null || bytea === undefined ? 'null' : `"0x${bytea.slice(2)}"`;
 }
 
@@ -16,7 +17,7 @@ export function isoTime(timestamptz: string): string {
   return `${timestamptz.slice(0, dot === -1 ? zone : dot).replace(' ', 'T')}.${milliseconds}Z`;
 }
 
-function time(timestamptz: Cell): string {
+export function time(timestamptz: Cell): string {
   return `"${isoTime(timestamptz ?? '')}"`;
 }
 

@@ -1,5 +1,5 @@
 /** The answer to a question for a list: the envelope, and the address of the next page. */
-import type { Page } from '../../projections/explorer/queries.ts';
+import type { Page } from '../../projections/page.ts';
 import type { Answer } from '../runtime/answers.ts';
 import type { Cells } from '../runtime/postgres.ts';
 import { cursorOf } from './cursor.ts';

@@ -1,12 +1,26 @@
+import { performance } from 'node:perf_hooks';
 import { openHttp } from '../runtime/http.ts';
 import { runMain } from '../runtime/main.ts';
 import { openReader } from '../runtime/postgres.ts';
+import { openHintSubscriber } from '../runtime/redis.ts';
 import { explorerApp } from './app.ts';
 import { readExplorerGatewayConfig } from './config.ts';
+import { IndexVersion } from './index-version.ts';
+
+const now = (): number => performance.now();
 
 await runMain('explorer-gateway', readExplorerGatewayConfig, async ({ config, log, metrics, closing }) => {
   const reader = openReader({ ...config, application_name: 'explorer-gateway' }, log);
   closing.add('Postgres', () => reader.close());
-  const http = await openHttp({ ...config, log, metrics, ...explorerApp(config, reader, log) });
+  const index = new IndexVersion(reader, now);
+  const moved = (): void => index.moved();
+  const hints = openHintSubscriber(
+    { ...config, client_name: 'explorer-gateway' },
+    ['projection:explorer'],
+    { onHint: moved, onSubscribed: moved },
+    log,
+  );
+  closing.add('Redis', () => hints.close());
+  const http = await openHttp({ ...config, log, metrics, ...explorerApp(config, reader, log, now, index) });
   closing.add('HTTP', () => http.drain());
 });

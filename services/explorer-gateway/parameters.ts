@@ -1,5 +1,6 @@
 /** What callers may ask, parsed: a value, or a refusal that says what is expected and never repeats the input. */
-import type { Page, TransactionFilter, Way } from '../../projections/explorer/queries.ts';
+import type { Page } from '../../projections/page.ts';
+import type { TransactionFilter, Way } from '../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../schemas/address.ts';
 import { LIMIT_DEFAULT, LIMIT_MAX, PARAMETER_CHARACTERS_MAX } from '../../schemas/explorer-api/bounds.ts';
 import type { Refusal } from '../runtime/errors.ts';
@@ -12,12 +13,15 @@ export type Parameters = Readonly<Record<string, unknown>>;
 
 const DECIMAL = /^[0-9]+$/;
 
-function invalid(message: string): InvalidRequest {
+export function invalid(message: string): InvalidRequest {
   return { refused: 'invalid_request', message };
 }
 
 /** The known parameters that are given, each once and not empty; others are ignored. */
-function pick<Name extends string>(parameters: Parameters, names: readonly Name[]): { readonly [Key in Name]?: string } | InvalidRequest {
+export function pick<Name extends string>(
+  parameters: Parameters,
+  names: readonly Name[],
+): { readonly [Key in Name]?: string } | InvalidRequest {
   const picked: { [Key in Name]?: string } = {};
   for (const key of Object.keys(parameters)) {
     const name = names.find((known) => key === known || key.startsWith(`${known}[`));
@@ -31,7 +35,7 @@ function pick<Name extends string>(parameters: Parameters, names: readonly Name[
   return picked;
 }
 
-function parseDecimal(text: string): bigint | undefined {
+export function parseDecimal(text: string): bigint | undefined {
   return DECIMAL.test(text) ? BigInt(text) : undefined;
 }
 
@@ -92,7 +96,8 @@ export function parseTransactionsRequest(parameters: Parameters): TransactionsRe
   return 'refused' in page ? page : { page, filter, way, status: filters.status, filters };
 }
 
-function filterOf(given: {
+/** address, block and type as a filter. */
+export function filterOf(given: {
   readonly address?: string;
   readonly block?: string;
   readonly type?: string;
@@ -138,4 +143,18 @@ export function parseBlockId(given: unknown): BlockId | InvalidRequest {
 export function parseTransactionHash(given: unknown): { readonly hash: Buffer } | InvalidRequest {
   const hash = typeof given === 'string' ? parseHash(given) : undefined;
   return hash === undefined ? invalid('a transaction is named by its hash, 64 hex digits with or without 0x') : { hash };
+}
+
+export function parseAccountName(given: unknown): { readonly address: Buffer } | InvalidRequest {
+  const address = typeof given === 'string' ? parseAddress(given) : undefined;
+  return address === undefined ? invalid('an account is named by its address, 40 hex digits with or without 0x') : { address };
+}
+
+/** height: after which block. */
+export function parseBalanceHeight(parameters: Parameters): { readonly height: bigint } | InvalidRequest {
+  const given = pick(parameters, ['height']);
+  if ('refused' in given) return given;
+  if (given.height === undefined) return invalid('parameter height is missing: give the height of a block');
+  const height = parseDecimal(given.height);
+  return height === undefined ? invalid('height must be the height of a block, a decimal integer') : { height };
 }

@@ -1,14 +1,19 @@
 /** All routes of the explorer. */
 import type { Route } from '../runtime/answers.ts';
 import type { Reader } from '../runtime/postgres.ts';
+import { accountRoutes } from './account-routes.ts';
+import type { AnswerCache } from './answer-cache.ts';
 import { blockRoutes } from './block-routes.ts';
 import { documentRoutes } from './document-routes.ts';
+import { exportRoutes } from './export-routes.ts';
 import type { NodeHead } from './node-head.ts';
+import { reserveRunsRoute } from './reserve-runs.ts';
 import { reserveRoute, type Reserve } from './reserve.ts';
 import { searchRoute } from './search.ts';
 import { statsRoute } from './stats.ts';
 import { statusRoute } from './status.ts';
 import { transactionRoutes } from './transaction-routes.ts';
+import { validatorsRoute } from './validator-routes.ts';
 
 /** What the answers are made from. */
 export interface Sources {
@@ -17,16 +22,27 @@ export interface Sources {
   readonly head: () => Promise<NodeHead | undefined>;
   /** undefined: no treasury is behind this deployment */
   readonly reserve: (() => Promise<Reserve>) | undefined;
+  /** how many exports may run at once; 0: none */
+  readonly exports_max: number;
+  /** undefined: each answer is made anew */
+  readonly cache: AnswerCache | undefined;
 }
 
-export function explorerRoutes({ reader, head, reserve }: Sources): readonly Route[] {
-  return [
+export function explorerRoutes({ reader, head, reserve, exports_max: exportsMax, cache }: Sources): readonly Route[] {
+  const ofTheIndex = [
     ...blockRoutes(reader),
     ...transactionRoutes(reader),
+    ...accountRoutes(reader),
+    validatorsRoute(reader),
     searchRoute(reader),
     statsRoute(reader),
+  ];
+  return [
+    ...(cache === undefined ? ofTheIndex : ofTheIndex.map((route) => cache.kept(route))),
     statusRoute(reader, head),
     reserveRoute(reserve),
+    reserveRunsRoute(reader, reserve !== undefined),
+    ...exportRoutes(reader, exportsMax),
     ...documentRoutes(),
   ];
 }

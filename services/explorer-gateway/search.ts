@@ -1,5 +1,7 @@
 /** Search by exact match: a height, a hash, an address; nothing else is found. */
-import { accountByAddress, blockByHash, blockByHeight, transactionByHash } from '../../projections/explorer/queries.ts';
+import { accountByAddress } from '../../projections/explorer/queries/accounts.ts';
+import { blockByHash, blockByHeight } from '../../projections/explorer/queries/blocks.ts';
+import { transactionByHash } from '../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../schemas/address.ts';
 import type { Route } from '../runtime/answers.ts';
 import type { Cells, Reader } from '../runtime/postgres.ts';
@@ -47,7 +49,7 @@ async function blockOfHash(reader: Reader, hash: Buffer): Promise<readonly Found
 }
 
 function blockFound(identifier: string, [height, hash, count, producer, , , timestamp]: Cells): Found {
-  const summary = `block ${height}, ${hex(hash)}: ${transactions(count)}, produced by ${hex(producer)} at ${isoTime(timestamp ?? '')}`;
+  const summary = `block ${height}, ${hex(hash)}: ${counted(count, 'transaction', 'transactions')}, produced by ${hex(producer)} at ${isoTime(timestamp ?? '')}`;
   return { kind: 'block', identifier, summary };
 }
 
@@ -61,12 +63,15 @@ async function transactionOfHash(reader: Reader, hash: Buffer): Promise<readonly
 
 async function accountOf(reader: Reader, address: Buffer): Promise<readonly Found[]> {
   const [row] = await reader.rows(accountByAddress(address));
-  const summary = row === undefined ? 'address with no indexed activity' : `address with ${transactions(row[0])}`;
+  const summary =
+    row === undefined
+      ? 'address with no indexed activity'
+      : `address with ${counted(row[2], 'transaction', 'transactions')} and ${counted(row[3], 'activity', 'activities')}`;
   return [{ kind: 'account', identifier: toHex(address), summary }];
 }
 
-function transactions(count: string | null | undefined): string {
-  return count === '1' ? '1 transaction' : `${count} transactions`;
+function counted(count: string | null | undefined, one: string, more: string): string {
+  return count === '1' ? `1 ${one}` : `${count} ${more}`;
 }
 
 function hex(bytea: string | null | undefined): string {

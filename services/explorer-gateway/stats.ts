@@ -1,4 +1,4 @@
-import { stats } from '../../projections/explorer/queries.ts';
+import { stats } from '../../projections/explorer/queries/chain.ts';
 import type { Route } from '../runtime/answers.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { statsBody } from './json.ts';

@@ -1,5 +1,5 @@
 /** How far the chain, the index and every projection are. */
-import { indexedHead } from '../../projections/explorer/queries.ts';
+import { indexedHead } from '../../projections/explorer/queries/chain.ts';
 import type { Route } from '../runtime/answers.ts';
 import type { Cells, Reader, Statement } from '../runtime/postgres.ts';
 import { isoTime } from './json.ts';

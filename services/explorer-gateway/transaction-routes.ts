@@ -1,4 +1,4 @@
-import { transactionByHash, transactionCounts, transactionsPage, type Way } from '../../projections/explorer/queries.ts';
+import { transactionByHash, transactionCounts, transactionsPage, type Way } from '../../projections/explorer/queries/transactions.ts';
 import type { Route } from '../runtime/answers.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { detailAnswer } from './detail.ts';
@@ -6,7 +6,8 @@ import { transactionDetail, transactionItem } from './json.ts';
 import { listAnswer } from './list.ts';
 import { parseTransactionHash, parseTransactionsRequest, transactionsList, type TransactionsRequest } from './parameters.ts';
 
-const STORED_STATUS = 'confirmed';
+/** The only status that a transaction ever has. */
+export const STORED_STATUS = 'confirmed';
 
 export function transactionRoutes(reader: Reader): readonly Route[] {
   return [

@@ -29,7 +29,7 @@ const templates = Object.entries(paths).map(([template, { get }]) => ({
   pattern: new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}/?$`),
   operation: get,
 }));
-const OWN_HEADERS = ['link', 'retry-after', 'allow'];
+const OWN_HEADERS = ['link', 'retry-after', 'allow', 'x-clt-to-height', 'x-clt-to-hash'];
 
 /** Throws when the document does not foresee this answer. `path` is the address after the host. */
 export function checkAnswer(method: string, path: string, answer: Answered): void {
@@ -55,10 +55,34 @@ function* mattersOf(method: string, pathname: string, { status, text, headers }:
   const content = response.content[media];
   if (content === undefined) return yield `the document knows no type ${media} here`;
   if (method === 'HEAD') return;
+  if (media === 'application/x-ndjson') return yield* misfitLines(content.schema, text);
+  if (media === 'text/csv') yield* misfitRecords(text);
   const body: unknown = media === 'application/json' ? JSON.parse(text) : text;
   const matter = misfit(content.schema, body);
   if (matter !== undefined) yield matter;
   if (isFullPage(body) !== headers.has('link')) yield 'a full page has a Link header, and only a full page';
+}
+
+/** NDJSON: the schema is that of a line. */
+function* misfitLines(schema: Schema, text: string): Iterable<string> {
+  const lines = text.split('\n');
+  if (lines.pop() !== '') yield 'the last line does not end';
+  for (const [at, line] of lines.entries()) {
+    const matter = misfit(schema, JSON.parse(line));
+    if (matter !== undefined) yield `line ${at + 1}: ${matter}`;
+  }
+}
+
+/** CSV (RFC 4180): a record of names, then records of as many fields. */
+function* misfitRecords(text: string): Iterable<string> {
+  const quoted = text.replaceAll(/"(?:[^"]|"")*"/g, 'quoted');
+  if (!/\r?\n$/.test(quoted)) yield 'the last record does not end';
+  const [names = '', ...records] = quoted.trimEnd().split(/\r?\n/);
+  if (!/^\w+(,\w+)+$/.test(names)) yield 'the first record is not one of names';
+  for (const [at, record] of records.entries()) {
+    if (record.split(',').length !== names.split(',').length) yield `record ${at + 1} has another number of fields than there are names`;
+    if (record.includes('"')) yield `record ${at + 1} has a quote outside of a quoted field`;
+  }
 }
 
 function documented(method: string, pathname: string, status: number): Documented | undefined {

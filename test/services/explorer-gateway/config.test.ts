@@ -5,6 +5,7 @@ import { readExplorerGatewayConfig } from '../../../services/explorer-gateway/co
 const NEEDED = {
   APP_HTTP_PORT: '17003',
   APP_POSTGRES_READER_URL: 'postgres://clt_reader:clt_reader@127.0.0.1:15432/clt',
+  APP_REDIS_URL: 'redis://127.0.0.1:16379',
   APP_NODE_URL: 'http://127.0.0.1:17545',
 };
 
@@ -15,11 +16,13 @@ test('only addresses must be given', () => {
     http_port: 17_003,
     drain_ms: 10_000,
     postgres_reader_url: NEEDED.APP_POSTGRES_READER_URL,
+    redis_url: NEEDED.APP_REDIS_URL,
     node_url: NEEDED.APP_NODE_URL,
     treasury_public_reconciliation_url: undefined,
     statement_timeout_ms: 2_000,
     connections_max: 8,
     ready_lag_blocks_max: 20,
+    exports_max: 4,
     rate_per_second: 100,
     rate_burst: 300,
     trust_proxy_hops: 0,
@@ -45,6 +48,7 @@ test('everything that is missing is said at once', () => {
     new ConfigError([
       'APP_HTTP_PORT is not set: expected a port from 1 to 65535 (0: any free one)',
       'APP_POSTGRES_READER_URL is not set: expected an address like postgres://user:password@host:port/database',
+      'APP_REDIS_URL is not set: expected an address like redis://host:port',
       'APP_NODE_URL is not set: expected an address like http://host:port, without user and password',
       'APP_RATE_PER_SECOND is "-1": expected a whole number from 0 to 1000000',
     ]),

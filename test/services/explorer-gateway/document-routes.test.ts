@@ -25,6 +25,8 @@ test('the document names exactly the paths that are served', () => {
     reader: { rows: () => Promise.resolve([]) },
     head: () => Promise.resolve(undefined),
     reserve: undefined,
+    exports_max: 4,
+    cache: undefined,
   });
   const served = routes.map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'));
   const documented = Object.keys(EXPLORER_API.paths);
@@ -56,6 +58,10 @@ test('the page for people names every path, parameter and field of the document'
     'last_run.custody_reported',
     'projections[].lag_records',
     'tx_index',
+    'items[].counterparty',
+    'items[].peer_id',
+    'is_contract',
+    'block_hash',
   ]) {
     expect(text).toContain(`<code>${field}</code>`);
   }

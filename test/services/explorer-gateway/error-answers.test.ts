@@ -25,7 +25,8 @@ async function another(options: Partial<ExplorerServerOptions>): Promise<Explore
   return opened;
 }
 
-const LISTS = ['/api/v1/blocks', '/api/v1/transactions'];
+const SOMEBODY = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
+const LISTS = ['/api/v1/blocks', '/api/v1/transactions', '/api/v1/validators', `/api/v1/accounts/${SOMEBODY}/activity`];
 
 describe('what is malformed is answered 400 invalid_request', () => {
   const long = 'a1'.repeat(5_120);
@@ -48,12 +49,26 @@ describe('what is malformed is answered 400 invalid_request', () => {
     ...['', long].map((value) => `status=${value}`),
     ...['address', 'block', 'type', 'status'].flatMap((name) => [`${name}=1&${name}=1`, `${name}[]=1`]),
   ];
+  const names = ['0x', '5', 'xyz', 'f'.repeat(39), 'f'.repeat(41), 'g'.repeat(40), 'f'.repeat(64), '%27', '%00', long, '%F0%9F%98%80'];
+  const heights = [
+    '',
+    'height=',
+    'height=-1',
+    'height=0x1',
+    'height=1.0',
+    'height=latest',
+    `height=${long}`,
+    'height=1&height=1',
+    'height[]=1',
+  ];
   const ids = ['-1', '0x1', 'latest', '1.0', '%27', '%25', '%00', 'f'.repeat(63), 'f'.repeat(65), long, '..%2f..', '%F0%9F%98%80'];
 
   test.each([
     ...LISTS.flatMap((path) => queries.map((query) => `${path}?${query}`)),
     ...filters.map((filter) => `/api/v1/transactions?${filter}`),
     ...['blocks', 'transactions'].flatMap((what) => ids.map((id) => `/api/v1/${what}/${id}`)),
+    ...names.flatMap((name) => ['', '/activity', '/balance-at?height=1'].map((what) => `/api/v1/accounts/${name}${what}`)),
+    ...heights.map((query) => `/api/v1/accounts/${SOMEBODY}/balance-at?${query}`),
     ...questions,
     '/api/v1/transactions/5',
     '/api/v1/search?q=%ZZ',
@@ -88,12 +103,19 @@ test('whatever is asked, the answer is 200, 400 or 404, and JSON of the known sh
     '/api/v1/reserve',
     '/api/v1/blocks/',
     '/api/v1/transactions/',
+    '/api/v1/validators',
+    '/api/v1/accounts/',
+    `/api/v1/accounts/${SOMEBODY}/activity`,
+    `/api/v1/accounts/${blocks[0]?.producer.toString('hex')}/balance-at`,
     '/',
     '/api/v2/blocks',
   );
-  const query = fc.array(fc.tuple(fc.constantFrom('limit', 'offset', 'cursor', 'address', 'block', 'type', 'status', 'q'), piece), {
-    maxLength: 3,
-  });
+  const query = fc.array(
+    fc.tuple(fc.constantFrom('limit', 'offset', 'cursor', 'address', 'block', 'type', 'status', 'q', 'height'), piece),
+    {
+      maxLength: 3,
+    },
+  );
   await fc.assert(
     fc.asyncProperty(path, piece, query, async (before, last, parameters) => {
       const url = `${before}${before.endsWith('/') ? last : ''}?${parameters.map(([name, value]) => `${name}=${value}`).join('&')}`;
@@ -131,7 +153,7 @@ test('any web page may read it, errors too', async () => {
     expect((await explorer.get(path, { origin: 'https://example.org' })).headers.get('access-control-allow-origin')).toBe('*');
   }
   const head = await explorer.ask('HEAD', '/api/v1/blocks?limit=1');
-  expect(head.headers.get('access-control-expose-headers')).toBe('link, retry-after, x-request-id');
+  expect(head.headers.get('access-control-expose-headers')).toBe('link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash');
   expect([head.status, head.text, head.headers.get('link')]).toEqual([200, '', expect.stringContaining('rel="next"')]);
   const preflight = await explorer.ask('OPTIONS', '/api/v1/blocks', {
     origin: 'https://example.org',
@@ -146,7 +168,9 @@ test('before the projector has made its tables it answers 503 storage_error, and
   const early = await another({ postgres_reader_url: own.reader_url });
   const hash = '0'.repeat(64);
   const lists = ['/api/v1/blocks', '/api/v1/transactions', '/api/v1/search?q=5', `/api/v1/search?q=${hash}`];
-  const paths = [...lists, '/api/v1/stats', '/api/v1/status', '/api/v1/blocks/0', `/api/v1/transactions/${hash}`];
+  const account = `/api/v1/accounts/${SOMEBODY}`;
+  const accounts = [account, `${account}/activity`, `${account}/balance-at?height=0`, '/api/v1/validators', `/api/v1/search?q=${SOMEBODY}`];
+  const paths = [...lists, ...accounts, '/api/v1/stats', '/api/v1/status', '/api/v1/blocks/0', `/api/v1/transactions/${hash}`];
   for (const path of paths) {
     const { status, text } = await early.get(path);
     expect([path, status, text]).toEqual([
@@ -157,7 +181,16 @@ test('before the projector has made its tables it answers 503 storage_error, and
   }
   expect(await early.get('/ready')).toMatchObject({ status: 503, text: '{"code":"storage_error","message":"index: storage_missing"}' });
   await fillExplorer(own.writer_url, blocks);
-  for (const path of ['/api/v1/blocks', '/api/v1/transactions', '/api/v1/stats', '/api/v1/blocks/0', '/ready']) {
+  const seen = [
+    '/api/v1/blocks',
+    '/api/v1/transactions',
+    '/api/v1/validators',
+    `${account}/activity`,
+    '/api/v1/stats',
+    '/api/v1/blocks/0',
+    '/ready',
+  ];
+  for (const path of seen) {
     expect([path, (await early.get(path)).status]).toEqual([path, 200]);
   }
 });

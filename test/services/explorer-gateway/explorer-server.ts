@@ -13,6 +13,7 @@ export interface ExplorerServerOptions {
   readonly postgres_reader_url: string;
   readonly treasury_public_reconciliation_url?: string;
   readonly statement_timeout_ms?: number;
+  readonly exports_max?: number;
   readonly rate_per_second?: number;
   readonly rate_burst?: number;
   readonly trust_proxy_hops?: number;
@@ -44,6 +45,7 @@ export async function openExplorer({ now, ...options }: ExplorerServerOptions): 
     node_url: `http://127.0.0.1:${taken.port}`,
     treasury_public_reconciliation_url: undefined,
     ready_lag_blocks_max: 20,
+    exports_max: 4,
     rate_per_second: 0,
     rate_burst: 1,
     trust_proxy_hops: 0,

@@ -18,6 +18,7 @@ const BLOCKS: readonly PlainBlock[] = [
     total_fees: 0n,
     timestamp: Date.parse('2026-11-21T07:28:00.000Z'),
     transactions: [],
+    effects: [{ address: bytes('3', 20), kind: 'mint', delta: 2n ** 256n + 1_006n, tx_index: null, counterparty: null }],
   },
   {
     height: 1,
@@ -64,6 +65,14 @@ const BLOCKS: readonly PlainBlock[] = [
         offer_referrer_fee: 0n,
       },
     ],
+    effects: [
+      { address: bytes('3', 20), kind: 'transfer_out', delta: 1n - 2n ** 256n, tx_index: 0, counterparty: bytes('4', 20) },
+      { address: bytes('4', 20), kind: 'transfer_in', delta: 2n ** 256n - 1n, tx_index: 0, counterparty: bytes('3', 20) },
+      { address: bytes('3', 20), kind: 'tx_fee_paid', delta: -1_000n, tx_index: 0, counterparty: bytes('1', 20) },
+      { address: bytes('1', 20), kind: 'tx_fee_earned', delta: 1_000n, tx_index: null, counterparty: null },
+      { address: bytes('2', 20), kind: 'block_reward', delta: 0n, tx_index: null, counterparty: null },
+      { address: bytes('1', 20), kind: 'block_reward', delta: 9_007_199_254_740_993n, tx_index: null, counterparty: bytes('2', 20) },
+    ],
   },
 ];
 
@@ -83,6 +92,25 @@ const TRANSFERRED =
   '"amount":115792089237316195423570985008687907853269984665640564039457584007913129639935,"fee":1000,"status":"confirmed",' +
   '"function_call_type":"Transfer","is_ride_related":false,"timestamp":"2026-11-21T07:28:02.500Z",' +
   '"referrer":null,"request_referrer_fee":0,"offer_referrer_fee":0';
+
+const SENT =
+  `{"address":${hex('3', 20)},"kind":"transfer_out","label":"Transfer sent",` +
+  '"delta":-115792089237316195423570985008687907853269984665640564039457584007913129639935,"direction":"debit",' +
+  '"amount":115792089237316195423570985008687907853269984665640564039457584007913129639935,' +
+  `"tx_hash":${hex('c', 32)},"block_height":1,"tx_index":0,"function_call_type":"Transfer","counterparty":${hex('4', 20)},` +
+  '"timestamp":"2026-11-21T07:28:02.500Z"}';
+const FEE_PAID =
+  `{"address":${hex('3', 20)},"kind":"tx_fee_paid","label":"Transaction fee paid","delta":-1000,"direction":"debit","amount":1000,` +
+  `"tx_hash":${hex('c', 32)},"block_height":1,"tx_index":0,"function_call_type":"Transfer","counterparty":${hex('1', 20)},` +
+  '"timestamp":"2026-11-21T07:28:02.500Z"}';
+const OF_THE_BLOCK =
+  '"block_height":1,"tx_index":null,"function_call_type":null,"counterparty":null,"timestamp":"2026-11-21T07:28:02.500Z"';
+const EARNED =
+  `{"address":${hex('1', 20)},"kind":"tx_fee_earned","label":"Transaction fees earned","delta":1000,"direction":"credit","amount":1000,` +
+  `"tx_hash":null,${OF_THE_BLOCK}}`;
+const REWARDED =
+  `{"address":${hex('1', 20)},"kind":"block_reward","label":"Block reward received","delta":9007199254740993,"direction":"credit",` +
+  `"amount":9007199254740993,"tx_hash":null,${OF_THE_BLOCK}}`;
 
 const PRODUCED = `produced by 0x${'1'.repeat(40)} at 2026-11-21T07:28:02.500Z`;
 const MOVED = `from 0x${'3'.repeat(40)} to 0x${'4'.repeat(40)} in block 1 at 2026-11-21T07:28:02.500Z`;
@@ -112,6 +140,35 @@ test.each([
   [`/api/v1/transactions/0x${'c'.repeat(64)}`, `{${TRANSFERRED},"nonce":7,"tx_index":0,"request_referrer":null,"offer_referrer":null}`],
   [`/api/v1/transactions/${'D'.repeat(64)}`, `{${PAID},"nonce":0,"tx_index":1,"request_referrer":${hex('6', 20)},"offer_referrer":null}`],
   [
+    `/api/v1/accounts/${'3'.repeat(40)}`,
+    `{"address":${hex('3', 20)},"balance":7,"nonce":8,"tx_count":1,"activity_count":3,"is_contract":false}`,
+  ],
+  [
+    `/api/v1/accounts/0x${'1'.repeat(40)}`,
+    `{"address":${hex('1', 20)},"balance":9007199254741993,"nonce":1,"tx_count":1,"activity_count":2,"is_contract":false}`,
+  ],
+  [
+    `/api/v1/accounts/0X${'3'.repeat(40)}/activity?limit=2`,
+    `{"items":[${FEE_PAID},${SENT}],"paging":{"limit":2,"offset":0,"total":2,"has_more":true}}`,
+  ],
+  [
+    `/api/v1/accounts/${'1'.repeat(40)}/activity`,
+    `{"items":[${REWARDED},${EARNED}],"paging":{"limit":20,"offset":0,"total":2,"has_more":false}}`,
+  ],
+  [`/api/v1/accounts/${'2'.repeat(40)}/activity`, '{"items":[],"paging":{"limit":20,"offset":0,"total":0,"has_more":false}}'],
+  [
+    `/api/v1/accounts/${'3'.repeat(40)}/balance-at?height=0`,
+    `{"address":${hex('3', 20)},"height":0,"block_hash":${hex('a', 32)},"balance":${2n ** 256n + 1_006n}}`,
+  ],
+  [
+    `/api/v1/accounts/${'4'.repeat(40)}/balance-at?height=00`,
+    `{"address":${hex('4', 20)},"height":0,"block_hash":${hex('a', 32)},"balance":0}`,
+  ],
+  [
+    '/api/v1/validators',
+    `{"items":[{"address":${hex('1', 20)},"is_active":true,"blocks_produced":2,"peer_id":""}],"paging":{"limit":20,"offset":0,"total":1,"has_more":false}}`,
+  ],
+  [
     '/api/v1/search?q=1',
     `{"items":[{"kind":"block","identifier":"1","summary":"block 1, 0x${'b'.repeat(64)}: 2 transactions, ${PRODUCED}"}]}`,
   ],
@@ -121,7 +178,7 @@ test.each([
   ],
   [
     `/api/v1/search?q=0x${'4'.repeat(40)}`,
-    `{"items":[{"kind":"account","identifier":${hex('4', 20)},"summary":"address with 1 transaction"}]}`,
+    `{"items":[{"kind":"account","identifier":${hex('4', 20)},"summary":"address with 1 transaction and 1 activity"}]}`,
   ],
   [
     `/api/v1/search?q=${'f'.repeat(40)}`,

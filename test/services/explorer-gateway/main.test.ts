@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterEach, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../support/database.ts';
@@ -39,6 +40,7 @@ test('it serves, and told to stop it finishes what it has begun and ends with 0'
   const { child, text, ended } = start({
     APP_HTTP_PORT: '0',
     APP_POSTGRES_READER_URL: urls.reader_url,
+    APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
     APP_STATEMENT_TIMEOUT_MS: '30000',
   });
@@ -68,7 +70,11 @@ test('it serves, and told to stop it finishes what it has begun and ends with 0'
 });
 
 test('a port that is taken ends it with 2, a bad configuration with 1', async () => {
-  const env = { APP_POSTGRES_READER_URL: 'postgres://u:hunter2@127.0.0.1:1/clt', APP_NODE_URL: 'http://127.0.0.1:1' };
+  const env = {
+    APP_POSTGRES_READER_URL: 'postgres://u:hunter2@127.0.0.1:1/clt',
+    APP_REDIS_URL: 'redis://127.0.0.1:1',
+    APP_NODE_URL: 'http://127.0.0.1:1',
+  };
   const first = start({ ...env, APP_HTTP_PORT: '0' });
   const url = new URL(await listening(first.text));
   const second = start({ ...env, APP_HTTP_PORT: url.port });
@@ -87,4 +93,40 @@ test('a port that is taken ends it with 2, a bad configuration with 1', async ()
   await first.ended;
   expect(first.child.exitCode).toBe(0);
   expect(first.text() + second.text()).not.toContain('hunter2');
+});
+
+test.each([
+  ['a hint makes a change show', true],
+  ['without Redis a change shows all the same, within a second', false],
+])('%s, and until then the same page comes without asking for its rows', async (_what, hinted) => {
+  const [old, grown] = [20, 21].map((count) => seededBlocks({ seed: 13, blocks: count, transactions_max: 5 }));
+  const urls = await freshDatabase(inject('stack'));
+  await fillExplorer(urls.writer_url, old ?? []);
+  const { redis_url: redisUrl } = inject('stack');
+  const { text } = start({
+    APP_HTTP_PORT: '0',
+    APP_POSTGRES_READER_URL: urls.reader_url,
+    APP_REDIS_URL: hinted ? redisUrl : 'redis://127.0.0.1:1',
+    APP_NODE_URL: 'http://127.0.0.1:1',
+  });
+  const url = await listening(text);
+  const newest = async (): Promise<number> => {
+    const answer: { readonly items: readonly { readonly height: number }[] } = JSON.parse(
+      await (await fetch(`${url}/api/v1/blocks?limit=1`)).text(),
+    );
+    return answer.items[0]?.height ?? -1;
+  };
+  expect(await newest()).toBe(19);
+  const writer = new Client({ connectionString: urls.writer_url });
+  await writer.connect();
+  try {
+    await writer.query('DROP SCHEMA explorer CASCADE');
+    await fillExplorer(urls.writer_url, grown ?? []);
+  } finally {
+    await writer.end();
+  }
+  const redis = hinted ? new Redis(redisUrl) : undefined;
+  await redis?.publish('projection:explorer', '{}');
+  await expect.poll(newest, PATIENCE).toBe(20);
+  redis?.disconnect();
 });

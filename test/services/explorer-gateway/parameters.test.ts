@@ -3,6 +3,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cursorOf } from '../../../services/explorer-gateway/cursor.ts';
 import {
+  parseAccountName,
+  parseBalanceHeight,
   parseBlockId,
   parsePage,
   parseQuestion,
@@ -224,18 +226,43 @@ describe('what names a block or a transaction', () => {
   });
 });
 
+describe('what names an account and its past', () => {
+  test('an account has an address, in any case, with or without 0x, and nothing else', () => {
+    const address = Buffer.from('7e5f4552091a69125d5dfcb7b8c2659029395bdf', 'hex');
+    for (const text of [address.toString('hex'), address.toString('hex').toUpperCase()]) {
+      for (const name of [text, `0x${text}`, `0X${text}`]) expect(parseAccountName(name)).toEqual({ address });
+    }
+    const bad = invalid('an account is named by its address, 40 hex digits with or without 0x');
+    for (const name of ['', '5', 'g'.repeat(40), '0'.repeat(39), '0'.repeat(41), '0'.repeat(64), undefined, ['0'.repeat(40)]]) {
+      expect(parseAccountName(name)).toEqual(bad);
+    }
+  });
+
+  test('a height is a decimal integer of any size, and must be given', () => {
+    expect(parseBalanceHeight(parse('height=0'))).toEqual({ height: 0n });
+    expect(parseBalanceHeight(parse(`height=${2n ** 70n}`))).toEqual({ height: 2n ** 70n });
+    expect(parseBalanceHeight(parse('block=5'))).toEqual(invalid('parameter height is missing: give the height of a block'));
+    expect(parseBalanceHeight(parse('height='))).toEqual(invalid('parameter height is empty: leave it out or give it a value'));
+    expect(parseBalanceHeight(parse('height=5&height=5'))).toEqual(invalid('parameter height may be given only once'));
+    for (const height of ['-1', '+1', '1.0', '0x1', 'latest', ' 1', '1e3']) {
+      expect(parseBalanceHeight({ height })).toEqual(invalid('height must be the height of a block, a decimal integer'));
+    }
+  });
+});
+
 test('whatever comes is parsed or refused, and a refusal never repeats it', () => {
   const value = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[0-9a-fx.+eE[\]%_-]*$/));
-  const names = fc.constantFrom('limit', 'offset', 'cursor', 'address', 'block', 'type', 'status', 'q', 'limit[]', 'other');
+  const names = fc.constantFrom('limit', 'offset', 'cursor', 'address', 'block', 'type', 'status', 'q', 'height', 'limit[]', 'other');
   const query = fc.dictionary(names, fc.oneof(value, fc.array(value)));
   fc.assert(
     fc.property(query, value, (parameters, id) => {
       const lists = [parsePage(parameters, 'blocks'), parseTransactionsRequest(parameters)];
-      for (const parsed of [...lists, parseQuestion(parameters), parseBlockId(id), parseTransactionHash(id)]) {
+      const named = [parseBlockId(id), parseTransactionHash(id), parseAccountName(id)];
+      for (const parsed of [...lists, ...named, parseQuestion(parameters), parseBalanceHeight(parameters)]) {
         if (!('refused' in parsed)) continue;
         expect(parsed.refused).toBe('invalid_request');
         expect(parsed.message).toMatch(
-          /^(parameter (limit|offset|cursor|address|block|type|status|q) (may be|is)|(limit|offset|offset and cursor|cursor|address|block|type) must|a (block|transaction) is named by)/,
+          /^(parameter (limit|offset|cursor|address|block|type|status|q|height) (may be|is)|(limit|offset|offset and cursor|cursor|address|block|type|height) must|an? (block|transaction|account) is named by)/,
         );
       }
     }),

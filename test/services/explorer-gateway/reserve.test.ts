@@ -39,51 +39,7 @@ async function reserve(explorer: ExplorerServer): Promise<string> {
   return text;
 }
 
-describe('the four answers', () => {
-  test('no treasury behind the deployment is configured false, and not an error', async () => {
-    const explorer = await openExplorer({ postgres_reader_url: NO_POSTGRES });
-    opened.push(explorer);
-    expect(await reserve(explorer)).toBe('{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}');
-    expect(explorer.lines).toEqual([]);
-  });
-
-  test('a treasury that could not be read is available false with the error', async () => {
-    treasury.says('<html>', 500);
-    expect(await reserve(await open())).toBe(
-      '{"configured":true,"available":false,"cache_age_seconds":0,"error":"the treasury answered with status 500","last_run":null}',
-    );
-  });
-
-  test('a treasury that has never reconciled is last_run null', async () => {
-    treasury.says('{"last_run":null}');
-    expect(await reserve(await open())).toBe('{"configured":true,"available":true,"cache_age_seconds":0,"last_run":null}');
-  });
-
-  test.each(['ok', 'mismatch', 'over_backed_drift'])('a run with status %s is published as it is, every integer exact', async (status) => {
-    const run = RUN.replace('mismatch', status);
-    treasury.says(`{"last_run":${run}}`);
-    expect(await reserve(await open())).toBe(`{"configured":true,"available":true,"cache_age_seconds":0,"last_run":${run}}`);
-  });
-});
-
 describe('the cache', () => {
-  test('holds an answer for 30 seconds and tells its age in whole seconds', async () => {
-    treasury.says('{"last_run":null}');
-    const explorer = await open();
-    const ages: unknown[] = [];
-    for (const passing of [0, 999, 1, 1_500, 27_499]) {
-      now += passing;
-      const { cache_age_seconds: age }: { readonly cache_age_seconds: unknown } = JSON.parse(await reserve(explorer));
-      ages.push(age);
-    }
-    expect(ages).toEqual([0, 0, 1, 2, 29]);
-    expect(treasury.requests).toHaveLength(1);
-    treasury.says(`{"last_run":${RUN}}`);
-    now += 1;
-    expect(await reserve(explorer)).toBe(`{"configured":true,"available":true,"cache_age_seconds":0,"last_run":${RUN}}`);
-    expect(treasury.requests).toHaveLength(2);
-  });
-
   test('lets however many callers share one request to the treasury', async () => {
     const asked = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
@@ -133,13 +89,6 @@ describe('the cache', () => {
     expect(await reserve(explorer)).toContain('"available":true');
     expect(explorer.lines.map(({ msg }) => msg)).toEqual([`the reserve position is unavailable: ${error}`]);
   });
-});
-
-test('a treasury that never answers is given up after 5 seconds', async () => {
-  treasury.answer = () => undefined;
-  expect(await reserve(await open())).toBe(
-    '{"configured":true,"available":false,"cache_age_seconds":0,"error":"the treasury did not answer within 5000 ms","last_run":null}',
-  );
 });
 
 test('an answer names no host, path or number of what is behind it', async () => {

@@ -1,8 +1,17 @@
 /** Lists walked by their Link headers, from the newest item to the last, while the chain stands still, grows and is reorganised. */
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { plainBlocks, plainTransactions, type PlainFilter } from '../../projections/explorer/plain-answers.ts';
-import { fillExplorer, seededBlocks, TYPES, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
+import { toHex } from '../../../schemas/address.ts';
+import { activityLabel } from '../../../services/explorer-gateway/activity-labels.ts';
+import {
+  plainActivity,
+  plainBlocks,
+  plainTransactions,
+  plainValidators,
+  type PlainFilter,
+} from '../../projections/explorer/plain-answers.ts';
+import { POOL } from '../../projections/explorer/seeded-effects.ts';
+import { fillExplorer, seededBlocks, TYPES, type PlainBlock, type PlainEffect } from '../../projections/explorer/seeded-rows.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 
@@ -15,7 +24,14 @@ const forked = [...chain.slice(0, FORK), ...chain.slice(FORK, 55).map(replaced)]
 function replaced(block: PlainBlock): PlainBlock {
   const kept = block.transactions.filter((_, at) => at % 2 === 0);
   const transactions = kept.map((transaction, at) => Object.assign({ ...transaction }, { tx_index: at, hash: other(transaction.hash) }));
-  return { ...block, hash: other(block.hash), transactions };
+  const effects = block.effects.filter(({ tx_index: index }) => index === null || index % 2 === 0).map(moved);
+  return { ...block, hash: other(block.hash), transactions, effects };
+}
+
+/** A block's own effects name no hash: only what they move tells them apart. */
+function moved(effect: PlainEffect): PlainEffect {
+  const { tx_index: index, delta } = effect;
+  return index === null ? { ...effect, delta: delta < 0n ? delta - 1n : delta + 1n } : { ...effect, tx_index: index / 2 };
 }
 
 function other(hash: Buffer): Buffer {
@@ -59,16 +75,22 @@ const filters: readonly PlainFilter[] = [
 interface Walk {
   readonly what: string;
   readonly first: string;
-  /** the hashes of the whole list of a chain */
+  /** the names of the whole list of a chain */
   readonly all: (blocks: readonly PlainBlock[]) => readonly string[];
 }
 
 const walks: readonly Walk[] = [
-  { what: 'blocks', first: '/api/v1/blocks?limit=4', all: (blocks) => hashesIn(plainBlocks(blocks, 10_000)) },
+  { what: 'blocks', first: '/api/v1/blocks?limit=4', all: (blocks) => namesIn(plainBlocks(blocks, 10_000)) },
+  { what: 'validators', first: '/api/v1/validators?limit=1', all: (blocks) => namesIn(plainValidators(blocks, 10_000)) },
+  ...[hot, POOL].map((address) => ({
+    what: `activity of ${toHex(address)}`,
+    first: `/api/v1/accounts/${toHex(address)}/activity?limit=3`,
+    all: (blocks: readonly PlainBlock[]) => namesIn(plainActivity(blocks, address, activityLabel, 10_000)),
+  })),
   ...filters.map((filter) => ({
     what: `transactions ${queryOf(filter)}`,
     first: `/api/v1/transactions?limit=3&${queryOf(filter)}`,
-    all: (blocks: readonly PlainBlock[]) => hashesIn(plainTransactions(blocks, filter, 10_000)),
+    all: (blocks: readonly PlainBlock[]) => namesIn(plainTransactions(blocks, filter, 10_000)),
   })),
 ];
 
@@ -80,13 +102,15 @@ function queryOf({ address, type, block }: PlainFilter): string {
   }).toString();
 }
 
-function hashesIn(body: string): readonly string[] {
-  const { items }: { readonly items: readonly { readonly hash: string }[] } = JSON.parse(body);
-  return items.map(({ hash }) => hash);
+/** What tells items apart: blocks and transactions their hash, validators their address, activity all that it says. */
+function namesIn(body: string): readonly string[] {
+  const { items }: { readonly items: readonly { readonly hash?: string; readonly peer_id?: string; readonly address?: string }[] } =
+    JSON.parse(body);
+  return items.map(({ hash, peer_id: peer, address, ...rest }) => hash ?? (peer === undefined ? JSON.stringify(rest) : (address ?? '')));
 }
 
 interface Step {
-  readonly hashes: readonly string[];
+  readonly names: readonly string[];
   readonly next: string | undefined;
 }
 
@@ -94,20 +118,20 @@ async function step(path: string): Promise<Step> {
   const { status, text, headers } = await explorer.get(path);
   expect({ path, status }).toEqual({ path, status: 200 });
   const { paging }: { readonly paging: { readonly offset: number; readonly total: number } } = JSON.parse(text);
-  const hashes = hashesIn(text);
-  expect(paging).toMatchObject({ offset: 0, total: hashes.length });
-  return { hashes, next: /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] };
+  const names = namesIn(text);
+  expect(paging).toMatchObject({ offset: 0, total: names.length });
+  return { names, next: /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] };
 }
 
-/** Every hash from there on. */
+/** Every name from there on. */
 async function walk(from: string | undefined): Promise<readonly string[]> {
-  const hashes: string[] = [];
+  const names: string[] = [];
   for (let next = from; next !== undefined;) {
     const page = await step(next);
-    hashes.push(...page.hashes);
+    names.push(...page.names);
     next = page.next;
   }
-  return hashes;
+  return names;
 }
 
 /** Two pages of each list, then the chain becomes another, then the rest of each list. */
@@ -117,8 +141,8 @@ async function walkWhile(
   const begun = [];
   for (const each of walks) {
     const first = await step(each.first);
-    const second: Step = first.next === undefined ? { hashes: [], next: undefined } : await step(first.next);
-    begun.push({ ...each, before: [...first.hashes, ...second.hashes], next: second.next });
+    const second: Step = first.next === undefined ? { names: [], next: undefined } : await step(first.next);
+    begun.push({ ...each, before: [...first.names, ...second.names], next: second.next });
   }
   await becomes(change);
   const ended = [];
@@ -145,10 +169,10 @@ test('blocks that arrive meanwhile change nothing of a walk', async () => {
 test('a reorganisation meanwhile neither doubles nor loses what it left in place', async () => {
   for (const { what, before, after, all } of await walkWhile(forked)) {
     const [old, now] = [all(chain), all(forked)];
-    const stayed = old.filter((hash) => now.includes(hash));
+    const stayed = old.filter((name) => now.includes(name));
     const walked = [...before, ...after];
-    expect({ what, walked: walked.filter((hash) => stayed.includes(hash)) }).toEqual({ what, walked: stayed });
-    expect({ what, gone: after.filter((hash) => !now.includes(hash)) }).toEqual({ what, gone: [] });
+    expect({ what, walked: walked.filter((name) => stayed.includes(name)) }).toEqual({ what, walked: stayed });
+    expect({ what, gone: after.filter((name) => !now.includes(name)) }).toEqual({ what, gone: [] });
     expect({ what, twice: walked.length - new Set(walked).size }).toEqual({ what, twice: 0 });
   }
 });
@@ -157,8 +181,8 @@ test('a chain that became shorter than where a walk stands goes on at its top', 
   const short = chain.slice(0, 20);
   for (const { what, before, after, all } of await walkWhile(short)) {
     const stayed = all(short);
-    expect({ what, walked: [...before, ...after].filter((hash) => stayed.includes(hash)) }).toEqual({ what, walked: stayed });
-    expect(after.filter((hash) => !stayed.includes(hash))).toEqual([]);
+    expect({ what, walked: [...before, ...after].filter((name) => stayed.includes(name)) }).toEqual({ what, walked: stayed });
+    expect(after.filter((name) => !stayed.includes(name))).toEqual([]);
   }
 });
 

@@ -1,0 +1,82 @@
+/**
+ * Answers kept for as long as the index stands still, which between two blocks is most of the time: however many ask for the same page, Postgres is asked once.
+ * Any change of the index drops them all.
+ */
+import type { Answer, Route } from '../runtime/answers.ts';
+import type { Refusal } from '../runtime/errors.ts';
+import type { IndexVersion } from './index-version.ts';
+
+type Answered = Answer | Refusal;
+
+const ENTRIES_MAX = 4_096;
+const CHARACTERS_MAX = 32 * 1024 * 1024;
+/** A longer address is never one that many ask for. */
+const KEY_CHARACTERS_MAX = 512;
+
+export interface CacheLimits {
+  readonly entries_max: number;
+  readonly characters_max: number;
+}
+
+export class AnswerCache {
+  readonly #index: Pick<IndexVersion, 'current'>;
+  readonly #limits: CacheLimits;
+  /** the oldest first; those still being made as well, so that each is made once */
+  readonly #answers = new Map<string, { readonly answer: Promise<Answered>; characters: number }>();
+  #characters = 0;
+  #version = 0;
+
+  constructor(index: Pick<IndexVersion, 'current'>, limits: CacheLimits = { entries_max: ENTRIES_MAX, characters_max: CHARACTERS_MAX }) {
+    this.#index = index;
+    this.#limits = limits;
+  }
+
+  /** The same route with its answers kept. Only for one whose answer depends on its address and the index alone. */
+  kept(route: Route): Route {
+    return {
+      ...route,
+      handle: (request) => {
+        const { originalUrl: key } = request;
+        return key.length > KEY_CHARACTERS_MAX ? route.handle(request) : this.#answer(key, async () => await route.handle(request));
+      },
+    };
+  }
+
+  async #answer(key: string, make: () => Promise<Answered>): Promise<Answered> {
+    // before the data is read: what changes meanwhile makes this answer one of the past
+    const version = await this.#index.current();
+    if (version !== this.#version) this.#clear(version);
+    const kept = this.#answers.get(key);
+    if (kept !== undefined) return kept.answer;
+    const made = { answer: make(), characters: 0 };
+    this.#answers.set(key, made);
+    try {
+      const answer = await made.answer;
+      if (this.#answers.get(key) === made) this.#keep(key, made, answer);
+      return answer;
+    } catch (error) {
+      if (this.#answers.get(key) === made) this.#answers.delete(key);
+      throw error;
+    }
+  }
+
+  #keep(key: string, made: { characters: number }, answer: Answered): void {
+    if ('refused' in answer || answer.status !== 200 || typeof answer.body !== 'string') {
+      this.#answers.delete(key);
+      return;
+    }
+    made.characters = key.length + answer.body.length;
+    this.#characters += made.characters;
+    for (const [oldest, { characters }] of this.#answers) {
+      if (this.#answers.size <= this.#limits.entries_max && this.#characters <= this.#limits.characters_max) return;
+      this.#answers.delete(oldest);
+      this.#characters -= characters;
+    }
+  }
+
+  #clear(version: number): void {
+    this.#answers.clear();
+    this.#characters = 0;
+    this.#version = version;
+  }
+}

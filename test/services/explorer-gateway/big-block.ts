@@ -1,0 +1,29 @@
+/** A short chain with one block of more than 20,000 transactions and 60,000 movements of balances. */
+import { seededBlocks, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
+
+export function chainWithBigBlock(): { readonly blocks: readonly PlainBlock[]; readonly big: PlainBlock } {
+  const seeded = seededBlocks({ seed: 5, blocks: 570, transactions_max: 125, addresses: 40 });
+  const big = inOneBlock(seeded.slice(5, 560));
+  return { blocks: [...seeded.slice(0, 5), big, ...seeded.slice(560).map((block, at) => atHeight(block, 6 + at))], big };
+}
+
+/** All of them in one block, which takes the place of the first. */
+function inOneBlock(blocks: readonly PlainBlock[]): PlainBlock {
+  const [first] = blocks;
+  if (first === undefined) throw new Error('nothing to put into one block');
+  let before = 0;
+  const parts = blocks.map((block) => {
+    const offset = before;
+    before += block.transactions.length;
+    const { height: block_height, timestamp } = first;
+    return {
+      transactions: block.transactions.map((one) => ({ ...one, block_height, timestamp, tx_index: one.tx_index + offset })),
+      effects: block.effects.map((one) => ({ ...one, tx_index: one.tx_index === null ? null : one.tx_index + offset })),
+    };
+  });
+  return { ...first, transactions: parts.flatMap(({ transactions }) => transactions), effects: parts.flatMap(({ effects }) => effects) };
+}
+
+function atHeight(block: PlainBlock, height: number): PlainBlock {
+  return { ...block, height, transactions: block.transactions.map((one) => ({ ...one, block_height: height })) };
+}
