@@ -24,30 +24,40 @@ import { freshDatabase } from '../support/database.ts';
 import { differences, plainFold, readTables } from '../support/plain-fold.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
+import type { Bench } from './bench.ts';
 import { median, type BenchReport } from './report.ts';
 
-const BLOCKS = 2_000;
 const TRANSACTIONS_PER_BLOCK = 100;
-const ROUNDS = 5;
 
 const log = openLog({ service: 'bench', level: 'error' });
 
-export async function benchIngest(): Promise<BenchReport> {
+type Option = 'blocks' | 'rounds';
+
+export const ingest: Bench<Option> = {
+  about: 'live ingest into the indexed tables, against raw COPY into the same',
+  options: {
+    blocks: { about: `of about ${TRANSACTIONS_PER_BLOCK} transactions`, default: 2_000 },
+    rounds: { about: 'of each way, in turns', default: 5 },
+  },
+  run,
+};
+
+async function run({ blocks, rounds }: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const stack = await startStack();
   try {
-    const events = [...chainEvents({ seed: 7, blocks: BLOCKS, transactions_per_block: TRANSACTIONS_PER_BLOCK, reorg_probability: 0 })];
+    const events = [...chainEvents({ seed: 7, blocks, transactions_per_block: TRANSACTIONS_PER_BLOCK, reorg_probability: 0 })];
     await write(stack, events);
     const copied = copiesOf(events);
     const rows = copied.reduce((sum, { count }) => sum + count, 0);
     const projected: number[] = [];
     const raw: number[] = [];
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < rounds; round++) {
       projected.push(rows / (await projectRound(stack, round === 0 ? events : undefined)));
       raw.push(rows / (await copyRound(stack, copied)));
     }
     return {
       bench: 'ingest',
-      about: `${BLOCKS} blocks, ${rows} rows of ${copied.length} indexed tables, from offset 0`,
+      about: `${blocks} blocks, ${rows} rows of ${copied.length} indexed tables, from offset 0`,
       measured: [
         { what: 'projector: Kafka, decode, fold, COPY, commit', unit: 'rows/s', rounds: projected },
         { what: 'raw COPY BINARY of the same rows, encoded beforehand', unit: 'rows/s', rounds: raw },
@@ -73,7 +83,7 @@ async function write(stack: Stack, events: readonly ChainEvent[]): Promise<void>
 /** Seconds from the start of the runner until the last record is applied. */
 async function projectRound(stack: Stack, check: readonly ChainEvent[] | undefined): Promise<number> {
   const { writer_url: url } = await freshDatabase(stack.addresses);
-  await prepareDatabase(url, explorer);
+  await prepareDatabase(url, explorer, { indexed: true });
   const stopping = new AbortController();
   const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
   const metrics = new Metrics('bench');
@@ -123,7 +133,7 @@ function copiesOf(events: readonly ChainEvent[]): readonly Copied[] {
 
 async function copyRound(stack: Stack, copied: readonly Copied[]): Promise<number> {
   const { writer_url: url } = await freshDatabase(stack.addresses);
-  await prepareDatabase(url, explorer);
+  await prepareDatabase(url, explorer, { indexed: true });
   const pool = new Pool({ connectionString: url, max: 1, options: `-c search_path=${explorer.name}` });
   const client = await pool.connect();
   const begun = performance.now();

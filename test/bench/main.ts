@@ -1,18 +1,81 @@
-/** `npm run bench -- [name]`: every bench, or one; prints a table of figures and ratios and writes `.local/bench/<name>.json`. */
-import { benchIngest } from './ingest.ts';
+/** `npm run bench -- [name] [--option number]`: every bench, or one; prints a table of figures and ratios and writes `.local/bench/<name>.json`. */
+import { parseArgs } from 'node:util';
+import type { Bench } from './bench.ts';
+import { bulk } from './bulk.ts';
+import { ingest } from './ingest.ts';
 import { benchLatency } from './latency.ts';
-import { save, tableOf, type BenchReport } from './report.ts';
+import { lists } from './lists.ts';
+import { save, tableOf } from './report.ts';
+import { size } from './size.ts';
 
-const BENCHES: Readonly<Record<string, () => Promise<BenchReport>>> = { ingest: benchIngest, latency: benchLatency };
+const BENCHES: Readonly<Record<string, Bench>> = {
+  ingest,
+  latency: { about: "from the node's block to the explorer's answer", options: {}, run: benchLatency },
+  bulk,
+  size,
+  lists,
+};
 
-const [name] = process.argv.slice(2);
-if (name === '--help' || (name !== undefined && !Object.hasOwn(BENCHES, name))) {
-  process.stderr.write(`usage: npm run bench -- [${Object.keys(BENCHES).join(' | ')}]\n`);
-  process.exit(name === '--help' ? 0 : 1);
+function usage(): string {
+  const lines = [
+    'usage: npm run bench -- [name] [--option number]',
+    '',
+    'Without a name every bench runs, one after the other, each on a stack of its own.',
+  ];
+  for (const [name, { about, options }] of Object.entries(BENCHES)) {
+    lines.push('', `  ${name.padEnd(22)} ${about}`);
+    for (const [option, given] of Object.entries(options))
+      lines.push(`    --${option.padEnd(18)} ${given.about}; ${given.default.toLocaleString('en')} when not given`);
+  }
+  return `${lines.join('\n')}\n`;
 }
-for (const [bench, measure] of Object.entries(BENCHES)) {
-  if (name !== undefined && bench !== name) continue;
-  const report = await measure();
+
+function refuse(problem: string): never {
+  process.stderr.write(`${usage()}\n${problem}\n`);
+  process.exit(1);
+}
+
+interface Wanted {
+  readonly name: string | undefined;
+  readonly given: Readonly<Record<string, string | boolean | undefined>>;
+}
+
+function readArguments(): Wanted {
+  const known = Object.values(BENCHES).flatMap(({ options }) => Object.keys(options));
+  const options = Object.fromEntries(known.map((option) => [option, { type: 'string' as const }]));
+  try {
+    const { values, positionals } = parseArgs({ options: { ...options, help: { type: 'boolean' } }, allowPositionals: true });
+    if (values['help'] === true) {
+      process.stdout.write(usage());
+      process.exit(0);
+    }
+    if (positionals.length > 1) refuse('one bench at a time, or all of them');
+    return { name: positionals[0], given: values };
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The bench's own options, as given or as they are otherwise. */
+function optionsOf(name: string, { options }: Bench, given: Wanted['given']): Record<string, number> {
+  for (const option of Object.keys(given)) if (!Object.hasOwn(options, option)) refuse(`bench ${name} has no option --${option}`);
+  return Object.fromEntries(
+    Object.entries(options).map(([option, { default: absent }]) => {
+      const text = given[option] ?? String(absent);
+      if (typeof text !== 'string' || !/^[1-9][0-9]{0,11}$/.test(text)) refuse(`--${option} must be a whole number above zero`);
+      return [option, Number(text)];
+    }),
+  );
+}
+
+const { name: wanted, given } = readArguments();
+if (wanted !== undefined && !Object.hasOwn(BENCHES, wanted)) refuse(`there is no bench ${wanted}`);
+if (wanted === undefined && Object.keys(given).length > 0) refuse('options belong to one bench: name it');
+const chosen = Object.entries(BENCHES)
+  .filter(([name]) => wanted === undefined || name === wanted)
+  .map(([name, bench]) => ({ bench, options: optionsOf(name, bench, given) }));
+for (const { bench, options } of chosen) {
+  const report = await bench.run(options);
   process.stdout.write(`${tableOf(report)}\n  written to ${save(report)}\n\n`);
 }
 process.exit(0);

@@ -21,6 +21,8 @@ export interface BenchReport {
   readonly bench: string;
   readonly about: string;
   readonly measured: readonly Measured[];
+  /** what does not fit into one figure a line: a table of its own, its columns named by the fields */
+  readonly detail?: readonly object[];
   readonly ratios: readonly Ratio[];
 }
 
@@ -39,16 +41,27 @@ function figure(value: number): string {
 }
 
 /** As a table for people. */
-export function tableOf({ bench, about, measured, ratios }: BenchReport): string {
+export function tableOf({ bench, about, measured, detail = [], ratios }: BenchReport): string {
   const lines = [`${bench}: ${about}`];
   for (const { what, unit, rounds } of measured) {
     const spread =
       rounds.length > 1 ? `   (${figure(Math.min(...rounds))} to ${figure(Math.max(...rounds))}, ${rounds.length} rounds)` : '';
     lines.push(`  ${what.padEnd(58)} ${figure(median(rounds)).padStart(10)} ${unit}${spread}`);
   }
+  lines.push(...detailLines(detail));
   for (const { what, ratio, goal } of ratios)
     lines.push(`  ${what.padEnd(58)} ${ratio.toFixed(2).padStart(10)}${goal === undefined ? '' : `   goal ${goal}`}`);
   return lines.join('\n');
+}
+
+function detailLines(detail: readonly object[]): string[] {
+  const [first] = detail;
+  if (first === undefined) return [];
+  const rows = detail.map((row) => Object.values(row).map((value: unknown) => (typeof value === 'number' ? figure(value) : String(value))));
+  const table = [Object.keys(first), ...rows];
+  const widths = Object.keys(first).map((_, at) => Math.max(...table.map((row) => row[at]?.length ?? 0)));
+  const padded = (text: string, at: number): string => (at === 0 ? text.padEnd(widths[at] ?? 0) : text.padStart(widths[at] ?? 0));
+  return table.map((row) => `  ${row.map(padded).join('  ')}`);
 }
 
 export function save(report: BenchReport): string {

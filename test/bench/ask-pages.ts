@@ -1,0 +1,87 @@
+/** The same questions to a small and a large explorer, one request at a time and in turns, so that whatever the machine does meanwhile meets both. */
+import { Random } from '../support/random.ts';
+import { KeepAlive } from './keep-alive.ts';
+import type { PageMix } from './page-mix.ts';
+import { percentile } from './report.ts';
+
+export interface Asked {
+  /** of the gateway, without a path */
+  readonly url: string;
+  readonly mix: PageMix;
+}
+
+/** Milliseconds of each request, in order, by the mix's own names. */
+export type Timings = ReadonlyMap<string, number[]>;
+
+const WARM_UP = 0.2;
+const NO_ITEMS = Buffer.from('"items":[]');
+
+/** So many requests of each kind to each; throws when an answer is not 200 or an empty page. The mixes have the same names. */
+export async function askInTurns(all: readonly Asked[], requests: number, seed: number): Promise<readonly Timings[]> {
+  const random = new Random(seed);
+  const connections = await Promise.all(all.map(({ url }) => KeepAlive.open(url)));
+  try {
+    await ask(Math.ceil(requests * WARM_UP));
+    return await ask(requests);
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+
+  async function ask(times: number): Promise<readonly Timings[]> {
+    const kinds = Object.keys(all[0]?.mix ?? {});
+    const timings = all.map(() => new Map(kinds.map((kind): [string, number[]] => [kind, []])));
+    for (let time = 0; time < times; time++) {
+      for (let turn = 0; turn < kinds.length; turn++) {
+        // no kind always follows the same one, and no server is always the first
+        const kind = kinds[(turn * 5 + time) % kinds.length] ?? '';
+        for (let at = 0; at < all.length; at++) {
+          const whom = (at + time) % all.length;
+          timings[whom]?.get(kind)?.push(await timed(whom, kind));
+        }
+      }
+    }
+    return timings;
+  }
+
+  async function timed(whom: number, kind: string): Promise<number> {
+    const connection = connections[whom];
+    const path = all[whom]?.mix[kind]?.(random);
+    if (connection === undefined || path === undefined) throw new Error(`nothing to ask for as ${kind}`);
+    const begun = performance.now();
+    const { status, body } = await connection.get(path);
+    const took = performance.now() - begun;
+    if (status !== 200 || body.includes(NO_ITEMS)) throw new Error(`${path} answered ${status}: ${body.toString().slice(0, 500)}`);
+    return took;
+  }
+}
+
+export interface Compared {
+  readonly list: string;
+  readonly p50_small_ms: number;
+  readonly p50_large_ms: number;
+  readonly p50_ratio: number;
+  readonly p99_small_ms: number;
+  readonly p99_large_ms: number;
+  readonly p99_ratio: number;
+}
+
+export function compare(small: Timings, large: Timings): readonly Compared[] {
+  return [...small].map(([list, ofSmall]) => {
+    const ofLarge = large.get(list) ?? [];
+    const [p50Small, p50Large, p99Small, p99Large] = [
+      percentile(ofSmall, 0.5),
+      percentile(ofLarge, 0.5),
+      percentile(ofSmall, 0.99),
+      percentile(ofLarge, 0.99),
+    ];
+    return {
+      list,
+      p50_small_ms: p50Small,
+      p50_large_ms: p50Large,
+      p50_ratio: p50Large / p50Small,
+      p99_small_ms: p99Small,
+      p99_large_ms: p99Large,
+      p99_ratio: p99Large / p99Small,
+    };
+  });
+}

@@ -1,0 +1,19 @@
+/** What every bench is: what it shows, the sizes that can be given on the command line, and the run itself. */
+import type { BenchReport } from './report.ts';
+
+export interface Option {
+  readonly about: string;
+  /** a whole number above zero */
+  readonly default: number;
+}
+
+export interface Bench<Name extends string = string> {
+  readonly about: string;
+  readonly options: Readonly<Record<Name, Option>>;
+  run(given: Readonly<Record<Name, number>>): Promise<BenchReport>;
+}
+
+/** Progress, for people; not part of the report. */
+export function say(line: string): void {
+  process.stderr.write(`  ${new Date().toISOString().slice(11, 19)} ${line}\n`);
+}

@@ -1,0 +1,80 @@
+/** Catch-up from offset 0: the projector from an empty database to live, against what Postgres can do at best and against the usual way. */
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import { openCodec } from '../../services/runtime/codec.ts';
+import { openKafka } from '../../services/runtime/kafka.ts';
+import { openLog } from '../../services/runtime/log.ts';
+import { startStack } from '../support/stack.ts';
+import { say, type Bench } from './bench.ts';
+import { checkRows } from './check-rows.ts';
+import { dropDatabase, emptyDatabase, withPool } from './databases.ts';
+import { eachMessageRate } from './each-message.ts';
+import { fillTopic } from './fill-topic.ts';
+import { loadByProjector } from './load-projection.ts';
+import { dumpTables, rawCopy, type Dump } from './raw-copy.ts';
+import { median, type BenchReport } from './report.ts';
+
+const log = openLog({ service: 'bench', level: 'error' });
+
+type Option = 'transactions' | 'rounds' | 'slice' | 'seed';
+
+export const bulk: Bench<Option> = {
+  about: 'the projector from an empty database to live, against raw COPY with the same index build and against one upsert a row',
+  options: {
+    transactions: { about: 'on the generated chain', default: 1_000_000 },
+    rounds: { about: 'of each way, in turns', default: 5 },
+    slice: { about: 'transactions that the usual way is given', default: 2_000 },
+    seed: { about: 'of the chain', default: 1 },
+  },
+  run,
+};
+
+async function run({ transactions, rounds, slice, seed }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+  const settings = { transactions, seed };
+  const stack = await startStack();
+  try {
+    const filled = await fillTopic(stack.addresses, settings, log, say);
+    const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
+    const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
+    const projected: number[] = [];
+    const starting: number[] = [];
+    const raw: number[] = [];
+    const rawCopied: number[] = [];
+    const usual: number[] = [];
+    let dump: Dump | undefined;
+    for (let round = 0; round < rounds; round++) {
+      const database = await emptyDatabase(stack);
+      const { seconds, starting_seconds: start } = await loadByProjector(stack, database, filled.end);
+      await withPool(database, (pool) => checkRows(pool, settings, filled.counts));
+      dump ??= await dumpTables(stack, database);
+      await dropDatabase(stack, database);
+      projected.push(dump.rows / seconds);
+      starting.push(start);
+      const { copy, index, analyze } = await rawCopy(stack, dump);
+      raw.push(dump.rows / (copy + index + analyze));
+      rawCopied.push(dump.rows / copy);
+      usual.push(await eachMessageRate(stack, kafka, codec, Math.min(slice, transactions)));
+      say(
+        `round ${round + 1} of ${rounds}: projector ${seconds.toFixed(1)} s; raw COPY ${copy.toFixed(1)} s, indexes ${index.toFixed(1)} s, ANALYZE ${analyze.toFixed(1)} s`,
+      );
+    }
+    const mib = Math.round(filled.bytes / 2 ** 20);
+    return {
+      bench: 'bulk',
+      about: `${transactions} transactions in ${filled.counts.blocks} blocks (${mib} MiB of log), ${dump?.rows ?? 0} rows, every round's rows checked`,
+      measured: [
+        { what: 'projector process, empty database to live', unit: 'rows/s', rounds: projected },
+        { what: '  of which start of the process and its tables', unit: 's', rounds: starting },
+        { what: 'raw COPY BINARY, then the same indexes, then ANALYZE', unit: 'rows/s', rounds: raw },
+        { what: '  of which COPY alone', unit: 'rows/s', rounds: rawCopied },
+        { what: 'eachMessage, one upsert a row, one transaction an event', unit: 'rows/s', rounds: usual },
+        { what: 'the generator, into the topic', unit: 'transactions/s', rounds: [transactions / filled.seconds] },
+      ],
+      ratios: [
+        { what: 'bulk / raw COPY and index build', ratio: median(projected) / median(raw), goal: '>= 0.6, then 0.75' },
+        { what: 'bulk / eachMessage with one upsert a row', ratio: median(projected) / median(usual), goal: '>= 20, then 40' },
+      ],
+    };
+  } finally {
+    await stack.stop();
+  }
+}

@@ -1,0 +1,77 @@
+/** One kept-alive HTTP connection with one request in flight: as little of a client as there can be, so that what is measured is the server. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+const HEAD_END = Buffer.from('\r\n\r\n');
+const LENGTH = /\r\ncontent-length: *([0-9]+)/i;
+const STATUS = /^HTTP\/1\.1 ([0-9]{3})/;
+const NOTHING = Buffer.alloc(0);
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+export class KeepAlive {
+  readonly #socket: Socket;
+  readonly #host: string;
+  #waiting: PromiseWithResolvers<HttpAnswer> | undefined;
+  #received: Buffer = NOTHING;
+  #head: { readonly status: number; readonly body_at: number; readonly end: number } | undefined;
+
+  private constructor(socket: Socket, host: string) {
+    this.#socket = socket;
+    this.#host = host;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => this.#fail(new Error(`${host} closed the connection`)));
+  }
+
+  /** `url` without a path. */
+  static async open(url: string): Promise<KeepAlive> {
+    const { hostname, port, host } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    await once(socket, 'connect');
+    return new KeepAlive(socket, host);
+  }
+
+  /** The whole answer. Rejects when the connection breaks or the answer does not say how long it is. */
+  get(path: string): Promise<HttpAnswer> {
+    if (this.#waiting !== undefined) throw new Error('one request at a time');
+    this.#waiting = Promise.withResolvers();
+    this.#socket.write(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n\r\n`);
+    return this.#waiting.promise;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    if (this.#head === undefined) {
+      const headEnd = this.#received.indexOf(HEAD_END);
+      if (headEnd === -1) return;
+      const text = this.#received.toString('latin1', 0, headEnd);
+      const length = LENGTH.exec(text)?.[1];
+      const status = STATUS.exec(text)?.[1];
+      if (length === undefined || status === undefined) return this.#fail(new Error(`an answer without a length: ${text}`));
+      const bodyAt = headEnd + HEAD_END.length;
+      this.#head = { status: Number(status), body_at: bodyAt, end: bodyAt + Number(length) };
+    }
+    const { status, body_at: bodyAt, end } = this.#head;
+    if (this.#received.length < end) return;
+    const body = this.#received.subarray(bodyAt, end);
+    const waiting = this.#waiting;
+    this.#received = NOTHING;
+    this.#head = undefined;
+    this.#waiting = undefined;
+    waiting?.resolve({ status, body });
+  }
+
+  #fail(error: Error): void {
+    this.#waiting?.reject(error);
+    this.#waiting = undefined;
+  }
+}

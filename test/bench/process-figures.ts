@@ -1,0 +1,20 @@
+/** What the kernel knows of a running process (Linux). */
+import { readFileSync } from 'node:fs';
+
+/** The unit of times in /proc on every Linux: USER_HZ. */
+const TICKS_PER_SECOND = 100;
+
+/** Resident memory in MiB. */
+export function residentMemory(pid: number): number {
+  const kib = /^VmRSS:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+  if (kib === undefined) throw new Error(`process ${pid} has no resident memory: has it ended?`);
+  return Number(kib) / 1_024;
+}
+
+/** Seconds of processor time so far, all threads, user and system. */
+export function processorSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // the program's name, in parentheses, may hold anything
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}

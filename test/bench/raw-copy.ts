@@ -1,0 +1,70 @@
+/** What Postgres itself can do: the projection's rows, taken out beforehand, by COPY BINARY into tables without indexes, then the indexes, then ANALYZE. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { Pool } from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { explorer } from '../../projections/explorer/explorer.ts';
+import type { Stack } from '../support/stack.ts';
+import { dropDatabase, emptyDatabase, withPool, type BenchDatabase } from './databases.ts';
+
+const PIECE_BYTES = 1 << 20;
+/** As the projector builds its indexes. */
+const SORTING = '-c maintenance_work_mem=512MB';
+
+export interface Dump {
+  readonly tables: readonly { readonly table: string; readonly file: string }[];
+  /** of all tables */
+  readonly rows: number;
+}
+
+/** Every table of a loaded database in a file each, in the stack's own folder. */
+export async function dumpTables(stack: Stack, database: BenchDatabase): Promise<Dump> {
+  return await withPool(database, async (pool) => {
+    const client = await pool.connect();
+    const tables: { table: string; file: string }[] = [];
+    let rows = 0;
+    for (const { name: table } of explorer.tables) {
+      const file = join(stack.folder.scratch, `${table}.copy`);
+      const copy = client.query(copyTo(`COPY ${table} TO STDOUT BINARY`));
+      await pipeline(copy, createWriteStream(file));
+      tables.push({ table, file });
+      rows += copy.rowCount;
+    }
+    client.release();
+    return { tables, rows };
+  });
+}
+
+export interface RawSeconds {
+  readonly copy: number;
+  readonly index: number;
+  readonly analyze: number;
+}
+
+/** Into a database of its own, over one connection. */
+export async function rawCopy(stack: Stack, { tables }: Dump): Promise<RawSeconds> {
+  const [tableSql, indexSql] = await Promise.all([readFile(explorer.table_sql, 'utf8'), readFile(explorer.index_sql, 'utf8')]);
+  const database = await emptyDatabase(stack);
+  const pool = new Pool({ connectionString: database.writer_url, max: 1, options: `-c search_path=${explorer.name} ${SORTING}` });
+  const client = await pool.connect();
+  await client.query(`CREATE SCHEMA ${explorer.name}`);
+  await client.query(tableSql);
+  const copy = await secondsOf(async () => {
+    for (const { table, file } of tables)
+      await pipeline(createReadStream(file, { highWaterMark: PIECE_BYTES }), client.query(copyFrom(`COPY ${table} FROM STDIN BINARY`)));
+  });
+  const index = await secondsOf(() => client.query(indexSql));
+  const analyze = await secondsOf(() => client.query(`ANALYZE ${tables.map(({ table }) => table).join(', ')}`));
+  client.release();
+  await pool.end();
+  await dropDatabase(stack, database);
+  return { copy, index, analyze };
+}
+
+async function secondsOf(work: () => Promise<unknown>): Promise<number> {
+  const begun = performance.now();
+  await work();
+  return (performance.now() - begun) / 1_000;
+}

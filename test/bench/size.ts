@@ -1,0 +1,100 @@
+/** Whether size matters: how long a hundredth, a tenth and all of so many transactions take to load, in how much memory, and how fast any page is then. */
+import { openLog } from '../../services/runtime/log.ts';
+import { Random } from '../support/random.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { askInTurns, compare, type Asked } from './ask-pages.ts';
+import { say, type Bench } from './bench.ts';
+import { checkRows } from './check-rows.ts';
+import { emptyDatabase, settle, vacuum, withPool, type BenchDatabase } from './databases.ts';
+import { fillTopic, type Filled } from './fill-topic.ts';
+import { loadByProjector, type Loaded } from './load-projection.ts';
+import { pageMixOf } from './page-mix.ts';
+import type { BenchReport } from './report.ts';
+
+const log = openLog({ service: 'bench', level: 'error' });
+const SHARES = [100, 10, 1] as const;
+
+type Option = 'transactions' | 'requests' | 'seed';
+
+export const size: Bench<Option> = {
+  about: 'load time, memory and page times at a hundredth, a tenth and all of so many transactions',
+  options: {
+    transactions: { about: 'of the largest chain', default: 10_000_000 },
+    requests: { about: 'of each list at the smallest and at the largest', default: 5_000 },
+    seed: { about: 'of the chains', default: 1 },
+  },
+  run,
+};
+
+interface Sized {
+  readonly transactions: number;
+  readonly filled: Filled;
+  readonly database: BenchDatabase;
+  readonly loaded: Loaded;
+}
+
+async function run({ transactions, requests, seed }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+  const stack = await startStack();
+  try {
+    const sizes: Sized[] = [];
+    for (const share of SHARES) sizes.push(await load(stack, Math.ceil(transactions / share), seed));
+    const [small, middle, large] = sizes;
+    if (small === undefined || middle === undefined || large === undefined) throw new Error('a size is missing');
+    for (const server of ['kafka', 'registry', 'redis'] as const) await stack.servers[server].stop();
+    const asked = [await serve(stack, small, seed), await serve(stack, large, seed)];
+    await settle(stack);
+    say(`${requests} requests of each list to each, after a warm-up`);
+    const [ofSmall, ofLarge] = await askInTurns(asked, requests, seed);
+    if (ofSmall === undefined || ofLarge === undefined) throw new Error('nobody was asked');
+    const compared = compare(ofSmall, ofLarge);
+    const worst = compared.toSorted((one, other) => other.p99_ratio - one.p99_ratio)[0];
+    return {
+      bench: 'size',
+      about: `${sizes.map(({ transactions: count }) => count.toLocaleString('en')).join(', ')} transactions; small is the first, large the last; ${requests} requests of each list to each, one at a time, in turns`,
+      measured: [
+        ...sizes.map(({ transactions: count, loaded }) => ({
+          what: `load of ${count.toLocaleString('en')}, empty database to live`,
+          unit: 's',
+          rounds: [loaded.seconds],
+        })),
+        ...sizes.map(({ transactions: count, loaded }) => ({
+          what: `the same, of the projector's resident memory the peak`,
+          unit: `MiB (${count.toLocaleString('en')})`,
+          rounds: [Math.max(...loaded.resident)],
+        })),
+      ],
+      detail: compared,
+      ratios: [
+        { what: 'load time, large / a tenth of it', ratio: large.loaded.seconds / middle.loaded.seconds, goal: '<= 11' },
+        { what: 'memory, peak of the last 80 % / of the first 20 % of the load', ratio: growth(large.loaded), goal: '<= 1.2' },
+        { what: `p99 of a page, large / small, worst list (${worst?.list ?? ''})`, ratio: worst?.p99_ratio ?? Number.NaN, goal: '<= 1.3' },
+      ],
+    };
+  } finally {
+    await stack.stop();
+  }
+}
+
+async function load(stack: Stack, transactions: number, seed: number): Promise<Sized> {
+  const settings = { transactions, seed };
+  const filled = await fillTopic(stack.addresses, settings, log, say);
+  const database = await emptyDatabase(stack);
+  const loaded = await loadByProjector(stack, database, filled.end);
+  say(`${transactions} transactions loaded in ${loaded.seconds.toFixed(1)} s, at most ${Math.round(Math.max(...loaded.resident))} MiB`);
+  await withPool(database, (pool) => checkRows(pool, settings, filled.counts));
+  await vacuum(stack, database);
+  return { transactions, filled, database, loaded };
+}
+
+async function serve(stack: Stack, { database, filled }: Sized, seed: number): Promise<Asked> {
+  const settings = { APP_POSTGRES_READER_URL: database.reader_url, APP_RATE_PER_SECOND: '0', APP_LOG_LEVEL: 'warn' };
+  const gateway = await stack.spawnService('explorer-gateway', settings);
+  await gateway.ready();
+  const mix = await withPool(database, (pool) => pageMixOf(pool, filled.counts, new Random(seed)));
+  return { url: gateway.url, mix };
+}
+
+function growth({ resident }: Loaded): number {
+  const early = Math.ceil(resident.length * 0.2);
+  return Math.max(...resident.slice(early)) / Math.max(...resident.slice(0, early));
+}
