@@ -6,9 +6,8 @@ import { makeBulkBlock } from './bulk.ts';
 import type { Block, SealedBlock } from './clt/block.ts';
 import { signCall } from './clt/keys.ts';
 import type { CltNode } from './clt/node.ts';
-import type { Faults } from './faults.ts';
-import { NODE_FAULT_MODES } from './faults.ts';
 import { answer, refuse } from './http.ts';
+import { fields, invalid, isInteger } from './json-body.ts';
 import type { Metrics } from './metrics.ts';
 import type { Producer } from './producer.ts';
 import type { Traffic } from './traffic/traffic.ts';
@@ -17,16 +16,14 @@ export interface AdminParts {
   readonly node: CltNode;
   readonly producer: Producer;
   readonly traffic: Traffic;
-  readonly faults: Faults;
   readonly metrics: Metrics;
   readonly now: () => number;
   readonly random: () => number;
 }
 
 export const TRAFFIC_PER_SECOND_MAX = 500;
-const DELAY_MS_MAX = 600_000;
 
-export function adminRoutes({ node, producer, traffic, faults, metrics, now, random }: AdminParts): (app: Express) => void {
+export function adminRoutes({ node, producer, traffic, metrics, now, random }: AdminParts): (app: Express) => void {
   const { block_transactions_max, chain_id } = node.chain.parameters;
   let lastBulk: Promise<unknown> = Promise.resolve();
 
@@ -109,45 +106,9 @@ export function adminRoutes({ node, producer, traffic, faults, metrics, now, ran
       traffic.setRate(transactions_per_second);
       answer(response, { transactions_per_second });
     });
-
-    app.get('/admin/faults', (_request, response) => answer(response, { faults: faults.list() }));
-    app.delete('/admin/faults', (_request, response) => {
-      faults.clear();
-      answer(response, { faults: [] });
-    });
-    app.post('/admin/faults', (request, response) => {
-      const { target, mode, times = null, delay_ms } = fields(request.body);
-      const known = NODE_FAULT_MODES.find((each) => each === mode);
-      if (target !== 'node' || known === undefined) {
-        invalid(response, `{"target": "node", "mode": one of ${NODE_FAULT_MODES.join(', ')}, "times"?, "delay_ms"?}`);
-        return;
-      }
-      if (times !== null && !isInteger(times, 1, Number.MAX_SAFE_INTEGER)) {
-        invalid(response, '"times": an integer from 1; leave it out for a fault that stays until DELETE /admin/faults');
-        return;
-      }
-      if (delay_ms !== undefined && !isInteger(delay_ms, 0, DELAY_MS_MAX)) {
-        invalid(response, `"delay_ms": an integer from 0 to ${DELAY_MS_MAX}`);
-        return;
-      }
-      answer(response, { target, ...faults.set(known, times, delay_ms) });
-    });
   };
-}
-
-function invalid(response: Response, expected: string): void {
-  refuse(response, 400, 'invalid_request', `the body is JSON: ${expected}`);
 }
 
 function nameOf({ height, hash }: SealedBlock): { readonly height: number; readonly hash: string } {
   return { height, hash };
-}
-
-/** The body's own fields; none when there is no JSON object. */
-function fields(body: unknown): Readonly<Record<string, unknown>> {
-  return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {};
-}
-
-function isInteger(value: unknown, min: number, max: number): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
 }

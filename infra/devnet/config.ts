@@ -3,6 +3,7 @@
 export interface DevnetConfig {
   readonly http_host: string;
   readonly node_port: number;
+  readonly tron_port: number;
   readonly admin_port: number;
   readonly directory: string;
   readonly seed: string;
@@ -11,6 +12,15 @@ export interface DevnetConfig {
   readonly finality_depth: number;
   readonly block_interval_ms: number;
   readonly traffic_per_second: number;
+  readonly tron_block_interval_ms: number;
+  /** how old a block of TRON is when the next one solidifies it */
+  readonly tron_solidify_ms: number;
+  /** more than this within a second is answered as TronGrid does; 0: no limit */
+  readonly tron_requests_per_second_max: number;
+  /** how long who exceeded it gets nothing */
+  readonly tron_suspended_ms: number;
+  /** that TRON's provider requires; undefined: none */
+  readonly tron_api_key: string | undefined;
   readonly drain_ms: number;
   readonly log_level: string;
 }
@@ -43,6 +53,7 @@ export function readConfig(
   const config: DevnetConfig = {
     http_host: env['APP_HTTP_HOST'] ?? '127.0.0.1',
     node_port: integer('APP_NODE_PORT', 17545, 0, 65_535),
+    tron_port: integer('APP_TRON_PORT', 17090, 0, 65_535),
     admin_port: integer('APP_ADMIN_PORT', 17099, 0, 65_535),
     directory: text('APP_DEVNET_DIR'),
     seed: text('APP_DEVNET_SEED'),
@@ -51,6 +62,11 @@ export function readConfig(
     finality_depth: integer('APP_FINALITY_DEPTH', 12, 1, 1_000),
     block_interval_ms: integer('APP_BLOCK_INTERVAL_MS', 1_000, 20, 3_600_000),
     traffic_per_second: integer('APP_TRAFFIC_PER_SECOND', 3, 0, 500),
+    tron_block_interval_ms: integer('APP_DEVNET_TRON_BLOCK_INTERVAL_MS', 1_000, 20, 3_600_000),
+    tron_solidify_ms: integer('APP_DEVNET_TRON_SOLIDIFY_MS', 1_500, 0, 600_000),
+    tron_requests_per_second_max: integer('APP_DEVNET_TRON_RATE_PER_SECOND', 0, 0, 100_000),
+    tron_suspended_ms: integer('APP_DEVNET_TRON_SUSPENDED_MS', 30_000, 0, 600_000),
+    tron_api_key: env['APP_DEVNET_TRON_API_KEY'] || undefined,
     drain_ms: integer('APP_DRAIN_MS', 5_000, 0, 600_000),
     log_level: oneOf('APP_LOG_LEVEL', 'info', LOG_LEVELS),
   };

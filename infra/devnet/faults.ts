@@ -23,21 +23,32 @@ export const NODE_FAULT_MODES = [
 
 export type NodeFaultMode = (typeof NODE_FAULT_MODES)[number];
 
-export interface Fault {
-  readonly mode: NodeFaultMode;
+/** Where the request does not say. */
+export const NODE_FAULT_DELAYS_MS: ReadonlyMap<NodeFaultMode, number> = new Map([
+  ['accept_then_timeout', 30_000],
+  ['lag', 5_000],
+  ['delay', 1_000],
+]);
+
+export interface Fault<Mode extends string = NodeFaultMode> {
+  readonly mode: Mode;
   /** requests that it still concerns; null: until it is switched off */
   readonly times: number | null;
   readonly delay_ms: number;
 }
 
-const DELAY_MS: Readonly<Partial<Record<NodeFaultMode, number>>> = { accept_then_timeout: 30_000, lag: 5_000, delay: 1_000 };
+export class Faults<Mode extends string = NodeFaultMode> {
+  readonly #delays_ms: ReadonlyMap<Mode, number>;
+  readonly #active = new Map<Mode, Fault<Mode>>();
 
-export class Faults {
-  readonly #active = new Map<NodeFaultMode, Fault>();
+  /** `delays_ms`: of a mode that is switched on without one; else none. */
+  constructor(delays_ms: ReadonlyMap<Mode, number> = new Map<Mode, number>()) {
+    this.#delays_ms = delays_ms;
+  }
 
   /** Switches a mode on; a second time replaces the first. */
-  set(mode: NodeFaultMode, times: number | null, delay_ms: number | undefined): Fault {
-    const fault = { mode, times, delay_ms: delay_ms ?? DELAY_MS[mode] ?? 0 };
+  set(mode: Mode, times: number | null, delay_ms: number | undefined): Fault<Mode> {
+    const fault = { mode, times, delay_ms: delay_ms ?? this.#delays_ms.get(mode) ?? 0 };
     this.#active.set(mode, fault);
     return fault;
   }
@@ -46,12 +57,12 @@ export class Faults {
     this.#active.clear();
   }
 
-  list(): readonly Fault[] {
+  list(): readonly Fault<Mode>[] {
     return [...this.#active.values()];
   }
 
   /** The fault, if it is on, counted once. */
-  take(mode: NodeFaultMode): Fault | undefined {
+  take(mode: Mode): Fault<Mode> | undefined {
     const fault = this.#active.get(mode);
     if (fault === undefined || fault.times === null) return fault;
     if (fault.times <= 1) this.#active.delete(mode);

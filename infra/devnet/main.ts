@@ -21,8 +21,8 @@ async function run(): Promise<never> {
   const identified = identify(read.config.directory, read.config, Date.now());
   if ('problems' in identified) end(1, { event: 'bad_configuration', problems: identified.problems });
   const devnet = await startDevnet(read.config, identified.settings, log);
-  const { node_port, admin_port, node } = devnet;
-  log.info({ event: 'ready', node_port, admin_port, height: node.head.height, chain_id: read.config.chain_id });
+  const { node_port, tron_port, admin_port, node } = devnet;
+  log.info({ event: 'ready', node_port, tron_port, admin_port, height: node.head.height, chain_id: read.config.chain_id });
   await Promise.race([stop.promise, devnet.broken]);
   log.info({ event: 'draining', height: node.head.height });
   await devnet.close();

@@ -2,6 +2,7 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { Block } from './clt/block.ts';
 import type { CltNode } from './clt/node.ts';
+import type { TronNetwork } from './tron/network.ts';
 import type { TrafficOutcome } from './traffic/traffic.ts';
 
 export class Metrics {
@@ -26,19 +27,16 @@ export class Metrics {
 
   /** The gauges are read from the node when somebody asks. */
   watch(node: CltNode): void {
-    const gauge = (name: string, help: string, read: () => number): Gauge =>
-      new Gauge({
-        name,
-        help,
-        registers: [this.registry],
-        collect() {
-          this.set(read());
-        },
-      });
-    gauge('devnet_head_height', 'height of the newest block', () => node.head.height);
-    gauge('devnet_finalized_height', 'height of the last final block', () => node.chain.finalizedHeight);
-    gauge('devnet_mempool_transactions', 'transactions that wait for a block', () => node.chain.mempool.size);
-    gauge('devnet_long_polls', 'requests that wait for a block', () => node.waiting);
+    this.#gauge('devnet_head_height', 'height of the newest block', () => node.head.height);
+    this.#gauge('devnet_finalized_height', 'height of the last final block', () => node.chain.finalizedHeight);
+    this.#gauge('devnet_mempool_transactions', 'transactions that wait for a block', () => node.chain.mempool.size);
+    this.#gauge('devnet_long_polls', 'requests that wait for a block', () => node.waiting);
+  }
+
+  watchTron({ chain }: TronNetwork): void {
+    this.#gauge('devnet_tron_head_number', 'number of the newest block of TRON', () => chain.head.number);
+    this.#gauge('devnet_tron_solidified_number', 'number of the newest solidified block of TRON', () => chain.solidified.number);
+    this.#gauge('devnet_tron_open_transactions', 'transactions of TRON that are not solidified', () => chain.open.length);
   }
 
   blocksAdded(blocks: readonly Block[]): void {
@@ -49,5 +47,16 @@ export class Metrics {
 
   trafficCounted(outcome: TrafficOutcome): void {
     this.#traffic.inc({ outcome });
+  }
+
+  #gauge(name: string, help: string, read: () => number): Gauge {
+    return new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.set(read());
+      },
+    });
   }
 }

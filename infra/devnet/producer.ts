@@ -1,14 +1,19 @@
 /** Makes a block each interval, while switched on. */
-import type { CltNode } from './clt/node.ts';
+
+/** What a block is made on. */
+export interface BlockMaker {
+  /** `now` in Unix milliseconds */
+  produce(now: number): unknown;
+}
 
 export class Producer {
-  readonly #node: CltNode;
+  readonly #chain: BlockMaker;
   readonly #interval_ms: number;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(node: CltNode, interval_ms: number, now: () => number) {
-    this.#node = node;
+  constructor(chain: BlockMaker, interval_ms: number, now: () => number) {
+    this.#chain = chain;
     this.#interval_ms = interval_ms;
     this.#now = now;
   }
@@ -19,6 +24,6 @@ export class Producer {
 
   enable(enabled: boolean): void {
     clearInterval(this.#timer);
-    this.#timer = enabled ? setInterval(() => this.#node.produce(this.#now()), this.#interval_ms) : undefined;
+    this.#timer = enabled ? setInterval(() => this.#chain.produce(this.#now()), this.#interval_ms) : undefined;
   }
 }

@@ -14,6 +14,8 @@ export interface Addresses {
   readonly postgres_reader_url: string;
   readonly redis_url: string;
   readonly node_url: string;
+  /** TronGrid's interface, without a path */
+  readonly tron_url: string;
 }
 
 /** The addresses of a stack on this machine. */
@@ -26,5 +28,6 @@ export function localAddresses(ports: Ports): Addresses {
     postgres_reader_url: postgresUrl(reader, postgres, database),
     redis_url: `redis://127.0.0.1:${ports.redis}`,
     node_url: `http://127.0.0.1:${ports.node}`,
+    tron_url: `http://127.0.0.1:${ports.tron}`,
   };
 }

@@ -9,6 +9,7 @@ export const defaultPorts = {
   postgres: 15432,
   redis: 16379,
   node: 17545,
+  tron: 17090,
   devnet: 17099,
   chain_ingester: 17011,
   projector_explorer: 17021,

@@ -49,10 +49,11 @@ export const services: readonly ServiceSpec[] = [
     name: 'devnet',
     entry: 'infra/devnet/main.ts',
     args: [],
-    ports: ['devnet', 'node'],
+    ports: ['devnet', 'node', 'tron'],
     settings: (_, place) => ({
       APP_HTTP_HOST: place.http_host,
       APP_NODE_PORT: String(place.ports.node),
+      APP_TRON_PORT: String(place.ports.tron),
       APP_ADMIN_PORT: String(place.ports.devnet),
       APP_DEVNET_DIR: place.data,
     }),
@@ -85,7 +86,12 @@ export const services: readonly ServiceSpec[] = [
     entry: 'services/explorer-gateway/main.ts',
     args: [],
     ports: ['explorer'],
-    settings: (at, place) => ({ ...http(place, 'explorer'), APP_POSTGRES_READER_URL: at.postgres_reader_url, APP_NODE_URL: at.node_url }),
+    settings: (at, place) => ({
+      ...http(place, 'explorer'),
+      APP_POSTGRES_READER_URL: at.postgres_reader_url,
+      APP_REDIS_URL: at.redis_url,
+      APP_NODE_URL: at.node_url,
+    }),
     // The clients of a development stack all share one address.
     defaults: { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },
   },

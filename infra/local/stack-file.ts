@@ -58,7 +58,7 @@ export function describeStack(
     explorer_url: running('explorer-gateway', http(ports.explorer)),
     treasury_url: null,
     node_url: running('devnet', at.node_url),
-    tron_url: null,
+    tron_url: running('devnet', at.tron_url),
     devnet_url: running('devnet', http(ports.devnet)),
     kafka_brokers: at.kafka_brokers,
     registry_url: http(ports.registry),

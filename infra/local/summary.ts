@@ -6,6 +6,7 @@ import type { StackFile } from './stack-file.ts';
 const rows: readonly (readonly [string, keyof StackFile, string])[] = [
   ['explorer', 'explorer_url', '/api/v1/blocks'],
   ['clt node', 'node_url', '/v1/chain'],
+  ['tron', 'tron_url', '/walletsolidity/getnowblock'],
   ['devnet admin', 'devnet_url', ''],
   ['kafka', 'kafka_brokers', ''],
   ['schema registry', 'registry_url', ''],

@@ -19,11 +19,11 @@ export const initdbArguments: readonly string[] = [
 /** Given to `postgres` as `-c name=value`. */
 export const postgresSettings: Readonly<Record<string, string>> = {
   synchronous_commit: 'on',
-  shared_buffers: '256MB',
-  effective_cache_size: '1GB',
+  shared_buffers: '1GB',
+  effective_cache_size: '4GB',
   work_mem: '16MB',
   maintenance_work_mem: '256MB',
-  max_wal_size: '2GB',
+  max_wal_size: '4GB',
   checkpoint_timeout: '15min',
   random_page_cost: '1.1',
   max_connections: '200',

@@ -20,16 +20,23 @@ export interface Answer {
 export class TestDevnet {
   readonly devnet: Devnet;
   readonly node_url: string;
+  readonly tron_url: string;
   readonly admin_url: string;
 
   constructor(devnet: Devnet) {
     this.devnet = devnet;
     this.node_url = `http://127.0.0.1:${devnet.node_port}`;
+    this.tron_url = `http://127.0.0.1:${devnet.tron_port}`;
     this.admin_url = `http://127.0.0.1:${devnet.admin_port}`;
   }
 
   get(route: string): Promise<Answer> {
     return asked(`${this.node_url}${route}`);
+  }
+
+  /** A GET without a body, a POST with one. */
+  tron(route: string, body?: unknown): Promise<Answer> {
+    return asked(`${this.tron_url}${route}`, body === undefined ? undefined : { method: 'POST', ...json(body) });
   }
 
   admin(route: string, body?: unknown, method = 'POST'): Promise<Answer> {
@@ -54,8 +61,16 @@ export class TestDevnet {
 /** Calls `use` with a devnet in a new directory; closes and removes it afterwards. */
 export async function withDevnet(use: (devnet: TestDevnet) => Promise<void>, env: Readonly<Record<string, string>> = {}): Promise<void> {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'devnet-'));
-  const settings = { APP_DEVNET_DIR: directory, APP_DEVNET_SEED: 'test', APP_NODE_PORT: '0', APP_ADMIN_PORT: '0', APP_LOG_LEVEL: 'silent' };
-  const config = configOf({ ...settings, APP_BLOCK_INTERVAL_MS: '3600000', APP_TRAFFIC_PER_SECOND: '0', APP_FINALITY_DEPTH: '6', ...env });
+  const ports = { APP_NODE_PORT: '0', APP_TRON_PORT: '0', APP_ADMIN_PORT: '0' };
+  const settings = { ...ports, APP_DEVNET_DIR: directory, APP_DEVNET_SEED: 'test', APP_LOG_LEVEL: 'silent' };
+  const config = configOf({
+    ...settings,
+    APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '3600000',
+    APP_BLOCK_INTERVAL_MS: '3600000',
+    APP_TRAFFIC_PER_SECOND: '0',
+    APP_FINALITY_DEPTH: '6',
+    ...env,
+  });
   const identified = identify(directory, config, Date.now());
   if ('problems' in identified) throw new Error(identified.problems.join());
   const devnet = await startDevnet(config, identified.settings, pino({ level: config.log_level }));

@@ -9,6 +9,24 @@ test('a directory and a seed are enough', () => {
   });
 });
 
+test('TRON’s provider is there by default, without a limit and without a key', () => {
+  expect(readConfig(GOOD)).toMatchObject({
+    config: {
+      tron_port: 17_090,
+      tron_block_interval_ms: 1_000,
+      tron_solidify_ms: 1_500,
+      tron_requests_per_second_max: 0,
+      tron_api_key: undefined,
+    },
+  });
+  expect(readConfig({ ...GOOD, APP_DEVNET_TRON_API_KEY: 'sesame' })).toMatchObject({ config: { tron_api_key: 'sesame' } });
+  for (const name of ['BLOCK_INTERVAL_MS', 'SOLIDIFY_MS', 'RATE_PER_SECOND', 'SUSPENDED_MS']) {
+    expect(readConfig({ ...GOOD, [`APP_DEVNET_TRON_${name}`]: '-1' })).toEqual({
+      problems: [expect.stringContaining(`APP_DEVNET_TRON_${name}`)],
+    });
+  }
+});
+
 test('every problem is told at once', () => {
   const read = readConfig({
     APP_NODE_PORT: '70000',

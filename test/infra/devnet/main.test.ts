@@ -29,6 +29,7 @@ interface Line {
   readonly event: string;
   readonly problems?: readonly string[];
   readonly node_port?: number;
+  readonly tron_port?: number;
   readonly admin_port?: number;
   readonly height?: number;
 }
@@ -53,6 +54,7 @@ const quick = (): Readonly<Record<string, string>> => ({
   APP_DEVNET_DIR: directory,
   APP_DEVNET_SEED: 'main',
   APP_NODE_PORT: '0',
+  APP_TRON_PORT: '0',
   APP_ADMIN_PORT: '0',
   APP_BLOCK_INTERVAL_MS: '20',
   APP_TRAFFIC_PER_SECOND: '40',
@@ -148,4 +150,44 @@ test('killed again and again at any moment, it goes on from where it was, and th
   );
   expect(hashes).toEqual(known.slice(1).map(({ hash }) => hash));
   expect(foldEffects(known)).toEqual(balancesOf(rows));
+}, 120_000);
+
+test('killed again and again, TRON’s network keeps every transfer it took, and its solidified head never goes back', async () => {
+  const address = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6';
+  const taken: string[] = [];
+  let solidified = 0;
+  for (let round = 0; round < 4; round++) {
+    const run = start({
+      ...quick(),
+      APP_TRAFFIC_PER_SECOND: '0',
+      APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '20',
+      APP_DEVNET_TRON_SOLIDIFY_MS: '40',
+    });
+    const { tron_port, admin_port } = await ready(run);
+    const head = async (): Promise<number> => {
+      const response = await fetch(`http://127.0.0.1:${tron_port}/walletsolidity/getnowblock`);
+      const { block_header }: { block_header: { raw_data: { number: number } } } = Object(await response.json());
+      return block_header.raw_data.number;
+    };
+    const listed = async (): Promise<readonly string[]> => {
+      const query = 'only_confirmed=true&limit=200&order_by=block_timestamp,asc';
+      const response = await fetch(`http://127.0.0.1:${tron_port}/v1/accounts/${address}/transactions/trc20?${query}`);
+      const { data }: { data: readonly { transaction_id: string }[] } = Object(await response.json());
+      return data.map(({ transaction_id }) => transaction_id);
+    };
+    expect(await head()).toBeGreaterThanOrEqual(solidified);
+    await expect.poll(listed, { timeout: 30_000 }).toEqual(taken);
+    for (let sent = 0; sent < 12; sent++) {
+      const body = JSON.stringify({ to: address, value: String(sent + 1) });
+      const transfer = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+      const answer: { transaction_id: string } = Object(
+        await (await fetch(`http://127.0.0.1:${admin_port}/admin/tron/transfers`, transfer)).json(),
+      );
+      taken.push(answer.transaction_id);
+    }
+    solidified = await head();
+    run.child.kill('SIGKILL');
+    expect(await run.ended).toBe('SIGKILL');
+  }
+  expect(new Set(taken).size).toBe(48);
 }, 120_000);

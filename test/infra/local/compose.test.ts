@@ -70,6 +70,7 @@ const addresses: Addresses = {
   postgres_reader_url: postgresUrl(reader, 'postgres:5432', database),
   redis_url: 'redis://redis:6379',
   node_url: `http://devnet:${defaultPorts.node}`,
+  tron_url: `http://devnet:${defaultPorts.tron}`,
 };
 
 test('docker compose runs exactly the servers and services of the local stack', () => {

@@ -1,0 +1,108 @@
+/** `/v1/accounts/:address/transactions/trc20`: the provider's list of an account's TRC-20 transfers and approvals. */
+import type { Express, Request, Response } from 'express';
+import type { TronChain } from './chain.ts';
+import type { Fingerprint, ListQuery, ListedRow, Position } from './listing.ts';
+import { compare, decodeFingerprint, encodeFingerprint, pageOf } from './listing.ts';
+import type { Provider } from './provider.ts';
+import { refuseV1 } from './provider.ts';
+import { addressDigits } from './transaction.ts';
+import { rowJson } from './wire.ts';
+
+const LIMIT_DEFAULT = 20;
+const LIMIT_MAX = 200;
+const PATH = '/v1/accounts/:address/transactions/trc20';
+
+export function accountRoutes(chain: TronChain, provider: Provider): (app: Express) => void {
+  const { faults, now } = provider;
+
+  const rowsFor = (query: ListQuery): readonly ListedRow[] => {
+    const lag = faults.take('lag') ?? faults.take('list_lag');
+    const solid = query.only_unconfirmed ? [] : chain.solidRows(query.account);
+    const included = query.only_confirmed ? [] : chain.includedRows(query.account);
+    const rows = included.length === 0 ? solid : [...solid, ...included].toSorted((one, other) => compare(one.position, other.position));
+    if (lag === undefined) return rows;
+    const newest = chain.solidifiedAsOf(now() - lag.delay_ms).number;
+    return rows.filter(({ position: [block] }) => block <= newest);
+  };
+
+  const list = (request: Request, response: Response): object | undefined => {
+    const read = readQuery(request);
+    if ('problem' in read) return refuseV1(response, 400, read.problem);
+    const { query, fingerprint } = read;
+    if (faults.take('empty') !== undefined) return listJson(now(), [], undefined);
+    const again = faults.take('repeat') !== undefined;
+    const { rows, fingerprint: next } = pageOf(rowsFor(query), query, startOf(fingerprint, again));
+    const shown = again && fingerprint === undefined ? rows.flatMap((row) => [row, row]) : rows;
+    return listJson(now(), shown, next === undefined ? undefined : { text: encodeFingerprint(next, query), url: request.originalUrl });
+  };
+
+  return (app) => provider.route(app, 'get', PATH, list);
+}
+
+/** Behind which row the page begins; `again`: as the page before it did. */
+function startOf(fingerprint: Fingerprint | undefined, again: boolean): Position | null {
+  if (fingerprint === undefined) return null;
+  return again ? fingerprint.before : fingerprint.last;
+}
+
+function listJson(at: number, rows: readonly ListedRow[], next: { readonly text: string; readonly url: string } | undefined): object {
+  const paging = next === undefined ? {} : { fingerprint: next.text, links: { next: linkTo(next.url, next.text) } };
+  return { data: rows.map(rowJson), success: true, meta: { at, ...paging, page_size: rows.length } };
+}
+
+/** Names a host where nobody answers, as the real one's does to those who came through something else: the link is not to be followed. */
+function linkTo(path: string, fingerprint: string): string {
+  const url = new URL(path, 'http://trongrid.invalid');
+  url.searchParams.set('fingerprint', fingerprint);
+  return url.href;
+}
+
+type Read = { readonly query: ListQuery; readonly fingerprint: Fingerprint | undefined } | { readonly problem: string };
+
+function readQuery(request: Request): Read {
+  const account = addressDigits(String(request.params['address']));
+  if (account === undefined) return { problem: 'A valid account address is required.' };
+  const problems: string[] = [];
+  const text = (name: string): string | undefined => {
+    const value: unknown = request.query[name];
+    if (value === undefined || typeof value === 'string') return value;
+    problems.push(`${name} is given more than once`);
+    return undefined;
+  };
+  const flag = (name: string): boolean => {
+    const value = text(name);
+    if (value !== undefined && value !== 'true' && value !== 'false') problems.push(`${name} must be true or false`);
+    return value === 'true';
+  };
+  const integer = (name: string, absent: number, min: number, max: number): number => {
+    const value = text(name) ?? String(absent);
+    const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : NaN;
+    if (number >= min && number <= max) return number;
+    problems.push(`${name} must be an integer from ${min} to ${max}`);
+    return absent;
+  };
+  const contractText = text('contract_address');
+  const contract = contractText === undefined ? undefined : addressDigits(contractText);
+  if (contractText !== undefined && contract === undefined) problems.push('contract_address must be an address');
+  const order = text('order_by') ?? 'block_timestamp,desc';
+  const [, direction] = /^block_timestamp,(asc|desc)$/.exec(order) ?? [];
+  if (direction === undefined) problems.push('order_by must be block_timestamp,asc or block_timestamp,desc');
+  const query: ListQuery = {
+    account,
+    only_confirmed: flag('only_confirmed'),
+    only_unconfirmed: flag('only_unconfirmed'),
+    only_to: flag('only_to'),
+    only_from: flag('only_from'),
+    contract,
+    limit: integer('limit', LIMIT_DEFAULT, 1, LIMIT_MAX),
+    ascending: direction === 'asc',
+    min_timestamp: integer('min_timestamp', 0, 0, Number.MAX_SAFE_INTEGER),
+    max_timestamp: integer('max_timestamp', Number.MAX_SAFE_INTEGER, 0, Number.MAX_SAFE_INTEGER),
+  };
+  const given = text('fingerprint');
+  const fingerprint = given === undefined ? undefined : decodeFingerprint(given, query);
+  if (given !== undefined && fingerprint === undefined)
+    problems.push('fingerprint is not one of this query: send all other parameters unchanged');
+  const [problem] = problems;
+  return problem === undefined ? { query, fingerprint } : { problem };
+}

@@ -1,0 +1,235 @@
+/**
+ * The network as a fold of its events. A transaction waits, is included in a block, and is solid once a block at or above its own is solidified; before
+ * that it can be dropped. What is solid never changes again.
+ */
+import { createHash } from 'node:crypto';
+import { Balances } from './balances.ts';
+import type { TronEvent } from './events.ts';
+import type { ListedRow, Position } from './listing.ts';
+import { compare } from './listing.ts';
+import type { TronTransaction } from './transaction.ts';
+import { emittedLogs, listedLogs } from './transaction.ts';
+
+/** How far back the solidified head is remembered, in ms: as long as an answer can lag. */
+export const LAG_MS_MAX = 600_000;
+
+export interface BlockReference {
+  readonly number: number;
+  readonly timestamp: number;
+  readonly id: string;
+  readonly parent_id: string;
+}
+
+export interface Entry {
+  readonly transaction: TronTransaction;
+  readonly held: boolean;
+  /** undefined: it waits */
+  readonly block: BlockReference | undefined;
+  /** place in that block */
+  readonly index: number;
+  readonly status: 'open' | 'solidified' | 'dropped';
+}
+
+export interface Included extends Entry {
+  readonly block: BlockReference;
+}
+
+type Genesis = Extract<TronEvent, { type: 'genesis' }>;
+type Made = Extract<TronEvent, { type: 'block' }>;
+
+export class TronChain {
+  readonly genesis: Genesis;
+  readonly #entries = new Map<string, Entry>();
+  /** ids of those that are not solid, in the order they came */
+  readonly #open = new Set<string>();
+  /** rows of solid transactions by account, ascending */
+  readonly #rows = new Map<string, ListedRow[]>();
+  readonly #contracts = new Set<string>();
+  readonly #balances: Balances;
+  /** the newest solid block, and all above it */
+  #blocks: BlockReference[];
+  /** what was the solidified head, and since when */
+  readonly #solidified: { readonly since: number; readonly block: BlockReference }[];
+
+  constructor(genesis: Genesis) {
+    this.genesis = genesis;
+    this.#contracts.add(genesis.usdt_contract);
+    this.#balances = new Balances({ contract: genesis.usdt_contract, holder: genesis.holder });
+    this.#balances.set(genesis.usdt_contract, genesis.holder, genesis.supply);
+    // not 0, which the real wire format leaves out
+    const number = 1;
+    const block = { number, timestamp: genesis.timestamp, id: blockId(number, genesis.timestamp, ''), parent_id: '0'.repeat(64) };
+    this.#blocks = [block];
+    this.#solidified = [{ since: genesis.timestamp, block }];
+  }
+
+  get head(): BlockReference {
+    return newest(this.#blocks);
+  }
+
+  get solidified(): BlockReference {
+    return newest(this.#solidified).block;
+  }
+
+  /** The solidified head of that moment, in Unix ms; of longer ago than is remembered, the oldest that is. */
+  solidifiedAsOf(moment: number): BlockReference {
+    return (this.#solidified.findLast(({ since }) => since <= moment) ?? oldest(this.#solidified)).block;
+  }
+
+  /** How many transactions there ever were. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  entry(id: string): Entry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** Whether there is a contract: the USDT contract, and every other that was called or emitted something. */
+  isContract(address: string): boolean {
+    return this.#contracts.has(address);
+  }
+
+  /** All that is not solid yet, in the order it came. */
+  get open(): readonly Entry[] {
+    return [...this.#open].flatMap((id) => this.#entries.get(id) ?? []);
+  }
+
+  /** The newest block that is old enough to be solidified by a block made at `timestamp`. */
+  solidifiableAt(timestamp: number, solidify_ms: number): BlockReference {
+    return this.#blocks.findLast((block) => block.timestamp <= timestamp - solidify_ms) ?? this.solidified;
+  }
+
+  /** Rows of solid transactions that concern the account, ascending. */
+  solidRows(account: string): readonly ListedRow[] {
+    return this.#rows.get(account) ?? [];
+  }
+
+  /** Rows of those that are in a block but not solid, ascending. */
+  includedRows(account: string): readonly ListedRow[] {
+    return this.#included().flatMap((entry) => rowsOf(entry).filter(({ from, to }) => from === account || to === account));
+  }
+
+  balance(contract: string, account: string, of: 'head' | 'solidified'): bigint {
+    if (of === 'solidified' || this.#open.size === 0) return this.#balances.at(contract, account);
+    const balances = new Balances({ contract: this.genesis.usdt_contract, holder: this.genesis.holder }, this.#balances);
+    for (const { transaction } of this.#included()) balances.move(emittedLogs(transaction));
+    return balances.at(contract, account);
+  }
+
+  /** Balances of solid blocks, less all that still waits: what the holder can be sure to have. */
+  get spendable(): bigint {
+    const { usdt_contract, holder } = this.genesis;
+    const waiting = this.open.flatMap(({ transaction }) => emittedLogs(transaction)).filter(({ contract }) => contract === usdt_contract);
+    return (
+      this.#balances.at(usdt_contract, holder) - waiting.reduce((sum, { event, value }) => (event === 'Transfer' ? sum + value : sum), 0n)
+    );
+  }
+
+  apply(event: TronEvent): void {
+    switch (event.type) {
+      case 'genesis':
+        throw new Error('a network has one genesis');
+      case 'submitted':
+        this.#submit(event.transaction, event.held);
+        return;
+      case 'block':
+        this.#append(event);
+        return;
+      case 'released':
+        this.#change(event.id, { held: false });
+        return;
+      case 'solidified':
+        this.#solidify(event.number, event.at);
+        return;
+      case 'dropped':
+        this.#change(event.id, { status: 'dropped' });
+        this.#open.delete(event.id);
+    }
+  }
+
+  #submit(transaction: TronTransaction, held: boolean): void {
+    this.#entries.set(transaction.id, { transaction, held, block: undefined, index: 0, status: 'open' });
+    this.#open.add(transaction.id);
+    if (transaction.asset !== 'TRC20') return;
+    for (const contract of [transaction.contract, ...transaction.logs.map((log) => log.contract)]) this.#contracts.add(contract);
+  }
+
+  #append({ number, timestamp, solidified, transactions }: Made): void {
+    const parent = this.head;
+    if (number !== parent.number + 1) throw new Error(`block ${number} follows block ${parent.number}`);
+    const block = { number, timestamp, id: blockId(number, timestamp, parent.id), parent_id: parent.id };
+    this.#blocks.push(block);
+    for (const [index, id] of transactions.entries()) this.#change(id, { block, index });
+    this.#solidify(solidified, timestamp);
+  }
+
+  #solidify(number: number, since: number): void {
+    if (number <= this.solidified.number) return;
+    const block = this.#blocks.find((each) => each.number === number);
+    if (block === undefined) throw new Error(`there is no block ${number} to solidify`);
+    for (const entry of this.#included()) {
+      if (entry.held || entry.block.number > number) continue;
+      this.#change(entry.transaction.id, { status: 'solidified' });
+      this.#open.delete(entry.transaction.id);
+      this.#balances.move(emittedLogs(entry.transaction));
+      for (const row of rowsOf(entry)) for (const account of new Set([row.from, row.to])) this.#list(account, row);
+    }
+    this.#blocks = this.#blocks.filter((each) => each.number >= number);
+    this.#solidified.push({ since, block });
+    const forgotten = this.#solidified.findLastIndex((each) => each.since < since - LAG_MS_MAX);
+    if (forgotten > 0) this.#solidified.splice(0, forgotten);
+  }
+
+  #list(account: string, row: ListedRow): void {
+    const rows = this.#rows.get(account);
+    if (rows === undefined) this.#rows.set(account, [row]);
+    else rows.push(row);
+  }
+
+  #change(id: string, change: Partial<Entry>): void {
+    const entry = this.#entries.get(id);
+    if (entry?.status !== 'open') throw new Error(`transaction ${id} is not one that can change`);
+    this.#entries.set(id, { ...entry, ...change });
+  }
+
+  /** Those in a block and not solid, in the order of the chain. */
+  #included(): readonly Included[] {
+    return this.open.filter(isIncluded).toSorted((one, other) => compare(positionOf(one), positionOf(other)));
+  }
+}
+
+export function isIncluded(entry: Entry): entry is Included {
+  return entry.block !== undefined && entry.status !== 'dropped';
+}
+
+function positionOf({ block, index }: Included, log = 0): Position {
+  return [block.number, index, log];
+}
+
+function rowsOf(entry: Included): readonly ListedRow[] {
+  const { transaction, block } = entry;
+  const { id: transaction_id } = transaction;
+  return listedLogs(transaction).map(({ contract, event, from, to, value }, index) => {
+    const position = positionOf(entry, index);
+    return { position, block_timestamp: block.timestamp, transaction_id, contract, event, from, to, value };
+  });
+}
+
+/** The number and a hash, as TRON has it. */
+function blockId(number: number, timestamp: number, parent_id: string): string {
+  const hash = createHash('sha256').update(`${number}:${timestamp}:${parent_id}`).digest('hex');
+  return `${number.toString(16).padStart(16, '0')}${hash.slice(16)}`;
+}
+
+function newest<Item>(items: readonly Item[]): Item {
+  const item = items.at(-1);
+  if (item === undefined) throw new Error('there is always a block');
+  return item;
+}
+
+function oldest<Item>(items: readonly Item[]): Item {
+  const [item] = items;
+  if (item === undefined) throw new Error('there is always a block');
+  return item;
+}
