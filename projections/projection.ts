@@ -100,6 +100,8 @@ export interface Projection<Event extends { readonly type: string } = never> {
   /** the rows that folding this batch, or any beginning of it, needs; more do no harm */
   loads(batch: readonly Recorded<Event>[]): readonly Load[];
   fold(loaded: Loaded, batch: readonly Recorded<Event>[]): Folded;
+  /** how many records a fold may take at once, where each costs it much time; as many as there are when not given */
+  readonly records_max?: number;
   /**
    * How many leading records of the batch no later record can undo; all of them when there is no such method. While tables are loaded without indexes, only so
    * many are applied and the rest waits for what comes next, since undoing stored rows would mean reading whole tables. Only speed depends on the answer.

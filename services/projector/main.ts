@@ -3,7 +3,6 @@ import { ConfigError } from '../runtime/config.ts';
 import { runMain } from '../runtime/main.ts';
 import { readProjectorConfig } from './config.ts';
 import { projectionNamed } from './projections.ts';
-import { project } from './project.ts';
 
 const projection = projectionNamed(process.argv[2]);
 
@@ -13,5 +12,5 @@ await runMain(
     if ('refused' in projection) throw new ConfigError([projection.refused]);
     return { ...readProjectorConfig(env), projection };
   },
-  project,
+  (service) => service.config.projection.run(service),
 );

@@ -1,11 +1,11 @@
 /** Opens what a projection needs and runs it. */
 import { TOPICS } from '../../schemas/topics.ts';
-import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { openCodec } from '../runtime/codec.ts';
 import type { Fault } from '../runtime/errors.ts';
 import { openHttp } from '../runtime/http.ts';
 import { openKafka } from '../runtime/kafka.ts';
+import { ensureTopics } from '../runtime/kafka-topics.ts';
 import type { Service } from '../runtime/main.ts';
 import { prepareDatabase } from '../runtime/migrations.ts';
 import { openWriter } from '../runtime/postgres.ts';
@@ -15,10 +15,12 @@ import { Runner, type RunnerStatus } from '../runtime/runner.ts';
 import { retrying } from '../runtime/wait.ts';
 import type { readProjectorConfig } from './config.ts';
 
-type ProjectorConfig = ReturnType<typeof readProjectorConfig> & { readonly projection: Projection<ChainEvent> };
+export type ProjectorConfig = ReturnType<typeof readProjectorConfig>;
 
-export async function project({ config, log, metrics, signal, closing }: Service<ProjectorConfig>): Promise<void> {
-  const { projection } = config;
+export async function project<Event extends { readonly type: string }>(
+  projection: Projection<Event>,
+  { config, log, metrics, signal, closing }: Service<ProjectorConfig>,
+): Promise<void> {
   const name = `projector-${projection.name}`;
   let opening: RunnerStatus = { status: 'starting' };
   let status = (): RunnerStatus => opening;
@@ -41,6 +43,7 @@ export async function project({ config, log, metrics, signal, closing }: Service
   closing.add('redis', () => hints.close());
   const kafka = openKafka({ ...config, client_id: name }, log);
 
+  await retrying({ ...patient, what: 'looking for the topics' }, () => ensureTopics(kafka, topics));
   const runner = new Runner({ ...config, projection, kafka, codec, pool, hints, metrics, log, signal });
   status = () => runner.status;
   await runner.run();

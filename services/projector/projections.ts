@@ -1,12 +1,26 @@
 /** Every projection there is, by the name that `projector <name>` takes. */
+import { deposits } from '../../projections/deposits/deposits.ts';
 import { explorer } from '../../projections/explorer/explorer.ts';
-import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { Projection } from '../../projections/projection.ts';
+import { reserve } from '../../projections/reserve/reserve.ts';
+import { watch } from '../../projections/watch/watch.ts';
+import type { Service } from '../runtime/main.ts';
+import { project, type ProjectorConfig } from './project.ts';
 
-export const PROJECTIONS: Readonly<Record<string, Projection<ChainEvent>>> = { explorer };
+/** A projection whatever its events are. */
+export interface Named extends Pick<Projection, 'name' | 'version' | 'topics' | 'tables' | 'table_sql' | 'index_sql'> {
+  run(service: Service<ProjectorConfig>): Promise<void>;
+}
+
+function named<Event extends { readonly type: string }>(projection: Projection<Event>): Named {
+  const { name, version, topics, tables, table_sql, index_sql } = projection;
+  return { name, version, topics, tables, table_sql, index_sql, run: (service) => project(projection, service) };
+}
+
+export const PROJECTIONS: readonly Named[] = [named(explorer), named(reserve), named(deposits), named(watch)];
 
 /** The projection of that name; a name there is not is answered with those there are. */
-export function projectionNamed(name: string | undefined): Projection<ChainEvent> | { readonly refused: string } {
-  const found = name === undefined || !Object.hasOwn(PROJECTIONS, name) ? undefined : PROJECTIONS[name];
-  return found ?? { refused: `usage: projector <name>, where <name> is one of: ${Object.keys(PROJECTIONS).join(', ')}` };
+export function projectionNamed(name: string | undefined): Named | { readonly refused: string } {
+  const found = PROJECTIONS.find((projection) => projection.name === name);
+  return found ?? { refused: `usage: projector <name>, where <name> is one of: ${PROJECTIONS.map((each) => each.name).join(', ')}` };
 }

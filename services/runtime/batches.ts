@@ -6,7 +6,7 @@ import type { Codec } from './codec.ts';
 import type { Retrying } from './log-ends.ts';
 import { decode, withLoads, type Prepared } from './prepare.ts';
 
-/** A live batch holds at most this, except that one fetch is never split. */
+/** A live batch holds at most this, except that the bytes of one fetch are never split. */
 const RECORDS_MAX = 5_000;
 const BYTES_MAX = 8 * 1024 * 1024;
 /** One of a load: a larger one makes Postgres no faster, and is held decoded twice over (the one being written, the one ahead). */
@@ -14,7 +14,7 @@ const LOAD_BYTES_MAX = 16 * 1024 * 1024;
 const CARRY_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface BatchesOptions<Event extends { readonly type: string }> {
-  readonly projection: Pick<Projection<Event>, 'name' | 'isEvent' | 'loads' | 'settled'>;
+  readonly projection: Pick<Projection<Event>, 'name' | 'isEvent' | 'loads' | 'settled' | 'records_max'>;
   readonly codec: Codec;
   /** the next records of one partition within the limits; undefined when there will be none */
   readonly take: (recordsMax: number, bytesMax: number) => Promise<Chunk | undefined>;
@@ -46,8 +46,9 @@ export class Batches<Event extends { readonly type: string }> {
   /** Undefined when closed. Throws what `take` throws. One call at a time. */
   async next(): Promise<Batch<Event> | undefined> {
     const { projection, codec, take, retrying } = this.#options;
+    const { records_max: recordsMax = Number.POSITIVE_INFINITY } = projection;
     for (;;) {
-      const chunk = await (this.#options.load.isOn ? take(Number.POSITIVE_INFINITY, LOAD_BYTES_MAX) : take(RECORDS_MAX, BYTES_MAX));
+      const chunk = await (this.#options.load.isOn ? take(recordsMax, LOAD_BYTES_MAX) : take(Math.min(RECORDS_MAX, recordsMax), BYTES_MAX));
       if (chunk === undefined) return undefined;
       const decoded = await retrying('decoding a batch', () => decode(projection, codec, chunk));
       const { generation } = chunk;

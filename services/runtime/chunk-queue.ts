@@ -1,5 +1,5 @@
 /** What was fetched and not yet taken: in order, bounded by bytes. One taker. */
-import type { LogRecord } from './log-record.ts';
+import { bytesOf, type LogRecord } from './log-record.ts';
 
 export interface Chunk {
   readonly topic: string;
@@ -58,7 +58,7 @@ export class ChunkQueue {
     this.#room?.();
   }
 
-  /** Waits for a chunk and joins to it what follows of the same partition. Undefined when closed. */
+  /** Waits for a chunk and joins to it what follows of the same partition, or splits it where it has more records. Undefined when closed. */
   async take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
     while (this.#chunks.length === 0 && this.#failed === undefined) {
       await new Promise<void>((resolve) => {
@@ -69,8 +69,7 @@ export class ChunkQueue {
       if (this.#failed.error === undefined) return undefined;
       throw this.#failed.error;
     }
-    const [first] = this.#chunks;
-    if (first === undefined) throw new Error('a queue that is neither empty nor failed has a first chunk');
+    const first = this.#split(recordsMax);
     const records: LogRecord[] = [];
     let bytes = 0;
     let taken = 0;
@@ -85,6 +84,19 @@ export class ChunkQueue {
     this.#bytes -= bytes;
     this.#room?.();
     return { ...first, records, bytes };
+  }
+
+  /** The first chunk, of which what is more than `recordsMax` becomes a chunk of its own. */
+  #split(recordsMax: number): Chunk {
+    const [first] = this.#chunks;
+    if (first === undefined) throw new Error('a queue that is neither empty nor failed has a first chunk');
+    if (first.records.length <= recordsMax) return first;
+    const records = first.records.slice(0, recordsMax);
+    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
+    const begin = { ...first, records, bytes };
+    const rest = { ...first, records: first.records.slice(recordsMax), bytes: first.bytes - bytes };
+    this.#chunks.splice(0, 1, begin, rest);
+    return begin;
   }
 
   #wake(): void {

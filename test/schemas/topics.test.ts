@@ -5,11 +5,17 @@ import { findPrograms } from '../../infra/local/programs.ts';
 import { silentReport } from '../../infra/local/report.ts';
 import { runOrFail } from '../../infra/local/subprocess.ts';
 import { openCodec } from '../../services/runtime/codec.ts';
-import { CHAIN_BLOCKS, subjectOf, TOPICS } from '../../schemas/topics.ts';
+import { CHAIN_BLOCKS, DEPOSIT_ADDRESSES, subjectOf, TOPICS, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
+import { depositAddressEventId, depositAddressEventKey, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import { transferEventId, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
+import { treasuryEventId, treasuryEventKey, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
 import { chainEventId } from '../../schemas/chain.blocks/events.ts';
 import { toEntries } from '../../services/chain-ingester/entries.ts';
 import { TestChain } from '../support/chain.ts';
-import { appendAll, freshTopic, never, testKafka } from '../support/kafka.ts';
+import { confirmedEvent, depositEvents } from '../support/deposit-events.ts';
+import { transferLog } from '../support/deposit-log.ts';
+import { appendAll, freshTopic, never, ownTopic, testKafka } from '../support/kafka.ts';
 
 const stack = inject('stack');
 
@@ -34,6 +40,64 @@ test('no topic forgets', () => {
       'max.message.bytes': String(record_bytes_max),
     });
   }
+});
+
+test('what says anything about money is on disk before it is acknowledged', () => {
+  const flushed = TOPICS.filter(({ config }) => config['flush.messages'] === '1').map(({ name }) => name);
+  expect(flushed).toEqual(['deposit.addresses', 'tron.transfers', 'treasury.ledger']);
+});
+
+test('the money topics have one order, but for the transfers, which have one for each address', () => {
+  const partitions = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER].map((topic) => topic.partitions);
+  expect(partitions).toEqual([1, 6, 1]);
+});
+
+test('Kafka takes every topic as it is declared, and finds nothing to object to afterwards', async () => {
+  const kafka = testKafka(stack);
+  const own = TOPICS.map((topic) => ownTopic({ ...topic, name: ownTopic().name }));
+  await ensureTopics(kafka, own);
+  await ensureTopics(kafka, own);
+  const first = own.find(({ config }) => config['flush.messages'] === '1');
+  if (first === undefined) throw new Error('no topic is flushed');
+  const careless = { ...first, config: { ...first.config, 'flush.messages': '2' } };
+  await expect(ensureTopics(kafka, [careless])).rejects.toThrow(/has flush.messages=1 instead of 2; set it with kafka-configs.sh/);
+});
+
+test('the same fact about a deposit has the same id whoever tells it, and another fact another', () => {
+  const account = Buffer.alloc(20, 1);
+  const asked: DepositAddressEvent = { type: 'AddressRequested', clt_address: account, requested_at: 1 };
+  const addressEvents: DepositAddressEvent[] = [
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: 'xpub1', pinned_at: 1 },
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: 'xpub2', pinned_at: 1 },
+    asked,
+    { ...asked, clt_address: Buffer.alloc(20, 2) },
+    { type: 'PanelOpened', clt_address: account, opened_at: 1 },
+    { type: 'PanelOpened', clt_address: account, opened_at: 2 },
+  ];
+  const transfer = transferLog({ seed: 1, accounts: 3, events: 100 })
+    .flat()
+    .find((event) => event.type === 'TransferObserved');
+  if (transfer === undefined) throw new Error('a log without transfers');
+  const checked: TransferEvent = { type: 'AddressesChecked', checked_at: 1, checked: [{ address: Buffer.alloc(20, 3), until: 1 }] };
+  const transferEvents: TransferEvent[] = [
+    transfer,
+    { ...transfer, log_index: 9 },
+    checked,
+    { ...checked, checked_at: 2 },
+    { ...checked, checked: [] },
+  ];
+  const confirmed = confirmedEvent();
+  const ledgerEvents: TreasuryEvent[] = [
+    confirmed,
+    { ...confirmed, sequence: 1 },
+    { ...depositEvents(confirmed.deposit_id).held('mint_failed') },
+  ];
+  const ids = [...addressEvents.map(depositAddressEventId), ...transferEvents.map(transferEventId), ...ledgerEvents.map(treasuryEventId)];
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(depositAddressEventId({ ...asked, requested_at: 2 })).toBe(depositAddressEventId(asked));
+  expect(transferEventId({ ...transfer, block_timestamp: 7 })).toBe(`${transfer.tx_id.toString('hex')}:${transfer.log_index}`);
+  expect([asked, ...addressEvents.slice(0, 1)].map(depositAddressEventKey)).toEqual([`0x${'01'.repeat(20)}`, 'scheme']);
+  expect(treasuryEventKey(confirmed)).toBe(confirmed.deposit_id);
 });
 
 test('an event has the same id in every retry, and no two events have the same', () => {

@@ -20,7 +20,16 @@ test('what follows of the same partition is taken together, up to the limits', a
   for (const from of [0, 2, 4, 6]) queue.put(chunk(from, 2));
   expect(offsets(await queue.take(5, 1_000))).toEqual([0, 1, 2, 3]);
   expect(offsets(await queue.take(100, 30))).toEqual([4, 5]);
-  expect(offsets(await queue.take(1, 1))).toEqual([6, 7]);
+  expect(offsets(await queue.take(2, 1))).toEqual([6, 7]);
+});
+
+test('a chunk of more records than wanted is split, and nothing of it is lost', async () => {
+  const queue = new ChunkQueue(1_000);
+  queue.put(chunk(0, 5));
+  queue.put(chunk(5, 1));
+  expect(offsets(await queue.take(2, 1_000))).toEqual([0, 1]);
+  expect(offsets(await queue.take(2, 1_000))).toEqual([2, 3]);
+  expect(offsets(await queue.take(2, 1_000))).toEqual([4, 5]);
 });
 
 test('another partition, topic or generation is never joined to what is before it', async () => {

@@ -1,0 +1,124 @@
+/** The rows of deposit addresses. Whoever projects `deposit.addresses` folds it by this, so that index and address are the same everywhere. */
+import { toHex } from '../../schemas/address.ts';
+import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
+import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import { amountIn, bytesIn, countIn, textIn } from '../loaded-row.ts';
+import type { Folded, Load, Loaded, LoadedRow, Outcomes, Recorded, Row } from '../projection.ts';
+import { judge, type Book } from './address-book.ts';
+import { ADDRESSES, BOOK } from './rows.ts';
+
+type Whole = Exclude<Folded, { readonly broken: unknown }>;
+
+/** What is known of the accounts that a batch names, and how far the book is. */
+export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): readonly Load[] {
+  const accounts = new Map<string, Buffer>();
+  for (const { event } of batch) if (event.type !== 'SchemePinned') accounts.set(keyOf(event.clt_address), event.clt_address);
+  return [
+    { name: 'book', text: 'SELECT log_end, extended_public_key, addresses FROM book', values: [] },
+    {
+      name: 'known_addresses',
+      text: 'SELECT clt_address, deposit_address FROM addresses WHERE clt_address = ANY($1::bytea[])',
+      values: [[...accounts.values()]],
+    },
+  ];
+}
+
+/** An account's address, as it is assigned or as it is looked at. */
+export interface Sighting {
+  readonly clt_address: Buffer;
+  readonly deposit_address: Buffer;
+  /** undefined: it had its address before */
+  readonly assigned: { readonly index: number; readonly requested_at: number } | undefined;
+  /** Unix milliseconds */
+  readonly seen_at: number;
+}
+
+export interface Sightings {
+  readonly sightings: readonly Sighting[];
+  /** rows of the table `BOOK`: one when the batch held anything new */
+  readonly book: readonly Row[];
+  readonly outcomes: Outcomes;
+}
+
+/** Folds a batch on what `addressLoads` loaded. */
+export function foldSightings(loaded: Loaded, batch: readonly Recorded<DepositAddressEvent>[]): Sightings {
+  const head = loaded['book']?.[0];
+  let book = bookOf(head);
+  const before = head === undefined ? 0n : amountIn(head, 'log_end');
+  let end = before;
+  const known = new Map(
+    (loaded['known_addresses'] ?? []).map((row) => [keyOf(bytesIn(row, 'clt_address')), bytesIn(row, 'deposit_address')]),
+  );
+  const sightings: Sighting[] = [];
+  const outcomes = { applied: 0, replayed: 0, ignored: 0 };
+  for (const { event, offset } of batch) {
+    if (offset < end) {
+      outcomes.replayed++;
+      continue;
+    }
+    end = offset + 1n;
+    const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
+    const address = account === undefined ? undefined : known.get(keyOf(account));
+    const judged = judge(book, event, address !== undefined);
+    switch (judged.verdict) {
+      case 'pinned':
+        book = { key: judged.key, addresses: 0 };
+        break;
+      case 'assigned':
+        book = { ...book, addresses: judged.index + 1 };
+        break;
+      case 'replayed':
+      case 'ignored':
+        outcomes[judged.verdict]++;
+        continue;
+      case 'opened':
+        break;
+    }
+    outcomes.applied++;
+    if (event.type === 'SchemePinned') continue;
+    const sighting = sightingOf(event, judged, address);
+    known.set(keyOf(sighting.clt_address), sighting.deposit_address);
+    sightings.push(sighting);
+  }
+  return { sightings, book: end === before ? [] : [bookRow(end, book)], outcomes };
+}
+
+function sightingOf(
+  event: Exclude<DepositAddressEvent, { readonly type: 'SchemePinned' }>,
+  judged: { readonly verdict: string; readonly key?: DepositKey; readonly index?: number },
+  address: Buffer | undefined,
+): Sighting {
+  const { clt_address } = event;
+  const seen_at = event.type === 'AddressRequested' ? event.requested_at : event.opened_at;
+  if (address !== undefined) return { clt_address, deposit_address: address, assigned: undefined, seen_at };
+  const { key, index } = judged;
+  if (key === undefined || index === undefined) throw new Error('an account without an address was seen');
+  return { clt_address, deposit_address: key.addressAt(index), assigned: { index, requested_at: seen_at }, seen_at };
+}
+
+function bookOf(head: LoadedRow | undefined): Book {
+  if (head === undefined || head['extended_public_key'] === null) return { key: undefined, addresses: 0 };
+  const read = readDepositKey(textIn(head, 'extended_public_key'));
+  if ('problem' in read) throw new Error(`the pinned key is none: ${read.problem}`);
+  return { key: read.key, addresses: countIn(head, 'addresses') };
+}
+
+function bookRow(end: bigint, { key, addresses }: Book): Row {
+  return [true, end, key?.extended_public_key ?? null, key?.fingerprint ?? null, addresses];
+}
+
+export function foldAddresses(loaded: Loaded, batch: readonly Recorded<DepositAddressEvent>[]): Whole {
+  const { sightings, book, outcomes } = foldSightings(loaded, batch);
+  const rows = sightings.flatMap(({ clt_address, deposit_address, assigned }): Row[] =>
+    assigned === undefined ? [] : [[clt_address, assigned.index, deposit_address, assigned.requested_at]],
+  );
+  return {
+    changes: { cuts: [], deletes: [], appends: [{ table: ADDRESSES, rows }], upserts: [{ table: BOOK, rows: book }] },
+    outcomes,
+    announced: sightings.filter(({ assigned }) => assigned !== undefined).map(({ clt_address }) => toHex(clt_address)),
+  };
+}
+
+function keyOf(account: Buffer): string {
+  return account.toString('latin1');
+}

@@ -1,0 +1,78 @@
+/** The tables of deposits as the fold writes them; `table.sql` says what each column means. */
+import type { Table } from '../projection.ts';
+
+export const BOOK: Table = {
+  name: 'book',
+  columns: { one: 'bool', log_end: 'int8', extended_public_key: 'text', fingerprint: 'text', addresses: 'int8' },
+  key: ['one'],
+};
+
+export const ADDRESSES: Table = {
+  name: 'addresses',
+  columns: { clt_address: 'bytea', derivation_index: 'int8', deposit_address: 'bytea', requested_at: 'timestamptz' },
+  key: ['clt_address'],
+};
+
+export const LEDGER: Table = { name: 'ledger', columns: { one: 'bool', sequence: 'int8', deposits: 'int8' }, key: ['one'] };
+
+export const OWNERS: Table = { name: 'owners', columns: { clt_address: 'bytea', deposits: 'int8' }, key: ['clt_address'] };
+
+export const DEPOSITS: Table = {
+  name: 'deposits',
+  columns: {
+    id: 'text',
+    seq: 'int8',
+    clt_address: 'bytea',
+    ordinal: 'int8',
+    deposit_address: 'bytea',
+    tx_id: 'bytea',
+    log_index: 'int4',
+    gross: 'numeric',
+    fee: 'numeric',
+    credit: 'numeric',
+    policy_version: 'int4',
+    address_ordinal: 'int8',
+    block_number: 'int8',
+    created_at: 'timestamptz',
+  },
+  key: ['id'],
+};
+
+export const STANDINGS: Table = {
+  name: 'standings',
+  columns: {
+    id: 'text',
+    status: 'text',
+    reason: 'text',
+    approved: 'bool',
+    rejected: 'bool',
+    nonce: 'int8',
+    tx_hash: 'bytea',
+    events: 'int4',
+  },
+  key: ['id'],
+};
+
+export const BY_STATUS: Table = { name: 'by_status', columns: { status: 'text', seq: 'int8', id: 'text' }, key: ['status', 'seq'] };
+
+export const DEPOSIT_EVENTS: Table = {
+  name: 'deposit_events',
+  columns: {
+    deposit_id: 'text',
+    ordinal: 'int4',
+    event: 'text',
+    reason: 'text',
+    actor: 'text',
+    gross: 'numeric',
+    fee: 'numeric',
+    credit: 'numeric',
+    nonce: 'int8',
+    tx_hash: 'bytea',
+    block_height: 'int8',
+    topic: 'text',
+    partition: 'int4',
+    log_offset: 'int8',
+    at: 'timestamptz',
+  },
+  key: ['deposit_id', 'ordinal'],
+};

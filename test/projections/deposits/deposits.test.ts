@@ -1,0 +1,134 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { deposits } from '../../../projections/deposits/deposits.ts';
+import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import { confirmedEvent, depositEvents, placed } from '../../support/deposit-events.ts';
+import { accountAt, addressLog, depositKey, ledgerLog, XPUB } from '../../support/deposit-log.ts';
+import { plainDeposits } from '../../support/plain-deposits.ts';
+import { differences, digestOf } from '../../support/plain-fold.ts';
+import { DEPOSITS_ANSWERS } from './answers.ts';
+import { interleaved } from './interleaved.ts';
+import { MemoryTables } from './memory-tables.ts';
+
+type Event = DepositAddressEvent | TreasuryEvent;
+
+function tables(): MemoryTables<Event> {
+  return new MemoryTables(deposits, DEPOSITS_ANSWERS);
+}
+
+function logsOf(
+  seed: number,
+  events = 60,
+): { readonly addresses: readonly DepositAddressEvent[]; readonly ledger: readonly TreasuryEvent[] } {
+  return { addresses: addressLog({ seed, accounts: 12, events }), ledger: ledgerLog({ seed: seed + 1, accounts: 6, events }) };
+}
+
+const CUTS = fc.record({
+  seed: fc.integer({ min: 0 }),
+  cut: fc.integer({ min: 0 }),
+  size_max: fc.integer({ min: 1, max: 40 }),
+  back: fc.nat({ max: 6 }),
+});
+
+test('any cut, redelivery and interleaving gives the rows that a plain reading of the whole logs gives', () => {
+  let deposited = 0;
+  let statuses = new Set<string>();
+  fc.assert(
+    fc.property(CUTS, ({ seed, cut, size_max, back }) => {
+      const { addresses, ledger } = logsOf(seed);
+      const folded = tables();
+      const logs: { partition: number; events: readonly Event[] }[] = [
+        { partition: 0, events: addresses },
+        { partition: 0, events: ledger },
+      ];
+      for (const stretch of interleaved(logs, { seed: cut, size_max, back })) folded.apply(stretch);
+      expect(differences(folded.texts(), plainDeposits(addresses, ledger))).toEqual([]);
+      deposited += folded.rows('deposits').length;
+      statuses = statuses.union(new Set(folded.rows('standings').map(({ status }) => String(status))));
+      // read once more from the beginning: nothing is new
+      for (const { partition, events } of logs) expect(folded.apply({ partition, events, from: 0 })).toBe(0);
+      expect(differences(folded.texts(), plainDeposits(addresses, ledger))).toEqual([]);
+    }),
+    { numRuns: 200 },
+  );
+  expect(deposited).toBeGreaterThan(500);
+  expect(statuses).toEqual(new Set(['confirmed', 'needs_manual', 'mint_requested', 'credited']));
+});
+
+test('batches of one, of seven and of everything give the same bytes', () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const { addresses, ledger } = logsOf(seed);
+    const digests = [1, 7, 1_000].map((size) => {
+      const folded = tables();
+      for (const events of [addresses, ledger]) {
+        for (let from = 0; from < events.length; from += size)
+          folded.apply({ partition: 0, from, events: events.slice(from, from + size) });
+      }
+      return digestOf(folded.texts());
+    });
+    expect(new Set([...digests, digestOf(plainDeposits(addresses, ledger))]).size).toBe(1);
+  }
+});
+
+test('ordinals are dense: every seq, and every ordinal of an owner and of a story, from 0 and without a gap', () => {
+  const folded = tables();
+  folded.apply({ partition: 0, from: 0, events: ledgerLog({ seed: 8, accounts: 5, events: 800 }) });
+  const groups: readonly (readonly [table: string, group: string, ordinal: string])[] = [
+    ['deposits', '', 'seq'],
+    ['deposits', 'clt_address', 'ordinal'],
+    ['deposit_events', 'deposit_id', 'ordinal'],
+  ];
+  for (const [table, group, ordinal] of groups) {
+    const rows = folded.rows(table);
+    expect(rows.length).toBeGreaterThan(100);
+    for (const members of Map.groupBy(rows, (row) => String(row[group])).values()) {
+      const ordinals = members.map((row) => Number(row[ordinal])).toSorted((one, other) => one - other);
+      expect(ordinals).toEqual(ordinals.map((_, at) => at));
+    }
+  }
+});
+
+test('what was deposited is credit and fees less what fees were short of, to the micro-USDT', () => {
+  const folded = tables();
+  folded.apply({ partition: 0, from: 0, events: ledgerLog({ seed: 9, accounts: 5, events: 500 }) });
+  const rows = folded.rows('deposits');
+  const sum = (of: (row: (typeof rows)[number]) => bigint): bigint => rows.reduce((total, row) => total + of(row), 0n);
+  const amount = (row: (typeof rows)[number], column: string): bigint => BigInt(String(row[column]));
+  const short = sum((row) => (amount(row, 'fee') > amount(row, 'gross') ? amount(row, 'fee') - amount(row, 'gross') : 0n));
+  expect(short).toBeGreaterThan(0n);
+  expect(sum((row) => amount(row, 'gross'))).toBe(sum((row) => amount(row, 'credit') + amount(row, 'fee')) - short);
+});
+
+test('whose deposits moved is announced, once each, and who got an address', () => {
+  const [one, other] = [confirmedEvent({ clt_address: accountAt(1) }), confirmedEvent({ clt_address: accountAt(2), log_index: 1 })];
+  const log = placed<TreasuryEvent>([one, other, depositEvents(one.deposit_id).held('below_minimum'), one]);
+  const batch = log.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  const hex = [1, 2].map((index) => `0x${accountAt(index).toString('hex')}`);
+  expect(deposits.fold({}, batch)).toMatchObject({ announced: hex, outcomes: { applied: 3, replayed: 0, ignored: 1 } });
+  const requests: DepositAddressEvent[] = [
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
+    { type: 'AddressRequested', clt_address: accountAt(1), requested_at: 1 },
+    { type: 'AddressRequested', clt_address: accountAt(1), requested_at: 2 },
+    { type: 'PanelOpened', clt_address: accountAt(1), opened_at: 3 },
+  ];
+  const asked = requests.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  const folded = deposits.fold({}, asked);
+  expect(folded).toMatchObject({ announced: hex.slice(0, 1), outcomes: { applied: 3, replayed: 1, ignored: 0 } });
+  const appended = 'changes' in folded ? folded.changes.appends.flatMap(({ rows }) => rows) : [];
+  expect(appended).toEqual([[accountAt(1), 0, depositKey().addressAt(0), 1]]);
+});
+
+test('only events of its topics are its events', () => {
+  const types = [
+    'SchemePinned',
+    'AddressRequested',
+    'PanelOpened',
+    'PolicySet',
+    'DepositConfirmed',
+    'MintDead',
+    'TransferObserved',
+    'toString',
+  ];
+  expect(types.map((type) => deposits.isEvent({ type }))).toEqual([true, true, true, true, true, true, false, false]);
+});

@@ -1,0 +1,109 @@
+/** The tables of a projection as plain maps, so that its fold can be tried without a database: answers its loads, takes its changes, checks what Postgres would. */
+import type { Changes, Load, LoadedRow, Projection, Recorded, Row, Table, Value } from '../../../projections/projection.ts';
+import { texts, type TableTexts } from '../../support/plain-fold.ts';
+
+export type Named = Readonly<Record<string, Value>>;
+/** By the load's name, its rows; `wanted` are the texts of its first value. */
+export type Answers = Readonly<
+  Record<string, (rows: (table: string) => readonly Named[], wanted: ReadonlySet<string>) => readonly Named[]>
+>;
+
+/** Where a stretch of a topic stands. */
+export interface Stretch<Event> {
+  readonly events: readonly Event[];
+  readonly partition: number;
+  readonly from: number;
+}
+
+export class MemoryTables<Event extends { readonly type: string }> {
+  readonly #projection: Projection<Event>;
+  readonly #answers: Answers;
+  readonly #tables: ReadonlyMap<string, Map<string, Named>>;
+
+  constructor(projection: Projection<Event>, answers: Answers) {
+    this.#projection = projection;
+    this.#answers = answers;
+    this.#tables = new Map(projection.tables.map((table) => [table.name, new Map<string, Named>()]));
+  }
+
+  /** Loads, folds and changes one batch, as the projector does; how many of its records did something. */
+  apply({ events, partition, from }: Stretch<Event>): number {
+    const batch = events.map((event, at): Recorded<Event> => ({ event, partition, offset: BigInt(from + at), timestamp: 0 }));
+    const loaded = Object.fromEntries(this.#projection.loads(batch).map((load) => [load.name, this.#answer(load)]));
+    const folded = this.#projection.fold(loaded, batch);
+    if ('broken' in folded) throw new Error(folded.broken.reason);
+    const { applied, replayed, ignored } = folded.outcomes;
+    if (applied + replayed + ignored !== batch.length) throw new Error('a record has no outcome');
+    this.#change(folded.changes);
+    return applied;
+  }
+
+  texts(): TableTexts {
+    return Object.fromEntries([...this.#tables].map(([name, rows]) => [name, texts([...rows.values()])]));
+  }
+
+  rows(table: string): readonly Named[] {
+    return [...this.#of(table).values()];
+  }
+
+  #answer({ name, values }: Load): readonly LoadedRow[] {
+    const answer = this.#answers[name];
+    if (answer === undefined) throw new Error(`${this.#projection.name} asks for ${name}, which these tables cannot answer`);
+    const wanted = new Set((Array.isArray(values[0]) ? values[0] : []).map(keyOf));
+    return answer((table) => this.rows(table), wanted).map((row) =>
+      Object.fromEntries(Object.entries(row).map(([column, value]) => [column, asLoaded(value)])),
+    );
+  }
+
+  #change({ cuts, deletes, appends, upserts }: Changes): void {
+    if (cuts.length > 0) throw new Error('nothing of this is ever cut');
+    for (const { table, rows } of deletes) {
+      for (const row of rows) {
+        if (!this.#of(table.name).delete(rowKey(table, table.key, row)))
+          throw new Error(`a row of ${table.name} is deleted that is not there`);
+      }
+    }
+    for (const { table, rows } of appends) {
+      for (const row of rows) {
+        const key = rowKey(table, Object.keys(table.columns), row);
+        if (this.#of(table.name).has(key)) throw new Error(`a row of ${table.name} is appended that is there already: ${key}`);
+        this.#of(table.name).set(key, named(table, row));
+      }
+    }
+    for (const { table, rows } of upserts) {
+      const keys = rows.map((row) => rowKey(table, Object.keys(table.columns), row));
+      if (new Set(keys).size < keys.length) throw new Error(`${table.name}: one statement cannot change a row twice`);
+      for (const [at, row] of rows.entries()) this.#of(table.name).set(keys[at] ?? '', named(table, row));
+    }
+  }
+
+  #of(table: string): Map<string, Named> {
+    const rows = this.#tables.get(table);
+    if (rows === undefined) throw new Error(`${this.#projection.name} has no table ${table}`);
+    return rows;
+  }
+}
+
+function named(table: Table, row: Row): Named {
+  const columns = Object.keys(table.columns);
+  if (row.length !== columns.length) throw new Error(`a row of ${table.name} has ${row.length} values for ${columns.length} columns`);
+  return Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
+}
+
+/** `columns` says what the row's values are. */
+function rowKey(table: Table, columns: readonly string[], row: Row): string {
+  return table.key.map((column) => keyOf(row[columns.indexOf(column)])).join(' ');
+}
+
+export function keyOf(value: unknown): string {
+  return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
+}
+
+function asLoaded(value: Value): Value {
+  return typeof value === 'number' || typeof value === 'bigint' ? String(value) : value;
+}
+
+/** Rows whose `column` is wanted. */
+export function within(rows: readonly Named[], column: string, wanted: ReadonlySet<string>): readonly Named[] {
+  return rows.filter((row) => wanted.has(keyOf(row[column])));
+}

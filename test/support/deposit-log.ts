@@ -1,0 +1,186 @@
+/**
+ * Seeded logs of the three topics of deposits, with everything that may stand in them: repetitions, batches that came second, strays, transfers that are no deposits,
+ * decisions that do not fit. What stands in `treasury.ledger` is decided by the code under test, or made up where it says so; what it amounts to is for
+ * `plain-deposits.ts` to say.
+ */
+import { HDNodeWallet } from 'ethers';
+import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
+import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
+import { transferPartition } from '../../schemas/tron-partition.ts';
+import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import { transferKey, type TransferEvent, type TransferObserved } from '../../schemas/tron.transfers/events.ts';
+import type { DepositConfirmed, PolicySet, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { confirmedEvent, depositEvents } from './deposit-events.ts';
+import { Random } from './random.ts';
+
+export const PARTITIONS = 6;
+export const USDT_CONTRACT = Buffer.from('eca9bc828a3005b9a3b909f2cc5c2a54794de05f', 'hex');
+export const BEGIN = 1_790_000_000_000;
+
+const PHRASE = 'test test test test test test test test test test test junk';
+
+export const XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/0'/0").neuter().extendedKey;
+const OTHER_XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/1'/0").neuter().extendedKey;
+
+export function depositKey(): DepositKey {
+  const read = readDepositKey(XPUB);
+  if ('problem' in read) throw new Error(read.problem);
+  return read.key;
+}
+
+/** Account number `index` of the test world. */
+export function accountAt(index: number): Buffer {
+  const account = Buffer.alloc(20, 0xac);
+  account.writeUInt32BE(index, 16);
+  return account;
+}
+
+export interface LogOptions {
+  readonly seed: number;
+  /** how many accounts there are that may ask for an address */
+  readonly accounts: number;
+  /** roughly, of each topic */
+  readonly events: number;
+}
+
+/** `deposit.addresses`: a few events before the scheme, other schemes, requests again and again, panels opened by those who have an address and those who have not. */
+export function addressLog({ seed, accounts, events }: LogOptions): readonly DepositAddressEvent[] {
+  const random = new Random(seed);
+  const log: DepositAddressEvent[] = [];
+  const pin = (scheme: string, key: string): void =>
+    void log.push({ type: 'SchemePinned', scheme, extended_public_key: key, pinned_at: BEGIN });
+  const ask = (at: number): void =>
+    void log.push({ type: 'AddressRequested', clt_address: accountAt(random.below(accounts)), requested_at: BEGIN + at });
+  const open = (at: number): void =>
+    void log.push({ type: 'PanelOpened', clt_address: accountAt(random.below(accounts)), opened_at: BEGIN + at });
+  for (let at = random.below(4); at > 0; at--)
+    random.pick([ask, open, (): void => pin('hd', 'xpub-mistyped'), (): void => pin('single', XPUB)])(at);
+  pin('hd', XPUB);
+  for (let at = 0; at < events; at++) {
+    const time = at * 1_000 + random.below(5_000);
+    if (random.chance(0.05)) pin('hd', random.chance(0.5) ? XPUB : OTHER_XPUB);
+    else if (random.chance(0.6)) ask(time);
+    else open(time);
+    if (random.chance(0.05)) log.push(...log.slice(-1 - random.below(4)));
+  }
+  return log;
+}
+
+/** By partition, `tron.transfers`: transfers to the first `accounts` addresses and checks of them, repeated, strayed to other partitions, to addresses of nobody. */
+export function transferLog({ seed, accounts, events }: LogOptions): readonly (readonly TransferEvent[])[] {
+  const random = new Random(seed);
+  const key = depositKey();
+  const partitions: TransferEvent[][] = Array.from({ length: PARTITIONS }, () => []);
+  const transfers = new Map<string, TransferObserved>();
+  for (let at = 0; at < events; at++) {
+    const index = random.below(accounts);
+    const address = random.chance(0.03) ? random.bytes(20) : key.addressAt(index);
+    const time = BEGIN + at * 1_000;
+    const made = transferOf(random, { index, address, time });
+    // a place in a transaction is one transfer, however often it is told
+    const transfer = transfers.get(transferKey(made.tx_id, made.log_index)) ?? made;
+    transfers.set(transferKey(made.tx_id, made.log_index), transfer);
+    const home = random.chance(0.03) ? random.below(PARTITIONS) : transferPartition(transfer.to);
+    const partition = partitions[home] ?? [];
+    if (random.chance(0.4)) partition.push(transfer);
+    else partition.push({ type: 'AddressesChecked', checked_at: time, checked: checksOf(random, { key, accounts, home, time }) });
+    if (random.chance(0.1)) partition.push(...partition.slice(-1 - random.below(5)));
+  }
+  return partitions;
+}
+
+function transferOf(
+  random: Random,
+  { index, address, time }: { readonly index: number; readonly address: Buffer; readonly time: number },
+): TransferObserved {
+  return {
+    type: 'TransferObserved',
+    tx_id: random.chance(0.2) ? Buffer.alloc(32, random.below(40)) : random.bytes(32),
+    log_index: random.below(3),
+    block_number: 70_000_000 + random.below(1_000),
+    block_timestamp: time - 60_000,
+    contract: random.chance(0.03) ? random.bytes(20) : USDT_CONTRACT,
+    from: random.chance(0.05) ? address : random.bytes(20),
+    to: address,
+    value: random.chance(0.08) ? 0n : BigInt(random.below(12_000_000)) * (random.chance(0.1) ? 1_000n : 1n),
+    address_index: index,
+  };
+}
+
+interface CheckRound {
+  readonly key: DepositKey;
+  readonly accounts: number;
+  readonly home: number;
+  readonly time: number;
+}
+
+function checksOf(random: Random, { key, accounts, home, time }: CheckRound): { address: Buffer; until: number }[] {
+  return Array.from({ length: random.below(4) }, () => key.addressAt(random.below(accounts)))
+    .filter((address) => transferPartition(address) === home || random.chance(0.1))
+    .map((address) => ({ address, until: time - random.below(100_000) }));
+}
+
+/**
+ * `treasury.ledger` made up: deposits of a few owners with every decision in every order, fitting or not; some for another place than where they stand, some twice.
+ * Money in it makes sense, decisions need not.
+ */
+export function ledgerLog({ seed, accounts, events }: LogOptions): readonly TreasuryEvent[] {
+  const random = new Random(seed);
+  const log: TreasuryEvent[] = [];
+  const confirmed: DepositConfirmed[] = [];
+  const append = (event: TreasuryEvent): void =>
+    void log.push({ ...event, sequence: random.chance(0.05) ? log.length + random.below(5) - 2 : log.length });
+  for (let at = 0; at < events; at++) {
+    const known = confirmed.length === 0 ? undefined : random.pick(confirmed);
+    if (random.chance(0.04)) append(policyOf(random));
+    else if (known === undefined || random.chance(0.3)) {
+      const next = random.chance(0.1) && known !== undefined ? known : aDeposit(random, accounts, at);
+      confirmed.push(next);
+      append(next);
+    } else append(anEvent(random, known));
+    // once more, as a producer that lost the answer would: for the place where it stood before
+    if (random.chance(0.05)) log.push(...log.slice(-1 - random.below(3)));
+  }
+  return log;
+}
+
+function policyOf(random: Random): PolicySet {
+  return { type: 'PolicySet', sequence: 0, version: 1 + random.below(3), network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: BEGIN };
+}
+
+function aDeposit(random: Random, accounts: number, at: number): DepositConfirmed {
+  const index = random.below(accounts);
+  const deposit_address = depositKey().addressAt(index);
+  const gross = BigInt(1 + random.below(20_000_000));
+  const fee = random.chance(0.5) ? 2_000_000n : 500_000n;
+  return confirmedEvent({
+    tx_id: random.bytes(32),
+    log_index: random.below(3),
+    deposit_address,
+    clt_address: accountAt(index),
+    gross,
+    fee,
+    credit: gross > fee ? gross - fee : 0n,
+    block_timestamp: BEGIN + at,
+    transfer_partition: transferPartition(deposit_address),
+    transfer_offset: at,
+    decided_at: BEGIN + at + 90_000,
+  });
+}
+
+/** Of two transactions that a deposit may be minted by. */
+function anEvent(random: Random, { deposit_id: id, clt_address, credit }: DepositConfirmed): TreasuryEvent {
+  const make = depositEvents(id);
+  const hash = Buffer.alloc(32, random.below(2));
+  const to = random.chance(0.9) ? clt_address : accountAt(99);
+  const amount = random.chance(0.9) ? credit : credit + 1n;
+  return random.pick<() => TreasuryEvent>([
+    () => make.held(random.pick(['below_minimum', 'over_single_cap', 'mint_failed'])),
+    () => make.approved(random.pick(['alice', 'b\0b'])),
+    () => make.rejected(),
+    () => make.intended({ to, amount, nonce: random.below(9), tx_hash: hash }),
+    () => make.intended({ to, amount, nonce: random.below(9), tx_hash: hash }),
+    () => make.credited(hash),
+    () => make.dead(hash, 1),
+  ])();
+}

@@ -1,0 +1,227 @@
+/**
+ * What the tables of `deposits` and `watch` must hold, worked out from the whole logs in the most obvious way. It shares no code with the projections, only what is
+ * said apart in schemas and held by vectors: which address is at which index, and which partition is an address'.
+ */
+import { transferPartition } from '../../schemas/tron-partition.ts';
+import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
+import type { DepositConfirmed, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { depositKey, XPUB } from './deposit-log.ts';
+import { texts, type TableTexts } from './plain-fold.ts';
+import type { Row } from './plain-fold-rows.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Accounts in the order of their addresses, with the event that asked for it. The only scheme that counts is the one of the test world. */
+function requestsOf(
+  log: readonly DepositAddressEvent[],
+): { readonly account: Buffer; readonly requested_at: number; readonly at: number }[] {
+  const pinned = log.findIndex((event) => event.type === 'SchemePinned' && event.scheme === 'hd' && event.extended_public_key === XPUB);
+  if (pinned === -1) return [];
+  const requests = log.flatMap((event, at) =>
+    event.type === 'AddressRequested' && at > pinned ? [{ account: event.clt_address, requested_at: event.requested_at, at }] : [],
+  );
+  return requests.filter(({ account }, nth) => requests.findIndex((other) => other.account.equals(account)) === nth);
+}
+
+function bookRows(log: readonly DepositAddressEvent[]): Row[] {
+  if (log.length === 0) return [];
+  const isPinned = log.some((event) => event.type === 'SchemePinned' && event.scheme === 'hd' && event.extended_public_key === XPUB);
+  const scheme = { extended_public_key: isPinned ? XPUB : null, fingerprint: isPinned ? '0xb22dad4b' : null };
+  return [{ one: true, log_end: log.length, ...scheme, addresses: requestsOf(log).length }];
+}
+
+function millis(time: number): string {
+  return String(time);
+}
+
+interface Story {
+  readonly first: DepositConfirmed;
+  status: string;
+  reason: string | null;
+  approved: boolean;
+  rejected: boolean;
+  mint: { readonly nonce: number; readonly hash: Buffer } | null;
+  readonly events: Row[];
+}
+
+/** Every row of the tables of `deposits`. */
+export function plainDeposits(addresses: readonly DepositAddressEvent[], ledger: readonly TreasuryEvent[]): TableTexts {
+  const key = depositKey();
+  const stories = new Map<string, Story>();
+  let sequence = -1;
+  ledger.forEach((event, offset) => {
+    if (event.sequence !== offset || event.type === 'PolicySet') return;
+    const counted = stories.get(event.deposit_id)?.events.length;
+    tell(stories, event, offset);
+    if (stories.get(event.deposit_id)?.events.length !== counted) sequence = offset;
+  });
+  const all = [...stories.values()];
+  const owners = Map.groupBy(all, ({ first }) => first.clt_address.toString('hex'));
+  return {
+    book: texts(bookRows(addresses)),
+    addresses: texts(
+      requestsOf(addresses).map(({ account, requested_at }, index) => ({
+        clt_address: account,
+        derivation_index: index,
+        deposit_address: key.addressAt(index),
+        requested_at: millis(requested_at),
+      })),
+    ),
+    ledger: texts(all.length === 0 ? [] : [{ one: true, sequence, deposits: all.length }]),
+    owners: texts([...owners].map(([owner, theirs]) => ({ clt_address: owner, deposits: theirs.length }))),
+    deposits: texts(all.map(({ first }, seq) => depositRow(first, seq, owners.get(first.clt_address.toString('hex')) ?? []))),
+    standings: texts(all.map(standingRow)),
+    by_status: texts(all.map(({ first, status }, seq) => ({ status, seq, id: first.deposit_id }))),
+    deposit_events: texts(all.flatMap(({ events }) => events.map((row, ordinal) => ({ ...row, ordinal })))),
+  };
+}
+
+function depositRow(first: DepositConfirmed, seq: number, theirs: readonly Story[]): Row {
+  const { deposit_id: id, clt_address, deposit_address, tx_id, log_index, gross, fee, credit } = first;
+  const ordinal = theirs.findIndex((story) => story.first === first);
+  const { policy_version, address_ordinal, block_number } = first;
+  const fixed = { clt_address, deposit_address, tx_id, log_index, gross, fee, credit, policy_version, address_ordinal, block_number };
+  return { id, seq, ordinal, ...fixed, created_at: millis(first.block_timestamp) };
+}
+
+function standingRow({ first, status, reason, approved, rejected, mint, events }: Story): Row {
+  return {
+    id: first.deposit_id,
+    status,
+    reason,
+    approved,
+    rejected,
+    nonce: mint?.nonce ?? null,
+    tx_hash: mint?.hash ?? null,
+    events: events.length,
+  };
+}
+
+const BLANK: Row = { reason: null, actor: null, gross: null, fee: null, credit: null, nonce: null, tx_hash: null, block_height: null };
+
+/** The rules of a deposit's life, one after the other. */
+function tell(stories: Map<string, Story>, event: Exclude<TreasuryEvent, { type: 'PolicySet' }>, offset: number): void {
+  const story = stories.get(event.deposit_id);
+  const place = {
+    deposit_id: event.deposit_id,
+    event: event.type,
+    topic: 'treasury.ledger',
+    partition: 0,
+    log_offset: offset,
+    at: millis(event.decided_at),
+  };
+  const note = (what: Row): void => void story?.events.push({ ...BLANK, ...place, ...what });
+  if (story === undefined) {
+    if (event.type === 'DepositConfirmed') stories.set(event.deposit_id, begin(event, { ...BLANK, ...place }));
+    return;
+  }
+  const { first, status, mint } = story;
+  if (event.type === 'DepositHeld') {
+    const fits = event.reason === 'mint_failed' ? status === 'mint_requested' : status === 'confirmed' && !story.approved;
+    if (!fits) return;
+    Object.assign(story, { status: 'needs_manual', reason: event.reason, approved: false, mint: null });
+    note({ reason: event.reason });
+  } else if (event.type === 'DepositApproved' || event.type === 'DepositRejected') {
+    const approves = event.type === 'DepositApproved';
+    if (status !== 'needs_manual' || story.rejected || (approves && first.credit === 0n)) return;
+    Object.assign(story, approves ? { status: 'confirmed', reason: null, approved: true } : { rejected: true });
+    note({ reason: event.reason, actor: event.actor.replace('\0', '\uFFFD') });
+  } else if (event.type === 'MintIntended') {
+    if (status !== 'confirmed' || event.amount !== first.credit || first.credit === 0n || !event.to.equals(first.clt_address)) return;
+    Object.assign(story, { status: 'mint_requested', mint: { nonce: event.nonce, hash: event.tx_hash } });
+    note({ fee: event.fee, credit: event.amount, nonce: event.nonce, tx_hash: event.tx_hash });
+  } else if (event.type === 'MintCredited' || event.type === 'MintDead') {
+    if (status !== 'mint_requested' || mint?.hash.equals(event.tx_hash) !== true) return;
+    if (event.type === 'MintCredited') {
+      Object.assign(story, { status: 'credited', approved: false });
+      note({ tx_hash: event.tx_hash, block_height: event.block_height });
+    } else {
+      Object.assign(story, { status: 'confirmed', mint: null });
+      note({ nonce: event.nonce, tx_hash: event.tx_hash, block_height: event.block_height });
+    }
+  }
+}
+
+function begin(event: DepositConfirmed, blank: Row): Story {
+  const { gross, fee, credit, tx_id, block_number, transfer_partition, transfer_offset, block_timestamp } = event;
+  const transfer = { gross, tx_hash: tx_id, block_height: block_number, topic: 'tron.transfers' };
+  const place = { partition: transfer_partition, log_offset: transfer_offset, at: millis(block_timestamp) };
+  const events = [
+    { ...blank, event: 'TransferObserved', ...transfer, ...place },
+    { ...blank, gross, fee, credit },
+  ];
+  return { first: event, status: 'confirmed', reason: null, approved: false, rejected: false, mint: null, events };
+}
+
+/** Every row of the tables of `watch`, given by partition what stands in `tron.transfers`. */
+export function plainWatch(addresses: readonly DepositAddressEvent[], transfers: readonly (readonly TransferEvent[])[]): TableTexts {
+  const key = depositKey();
+  const requests = requestsOf(addresses).map(({ account, requested_at, at }, index) => ({
+    account,
+    requested_at,
+    at,
+    index,
+    address: key.addressAt(index),
+  }));
+  const own = transfers.flatMap((log, partition) => log.map((event, offset) => ({ event, partition, offset })));
+  const checks = own.flatMap(({ event, partition }) =>
+    event.type !== 'AddressesChecked'
+      ? []
+      : event.checked
+          .filter(({ address }) => transferPartition(address) === partition)
+          .map(({ address, until }) => ({ address, until, at: event.checked_at })),
+  );
+  const seen = own.flatMap(({ event, partition, offset }) =>
+    event.type === 'TransferObserved' && transferPartition(event.to) === partition ? [{ event, partition, offset }] : [],
+  );
+  const unique = new Map(seen.toReversed().map((each) => [`${each.event.tx_id.toString('hex')}:${each.event.log_index}`, each]));
+  const queued = new Map([...requests, ...checks].map(({ address }) => [address.toString('hex'), address]));
+  return {
+    book: texts(bookRows(addresses)),
+    addresses: texts(
+      requests.map(({ account, address, index, requested_at }) => ({
+        clt_address: account,
+        derivation_index: index,
+        deposit_address: address,
+        partition: transferPartition(address),
+        requested_at: millis(requested_at),
+      })),
+    ),
+    queue: texts(
+      [...queued.values()].map((address) => {
+        const request = requests.find((each) => each.address.equals(address));
+        const looks = addresses.flatMap((event, at) => {
+          if (request === undefined || at < request.at || event.type === 'SchemePinned' || !event.clt_address.equals(request.account))
+            return [];
+          if (event.type === 'PanelOpened') return [event.opened_at];
+          return at === request.at ? [event.requested_at] : [];
+        });
+        const theirs = checks.filter((check) => check.address.equals(address));
+        const hot_until = looks.length === 0 ? 0 : Math.max(...looks) + DAY_MS;
+        const checked_at = Math.max(0, ...theirs.map(({ at }) => at));
+        return {
+          deposit_address: address,
+          partition: transferPartition(address),
+          requested: request !== undefined,
+          hot: hot_until > checked_at,
+          hot_until,
+          checked_at,
+          checked_until: Math.max(0, ...theirs.map(({ until }) => until)),
+        };
+      }),
+    ),
+    transfers: texts(
+      [...unique.values()].map(({ event, partition, offset }) => ({
+        tx_id: event.tx_id,
+        log_index: event.log_index,
+        deposit_address: event.to,
+        value: event.value,
+        block_number: event.block_number,
+        block_timestamp: millis(event.block_timestamp),
+        partition,
+        log_offset: offset,
+      })),
+    ),
+  };
+}
