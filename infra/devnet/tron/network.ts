@@ -83,15 +83,14 @@ export class TronNetwork {
   /** Solidifies the block of a transaction, in a new one if it has none that stays; without an id all blocks, with all that waits or is held. */
   solidify(id: string | undefined, now: number): BlockReference | TronRefusal {
     if (id === undefined) {
-      const held = this.chain.open.filter((entry) => entry.held);
-      this.#record(held.map(({ transaction }) => ({ type: 'released', id: transaction.id })));
-      return this.#solidifyBlock(this.produce(now));
+      const block = this.produce(now);
+      const held = this.chain.open.filter((entry) => entry.held).map(({ transaction }) => transaction.id);
+      return this.#solidifyBlock(block, held);
     }
     const entry = this.#find(id);
     if ('refused' in entry) return entry.refused === 'already_solidified' ? this.chain.solidified : entry;
-    if (entry.block !== undefined && !entry.held) return this.#solidifyBlock(entry.block);
-    if (entry.held) this.#record([{ type: 'released', id }]);
-    return this.#solidifyBlock(this.produce(now));
+    if (entry.held) return this.#solidifyBlock(this.produce(now), [id]);
+    return this.#solidifyBlock(entry.block ?? this.produce(now), []);
   }
 
   /** Takes a transaction that is not solid out of the chain. Dropped before is dropped. */
@@ -109,8 +108,10 @@ export class TronNetwork {
     this.#log.close();
   }
 
-  #solidifyBlock(block: BlockReference): BlockReference {
-    this.#record([{ type: 'solidified', number: block.number, at: this.chain.head.timestamp }]);
+  /** Held ones are released only when a new block has them: in an old one they would be solid behind what is solid already. */
+  #solidifyBlock(block: BlockReference, held: readonly string[]): BlockReference {
+    const released = held.map((id): TronEvent => ({ type: 'released', id }));
+    this.#record([...released, { type: 'solidified', number: block.number, at: this.chain.head.timestamp }]);
     return this.chain.solidified;
   }
 

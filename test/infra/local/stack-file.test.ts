@@ -1,0 +1,28 @@
+import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { localAddresses } from '../../../infra/local/addresses.ts';
+import { folderAt } from '../../../infra/local/folder.ts';
+import { defaultPorts } from '../../../infra/local/ports.ts';
+import { defaultCommon } from '../../../infra/local/services.ts';
+import { describeStack } from '../../../infra/local/stack-file.ts';
+
+test('the node, TRON and the admin port are there when the devnet runs, and null when it does not', () => {
+  const root = mkdtempSync(join(tmpdir(), 'stack-file-'));
+  const folder = folderAt(root);
+  mkdirSync(folder.data);
+  const ports = { ...defaultPorts, tron: 1_234 };
+  const describe = (pids: Readonly<Record<string, number>>): object =>
+    describeStack(folder, ports, localAddresses(ports), defaultCommon, pids);
+  try {
+    expect(describe({ devnet: 7 })).toMatchObject({
+      node_url: 'http://127.0.0.1:17545',
+      tron_url: 'http://127.0.0.1:1234',
+      devnet_url: 'http://127.0.0.1:17099',
+    });
+    expect(describe({})).toMatchObject({ node_url: null, tron_url: null, devnet_url: null });
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+});
