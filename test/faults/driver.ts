@@ -15,6 +15,7 @@ import { differences, plainFold, readChainEvents, readTables } from '../support/
 import { Random } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
+import { unlikeTheNode } from './node-accounts.ts';
 
 export interface FaultRunOptions {
   readonly kills: number;
@@ -207,6 +208,7 @@ async function judged(run: Run): Promise<Verdict> {
         (difference) => `table and plain fold differ: ${difference}`,
       ),
     );
+    violations.push(...(await unlikeTheNode(pool, addresses.node_url)));
     const transactions = events.reduce((sum, event) => sum + (event.type === 'BlockAppended' ? event.transactions.length : 0), 0);
     return {
       events: events.length,
