@@ -21,6 +21,9 @@ import type { Cells, Reader } from '../runtime/postgres.ts';
 import { activityItem } from './account-json.ts';
 import { transactionDetail } from './json.ts';
 
+/** Code of the fault that the block up to which is exported has left the chain. */
+export const REORGANISED = 'storage_conflict';
+
 /** What is exported. */
 export interface Span {
   /** none when `low` is above `high` */
@@ -167,7 +170,7 @@ function withoutNothing(rows: readonly Cells[]): readonly Cells[] {
 async function answer(reader: Reader, query: Query): Promise<readonly Cells[]> {
   const rows = await reader.rows(query);
   if (rows[0]?.at(-1) === 't') return rows;
-  throw new Fault('storage_conflict', 'the chain was reorganised while it was exported: the export has to be asked for again', {
+  throw new Fault(REORGANISED, 'the chain was reorganised while it was exported: the export has to be asked for again', {
     retry: true,
   });
 }

@@ -1,12 +1,12 @@
 /** The export of what the explorer shows, as files that only grow: in chain order, up to a block that the answer's head names. */
 import { exportEnd } from '../../projections/explorer/queries/export.ts';
 import type { Answer, Route } from '../runtime/answers.ts';
-import type { Refusal } from '../runtime/errors.ts';
+import { Fault, type Refusal } from '../runtime/errors.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { EXPLORER_ERRORS } from './error-answers.ts';
 import { CSV, NDJSON } from './export-formats.ts';
 import { parseActivityExport, parseTransactionsExport, type AskedHeights } from './export-parameters.ts';
-import { activityPieces, addressActivityPieces, transactionPieces, type Span } from './export-pieces.ts';
+import { activityPieces, addressActivityPieces, REORGANISED, transactionPieces, type Span } from './export-pieces.ts';
 import { ExportSlots } from './export-slots.ts';
 import { invalid, type InvalidRequest, type Parameters } from './parameters.ts';
 import { STORED_STATUS } from './transaction-routes.ts';
@@ -71,28 +71,51 @@ interface Exported {
 
 function bothFormats(reader: Reader, slots: ExportSlots, { name, fields, ask }: Exported): readonly Route[] {
   return [CSV, NDJSON].map(({ extension, content_type: type, opening, row }): Route => {
-    const handle = async (query: Parameters): Promise<Answer | Refusal> => {
+    const handle = async (query: Parameters, headOnly: boolean): Promise<Answer | Refusal> => {
       if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
       const asked = ask(query);
       if ('refused' in asked) return asked;
-      const span = await spanOf(reader, asked.heights);
-      if ('refused' in span) return span;
-      const pieces = 'end' in span ? asked.read(reader, span, row) : nothing();
-      const body = slots.hold(opened(opening(fields), pieces));
+      const begun = await slots.hold(() => begin(reader, asked, row, headOnly ? undefined : opening(fields)));
+      if (begun === undefined) return busy(slots);
+      if ('refused' in begun) return begun;
       const disposition = { 'content-disposition': `attachment; filename="${name}.${extension}"` };
-      return body === undefined ? busy(slots) : { status: 200, body, content_type: type, headers: { ...disposition, ...endHeaders(span) } };
+      return { status: 200, body: begun.body, content_type: type, headers: { ...disposition, ...begun.headers } };
     };
-    return { method: 'get', path: `/api/v1/export/${name}.${extension}`, handle: ({ query }) => handle(query) };
+    return { method: 'get', path: `/api/v1/export/${name}.${extension}`, handle: ({ query, method }) => handle(query, method === 'HEAD') };
   });
 }
 
-async function* opened(opening: string, pieces: AsyncGenerator<string>): AsyncGenerator<string> {
-  let before = opening;
-  for await (const piece of pieces) {
-    yield before + piece;
-    before = '';
+/** How often an export is begun whose last block leaves the chain before its first row is read. */
+const BEGINNINGS_MAX = 10;
+
+interface Begun {
+  readonly pieces: AsyncGenerator<string>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Reads up to the first piece, which shows that the block that the head names still stands; without an opening, for the head alone, nothing but that block. */
+async function begin(
+  reader: Reader,
+  asked: Asked,
+  render: (item: string) => string,
+  opening: string | undefined,
+): Promise<Begun | InvalidRequest> {
+  for (let beginnings = 1; ; beginnings++) {
+    const span = await spanOf(reader, asked.heights);
+    if ('refused' in span) return span;
+    const pieces = 'end' in span ? asked.read(reader, span, render) : nothing();
+    if (opening === undefined) return { pieces, headers: endHeaders(span) };
+    const first = await pieces.next().catch((error: unknown) => {
+      if (error instanceof Fault && error.code === REORGANISED && beginnings < BEGINNINGS_MAX) return undefined;
+      throw error;
+    });
+    if (first !== undefined) return { pieces: opened(opening, first, pieces), headers: endHeaders(span) };
   }
-  yield before;
+}
+
+async function* opened(opening: string, first: IteratorResult<string, unknown>, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield first.done === true ? opening : opening + first.value;
+  yield* rest;
 }
 
 /** Of an index that holds no block yet. */

@@ -7,8 +7,13 @@ export class ExportSlots {
     this.max = max;
   }
 
-  /** The pieces of an export that holds a slot until they have ended, also when none was ever asked for; undefined when no slot is free. */
-  hold(pieces: AsyncGenerator<string>): AsyncIterable<string> | undefined {
+  /**
+   * The pieces of an export that holds a slot until they have ended, also when none was ever asked for, or until `begin` has failed; undefined when no slot is
+   * free.
+   */
+  async hold<Refused extends object>(
+    begin: () => Promise<{ readonly pieces: AsyncGenerator<string>; readonly headers: Readonly<Record<string, string>> } | Refused>,
+  ): Promise<{ readonly body: AsyncIterable<string>; readonly headers: Readonly<Record<string, string>> } | Refused | undefined> {
     if (this.#taken >= this.max) return undefined;
     this.#taken++;
     let isHeld = true;
@@ -16,17 +21,29 @@ export class ExportSlots {
       if (isHeld) this.#taken--;
       isHeld = false;
     };
-    const iterator: AsyncIterator<string> = {
-      next: () => pieces.next(),
-      // behind a statement that is still in flight
-      return: async () => {
-        try {
-          return await pieces.return(undefined);
-        } finally {
-          release();
-        }
-      },
-    };
-    return { [Symbol.asyncIterator]: () => iterator };
+    try {
+      const begun = await begin();
+      if ('pieces' in begun) return { headers: begun.headers, body: ending(begun.pieces, release) };
+      release();
+      return begun;
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
+}
+
+function ending(pieces: AsyncGenerator<string>, release: () => void): AsyncIterable<string> {
+  const iterator: AsyncIterator<string> = {
+    next: () => pieces.next(),
+    // behind a statement that is still in flight
+    return: async () => {
+      try {
+        return await pieces.return(undefined);
+      } finally {
+        release();
+      }
+    },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
 }

@@ -2,10 +2,12 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { explorerApp } from '../../../services/explorer-gateway/app.ts';
+import { IndexVersion } from '../../../services/explorer-gateway/index-version.ts';
 import { openHttp } from '../../../services/runtime/http.ts';
 import { openLog } from '../../../services/runtime/log.ts';
 import { Metrics } from '../../../services/runtime/metrics.ts';
-import { openReader } from '../../../services/runtime/postgres.ts';
+import { openReader, type Reader } from '../../../services/runtime/postgres.ts';
+import { openHintSubscriber } from '../../../services/runtime/redis.ts';
 import { takePort } from '../../support/free-ports.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
 
@@ -19,6 +21,12 @@ export interface ExplorerServerOptions {
   readonly trust_proxy_hops?: number;
   /** ms of a clock */
   readonly now?: () => number;
+  /** with them answers are kept as the service keeps them: until a hint comes, or Postgres tells */
+  readonly hints?: {
+    readonly redis_url: string;
+    /** when the gateway has heard it */
+    readonly onHint: (message: string) => void;
+  };
 }
 
 export interface ExplorerServer {
@@ -27,20 +35,37 @@ export interface ExplorerServer {
   head: number | undefined;
   /** what was logged at level warn and above */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
+  /** how many statements it has asked Postgres */
+  readonly statements: number;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
   ask(method: string, path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
   close(): Promise<void>;
 }
 
-export async function openExplorer({ now, ...options }: ExplorerServerOptions): Promise<ExplorerServer> {
+export async function openExplorer({ now = () => performance.now(), hints, ...options }: ExplorerServerOptions): Promise<ExplorerServer> {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log = openLog({ service: 'explorer-gateway', level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
   const taken = await takePort();
-  const explorer: { head: number | undefined } = { head: 0 };
+  const explorer: { head: number | undefined; statements: number } = { head: 0, statements: 0 };
   const answerOfNode = (): string => JSON.stringify({ head: { height: explorer.head }, finalized_height: 0 });
   const node = createServer((_request, response) => response.end(answerOfNode())).listen(taken.port, '127.0.0.1');
   await once(node, 'listening');
-  const reader = openReader({ application_name: 'explorer-gateway', statement_timeout_ms: 20_000, connections_max: 4, ...options }, log);
+  const pool = openReader({ application_name: 'explorer-gateway', statement_timeout_ms: 20_000, connections_max: 4, ...options }, log);
+  const reader: Reader = {
+    rows: (statement) => {
+      explorer.statements++;
+      return pool.rows(statement);
+    },
+  };
+  const index = hints && new IndexVersion(reader, now);
+  const moved = (): void => index?.moved();
+  const onHint = (_channel: string, message: string): void => {
+    moved();
+    hints?.onHint(message);
+  };
+  const subscriber =
+    hints &&
+    openHintSubscriber({ ...hints, client_name: 'explorer-gateway' }, ['projection:explorer'], { onHint, onSubscribed: moved }, log);
   const settings = {
     node_url: `http://127.0.0.1:${taken.port}`,
     treasury_public_reconciliation_url: undefined,
@@ -55,7 +80,7 @@ export async function openExplorer({ now, ...options }: ExplorerServerOptions): 
     http_port: 0,
     log,
     metrics: new Metrics('test'),
-    ...explorerApp({ ...settings, ...options }, reader, log, now),
+    ...explorerApp({ ...settings, ...options }, reader, log, now, index),
   });
   const ask: ExplorerServer['ask'] = async (method, path, headers = {}) => {
     const response = await fetch(http.url + path, { method, headers });
@@ -70,7 +95,8 @@ export async function openExplorer({ now, ...options }: ExplorerServerOptions): 
     get: (path: string, headers?: Readonly<Record<string, string>>) => ask('GET', path, headers),
     close: async () => {
       await http.drain();
-      await reader.close();
+      await subscriber?.close();
+      await pool.close();
       node.close();
       node.closeAllConnections();
       taken.release();

@@ -82,11 +82,26 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
     await isFree(server);
   });
 
-  test('is an error answer when its last block is replaced before the first row is read', async () => {
+  test('is begun again when its last block is replaced before the first row is read', async () => {
+    const urls = await filled(chain);
+    const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
+    const grown = longer.slice(0, TOP + 3);
+    server.meddle = async (piece) => {
+      if (piece === 1) await becomes(urls.writer_url, [...grown.slice(0, TOP - 5), ...grown.slice(TOP - 5).map(replaced)]);
+    };
+    const answer = await fetch(`${server.url}/api/v1/export/${path}`);
+    expect([answer.status, answer.headers.get('x-clt-to-height')]).toEqual([200, String(TOP + 2)]);
+    await answer.text();
+    expect(server.lines).toEqual([]);
+    server.meddle = undefined;
+    await isFree(server);
+  });
+
+  test('is an error answer when its last block is replaced each time before the first row is read', async () => {
     const urls = await filled(chain);
     const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
     server.meddle = async (piece) => {
-      if (piece === 1) await becomes(urls.writer_url, fork(TOP - 5, TOP + 3));
+      if (piece > 0) await becomes(urls.writer_url, piece % 2 === 1 ? fork(TOP - 5, TOP + 1) : chain);
     };
     const answer = await fetch(`${server.url}/api/v1/export/${path}`);
     expect([answer.status, await answer.json()]).toEqual([
@@ -94,6 +109,7 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
       { code: 'storage_error', message: 'the index cannot be read at the moment: try again shortly' },
     ]);
     expect(answer.headers.has('x-clt-to-height')).toBe(false);
+    server.meddle = undefined;
     await isFree(server);
   });
 });

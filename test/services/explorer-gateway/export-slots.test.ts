@@ -5,30 +5,48 @@ async function* counting(to: number): AsyncGenerator<string> {
   for (let at = 0; at < to; at++) yield String(at);
 }
 
-function iteratorIn(slots: ExportSlots, pieces = counting(2)): AsyncIterator<string> {
-  const held = slots.hold(pieces);
-  if (held === undefined) throw new Error('no slot is free');
-  return held[Symbol.asyncIterator]();
+const headers = {};
+
+async function iteratorIn(slots: ExportSlots, pieces = counting(2)): Promise<AsyncIterator<string>> {
+  const held = await slots.hold(() => Promise.resolve({ pieces, headers }));
+  if (held === undefined || !('body' in held)) throw new Error('no slot is free');
+  return held.body[Symbol.asyncIterator]();
+}
+
+async function isFull(slots: ExportSlots): Promise<boolean> {
+  return (await slots.hold(() => Promise.reject(new Error('begun all the same')))) === undefined;
 }
 
 test('there are so many slots and no more, and one is free again when its export has ended', async () => {
   const slots = new ExportSlots(2);
-  const [first] = [iteratorIn(slots), iteratorIn(slots)];
-  expect(slots.hold(counting(1))).toBeUndefined();
+  const [first] = await Promise.all([iteratorIn(slots), iteratorIn(slots)]);
+  expect(await isFull(slots)).toBe(true);
   expect(await first.next()).toEqual({ done: false, value: '0' });
   await first.return?.();
   expect(await first.next()).toEqual({ done: true, value: undefined });
-  iteratorIn(slots);
-  expect(slots.hold(counting(1))).toBeUndefined();
+  await iteratorIn(slots);
+  expect(await isFull(slots)).toBe(true);
 });
 
 test('an export that was never read from gives its slot back too, and only once', async () => {
   const slots = new ExportSlots(1);
-  const first = iteratorIn(slots);
+  const first = await iteratorIn(slots);
   await first.return?.();
-  iteratorIn(slots);
+  await iteratorIn(slots);
   await first.return?.();
-  expect(slots.hold(counting(1))).toBeUndefined();
+  expect(await isFull(slots)).toBe(true);
+});
+
+test('a slot is taken from the beginning on, and free again when that fails or is refused', async () => {
+  const slots = new ExportSlots(1);
+  const beginning = Promise.withResolvers<{ readonly refused: string }>();
+  const refused = slots.hold(() => beginning.promise);
+  expect(await isFull(slots)).toBe(true);
+  beginning.resolve({ refused: 'no' });
+  expect(await refused).toEqual({ refused: 'no' });
+  await expect(slots.hold(() => Promise.reject(new Error('Postgres is away')))).rejects.toThrow('Postgres is away');
+  await iteratorIn(slots);
+  expect(await isFull(slots)).toBe(true);
 });
 
 test('a slot stays taken while a statement is in flight', async () => {
@@ -37,15 +55,15 @@ test('a slot stays taken while a statement is in flight', async () => {
     yield await answered.promise;
   }
   const slots = new ExportSlots(1);
-  const iterator = iteratorIn(slots, waiting());
+  const iterator = await iteratorIn(slots, waiting());
   const [next, ended] = [iterator.next(), iterator.return?.()];
-  expect(slots.hold(counting(1))).toBeUndefined();
+  expect(await isFull(slots)).toBe(true);
   answered.resolve('x');
   expect(await next).toEqual({ done: false, value: 'x' });
   await ended;
-  iteratorIn(slots);
+  await iteratorIn(slots);
 });
 
-test('without slots nothing is exported', () => {
-  expect(new ExportSlots(0).hold(counting(1))).toBeUndefined();
+test('without slots nothing is exported', async () => {
+  expect(await isFull(new ExportSlots(0))).toBe(true);
 });
