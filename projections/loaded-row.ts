@@ -18,6 +18,7 @@ export function textIn(row: LoadedRow, column: string): string {
 /** A whole number of any size: a numeric, or a sum. */
 export function amountIn(row: LoadedRow, column: string): bigint {
   const value = row[column];
+  if (typeof value === 'bigint') return value;
   if (typeof value !== 'string' || !WHOLE.test(value)) throw mismatch(column, 'a whole number');
   return BigInt(value);
 }

@@ -23,8 +23,18 @@ export interface Recorded<Event> {
   readonly timestamp: number;
 }
 
-/** A bound SELECT, its tables named without schema. Its rows reach the fold under `name`; int8 and numeric arrive as text. */
-export interface Load {
+/** What a fold has to know of what stands in the tables. The rows reach it under `name`; int8 and numeric arrive as text, or as the fold itself wrote them. */
+export type Load = KeyedLoad | AskedLoad;
+
+/** Whole rows by their keys, of a table whose key is one column. Those written last need not be asked for again. */
+export interface KeyedLoad {
+  readonly name: string;
+  readonly table: Table;
+  readonly keys: readonly Value[];
+}
+
+/** A bound SELECT, its tables named without schema. */
+export interface AskedLoad {
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];

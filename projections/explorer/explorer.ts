@@ -27,23 +27,21 @@ export const explorer: Projection<ChainEvent> = {
 function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
   const addresses = new Map<string, Buffer>();
   const see = (address: Buffer): void => void addresses.set(address.toString('latin1'), address);
+  const types = new Set<string>();
   for (const { event } of batch) {
     if (event.type !== 'BlockAppended') continue;
     see(event.producer);
-    for (const { from, to } of event.transactions) {
+    for (const { from, to, function_call_type: type } of event.transactions) {
       see(from);
       see(to);
+      types.add(type);
     }
     for (const { address } of event.balance_effects) see(address);
   }
   const always: Load[] = [
-    { name: 'head', text: 'SELECT sequence, height, hash, finalized_height, transactions, validators FROM head', values: [] },
-    { name: 'types', text: 'SELECT function_call_type, transactions FROM transaction_types', values: [] },
-    {
-      name: 'accounts',
-      text: `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE address = ANY($1::bytea[])`,
-      values: [[...addresses.values()]],
-    },
+    { name: 'head', table: HEAD, keys: [true] },
+    { name: 'types', table: TRANSACTION_TYPES, keys: [...types] },
+    { name: 'accounts', table: ACCOUNTS, keys: [...addresses.values()] },
   ];
   const reverted = revertedBelow(batch);
   return reverted.length === 0 ? always : [...always, ...revertedLoads(reverted)];
@@ -56,6 +54,7 @@ const REVERTED = `blocks b JOIN transactions t ON t.seq >= b.first_seq AND t.seq
 function revertedLoads(heights: readonly number[]): readonly Load[] {
   const values = [heights];
   return [
+    { name: 'reverted_types', text: 'SELECT function_call_type, transactions FROM transaction_types', values: [] },
     { name: 'reverted_blocks', text: 'SELECT height, first_seq, producer FROM blocks WHERE height = ANY($1::bigint[])', values },
     {
       name: 'reverted_transactions',
@@ -72,10 +71,12 @@ function revertedLoads(heights: readonly number[]): readonly Load[] {
     },
     {
       name: 'reverted_accounts',
-      text: `SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE address IN
-               (SELECT producer FROM blocks WHERE height = ANY($1::bigint[])
+      // looked up one by one: taken for many, they would be joined with the whole table
+      text: `SELECT a.* FROM
+               (SELECT producer AS address FROM blocks WHERE height = ANY($1::bigint[])
                  UNION SELECT unnest(ARRAY[t.from_address, t.to_address]) FROM ${REVERTED}
-                 UNION SELECT address FROM activity WHERE block_height = ANY($1::bigint[]))`,
+                 UNION SELECT address FROM activity WHERE block_height = ANY($1::bigint[])) touched
+               CROSS JOIN LATERAL (SELECT ${ACCOUNT_COLUMNS} FROM accounts WHERE address = touched.address OFFSET 0) a`,
       values,
     },
   ];

@@ -43,7 +43,7 @@ export class Stacks {
     this.#cutSeq = head.transactions;
     this.#loadedValidators = head.validators;
     this.#storedValidators = head.validators;
-    for (const row of loaded['types'] ?? []) {
+    for (const row of [...(loaded['types'] ?? []), ...(loaded['reverted_types'] ?? [])]) {
       const type = textIn(row, 'function_call_type');
       const count = countIn(row, 'transactions');
       this.#types.set(type, { type, loaded: count, now: count });

@@ -1,6 +1,6 @@
 /** The explorer's OpenAPI document. */
 import { PARAMETER_CHARACTERS_MAX } from './bounds.ts';
-import type { OpenApi } from './openapi.ts';
+import type { OpenApi, ReadOnlyPaths } from '../openapi.ts';
 import { ERRORS, HEADERS } from './operations.ts';
 import { PATHS } from './paths.ts';
 import { SCHEMAS } from './schemas.ts';
@@ -13,7 +13,7 @@ const DESCRIPTION = `Read-only access to blocks, transactions, accounts, validat
 
 **Errors** are \`{code, message}\`: 400 invalid_request, 404 not_found, 405 and 413 invalid_request, 429 rate_limited with Retry-After, 502 upstream_error, 503 storage_error, 500 internal_error. Unknown parameters are ignored; known ones may be given once, not empty, in at most ${PARAMETER_CHARACTERS_MAX} characters. HEAD is answered like GET. What is not HTTP is answered 400, 408 or 431 in the same shape.`;
 
-export const EXPLORER_API: OpenApi = {
+export const EXPLORER_API: OpenApi<ReadOnlyPaths> = {
   openapi: '3.1.0',
   info: {
     title: 'CLT explorer',

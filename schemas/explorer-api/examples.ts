@@ -1,5 +1,5 @@
 /** Examples in the document: one small chain, told consistently. */
-import type { Json } from './openapi.ts';
+import type { Json } from '../openapi.ts';
 
 const PRODUCER = '0x1f7c9a0b3d5e2f4a6b8c0d1e2f3a4b5c6d7e8f90';
 const PASSENGER = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf';

@@ -1,7 +1,7 @@
 /** The paths that give everything at once, for spreadsheets (CSV) and for programs (NDJSON: one JSON object a line). */
 import * as examples from './examples.ts';
 import { HEIGHT_RANGE, TRANSACTION_FILTERS } from './filters.ts';
-import { schema, type Paths } from './openapi.ts';
+import { schema, type ReadOnlyPaths } from '../openapi.ts';
 import { exported, query, SOME_ADDRESS } from './operations.ts';
 
 const DESCRIPTION =
@@ -14,7 +14,7 @@ const ACTIVITY = {
   parameters: [query('address', 'Of this address, in any case, with or without 0x.', SOME_ADDRESS, examples.ADDRESS), ...HEIGHT_RANGE],
 } as const;
 
-export const EXPORTS: Paths = {
+export const EXPORTS: ReadOnlyPaths = {
   '/api/v1/export/transactions.csv': exported({
     ...TRANSACTIONS,
     id: 'exportTransactionsCsv',

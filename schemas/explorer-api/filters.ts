@@ -1,6 +1,6 @@
 /** Parameters that say which transactions, or which blocks. */
 import * as examples from './examples.ts';
-import type { Parameter, Schema } from './openapi.ts';
+import type { Parameter, Schema } from '../openapi.ts';
 import { query, SOME_ADDRESS, SOME_TEXT } from './operations.ts';
 
 export const HEIGHT: Schema = { type: 'integer', minimum: 0 };

@@ -10,7 +10,7 @@ import {
   type Reference,
   type Response,
   type Schema,
-} from './openapi.ts';
+} from '../openapi.ts';
 
 export const HEADERS: Readonly<Record<string, Header>> = {
   RequestId: {

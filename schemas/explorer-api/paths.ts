@@ -1,15 +1,21 @@
 /** Every path of the explorer. To add one: its schemas in schemas.ts, an example in examples.ts, an entry here; the tests then want it served and its answers to fit. */
+import { PARAMETER_CHARACTERS_MAX } from './bounds.ts';
 import * as examples from './examples.ts';
 import { EXPORTS } from './export-paths.ts';
-import { schema, type Paths, type Schema } from './openapi.ts';
-import { detail, fromIndex, get, list, path, query, SOME_ADDRESS, SOME_HASH, SOME_TEXT } from './operations.ts';
+import { schema, type ReadOnlyPaths, type Schema } from '../openapi.ts';
+import { detail, fromIndex, get, list, path, query, SOME_ADDRESS, SOME_HASH } from './operations.ts';
 import { HEIGHT, TRANSACTION_FILTERS } from './filters.ts';
 
-const BLOCK_ID: Schema = { type: 'string', minLength: 1, pattern: '^(([0-9]+)|((0[xX])?[0-9a-fA-F]{64}))$' };
+const BLOCK_ID: Schema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: PARAMETER_CHARACTERS_MAX,
+  pattern: '^(([0-9]+)|((0[xX])?[0-9a-fA-F]{64}))$',
+};
 
 const ACCOUNT = path('address', 'In any case, with or without 0x.', SOME_ADDRESS, examples.ADDRESS);
 
-export const PATHS: Paths = {
+export const PATHS: ReadOnlyPaths = {
   '/api/v1/blocks': list({
     id: 'listBlocks',
     tag: 'Blocks',
@@ -91,7 +97,7 @@ export const PATHS: Paths = {
     summary: 'Find by exact match',
     description:
       'A decimal integer is looked up among block heights. 64 hex digits, with or without 0x and in any case, are looked up among the hashes of blocks and transactions. 40 hex digits give an account, also when the index has never seen it; its summary then says so. Anything else finds nothing.',
-    parameters: [{ ...query('q', 'A height, a hash or an address.', SOME_TEXT, '1200'), required: true }],
+    parameters: [{ ...query('q', 'A height, a hash or an address.', { type: 'string', minLength: 1 }, '1200'), required: true }],
     answer: 'What was found; nothing is an empty list.',
     schema: schema('SearchResults'),
     example: examples.SEARCH_RESULTS,

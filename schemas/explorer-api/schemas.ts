@@ -1,7 +1,7 @@
 /** What the explorer's answers consist of, field by field. */
 import { RUN_STATUSES } from '../reconciliation.ts';
 import { LIMIT_MAX } from './bounds.ts';
-import { object, orNull, schema, type Schema } from './openapi.ts';
+import { object, orNull, schema, type Schema } from '../openapi.ts';
 
 const TIME: Schema = {
   description: 'A time in ISO 8601, UTC.',

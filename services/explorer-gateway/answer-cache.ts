@@ -8,27 +8,23 @@ import type { IndexVersion } from './index-version.ts';
 
 type Answered = Answer | Refusal;
 
-const ENTRIES_MAX = 4_096;
 const CHARACTERS_MAX = 32 * 1024 * 1024;
 /** A longer address is never one that many ask for. */
 const KEY_CHARACTERS_MAX = 512;
 
-export interface CacheLimits {
-  readonly entries_max: number;
-  readonly characters_max: number;
-}
-
 export class AnswerCache {
   readonly #index: Pick<IndexVersion, 'current'>;
-  readonly #limits: CacheLimits;
+  readonly #entriesMax: number;
+  readonly #charactersMax: number;
   /** the oldest first; those still being made as well, so that each is made once */
   readonly #answers = new Map<string, { readonly answer: Promise<Answered>; characters: number }>();
   #characters = 0;
   #version = 0;
 
-  constructor(index: Pick<IndexVersion, 'current'>, limits: CacheLimits = { entries_max: ENTRIES_MAX, characters_max: CHARACTERS_MAX }) {
+  constructor(index: Pick<IndexVersion, 'current'>, entriesMax: number, charactersMax: number = CHARACTERS_MAX) {
     this.#index = index;
-    this.#limits = limits;
+    this.#entriesMax = entriesMax;
+    this.#charactersMax = charactersMax;
   }
 
   /** The same route with its answers kept. Only for one whose answer depends on its address and the index alone. */
@@ -68,7 +64,7 @@ export class AnswerCache {
     made.characters = key.length + answer.body.length;
     this.#characters += made.characters;
     for (const [oldest, { characters }] of this.#answers) {
-      if (this.#answers.size <= this.#limits.entries_max && this.#characters <= this.#limits.characters_max) return;
+      if (this.#answers.size <= this.#entriesMax && this.#characters <= this.#charactersMax) return;
       this.#answers.delete(oldest);
       this.#characters -= characters;
     }

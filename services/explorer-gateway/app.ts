@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { HttpAppOptions } from '../runtime/http-app.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Reader } from '../runtime/postgres.ts';
+import { RateLimit, rateGuard } from '../runtime/rate-limit.ts';
 import type { ExplorerGatewayConfig } from './config.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { answerPreflight, CORS_HEADERS } from './cors.ts';
@@ -10,7 +11,6 @@ import { EXPLORER_ERRORS } from './error-answers.ts';
 import { indexCheck } from './index-check.ts';
 import type { IndexVersion } from './index-version.ts';
 import { nodeHead } from './node-head.ts';
-import { RateLimit, rateGuard } from './rate-limit.ts';
 import { reserveOf } from './reserve.ts';
 import { explorerRoutes } from './routes.ts';
 
@@ -19,13 +19,14 @@ type Settings = Pick<
   | 'node_url'
   | 'treasury_public_reconciliation_url'
   | 'ready_lag_blocks_max'
+  | 'answers_kept_max'
   | 'exports_max'
   | 'rate_per_second'
   | 'rate_burst'
   | 'trust_proxy_hops'
 >;
 
-/** `now` in ms of a clock that never goes back. Answers are kept while `index` stands still; without it each is made anew. */
+/** `now` in ms of a clock that never goes back. Answers are kept while `index` stands still; without it, or with none to be kept, each is made anew. */
 export function explorerApp(
   config: Settings,
   reader: Reader,
@@ -34,7 +35,7 @@ export function explorerApp(
   index?: IndexVersion,
 ): Pick<HttpAppOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'body_bytes_max' | 'trust_proxy_hops'> {
   const { treasury_public_reconciliation_url: treasuryUrl } = config;
-  const limited = config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now)];
+  const limited = config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now, EXPLORER_ERRORS)];
   const head = nodeHead(config.node_url, now, log);
   const reserve = treasuryUrl === undefined ? undefined : reserveOf(treasuryUrl, now, log);
   return {
@@ -43,7 +44,7 @@ export function explorerApp(
       head,
       reserve,
       exports_max: config.exports_max,
-      cache: index === undefined ? undefined : new AnswerCache(index),
+      cache: index === undefined || config.answers_kept_max === 0 ? undefined : new AnswerCache(index, config.answers_kept_max),
     }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,

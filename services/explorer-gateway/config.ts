@@ -22,6 +22,7 @@ const SETTINGS = {
   statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', { default: 2_000, min: 10, max: 60_000 }),
   connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
   ready_lag_blocks_max: integer('APP_READY_LAG_BLOCKS_MAX', { default: 20, min: 0, max: 1_000_000_000 }),
+  answers_kept_max: integer('APP_ANSWERS_KEPT_MAX', { default: 4_096, min: 0, max: 1_000_000 }),
   exports_max: integer('APP_EXPORTS_MAX', { default: 4, min: 0, max: 100 }),
   rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
   rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),

@@ -1,5 +1,5 @@
 /** The explorer's error answers: `{code, message}` with the codes of its interface, and two of our own: `rate_limited` (429) and `internal_error` (500). */
-import type { ErrorShape, Failure } from '../runtime/answers.ts';
+import type { Answer, ErrorShape, Failure } from '../runtime/answers.ts';
 import type { Fault } from '../runtime/errors.ts';
 
 /** What the server in front of the routes says, in the interface's codes; codes not named here stay. */
@@ -27,3 +27,9 @@ export const EXPLORER_ERRORS: ErrorShape = {
   fault: explain,
   body: ({ code, message }) => JSON.stringify({ code: CODES[code] ?? code, message }),
 };
+
+/** That somebody has to come again later. */
+export function tooMany(message: string, seconds: number): Answer {
+  const body = EXPLORER_ERRORS.body({ status: 429, code: 'rate_limited', message: `${message}: try again in ${seconds} s` });
+  return { status: 429, body, headers: { 'retry-after': String(seconds) } };
+}

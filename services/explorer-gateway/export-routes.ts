@@ -1,9 +1,11 @@
 /** The export of what the explorer shows, as files that only grow: in chain order, up to a block that the answer's head names. */
+import type { Request } from 'express';
 import { exportEnd } from '../../projections/explorer/queries/export.ts';
 import type { Answer, Route } from '../runtime/answers.ts';
 import { Fault, type Refusal } from '../runtime/errors.ts';
 import type { Reader } from '../runtime/postgres.ts';
-import { EXPLORER_ERRORS } from './error-answers.ts';
+import { callerOf } from '../runtime/rate-limit.ts';
+import { tooMany } from './error-answers.ts';
 import { CSV, NDJSON } from './export-formats.ts';
 import { parseActivityExport, parseTransactionsExport, type AskedHeights } from './export-parameters.ts';
 import { activityPieces, addressActivityPieces, REORGANISED, transactionPieces, type Span } from './export-pieces.ts';
@@ -71,17 +73,18 @@ interface Exported {
 
 function bothFormats(reader: Reader, slots: ExportSlots, { name, fields, ask }: Exported): readonly Route[] {
   return [CSV, NDJSON].map(({ extension, content_type: type, opening, row }): Route => {
-    const handle = async (query: Parameters, headOnly: boolean): Promise<Answer | Refusal> => {
+    const handle = async (request: Request): Promise<Answer | Refusal> => {
+      const { query, method } = request;
       if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
       const asked = ask(query);
       if ('refused' in asked) return asked;
-      const begun = await slots.hold(() => begin(reader, asked, row, headOnly ? undefined : opening(fields)));
+      const begun = await slots.hold(callerOf(request), () => begin(reader, asked, row, method === 'HEAD' ? undefined : opening(fields)));
       if (begun === undefined) return busy(slots);
       if ('refused' in begun) return begun;
       const disposition = { 'content-disposition': `attachment; filename="${name}.${extension}"` };
       return { status: 200, body: begun.body, content_type: type, headers: { ...disposition, ...begun.headers } };
     };
-    return { method: 'get', path: `/api/v1/export/${name}.${extension}`, handle: ({ query, method }) => handle(query, method === 'HEAD') };
+    return { method: 'get', path: `/api/v1/export/${name}.${extension}`, handle };
   });
 }
 
@@ -146,13 +149,8 @@ async function spanOf(reader: Reader, { from, to }: AskedHeights): Promise<Span 
   return { heights: { low: from ?? 0n, high: end }, end: { height: end, hash: Buffer.from(hash.slice(2), 'hex') } };
 }
 
-const RETRY_SECONDS = '10';
+const RETRY_SECONDS = 10;
 
 function busy({ max }: ExportSlots): Answer {
-  const message = `as many exports are running as may at once, ${max}: try again in ${RETRY_SECONDS} s`;
-  return {
-    status: 429,
-    body: EXPLORER_ERRORS.body({ status: 429, code: 'rate_limited', message }),
-    headers: { 'retry-after': RETRY_SECONDS },
-  };
+  return tooMany(`as many exports are running as may at once, ${max} in all and half of them for one client`, RETRY_SECONDS);
 }

@@ -1,17 +1,24 @@
 import { indexedHead } from '../../projections/explorer/queries/chain.ts';
-import type { Reader } from '../runtime/postgres.ts';
+import type { Reader, Statement } from '../runtime/postgres.ts';
 import type { Check } from '../runtime/readiness.ts';
 import type { NodeHead } from './node-head.ts';
 
+const INDEXED: Statement = {
+  name: 'explorer_is_indexed',
+  text: `SELECT indexed_at IS NOT NULL FROM projector.projections WHERE projection = 'explorer'`,
+  values: [],
+};
+
 /**
- * Ready when the index can be read and is not further behind the node than `lagMax` blocks. A node that cannot be reached does not make the gateway unready: it
+ * Ready when the index can be read, has all its indexes and is not further behind the node than `lagMax` blocks. A node that cannot be reached does not make the gateway unready: it
  * answers from the index alone, and that the index stands still then is what the ingester's own `/ready` says.
  */
 export function indexCheck(reader: Reader, head: () => Promise<NodeHead | undefined>, lagMax: number): Check {
   return {
     name: 'index',
     check: async () => {
-      const [rows, newest] = await Promise.all([reader.rows(indexedHead()), head()]);
+      const [rows, [[isIndexed] = []], newest] = await Promise.all([reader.rows(indexedHead()), reader.rows(INDEXED), head()]);
+      if (isIndexed === 'f') return 'being built, and slow until it is: see /ready of projector-explorer';
       if (newest === undefined) return undefined;
       const indexed = Number(rows[0]?.[0] ?? -1);
       const lag = newest.height - indexed;

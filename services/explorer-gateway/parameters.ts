@@ -120,8 +120,10 @@ export function transactionsList({ block, address, type }: TransactionFilter, wa
   return JSON.stringify(['transactions', String(block), address === undefined ? null : toHex(address), type, twoWays ? way : null]);
 }
 
-/** q: any text that is not empty. */
+/** q: any text that is not empty; one longer than anything there is to be found finds nothing. */
 export function parseQuestion(parameters: Parameters): { readonly q: string } | InvalidRequest {
+  const { q } = parameters;
+  if (typeof q === 'string' && q.length > PARAMETER_CHARACTERS_MAX) return { q: '' };
   const given = pick(parameters, ['q']);
   if ('refused' in given) return given;
   return given.q === undefined ? invalid('parameter q is missing: give a height, a hash or an address') : { q: given.q };

@@ -1,10 +1,11 @@
 /** All routes of the explorer. */
+import { EXPLORER_API } from '../../schemas/explorer-api/document.ts';
 import type { Route } from '../runtime/answers.ts';
+import { documentRoutes } from '../runtime/document-routes.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { accountRoutes } from './account-routes.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import { blockRoutes } from './block-routes.ts';
-import { documentRoutes } from './document-routes.ts';
 import { exportRoutes } from './export-routes.ts';
 import type { NodeHead } from './node-head.ts';
 import { reserveRunsRoute } from './reserve-runs.ts';
@@ -43,6 +44,6 @@ export function explorerRoutes({ reader, head, reserve, exports_max: exportsMax,
     reserveRoute(reserve),
     reserveRunsRoute(reader, reserve !== undefined),
     ...exportRoutes(reader, exportsMax),
-    ...documentRoutes(),
+    ...documentRoutes(EXPLORER_API),
   ];
 }

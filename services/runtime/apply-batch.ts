@@ -1,13 +1,15 @@
 /** One batch, one transaction: the checkpoint is locked, the batch folded into it, rows and checkpoint committed together, or nothing at all. */
 import type { ClientBase, Pool } from 'pg';
 import type { Folded, Load, Loaded, LoadedRow, Outcomes, Projection } from '../../projections/projection.ts';
-import { advanceCheckpoint, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
+import { askedLoad } from './asked-load.ts';
+import { advanceCheckpoint, lockCheckpoint, type Checkpoint } from './checkpoint.ts';
 import { assert, Fault } from './errors.ts';
-import { enterLoad, LOAD_PATIENCE_MS, type LoadPhase } from './load-state.ts';
+import { enterLoad, isIndexed, LOAD_PATIENCE_MS, type LoadPhase } from './load-state.ts';
 import { anotherCluster } from './log-position.ts';
 import { digestNext } from './log-record.ts';
 import { faultOf } from './postgres.ts';
 import type { Prepared } from './prepare.ts';
+import type { RowMemory } from './row-memory.ts';
 import { writeChanges } from './table-writer.ts';
 
 export type Applied =
@@ -23,7 +25,9 @@ export type Applied =
   /** the checkpoint stands elsewhere than these records begin: somebody else moved it, or an answer was lost */
   | { readonly outcome: 'conflict' }
   /** the tables are not to be loaded now: somebody builds their indexes, or has built them */
-  | { readonly outcome: 'not_loading'; readonly phase: Exclude<LoadPhase, 'loading'> };
+  | { readonly outcome: 'not_loading'; readonly phase: Exclude<LoadPhase, 'loading'> }
+  /** the tables are new ones, without indexes: they have to be loaded */
+  | { readonly outcome: 'not_indexed' };
 
 type Whole = Exclude<Folded, { readonly broken: unknown }>;
 
@@ -40,6 +44,8 @@ export interface Applying<Event extends Typed> {
   readonly cluster_id: string;
   /** that the tables have no indexes yet, and get none while this batch is applied */
   readonly loading?: boolean;
+  /** of what was written last; only where these tables change with one partition alone */
+  readonly memory?: RowMemory;
   /** gives the batch up at once, with nothing of it left behind */
   readonly signal?: AbortSignal;
   /** how long a transaction may take before its connection is given up; when not given 60 s, and while loading 10 min */
@@ -89,6 +95,7 @@ async function inTransaction<Event extends Typed>(client: ClientBase, applying: 
   const id = { projection: projection.name, version: projection.version };
   const phase = applying.loading === true ? await enterLoad(client, id) : 'loading';
   if (phase !== 'loading') return { outcome: 'not_loading', phase };
+  if (applying.loading !== true && !(await isIndexed(client, id))) return { outcome: 'not_indexed' };
   const checkpoint = await lockCheckpoint(client, id, batch.topic, batch.partition, clusterId);
   if (checkpoint.cluster_id !== clusterId) throw anotherCluster(batch.topic, batch.partition, checkpoint.cluster_id, clusterId);
   const skipped = batch.events.findIndex(({ offset }) => offset >= checkpoint.next_offset);
@@ -100,21 +107,22 @@ async function inTransaction<Event extends Typed>(client: ClientBase, applying: 
   );
 
   // what the batch itself put on before, the rest of it has to load
-  const loaded = await load(client, skipped === 0 ? batch.loads : projection.loads(fresh));
+  applying.memory?.at(checkpoint.next_offset);
+  const loaded = await load(client, skipped === 0 ? batch.loads : projection.loads(fresh), applying.memory);
   const folded = projection.fold(loaded, fresh);
-  if (!('broken' in folded)) return write(client, id, checkpoint, folded, batch.fingerprints.slice(skipped));
+  if (!('broken' in folded)) return write(client, applying, checkpoint, folded, batch.fingerprints.slice(skipped));
   const { at, reason } = folded.broken;
   const broken = { offset: checkpoint.next_offset + BigInt(at), reason };
   if (at === 0) return { outcome: 'applied', next_offset: checkpoint.next_offset, outcomes: NOTHING, rows: 0, announced: [], broken };
   const whole = projection.fold(loaded, fresh.slice(0, at));
   assert(!('broken' in whole), `a fold of ${projection.name} broke where it had not broken before`);
-  const applied = await write(client, id, checkpoint, whole, batch.fingerprints.slice(skipped, skipped + at));
+  const applied = await write(client, applying, checkpoint, whole, batch.fingerprints.slice(skipped, skipped + at));
   return applied.outcome === 'applied' ? { ...applied, broken } : applied;
 }
 
-async function write(
+async function write<Event extends Typed>(
   client: ClientBase,
-  id: ProjectionId,
+  { projection: { name, version }, memory }: Applying<Event>,
   from: Checkpoint,
   folded: Whole,
   fingerprints: readonly Buffer[],
@@ -127,15 +135,27 @@ async function write(
     last_record: fingerprints.at(-1) ?? from.last_record,
     digest: fingerprints.reduce(digestNext, from.digest),
   };
-  if (!(await advanceCheckpoint(client, id, from, to))) return { outcome: 'conflict' };
+  if (!(await advanceCheckpoint(client, { projection: name, version }, from, to))) return { outcome: 'conflict' };
+  // should the commit fail, the checkpoint will not be found there
+  memory?.remember(changes, to.next_offset);
   return { outcome: 'applied', next_offset: to.next_offset, outcomes, rows, announced };
 }
 
-async function load(client: ClientBase, loads: readonly Load[]): Promise<Loaded> {
+async function load(client: ClientBase, loads: readonly Load[], memory: RowMemory | undefined): Promise<Loaded> {
   const loaded: Record<string, readonly LoadedRow[]> = {};
-  for (const { name, text, values } of loads) {
-    const { rows } = await client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] });
-    loaded[name] = rows;
+  for (const each of loads) {
+    if ('text' in each || memory === undefined) {
+      loaded[each.name] = await ask(client, each);
+      continue;
+    }
+    const { rows, missing } = memory.recall(each);
+    loaded[each.name] = missing.length === 0 ? rows : [...rows, ...(await ask(client, { ...each, keys: missing }))];
   }
   return loaded;
+}
+
+async function ask(client: ClientBase, asked: Load): Promise<readonly LoadedRow[]> {
+  const { name, text, values } = askedLoad(asked);
+  const { rows } = await client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] });
+  return rows;
 }

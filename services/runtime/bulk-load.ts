@@ -47,7 +47,7 @@ export interface BulkLoadOptions {
 export class BulkLoad {
   readonly #options: BulkLoadOptions;
   readonly #rate = new Rate();
-  readonly #over = new AbortController();
+  #over = new AbortController();
   readonly #gauge;
   #phase: LoadPhase | 'starting' = 'starting';
   #building = 'indexes';
@@ -62,7 +62,7 @@ export class BulkLoad {
     });
   }
 
-  /** Finds out whether there is anything to be loaded, and how far. */
+  /** Finds out whether there is anything to be loaded, and how far; again where the tables turn out to be new ones. */
   async begin(): Promise<void> {
     const { projection, pool, kafka, log, signal, retrying } = this.#options;
     const id = { projection: projection.name, version: projection.version };
@@ -77,6 +77,7 @@ export class BulkLoad {
     this.#ends = await retrying('looking where the log ends', () => readEnds(kafka, projection.topics));
     this.#phase = 'loading';
     log.info({ projection: projection.name, ends: Object.fromEntries(this.#ends) }, 'loading without indexes');
+    this.#over = new AbortController();
     const over = AbortSignal.any([signal, this.#over.signal]);
     this.#completed = this.#complete(over);
     void this.#report(over);

@@ -14,6 +14,8 @@ export interface HttpOptions extends HttpAppOptions {
   readonly http_port: number;
   /** how long the process may take to stop: what still streams after the greater part of it is cut off. Without it, streams are waited for */
   readonly drain_ms?: number;
+  /** of a request's line and headers together; 16 KiB when not given. More is answered 431 before anything else is looked at */
+  readonly header_bytes_max?: number;
 }
 
 export interface HttpServer {
@@ -33,7 +35,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const inFlight = new Map<ServerResponse, InFlight>();
   let draining = false;
   const app = buildHttpApp(options, inFlight);
-  const server = createServer(LIMITS);
+  const { header_bytes_max: maxHeaderSize } = options;
+  const server = createServer({ ...LIMITS, ...(maxHeaderSize === undefined ? {} : { maxHeaderSize }) });
   server.setTimeout(options.idle_ms ?? IDLE_MS);
 
   const observe = observer(options);

@@ -13,8 +13,12 @@ const LOCK_EVERY_MS = 200;
 const WITHDRAW_MS = 3_000;
 const WITHDRAW_EVERY_MS = 100;
 
-/** No limit of time, more memory to sort in; and should this process be killed, its backend finds that out and stops building. */
-const SESSION = "SET statement_timeout = 0; SET maintenance_work_mem = '512MB'; SET client_connection_check_interval = '1s'";
+/**
+ * No limit of time, more memory to sort in; should this process be killed, its backend finds that out and stops building; should it be frozen between two
+ * statements, its session ends and with it the lock that others wait for.
+ */
+const SESSION =
+  "SET statement_timeout = 0; SET maintenance_work_mem = '512MB'; SET client_connection_check_interval = '1s'; SET idle_session_timeout = '10s'";
 
 /** SQLSTATE of a relation or constraint whose name is taken: an earlier build had come so far. */
 const THERE_ALREADY: ReadonlySet<unknown> = new Set(['42P07', '42710']);

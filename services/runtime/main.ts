@@ -40,7 +40,8 @@ export class Closing {
 
 /**
  * Runs a service and ends the process. `read` is the service's pure function over the environment; `run` opens what it needs, adds to `closing` how each is closed, and
- * either returns once everything serves or works until `signal` aborts. When it throws, the process drains and exits 2.
+ * either returns once everything serves or works until `signal` aborts. When it throws, the process drains and exits 2; 1 when what it throws is a `ConfigError`, as
+ * when a setting contradicts the log.
  */
 export async function runMain<Of extends ServiceConfig>(
   name: string,
@@ -56,7 +57,7 @@ export async function runMain<Of extends ServiceConfig>(
   let code = 0;
 
   const fail = (error: unknown, message: string): void => {
-    code = 2;
+    code = error instanceof ConfigError ? 1 : 2;
     log.fatal({ err: error }, message);
     stop.abort();
   };

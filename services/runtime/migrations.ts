@@ -131,7 +131,7 @@ async function createTables(db: Knex.Transaction, projection: Prepared, indexed:
 }
 
 function versionFault(name: string, live: number, wanted: number): Fault {
-  const remedy = `run the software that writes version ${live}, or have the tables built anew from the log: DROP SCHEMA ${name} CASCADE, then start the projector again`;
+  const remedy = `run the software that writes version ${live}, or have the tables built anew from the log: stop every projector of ${name}, DROP SCHEMA ${name} CASCADE, then start one again`;
   return new Fault(
     'projection_version',
     `the tables of ${name} are of version ${live}, this software writes version ${wanted}: ${remedy}`,

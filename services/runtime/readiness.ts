@@ -17,10 +17,12 @@ export function readiness(checks: readonly Check[], log: Logger): () => Promise<
     const answers = await Promise.all(checks.map(ask));
     const matters = answers.filter((answer) => answer !== undefined);
     const now = matters.map(({ text }) => text).join('; ');
-    if (now !== last) {
+    // a number in it may change each time
+    const matter = now.replaceAll(/[0-9]+/g, '0');
+    if (matter !== last) {
       if (matters.length === 0) log.info('ready again');
       else log.warn({ causes: matters.map(({ cause }) => cause).filter((cause) => cause !== undefined) }, `not ready: ${now}`);
-      last = now;
+      last = matter;
     }
     return matters.map(({ text }) => text);
   };

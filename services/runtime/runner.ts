@@ -6,6 +6,7 @@
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../projections/projection.ts';
+import { TOPICS } from '../../schemas/topics.ts';
 import { applyBatch, type Applied } from './apply-batch.ts';
 import { Batches } from './batches.ts';
 import { BulkLoad, type LoadStatus } from './bulk-load.ts';
@@ -22,6 +23,7 @@ import { faultOf } from './postgres.ts';
 import type { Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
 import type { HintPublisher } from './redis.ts';
+import { RowMemory } from './row-memory.ts';
 import { aborted, retrying } from './wait.ts';
 
 const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
@@ -53,7 +55,7 @@ export type RunnerStatus =
   | { readonly status: 'halted'; readonly reason: string; readonly remedy: string }
   | { readonly status: 'stopped' };
 
-type Written = Exclude<Applied, { readonly outcome: 'not_loading' }>;
+type Written = Exclude<Applied, { readonly outcome: 'not_loading' | 'not_indexed' }>;
 type Done = Extract<Applied, { readonly outcome: 'applied' }>;
 
 export class Runner<Event extends { readonly type: string }> {
@@ -64,6 +66,7 @@ export class Runner<Event extends { readonly type: string }> {
   /** the caller's, or our own once there is nothing left to do */
   readonly #signal: AbortSignal;
   readonly #figures;
+  readonly #memory: RowMemory | undefined;
   /** what is being tried again, by what it is */
   readonly #faults = new Map<string, Fault>();
   #status: RunnerStatus = { status: 'starting' };
@@ -76,6 +79,7 @@ export class Runner<Event extends { readonly type: string }> {
     this.#progress = new Progress({ metrics, log, silence_ms: silence, checkpoints: () => this.#checkpoints() });
     const { applied } = this.#progress;
     this.#load = new BulkLoad({ ...options, signal: this.#signal, applied, retrying: (what, attempt) => this.#retrying(what, attempt) });
+    this.#memory = isOfOnePartition(options.projection) ? new RowMemory() : undefined;
     this.#figures = {
       records: metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']),
       rows: metrics.counter('projection_rows_total', 'rows written or deleted'),
@@ -199,13 +203,23 @@ export class Runner<Event extends { readonly type: string }> {
     for (;;) {
       const loading = this.#load.isOn;
       // a live batch is done in a moment; one of a load would keep a drain waiting
-      const to = { pool, projection, cluster_id: this.#clusterId, ...(loading ? { loading, signal: this.#signal } : {}) };
+      const to = {
+        pool,
+        projection,
+        cluster_id: this.#clusterId,
+        ...(this.#memory === undefined ? {} : { memory: this.#memory }),
+        ...(loading ? { loading, signal: this.#signal } : {}),
+      };
       const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
       if (applied.outcome === 'not_loading') {
         await this.#load.follow(applied.phase);
         continue;
       }
       timed();
+      if (applied.outcome === 'not_indexed') {
+        await this.#load.begin();
+        return { outcome: 'conflict' };
+      }
       if (applied.outcome === 'applied') this.#tell(batch, applied, loading);
       return applied;
     }
@@ -272,4 +286,9 @@ export class Runner<Event extends { readonly type: string }> {
     this.#options.log.error({ projection: this.#options.projection.name, reason, remedy }, 'projection halted');
     this.#stopping.abort();
   }
+}
+
+/** Its tables then change with one checkpoint alone. */
+function isOfOnePartition({ topics }: Pick<Projection, 'topics'>): boolean {
+  return topics.length === 1 && TOPICS.every(({ name, partitions }) => name !== topics[0] || partitions === 1);
 }

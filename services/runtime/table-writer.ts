@@ -7,6 +7,8 @@ import type { Changes, ColumnType, Cut, Row, Table, TableRows, Value } from '../
 import { encodePieces } from './copy-binary.ts';
 
 const PIECE_BYTES = 128 * 1024;
+/** From so many rows on an upsert is faster by way of a table beside. */
+const STAGED_FROM_ROWS = 1_000;
 
 /** Inside the caller's transaction; tables are found by its search_path. Returns how many rows were touched. */
 export async function writeChanges(client: ClientBase, changes: Changes): Promise<number> {
@@ -58,8 +60,9 @@ async function deleteRows(client: ClientBase, { table, rows }: TableRows): Promi
 
 async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
   if (rows.length === 0) return 0;
+  if (rows.length >= STAGED_FROM_ROWS) return await mergeRows(client, { table, rows });
   const columns = Object.keys(table.columns);
-  const moved = columns.filter((column) => !table.key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  const moved = othersOf(table).map((column) => `${column} = excluded.${column}`);
   const { rowCount } = await client.query({
     name: `upsert_${table.name}`,
     text: `INSERT INTO ${table.name} (${columns.join(', ')}) SELECT * FROM ${unnest(table, columns)}
@@ -67,6 +70,28 @@ async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promi
     values: arraysOf(table, columns, rows),
   });
   return rowCount ?? 0;
+}
+
+/** Many rows are copied beside the table and joined with it: nearly twice as fast as looking each of them up. */
+async function mergeRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
+  const staged: Table = { ...table, name: `staged_${table.name}` };
+  await client.query(`CREATE TEMP TABLE IF NOT EXISTS ${staged.name} (LIKE ${table.name}) ON COMMIT DELETE ROWS`);
+  await appendRows(client, { table: staged, rows });
+  const columns = Object.keys(table.columns);
+  const { rowCount } = await client.query(
+    `MERGE INTO ${table.name} USING ${staged.name} AS staged
+        ON ${table.key.map((column) => `${table.name}.${column} = staged.${column}`).join(' AND ')}
+      WHEN MATCHED THEN UPDATE SET ${othersOf(table)
+        .map((column) => `${column} = staged.${column}`)
+        .join(', ')}
+      WHEN NOT MATCHED THEN INSERT (${columns.join(', ')}) VALUES (${columns.map((column) => `staged.${column}`).join(', ')})`,
+  );
+  return rowCount ?? 0;
+}
+
+/** The columns that are not of the key. */
+function othersOf({ columns, key }: Table): readonly string[] {
+  return Object.keys(columns).filter((column) => !key.includes(column));
 }
 
 function unnest(table: Table, columns: readonly string[]): string {

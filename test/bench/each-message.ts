@@ -13,6 +13,7 @@ import type { Changes, Loaded, LoadedRow, Recorded, Row, Table, Value } from '..
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
+import { askedLoad } from '../../services/runtime/asked-load.ts';
 import { encodeCopy } from '../../services/runtime/copy-binary.ts';
 import { withAdmin } from '../../services/runtime/kafka-topics.ts';
 import type { Stack } from '../support/stack.ts';
@@ -101,7 +102,7 @@ class EventWriter {
 
   async #load(batch: readonly Recorded<ChainEvent>[]): Promise<Loaded> {
     const loaded: Record<string, readonly LoadedRow[]> = {};
-    for (const { name, text, values } of explorer.loads(batch))
+    for (const { name, text, values } of explorer.loads(batch).map(askedLoad))
       loaded[name] = (await this.#client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] })).rows;
     return loaded;
   }

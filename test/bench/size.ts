@@ -87,7 +87,12 @@ async function load(stack: Stack, transactions: number, seed: number): Promise<S
 }
 
 async function serve(stack: Stack, { database, filled }: Sized, seed: number): Promise<Asked> {
-  const settings = { APP_POSTGRES_READER_URL: database.reader_url, APP_RATE_PER_SECOND: '0', APP_LOG_LEVEL: 'warn' };
+  const settings = {
+    APP_POSTGRES_READER_URL: database.reader_url,
+    APP_RATE_PER_SECOND: '0',
+    APP_ANSWERS_KEPT_MAX: '0',
+    APP_LOG_LEVEL: 'warn',
+  };
   const gateway = await stack.spawnService('explorer-gateway', settings);
   await gateway.ready();
   const mix = await withPool(database, (pool) => pageMixOf(pool, filled.counts, new Random(seed)));

@@ -21,9 +21,14 @@ export function stats(): Query {
   };
 }
 
-/** One row, or none before the first event: another one after each event. */
+/** One row, or none before the first event: another one after each event, and for other tables than before. */
 export function indexedPosition(): Query {
-  return { name: 'explorer_indexed_position', text: 'SELECT sequence, hash FROM explorer.head WHERE one', values: [] };
+  return {
+    name: 'explorer_indexed_position',
+    text: `SELECT h.sequence, h.hash, p.created_at FROM explorer.head h
+             LEFT JOIN projector.projections p ON p.projection = 'explorer' WHERE h.one`,
+    values: [],
+  };
 }
 
 /** One row, or none before the first event. Columns: height of the newest block, height of the newest final block (-1: nothing is final). */

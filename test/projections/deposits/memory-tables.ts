@@ -46,10 +46,12 @@ export class MemoryTables<Event extends { readonly type: string }> {
     return [...this.#of(table).values()];
   }
 
-  #answer({ name, values }: Load): readonly LoadedRow[] {
+  #answer(load: Load): readonly LoadedRow[] {
+    const { name } = load;
     const answer = this.#answers[name];
     if (answer === undefined) throw new Error(`${this.#projection.name} asks for ${name}, which these tables cannot answer`);
-    const wanted = new Set((Array.isArray(values[0]) ? values[0] : []).map(keyOf));
+    const keys: unknown = 'text' in load ? load.values[0] : load.keys;
+    const wanted = new Set((Array.isArray(keys) ? keys : []).map(keyOf));
     return answer((table) => this.rows(table), wanted).map((row) =>
       Object.fromEntries(Object.entries(row).map(([column, value]) => [column, asLoaded(value)])),
     );

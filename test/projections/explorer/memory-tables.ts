@@ -30,15 +30,16 @@ export class MemoryTables {
   }
 
   /** Just the columns that the loads select, as pg gives them: int8 and numeric as text. */
-  #answer({ name, values }: Load): LoadedRow[] {
+  #answer(load: Load): LoadedRow[] {
+    if ('table' in load) {
+      const { table, keys } = load;
+      return this.#standing(table.name, table.key[0] ?? '', new Set(keys.map(keyOf))).map(only(...Object.keys(table.columns)));
+    }
+    const { name, values } = load;
     const wanted = new Set((Array.isArray(values[0]) ? values[0] : []).map(keyOf));
     switch (name) {
-      case 'head':
-        return this.#rows('head').map(only('sequence', 'height', 'hash', 'finalized_height', 'transactions', 'validators'));
-      case 'types':
+      case 'reverted_types':
         return this.#rows('transaction_types').map(only('function_call_type', 'transactions'));
-      case 'accounts':
-        return this.#accounts(wanted);
       case 'reverted_blocks':
         return this.#standing('blocks', 'height', wanted).map(only('height', 'first_seq', 'producer'));
       case 'reverted_transactions':

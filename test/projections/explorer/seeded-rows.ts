@@ -125,6 +125,14 @@ export function seededBlocks({
   });
 }
 
+/** What the projector keeps of each projection, as far as readers ask for it. */
+const PROJECTIONS = `
+  CREATE SCHEMA IF NOT EXISTS projector;
+  CREATE TABLE IF NOT EXISTS projector.projections
+    (projection text PRIMARY KEY, version integer, created_at timestamptz DEFAULT clock_timestamp(), indexed_at timestamptz);
+  DELETE FROM projector.projections;
+  INSERT INTO projector.projections (projection, version, indexed_at) VALUES ('explorer', ${explorer.version}, now())`;
+
 /** Creates schema and tables as the projector does, puts the rows in, and ANALYZEs. */
 export async function fillExplorer(writerUrl: string, blocks: readonly PlainBlock[]): Promise<void> {
   const client = new Client({ connectionString: writerUrl });
@@ -137,6 +145,7 @@ export async function fillExplorer(writerUrl: string, blocks: readonly PlainBloc
       await client.query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`, [JSON.stringify(rows)]);
     }
     await client.query(await readFile(explorer.index_sql, 'utf8'));
+    await client.query(PROJECTIONS);
     await client.query('ANALYZE');
   } finally {
     await client.end();

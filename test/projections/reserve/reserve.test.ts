@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { reserve } from '../../../projections/reserve/reserve.ts';
 import type { Folded, Row } from '../../../projections/projection.ts';
+import { askedLoad } from '../../../services/runtime/asked-load.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 
 function run(id: string, supply = 1n): ReserveReconciled {
@@ -73,7 +74,12 @@ test('every value of the row stands in the column of its name', () => {
 
 test('what a run needs to know is asked for by the ids of the batch', () => {
   const batch = [run('a'), run('b')].map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
-  expect(reserve.loads(batch).map(({ name, values }) => [name, values])).toEqual([
+  expect(
+    reserve
+      .loads(batch)
+      .map(askedLoad)
+      .map(({ name, values }) => [name, values]),
+  ).toEqual([
     ['head', []],
     ['known', [['a', 'b']]],
   ]);

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
 import express from 'express';
 import { once } from 'node:events';
-import { AnswerCache, type CacheLimits } from '../../../services/explorer-gateway/answer-cache.ts';
+import { AnswerCache } from '../../../services/explorer-gateway/answer-cache.ts';
 import { assert, Fault, type Refusal } from '../../../services/runtime/errors.ts';
 import type { Answer } from '../../../services/runtime/answers.ts';
 
 type Made = Answer | Refusal | Error;
 
 /** A route behind a cache, asked by address, and how often its answers were made. */
-async function behind(make: (url: string) => Made | Promise<Made>, limits?: CacheLimits) {
+async function behind(make: (url: string) => Made | Promise<Made>, entriesMax = 100, charactersMax = 100_000) {
   const seen = { made: 0, version: 1, fault: undefined as Error | undefined };
   const current = (): Promise<number> => (seen.fault === undefined ? Promise.resolve(seen.version) : Promise.reject(seen.fault));
-  const cache = new AnswerCache({ current }, limits);
+  const cache = new AnswerCache({ current }, entriesMax, charactersMax);
   const route = cache.kept({
     method: 'get',
     path: '/list',
@@ -103,10 +103,10 @@ test('while nobody knows of which state the index is, nothing kept is shown', as
 });
 
 test('it keeps no more than it may, by number and by size: the oldest goes first', async () => {
-  const few = await behind(() => found('body'), { entries_max: 2, characters_max: 1_000 });
+  const few = await behind(() => found('body'), 2);
   for (const at of [1, 2, 3, 3, 2, 1]) await few.ask(`/list?limit=${at}`);
   expect(few.made).toBe(4);
-  const small = await behind((url) => found('x'.repeat(url.endsWith('=9') ? 500 : 100)), { entries_max: 100, characters_max: 400 });
+  const small = await behind((url) => found('x'.repeat(url.endsWith('=9') ? 500 : 100)), 100, 400);
   for (const at of [1, 2, 9, 9, 1]) await small.ask(`/list?limit=${at}`);
   expect(small.made).toBe(5);
 });

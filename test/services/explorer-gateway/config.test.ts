@@ -22,6 +22,7 @@ test('only addresses must be given', () => {
     statement_timeout_ms: 2_000,
     connections_max: 8,
     ready_lag_blocks_max: 20,
+    answers_kept_max: 4_096,
     exports_max: 4,
     rate_per_second: 100,
     rate_burst: 300,

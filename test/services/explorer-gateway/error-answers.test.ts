@@ -41,7 +41,7 @@ describe('what is malformed is answered 400 invalid_request', () => {
     'cursor[]=AAAAAAAABLAKqwxG',
     'cursor=AAAAAAAABLAKqwxG&offset=0',
   ];
-  const questions = ['', 'q', 'q=', 'q=1&q=1', 'q[]=1', 'Q=1', `q=${long}`].map((query) => `/api/v1/search?${query}`);
+  const questions = ['', 'q', 'q=', 'q=1&q=1', 'q[]=1', 'Q=1'].map((query) => `/api/v1/search?${query}`);
   const filters = [
     ...['', '0x', 'xyz', 'f'.repeat(39), 'f'.repeat(41), "'", long].map((value) => `address=${value}`),
     ...['', '-1', '0x1', 'latest', long].map((value) => `block=${value}`),

@@ -70,6 +70,7 @@ export async function openExplorer({ now = () => performance.now(), hints, ...op
     node_url: `http://127.0.0.1:${taken.port}`,
     treasury_public_reconciliation_url: undefined,
     ready_lag_blocks_max: 20,
+    answers_kept_max: 4_096,
     exports_max: 4,
     rate_per_second: 0,
     rate_burst: 1,

@@ -182,9 +182,9 @@ test.each(['kill', 'time-out'] as const)(
   },
 );
 
-test('as many run at once as may, the next is told when to come again, and lists are answered meanwhile', async () => {
+test('as many run at once for one client as may, the next is told when to come again, and lists are answered meanwhile', async () => {
   const urls = await filled(chain);
-  const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 2, connections_max: 3 });
+  const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 4, connections_max: 3 });
   const { waiting, release } = await hold(urls.writer_url, 'activity');
   const running = ['csv', 'ndjson'].map((format) => fetch(`${server.url}/api/v1/export/activity.${format}`));
   await expect.poll(waiting, PATIENCE).toBe(2);
@@ -195,7 +195,7 @@ test('as many run at once as may, the next is told when to come again, and lists
   ] as const) {
     const busy = await fetch(`${server.url}/api/v1/export/${path}`, { method });
     expect([busy.status, busy.headers.get('retry-after'), busy.headers.get('x-clt-to-height')]).toEqual([429, '10', null]);
-    const message = 'as many exports are running as may at once, 2: try again in 10 s';
+    const message = 'as many exports are running as may at once, 4 in all and half of them for one client: try again in 10 s';
     if (method === 'GET') expect(await busy.json()).toEqual({ code: 'rate_limited', message });
   }
   expect((await fetch(`${server.url}/api/v1/blocks`)).status).toBe(200);

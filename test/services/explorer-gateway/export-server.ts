@@ -57,6 +57,7 @@ export async function openExports({ exports_max: max = 4, ...settings }: ExportS
     node_url: 'http://127.0.0.1:1',
     treasury_public_reconciliation_url: undefined,
     ready_lag_blocks_max: 20,
+    answers_kept_max: 0,
     exports_max: max,
     rate_per_second: 0,
     rate_burst: 1,

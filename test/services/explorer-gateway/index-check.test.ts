@@ -4,7 +4,7 @@ import { Fault } from '../../../services/runtime/errors.ts';
 import type { Cells, Reader } from '../../../services/runtime/postgres.ts';
 
 function indexed(...rows: readonly Cells[]): Reader {
-  return { rows: () => Promise.resolve(rows) };
+  return { rows: ({ name }) => Promise.resolve(name === 'explorer_is_indexed' ? [['t']] : rows) };
 }
 
 const ready = (reader: Reader, head: number | undefined, lagMax = 20): unknown =>
@@ -27,4 +27,11 @@ test('a node that tells nothing does not make the gateway unready, an index that
   expect(await ready(indexed(['5']), undefined)).toBeUndefined();
   const fault = new Fault('storage_missing', 'no table', { retry: false });
   await expect(ready({ rows: () => Promise.reject(fault) }, 5)).rejects.toBe(fault);
+});
+
+test('an index that is still being built is not ready, however near the head it is', async () => {
+  const building: Reader = { rows: ({ name }) => Promise.resolve([[name === 'explorer_is_indexed' ? 'f' : '100']]) };
+  for (const head of [100, undefined]) {
+    expect(await ready(building, head)).toBe('being built, and slow until it is: see /ready of projector-explorer');
+  }
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { askedLoad } from '../../../services/runtime/asked-load.ts';
 import { Batches, type BatchesOptions } from '../../../services/runtime/batches.ts';
 import type { Chunk } from '../../../services/runtime/chunk-queue.ts';
 import type { Codec } from '../../../services/runtime/codec.ts';
@@ -45,7 +46,7 @@ async function offsetsOfAll(batches: Batches<Step>): Promise<unknown[]> {
   const all: unknown[] = [];
   for (let next = await batches.next(); next !== undefined; next = await batches.next()) {
     all.push([next.generation, ...next.prepared.events.map(({ offset }) => Number(offset))]);
-    expect(next.prepared.loads[0]?.values).toEqual(next.prepared.events.map(({ offset }) => offset));
+    expect(next.prepared.loads.map(askedLoad)[0]?.values).toEqual(next.prepared.events.map(({ offset }) => offset));
   }
   return all;
 }

@@ -4,6 +4,7 @@ import { settled } from '../../../projections/chain/settled.ts';
 import type { Projection } from '../../../projections/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { markIndexed, tryBuildLock } from '../../../services/runtime/load-state.ts';
+import { prepareDatabase } from '../../../services/runtime/migrations.ts';
 import type { RunnerStatus } from '../../../services/runtime/runner.ts';
 import { chainEvents, TestChain } from '../../support/chain.ts';
 import { freshDatabase } from '../../support/database.ts';
@@ -69,6 +70,21 @@ test('an empty log is through with it at once', async () => {
   await log.append(EVENTS.slice(0, 20));
   await expectProjected(tables, EVENTS.slice(0, 20));
   await expect.poll(() => running.counted('redis_hints_total')).toBeGreaterThan(0);
+});
+
+test('one that is live loads again when it finds its tables made anew, as a standby does that takes over', async () => {
+  const { log, ...tables } = await open();
+  const half = EVENTS.length >> 1;
+  await log.append(EVENTS.slice(0, half));
+  const running = startRunner(log, tables);
+  await expectProjected(tables, EVENTS.slice(0, half));
+  await expectLive(tables, running);
+  await tables.pool.query(`DROP SCHEMA ${tables.projection.name} CASCADE`);
+  await prepareDatabase(writerUrl, tables.projection);
+  expect(await isMarkedIndexed(tables.pool, tables.projection.name)).toBe(false);
+  await log.append(EVENTS.slice(half));
+  await expectProjected(tables, EVENTS);
+  await expectLive(tables, running);
 });
 
 test('while it loads and builds it says how far it is', async () => {

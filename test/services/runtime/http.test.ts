@@ -67,6 +67,13 @@ test('health is constant, readiness says what is the matter, metrics count by ro
   expect(scrape).not.toContain('secret');
 });
 
+test('headers longer than a server takes are refused with 431, and it may take longer ones', async () => {
+  const long = { 'x-long': 'x'.repeat(100 * 1024) };
+  const [strict, patient] = [await open([greet]), await open([greet], { header_bytes_max: 128 * 1024 })];
+  expect((await fetch(`${strict.url}/greet/a`, { headers: long })).status).toBe(431);
+  expect((await fetch(`${patient.url}/greet/a`, { headers: long })).status).toBe(200);
+});
+
 test('an answer has its length and type, an id that is in the log, and nothing that tells the software', async () => {
   const { url, lines } = await open([greet], { headers: { 'access-control-allow-origin': '*' } });
   const answer = await fetch(`${url}/greet/Z%C3%BCrich?q=1`);

@@ -1,5 +1,5 @@
 /** A process for `main.test.ts`: what it does is named by its argument. It prints `serving` on stderr when it is up. */
-import { readConfig, SERVICE_SETTINGS, text } from '../../../services/runtime/config.ts';
+import { ConfigError, readConfig, SERVICE_SETTINGS, text } from '../../../services/runtime/config.ts';
 import { Fault } from '../../../services/runtime/errors.ts';
 import { runMain, type Service } from '../../../services/runtime/main.ts';
 
@@ -38,6 +38,10 @@ const RUNS: Readonly<Record<string, Run>> = {
   'fails to open': ({ closing, log }) => {
     closing.add('opened before', () => log.info('closed opened before'));
     throw new Fault('http_port', 'the port is taken', { retry: false });
+  },
+  'contradicts the log': ({ closing, log }) => {
+    closing.add('opened before', () => log.info('closed opened before'));
+    throw new ConfigError(['another key is pinned']);
   },
   'fails to close': ({ closing, log }) => {
     closing.add('closes', () => log.info('closed closes'));

@@ -107,6 +107,11 @@ test('a fault while opening closes what was opened and ends it with 2', async ()
   expect(text).toContain('"code":"http_port"');
 });
 
+test('a setting that turns out to contradict the log closes what was opened and ends it with 1', async () => {
+  const { code, messages } = await start('contradicts the log').ended;
+  expect({ code, messages }).toEqual({ code: 1, messages: ['another key is pinned', 'closed opened before', 'stopped'] });
+});
+
 test('what cannot be closed does not keep the rest open, and it ends with 2', async () => {
   const { child, serving, ended } = start('fails to close');
   await serving;

@@ -42,6 +42,13 @@ test('only changes are logged', async () => {
   expect(lines.map(({ msg }) => msg)).toEqual(['not ready: x: a', 'not ready: x: b', 'ready again']);
 });
 
+test('a number that changes is no change', async () => {
+  let left = 30;
+  const ask = readiness([{ name: 'x', check: () => `about ${left--} s left` }], log);
+  for (let times = 0; times < 5; times++) await ask();
+  expect(lines.map(({ msg }) => msg)).toEqual(['not ready: x: about 30 s left']);
+});
+
 test('a check that does not answer is not waited for', async () => {
   vi.useFakeTimers();
   const ask = readiness([{ name: 'frozen', check: () => new Promise(() => undefined) }], log);

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import type { Changes, Table } from '../../../projections/projection.ts';
+import type { Changes, Row, Table } from '../../../projections/projection.ts';
 import { openWriter } from '../../../services/runtime/postgres.ts';
 import { writeChanges } from '../../../services/runtime/table-writer.ts';
 import { freshDatabase } from '../../support/database.ts';
@@ -37,7 +37,13 @@ beforeEach(async () => {
 async function change(changes: Partial<Changes>): Promise<number> {
   const client = await pool.connect();
   try {
-    return await writeChanges(client, { ...NOTHING, ...changes });
+    await client.query('BEGIN');
+    const rows = await writeChanges(client, { ...NOTHING, ...changes });
+    await client.query('COMMIT');
+    return rows;
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
   } finally {
     client.release();
   }
@@ -138,4 +144,21 @@ test('rows of megabytes and by the thousand arrive whole', async () => {
     'SELECT count(*)::int AS count, sum(count)::int AS sum, max(length(note)) AS longest FROM kinds',
   );
   expect(found).toEqual([{ count: 5_000, sum: (5_000 * 4_999) / 2, longest: large.length }]);
+});
+
+function kindsFrom(first: number, note: string | null): Row[] {
+  return Array.from({ length: 3_000 }, (_, at) => [`k ${first + at}`, 0, null, at, note]);
+}
+
+test('an upsert of thousands inserts and replaces like one of a few, again and again on the same connection', async () => {
+  const odd = '{"a", \\N} \'\t\n😀,';
+  expect(await change({ upserts: [{ table: KINDS, rows: kindsFrom(0, null) }] })).toBe(3_000);
+  expect(await change({ upserts: [{ table: KINDS, rows: kindsFrom(1_000, odd) }] })).toBe(3_000);
+  const { rows: found } = await pool.query(
+    'SELECT note, count(*)::int AS count, sum(count)::int AS sum FROM kinds GROUP BY note ORDER BY note NULLS FIRST',
+  );
+  expect(found).toEqual([
+    { note: null, count: 1_000, sum: (1_000 * 999) / 2 },
+    { note: odd, count: 3_000, sum: (3_000 * 2_999) / 2 },
+  ]);
 });

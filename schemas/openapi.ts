@@ -1,4 +1,4 @@
-/** OpenAPI 3.1 as far as the explorer's document uses it. */
+/** OpenAPI 3.1 as far as our documents use it. */
 
 export type Json = boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
 
@@ -63,22 +63,43 @@ export interface Operation {
   readonly summary: string;
   readonly description?: string;
   readonly parameters: readonly Parameter[];
+  /** instead of the document's */
+  readonly security?: readonly SecurityRequirement[];
   readonly responses: Readonly<Record<string, Response | Reference>>;
 }
 
-export type Paths = Readonly<Record<string, { readonly get: Operation }>>;
+export interface PathItem {
+  readonly get?: Operation;
+  readonly post?: Operation;
+}
 
-export interface OpenApi {
+export type Paths = Readonly<Record<string, PathItem>>;
+/** Those of an interface that only answers questions. */
+export type ReadOnlyPaths = Readonly<Record<string, { readonly get: Operation }>>;
+
+/** The schemes that a request must satisfy, each with its scopes. */
+export type SecurityRequirement = Readonly<Record<string, readonly string[]>>;
+
+export interface SecurityScheme {
+  readonly type: 'http';
+  readonly scheme: 'bearer';
+  readonly bearerFormat: string;
+  readonly description: string;
+}
+
+export interface OpenApi<Served extends Paths = Paths> {
   readonly openapi: '3.1.0';
   readonly info: { readonly title: string; readonly version: string; readonly summary: string; readonly description: string };
   readonly servers: readonly { readonly url: string; readonly description?: string }[];
-  readonly security: readonly [];
+  /** of every operation that does not say otherwise */
+  readonly security: readonly SecurityRequirement[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Paths;
+  readonly paths: Served;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
     readonly headers: Readonly<Record<string, Header>>;
     readonly responses: Readonly<Record<string, Response>>;
+    readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   };
 }
 

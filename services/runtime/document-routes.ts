@@ -1,7 +1,7 @@
-/** The interface's description, for programs and for people: made once, the same for everyone. */
+/** An interface's description, for programs and for people: made once, the same for everyone. */
 import { createHash } from 'node:crypto';
-import { EXPLORER_API } from '../../schemas/explorer-api/document.ts';
-import type { Route } from '../runtime/answers.ts';
+import type { OpenApi } from '../../schemas/openapi.ts';
+import type { Route } from './answers.ts';
 import { docsPage } from './docs-page.ts';
 import { DOCS_STYLE } from './docs-style.ts';
 
@@ -16,9 +16,10 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-export function documentRoutes(): readonly Route[] {
-  const document = JSON.stringify(EXPLORER_API);
-  const page = docsPage(EXPLORER_API);
+/** `/openapi.json` and its page, `/docs`. */
+export function documentRoutes(api: OpenApi): readonly Route[] {
+  const document = JSON.stringify(api);
+  const page = docsPage(api);
   return [
     { method: 'get', path: '/openapi.json', handle: () => ({ status: 200, body: document, headers: CACHED }) },
     {

@@ -9,7 +9,7 @@ import {
   type Operation,
   type Parameter,
   type Schema,
-} from '../../schemas/explorer-api/openapi.ts';
+} from '../../schemas/openapi.ts';
 import { DOCS_STYLE } from './docs-style.ts';
 
 export function docsPage(document: OpenApi): string {
@@ -23,14 +23,27 @@ export function docsPage(document: OpenApi): string {
   );
 }
 
-type Entry = readonly [path: string, operation: Operation];
+interface Entry {
+  readonly path: string;
+  readonly method: 'GET' | 'POST';
+  readonly operation: Operation;
+}
 
 function entriesOf({ paths }: OpenApi, tag: string): readonly Entry[] {
-  return Object.entries(paths).flatMap(([path, { get }]) => (get.tags.includes(tag) ? [[path, get] as const] : []));
+  const entries = Object.entries(paths).flatMap(([path, { post, get }]) =>
+    (['POST', 'GET'] as const).flatMap((method): Entry[] => {
+      const operation = method === 'POST' ? post : get;
+      return operation === undefined ? [] : [{ path, method, operation }];
+    }),
+  );
+  return entries.filter(({ operation }) => operation.tags.includes(tag));
 }
 
 function contents(document: OpenApi, tag: string): string {
-  const links = entriesOf(document, tag).map(([path, { operationId }]) => `<a href="#${escaped(operationId)}">${escaped(path)}</a>`);
+  const links = entriesOf(document, tag).map(({ path, method, operation: { operationId } }) => {
+    const verb = method === 'GET' ? '' : `${method} `;
+    return `<a href="#${escaped(operationId)}">${verb}${escaped(path)}</a>`;
+  });
   return `<h2>${escaped(tag)}</h2>${links.join('')}`;
 }
 
@@ -39,18 +52,23 @@ function section(document: OpenApi, { name, description }: { readonly name: stri
   return `<section><h2>${escaped(name)}</h2><p class="lead">${escaped(description)}</p>${articles.join('')}</section>`;
 }
 
-function article(document: OpenApi, [path, operation]: Entry): string {
-  const { operationId, summary, description = '', parameters } = operation;
+function article(document: OpenApi, { path, method, operation }: Entry): string {
+  const { operationId, summary, description = '', parameters, security = document.security } = operation;
   const example = escaped(exampleOf(path, parameters));
+  const isOpen = method === 'GET' && security.length === 0;
   return [
     `<article id="${escaped(operationId)}"><h3>${escaped(summary)}</h3>`,
-    `<p class="signature"><span class="method">GET</span><code>${escaped(path)}</code></p>`,
+    `<p class="signature"><span class="method">${method}</span><code>${escaped(path)}</code></p>`,
     prose(description),
     parameters.length === 0 ? '' : `<h4>Parameters</h4>${parametersTable(parameters)}`,
-    `<p>Try <a href="${example}">${example}</a></p>`,
+    isOpen
+      ? `<p>Try <a href="${example}">${example}</a></p>`
+      : `<pre>${method} ${example}${security.length === 0 ? '' : AUTHORIZATION}</pre>`,
     `${answers(document, operation)}</article>`,
   ].join('');
 }
+
+const AUTHORIZATION = '\nAuthorization: Bearer &lt;token&gt;';
 
 /** An address to try: the path with its examples in place, and what must be asked. */
 function exampleOf(path: string, parameters: readonly Parameter[]): string {

@@ -1,7 +1,6 @@
 /** So many requests a second and client, with bursts: a token bucket for each address, in bounded memory. */
 import { isIPv6 } from 'node:net';
-import type { Answer } from '../runtime/answers.ts';
-import { EXPLORER_ERRORS } from './error-answers.ts';
+import type { Answer, ErrorShape } from './answers.ts';
 
 interface Bucket {
   tokens: number;
@@ -68,6 +67,11 @@ export function clientOf(address: string): string {
     .join(':');
 }
 
+/** Who asks, as limits tell callers apart. */
+export function callerOf(request: Omit<Asked, 'path'>): string {
+  return clientOf(addressOf(request));
+}
+
 /** What matters of a request here. */
 interface Asked {
   readonly path: string;
@@ -76,19 +80,19 @@ interface Asked {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** Refuses with 429 and Retry-After what goes beyond the limit; health, readiness and metrics are never refused. `now` in ms. */
-export function rateGuard(limit: RateLimit, now: () => number): (request: Asked) => Answer | undefined {
+/** Refuses with 429, Retry-After and a body of this shape what goes beyond the limit; health, readiness and metrics are never refused. `now` in ms. */
+export function rateGuard(limit: RateLimit, now: () => number, shape: Pick<ErrorShape, 'body'>): (request: Asked) => Answer | undefined {
   return (request) => {
     if (!request.path.startsWith('/api/')) return undefined;
-    const wait = limit.take(clientOf(addressOf(request)), now());
+    const wait = limit.take(callerOf(request), now());
     if (wait === 0) return undefined;
     const seconds = String(Math.ceil(wait / 1_000));
-    const body = EXPLORER_ERRORS.body({ status: 429, code: 'rate_limited', message: `too many requests: try again in ${seconds} s` });
+    const body = shape.body({ status: 429, code: 'rate_limited', message: `too many requests: try again in ${seconds} s` });
     return { status: 429, body, headers: { 'retry-after': seconds } };
   };
 }
 
 /** A text of any length must not become a key. */
-function addressOf({ ip = '', socket }: Asked): string {
+function addressOf({ ip = '', socket }: Omit<Asked, 'path'>): string {
   return ip.length <= 45 ? ip : (socket.remoteAddress ?? '');
 }

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clientOf, RateLimit, rateGuard } from '../../../services/explorer-gateway/rate-limit.ts';
+import { PLAIN_ERRORS } from '../../../services/runtime/answers.ts';
+import { clientOf, RateLimit, rateGuard } from '../../../services/runtime/rate-limit.ts';
 
 test('a burst passes at once, then as many a second as the rate says', () => {
   const limit = new RateLimit({ rate_per_second: 10, rate_burst: 3 });
@@ -50,7 +51,7 @@ test.each([
 ])('%s counts as %s', (address, client) => expect(clientOf(address)).toBe(client));
 
 test('health, readiness and metrics are never refused, and a refusal says when to come back', () => {
-  const guard = rateGuard(new RateLimit({ rate_per_second: 1, rate_burst: 1 }), () => 0);
+  const guard = rateGuard(new RateLimit({ rate_per_second: 1, rate_burst: 1 }), () => 0, PLAIN_ERRORS);
   const ask = (path: string): unknown => guard({ path, ip: '10.0.0.1', socket: {} });
   expect(ask('/api/v1/stats')).toBeUndefined();
   expect(ask('/api/v1/stats')).toEqual({
