@@ -4,6 +4,9 @@
  */
 import { decodeBase58, getBytes, HDNodeVoidWallet, HDNodeWallet, sha256, toBeHex } from 'ethers';
 
+/** How the log calls this way of deriving addresses. */
+export const SCHEME = 'hd';
+
 /** The level below which the addresses are: m / purpose / coin / account / change. */
 const DEPTH = 4;
 const KEY_BYTES = 78;

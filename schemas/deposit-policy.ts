@@ -13,7 +13,8 @@ export const NETWORK_LIMITS: Readonly<Record<Network, PolicyLimits>> = {
 };
 
 /** Why a person has to decide: the two by the policy, or a mint that the chain took and did not carry out. */
-export type HoldReason = 'below_minimum' | 'over_single_cap' | 'mint_failed';
+export const HOLD_REASONS = ['below_minimum', 'over_single_cap', 'mint_failed'] as const;
+export type HoldReason = (typeof HOLD_REASONS)[number];
 
 /** A network's limits with those that are set instead; or all that is wrong with them. */
 export function limitsOf(

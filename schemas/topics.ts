@@ -69,7 +69,7 @@ export const DEPOSIT_ADDRESSES: Topic = {
 /** What TRON's provider told of deposit addresses, and up to when it was asked. `schemas/tron-partition.ts` says in which partition an address is. */
 export const TRON_TRANSFERS: Topic = {
   name: 'tron.transfers',
-  key: 'deposit address, base58',
+  key: 'deposit address, base58; `checked` for which of them were asked about',
   partitions: 6,
   record_bytes_max: MIB,
   config: ON_DISK,

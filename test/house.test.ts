@@ -36,6 +36,24 @@ const ROOMS: readonly Room[] = [
     packages: ['express'],
     builtins: ['*'],
   },
+  {
+    room: 'services/treasury',
+    rooms: ['schemas', 'projections/projection.ts', 'projections/deposits', 'services/runtime'],
+    packages: ['kafkajs'],
+    builtins: ['node:crypto'],
+  },
+  {
+    room: 'services/tron-watcher',
+    rooms: ['schemas', 'projections/page.ts', 'projections/watch', 'services/runtime'],
+    packages: ['kafkajs'],
+    builtins: ['node:crypto'],
+  },
+  {
+    room: 'services/deposit-gateway',
+    rooms: ['schemas', 'projections/deposits/queries.ts', 'services/runtime'],
+    packages: ['express'],
+    builtins: ['node:crypto', 'node:perf_hooks'],
+  },
   { room: 'services/ops', rooms: ['schemas', 'projections', 'services/runtime'], packages: ['kafkajs'], builtins: ['*'] },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },
   { room: 'test', rooms: ['schemas', 'projections', 'services', 'infra'], packages: ['*'], builtins: ['*'] },
@@ -143,6 +161,15 @@ test('the imports that this test reads are there', () => {
     importsOf(path, source).flatMap(({ file }) => (file === undefined || existsSync(join(ROOT, file)) ? [] : [`${path}: ${file}`])),
   );
   expect(broken).toEqual([]);
+});
+
+test('no gateway reads the log or opens the writer pool: it may append, and ask with SELECT', () => {
+  const gateways = SOURCES.filter(({ path }) => /^services\/[\w-]+-gateway\//.test(path));
+  expect(gateways.length).toBeGreaterThan(0);
+  const reaching = gateways.filter(({ source }) =>
+    /\bopenWriter\b|\bWriterSettings\b|\.consumer\(|\breadLog|\bLogReader\b/.test(bare(source)),
+  );
+  expect(reaching.map(({ path }) => path)).toEqual([]);
 });
 
 test('schemas and projections know no clock, no chance, no waiting and no process', () => {

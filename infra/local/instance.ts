@@ -10,7 +10,7 @@ import type { Server } from './server.ts';
 import { createServers, serverNames, startServers } from './servers.ts';
 import { serviceServer } from './service-server.ts';
 import { ownSettings, readCommon, services } from './services.ts';
-import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
+import { describeStack, jwtSecret, removeStackFile, writeStackFile } from './stack-file.ts';
 
 /** What to boot, and who is told. */
 export interface BootOptions {
@@ -40,7 +40,6 @@ async function stopInOrder(started: readonly Server[], report: Report): Promise<
 /** Boots everything and resolves when all of it is ready. Rejects when something fails or `signal` aborts; then nothing is left running. */
 export async function boot({ folder, env, report, servers_only }: BootOptions, signal: AbortSignal): Promise<Instance> {
   const ports = readPorts(env);
-  const common = readCommon(env);
   const own = ownSettings(env);
   const addresses = localAddresses(ports);
   const wanted = servers_only ? [] : services;
@@ -48,6 +47,7 @@ export async function boot({ folder, env, report, servers_only }: BootOptions, s
   const left = await stopLeftovers(folder);
   if (left.length > 0) report.line(`  ended what an interrupted run had left behind: ${left.join(', ')}`);
   openFolder(folder);
+  const common = { ...readCommon(env), jwt_secret: env['APP_JWT_SECRET'] ?? jwtSecret(folder) };
   removeStackFile(folder);
   await assertPortsFree(ports, servers_only ? serverPorts : portNames);
   const programs = await findPrograms(cacheOf(env), env, report, signal);

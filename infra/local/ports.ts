@@ -14,6 +14,11 @@ export const defaultPorts = {
   chain_ingester: 17011,
   projector_explorer: 17021,
   explorer: 17003,
+  deposit: 17001,
+  treasury: 17004,
+  projector_deposits: 17022,
+  tron_watcher: 17012,
+  projector_watch: 17023,
 } as const;
 
 export type PortName = keyof typeof defaultPorts;

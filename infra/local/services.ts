@@ -12,9 +12,20 @@ export interface Common {
   readonly chain_id: string;
   readonly log_level: string;
   readonly drain_ms: string;
+  /** with which the hub signs tokens; told only to those who issue or verify them */
+  readonly jwt_secret: string;
 }
 
-export const defaultCommon: Common = { network: 'testnet', chain_id: '7777', log_level: 'info', drain_ms: '10000' };
+export const defaultCommon: Common = {
+  network: 'testnet',
+  chain_id: '7777',
+  log_level: 'info',
+  drain_ms: '10000',
+  jwt_secret: 'a development secret, known to everybody',
+};
+
+/** Of the mnemonic that everybody tests with, at m/44'/195'/0'/0: never for a deposit that is worth anything. */
+const DEVELOPMENT_XPUB = 'xpub6FGfJkAgwSdiFiFcxWt2rurqZu8YjuEmKfsxLVBrQwr1ZjHpqYEXR9w52uCGyMdmsatMr7VXgNLuoHyFKtK8LZDCVbrMetUGeTLXvWk8y4W';
 
 /** Where one service runs: the address it listens on, its ports, and the folder it may keep data in. */
 export interface Place {
@@ -30,7 +41,7 @@ export interface ServiceSpec {
   readonly args: readonly string[];
   readonly ports: readonly [PortName, ...PortName[]];
   /** What the stack decides. */
-  settings(at: Addresses, place: Place): Environment;
+  settings(at: Addresses, place: Place, common: Common): Environment;
   /** What the user's environment may say otherwise. */
   readonly defaults: Environment;
 }
@@ -95,6 +106,77 @@ export const services: readonly ServiceSpec[] = [
     // The clients of a development stack all share one address.
     defaults: { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },
   },
+  {
+    name: 'treasury',
+    entry: 'services/treasury/main.ts',
+    args: [],
+    ports: ['treasury'],
+    settings: (at, place) => ({ ...http(place, 'treasury'), ...kafka(at) }),
+    // Where the devnet has its USDT, as the Nile testnet has.
+    defaults: { APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf' },
+  },
+  {
+    name: 'projector-deposits',
+    entry: 'services/projector/main.ts',
+    args: ['deposits'],
+    ports: ['projector_deposits'],
+    settings: (at, place) => ({
+      ...http(place, 'projector_deposits'),
+      ...kafka(at),
+      APP_POSTGRES_URL: at.postgres_url,
+      APP_REDIS_URL: at.redis_url,
+    }),
+    defaults: { APP_KAFKA_SESSION_MS: '2000' },
+  },
+  {
+    name: 'deposit-gateway',
+    entry: 'services/deposit-gateway/main.ts',
+    args: [],
+    ports: ['deposit'],
+    settings: (at, place, common) => ({
+      ...http(place, 'deposit'),
+      ...kafka(at),
+      APP_POSTGRES_READER_URL: at.postgres_reader_url,
+      APP_REDIS_URL: at.redis_url,
+      APP_JWT_SECRET: common.jwt_secret,
+    }),
+    // The mainnet wants a list of accounts, and takes no default for it; elsewhere nobody looks at it.
+    defaults: { APP_DEPOSIT_XPUB: DEVELOPMENT_XPUB, APP_ALLOWED_ACCOUNTS: 'none', APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },
+  },
+  {
+    name: 'projector-watch',
+    entry: 'services/projector/main.ts',
+    args: ['watch'],
+    ports: ['projector_watch'],
+    settings: (at, place) => ({
+      ...http(place, 'projector_watch'),
+      ...kafka(at),
+      APP_POSTGRES_URL: at.postgres_url,
+      APP_REDIS_URL: at.redis_url,
+    }),
+    defaults: { APP_KAFKA_SESSION_MS: '2000' },
+  },
+  {
+    name: 'tron-watcher',
+    entry: 'services/tron-watcher/main.ts',
+    args: [],
+    ports: ['tron_watcher'],
+    settings: (at, place) => ({
+      ...http(place, 'tron_watcher'),
+      ...kafka(at),
+      APP_POSTGRES_READER_URL: at.postgres_reader_url,
+      APP_TRON_URL: at.tron_url,
+    }),
+    // The devnet has no quota: deposits show soon.
+    defaults: {
+      APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+      APP_KAFKA_SESSION_MS: '2000',
+      APP_TRON_REQUESTS_PER_SECOND: '200',
+      APP_TRON_REQUESTS_PER_DAY: '0',
+      APP_PASS_EVERY_MS: '1000',
+      APP_COLD_EVERY_MS: '5000',
+    },
+  },
 ];
 
 /** The environment of a service, as the stack and docker-compose.yml give it. */
@@ -105,11 +187,11 @@ export function serviceEnvironment(spec: ServiceSpec, common: Common, at: Addres
     APP_LOG_LEVEL: common.log_level,
     APP_DRAIN_MS: common.drain_ms,
     ...spec.defaults,
-    ...spec.settings(at, place),
+    ...spec.settings(at, place, common),
   };
 }
 
-const ofTheStack = new Set<string>(['APP_CACHE_DIR', 'APP_LOCAL_DIR', ...portNames.map(portVariable)]);
+const ofTheStack = new Set<string>(['APP_CACHE_DIR', 'APP_LOCAL_DIR', 'APP_JWT_SECRET', ...portNames.map(portVariable)]);
 
 /** The user's own APP_ settings, which every service is given as far as the stack does not decide them. */
 export function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
@@ -127,6 +209,7 @@ export function readCommon(env: NodeJS.ProcessEnv): Common {
     chain_id: env['APP_CHAIN_ID'] ?? defaultCommon.chain_id,
     log_level: env['APP_LOG_LEVEL'] ?? defaultCommon.log_level,
     drain_ms: env['APP_DRAIN_MS'] ?? defaultCommon.drain_ms,
+    jwt_secret: env['APP_JWT_SECRET'] ?? defaultCommon.jwt_secret,
   };
 }
 
@@ -139,7 +222,7 @@ export function serviceCommand(
   own: Environment,
   extra: Environment = {},
 ): Command {
-  const environment = { ...serviceEnvironment(spec, common, at, place), ...own, ...spec.settings(at, place) };
+  const environment = { ...serviceEnvironment(spec, common, at, place), ...own, ...spec.settings(at, place, common) };
   return {
     file: process.execPath,
     // kafkajs sets timers with a negative time, of which Node warns.

@@ -52,11 +52,11 @@ export function describeStack(
 ): StackFile {
   const running = (name: string, url: string): string | null => (name in pids ? url : null);
   return {
-    deposit_url: null,
+    deposit_url: running('deposit-gateway', http(ports.deposit)),
     hub_url: null,
     hub_ws_url: null,
     explorer_url: running('explorer-gateway', http(ports.explorer)),
-    treasury_url: null,
+    treasury_url: running('treasury', http(ports.treasury)),
     node_url: running('devnet', at.node_url),
     tron_url: running('devnet', at.tron_url),
     devnet_url: running('devnet', http(ports.devnet)),
@@ -65,7 +65,7 @@ export function describeStack(
     postgres_url: at.postgres_url,
     postgres_reader_url: at.postgres_reader_url,
     redis_url: at.redis_url,
-    jwt_secret: jwtSecret(folder),
+    jwt_secret: common.jwt_secret,
     chain_id: Number(common.chain_id),
     network: common.network,
     pids,

@@ -5,6 +5,7 @@ import type { StackFile } from './stack-file.ts';
 
 const rows: readonly (readonly [string, keyof StackFile, string])[] = [
   ['explorer', 'explorer_url', '/api/v1/blocks'],
+  ['deposits', 'deposit_url', '/docs'],
   ['clt node', 'node_url', '/v1/chain'],
   ['tron', 'tron_url', '/walletsolidity/getnowblock'],
   ['devnet admin', 'devnet_url', ''],

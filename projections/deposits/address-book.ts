@@ -2,10 +2,8 @@
  * Whose deposit address is whose, as `deposit.addresses` tells it. The first scheme in the log that addresses can be derived from counts for ever. From then on the
  * first request of each account gets the next derivation index; asking again changes nothing. Whoever folds the topic judges by `judge`.
  */
-import { isDepositIndex, readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
+import { isDepositIndex, readDepositKey, SCHEME, type DepositKey } from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent, SchemePinned } from '../../schemas/deposit.addresses/events.ts';
-
-export const SCHEME = 'hd';
 
 /** What an event means to a log in which so far `key` is pinned and `addresses` accounts have an address. */
 export type AddressVerdict =

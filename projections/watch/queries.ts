@@ -44,3 +44,36 @@ export function seenTransfers(txId: Buffer): Query {
 export function watchedAddresses(): Query {
   return { name: 'watch_addresses', text: 'SELECT addresses FROM watch.book WHERE one', values: [] };
 }
+
+/** Columns: deposit_address, derivation_index. Which of these are deposit addresses; OFFSET 0 keeps each look-up a look-up. */
+export function watchedAmong(addresses: readonly Buffer[]): Query {
+  return {
+    name: 'watch_watched_among',
+    text: `SELECT a.deposit_address, a.derivation_index FROM unnest($1::bytea[]) w (deposit_address)
+           CROSS JOIN LATERAL (SELECT deposit_address, derivation_index FROM watch.addresses a WHERE a.deposit_address = w.deposit_address OFFSET 0) a`,
+    values: [arrayOf(addresses)],
+  };
+}
+
+/** Columns: tx_id. Of which of these transactions a transfer to this address is in `tron.transfers`, as far as it was folded. */
+export function seenTransfersTo(address: Buffer, txIds: readonly Buffer[]): Query {
+  return {
+    name: 'watch_seen_transfers_to',
+    text: `SELECT w.tx_id FROM unnest($2::bytea[]) w (tx_id)
+           CROSS JOIN LATERAL (SELECT 1 FROM watch.transfers t WHERE t.tx_id = w.tx_id AND t.deposit_address = $1::bytea LIMIT 1) t`,
+    values: [address, arrayOf(txIds)],
+  };
+}
+
+/** One row. Columns: value: the sum in micro-USDT of what is in the log of transfers to this address. */
+export function observedValue(address: Buffer): Query {
+  return {
+    name: 'watch_observed_value',
+    text: 'SELECT coalesce(sum(value), 0) FROM watch.transfers WHERE deposit_address = $1::bytea',
+    values: [address],
+  };
+}
+
+function arrayOf(values: readonly Buffer[]): string {
+  return `{${values.map((value) => `"\\\\x${value.toString('hex')}"`).join(',')}}`;
+}

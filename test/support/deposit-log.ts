@@ -20,7 +20,8 @@ export const BEGIN = 1_790_000_000_000;
 const PHRASE = 'test test test test test test test test test test test junk';
 
 export const XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/0'/0").neuter().extendedKey;
-const OTHER_XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/1'/0").neuter().extendedKey;
+/** Another account of the same wallet. */
+export const OTHER_XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/1'/0").neuter().extendedKey;
 
 export function depositKey(): DepositKey {
   const read = readDepositKey(XPUB);

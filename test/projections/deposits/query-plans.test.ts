@@ -2,6 +2,7 @@
 import { beforeAll, expect, inject, test } from 'vitest';
 import { deposits } from '../../../projections/deposits/deposits.ts';
 import {
+  addressBook,
   addressOf,
   byStatus,
   depositById,
@@ -88,7 +89,7 @@ test("whose a deposit is is asked of the index, so that another's is no more wor
 
 test('a name always stands for the same text', () => {
   const texts = new Map<string, string>();
-  for (const { name, text } of [...Object.values(QUERIES).map(([query]) => query), pinnedScheme()]) {
+  for (const { name, text } of [...Object.values(QUERIES).map(([query]) => query), addressBook(), pinnedScheme()]) {
     expect(texts.get(name) ?? text).toBe(text);
     texts.set(name, text);
   }

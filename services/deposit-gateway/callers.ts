@@ -1,0 +1,61 @@
+/** Who is asking. Each request under `/api/` is asked for its token before anything else, so that without one there is nothing to be learnt here. */
+import type { Request } from 'express';
+import { parseAddress, toHex } from '../../schemas/address.ts';
+import type { Answer } from '../runtime/answers.ts';
+import { assert } from '../runtime/errors.ts';
+import { bearerToken, verifyToken } from '../runtime/token.ts';
+import { errorBody } from './error-answers.ts';
+
+const ADDRESS_FORM = /^0x[0-9a-f]{40}$/i;
+
+const UNAUTHORIZED: Answer = {
+  status: 401,
+  body: '',
+  content_type: 'text/plain; charset=utf-8',
+  headers: { 'www-authenticate': 'Bearer' },
+};
+const NO_ADDRESS: Answer = {
+  status: 400,
+  body: errorBody('deposits require an address-form token (0x + 40 hex) and public-key tokens are not accepted'),
+};
+const NOT_ALLOWED: Answer = { status: 403, body: errorBody("account is not on the pilot's list") };
+
+export interface CallersOptions {
+  readonly jwt_secret: string;
+  /** as 0x + lower-case hex; undefined: everybody */
+  readonly allowed_accounts: ReadonlySet<string> | undefined;
+  /** Unix milliseconds */
+  readonly now: () => number;
+}
+
+type Asked = Pick<Request, 'path' | 'headers'>;
+
+export class Callers {
+  readonly #options: CallersOptions;
+  readonly #accounts = new WeakMap<object, Buffer>();
+
+  constructor(options: CallersOptions) {
+    this.#options = options;
+  }
+
+  /** Why this caller gets no further; undefined when it may, and `of` knows its account. */
+  refuse(request: Asked): Answer | undefined {
+    if (!request.path.startsWith('/api/')) return undefined;
+    const { jwt_secret: secret, allowed_accounts: allowed, now } = this.#options;
+    const token = bearerToken(request.headers.authorization);
+    const claims = token === undefined ? undefined : verifyToken(token, secret, now());
+    if (claims === undefined) return UNAUTHORIZED;
+    const account = ADDRESS_FORM.test(claims.pk) ? parseAddress(claims.pk) : undefined;
+    if (account === undefined) return NO_ADDRESS;
+    if (allowed?.has(toHex(account)) === false) return NOT_ALLOWED;
+    this.#accounts.set(request, account);
+    return undefined;
+  }
+
+  /** The account (20 bytes) of a request that was let pass. */
+  of(request: Asked): Buffer {
+    const account = this.#accounts.get(request);
+    assert(account !== undefined, 'a request was served without its token');
+    return account;
+  }
+}

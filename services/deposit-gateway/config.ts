@@ -1,0 +1,75 @@
+import { parseAddress, toHex } from '../../schemas/address.ts';
+import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
+import { NETWORKS } from '../../schemas/deposit-policy.ts';
+import {
+  choice,
+  httpUrl,
+  integer,
+  list,
+  postgresUrl,
+  readConfig,
+  redisUrl,
+  secret,
+  SERVICE_SETTINGS,
+  type Config,
+  type Environment,
+  type Setting,
+} from '../runtime/config.ts';
+
+const SETTINGS = {
+  ...SERVICE_SETTINGS,
+  network: choice('APP_NETWORK', NETWORKS),
+  kafka_brokers: list('APP_KAFKA_BROKERS'),
+  registry_url: httpUrl('APP_REGISTRY_URL'),
+  postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
+  redis_url: redisUrl('APP_REDIS_URL'),
+  jwt_secret: secret('APP_JWT_SECRET', { characters_min: 32 }),
+  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', { default: 2_000, min: 10, max: 60_000 }),
+  connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
+  address_wait_ms: integer('APP_ADDRESS_WAIT_MS', { default: 10_000, min: 100, max: 10_000 }),
+  rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
+  rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
+  trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
+} as const;
+
+/** Accounts as 0x + lower-case hex. */
+const ALLOWED_ACCOUNTS: Setting<ReadonlySet<string> | undefined> = {
+  name: 'APP_ALLOWED_ACCOUNTS',
+  expected: 'the accounts of the pilot, each 0x + 40 hex digits, several separated by commas',
+  secret: false,
+  read(text) {
+    const accounts = text.split(',').map((account) => (/^\s*0x/i.test(account) ? parseAddress(account.trim()) : undefined));
+    const known = accounts.filter((account) => account !== undefined);
+    return known.length === accounts.length ? new Set(known.map(toHex)) : undefined;
+  },
+};
+
+/** Never shown: whoever gives a private key by mistake must not find it in the log as well. */
+function depositKey(env: Environment): Setting<DepositKey> {
+  const name = 'APP_DEPOSIT_XPUB';
+  const read = readDepositKey(env[name]?.trim() ?? '');
+  const matter = 'problem' in read ? `: ${read.problem}` : '';
+  return {
+    name,
+    expected: `an extended public key at m/44'/195'/0'/0${matter}`,
+    secret: true,
+    read: () => ('key' in read ? read.key : undefined),
+  };
+}
+
+/** The list of accounts is needed on the mainnet, and of no effect elsewhere. */
+function allowedAccounts(env: Environment): Setting<ReadonlySet<string> | undefined> {
+  return env['APP_NETWORK']?.trim() === 'mainnet' ? ALLOWED_ACCOUNTS : { ...ALLOWED_ACCOUNTS, fallback: undefined, read: () => new Set() };
+}
+
+export type DepositGatewayConfig = Config<typeof SETTINGS> & {
+  /** what every deposit address is derived from */
+  readonly deposit_key: DepositKey;
+  /** undefined: everybody */
+  readonly allowed_accounts: ReadonlySet<string> | undefined;
+};
+
+export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig {
+  const config = readConfig(env, { ...SETTINGS, deposit_key: depositKey(env), allowed_accounts: allowedAccounts(env) });
+  return config.network === 'mainnet' ? config : { ...config, allowed_accounts: undefined };
+}

@@ -1,0 +1,27 @@
+/** The error answers of deposits: `{error}`, a sentence that says what to do. Whatever is not there is answered in the same bytes, whoever asks and whatever for. */
+import type { Answer, ErrorShape, Failure } from '../runtime/answers.ts';
+import type { Fault, Refusal } from '../runtime/errors.ts';
+
+export const NOT_FOUND: Refusal<'not_found'> = { refused: 'not_found', message: 'not found' };
+
+const UNREADABLE: Failure = { status: 503, code: 'storage_error', message: 'deposits cannot be read at the moment: try again shortly' };
+const UNWRITABLE: Failure = {
+  status: 503,
+  code: 'log_error',
+  message: 'the request could not be recorded: send it again shortly, it gives one address however often it is sent',
+};
+
+export const DEPOSIT_ERRORS: ErrorShape = {
+  statuses: { not_found: 404 },
+  fault: ({ code }: Fault) => (code.startsWith('storage_') ? UNREADABLE : UNWRITABLE),
+  body: ({ code, message }) => errorBody(code === 'not_found' ? NOT_FOUND.message : message),
+};
+
+export function errorBody(error: string): string {
+  return JSON.stringify({ error });
+}
+
+/** Come back in a second. */
+export function unavailable(error: string): Answer {
+  return { status: 503, body: errorBody(error), headers: { 'retry-after': '1' } };
+}

@@ -1,0 +1,43 @@
+/** Waiting for hints of the read model: each names keys that have changed. */
+
+export class Hints {
+  readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
+
+  /** Resolves with the first hint of this key from now on. */
+  next(key: string): Promise<void> {
+    let awaited = this.#awaited.get(key);
+    if (awaited === undefined) {
+      awaited = Promise.withResolvers<void>();
+      this.#awaited.set(key, awaited);
+    }
+    return awaited.promise;
+  }
+
+  tell(key: string): void {
+    this.#awaited.get(key)?.resolve();
+    this.#awaited.delete(key);
+  }
+
+  tellAll(): void {
+    for (const { resolve } of this.#awaited.values()) resolve();
+    this.#awaited.clear();
+  }
+
+  /** Nobody waits for this key any more. */
+  forget(key: string): void {
+    this.#awaited.delete(key);
+  }
+}
+
+/** The keys that a hint names; undefined: it names none, so that any may have changed. */
+export function keysOf(message: string): readonly string[] | undefined {
+  let hint: unknown;
+  try {
+    hint = JSON.parse(message);
+  } catch {
+    return undefined;
+  }
+  if (typeof hint !== 'object' || hint === null || !('keys' in hint) || !Array.isArray(hint.keys) || hint.keys.length === 0)
+    return undefined;
+  return hint.keys.filter((key: unknown) => typeof key === 'string');
+}

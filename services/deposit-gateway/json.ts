@@ -1,0 +1,66 @@
+/** The interface's bodies as JSON text, made from the columns that Postgres wrote: amounts keep every digit, since none becomes a number on the way. */
+import { invoiceIdOf } from '../../schemas/deposit-id.ts';
+import { HOLD_REASONS } from '../../schemas/deposit-policy.ts';
+import { toTronAddress } from '../../schemas/tron-address.ts';
+import type { Cells } from '../runtime/postgres.ts';
+import { bytesOf, digitsOf, millisecondsOf } from './cells.ts';
+
+type Cell = Cells[number] | undefined;
+
+export function addressBody(depositAddress: Buffer): string {
+  return JSON.stringify({ address: toTronAddress(depositAddress) });
+}
+
+/** Rows of `depositsOf`. */
+export function listBody(rows: readonly Cells[]): string {
+  const items = rows.map(
+    ([id, status, gross, txId, createdAt]) =>
+      `{"id":"${id}","status":"${status}","amount_usdt":${gross},"tron_tx_id":"${digitsOf(txId)}","created_at":${time(createdAt)}}`,
+  );
+  return `{"deposits":[${items.join(',')}]}`;
+}
+
+/** A row of `depositOf`. A permanent address expects no amount, so what is to be paid is what came; it is its own invoice, and never expires. */
+export function detailBody([id, account, address, gross, _fee, _credit, status]: Cells): string {
+  return (
+    `{"id":"${id}","clt_address":"0x${digitsOf(account)}","amount_usdt":${gross},"pay_amount_usdt":${gross},"status":"${status}",` +
+    `"invoice_id":"${invoiceIdOf(bytesOf(address))}","expires_at":null}`
+  );
+}
+
+/** A row of `depositOf` and those of `eventsOf`. */
+export function timelineBody(deposit: Cells, events: readonly Cells[]): string {
+  const [id, , , gross, fee, credit, status, reason, , rejected] = deposit;
+  const waitingFor = status === 'needs_manual' && rejected !== 't' ? '"awaiting_approval"' : 'null';
+  return (
+    `{"deposit_id":"${id}","status":"${status}","reason":${reasonOf(reason)},"waiting_for":${waitingFor},` +
+    `"gross":${gross},"fee":${fee},"credit":${credit},"events":[${events.map(eventItem).join(',')}]}`
+  );
+}
+
+/** Who decided, and what that person wrote, stays with those who run the service. */
+function eventItem(cells: Cells): string {
+  const [event, reason, _actor, gross, fee, credit, nonce, hash, height, topic, partition, offset, at] = cells;
+  const chain = event === 'TransferObserved' ? '"tron"' : '"clt"';
+  return (
+    `{"event":"${event}","at":${time(at)},"reason":${reasonOf(reason)},"gross":${gross},"fee":${fee},"credit":${credit},` +
+    `"chain":${hash === null ? 'null' : chain},"tx_hash":${hashOf(event, hash)},"block_height":${height},"nonce":${nonce},` +
+    `"topic":"${topic}","partition":${partition},"offset":${offset}}`
+  );
+}
+
+/** As its chain writes it: TRON without 0x. */
+function hashOf(event: Cell, hash: Cell): string {
+  if (hash === null || hash === undefined) return 'null';
+  return event === 'TransferObserved' ? `"${digitsOf(hash)}"` : `"0x${digitsOf(hash)}"`;
+}
+
+/** One of the words, or null. */
+function reasonOf(reason: Cell): string {
+  const word = HOLD_REASONS.find((known) => known === reason);
+  return word === undefined ? 'null' : `"${word}"`;
+}
+
+function time(timestamptz: Cell): string {
+  return `"${new Date(millisecondsOf(timestamptz)).toISOString()}"`;
+}

@@ -1,0 +1,6 @@
+/** Gives each account its deposit address, and shows it its deposits. */
+import { runMain } from '../runtime/main.ts';
+import { readDepositGatewayConfig } from './config.ts';
+import { serve } from './serve.ts';
+
+await runMain('deposit-gateway', readDepositGatewayConfig, (service) => serve(service));

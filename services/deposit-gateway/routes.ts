@@ -1,0 +1,71 @@
+/** All routes of deposits. What is not the caller's is not there. */
+import type { Request } from 'express';
+import { depositOf, depositsOf, eventsOf } from '../../projections/deposits/queries.ts';
+import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
+import { parseDepositId } from '../../schemas/deposit-id.ts';
+import type { Answer, Route } from '../runtime/answers.ts';
+import { documentRoutes } from '../runtime/document-routes.ts';
+import type { Cells, Reader } from '../runtime/postgres.ts';
+import type { Callers } from './callers.ts';
+import type { DepositAddresses } from './deposit-addresses.ts';
+import { NOT_FOUND, unavailable } from './error-answers.ts';
+import { addressBody, detailBody, listBody, timelineBody } from './json.ts';
+
+export interface Sources {
+  readonly reader: Reader;
+  readonly callers: Pick<Callers, 'of'>;
+  readonly addresses: Pick<DepositAddresses, 'open'>;
+}
+
+const PATH = '/api/v1/deposits';
+const LATE = unavailable(
+  'the address is asked for and not there yet: send the same request again shortly, it gives one address however often it is sent',
+);
+
+export function depositRoutes({ reader, callers, addresses }: Sources): readonly Route[] {
+  const owned = async (request: Request): Promise<Cells | undefined> => {
+    const { id: text } = request.params;
+    const id = typeof text === 'string' ? parseDepositId(text) : undefined;
+    if (id === undefined) return undefined;
+    const [row] = await reader.rows(depositOf(id, callers.of(request)));
+    return row;
+  };
+  return [
+    {
+      method: 'post',
+      path: PATH,
+      handle: async (request) => {
+        const address = await addresses.open(callers.of(request));
+        return address === undefined ? LATE : ok(addressBody(address));
+      },
+    },
+    {
+      method: 'get',
+      path: PATH,
+      handle: async (request) => ok(listBody(await reader.rows(depositsOf(callers.of(request))))),
+    },
+    {
+      method: 'get',
+      path: `${PATH}/:id`,
+      handle: async (request) => {
+        const deposit = await owned(request);
+        return deposit === undefined ? NOT_FOUND : ok(detailBody(deposit));
+      },
+    },
+    {
+      method: 'get',
+      path: `${PATH}/:id/events`,
+      handle: async (request) => {
+        const deposit = await owned(request);
+        if (deposit === undefined) return NOT_FOUND;
+        const events = await reader.rows(eventsOf(String(deposit[0]), callers.of(request)));
+        return ok(timelineBody(deposit, events));
+      },
+    },
+    ...documentRoutes(DEPOSIT_API),
+  ];
+}
+
+function ok(body: string): Answer {
+  return { status: 200, body };
+}

@@ -1,0 +1,73 @@
+/**
+ * Which key deposit addresses are derived from is said once, by the first event of the log, for ever. Nothing is served before this gateway's key is known to be that
+ * one: the read model says which it is; where it has none and knows the whole log, this gateway says it, and looks again, since another may have been first.
+ */
+import { addressBook } from '../../projections/deposits/queries.ts';
+import { readDepositKey, SCHEME, type DepositKey } from '../../schemas/deposit-address.ts';
+import { ConfigError } from '../runtime/config.ts';
+import { Bug, Fault } from '../runtime/errors.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Reader } from '../runtime/postgres.ts';
+import { retrying, untilAborted } from '../runtime/wait.ts';
+import type { AddressLog } from './address-log.ts';
+
+const LOOK_AGAIN_MS = 100;
+
+export interface PinningOptions {
+  readonly key: DepositKey;
+  readonly reader: Reader;
+  readonly addresses: Pick<AddressLog, 'append' | 'end' | 'opened'>;
+  /** Unix milliseconds */
+  readonly now: () => number;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** told what is waited for */
+  readonly onWait: (matter: string) => void;
+}
+
+interface Book {
+  /** the offset up to which the log is folded */
+  readonly end: bigint;
+  readonly pinned: string | undefined;
+}
+
+/** Resolves once the key is the pinned one, or when told to stop. Throws a `ConfigError` when another is pinned. */
+export async function pinScheme(options: PinningOptions): Promise<void> {
+  const { key, reader, addresses, now, log, signal, onWait } = options;
+  const onFault = (fault: Fault | undefined): void => onWait(fault === undefined ? 'starting' : `waiting: ${fault.code}`);
+  const patient = { log, signal, onFault, what: 'looking which key is pinned' };
+  let said: bigint | undefined;
+  while (!signal.aborted) {
+    const { end, pinned } = await retrying(patient, () => readBook(reader));
+    if (pinned !== undefined) return confirm(key, pinned);
+    if (said !== undefined && end > said) throw new Bug('the key was pinned and folded, and none is pinned');
+    await addresses.opened();
+    const logEnd = await retrying(patient, () => addresses.end());
+    if (end === logEnd) {
+      const event = { type: 'SchemePinned', scheme: SCHEME, extended_public_key: key.extended_public_key, pinned_at: now() } as const;
+      said = await addresses.append([event]);
+      log.info({ fingerprint: key.fingerprint, offset: said }, 'the key that deposit addresses are derived from was pinned');
+    }
+    onWait(`deposit.addresses is folded up to ${end} of ${logEnd} records: see /ready of projector deposits`);
+    await untilAborted(LOOK_AGAIN_MS, signal);
+  }
+}
+
+/** Whatever keeps it from being read may pass: the tables are not there before the projector has made them. */
+async function readBook(reader: Reader): Promise<Book> {
+  const rows = await reader.rows(addressBook()).catch((error: unknown) => {
+    throw error instanceof Fault ? new Fault(error.code, error.message, { retry: true, cause: error }) : error;
+  });
+  const [[end, pinned] = []] = rows;
+  return { end: BigInt(end ?? '0'), pinned: pinned ?? undefined };
+}
+
+function confirm(key: DepositKey, pinned: string): void {
+  if (pinned === key.extended_public_key) return;
+  const read = readDepositKey(pinned);
+  const which = 'key' in read ? `the one with fingerprint ${read.key.fingerprint}` : 'another one';
+  throw new ConfigError([
+    `APP_DEPOSIT_XPUB is the key with fingerprint ${key.fingerprint}, deposit.addresses is pinned to ${which} for ever, and addresses of it may be in use: set that key, ` +
+      'or correct APP_POSTGRES_READER_URL and APP_KAFKA_BROKERS if they name another system',
+  ]);
+}

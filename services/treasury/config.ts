@@ -1,0 +1,72 @@
+import { limitsOf, NETWORK_LIMITS, NETWORKS } from '../../schemas/deposit-policy.ts';
+import { parseTronAddress } from '../../schemas/tron-address.ts';
+import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
+import {
+  choice,
+  ConfigError,
+  httpUrl,
+  list,
+  readConfig,
+  SERVICE_SETTINGS,
+  type Config,
+  type Environment,
+  type Setting,
+} from '../runtime/config.ts';
+
+/** Each limit has a variable, in micro-USD; without it, it is the network's. */
+const VARIABLES: Readonly<Record<keyof PolicyLimits, string>> = {
+  first_fee: 'APP_FIRST_FEE',
+  later_fee: 'APP_LATER_FEE',
+  minimum: 'APP_MINIMUM',
+  single_cap: 'APP_SINGLE_CAP',
+  rolling_cap: 'APP_ROLLING_CAP',
+};
+
+const SETTINGS = {
+  ...SERVICE_SETTINGS,
+  kafka_brokers: list('APP_KAFKA_BROKERS'),
+  registry_url: httpUrl('APP_REGISTRY_URL'),
+  network: choice('APP_NETWORK', NETWORKS),
+  usdt_contract: tronAddress('APP_USDT_CONTRACT'),
+  first_fee: amount(VARIABLES.first_fee),
+  later_fee: amount(VARIABLES.later_fee),
+  minimum: amount(VARIABLES.minimum),
+  single_cap: amount(VARIABLES.single_cap),
+  rolling_cap: amount(VARIABLES.rolling_cap),
+} as const;
+
+export interface TreasuryConfig extends Omit<Config<typeof SETTINGS>, keyof PolicyLimits> {
+  readonly limits: PolicyLimits;
+}
+
+export function readTreasuryConfig(env: Environment): TreasuryConfig {
+  const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(env, SETTINGS);
+  const network = NETWORK_LIMITS[config.network];
+  const read = limitsOf(config.network, {
+    first_fee: first_fee ?? network.first_fee,
+    later_fee: later_fee ?? network.later_fee,
+    minimum: minimum ?? network.minimum,
+    single_cap: single_cap ?? network.single_cap,
+    rolling_cap: rolling_cap ?? network.rolling_cap,
+  });
+  if ('problems' in read) throw new ConfigError(read.problems.map(withVariables));
+  return { ...config, limits: read.limits };
+}
+
+function withVariables(problem: string): string {
+  return Object.entries(VARIABLES).reduce((text, [limit, variable]) => text.replaceAll(limit, variable), problem);
+}
+
+function tronAddress(name: string): Setting<Buffer> {
+  return { name, expected: 'an address of TRON in base58 (34 characters, T first)', secret: false, read: parseTronAddress };
+}
+
+function amount(name: string): Setting<bigint | undefined> {
+  return {
+    name,
+    expected: 'micro-USD, a whole number of at most 30 digits',
+    secret: false,
+    fallback: undefined,
+    read: (text) => (/^[0-9]{1,30}$/.test(text) ? BigInt(text) : undefined),
+  };
+}

@@ -1,0 +1,264 @@
+/** Follows the three topics and decides, until it is told to stop; halts where a log cannot be right. */
+import type { Kafka } from 'kafkajs';
+import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import { sameLimits, type Network } from '../../schemas/deposit-policy.ts';
+import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
+import { isTreasuryEvent, type PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
+import { isTransferEvent, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
+import type { Codec } from '../runtime/codec.ts';
+import { Fault } from '../runtime/errors.ts';
+import { KafkaWriter } from '../runtime/kafka-writer.ts';
+import { LogLost, partitionKey } from '../runtime/log-position.ts';
+import { readLogEnds } from '../runtime/log-range.ts';
+import { watchLog } from '../runtime/log-watch.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { aborted, retrying } from '../runtime/wait.ts';
+import { Books } from './books.ts';
+import { contradiction, Decider } from './decider.ts';
+import { Figures, type Now } from './figures.ts';
+import { News } from './news.ts';
+import { Status } from './status.ts';
+import { TopicReader, type TopicReaderOptions } from './topic-reader.ts';
+import { TransferQueue } from './transfer-queue.ts';
+
+const PARTITION = 0;
+/** Of so many deposit addresses it is looked at whether they still are whose they were when the ledger was written: deriving one takes most of a millisecond. */
+const OWNERS_CHECKED = 1_000;
+const RESTORE =
+  'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start the treasury again; nothing is written meanwhile';
+
+export interface TopicNames {
+  readonly addresses: string;
+  readonly transfers: string;
+  readonly ledger: string;
+}
+
+const TOPIC_NAMES: TopicNames = { addresses: DEPOSIT_ADDRESSES.name, transfers: TRON_TRANSFERS.name, ledger: TREASURY_LEDGER.name };
+
+export interface TreasuryOptions {
+  readonly kafka: Kafka;
+  readonly codec: Codec;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly network: Network;
+  readonly limits: PolicyLimits;
+  /** 20 bytes */
+  readonly usdt_contract: Buffer;
+  /** other names than the declared ones */
+  readonly topics?: TopicNames;
+}
+
+export class Treasury {
+  readonly #options: TreasuryOptions;
+  readonly #topics: TopicNames;
+  readonly #stopping = new AbortController();
+  /** the caller's, or our own once there is nothing left to do */
+  readonly #signal: AbortSignal;
+  readonly #news: News;
+  readonly #status = new Status();
+  readonly #figures: Figures;
+  readonly #books: Books;
+  /** once the ledger says where it begins */
+  #queue: TransferQueue | undefined;
+  readonly #following: Promise<void>[] = [];
+  /** as `#places`, by `partitionKey` */
+  readonly #applied = new Map<string, bigint>();
+  #bug: { readonly error: unknown } | undefined;
+
+  constructor(options: TreasuryOptions) {
+    this.#options = options;
+    this.#topics = options.topics ?? TOPIC_NAMES;
+    this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
+    this.#news = new News(this.#signal);
+    this.#figures = new Figures(options.metrics, () => this.#now());
+    this.#books = new Books((event) => this.#figures.applied(event));
+  }
+
+  /** What is the matter, and what to do; undefined when all is well. */
+  get matter(): string | undefined {
+    return this.#status.matter(this.#queue?.heldUp ?? []);
+  }
+
+  /** Runs until the signal is aborted; halted, it waits for that. Throws what nobody foresaw. */
+  async run(): Promise<void> {
+    const { kafka, log } = this.#options;
+    const writer = new KafkaWriter(kafka, { log, signal: this.#signal });
+    try {
+      await this.#work(writer);
+    } catch (error) {
+      this.#end(error);
+    } finally {
+      this.#stopping.abort();
+      await Promise.all(this.#following);
+      await writer.close();
+      this.#status.phase = 'stopped';
+    }
+    if (this.#bug !== undefined) throw this.#bug.error;
+    await aborted(this.#options.signal);
+  }
+
+  async #work(writer: KafkaWriter): Promise<void> {
+    const { ledger: ledger_topic } = this.#topics;
+    const decider = new Decider({
+      ...this.#options,
+      writer,
+      ledger_topic,
+      books: this.#books,
+      news: this.#news,
+      figures: this.#figures,
+      signal: this.#signal,
+      catchUp: () => this.#catchUp(),
+    });
+    await this.#readBooks();
+    await decider.setPolicy();
+    if (this.#signal.aborted) return;
+    const { queue, reader } = this.#readTransfers();
+    this.#status.phase = 'deciding';
+    this.#options.log.info({ deposits: this.#books.ledger.deposits.size, policy: this.#books.ledger.policy?.version }, 'deciding');
+    while (!this.#signal.aborted) {
+      const { next } = this.#news;
+      const went = await decider.round(queue);
+      this.#noteApplied();
+      // not left to the reader: it may be waiting for a next record, which need not come
+      if (queue.reclaim()) reader.rewind();
+      if (!went) await next;
+    }
+  }
+
+  async #readBooks(): Promise<void> {
+    const { addresses, ledger } = this.#topics;
+    const books = this.#books;
+    this.#watch();
+    this.#status.phase = 'reading the ledger and the addresses';
+    this.#follow({
+      topic: ledger,
+      isEvent: isTreasuryEvent,
+      positions: () => new Map([[partitionKey(ledger, PARTITION), books.ledgerPosition]]),
+      fold: (decoded) => books.foldLedger(decoded),
+    });
+    this.#follow({
+      topic: addresses,
+      isEvent: isDepositAddressEvent,
+      positions: () => new Map([[partitionKey(addresses, PARTITION), books.addressesPosition]]),
+      fold: (decoded) => books.foldAddresses(decoded),
+    });
+    await this.#catchUp();
+    const stranger = this.#signal.aborted ? undefined : books.strangerAmong(OWNERS_CHECKED);
+    if (stranger !== undefined) throw contradiction(stranger);
+  }
+
+  #readTransfers(): { readonly queue: TransferQueue; readonly reader: TopicReader<TransferEvent> } {
+    const { transfers } = this.#topics;
+    const queue = new TransferQueue(transfers, TRON_TRANSFERS.partitions, (partition) => this.#books.furthestIn(partition));
+    const reader = this.#follow({
+      topic: transfers,
+      isEvent: isTransferEvent,
+      positions: () => queue.positions,
+      room: () => this.#news.until(() => queue.hasRoom),
+      fold: (decoded) => queue.put(decoded),
+    });
+    this.#queue = queue;
+    this.#noteApplied();
+    return { queue, reader };
+  }
+
+  /** Reads a topic in the background, and tells the news. */
+  #follow<Event extends { readonly type: string }>(
+    how: Pick<TopicReaderOptions<Event>, 'topic' | 'isEvent' | 'positions' | 'room' | 'fold'>,
+  ): TopicReader<Event> {
+    const { kafka, codec, log } = this.#options;
+    const reader = new TopicReader<Event>({
+      kafka,
+      codec,
+      log,
+      signal: this.#signal,
+      retrying: (what, attempt) => this.#retrying(`${what} (${how.topic})`, attempt),
+      ...how,
+      fold: (decoded) => {
+        how.fold(decoded);
+        this.#noteApplied();
+        this.#news.tell();
+      },
+    });
+    this.#following.push(reader.run().catch((error: unknown) => this.#end(error)));
+    return reader;
+  }
+
+  #watch(): void {
+    const { kafka, log } = this.#options;
+    const watching = watchLog({
+      kafka,
+      topics: Object.values(this.#topics),
+      log,
+      signal: this.#signal,
+      every_ms: 1_000,
+      applied: this.#applied,
+      onLag: (topic, partition, records) => {
+        this.#status.heard();
+        this.#figures.lag(topic, partition, records);
+      },
+      onLost: (lost) => this.#end(lost),
+    });
+    this.#following.push(watching);
+  }
+
+  async #catchUp(): Promise<void> {
+    const { kafka } = this.#options;
+    const { addresses, ledger } = this.#topics;
+    const ends = await this.#retrying('looking at the ends of the logs', () =>
+      Promise.all([readLogEnds(kafka, ledger, PARTITION), readLogEnds(kafka, addresses, PARTITION)]),
+    );
+    const books = this.#books.ledger;
+    await this.#news.until(() => books.end >= ends[0].high && books.addresses.end >= ends[1].high);
+  }
+
+  #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const onFault = (fault: Fault | undefined): void => this.#status.fault(what, fault);
+    return retrying({ what, log: this.#options.log, signal: this.#signal, onFault }, attempt);
+  }
+
+  /** What ends one part of the work ends the whole: a log that cannot be right, what no retry can mend, a bug. */
+  #end(error: unknown): void {
+    // what was being tried again when the signal came ends with its last fault, which is in the log already
+    if (error instanceof Fault && this.#signal.aborted) return;
+    if (error instanceof LogLost) this.#halt(`${error.message}. ${RESTORE}`);
+    else if (error instanceof Fault && !error.retry) this.#halt(error.message);
+    else this.#bug ??= { error };
+    this.#stopping.abort();
+  }
+
+  #halt(reason: string): void {
+    if (this.#status.isHalted) return;
+    this.#status.halt(reason);
+    this.#options.log.error({ reason }, 'treasury halted');
+  }
+
+  #now(): Now {
+    const { policy } = this.#books.ledger;
+    return {
+      policy_version: policy?.version ?? 0,
+      has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
+      halted: this.#status.isHalted,
+      waiting: this.#queue?.waiting ?? 0,
+      held_up: this.#queue?.heldUp.length ?? 0,
+      positions: this.#places(),
+    };
+  }
+
+  #noteApplied(): void {
+    for (const { topic, partition, next_offset: next } of this.#places()) this.#applied.set(partitionKey(topic, partition), next);
+  }
+
+  /** First offsets not folded, of `tron.transfers` not decided. */
+  #places(): Now['positions'] {
+    const { addresses, ledger, transfers } = this.#topics;
+    const decided = this.#queue?.decided ?? [];
+    return [
+      { topic: ledger, partition: PARTITION, next_offset: this.#books.ledger.end },
+      { topic: addresses, partition: PARTITION, next_offset: this.#books.ledger.addresses.end },
+      ...decided.map((next_offset, partition) => ({ topic: transfers, partition, next_offset })),
+    ];
+  }
+}

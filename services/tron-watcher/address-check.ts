@@ -1,0 +1,180 @@
+/**
+ * Asks what came to one address. Rows of the list are hints; of each transaction that the log has nothing of yet the receipt decides. What it says of any deposit
+ * address is appended before the next page is asked for. What could not be decided is asked again: the address' cursor stays before it.
+ */
+import { transfersIn, type ListedRow, type TokenTransfer, type TronReceipt } from '../../schemas/trongrid.ts';
+import { transferPartition } from '../../schemas/tron-partition.ts';
+import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
+import { Fault } from '../runtime/errors.ts';
+import type { Entry, ReadModel } from './read-model.ts';
+import { RecentlyDecided } from './recently-decided.ts';
+import type { TransferLog } from './transfer-log.ts';
+import { BAD_ANSWER, type TronGrid } from './tron-grid.ts';
+
+/** Some 250 bytes each: far below the topic's largest batch, unless one transaction alone has more. */
+const BATCH_EVENTS = 1_000;
+/** So many receipts in a row that are none: the rest of the address waits for its next turn. */
+const BAD_RECEIPTS_MAX = 3;
+
+export interface AddressCheckOptions {
+  readonly provider: Pick<TronGrid, 'list' | 'receipt'>;
+  readonly model: Pick<ReadModel, 'seen' | 'watched'>;
+  readonly transfers: Pick<TransferLog, 'append'>;
+  /** 20 bytes: of all logs only this contract's count */
+  readonly contract: Buffer;
+  /** how many receipts one check asks for; what is left is for the next one, so that nobody can keep the others waiting */
+  readonly receipts_max: number;
+}
+
+export interface Range {
+  /** Unix milliseconds, of blocks: where the list begins */
+  readonly from: number;
+  /** solidified before anything was asked */
+  readonly until: number;
+  /** whether receipts are asked for again that had nothing to say */
+  readonly afresh?: boolean;
+}
+
+export interface Checked {
+  /** every transfer to it that was solidified up to this block time, from where the list began on, is in the log */
+  readonly until: number;
+  /** the earliest block time of what could not be decided; undefined: all was */
+  readonly undecided_from: number | undefined;
+  /** how many transfers were appended */
+  readonly observed: number;
+}
+
+interface Decision {
+  readonly tx_id: Buffer;
+  readonly receipt: TronReceipt;
+  readonly transfers: readonly TokenTransfer[];
+}
+
+interface Progress {
+  undecided_from: number | undefined;
+  observed: number;
+  receipts: number;
+  bad: number;
+}
+
+export class AddressCheck {
+  readonly #options: AddressCheckOptions;
+  readonly #decided = new RecentlyDecided();
+
+  constructor(options: AddressCheckOptions) {
+    this.#options = options;
+  }
+
+  /** Throws faults of the provider, of Postgres and of the brokers; what was appended by then stays. */
+  async run(entry: Entry, range: Range): Promise<Checked> {
+    const { provider } = this.#options;
+    if (range.afresh === true) this.#decided.forget(entry.address);
+    const progress: Progress = { undecided_from: undefined, observed: 0, receipts: 0, bad: 0 };
+    let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
+    do {
+      const { rows, fingerprint } = await provider.list({ address: entry.address, min_timestamp: range.from, after });
+      await this.#page(entry, rows, progress);
+      const last = rows.at(-1);
+      after = fingerprint === undefined || last === undefined ? undefined : { fingerprint, block_timestamp: last.block_timestamp };
+      if (after === undefined || !this.#isFull(progress)) continue;
+      // what is on the pages behind is of this time or later
+      progress.undecided_from = Math.min(progress.undecided_from ?? Infinity, after.block_timestamp);
+      after = undefined;
+    } while (after !== undefined);
+    const { undecided_from: from, observed } = progress;
+    return { until: from === undefined ? range.until : Math.min(range.until, from - 1), undecided_from: from, observed };
+  }
+
+  async #page(entry: Entry, rows: readonly ListedRow[], progress: Progress): Promise<void> {
+    const { model, contract } = this.#options;
+    const hints = new Map<string, ListedRow>();
+    for (const row of rows) {
+      const ofAnother = row.contract?.equals(contract) === false;
+      const id = row.tx_id.toString('hex');
+      if (!ofAnother && !hints.has(id) && !this.#decided.has(entry.address, row.tx_id)) hints.set(id, row);
+    }
+    const seen = await model.seen(
+      entry.address,
+      [...hints.values()].map((row) => row.tx_id),
+    );
+    const decisions: Decision[] = [];
+    for (const [id, row] of hints) {
+      if (seen.has(id)) continue;
+      const decision = this.#isFull(progress) ? undefined : await this.#decide(row.tx_id, progress);
+      if (decision === undefined) progress.undecided_from = Math.min(progress.undecided_from ?? Infinity, row.block_timestamp);
+      else decisions.push(decision);
+    }
+    progress.observed += await this.#append(entry, decisions);
+    for (const { tx_id: txId } of decisions) this.#decided.add(entry.address, txId);
+  }
+
+  #isFull({ receipts, bad }: Progress): boolean {
+    return receipts >= this.#options.receipts_max || bad >= BAD_RECEIPTS_MAX;
+  }
+
+  async #decide(txId: Buffer, progress: Progress): Promise<Decision | undefined> {
+    const { provider, contract } = this.#options;
+    progress.receipts++;
+    let receipt: TronReceipt | undefined;
+    try {
+      receipt = await provider.receipt(txId);
+    } catch (error) {
+      // one transaction that the provider cannot tell of keeps nobody else's waiting
+      if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
+      progress.bad++;
+      return undefined;
+    }
+    progress.bad = 0;
+    const read = receipt === undefined ? undefined : transfersIn(receipt, contract);
+    if (receipt === undefined || read === undefined || 'problem' in read) return undefined;
+    return { tx_id: txId, receipt, transfers: read.value };
+  }
+
+  /**
+   * What a transaction paid to others goes first: should this end half way, the address that was asked about still has no sign of the transaction, so that its next
+   * check decides it again.
+   */
+  async #append(entry: Entry, decisions: readonly Decision[]): Promise<number> {
+    const indexes = await this.#indexes(entry, decisions);
+    const own: TransferObserved[] = [];
+    const others = new Map<number, TransferObserved[]>();
+    for (const event of decisions.flatMap((decision) => this.#events(decision, indexes))) {
+      const partition = transferPartition(event.to);
+      if (event.to.equals(entry.address)) own.push(event);
+      else others.set(partition, [...(others.get(partition) ?? []), event]);
+    }
+    for (const [partition, events] of others) await this.#appendAll(partition, events);
+    await this.#appendAll(entry.partition, own);
+    return own.length + [...others.values()].reduce((sum, { length }) => sum + length, 0);
+  }
+
+  /** In batches that never part what one transaction paid to an address: a sign of one of its logs is a sign of all. */
+  async #appendAll(partition: number, events: readonly TransferObserved[]): Promise<void> {
+    let batch: TransferObserved[] = [];
+    for (const [at, event] of events.entries()) {
+      batch.push(event);
+      if (batch.length < BATCH_EVENTS || events[at + 1]?.tx_id.equals(event.tx_id) === true) continue;
+      await this.#options.transfers.append(partition, batch);
+      batch = [];
+    }
+    await this.#options.transfers.append(partition, batch);
+  }
+
+  async #indexes(entry: Entry, decisions: readonly Decision[]): Promise<ReadonlyMap<string, number>> {
+    const payees = new Map<string, Buffer>();
+    for (const { to } of decisions.flatMap(({ transfers }) => transfers)) payees.set(to.toString('hex'), to);
+    payees.delete(entry.address.toString('hex'));
+    const watched = await this.#options.model.watched([...payees.values()]);
+    return new Map([...watched, [entry.address.toString('hex'), entry.derivation_index]]);
+  }
+
+  #events({ tx_id, receipt, transfers }: Decision, indexes: ReadonlyMap<string, number>): readonly TransferObserved[] {
+    const { contract } = this.#options;
+    const { block_number, block_timestamp } = receipt;
+    return transfers.flatMap(({ log_index, from, to, value }) => {
+      const address_index = indexes.get(to.toString('hex'));
+      if (address_index === undefined) return [];
+      return [{ type: 'TransferObserved', tx_id, log_index, block_number, block_timestamp, contract, from, to, value, address_index }];
+    });
+  }
+}

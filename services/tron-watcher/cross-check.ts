@@ -1,0 +1,79 @@
+/**
+ * Now and then what is long known of an address is looked at again: rows that the provider had not listed at the time turn up when an old range is listed once more,
+ * and those that it never lists show in the balance. The balance is asked for first, so that what comes meanwhile is no difference; money that has left the address
+ * is none either, so only a balance above what the log knows of proves that something is missing.
+ */
+import { crc32 } from '../../schemas/tron-partition.ts';
+import { toTronAddress } from '../../schemas/tron-address.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { AddressCheck, Checked, Range } from './address-check.ts';
+import type { Entry, ReadModel } from './read-model.ts';
+import type { TronGrid } from './tron-grid.ts';
+
+/** `missing`: the provider does not list it, even from the beginning. */
+export type CrossCheckOutcome = 'equal' | 'less_on_chain' | 'more_on_chain' | 'missing' | 'undecided';
+
+export interface CrossCheckOptions {
+  readonly check: Pick<AddressCheck, 'run'>;
+  readonly provider: Pick<TronGrid, 'balance'>;
+  readonly model: Pick<ReadModel, 'observed'>;
+  /** how much of what lies before the address' cursor is listed again, in block time */
+  readonly cross_check_ms: number;
+  /** resolves when the read model shows all that was appended */
+  readonly folded: () => Promise<void>;
+  readonly log: Logger;
+  readonly onOutcome: (outcome: CrossCheckOutcome) => void;
+}
+
+/**
+ * About one in `every` cold checks of an address: which ones follows from its address and its last check, so that it takes no memory, and each address has its turns. 0: none.
+ */
+export function isCrossChecked({ hot, address, checked_at: at }: Pick<Entry, 'hot' | 'address' | 'checked_at'>, every: number): boolean {
+  if (hot || every === 0) return false;
+  const seed = Buffer.alloc(28);
+  address.copy(seed);
+  seed.writeBigUInt64BE(BigInt(at), 20);
+  return crc32(seed) % every === 0;
+}
+
+export class CrossCheck {
+  readonly #options: CrossCheckOptions;
+
+  constructor(options: CrossCheckOptions) {
+    this.#options = options;
+  }
+
+  /** Like `AddressCheck.run`. */
+  async run(entry: Entry, { from, until }: Range): Promise<Checked> {
+    const { check, provider, cross_check_ms: range, log, onOutcome } = this.#options;
+    const balance = await provider.balance(entry.address);
+    const first = await check.run(entry, { from: Math.max(0, Math.min(from, entry.checked_until - range)), until });
+    if (first.undecided_from !== undefined) {
+      onOutcome('undecided');
+      return first;
+    }
+    const observed = await this.#observed(entry);
+    if (balance <= observed) {
+      onOutcome(balance === observed ? 'equal' : 'less_on_chain');
+      return first;
+    }
+    onOutcome('more_on_chain');
+    const about = { address: toTronAddress(entry.address), balance: balance.toString() };
+    log.warn({ ...about, observed: observed.toString() }, 'an address has more than the log knows of: listing it from the beginning');
+    const again = await check.run(entry, { from: 0, until, afresh: true });
+    const found = await this.#observed(entry);
+    if (balance > found && again.undecided_from === undefined) {
+      onOutcome('missing');
+      log.warn(
+        { ...about, observed: found.toString() },
+        'the provider lists no transfer that explains the balance: look at the address with another provider; it is looked at again',
+      );
+    }
+    return again;
+  }
+
+  async #observed(entry: Entry): Promise<bigint> {
+    await this.#options.folded();
+    return this.#options.model.observed(entry.address);
+  }
+}

@@ -1,0 +1,91 @@
+/** What the watcher reads of the `watch` read model: whom to ask about next, and what is in the log already. */
+import { nextCold, nextHot, observedValue, seenTransfersTo, watchedAmong } from '../../projections/watch/queries.ts';
+import { watch } from '../../projections/watch/watch.ts';
+import type { Query } from '../../projections/page.ts';
+import { TRON_TRANSFERS } from '../../schemas/topics.ts';
+import type { Cells, Reader } from '../runtime/postgres.ts';
+
+/** A deposit address whose turn it is. Times are Unix milliseconds. */
+export interface Entry {
+  /** 20 bytes */
+  readonly address: Buffer;
+  readonly partition: number;
+  readonly derivation_index: number;
+  readonly hot: boolean;
+  /** 0: never */
+  readonly checked_at: number;
+  /** every transfer solidified up to this block time is in the log; 0: none is known to be */
+  readonly checked_until: number;
+}
+
+export class ReadModel {
+  readonly #reader: Reader;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** Hot addresses of these partitions, those asked for longest ago first. */
+  async hot(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
+    return (await this.#reader.rows(nextHot(partitions, limit))).map((cells) => entryOf(cells, true));
+  }
+
+  /** All others of these partitions, those asked for longest ago first. */
+  async cold(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
+    return (await this.#reader.rows(nextCold(partitions, limit))).map((cells) => entryOf(cells, false));
+  }
+
+  /** Of which of these transactions a transfer to the address is in the log: their ids in hex. */
+  async seen(address: Buffer, txIds: readonly Buffer[]): Promise<ReadonlySet<string>> {
+    if (txIds.length === 0) return new Set();
+    const rows = await this.#reader.rows(seenTransfersTo(address, txIds));
+    return new Set(rows.map((cells) => bytesAt(cells, 0).toString('hex')));
+  }
+
+  /** The derivation indexes of those that are deposit addresses, by address in hex. */
+  async watched(addresses: readonly Buffer[]): Promise<ReadonlyMap<string, number>> {
+    if (addresses.length === 0) return new Map();
+    const rows = await this.#reader.rows(watchedAmong(addresses));
+    return new Map(rows.map((cells) => [bytesAt(cells, 0).toString('hex'), Number(textAt(cells, 1))]));
+  }
+
+  /** Micro-USDT that came to the address, as far as the log says. */
+  async observed(address: Buffer): Promise<bigint> {
+    const [cells = []] = await this.#reader.rows(observedValue(address));
+    return BigInt(textAt(cells, 0));
+  }
+
+  /** Offset of the first record of each partition of `tron.transfers` that is not folded yet. */
+  async folded(): Promise<ReadonlyMap<number, bigint>> {
+    const rows = await this.#reader.rows(FOLDED);
+    return new Map(rows.map((cells) => [Number(textAt(cells, 0)), BigInt(textAt(cells, 1))]));
+  }
+}
+
+const FOLDED: Query = {
+  name: 'watch_folded',
+  text: 'SELECT partition, next_offset FROM projector.checkpoints WHERE projection = $1 AND version = $2 AND topic = $3',
+  values: [watch.name, watch.version, TRON_TRANSFERS.name],
+};
+
+function entryOf(cells: Cells, hot: boolean): Entry {
+  return {
+    address: bytesAt(cells, 0),
+    partition: Number(textAt(cells, 1)),
+    derivation_index: Number(textAt(cells, 3)),
+    hot,
+    checked_at: Number(textAt(cells, 5)),
+    checked_until: Number(textAt(cells, 6)),
+  };
+}
+
+function textAt(cells: Cells, at: number): string {
+  const cell = cells[at];
+  if (cell === undefined || cell === null) throw new Error(`the read model has nothing in column ${at}`);
+  return cell;
+}
+
+/** bytea, as `\x..` */
+function bytesAt(cells: Cells, at: number): Buffer {
+  return Buffer.from(textAt(cells, at).slice(2), 'hex');
+}

@@ -1,0 +1,59 @@
+/** Appends to `tron.transfers`, and remembers how far what was written goes. */
+import { randomBytes } from 'node:crypto';
+import { TRON_TRANSFERS } from '../../schemas/topics.ts';
+import { toTronAddress } from '../../schemas/tron-address.ts';
+import { transferEventId, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
+import type { Codec } from '../runtime/codec.ts';
+import type { KafkaWriter, LogEntry } from '../runtime/kafka-writer.ts';
+
+/** Key of a record that names several addresses. */
+export const CHECKED_KEY = 'checked';
+
+export interface TransferLogOptions {
+  readonly writer: Pick<KafkaWriter, 'append'>;
+  readonly codec: Pick<Codec, 'encode'>;
+  /** told after each acknowledged append */
+  readonly onAppended: (events: readonly TransferEvent[]) => void;
+}
+
+export class TransferLog {
+  readonly #options: TransferLogOptions;
+  readonly #ends = new Map<number, bigint>();
+
+  constructor(options: TransferLogOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * In one batch, all or none; resolves when the brokers have acknowledged it. The caller keeps a batch below the topic's largest; throws `append_refused` or
+   * `append_unknown`.
+   */
+  async append(partition: number, events: readonly TransferEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const { writer, codec, onAppended } = this.#options;
+    const trace = randomBytes(16).toString('hex');
+    const entries = events.map((event) => entryOf(codec, event, trace));
+    const first = await writer.append(TRON_TRANSFERS.name, partition, entries);
+    this.endsAt([[partition, first + BigInt(entries.length)]]);
+    onAppended(events);
+  }
+
+  /** The log has records up to these offsets, whoever wrote them. */
+  endsAt(ends: Iterable<readonly [partition: number, end: bigint]>): void {
+    for (const [partition, end] of ends) if (end > (this.#ends.get(partition) ?? 0n)) this.#ends.set(partition, end);
+  }
+
+  /** True once all that is known to be in the log is folded, as `folded` tells of each partition: the first offset that is not. */
+  isFolded(folded: ReadonlyMap<number, bigint>): boolean {
+    return [...this.#ends].every(([partition, end]) => (folded.get(partition) ?? 0n) >= end);
+  }
+}
+
+function entryOf(codec: Pick<Codec, 'encode'>, event: TransferEvent, trace: string): LogEntry {
+  return {
+    key: event.type === 'TransferObserved' ? toTronAddress(event.to) : CHECKED_KEY,
+    value: codec.encode(event),
+    headers: { event_id: transferEventId(event), event_type: event.type, source: 'tron-watcher', trace_id: trace },
+    timestamp: event.type === 'TransferObserved' ? event.block_timestamp : event.checked_at,
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * The watcher's passes. Whom to ask about comes from the read model, and so does all that it needs to know: its only memory that matters is the log. A pass ends
+ * with a record of whom was asked about and up to when everything is known; killed before, it is done again, which doubles nothing.
+ */
+import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
+import { Fault } from '../runtime/errors.ts';
+import type { Logger } from '../runtime/log.ts';
+import { untilAborted } from '../runtime/wait.ts';
+import { AddressCheck, type AddressCheckOptions, type Checked } from './address-check.ts';
+import { CrossCheck, isCrossChecked, type CrossCheckOutcome } from './cross-check.ts';
+import type { Entry, ReadModel } from './read-model.ts';
+import type { TransferLog } from './transfer-log.ts';
+import { BAD_ANSWER, type TronGrid } from './tron-grid.ts';
+
+/** So many addresses in a row that the provider cannot tell of: it is the provider's failure, not theirs. */
+const BAD_ADDRESSES_MAX = 3;
+const FOLDED_MS_MIN = 10;
+const FOLDED_MS_MAX = 500;
+
+export interface WatcherSettings {
+  readonly pass_addresses_max: number;
+  /** so many of them are cold if so many wait, however many are hot */
+  readonly pass_cold_min: number;
+  /** no cold address is asked about again sooner */
+  readonly cold_every_ms: number;
+  /** how far before its cursor an address is listed again, in block time */
+  readonly overlap_ms: number;
+  /** every how many cold checks, about, an address is cross-checked; 0: never */
+  readonly cross_check_every: number;
+  /** how much of what lies before its cursor is then listed again, in block time */
+  readonly cross_check_ms: number;
+}
+
+export interface WatcherOptions extends WatcherSettings, Pick<AddressCheckOptions, 'contract' | 'receipts_max'> {
+  readonly provider: Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'>;
+  readonly model: ReadModel;
+  readonly transfers: TransferLog;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Unix milliseconds */
+  readonly now: () => number;
+  /** told what is being done, for those who ask what it waits for */
+  readonly onStep: (step: string) => void;
+  /** told of each pass' cold addresses: how long ago the one at the front was asked about; undefined: there is none */
+  readonly onColdAge: (ms: number | undefined) => void;
+  readonly onCrossCheck: (outcome: CrossCheckOutcome) => void;
+}
+
+interface Pass {
+  readonly until: number;
+  readonly done: (CheckedAddress & { readonly partition: number })[];
+  failed: Entry[];
+  /** the provider could tell of one at least */
+  fruitful: boolean;
+}
+
+export class Watcher {
+  readonly #options: WatcherOptions;
+  readonly #check: AddressCheck;
+  readonly #crossCheck: CrossCheck;
+  /** how often in a row the provider could not tell of an address */
+  readonly #failures = new Map<string, number>();
+  /** block time from which on there is something that could not be decided, by address */
+  readonly #undecided = new Map<string, number>();
+
+  constructor(options: WatcherOptions) {
+    this.#options = options;
+    this.#check = new AddressCheck(options);
+    this.#crossCheck = new CrossCheck({ ...options, check: this.#check, folded: () => this.#folded(), onOutcome: options.onCrossCheck });
+  }
+
+  /**
+   * Asks once about those of these partitions whose turn it is; gives how many that were. Throws a fault when provider, Postgres or brokers fail; what was found out by
+   * then is in the log.
+   */
+  async pass(partitions: readonly number[]): Promise<number> {
+    const { provider, now, onStep } = this.#options;
+    await this.#folded();
+    onStep('reading the queue');
+    const entries = await this.#next(partitions);
+    if (entries.length === 0) return 0;
+    onStep("asking TRON's provider");
+    // before anything is listed: what is solidified later may be missing in the lists
+    const { timestamp } = await provider.head();
+    const pass: Pass = { until: Math.min(timestamp, now()), done: [], failed: [], fruitful: false };
+    try {
+      await this.#ask(entries, pass);
+    } finally {
+      await this.#conclude(pass);
+    }
+    return pass.done.length;
+  }
+
+  /** Hot ones first, those that the provider could not tell of last. */
+  async #next(partitions: readonly number[]): Promise<readonly Entry[]> {
+    const { model, pass_addresses_max: max, pass_cold_min: coldMin, cold_every_ms: coldEvery, now, onColdAge } = this.#options;
+    const [hot, cold] = await Promise.all([model.hot(partitions, max), model.cold(partitions, max)]);
+    const at = now();
+    onColdAge(cold[0] === undefined ? undefined : at - cold[0].checked_at);
+    const due = cold.filter(({ checked_at: checked }) => checked <= at - coldEvery);
+    const hots = hot.slice(0, max - Math.min(coldMin, due.length));
+    const entries = [...hots, ...due.slice(0, max - hots.length)];
+    return entries.toSorted((one, other) => this.#failuresOf(one) - this.#failuresOf(other));
+  }
+
+  async #ask(entries: readonly Entry[], pass: Pass): Promise<void> {
+    let inRow = 0;
+    for (const entry of entries) {
+      if (this.#options.signal.aborted) return;
+      try {
+        const { until } = await this.#one(entry, pass.until);
+        pass.done.push({ address: entry.address, partition: entry.partition, until });
+        pass.fruitful = true;
+        this.#failures.delete(keyOf(entry));
+        inRow = 0;
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
+        this.#failures.set(keyOf(entry), this.#failuresOf(entry) + 1);
+        pass.failed.push(entry);
+        const isProvider = ++inRow >= BAD_ADDRESSES_MAX || (!pass.fruitful && pass.failed.length === entries.length);
+        if (isProvider) throw error;
+        this.#options.log.warn({ err: error, address: entry.address.toString('hex') }, 'the provider could not tell of an address');
+      }
+    }
+  }
+
+  async #one(entry: Entry, until: number): Promise<Checked> {
+    const { overlap_ms: overlap, cross_check_every: every } = this.#options;
+    const key = keyOf(entry);
+    const from = Math.max(0, Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity));
+    const checked = isCrossChecked(entry, every)
+      ? await this.#crossCheck.run(entry, { from, until })
+      : await this.#check.run(entry, { from, until });
+    if (checked.undecided_from === undefined) this.#undecided.delete(key);
+    else this.#undecided.set(key, checked.undecided_from);
+    return checked;
+  }
+
+  /** Those that the provider cannot tell of, while it tells of others, are asked about again when it is their turn: their cursors stay. */
+  async #conclude({ done, failed, fruitful }: Pass): Promise<void> {
+    const { transfers, now, onStep } = this.#options;
+    const stayed = fruitful
+      ? failed.map((entry) => ({ address: entry.address, partition: entry.partition, until: entry.checked_until }))
+      : [];
+    onStep('appending to tron.transfers');
+    const byPartition = Map.groupBy([...done, ...stayed], ({ partition }) => partition);
+    for (const [partition, checked] of byPartition) {
+      const event: AddressesChecked = {
+        type: 'AddressesChecked',
+        checked_at: now(),
+        checked: checked.map(({ address, until }) => ({ address, until })),
+      };
+      await transfers.append(partition, [event]);
+    }
+  }
+
+  /** Waits until the read model shows what was appended: whom was asked about before that would be asked about again. */
+  async #folded(): Promise<void> {
+    const { transfers, model, signal, onStep } = this.#options;
+    for (let wait = FOLDED_MS_MIN; !transfers.isFolded(await model.folded()); wait = Math.min(FOLDED_MS_MAX, wait * 2)) {
+      onStep('waiting for the read model to show what was appended: is `projector watch` running?');
+      await untilAborted(wait, signal);
+      if (signal.aborted) throw new Fault('draining', 'told to stop while the read model was waited for', { retry: true });
+    }
+  }
+
+  #failuresOf(entry: Entry): number {
+    return this.#failures.get(keyOf(entry)) ?? 0;
+  }
+}
+
+function keyOf({ address }: Entry): string {
+  return address.toString('latin1');
+}

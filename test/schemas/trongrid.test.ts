@@ -1,0 +1,170 @@
+import { expect, test } from 'vitest';
+import { parseBalance, parseHead, parseList, parseReceipt, transfersIn, type Parsed, type TronReceipt } from '../../schemas/trongrid.ts';
+import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
+import { recordedList, recordedReceipt } from '../support/trongrid/recorded.ts';
+
+const USDT = Buffer.from('a614f803b6fd780986a42c78ec9c7f77e6ded13c', 'hex');
+const TX = '6182758a7dd1bfdd005f978285300f8f6dbf93d76171ddb6514d7c0044d2b809';
+const WORD = '0'.repeat(64);
+
+function valueOf<T>(read: Parsed<T>): T {
+  if ('problem' in read) throw new Error(read.problem);
+  return read.value;
+}
+
+function problemOf(read: Parsed<unknown>): string | undefined {
+  return 'problem' in read ? read.problem : undefined;
+}
+
+/** The recorded receipt with something else in it. */
+function receiptWith(change: object): unknown {
+  return { ...Object(recordedReceipt()), ...change };
+}
+
+function receipt(change: object = {}): TronReceipt {
+  const read = valueOf(parseReceipt(receiptWith(change)));
+  if (read === undefined) throw new Error('there is no receipt');
+  return read;
+}
+
+function logWith(change: object): object {
+  const { log }: { log: readonly object[] } = Object(recordedReceipt());
+  return { ...log[0], ...change };
+}
+
+test('the recorded row of mainnet is a hint at its transaction, by an address of the contract in base58', () => {
+  expect(valueOf(parseList(recordedList()))).toEqual({
+    rows: [{ tx_id: Buffer.from(TX, 'hex'), block_timestamp: 1_786_796_664_000, contract: USDT }],
+    fingerprint: undefined,
+  });
+});
+
+test('the recorded receipt of mainnet is one transfer of 2,700 USDT, from and to whom the list says', () => {
+  expect(receipt()).toMatchObject({ block_number: 85_375_179, block_timestamp: 1_786_796_664_000, succeeded: true });
+  const [transfer, ...others] = valueOf(transfersIn(receipt(), USDT));
+  expect(others).toEqual([]);
+  expect(transfer).toEqual({
+    log_index: 0,
+    from: parseTronAddress('TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb'),
+    to: parseTronAddress('TQW7nzmx2FqUtrA2UA211WJVPZnJXxUud8'),
+    value: 2_700_000_000n,
+  });
+});
+
+function none(read: TronReceipt, contract = USDT): void {
+  expect(valueOf(transfersIn(read, contract))).toEqual([]);
+}
+
+test('it is no transfer of another contract, of a failed call, or of another event', () => {
+  none(receipt(), Buffer.alloc(20, 1));
+  none(receipt({ result: 'FAILED' }));
+  none(receipt({ receipt: { result: 'REVERT' } }));
+  none(receipt({ receipt: { result: 'OUT_OF_ENERGY' } }));
+  // a payment in TRX names no result
+  none(receipt({ receipt: { net_usage: 345 } }));
+  none(receipt({ log: undefined }));
+  const approval = '8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925';
+  none(receipt({ log: [logWith({ topics: [approval, WORD, WORD] })] }));
+  none(receipt({ log: [logWith({ topics: undefined, data: undefined })] }));
+});
+
+test('the place among all logs is the index, also behind logs of others and without data', () => {
+  const others = [logWith({ address: 'ab'.repeat(20) }), { address: '41' + 'cd'.repeat(20) }];
+  expect(
+    valueOf(transfersIn(receipt({ log: [...others, logWith({}), logWith({ address: USDT.toString('hex').toUpperCase() })] }), USDT)).map(
+      (each) => each.log_index,
+    ),
+  ).toEqual([2, 3]);
+});
+
+test('a Transfer of the contract that is not one of a TRC-20 token is a problem, never left out', () => {
+  const [topic, from, to]: string[] = Object(logWith({})).topics;
+  for (const change of [
+    { topics: [topic, from] },
+    { topics: [topic, from, to, WORD] },
+    { topics: [topic, from, `01${to?.slice(2)}`] },
+    { data: '' },
+    { data: `${WORD}00` },
+  ])
+    expect(problemOf(transfersIn(receipt({ log: [logWith(change)] }), USDT))).toMatch(/^log\[0\] /);
+});
+
+test('{} is no receipt yet; every other shape is a problem', () => {
+  expect(parseReceipt({})).toEqual({ value: undefined });
+  const wrong = [
+    null,
+    [],
+    'x',
+    7,
+    { id: TX },
+    receiptWith({ id: 'x' }),
+    receiptWith({ id: `${TX}00` }),
+    receiptWith({ blockNumber: '85375179' }),
+    receiptWith({ blockTimeStamp: 1.5 }),
+    receiptWith({ receipt: undefined }),
+    receiptWith({ log: {} }),
+    receiptWith({ log: [null] }),
+    receiptWith({ log: [logWith({ address: 'ab' })] }),
+    receiptWith({ log: [logWith({ topics: ['ab'] })] }),
+    receiptWith({ log: [logWith({ data: 'abc' })] }),
+  ];
+  for (const json of wrong) expect({ json, problem: problemOf(parseReceipt(json)) }).toEqual({ json, problem: expect.any(String) });
+});
+
+test('an answer that says Error or success false is a problem for whoever asked, and says what it says', () => {
+  for (const parse of [parseHead, parseList, parseReceipt, parseBalance] as const) {
+    expect(problemOf(parse({ Error: 'class java.lang.NullPointerException : null' }))).toBe(
+      'it says: class java.lang.NullPointerException : null',
+    );
+    expect(problemOf(parse({ success: false, error: 'system error', statusCode: 500 }))).toBe('it says: system error');
+    expect(problemOf(parse({ success: false }))).toBe('it says: success is false');
+    expect(problemOf(parse({ Error: { code: 7 } }))).toBe('it says: {"code":7}');
+  }
+});
+
+function row(change: object): object {
+  return { transaction_id: TX, token_info: {}, block_timestamp: 5, ...change };
+}
+
+test('an empty list is nothing found; what is no list, or not in its order, is a problem', () => {
+  const meta = { at: 1, page_size: 0 };
+  expect(valueOf(parseList({ data: [], success: true, meta }))).toEqual({ rows: [], fingerprint: undefined });
+  expect(valueOf(parseList({ data: [row({})], success: true, meta: { ...meta, fingerprint: 'f' } }))).toMatchObject({
+    fingerprint: 'f',
+    rows: [{ contract: undefined }],
+  });
+  const hexContract = row({ token_info: { address: `41${USDT.toString('hex')}` } });
+  expect(valueOf(parseList({ data: [hexContract], success: true, meta })).rows[0]?.contract).toEqual(USDT);
+  const wrong = [
+    {},
+    { data: [], meta },
+    { data: [], success: true },
+    { success: true, meta },
+    { data: {}, success: true, meta },
+    { data: [], success: true, meta: { ...meta, fingerprint: 7 } },
+    { data: [], success: true, meta: { ...meta, fingerprint: '' } },
+    ...[null, row({ transaction_id: 'x' }), row({ block_timestamp: '5' }), row({ block_timestamp: -1 })].map((each) => ({
+      data: [each],
+      success: true,
+      meta,
+    })),
+    { data: [row({}), row({ block_timestamp: 4 })], success: true, meta },
+  ];
+  for (const json of wrong) expect({ json, problem: problemOf(parseList(json)) }).toEqual({ json, problem: expect.any(String) });
+});
+
+test('the head and a balance are read exactly, or not at all', () => {
+  expect(valueOf(parseHead({ block_header: { raw_data: { number: 7, timestamp: 9, version: 31 } } }))).toEqual({ number: 7, timestamp: 9 });
+  for (const json of [{}, { block_header: {} }, { block_header: { raw_data: { number: 7 } } }])
+    expect(problemOf(parseHead(json))).toEqual(expect.any(String));
+  const most = 'f'.repeat(64);
+  expect(valueOf(parseBalance({ result: { result: true }, constant_result: [most] }))).toBe((1n << 256n) - 1n);
+  for (const json of [
+    {},
+    { result: {}, constant_result: [most] },
+    { result: { result: true }, constant_result: [''] },
+    { result: { result: true }, constant_result: [most, most] },
+  ])
+    expect(problemOf(parseBalance(json))).toEqual(expect.any(String));
+  expect(toTronAddress(USDT)).toBe('TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
+});

@@ -1,0 +1,78 @@
+/** The gateway's HTTP side inside the test process, on a real port, over a read model that the test fills. Every answer is held against the OpenAPI document. */
+import { depositApp, type DepositAppOptions } from '../../../services/deposit-gateway/app.ts';
+import { openHttp } from '../../../services/runtime/http.ts';
+import { openLog } from '../../../services/runtime/log.ts';
+import { Metrics } from '../../../services/runtime/metrics.ts';
+import { openReader } from '../../../services/runtime/postgres.ts';
+import { signToken } from '../../../services/runtime/token.ts';
+import { toHex } from '../../../schemas/address.ts';
+import { SECRET } from '../../support/tokens.ts';
+import { checkAnswer, type Answered } from './answer-check.ts';
+
+/** Unix seconds of the gateway's clock. */
+export const NOW = 1_790_000_000;
+
+export interface DepositServerOptions extends Partial<Pick<DepositAppOptions, 'addresses' | 'starting' | 'writing'>> {
+  readonly postgres_reader_url: string;
+  readonly allowed_accounts?: ReadonlySet<string>;
+  readonly rate_per_second?: number;
+  readonly rate_burst?: number;
+}
+
+export interface DepositServer {
+  readonly url: string;
+  /** all lines of the log, at its finest */
+  readonly lines: readonly string[];
+  ask(method: string, path: string, authorization?: string): Promise<Answered>;
+  close(): Promise<void>;
+}
+
+/** The header of an account's good token; of a key's, when text is given. */
+export function bearerOf(account: Buffer | string): string {
+  return `Bearer ${signToken({ pk: typeof account === 'string' ? account : toHex(account), exp: NOW + 60 }, SECRET)}`;
+}
+
+export async function openDeposits(options: DepositServerOptions): Promise<DepositServer> {
+  const lines: string[] = [];
+  const log = openLog({ service: 'deposit-gateway', level: 'trace', destination: { write: (line) => void lines.push(line) } });
+  const reader = openReader({ ...options, application_name: 'deposit-gateway', statement_timeout_ms: 20_000, connections_max: 4 }, log);
+  const settings = {
+    jwt_secret: SECRET,
+    allowed_accounts: options.allowed_accounts,
+    rate_per_second: 0,
+    rate_burst: 1,
+    trust_proxy_hops: 0,
+  };
+  const app = depositApp(
+    { ...settings, ...options },
+    {
+      reader,
+      addresses: { open: () => Promise.resolve(undefined) },
+      now: () => NOW * 1_000,
+      starting: () => undefined,
+      writing: () => undefined,
+      ...options,
+    },
+  );
+  const http = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics: new Metrics('test'), ...app });
+  return {
+    url: http.url,
+    lines,
+    ask: async (method, path, authorization) => {
+      const response = await fetch(http.url + path, { method, headers: authorization === undefined ? {} : { authorization } });
+      const answer = { status: response.status, text: await response.text(), headers: response.headers };
+      checkAnswer(method, path, answer);
+      return answer;
+    },
+    close: async () => {
+      await http.drain();
+      await reader.close();
+    },
+  };
+}
+
+/** All that a client sees of an answer but what is each request's and connection's own. */
+export function bytesOf({ status, text, headers }: Answered): string {
+  const shown = [...headers].filter(([name]) => !['x-request-id', 'date', 'connection', 'keep-alive'].includes(name));
+  return JSON.stringify([status, shown, text]);
+}

@@ -1,0 +1,157 @@
+/** Gateways inside the test process on the real servers, with a projector of the deposits: topics, tables and group are each world's own. */
+import { randomUUID } from 'node:crypto';
+import type { Kafka } from 'kafkajs';
+import { expect, onTestFinished } from 'vitest';
+import type { Addresses } from '../../../infra/local/addresses.ts';
+import { deposits } from '../../../projections/deposits/deposits.ts';
+import { isDepositAddressEvent, type DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import { toHex } from '../../../schemas/address.ts';
+import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, type Topic } from '../../../schemas/topics.ts';
+import { readDepositGatewayConfig } from '../../../services/deposit-gateway/config.ts';
+import { serve } from '../../../services/deposit-gateway/serve.ts';
+import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
+import { ensureTopics } from '../../../services/runtime/kafka-topics.ts';
+import { openLog } from '../../../services/runtime/log.ts';
+import { Closing } from '../../../services/runtime/main.ts';
+import { Metrics } from '../../../services/runtime/metrics.ts';
+import { prepareDatabase } from '../../../services/runtime/migrations.ts';
+import { openWriter } from '../../../services/runtime/postgres.ts';
+import { openHintPublisher } from '../../../services/runtime/redis.ts';
+import { Runner } from '../../../services/runtime/runner.ts';
+import { signToken } from '../../../services/runtime/token.ts';
+import { freshDatabase } from '../../support/database.ts';
+import { XPUB } from '../../support/deposit-log.ts';
+import { readAll, silentLog, testKafka } from '../../support/kafka.ts';
+import { SECRET } from '../../support/tokens.ts';
+import { checkAnswer, type Answered } from './answer-check.ts';
+
+export interface World {
+  readonly stack: Addresses;
+  readonly kafka: Kafka;
+  readonly topic: Topic;
+  /** a database with the tables, whose only writer is the projector */
+  readonly reader_url: string;
+  readonly writer_url: string;
+  /** all of `deposit.addresses`, in order */
+  events(): Promise<readonly DepositAddressEvent[]>;
+  /** Projects until it is stopped, at the latest when the test has finished. */
+  startProjector(settings?: { readonly redis_url?: string }): { readonly stop: () => Promise<void> };
+  startGateway(settings?: Readonly<Record<string, string>>, now?: () => number): Promise<Gateway>;
+}
+
+export interface Gateway {
+  readonly url: string;
+  /** resolves when it serves; rejects with what keeps it from that */
+  readonly serving: Promise<void>;
+  readonly metrics: Metrics;
+  /** all lines of the log, at its finest */
+  readonly lines: readonly string[];
+  ask(method: string, path: string, account: Buffer): Promise<Answered>;
+  /** the address that a POST answers; throws what else it answers */
+  open(account: Buffer): Promise<string>;
+  counted(metric: string, outcome: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+export async function openWorld(stack: Addresses): Promise<World> {
+  const name = randomUUID();
+  const topic = { ...DEPOSIT_ADDRESSES, name: `test.addresses.${name}` };
+  const ledger = { ...TREASURY_LEDGER, name: `test.ledger.${name}` };
+  const projection = { ...deposits, topics: [topic.name, ledger.name] };
+  const kafka = testKafka(stack);
+  await ensureTopics(kafka, [topic, ledger]);
+  const codec: Codec = await openCodec(stack.registry_url, [topic, ledger]);
+  const { reader_url, writer_url } = await freshDatabase(stack);
+  await prepareDatabase(writer_url, projection);
+
+  const startProjector: World['startProjector'] = ({ redis_url = stack.redis_url } = {}) => {
+    const stop = new AbortController();
+    const metrics = new Metrics('test');
+    const log = silentLog();
+    const hints = openHintPublisher({ redis_url, client_name: 'test' }, log, metrics);
+    const pool = openWriter({ postgres_url: writer_url, application_name: 'test', schema: projection.name }, log);
+    const runner = new Runner({ projection, kafka, codec, pool, hints, metrics, log, signal: stop.signal, group_id: `test-${name}` });
+    const running = runner.run();
+    const end = async (): Promise<void> => {
+      stop.abort();
+      await running;
+      await hints.close();
+      if (!pool.ended) await pool.end();
+    };
+    onTestFinished(end);
+    return { stop: end };
+  };
+  return {
+    stack,
+    kafka,
+    topic,
+    reader_url,
+    writer_url,
+    startProjector,
+    startGateway: (settings = {}, now = Date.now) => startGateway({ stack, topic, reader_url, settings, now }),
+    events: async () => {
+      const records = await readAll(kafka, topic.name);
+      await codec.learn(records.map(({ value }) => value));
+      return records.map(({ value }) => codec.decode(value)).filter(isDepositAddressEvent);
+    },
+  };
+}
+
+interface GatewayOptions extends Pick<World, 'stack' | 'topic' | 'reader_url'> {
+  readonly settings: Readonly<Record<string, string>>;
+  readonly now: () => number;
+}
+
+async function startGateway({ stack, topic, reader_url, settings, now }: GatewayOptions): Promise<Gateway> {
+  const lines: string[] = [];
+  const log = openLog({ service: 'deposit-gateway', level: 'trace', destination: { write: (line) => void lines.push(line) } });
+  const config = readDepositGatewayConfig({
+    APP_NETWORK: 'testnet',
+    APP_HTTP_PORT: '0',
+    APP_KAFKA_BROKERS: stack.kafka_brokers,
+    APP_REGISTRY_URL: stack.registry_url,
+    APP_POSTGRES_READER_URL: reader_url,
+    APP_REDIS_URL: stack.redis_url,
+    APP_JWT_SECRET: SECRET,
+    APP_DEPOSIT_XPUB: XPUB,
+    APP_STATEMENT_TIMEOUT_MS: '20000',
+    APP_RATE_PER_SECOND: '0',
+    ...settings,
+  });
+  const [stop, closing, metrics] = [new AbortController(), new Closing(), new Metrics('test')];
+  const serving = serve({ config, log, metrics, signal: stop.signal, closing }, topic, now);
+  serving.catch(() => undefined);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await Promise.allSettled([serving]);
+    await closing.close(() => undefined, expect.unreachable);
+  };
+  onTestFinished(end);
+  await expect.poll(() => lines.join(''), { timeout: 30_000 }).toContain('"msg":"listening"');
+  const url = /"url":"([^"]+)"/.exec(lines.join(''))?.[1] ?? '';
+  const ask: Gateway['ask'] = async (method, path, account) => {
+    const token = signToken({ pk: toHex(account), exp: Math.floor(now() / 1_000) + 60 }, SECRET);
+    const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${token}` } });
+    const answer = { status: response.status, text: await response.text(), headers: response.headers };
+    checkAnswer(method, path, answer);
+    return answer;
+  };
+  return {
+    url,
+    serving,
+    metrics,
+    lines,
+    ask,
+    open: async (account) => {
+      const { status, text } = await ask('POST', '/api/v1/deposits', account);
+      if (status !== 200) throw new Error(`${status} ${text}`);
+      const { address }: { readonly address: string } = JSON.parse(text);
+      return address;
+    },
+    counted: async (metric, outcome) => {
+      const { values } = (await metrics.registry.getSingleMetric(metric)?.get()) ?? { values: [] };
+      return values.find(({ labels }) => labels['outcome'] === outcome)?.value ?? 0;
+    },
+    stop: end,
+  };
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
+import { ConfigError } from '../../../services/runtime/config.ts';
+import { readTreasuryConfig } from '../../../services/treasury/config.ts';
+import { USDT_CONTRACT } from '../../support/deposit-log.ts';
+
+const GOOD = {
+  APP_HTTP_PORT: '17004',
+  APP_KAFKA_BROKERS: '127.0.0.1:19092',
+  APP_REGISTRY_URL: 'http://127.0.0.1:18081/apis/ccompat/v7',
+  APP_NETWORK: 'testnet',
+  APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+};
+
+function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
+  try {
+    readTreasuryConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+test('without settings of its own it takes the limits of its network', () => {
+  expect(readTreasuryConfig(GOOD)).toMatchObject({
+    http_port: 17_004,
+    network: 'testnet',
+    usdt_contract: USDT_CONTRACT,
+    limits: NETWORK_LIMITS.testnet,
+  });
+  expect(readTreasuryConfig({ ...GOOD, APP_NETWORK: 'mainnet' }).limits).toEqual(NETWORK_LIMITS.mainnet);
+});
+
+test('each limit has a variable, in micro-USD', () => {
+  const env = { APP_FIRST_FEE: '1', APP_LATER_FEE: '0', APP_MINIMUM: '3', APP_SINGLE_CAP: '4', APP_ROLLING_CAP: '100000000000000000000' };
+  const limits = { first_fee: 1n, later_fee: 0n, minimum: 3n, single_cap: 4n, rolling_cap: 10n ** 20n };
+  expect(readTreasuryConfig({ ...GOOD, ...env })).toMatchObject({ limits });
+});
+
+test('everything that is missing or wrong is told at once', () => {
+  expect(problemsOf({})).toEqual(Object.keys(GOOD).map((name) => expect.stringContaining(name)));
+  const bad = { APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBg', APP_FIRST_FEE: '-1', APP_LATER_FEE: '0.5', APP_MINIMUM: '1e6' };
+  expect(problemsOf({ ...GOOD, ...bad })).toEqual(Object.keys(bad).map((name) => expect.stringContaining(name)));
+});
+
+test('limits that contradict each other are refused with their variables', () => {
+  expect(problemsOf({ ...GOOD, APP_MINIMUM: '2000000000' })).toEqual([expect.stringMatching(/^APP_MINIMUM is above APP_SINGLE_CAP: /)]);
+  expect(problemsOf({ ...GOOD, APP_SINGLE_CAP: '6000000000' })).toEqual([
+    expect.stringMatching(/^APP_SINGLE_CAP is above APP_ROLLING_CAP: /),
+  ]);
+});

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { Fault } from '../../../services/runtime/errors.ts';
+import { Condition } from '../../../services/tron-watcher/condition.ts';
+
+const AWAY = new Fault('tron_unreachable', 'it cannot be reached; look at APP_TRON_URL', { retry: true });
+
+test('before anything has gone well it says what it waits for, or what fails', () => {
+  const condition = new Condition(() => 0, 1_000);
+  expect(condition.matter).toBe('starting');
+  condition.doing('joining the group');
+  expect(condition.matter).toBe('joining the group');
+  condition.failed(AWAY);
+  expect(condition.matter).toBe('tron_unreachable: it cannot be reached; look at APP_TRON_URL');
+  condition.passed();
+  expect(condition.matter).toBeUndefined();
+});
+
+test('a failure is none that matters while it is short; after that it says since when, why and what to do', () => {
+  let now = 0;
+  const condition = new Condition(() => now, 1_000);
+  condition.passed();
+  condition.failed(AWAY);
+  now = 1_000;
+  expect(condition.matter).toBeUndefined();
+  now = 4_400;
+  expect(condition.matter).toBe('no address was watched for 4 s: tron_unreachable: it cannot be reached; look at APP_TRON_URL');
+  condition.well();
+  expect(condition.matter).toBeUndefined();
+});
+
+test('what nobody fails but goes on for ever is told by what is being done', () => {
+  let now = 0;
+  const condition = new Condition(() => now, 1_000);
+  condition.passed();
+  condition.doing('appending to tron.transfers');
+  now = 60_000;
+  expect(condition.matter).toBe('no address was watched for 60 s: appending to tron.transfers');
+});
+
+test('halted stays halted', () => {
+  const condition = new Condition(() => 0, 1_000);
+  condition.halted('the topic is another');
+  condition.passed();
+  expect(condition.matter).toBe('halted: the topic is another');
+});

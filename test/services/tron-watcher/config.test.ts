@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { ConfigError } from '../../../services/runtime/config.ts';
+import { readWatcherConfig } from '../../../services/tron-watcher/config.ts';
+
+const NEEDED = {
+  APP_HTTP_PORT: '17012',
+  APP_KAFKA_BROKERS: 'localhost:9092',
+  APP_REGISTRY_URL: 'http://localhost:8081',
+  APP_POSTGRES_READER_URL: 'postgres://reader:secret@localhost/clt',
+  APP_TRON_URL: 'https://api.trongrid.io/',
+  APP_USDT_CONTRACT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
+};
+
+function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
+  try {
+    readWatcherConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+test('it takes what it needs, and stays within what the provider allows when nothing else is said', () => {
+  expect(readWatcherConfig(NEEDED)).toMatchObject({
+    tron_url: 'https://api.trongrid.io',
+    tron_api_key: '',
+    contract: Buffer.from('a614f803b6fd780986a42c78ec9c7f77e6ded13c', 'hex'),
+    pass_addresses_max: 50,
+    requests_per_second: 10,
+    requests_per_day: 90_000,
+  });
+});
+
+test('every setting that is missing or wrong is named at once, and no key is repeated', () => {
+  const missing = problemsOf({});
+  for (const name of Object.keys(NEEDED)) expect(missing.join('\n')).toContain(`${name} is not set`);
+  const wrong = problemsOf({ ...NEEDED, APP_USDT_CONTRACT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u', APP_PASS_ADDRESSES_MAX: '0' });
+  expect(wrong).toEqual([
+    'APP_USDT_CONTRACT is "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u": expected the address of the USDT contract, base58',
+    'APP_PASS_ADDRESSES_MAX is "0": expected a whole number from 1 to 10000',
+  ]);
+});

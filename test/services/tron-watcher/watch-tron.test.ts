@@ -1,0 +1,150 @@
+/** Watchers as processes: killed, doubled, left without a provider. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { transferPartition } from '../../../schemas/tron-partition.ts';
+import { Random } from '../../support/random.ts';
+import { startStack, type ServiceHandle, type Stack } from '../../support/stack.ts';
+import { openTronWorld, type TronWorld } from '../../support/tron-world.ts';
+import { payment } from './watching.ts';
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack();
+});
+afterAll(() => stack?.stop());
+
+const KEY = 'a-key-that-nobody-may-read-7f3a';
+
+async function watcher(world: TronWorld, extra: Readonly<Record<string, string>> = {}): Promise<ServiceHandle> {
+  const service = await stack.spawnService('tron-watcher', {
+    APP_TRON_URL: world.devnet.tron_url,
+    APP_POSTGRES_READER_URL: world.postgres_reader_url,
+    APP_PASS_EVERY_MS: '100',
+    APP_COLD_EVERY_MS: '0',
+    APP_TRON_BACKOFF_MS_MIN: '10',
+    APP_TRON_BACKOFF_MS_MAX: '200',
+    ...extra,
+  });
+  onTestFinished(() => service.kill());
+  return service;
+}
+
+/** The payments that the log tells, each once however often it stands there; and whether each stands where its address belongs. */
+async function told(world: TronWorld): Promise<readonly string[]> {
+  const partitions = await world.records();
+  const payments = new Map<string, string>();
+  for (const [partition, records] of partitions.entries()) {
+    for (const { value, headers } of records) {
+      const event = Object(world.codec.decode(value));
+      if (event.type !== 'TransferObserved') continue;
+      const id = String(headers['event_id']);
+      const said = payment(event);
+      if (transferPartition(event.to) !== partition) throw new Error(`${said} stands in partition ${partition}`);
+      if ((payments.get(id) ?? said) !== said) throw new Error(`${id} is told as ${payments.get(id)} and as ${said}`);
+      payments.set(id, said);
+    }
+  }
+  return [...payments.values()].toSorted();
+}
+
+const MODES = [
+  'status_403',
+  'status_429',
+  'status_503',
+  'html',
+  'success_false',
+  'error_200',
+  'truncated',
+  'reset',
+  'repeat',
+  'list_lag',
+] as const;
+
+test('two watchers that are killed again and again, Kafka and Postgres too, a provider that fails in every way: every transfer is in the log, none as two', async () => {
+  const world = await openTronWorld(stack);
+  const addresses = await world.request(60);
+  const random = new Random(5);
+  const running = [await watcher(world), await watcher(world)];
+  const wanted: string[] = [];
+  for (let round = 0; round < 12; round++) {
+    const paid = Array.from({ length: 25 }, () => ({ to: random.pick(addresses), value: BigInt(1 + random.below(5_000_000)) }));
+    const ids = await world.tron.block(...paid.map(({ to, value }) => ({ to: toTronAddress(to), value: String(value), solidified: true })));
+    wanted.push(...paid.map(({ to, value }, index) => payment({ tx_id: Buffer.from(ids[index] ?? '', 'hex'), log_index: 0, to, value })));
+    await world.tron.fault(random.pick(MODES), 20);
+    // some of this round's are there, others are under way
+    await expect.poll(() => observed(world), { timeout: 60_000 }).toBeGreaterThan(wanted.length - paid.length);
+    if (round === 4) await stack.servers.kafka.kill().then(() => stack.servers.kafka.start());
+    if (round === 8) await stack.servers.postgres.kill().then(() => stack.servers.postgres.start());
+    if (round % 3 === 0) {
+      const killed = running.splice(random.below(2), 1);
+      await Promise.all(killed.map((service) => service.kill()));
+      running.push(await watcher(world));
+    }
+  }
+  await world.devnet.admin('/admin/faults', undefined, 'DELETE');
+  await expect.poll(() => observed(world), { timeout: 60_000 }).toBe(wanted.length);
+  expect(await told(world)).toEqual(wanted.toSorted());
+}, 180_000);
+
+/** How many transfers the read model has. */
+async function observed(world: TronWorld): Promise<number> {
+  const [cells] = await world.reader.rows({ name: 'test_transfers', text: 'SELECT count(*) FROM watch.transfers', values: [] });
+  return Number(cells?.[0]);
+}
+
+async function metric(service: ServiceHandle, name: string): Promise<number> {
+  const text = await (await fetch(`${service.url}/metrics`)).text();
+  const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
+
+test('two watchers share the partitions; when one is killed or hangs the other has them all, and each keeps to its part of the requests', async () => {
+  const world = await openTronWorld(stack);
+  await world.request(30);
+  const one = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
+  const other = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
+  const parts = (): Promise<readonly number[]> => Promise.all([one, other].map((each) => metric(each, 'tron_partitions_assigned')));
+  await expect.poll(parts, { timeout: 30_000 }).toEqual([3, 3]);
+  await world.devnet.admin('/admin/tron/requests', undefined, 'DELETE');
+  const checked = await metric(other, 'tron_addresses_checked_total');
+  await expect.poll(() => metric(other, 'tron_addresses_checked_total'), { timeout: 30_000 }).toBeGreaterThan(checked + 30);
+  const { body }: { body: { total: number; max_in_1s: number } } = Object(
+    await world.devnet.admin('/admin/tron/requests', undefined, 'GET'),
+  );
+  expect(body.total).toBeGreaterThan(30);
+  expect(body.max_in_1s).toBeLessThanOrEqual(30);
+  await one.kill('SIGSTOP');
+  await expect.poll(() => metric(other, 'tron_partitions_assigned'), { timeout: 30_000 }).toBe(6);
+  await one.kill('SIGCONT');
+  await expect.poll(parts, { timeout: 30_000 }).toEqual([3, 3]);
+  await one.kill();
+  await expect.poll(() => metric(other, 'tron_partitions_assigned'), { timeout: 30_000 }).toBe(6);
+  await other.kill('SIGTERM');
+  expect(await other.waitExit()).toMatchObject({ code: 0 });
+}, 120_000);
+
+test('while the provider is away /ready says so and what to do, figures tell of it, and nothing of the key is ever shown', async () => {
+  const world = await openTronWorld(stack);
+  await world.request(3);
+  const service = await watcher(world, { APP_READY_SILENCE_MS: '500', APP_TRON_API_KEY: KEY });
+  await service.ready();
+  await expect.poll(() => metric(service, 'tron_pass_seconds_count')).toBeGreaterThan(0);
+  await world.tron.fault('status_429');
+  const ready = async (): Promise<{ readonly status: number; readonly text: string }> => {
+    const answer = await fetch(`${service.url}/ready`);
+    return { status: answer.status, text: await answer.text() };
+  };
+  await expect.poll(ready, { timeout: 20_000 }).toMatchObject({
+    status: 503,
+    text: expect.stringMatching(/no address was watched for \d+ s: tron_throttled.*429.*lower APP_TRON_REQUESTS_PER_SECOND/),
+  });
+  expect(await (await fetch(`${service.url}/health`)).text()).toContain('ok');
+  const text = await (await fetch(`${service.url}/metrics`)).text();
+  expect(text).toMatch(/tron_requests_total\{route="getnowblock",outcome="throttled",service="tron-watcher"\} [1-9]/);
+  expect(text).toMatch(/tron_cold_check_age_seconds\{service="tron-watcher"\} [0-9.]+/);
+  await world.devnet.admin('/admin/faults', undefined, 'DELETE');
+  await expect.poll(ready, { timeout: 20_000 }).toMatchObject({ status: 200 });
+  await service.kill('SIGTERM');
+  expect(await service.waitExit()).toMatchObject({ code: 0 });
+  expect(service.log()).not.toContain(KEY);
+}, 120_000);

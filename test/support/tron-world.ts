@@ -1,0 +1,160 @@
+/** A world in which deposit addresses are watched: a devnet, the brokers' topics, a database, and `projector watch` between them. */
+import type { Kafka } from 'kafkajs';
+import { onTestFinished } from 'vitest';
+import { watch } from '../../projections/watch/watch.ts';
+import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
+import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import { isTransferEvent, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
+import { openCodec, type Codec } from '../../services/runtime/codec.ts';
+import { ensureTopics, withAdmin } from '../../services/runtime/kafka-topics.ts';
+import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
+import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
+import type { LogRecord } from '../../services/runtime/log-record.ts';
+import { Metrics } from '../../services/runtime/metrics.ts';
+import { prepareDatabase } from '../../services/runtime/migrations.ts';
+import { openReader, openWriter, type ReaderPool } from '../../services/runtime/postgres.ts';
+import { openHintPublisher } from '../../services/runtime/redis.ts';
+import { Runner } from '../../services/runtime/runner.ts';
+import { ReadModel } from '../../services/tron-watcher/read-model.ts';
+import { freshDatabase } from './database.ts';
+import { accountAt, depositKey, XPUB } from './deposit-log.ts';
+import { withDevnet, type TestDevnet } from './devnet.ts';
+import { never, silentLog, testKafka } from './kafka.ts';
+import type { Stack } from './stack.ts';
+import { TestTron } from './tron.ts';
+import { until } from './until.ts';
+
+const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS];
+const DAY_MS = 86_400_000;
+
+export class TronWorld {
+  readonly kafka: Kafka;
+  readonly codec: Codec;
+  readonly writer: KafkaWriter;
+  readonly devnet: TestDevnet;
+  readonly tron: TestTron;
+  readonly reader: ReaderPool;
+  readonly model: ReadModel;
+  readonly postgres_reader_url: string;
+  #requested = 0;
+
+  constructor(parts: Pick<TronWorld, 'kafka' | 'codec' | 'writer' | 'devnet' | 'reader' | 'postgres_reader_url'>) {
+    this.kafka = parts.kafka;
+    this.codec = parts.codec;
+    this.writer = parts.writer;
+    this.devnet = parts.devnet;
+    this.tron = new TestTron(parts.devnet);
+    this.reader = parts.reader;
+    this.model = new ReadModel(parts.reader);
+    this.postgres_reader_url = parts.postgres_reader_url;
+  }
+
+  /** So many more deposit addresses, the next ones in order; resolves when the read model has them. Requested two days ago they are hot only until their first check. */
+  async request(count: number, requestedAt = Date.now() - 2 * DAY_MS): Promise<readonly Buffer[]> {
+    const first = this.#requested;
+    this.#requested += count;
+    const indexes = Array.from({ length: count }, (_, at) => first + at);
+    const pin = { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: requestedAt } as const;
+    const events: DepositAddressEvent[] = indexes.map((index) => ({
+      type: 'AddressRequested',
+      clt_address: accountAt(index),
+      requested_at: requestedAt,
+    }));
+    if (first === 0) events.unshift(pin);
+    await this.#say(events);
+    const addresses = indexes.map((index) => depositKey().addressAt(index));
+    await until(async () => (await this.model.watched(addresses)).size === count, 'the read model to have the addresses');
+    return addresses;
+  }
+
+  /** Somebody looks at the panel of these addresses: they are hot. */
+  async openPanels(indexes: readonly number[], at = Date.now()): Promise<void> {
+    await this.#say(indexes.map((index) => ({ type: 'PanelOpened', clt_address: accountAt(index), opened_at: at })));
+    const isHot = async (): Promise<boolean> => {
+      const hot = await this.model.hot([0, 1, 2, 3, 4, 5], 10_000);
+      return indexes.every((index) => hot.some((entry) => entry.derivation_index === index));
+    };
+    await until(isHot, 'the read model to show the panels');
+  }
+
+  async #say(events: readonly DepositAddressEvent[]): Promise<void> {
+    const entries = events.map((event) => ({
+      key: event.type === 'SchemePinned' ? 'scheme' : `0x${event.clt_address.toString('hex')}`,
+      value: this.codec.encode(event),
+      headers: { event_type: event.type },
+      timestamp: Date.now(),
+    }));
+    await this.writer.append(DEPOSIT_ADDRESSES.name, 0, entries);
+  }
+
+  /** Everything that stands in `tron.transfers`, by partition. */
+  async records(): Promise<readonly (readonly LogRecord[])[]> {
+    const partitions: LogRecord[][] = [];
+    for (let partition = 0; partition < TRON_TRANSFERS.partitions; partition++) {
+      const records: LogRecord[] = [];
+      const { high } = await readLogEnds(this.kafka, TRON_TRANSFERS.name, partition);
+      await readLogRange(this.kafka, TRON_TRANSFERS.name, partition, 0n, high, (record) => records.push(record));
+      partitions.push(records);
+    }
+    await this.codec.learn(partitions.flat().map(({ value }) => value));
+    return partitions;
+  }
+
+  /** The same, decoded. */
+  async events(): Promise<readonly (readonly TransferEvent[])[]> {
+    return (await this.records()).map((records) => records.map(({ value }) => this.codec.decode(value)).filter(isTransferEvent));
+  }
+}
+
+/** Opens a world on the brokers of a stack that nobody else uses: the topics are made anew. It goes when the test ends. */
+export async function openTronWorld(stack: Stack, env: Readonly<Record<string, string>> = {}): Promise<TronWorld> {
+  const kafka = testKafka(stack.addresses);
+  await remakeTopics(kafka);
+  const codec = await openCodec(stack.addresses.registry_url, TOPICS);
+  const urls = await freshDatabase(stack.addresses);
+  await prepareDatabase(urls.writer_url, watch, { indexed: true });
+  const log = silentLog();
+  const stopping = new AbortController();
+  const metrics = new Metrics('test');
+  const pool = openWriter({ postgres_url: urls.writer_url, application_name: 'test', schema: watch.name }, log);
+  const hints = openHintPublisher({ redis_url: stack.addresses.redis_url, client_name: 'test' }, log, metrics);
+  const options = { projection: watch, kafka, codec, pool, hints, metrics, log, signal: stopping.signal, kafka_session_ms: 2_000 };
+  const running = new Runner(options).run();
+  const settings = { postgres_reader_url: urls.reader_url, application_name: 'test', statement_timeout_ms: 10_000, connections_max: 2 };
+  const reader = openReader(settings, log);
+  const writer = new KafkaWriter(kafka, { log, signal: never });
+  const devnet = await openDevnet(env);
+  onTestFinished(async () => {
+    stopping.abort();
+    await running;
+    await Promise.all([hints.close(), pool.end(), reader.close(), writer.close()]);
+  });
+  return new TronWorld({ kafka, codec, writer, devnet, reader, postgres_reader_url: urls.reader_url });
+}
+
+async function remakeTopics(kafka: Kafka): Promise<void> {
+  const names = TOPICS.map(({ name }) => name);
+  const known = await withAdmin(kafka, (admin) => admin.listTopics());
+  const old = names.filter((name) => known.includes(name));
+  if (old.length > 0) await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: old }));
+  const isGone = async (): Promise<boolean> =>
+    (await withAdmin(kafka, (admin) => admin.listTopics())).every((name) => !names.includes(name));
+  await until(isGone, 'the topics to be gone');
+  await ensureTopics(kafka, TOPICS);
+}
+
+/** As `withDevnet`, until the test ends. */
+async function openDevnet(env: Readonly<Record<string, string>>): Promise<TestDevnet> {
+  const opened = Promise.withResolvers<TestDevnet>();
+  const finished = Promise.withResolvers<void>();
+  const using = withDevnet(async (devnet) => {
+    opened.resolve(devnet);
+    await finished.promise;
+  }, env);
+  using.catch(opened.reject);
+  onTestFinished(async () => {
+    finished.resolve();
+    await using;
+  });
+  return await opened.promise;
+}
