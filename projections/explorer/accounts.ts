@@ -1,6 +1,7 @@
 /** The accounts that one batch touches: as they were loaded, what still stands of their lists after the batch's reverts, and as they are now. */
 import { amountIn, bytesIn, countIn } from '../loaded-row.ts';
 import type { GroupCut, LoadedRow, Row, Table } from '../projection.ts';
+import { AddressMap } from './address-map.ts';
 
 /** What a row of `accounts` says besides its address. */
 interface Figures {
@@ -74,27 +75,28 @@ function isSeen({ transactions, activities, blocks_produced: blocks }: Figures):
 }
 
 export class Accounts {
-  readonly #accounts = new Map<string, Account>();
+  readonly #accounts = new AddressMap<Account>();
 
   constructor(loaded: Iterable<LoadedRow>) {
     for (const row of loaded) {
       const address = bytesIn(row, 'address');
-      this.#accounts.set(address.toString('latin1'), new Account(address, figuresOf(row)));
+      if (this.#accounts.get(address) === undefined) this.#accounts.add(address, new Account(address, figuresOf(row)));
     }
   }
 
   /** The account at an address; one that the batch did not find is new. */
   at(address: Buffer): Account {
-    const key = address.toString('latin1');
-    let account = this.#accounts.get(key);
-    if (account === undefined) this.#accounts.set(key, (account = new Account(address, UNSEEN)));
+    const known = this.#accounts.get(address);
+    if (known !== undefined) return known;
+    const account = new Account(address, UNSEEN);
+    this.#accounts.add(address, account);
     return account;
   }
 
   /** Rows of those that are there and moved. */
   moved(): Row[] {
     const rows: Row[] = [];
-    for (const account of this.#accounts.values()) {
+    for (const account of this.#accounts.values) {
       if (!account.has_moved || !isSeen(account)) continue;
       const { address, balance, nonce, transactions, activities, unsigned_debits: debits, blocks_produced: blocks } = account;
       rows.push([address, balance, nonce, transactions, activities, debits, blocks]);
@@ -105,13 +107,13 @@ export class Accounts {
   /** Keys of those that a revert left with nothing: as if they had never been seen. */
   gone(): Row[] {
     const keys: Row[] = [];
-    for (const account of this.#accounts.values()) if (account.was_seen && !isSeen(account)) keys.push([account.address]);
+    for (const account of this.#accounts.values) if (account.was_seen && !isSeen(account)) keys.push([account.address]);
     return keys;
   }
 
   /** What reverts take off the top of the accounts' own lists. */
   cuts(transactions: Table, activity: Table): GroupCut[] {
-    const accounts = [...this.#accounts.values()];
+    const accounts = this.#accounts.values;
     const shorter = accounts.filter(({ lost_transactions: lost }) => lost);
     const quieter = accounts.filter(({ lost_activities: lost }) => lost);
     const groups = { column: 'ordinal', within: 'address' } as const;

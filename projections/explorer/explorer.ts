@@ -8,6 +8,7 @@ import { revertedBelow, settled } from '../chain/settled.ts';
 import { bytesIn, countIn } from '../loaded-row.ts';
 import type { Folded, Load, Loaded, LoadedRow, Projection, Recorded } from '../projection.ts';
 import { ACCOUNT_COLUMNS } from './accounts.ts';
+import { AddressMap } from './address-map.ts';
 import { ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES, VALIDATORS } from './rows.ts';
 import { Stacks } from './stacks.ts';
 
@@ -25,8 +26,10 @@ export const explorer: Projection<ChainEvent> = {
 };
 
 function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
-  const addresses = new Map<string, Buffer>();
-  const see = (address: Buffer): void => void addresses.set(address.toString('latin1'), address);
+  const addresses = new AddressMap<true>();
+  const see = (address: Buffer): void => {
+    if (addresses.get(address) === undefined) addresses.add(address, true);
+  };
   const types = new Set<string>();
   for (const { event } of batch) {
     if (event.type !== 'BlockAppended') continue;
@@ -41,7 +44,7 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
   const always: Load[] = [
     { name: 'head', table: HEAD, keys: [true] },
     { name: 'types', table: TRANSACTION_TYPES, keys: [...types] },
-    { name: 'accounts', table: ACCOUNTS, keys: [...addresses.values()] },
+    { name: 'accounts', table: ACCOUNTS, keys: addresses.addresses },
   ];
   const reverted = revertedBelow(batch);
   return reverted.length === 0 ? always : [...always, ...revertedLoads(reverted)];
