@@ -3,6 +3,7 @@ import { deposits } from '../../projections/deposits/deposits.ts';
 import { explorer } from '../../projections/explorer/explorer.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { reserve } from '../../projections/reserve/reserve.ts';
+import { rideMarket } from '../../projections/ride_market/ride_market.ts';
 import { watch } from '../../projections/watch/watch.ts';
 import type { Service } from '../runtime/main.ts';
 import { project, type ProjectorConfig } from './project.ts';
@@ -17,7 +18,7 @@ function named<Event extends { readonly type: string }>(projection: Projection<E
   return { name, version, topics, tables, table_sql, index_sql, run: (service) => project(projection, service) };
 }
 
-export const PROJECTIONS: readonly Named[] = [named(explorer), named(reserve), named(deposits), named(watch)];
+export const PROJECTIONS: readonly Named[] = [named(explorer), named(reserve), named(deposits), named(watch), named(rideMarket)];
 
 /** The projection of that name; a name there is not is answered with those there are. */
 export function projectionNamed(name: string | undefined): Named | { readonly refused: string } {

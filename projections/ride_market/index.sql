@@ -1,0 +1,13 @@
+CREATE INDEX open_requests_place ON open_requests (height, tx_index);
+CREATE INDEX open_requests_pickup ON open_requests USING gist (point(pickup_lng::float8, pickup_lat::float8));
+CREATE UNIQUE INDEX closed_requests_hash ON closed_requests (hash);
+CREATE INDEX offers_request ON offers (request_hash, height, tx_index);
+CREATE INDEX active_trips_place ON active_trips (height, tx_index);
+CREATE INDEX active_trips_driver ON active_trips (driver, height, tx_index);
+CREATE INDEX active_trips_passenger ON active_trips (passenger, height, tx_index);
+CREATE INDEX active_trips_parties ON active_trips (driver, passenger, height, tx_index);
+CREATE UNIQUE INDEX ended_trips_hash ON ended_trips (hash);
+CREATE INDEX ended_trips_ended ON ended_trips (trip_status, ended_height, ended_index);
+CREATE INDEX ended_trips_driver ON ended_trips (driver, trip_status, ended_height, ended_index);
+CREATE INDEX ended_trips_passenger ON ended_trips (passenger, trip_status, ended_height, ended_index);
+CREATE INDEX ended_trips_parties ON ended_trips (driver, passenger, trip_status, ended_height, ended_index);
