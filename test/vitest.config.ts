@@ -5,6 +5,8 @@ const fromHere = (path: string): string => fileURLToPath(new URL(path, import.me
 
 export default defineConfig({
   root: fromHere('..'),
+  // as Node itself finds it: graphql must not be there twice
+  resolve: { alias: [{ find: /^graphql$/, replacement: fromHere('../node_modules/graphql/index.js') }] },
   test: {
     pool: 'forks',
     maxWorkers: 2,

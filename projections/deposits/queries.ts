@@ -39,15 +39,15 @@ export function addressBook(): Query {
   return { name: 'deposits_book', text: 'SELECT log_end, extended_public_key FROM deposits.book', values: [] };
 }
 
-/** Columns: id, status, gross, tx_id, created_at. The account's newest, at most 20; OFFSET 0 keeps each look-up a look-up. */
+/** Columns: id, status, gross, tx_id, created_at. The account's newest by the time of their blocks, at most 20; OFFSET 0 keeps each look-up a look-up. */
 export function depositsOf(owner: Buffer): Query {
   return {
     name: 'deposits_list',
     text: `SELECT d.id, s.status, d.gross, d.tx_id, d.created_at FROM
              (SELECT id, gross, tx_id, created_at, ordinal FROM deposits.deposits
-               WHERE clt_address = $1::bytea ORDER BY ordinal DESC LIMIT ${LISTED_MAX}) d
+               WHERE clt_address = $1::bytea ORDER BY created_at DESC, ordinal DESC LIMIT ${LISTED_MAX}) d
              CROSS JOIN LATERAL (SELECT status FROM deposits.standings s WHERE s.id = d.id OFFSET 0) s
-            ORDER BY d.ordinal DESC`,
+            ORDER BY d.created_at DESC, d.ordinal DESC`,
     values: [owner],
   };
 }

@@ -55,12 +55,12 @@ export function watchedAmong(addresses: readonly Buffer[]): Query {
   };
 }
 
-/** Columns: tx_id. Of which of these transactions a transfer to this address is in `tron.transfers`, as far as it was folded. */
+/** Columns: tx_id, log_index. Which transfers of these transactions to this address are in `tron.transfers`, as far as it was folded. */
 export function seenTransfersTo(address: Buffer, txIds: readonly Buffer[]): Query {
   return {
     name: 'watch_seen_transfers_to',
-    text: `SELECT w.tx_id FROM unnest($2::bytea[]) w (tx_id)
-           CROSS JOIN LATERAL (SELECT 1 FROM watch.transfers t WHERE t.tx_id = w.tx_id AND t.deposit_address = $1::bytea LIMIT 1) t`,
+    text: `SELECT w.tx_id, t.log_index FROM unnest($2::bytea[]) w (tx_id)
+           CROSS JOIN LATERAL (SELECT log_index FROM watch.transfers t WHERE t.tx_id = w.tx_id AND t.deposit_address = $1::bytea OFFSET 0) t`,
     values: [address, arrayOf(txIds)],
   };
 }

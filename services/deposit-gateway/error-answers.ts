@@ -13,6 +13,7 @@ const UNWRITABLE: Failure = {
 
 export const DEPOSIT_ERRORS: ErrorShape = {
   statuses: { not_found: 404 },
+  undecodable: { status: 404, code: NOT_FOUND.refused, message: NOT_FOUND.message },
   fault: ({ code }: Fault) => (code.startsWith('storage_') ? UNREADABLE : UNWRITABLE),
   body: ({ code, message }) => errorBody(code === 'not_found' ? NOT_FOUND.message : message),
 };

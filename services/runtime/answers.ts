@@ -3,12 +3,12 @@ import type { Request } from 'express';
 import type { Fault, Refusal } from './errors.ts';
 
 /**
- * An answer; `body` is the finished text, or its pieces, each made when the client has taken the one before: see `streamed-body.ts`. What the first piece throws
+ * An answer; `body` is the finished text, or the bytes of one that is sent often, or its pieces, each made when the client has taken the one before: see `streamed-body.ts`. What the first piece throws
  * becomes an error answer, what a later one throws breaks the answer off. `return` of the pieces' iterator is called in every case, also when none was wanted.
  */
 export interface Answer {
   readonly status: number;
-  readonly body: string | AsyncIterable<string>;
+  readonly body: string | Buffer | AsyncIterable<string>;
   /** JSON when not given */
   readonly content_type?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -28,6 +28,8 @@ export interface ErrorShape {
   readonly statuses: Readonly<Record<string, number>>;
   /** what a caller learns of a fault: never its message, which may name hosts */
   readonly fault: (fault: Fault) => Failure;
+  /** for an address whose % sequences are no text; 400 when not given */
+  readonly undecodable?: Failure;
   /** the body, JSON text */
   readonly body: (failure: Failure) => string;
 }

@@ -56,7 +56,7 @@ export function buildHttpApp(options: HttpAppOptions, inFlight: ReadonlyMap<Serv
     sendText(response, { status: failure.status, headers }, shape.body(failure));
   const send = (response: Response, answer: Answer): void | Promise<void> => {
     const { body } = answer;
-    if (typeof body === 'string') return sendText(response, answer, body);
+    if (typeof body === 'string' || Buffer.isBuffer(body)) return sendText(response, answer, body);
     const context = inFlight.get(response);
     if (context !== undefined) context.streams = true;
     return sendPieces(response, body, { writeHead: () => writeHead(response, answer), idle_ms: options.idle_ms ?? IDLE_MS });
@@ -70,15 +70,16 @@ export function buildHttpApp(options: HttpAppOptions, inFlight: ReadonlyMap<Serv
     const context = inFlight.get(response);
     if (context !== undefined) response.setHeader('x-request-id', context.id);
     for (const [name, value] of Object.entries(always)) response.setHeader(name, value);
-    const length = Number(request.headers['content-length'] ?? 0);
-    if (length > (options.body_bytes_max ?? 16_384)) return fail(response, TOO_LARGE, { connection: 'close' });
-    // a body of unknown length is read by whoever wants one, otherwise it goes with its connection
-    if (request.headers['transfer-encoding'] !== undefined) response.setHeader('connection', 'close');
-    if (request.url.includes('%') && !isDecodable(request.url)) return fail(response, UNDECODABLE);
+    // they look at the head alone
     for (const guard of guards) {
       const answer = guard(request);
       if (answer !== undefined) return send(response, answer);
     }
+    const length = Number(request.headers['content-length'] ?? 0);
+    if (length > (options.body_bytes_max ?? 16_384)) return fail(response, TOO_LARGE, { connection: 'close' });
+    // a body of unknown length is read by whoever wants one, otherwise it goes with its connection
+    if (request.headers['transfer-encoding'] !== undefined) response.setHeader('connection', 'close');
+    if (request.url.includes('%') && !isDecodable(request.url)) return fail(response, shape.undecodable ?? UNDECODABLE);
     return next();
   });
 
@@ -157,10 +158,10 @@ function isDecodable(url: string): boolean {
   }
 }
 
-function sendText(response: Response, head: Omit<Answer, 'body'>, text: string): void {
+function sendText(response: Response, head: Omit<Answer, 'body'>, text: string | Buffer): void {
   if (response.headersSent || response.destroyed) return;
   writeHead(response, head);
-  if (head.status !== 204) response.setHeader('content-length', Buffer.byteLength(text));
+  if (head.status !== 204) response.setHeader('content-length', typeof text === 'string' ? Buffer.byteLength(text) : text.length);
   response.end(text);
 }
 

@@ -2,6 +2,7 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { performance } from 'node:perf_hooks';
 import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape } from './answers.ts';
 import { assert, Fault } from './errors.ts';
@@ -16,6 +17,13 @@ export interface HttpOptions extends HttpAppOptions {
   readonly drain_ms?: number;
   /** of a request's line and headers together; 16 KiB when not given. More is answered 431 before anything else is looked at */
   readonly header_bytes_max?: number;
+  /**
+   * Sees each request before the application does, and either answers it or calls `next`. What the application makes sure of (guards, headers, limits) it has to see to
+   * itself; `context.route` is for it to set.
+   */
+  readonly front?: (request: IncomingMessage, response: ServerResponse, context: InFlight, next: () => void) => void;
+  /** takes over connections that ask for another protocol; without it they are answered as ordinary requests. What it took over it closes itself, before the server is drained */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 export interface HttpServer {
@@ -55,6 +63,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     app(request, response);
   });
   const answering = (): ReadonlySet<Socket> => new Set(inFlight.values().map(({ socket }) => socket));
+  if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (answering().has(socket)) socket.destroy();
     else answerBrokenRequest(error, socket, shape);

@@ -11,6 +11,8 @@ export interface ProgressOptions {
   /** how long nothing may be heard of the ends of the log */
   readonly silence_ms: number;
   readonly checkpoints: () => Promise<readonly Checkpoint[]>;
+  /** told that a checkpoint stands before what was applied here: Postgres ended without having written the last commits down, rows and all */
+  readonly onUndone: () => void;
 }
 
 export class Progress {
@@ -34,8 +36,8 @@ export class Progress {
     this.#lag.set({ topic, partition }, Number(records));
     const key = partitionKey(topic, partition);
     const applied = this.applied.get(key);
-    // nothing was applied here meanwhile: perhaps another process works and this one only waits
-    if (records > 0n && this.#seen.get(key) === applied) void this.#refresh();
+    // nothing was applied here meanwhile: perhaps another process works and this one only waits, or what was applied is not there any more and no record will tell
+    if (this.#seen.get(key) === applied) void this.#refresh();
     this.#seen.set(key, applied);
   }
 
@@ -49,11 +51,20 @@ export class Progress {
   async #refresh(): Promise<void> {
     if (this.#refreshing) return;
     this.#refreshing = true;
+    // what is committed while the answer is under way may be missing in it
+    const before = new Map(this.applied);
     try {
-      for (const { topic, partition, next_offset: next } of await this.#options.checkpoints()) {
-        const key = partitionKey(topic, partition);
-        if (next > (this.applied.get(key) ?? 0n)) this.applied.set(key, next);
-      }
+      const checkpoints = await this.#options.checkpoints();
+      const found = new Map(checkpoints.map(({ topic, partition, next_offset: next }) => [partitionKey(topic, partition), next]));
+      for (const [key, next] of found) if (next > (this.applied.get(key) ?? 0n)) this.applied.set(key, next);
+      const undone = [...before].filter(([key, applied]) => (found.get(key) ?? 0n) < applied);
+      for (const [key, applied] of undone) if (this.applied.get(key) === applied) this.applied.set(key, found.get(key) ?? 0n);
+      if (undone.length === 0) return;
+      this.#options.log.warn(
+        { partitions: undone.map(([key]) => key) },
+        'Postgres has lost the last commits: they are projected once more',
+      );
+      this.#options.onUndone();
     } catch (error) {
       // whoever works has the same trouble, and says so
       this.#options.log.debug({ err: error }, 'the checkpoints are not known');

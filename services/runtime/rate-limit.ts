@@ -80,10 +80,15 @@ interface Asked {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** Refuses with 429, Retry-After and a body of this shape what goes beyond the limit; health, readiness and metrics are never refused. `now` in ms. */
-export function rateGuard(limit: RateLimit, now: () => number, shape: Pick<ErrorShape, 'body'>): (request: Asked) => Answer | undefined {
+/** Refuses with 429, Retry-After and a body of this shape what goes beyond the limit, of paths that begin like this: health, readiness and metrics are never refused. `now` in ms. */
+export function rateGuard(
+  limit: RateLimit,
+  now: () => number,
+  shape: Pick<ErrorShape, 'body'>,
+  prefix = '/api/',
+): (request: Asked) => Answer | undefined {
   return (request) => {
-    if (!request.path.startsWith('/api/')) return undefined;
+    if (!request.path.startsWith(prefix)) return undefined;
     const wait = limit.take(callerOf(request), now());
     if (wait === 0) return undefined;
     const seconds = String(Math.ceil(wait / 1_000));

@@ -69,12 +69,25 @@ export function openHintSubscriber(
   return { close: () => Promise.resolve(redis.disconnect()) };
 }
 
-function connect({ redis_url: url, client_name: connectionName }: HintSettings, log: Logger, subscribes: boolean): Redis {
+/**
+ * A connection for whoever subscribes by other means. What was subscribed to it subscribes to again by itself when Redis is back, of which `ready` tells each time: what
+ * was published in between is lost. Before the first `ready` nothing can be sent on it.
+ */
+export function openHintConnection(settings: HintSettings, log: Logger): Redis {
+  return connect(settings, log, true, true);
+}
+
+function connect(
+  { redis_url: url, client_name: connectionName }: HintSettings,
+  log: Logger,
+  subscribes: boolean,
+  autoResubscribe = false,
+): Redis {
   const redis = new Redis(url, {
     connectionName,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    autoResubscribe: false,
+    autoResubscribe,
     autoResendUnfulfilledCommands: false,
     connectTimeout: 2_000,
     keepAlive: 5_000,

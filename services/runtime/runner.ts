@@ -67,6 +67,7 @@ export class Runner<Event extends { readonly type: string }> {
   readonly #signal: AbortSignal;
   readonly #figures;
   readonly #memory: RowMemory | undefined;
+  #reader: LogReader | undefined;
   /** what is being tried again, by what it is */
   readonly #faults = new Map<string, Fault>();
   #status: RunnerStatus = { status: 'starting' };
@@ -76,7 +77,8 @@ export class Runner<Event extends { readonly type: string }> {
     this.#options = options;
     this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     const { metrics, log, silence_ms: silence = SILENCE_MS } = options;
-    this.#progress = new Progress({ metrics, log, silence_ms: silence, checkpoints: () => this.#checkpoints() });
+    const checkpoints = (): Promise<readonly Checkpoint[]> => this.#checkpoints();
+    this.#progress = new Progress({ metrics, log, silence_ms: silence, checkpoints, onUndone: () => this.#reader?.rewind() });
     const { applied } = this.#progress;
     this.#load = new BulkLoad({ ...options, signal: this.#signal, applied, retrying: (what, attempt) => this.#retrying(what, attempt) });
     this.#memory = isOfOnePartition(options.projection) ? new RowMemory() : undefined;
@@ -108,6 +110,7 @@ export class Runner<Event extends { readonly type: string }> {
   async run(): Promise<void> {
     const { signal } = this.#options;
     const reader = this.#openReader();
+    this.#reader = reader;
     const watching = this.#watch();
     try {
       if (!this.#signal.aborted) await Promise.race([reader.start(), aborted(this.#signal)]);

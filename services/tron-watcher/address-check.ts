@@ -6,13 +6,15 @@ import { transfersIn, type ListedRow, type TokenTransfer, type TronReceipt } fro
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/errors.ts';
-import type { Entry, ReadModel } from './read-model.ts';
+import type { Entry, ReadModel, SeenLogs } from './read-model.ts';
 import { RecentlyDecided } from './recently-decided.ts';
 import type { TransferLog } from './transfer-log.ts';
-import { BAD_ANSWER, type TronGrid } from './tron-grid.ts';
+import { BAD_ANSWER, type TronGrid } from '../runtime/tron/tron-grid.ts';
 
 /** Some 250 bytes each: far below the topic's largest batch, unless one transaction alone has more. */
 const BATCH_EVENTS = 1_000;
+/** How far a block may be ahead of this clock: both are right, but never equal. */
+const CLOCKS_APART_MS = 60_000;
 /** So many receipts in a row that are none: the rest of the address waits for its next turn. */
 const BAD_RECEIPTS_MAX = 3;
 
@@ -22,6 +24,8 @@ export interface AddressCheckOptions {
   readonly transfers: Pick<TransferLog, 'append'>;
   /** 20 bytes: of all logs only this contract's count */
   readonly contract: Buffer;
+  /** Unix milliseconds */
+  readonly now: () => number;
   /** how many receipts one check asks for; what is left is for the next one, so that nobody can keep the others waiting */
   readonly receipts_max: number;
 }
@@ -31,8 +35,8 @@ export interface Range {
   readonly from: number;
   /** solidified before anything was asked */
   readonly until: number;
-  /** whether receipts are asked for again that had nothing to say */
-  readonly afresh?: boolean;
+  /** which receipts are asked for again: those that had nothing to say, or all */
+  readonly again?: 'silent' | 'all';
 }
 
 export interface Checked {
@@ -68,12 +72,15 @@ export class AddressCheck {
   /** Throws faults of the provider, of Postgres and of the brokers; what was appended by then stays. */
   async run(entry: Entry, range: Range): Promise<Checked> {
     const { provider } = this.#options;
-    if (range.afresh === true) this.#decided.forget(entry.address);
+    if (range.again !== undefined) this.#decided.forget(entry.address);
+    const pages = new Set<string>();
     const progress: Progress = { undecided_from: undefined, observed: 0, receipts: 0, bad: 0 };
     let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
     do {
       const { rows, fingerprint } = await provider.list({ address: entry.address, min_timestamp: range.from, after });
-      await this.#page(entry, rows, progress);
+      if (fingerprint !== undefined && pages.has(fingerprint)) throw endless();
+      if (fingerprint !== undefined) pages.add(fingerprint);
+      await this.#page(entry, rows, { progress, again: range.again });
       const last = rows.at(-1);
       after = fingerprint === undefined || last === undefined ? undefined : { fingerprint, block_timestamp: last.block_timestamp };
       if (after === undefined || !this.#isFull(progress)) continue;
@@ -85,7 +92,11 @@ export class AddressCheck {
     return { until: from === undefined ? range.until : Math.min(range.until, from - 1), undecided_from: from, observed };
   }
 
-  async #page(entry: Entry, rows: readonly ListedRow[], progress: Progress): Promise<void> {
+  async #page(
+    entry: Entry,
+    rows: readonly ListedRow[],
+    { progress, again }: { readonly progress: Progress; readonly again: Range['again'] },
+  ): Promise<void> {
     const { model, contract } = this.#options;
     const hints = new Map<string, ListedRow>();
     for (const row of rows) {
@@ -99,12 +110,12 @@ export class AddressCheck {
     );
     const decisions: Decision[] = [];
     for (const [id, row] of hints) {
-      if (seen.has(id)) continue;
+      if (seen.has(id) && again !== 'all') continue;
       const decision = this.#isFull(progress) ? undefined : await this.#decide(row.tx_id, progress);
       if (decision === undefined) progress.undecided_from = Math.min(progress.undecided_from ?? Infinity, row.block_timestamp);
       else decisions.push(decision);
     }
-    progress.observed += await this.#append(entry, decisions);
+    progress.observed += await this.#append(entry, decisions, seen);
     for (const { tx_id: txId } of decisions) this.#decided.add(entry.address, txId);
   }
 
@@ -113,7 +124,7 @@ export class AddressCheck {
   }
 
   async #decide(txId: Buffer, progress: Progress): Promise<Decision | undefined> {
-    const { provider, contract } = this.#options;
+    const { provider, contract, now } = this.#options;
     progress.receipts++;
     let receipt: TronReceipt | undefined;
     try {
@@ -121,6 +132,11 @@ export class AddressCheck {
     } catch (error) {
       // one transaction that the provider cannot tell of keeps nobody else's waiting
       if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
+      progress.bad++;
+      return undefined;
+    }
+    if (receipt !== undefined && receipt.block_timestamp > now() + CLOCKS_APART_MS) {
+      // nothing can have been carried out then, and the brokers take no such time
       progress.bad++;
       return undefined;
     }
@@ -134,14 +150,15 @@ export class AddressCheck {
    * What a transaction paid to others goes first: should this end half way, the address that was asked about still has no sign of the transaction, so that its next
    * check decides it again.
    */
-  async #append(entry: Entry, decisions: readonly Decision[]): Promise<number> {
+  async #append(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<number> {
     const indexes = await this.#indexes(entry, decisions);
     const own: TransferObserved[] = [];
     const others = new Map<number, TransferObserved[]>();
     for (const event of decisions.flatMap((decision) => this.#events(decision, indexes))) {
       const partition = transferPartition(event.to);
-      if (event.to.equals(entry.address)) own.push(event);
-      else others.set(partition, [...(others.get(partition) ?? []), event]);
+      if (event.to.equals(entry.address)) {
+        if (seen.get(event.tx_id.toString('hex'))?.has(event.log_index) !== true) own.push(event);
+      } else others.set(partition, [...(others.get(partition) ?? []), event]);
     }
     for (const [partition, events] of others) await this.#appendAll(partition, events);
     await this.#appendAll(entry.partition, own);
@@ -173,8 +190,15 @@ export class AddressCheck {
     const { block_number, block_timestamp } = receipt;
     return transfers.flatMap(({ log_index, from, to, value }) => {
       const address_index = indexes.get(to.toString('hex'));
-      if (address_index === undefined) return [];
+      // nothing arrives by a transfer to oneself
+      if (address_index === undefined || from.equals(to)) return [];
       return [{ type: 'TransferObserved', tx_id, log_index, block_number, block_timestamp, contract, from, to, value, address_index }];
     });
   }
+}
+
+function endless(): Fault {
+  return new Fault(BAD_ANSWER, "TRON's provider gives one page after the other and comes back to the first; it is asked again", {
+    retry: true,
+  });
 }

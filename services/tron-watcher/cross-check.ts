@@ -8,7 +8,7 @@ import { toTronAddress } from '../../schemas/tron-address.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { AddressCheck, Checked, Range } from './address-check.ts';
 import type { Entry, ReadModel } from './read-model.ts';
-import type { TronGrid } from './tron-grid.ts';
+import type { TronGrid } from '../runtime/tron/tron-grid.ts';
 
 /** `missing`: the provider does not list it, even from the beginning. */
 export type CrossCheckOutcome = 'equal' | 'less_on_chain' | 'more_on_chain' | 'missing' | 'undecided';
@@ -47,7 +47,7 @@ export class CrossCheck {
   async run(entry: Entry, { from, until }: Range): Promise<Checked> {
     const { check, provider, cross_check_ms: range, log, onOutcome } = this.#options;
     const balance = await provider.balance(entry.address);
-    const first = await check.run(entry, { from: Math.max(0, Math.min(from, entry.checked_until - range)), until });
+    const first = await check.run(entry, { from: Math.max(0, Math.min(from, entry.checked_until - range)), until, again: 'silent' });
     if (first.undecided_from !== undefined) {
       onOutcome('undecided');
       return first;
@@ -60,13 +60,13 @@ export class CrossCheck {
     onOutcome('more_on_chain');
     const about = { address: toTronAddress(entry.address), balance: balance.toString() };
     log.warn({ ...about, observed: observed.toString() }, 'an address has more than the log knows of: listing it from the beginning');
-    const again = await check.run(entry, { from: 0, until, afresh: true });
+    const again = await check.run(entry, { from: 0, until, again: 'all' });
     const found = await this.#observed(entry);
     if (balance > found && again.undecided_from === undefined) {
       onOutcome('missing');
       log.warn(
         { ...about, observed: found.toString() },
-        'the provider lists no transfer that explains the balance: look at the address with another provider; it is looked at again',
+        'neither lists nor receipts of the provider explain the balance: look at the address with another provider; it is looked at again',
       );
     }
     return again;

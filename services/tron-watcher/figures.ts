@@ -2,7 +2,7 @@
 import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { CrossCheckOutcome } from './cross-check.ts';
-import type { Outcome } from './tron-grid.ts';
+import type { Outcome } from '../runtime/tron/tron-grid.ts';
 
 const PASS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 

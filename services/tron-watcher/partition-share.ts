@@ -17,8 +17,10 @@ export interface PartitionShareOptions {
   readonly session_ms: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** told of each assignment; undefined: no member of the group at present */
+  /** told of each assignment; undefined: no member of the group at present, or others are being given their part */
   readonly onAssigned: (partitions: readonly number[] | undefined) => void;
+  /** told again and again, several times a session, that the brokers still hold this member to be there */
+  readonly onHeld: () => void;
 }
 
 export class PartitionShare {
@@ -42,7 +44,7 @@ export class PartitionShare {
   }
 
   async #connect(): Promise<void> {
-    const { kafka, group_id: groupId, session_ms: session, log, onAssigned } = this.#options;
+    const { kafka, group_id: groupId, session_ms: session, log, onAssigned, onHeld } = this.#options;
     const topic = TRON_TRANSFERS.name;
     const consumer = kafka.consumer({
       groupId,
@@ -61,9 +63,15 @@ export class PartitionShare {
       log.info({ partitions }, 'partitions assigned');
       onAssigned(partitions);
     });
-    consumer.on(consumer.events.STOP, () => {
-      if (this.#consumer === consumer) onAssigned(undefined);
+    consumer.on(consumer.events.HEARTBEAT, () => {
+      if (this.#consumer === consumer) onHeld();
     });
+    // nobody gets what was ours before we have joined again
+    for (const event of [consumer.events.REBALANCING, consumer.events.STOP] as const) {
+      consumer.on(event, () => {
+        if (this.#consumer === consumer) onAssigned(undefined);
+      });
+    }
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (payload.restart || this.#consumer !== consumer) return;
       log.warn({ err: payload.error }, 'the group was left, joining anew');

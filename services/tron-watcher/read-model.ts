@@ -18,6 +18,9 @@ export interface Entry {
   readonly checked_until: number;
 }
 
+/** Indexes of logs, by the transaction's id in hex; a transaction of which there is none is not in it. */
+export type SeenLogs = ReadonlyMap<string, ReadonlySet<number>>;
+
 export class ReadModel {
   readonly #reader: Reader;
 
@@ -35,11 +38,15 @@ export class ReadModel {
     return (await this.#reader.rows(nextCold(partitions, limit))).map((cells) => entryOf(cells, false));
   }
 
-  /** Of which of these transactions a transfer to the address is in the log: their ids in hex. */
-  async seen(address: Buffer, txIds: readonly Buffer[]): Promise<ReadonlySet<string>> {
-    if (txIds.length === 0) return new Set();
-    const rows = await this.#reader.rows(seenTransfersTo(address, txIds));
-    return new Set(rows.map((cells) => bytesAt(cells, 0).toString('hex')));
+  /** Which logs of these transactions are in the log of events as transfers to the address. */
+  async seen(address: Buffer, txIds: readonly Buffer[]): Promise<SeenLogs> {
+    const seen = new Map<string, Set<number>>();
+    if (txIds.length === 0) return seen;
+    for (const cells of await this.#reader.rows(seenTransfersTo(address, txIds))) {
+      const id = bytesAt(cells, 0).toString('hex');
+      seen.set(id, (seen.get(id) ?? new Set()).add(Number(textAt(cells, 1))));
+    }
+    return seen;
   }
 
   /** The derivation indexes of those that are deposit addresses, by address in hex. */

@@ -10,20 +10,22 @@ import { KafkaWriter } from '../runtime/kafka-writer.ts';
 import type { Service } from '../runtime/main.ts';
 import { openReader } from '../runtime/postgres.ts';
 import { aborted, retrying, untilAborted } from '../runtime/wait.ts';
-import { Backoff } from './backoff.ts';
+import { Backoff } from '../runtime/tron/backoff.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
 import { openFigures } from './figures.ts';
 import { PartitionShare } from './partition-share.ts';
 import { ReadModel } from './read-model.ts';
-import { TokenBucket } from './token-bucket.ts';
+import { TokenBucket } from '../runtime/tron/token-bucket.ts';
 import { TransferLog } from './transfer-log.ts';
-import { TronGrid } from './tron-grid.ts';
+import { TronGrid } from '../runtime/tron/tron-grid.ts';
 import { Watcher } from './watcher.ts';
 
 const clock = (): number => performance.now();
 const JOINING = 'joining the group of watchers: are the brokers there?';
 const IDLE_MS = 1_000;
+/** Of the group's session: so long after the last sign of it the share of the requests is this watcher's, and nobody else's. */
+const LEASE = 2 / 3;
 /** Whom to ask about is a range of an index: longer than this it takes only where something is wrong. */
 const STATEMENT_MS = 10_000;
 
@@ -79,6 +81,8 @@ export async function watchTron(service: Service<ReturnType<typeof readWatcherCo
   });
 
   let assigned: Assigned | undefined;
+  const takeShare = (): void =>
+    bucket.share((assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions, config.kafka_session_ms * LEASE);
   const share = new PartitionShare({
     kafka,
     group_id: 'tron-watcher',
@@ -88,8 +92,9 @@ export async function watchTron(service: Service<ReturnType<typeof readWatcherCo
     onAssigned(partitions) {
       assigned = partitions === undefined ? undefined : { partitions, known: false };
       figures.assigned(partitions?.length ?? 0);
-      if (partitions !== undefined && partitions.length > 0) bucket.share(partitions.length / TRON_TRANSFERS.partitions);
+      takeShare();
     },
+    onHeld: takeShare,
   });
   closing.add('group', () => share.close());
   condition.doing(JOINING);
@@ -115,6 +120,8 @@ export async function watchTron(service: Service<ReturnType<typeof readWatcherCo
       // nothing the software can do by itself is right: it says why, and asks nobody until a person has looked
       condition.halted(error.message);
       log.error({ err: error }, 'watcher halted');
+      // its part goes to others
+      await share.close();
       await aborted(signal);
     }
     await untilAborted(assigned === undefined ? IDLE_MS : Math.max(0, config.pass_every_ms - (clock() - begun)), signal);

@@ -2,6 +2,7 @@
  * The watcher's passes. Whom to ask about comes from the read model, and so does all that it needs to know: its only memory that matters is the log. A pass ends
  * with a record of whom was asked about and up to when everything is known; killed before, it is done again, which doubles nothing.
  */
+import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -10,7 +11,7 @@ import { AddressCheck, type AddressCheckOptions, type Checked } from './address-
 import { CrossCheck, isCrossChecked, type CrossCheckOutcome } from './cross-check.ts';
 import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
-import { BAD_ANSWER, type TronGrid } from './tron-grid.ts';
+import { BAD_ANSWER, type TronGrid } from '../runtime/tron/tron-grid.ts';
 
 /** So many addresses in a row that the provider cannot tell of: it is the provider's failure, not theirs. */
 const BAD_ADDRESSES_MAX = 3;
@@ -18,6 +19,7 @@ const FOLDED_MS_MIN = 10;
 const FOLDED_MS_MAX = 500;
 
 export interface WatcherSettings {
+  /** of all partitions */
   readonly pass_addresses_max: number;
   /** so many of them are cold if so many wait, however many are hot */
   readonly pass_cold_min: number;
@@ -93,7 +95,11 @@ export class Watcher {
 
   /** Hot ones first, those that the provider could not tell of last. */
   async #next(partitions: readonly number[]): Promise<readonly Entry[]> {
-    const { model, pass_addresses_max: max, pass_cold_min: coldMin, cold_every_ms: coldEvery, now, onColdAge } = this.#options;
+    const { model, cold_every_ms: coldEvery, now, onColdAge } = this.#options;
+    // of several watchers each has its part of a pass, as it has of the partitions
+    const part = partitions.length / TRON_TRANSFERS.partitions;
+    const max = Math.ceil(this.#options.pass_addresses_max * part);
+    const coldMin = Math.ceil(this.#options.pass_cold_min * part);
     const [hot, cold] = await Promise.all([model.hot(partitions, max), model.cold(partitions, max)]);
     const at = now();
     onColdAge(cold[0] === undefined ? undefined : at - cold[0].checked_at);

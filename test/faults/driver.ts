@@ -42,6 +42,7 @@ export interface FaultRunReport {
 }
 
 type Victim = 'chain-ingester' | 'projector-explorer' | 'explorer-gateway' | 'kafka' | 'postgres';
+/** Each is killed once before any is killed again. */
 const VICTIMS: readonly Victim[] = ['chain-ingester', 'projector-explorer', 'projector-explorer', 'explorer-gateway', 'kafka', 'postgres'];
 const REORG_EVERY = 4;
 const LAST_LINES = 8;
@@ -52,6 +53,7 @@ class Run {
   readonly #random: Random;
   readonly services = new Map<string, ServiceHandle>();
   readonly answers: Record<string, number> = {};
+  #deck: Victim[] = [];
 
   constructor(stack: Stack, seed: number) {
     this.#stack = stack;
@@ -81,7 +83,8 @@ class Run {
 
   /** Kills one thing at random with SIGKILL and starts it again. */
   async kill(): Promise<string> {
-    const victim = this.#random.pick(VICTIMS);
+    if (this.#deck.length === 0) this.#deck = [...VICTIMS];
+    const [victim = 'kafka'] = this.#deck.splice(this.#random.below(this.#deck.length), 1);
     if (victim === 'kafka' || victim === 'postgres') {
       const server = this.#stack.servers[victim];
       await server.kill('SIGKILL');

@@ -1,53 +1,79 @@
-/** `npm run test:faults -- --kills N --seed S`: the fault run as long as wanted. Exits 0 when everything holds, 1 when not, 2 on bad usage. */
+/** `npm run test:faults -- [run] [--option N]`: one fault run, as long as wanted. Exits 0 when everything holds, 1 when not, 2 on bad usage. */
 import { parseArgs } from 'node:util';
-import { faultRun } from './driver.ts';
+import { deposits } from './deposits.ts';
+import { explorer } from './explorer.ts';
+import type { FaultRun } from './fault-run.ts';
+import { mint } from './mint.ts';
+import { model } from './model.ts';
 
-const USAGE = `usage: npm run test:faults -- [--kills N] [--seed S]
-
-Brings up a stack of its own and kills its parts at random (SIGKILL): ingester, projectors, gateway, Kafka, Postgres; now and then the chain is reorganised.
-Then holds the node, the log and the explorer's tables against each other.
-
-  --kills N   how many kills, default 100
-  --seed S    the same seed chooses the same victims and moments, default: one of the clock, printed
-`;
+const RUNS: Readonly<Record<string, FaultRun>> = { explorer, deposits, mint, model };
+const UNNAMED = 'explorer';
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function number(text: string | undefined, absent: number): number {
-  if (text === undefined) return absent;
-  if (!/^[0-9]{1,15}$/.test(text)) {
-    process.stderr.write(`${USAGE}\n"${text}" is not a whole number\n`);
-    process.exit(2);
+function usage(): string {
+  const lines = [
+    `usage: npm run test:faults -- [${Object.keys(RUNS).join(' | ')}] [--option N]`,
+    '',
+    `Each run has a stack of its own. Without a name it is ${UNNAMED}.`,
+  ];
+  for (const [name, { about, options }] of Object.entries(RUNS)) {
+    lines.push('', ...about.split('\n').map((line, at) => `  ${(at === 0 ? name : '').padEnd(14)} ${line}`));
+    for (const [option, given] of Object.entries(options))
+      lines.push(`    --${option.padEnd(12)} ${given.about}; ${given.default.toLocaleString('en')} when not given`);
   }
+  lines.push('', '  --seed S       the same seed chooses the same victims and moments; one of the clock when not given, printed');
+  return lines.join('\n');
+}
+
+function refuse(problem: string): never {
+  process.stderr.write(`${usage()}\n\n${problem}\n`);
+  process.exit(2);
+}
+
+function number(text: string): number {
+  if (!/^[0-9]{1,15}$/.test(text)) refuse(`"${text}" is not a whole number`);
   return Number(text);
 }
 
-function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+interface Wanted {
+  readonly name: string;
+  readonly given: Readonly<Record<string, number>>;
 }
 
-const { values } = parseArgs({ options: { kills: { type: 'string' }, seed: { type: 'string' }, help: { type: 'boolean' } } });
-if (values.help === true) {
-  say(USAGE);
-  process.exit(0);
+function readArguments(): Wanted {
+  const known = new Set(['seed', ...Object.values(RUNS).flatMap(({ options }) => Object.keys(options))]);
+  const options = Object.fromEntries([...known].map((option) => [option, { type: 'string' as const }]));
+  try {
+    const { values, positionals } = parseArgs({ options: { ...options, help: { type: 'boolean' } }, allowPositionals: true });
+    if (values['help'] === true) {
+      say(usage());
+      process.exit(0);
+    }
+    const [name = UNNAMED, ...others] = positionals;
+    if (others.length > 0) refuse('one run at a time');
+    const texts = Object.entries<string | boolean | undefined>(values);
+    return { name, given: Object.fromEntries(texts.map(([option, text]) => [option, number(String(text))])) };
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
 }
-const kills = number(values.kills, 100);
-const seed = number(values.seed, Date.now());
-say(`${kills} kills, seed ${seed}`);
-const report = await faultRun({ kills, seed, progress: say });
-const sorted = report.recoveries_ms.toSorted((a, b) => a - b);
+
+const { name, given } = readArguments();
+const run = Object.hasOwn(RUNS, name) ? RUNS[name] : undefined;
+if (run === undefined) refuse(`there is no run ${name}`);
+const { seed = Date.now(), ...chosen } = given;
+for (const option of Object.keys(chosen)) if (!Object.hasOwn(run.options, option)) refuse(`run ${name} has no option --${option}`);
+const options = Object.fromEntries(Object.entries(run.options).map(([option, { default: absent }]) => [option, chosen[option] ?? absent]));
 say(
-  `killed: ${Object.entries(report.kills)
-    .map(([victim, count]) => `${victim} ${count}`)
-    .join(', ')}; reorganisations: ${report.reorganisations}`,
+  `${name}: ${Object.entries(options)
+    .map(([option, value]) => `${option} ${value}`)
+    .join(', ')}, seed ${seed}`,
 );
-say(
-  `log: ${report.events} events, ${report.repeated} of them repeated, ${report.reverted} reverts; chain: ${report.blocks} blocks, ${report.transactions} transactions appended`,
-);
-say(`recovery: p50 ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms, most ${sorted.at(-1) ?? 0} ms`);
-say(`reader's answers by status (0: nobody listened): ${JSON.stringify(report.answers)}`);
-for (const violation of report.violations) say(`VIOLATED: ${violation}`);
-say(report.violations.length === 0 ? 'everything holds' : `${report.violations.length} violations`);
-process.exit(report.violations.length === 0 ? 0 : 1);
+const { lines, violations } = await run.run(options, { seed, progress: say });
+for (const line of lines) say(line);
+for (const violation of violations) say(`VIOLATED: ${violation}`);
+say(violations.length === 0 ? 'everything holds' : `${violations.length} violations`);
+process.exit(violations.length === 0 ? 0 : 1);

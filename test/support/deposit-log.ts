@@ -99,7 +99,7 @@ function transferOf(
     tx_id: random.chance(0.2) ? Buffer.alloc(32, random.below(40)) : random.bytes(32),
     log_index: random.below(3),
     block_number: 70_000_000 + random.below(1_000),
-    block_timestamp: time - 60_000,
+    block_timestamp: time - random.below(600_000),
     contract: random.chance(0.03) ? random.bytes(20) : USDT_CONTRACT,
     from: random.chance(0.05) ? address : random.bytes(20),
     to: address,
@@ -129,24 +129,39 @@ export function ledgerLog({ seed, accounts, events }: LogOptions): readonly Trea
   const random = new Random(seed);
   const log: TreasuryEvent[] = [];
   const confirmed: DepositConfirmed[] = [];
-  const append = (event: TreasuryEvent): void =>
-    void log.push({ ...event, sequence: random.chance(0.05) ? log.length + random.below(5) - 2 : log.length });
+  let hours = 0;
+  const append = (event: TreasuryEvent): void => {
+    // whole hours, so that times are just a day apart now and then; some clocks are slow
+    if (random.chance(0.5)) hours += random.below(5);
+    const decided_at = BEGIN + 3_600_000 * (random.chance(0.1) ? hours - random.below(30) : hours);
+    log.push({ ...event, decided_at, sequence: random.chance(0.05) ? log.length + random.below(5) - 2 : log.length });
+  };
+  const policies: PolicySet[] = [];
+  const setPolicy = (version: number): void => {
+    const policy = policyOf(random, version);
+    policies.push(policy);
+    append(policy);
+  };
+  if (random.chance(0.9)) setPolicy(1);
+  let nonce = random.below(3);
   for (let at = 0; at < events; at++) {
     const known = confirmed.length === 0 ? undefined : random.pick(confirmed);
-    if (random.chance(0.04)) append(policyOf(random));
+    if (random.chance(0.03)) setPolicy(1 + random.below(policies.length + 1));
     else if (known === undefined || random.chance(0.3)) {
       const next = random.chance(0.1) && known !== undefined ? known : aDeposit(random, accounts, at);
       confirmed.push(next);
       append(next);
-    } else append(anEvent(random, known));
+    } else append(anEvent(random, known, random.chance(0.8) ? nonce++ : random.below(nonce + 1)));
     // once more, as a producer that lost the answer would: for the place where it stood before
     if (random.chance(0.05)) log.push(...log.slice(-1 - random.below(3)));
   }
   return log;
 }
 
-function policyOf(random: Random): PolicySet {
-  return { type: 'PolicySet', sequence: 0, version: 1 + random.below(3), network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: BEGIN };
+/** With a rolling cap that some mints pass, a few, or all. */
+function policyOf(random: Random, version: number): PolicySet {
+  const rolling_cap = random.pick([20_000_000n, 60_000_000n, 5_000_000_000n]);
+  return { type: 'PolicySet', sequence: 0, version, network: 'testnet', ...NETWORK_LIMITS.testnet, rolling_cap, decided_at: BEGIN };
 }
 
 function aDeposit(random: Random, accounts: number, at: number): DepositConfirmed {
@@ -165,12 +180,12 @@ function aDeposit(random: Random, accounts: number, at: number): DepositConfirme
     block_timestamp: BEGIN + at,
     transfer_partition: transferPartition(deposit_address),
     transfer_offset: at,
-    decided_at: BEGIN + at + 90_000,
+    policy_version: random.chance(0.8) ? 1 : 2,
   });
 }
 
 /** Of two transactions that a deposit may be minted by. */
-function anEvent(random: Random, { deposit_id: id, clt_address, credit }: DepositConfirmed): TreasuryEvent {
+function anEvent(random: Random, { deposit_id: id, clt_address, credit }: DepositConfirmed, nonce: number): TreasuryEvent {
   const make = depositEvents(id);
   const hash = Buffer.alloc(32, random.below(2));
   const to = random.chance(0.9) ? clt_address : accountAt(99);
@@ -179,8 +194,8 @@ function anEvent(random: Random, { deposit_id: id, clt_address, credit }: Deposi
     () => make.held(random.pick(['below_minimum', 'over_single_cap', 'mint_failed'])),
     () => make.approved(random.pick(['alice', 'b\0b'])),
     () => make.rejected(),
-    () => make.intended({ to, amount, nonce: random.below(9), tx_hash: hash }),
-    () => make.intended({ to, amount, nonce: random.below(9), tx_hash: hash }),
+    () => make.intended({ to, amount, nonce, tx_hash: hash }),
+    () => make.intended({ to, amount, nonce, tx_hash: hash }),
     () => make.credited(hash),
     () => make.dead(hash, 1),
   ])();

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
 import type { FunctionCall } from '../../schemas/function-call.ts';
 import type { DevnetConfig } from '../../infra/devnet/config.ts';
 import { readConfig } from '../../infra/devnet/config.ts';
@@ -80,6 +81,22 @@ export async function withDevnet(use: (devnet: TestDevnet) => Promise<void>, env
     await devnet.close();
     fs.rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** As `withDevnet`, until the test ends. */
+export async function openDevnet(env: Readonly<Record<string, string>> = {}): Promise<TestDevnet> {
+  const opened = Promise.withResolvers<TestDevnet>();
+  const finished = Promise.withResolvers<void>();
+  const using = withDevnet(async (devnet) => {
+    opened.resolve(devnet);
+    await finished.promise;
+  }, env);
+  using.catch(opened.reject);
+  onTestFinished(async () => {
+    finished.resolve();
+    await using;
+  });
+  return await opened.promise;
 }
 
 function configOf(env: Readonly<Record<string, string>>): DevnetConfig {

@@ -7,6 +7,7 @@ import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events
 import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { DepositConfirmed, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { depositKey, XPUB } from './deposit-log.ts';
+import { PlainMints } from './plain-mints.ts';
 import { texts, type TableTexts } from './plain-fold.ts';
 import type { Row } from './plain-fold-rows.ts';
 
@@ -49,12 +50,17 @@ interface Story {
 export function plainDeposits(addresses: readonly DepositAddressEvent[], ledger: readonly TreasuryEvent[]): TableTexts {
   const key = depositKey();
   const stories = new Map<string, Story>();
+  const mints = new PlainMints();
   let sequence = -1;
   ledger.forEach((event, offset) => {
-    if (event.sequence !== offset || event.type === 'PolicySet') return;
-    const counted = stories.get(event.deposit_id)?.events.length;
-    tell(stories, event, offset);
-    if (stories.get(event.deposit_id)?.events.length !== counted) sequence = offset;
+    if (event.sequence !== offset) return;
+    if (event.type === 'PolicySet') {
+      if (mints.set(event)) sequence = offset;
+      return;
+    }
+    const told = stories.get(event.deposit_id)?.events.length;
+    tell({ stories, mints }, event, offset);
+    if (stories.get(event.deposit_id)?.events.length !== told) sequence = offset;
   });
   const all = [...stories.values()];
   const owners = Map.groupBy(all, ({ first }) => first.clt_address.toString('hex'));
@@ -68,7 +74,9 @@ export function plainDeposits(addresses: readonly DepositAddressEvent[], ledger:
         requested_at: millis(requested_at),
       })),
     ),
-    ledger: texts(all.length === 0 ? [] : [{ one: true, sequence, deposits: all.length }]),
+    ledger: texts(sequence === -1 ? [] : [{ one: true, sequence, deposits: all.length, ...mints.head }]),
+    policies: texts(mints.policyRows),
+    mints: texts(mints.mintRows),
     owners: texts([...owners].map(([owner, theirs]) => ({ clt_address: owner, deposits: theirs.length }))),
     deposits: texts(all.map(({ first }, seq) => depositRow(first, seq, owners.get(first.clt_address.toString('hex')) ?? []))),
     standings: texts(all.map(standingRow)),
@@ -101,7 +109,11 @@ function standingRow({ first, status, reason, approved, rejected, mint, events }
 const BLANK: Row = { reason: null, actor: null, gross: null, fee: null, credit: null, nonce: null, tx_hash: null, block_height: null };
 
 /** The rules of a deposit's life, one after the other. */
-function tell(stories: Map<string, Story>, event: Exclude<TreasuryEvent, { type: 'PolicySet' }>, offset: number): void {
+function tell(
+  { stories, mints }: { readonly stories: Map<string, Story>; readonly mints: PlainMints },
+  event: Exclude<TreasuryEvent, { type: 'PolicySet' }>,
+  offset: number,
+): void {
   const story = stories.get(event.deposit_id);
   const place = {
     deposit_id: event.deposit_id,
@@ -120,6 +132,7 @@ function tell(stories: Map<string, Story>, event: Exclude<TreasuryEvent, { type:
   if (event.type === 'DepositHeld') {
     const fits = event.reason === 'mint_failed' ? status === 'mint_requested' : status === 'confirmed' && !story.approved;
     if (!fits) return;
+    if (mint !== null) mints.giveUp(mint.nonce);
     Object.assign(story, { status: 'needs_manual', reason: event.reason, approved: false, mint: null });
     note({ reason: event.reason });
   } else if (event.type === 'DepositApproved' || event.type === 'DepositRejected') {
@@ -129,6 +142,7 @@ function tell(stories: Map<string, Story>, event: Exclude<TreasuryEvent, { type:
     note({ reason: event.reason, actor: event.actor.replace('\0', '\uFFFD') });
   } else if (event.type === 'MintIntended') {
     if (status !== 'confirmed' || event.amount !== first.credit || first.credit === 0n || !event.to.equals(first.clt_address)) return;
+    if (!mints.take(event, { credit: first.credit, version: first.policy_version, approved: story.approved })) return;
     Object.assign(story, { status: 'mint_requested', mint: { nonce: event.nonce, hash: event.tx_hash } });
     note({ fee: event.fee, credit: event.amount, nonce: event.nonce, tx_hash: event.tx_hash });
   } else if (event.type === 'MintCredited' || event.type === 'MintDead') {
@@ -137,6 +151,7 @@ function tell(stories: Map<string, Story>, event: Exclude<TreasuryEvent, { type:
       Object.assign(story, { status: 'credited', approved: false });
       note({ tx_hash: event.tx_hash, block_height: event.block_height });
     } else {
+      mints.giveUp(mint.nonce);
       Object.assign(story, { status: 'confirmed', mint: null });
       note({ nonce: event.nonce, tx_hash: event.tx_hash, block_height: event.block_height });
     }

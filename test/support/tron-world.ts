@@ -18,7 +18,7 @@ import { Runner } from '../../services/runtime/runner.ts';
 import { ReadModel } from '../../services/tron-watcher/read-model.ts';
 import { freshDatabase } from './database.ts';
 import { accountAt, depositKey, XPUB } from './deposit-log.ts';
-import { withDevnet, type TestDevnet } from './devnet.ts';
+import { openDevnet, type TestDevnet } from './devnet.ts';
 import { never, silentLog, testKafka } from './kafka.ts';
 import type { Stack } from './stack.ts';
 import { TestTron } from './tron.ts';
@@ -141,20 +141,4 @@ async function remakeTopics(kafka: Kafka): Promise<void> {
     (await withAdmin(kafka, (admin) => admin.listTopics())).every((name) => !names.includes(name));
   await until(isGone, 'the topics to be gone');
   await ensureTopics(kafka, TOPICS);
-}
-
-/** As `withDevnet`, until the test ends. */
-async function openDevnet(env: Readonly<Record<string, string>>): Promise<TestDevnet> {
-  const opened = Promise.withResolvers<TestDevnet>();
-  const finished = Promise.withResolvers<void>();
-  const using = withDevnet(async (devnet) => {
-    opened.resolve(devnet);
-    await finished.promise;
-  }, env);
-  using.catch(opened.reject);
-  onTestFinished(async () => {
-    finished.resolve();
-    await using;
-  });
-  return await opened.promise;
 }

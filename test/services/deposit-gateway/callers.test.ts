@@ -76,6 +76,15 @@ test.each([
   expect(bytesOf(await server.ask('GET', '/api/v1/deposits', header))).toBe(none);
 });
 
+test('an address that is no text and a body that is too large get it too: the token is asked for first', async () => {
+  const expected = [401, '', 'Bearer'];
+  const answers = [
+    await fetch(`${server.url}/api/v1/deposits/%zz`),
+    await fetch(`${server.url}/api/v1/deposits`, { method: 'POST', body: 'x'.repeat(20_000) }),
+  ];
+  for (const answer of answers) expect([answer.status, await answer.text(), answer.headers.get('www-authenticate')]).toEqual(expected);
+});
+
 test('a good token is let pass, also after bearer in lower case', async () => {
   for (const header of [bearerOf(accountAt(1)), bearerOf(accountAt(1)).replace('Bearer', 'bearer')])
     expect((await server.ask('GET', '/api/v1/deposits', header)).text).toBe('{"deposits":[]}');

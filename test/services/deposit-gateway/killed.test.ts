@@ -12,7 +12,7 @@ import { SECRET } from '../../support/tokens.ts';
 
 const USERS = 50;
 const POSTS = 200;
-const KILLS = 6;
+const KILLS = 3;
 
 /** Gateways and a projector as processes, on servers of their own. */
 let stack: Stack;

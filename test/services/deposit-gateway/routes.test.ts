@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { deposits } from '../../../projections/deposits/deposits.ts';
 import { DEPOSIT_API } from '../../../schemas/deposit-api/document.ts';
 import { depositIdOf, invoiceIdOf } from '../../../schemas/deposit-id.ts';
+import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { accountAt, depositKey } from '../../support/deposit-log.ts';
 import { confirmedEvent, depositEvents, placed } from '../../support/deposit-events.ts';
@@ -33,6 +34,7 @@ const credited = depositEvents(idAt(1));
 const held = depositEvents(idAt(2));
 const rejected = depositEvents(idAt(3));
 const LEDGER = placed<TreasuryEvent>([
+  { type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: NOW },
   confirmedAt(1),
   credited.intended({ to: ALICE, amount: 8_000_000n, nonce: 5, tx_hash: MINT }),
   credited.credited(MINT),
@@ -140,9 +142,9 @@ test('the story tells each event with its amounts and its place in the log', asy
         partition: 0,
         offset: 0,
       },
-      { ...nothing, event: 'DepositConfirmed', at, gross: 10_000_000, fee: 2_000_000, credit: 8_000_000, ...ledger(0) },
-      { ...nothing, event: 'MintIntended', at, fee: 2_000_000, credit: 8_000_000, nonce: 5, ...mint, ...ledger(1) },
-      { ...nothing, event: 'MintCredited', at, ...mint, block_height: 100, ...ledger(2) },
+      { ...nothing, event: 'DepositConfirmed', at, gross: 10_000_000, fee: 2_000_000, credit: 8_000_000, ...ledger(1) },
+      { ...nothing, event: 'MintIntended', at, fee: 2_000_000, credit: 8_000_000, nonce: 5, ...mint, ...ledger(2) },
+      { ...nothing, event: 'MintCredited', at, ...mint, block_height: 100, ...ledger(3) },
     ],
   });
 });
@@ -182,6 +184,8 @@ const STRANGE_IDS = [
   `urn:uuid:${idAt(1)}`,
   idAt(1).replace('-8', '-4'),
   '%EF%BC%91',
+  '%zz',
+  '%',
   '%F0%9F%92%A9',
   'x'.repeat(10 * 1024),
 ];

@@ -7,10 +7,12 @@ import { silentLog } from '../../support/kafka.ts';
 function open(
   checkpoints: () => Promise<readonly Checkpoint[]>,
   silenceMs = 60_000,
-): { progress: Progress; lag: () => Promise<string | undefined> } {
+): { progress: Progress; undone: () => number; lag: () => Promise<string | undefined> } {
   const metrics = new Metrics('test');
+  let undone = 0;
   return {
-    progress: new Progress({ metrics, log: silentLog(), silence_ms: silenceMs, checkpoints }),
+    progress: new Progress({ metrics, log: silentLog(), silence_ms: silenceMs, checkpoints, onUndone: () => void undone++ }),
+    undone: () => undone,
     lag: async () => /projection_lag_records\{.*\} (\d+)/.exec(await metrics.text())?.[1],
   };
 }
@@ -36,7 +38,6 @@ test('one that applies nothing while records wait looks how far another has come
   progress.heard('log', 0, 10n);
   progress.applied.set('log/0', 9n);
   progress.heard('log', 0, 6n);
-  progress.heard('log', 0, 0n);
   expect(asked).toBe(0);
   progress.heard('log', 0, 31n);
   progress.heard('log', 0, 31n);
@@ -44,15 +45,28 @@ test('one that applies nothing while records wait looks how far another has come
   await expect.poll(() => progress.applied.get('log/0')).toBe(40n);
 });
 
-test('a checkpoint that is behind what was applied here is not believed', async () => {
+test('a checkpoint that is behind what was applied while it was asked for is not believed', async () => {
   const asked = Promise.withResolvers<readonly Checkpoint[]>();
-  const { progress } = open(() => asked.promise);
+  const { progress, undone } = open(() => asked.promise);
+  progress.applied.set('log/0', 40n);
+  progress.heard('log', 0, 13n);
+  progress.heard('log', 0, 13n);
   progress.applied.set('log/0', 50n);
-  progress.heard('log', 0, 3n);
-  progress.heard('log', 0, 3n);
   asked.resolve([checkpoint(40n), { ...checkpoint(4n), partition: 1 }]);
   await expect.poll(() => progress.applied.get('log/1')).toBe(4n);
   expect(progress.applied.get('log/0')).toBe(50n);
+  expect(undone()).toBe(0);
+});
+
+test('a checkpoint that is behind what was applied before, or that is gone, is told: the commits were lost', async () => {
+  for (const left of [[checkpoint(40n)], []]) {
+    const { progress, undone } = open(() => Promise.resolve(left));
+    progress.applied.set('log/0', 50n);
+    progress.heard('log', 0, 0n);
+    progress.heard('log', 0, 0n);
+    await expect.poll(undone).toBe(1);
+    expect(progress.applied.get('log/0')).toBe(left[0]?.next_offset ?? 0n);
+  }
 });
 
 test('checkpoints that cannot be read now are asked for again later', async () => {

@@ -156,7 +156,7 @@ test('while Postgres is away it waits and says so; when it is back it goes on', 
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
-test('a checkpoint that a person took away with the rows has everything built again', async () => {
+test('commits that Postgres has lost, rows and checkpoint, are projected once more, though nothing new comes', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 33, blocks: 20, reorg_probability: 0.1 })];
   startRunner(log, tables);
@@ -166,6 +166,7 @@ test('a checkpoint that a person took away with the rows has everything built ag
     TRUNCATE ${tables.projection.tables.map(({ name }) => name).join(', ')};
     DELETE FROM projector.checkpoints WHERE projection = '${tables.projection.name}';
     COMMIT`);
+  await expectProjected(tables, events.slice(0, 15));
   await log.append(events.slice(15));
   await expectProjected(tables, events);
 });

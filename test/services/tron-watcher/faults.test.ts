@@ -1,8 +1,9 @@
 /** Passes while the provider fails in every way that it knows, and while it says what is not so. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
+import type { TronReceipt } from '../../../schemas/trongrid.ts';
 import { Fault } from '../../../services/runtime/errors.ts';
-import type { TronGrid } from '../../../services/tron-watcher/tron-grid.ts';
+import type { TronGrid } from '../../../services/runtime/tron/tron-grid.ts';
 import { startStack, type Stack } from '../../support/stack.ts';
 import { openTronWorld } from '../../support/tron-world.ts';
 import { Watching } from './watching.ts';
@@ -151,6 +152,65 @@ test('a balance above what the log knows has the address listed from its beginni
   const later = new Watching(world, shortsighted);
   await later.pass();
   expect(later.cross_checks).toEqual(['less_on_chain']);
+});
+
+/** Once, what the provider says of a transaction is changed on its way. */
+function lieOnce(provider: TronGrid, change: (receipt: TronReceipt) => TronReceipt): void {
+  const receipt = provider.receipt.bind(provider);
+  let lies = 1;
+  provider.receipt = async (txId) => {
+    const said = await receipt(txId);
+    return said !== undefined && lies-- > 0 ? change(said) : said;
+  };
+}
+
+test('a receipt that was cut short once is made whole when the balance shows it, with nothing twice', async () => {
+  const world = await openTronWorld(stack);
+  const address = first(await world.request(1));
+  const to = toTronAddress(address);
+  const logs = [
+    { to, value: '11' },
+    { to, value: '12' },
+  ];
+  await world.tron.transfer({ logs, solidified: true });
+  const watching = new Watching(world, { cross_check_every: 1 });
+  lieOnce(watching.provider, (receipt) => ({ ...receipt, logs: receipt.logs.slice(0, 1) }));
+  await watching.pass();
+  expect(watching.observed.map(({ value }) => value)).toEqual([11n]);
+  await watching.pass();
+  expect(watching.cross_checks).toEqual(['more_on_chain']);
+  expect(watching.observed.map(({ value }) => value)).toEqual([11n, 12n]);
+});
+
+test('a receipt that showed nothing once is asked for again at the next cross-check, also where money has left', async () => {
+  const world = await openTronWorld(stack);
+  const address = first(await world.request(1));
+  const to = toTronAddress(address);
+  await world.tron.transfer({ to, value: '20', solidified: true });
+  const watching = new Watching(world, { overlap_ms: 0, cross_check_every: 1 });
+  await watching.pass();
+  await world.tron.transfer({ from: to, to: 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb', value: '20', solidified: true });
+  await world.tron.transfer({ to, value: '9', solidified: true });
+  lieOnce(watching.provider, (receipt) => ({ ...receipt, logs: [] }));
+  await watching.pass();
+  expect(watching.observed.map(({ value }) => value)).toEqual([20n]);
+  await watching.pass();
+  expect(watching.cross_checks).toEqual(['less_on_chain', 'less_on_chain']);
+  expect(watching.observed.map(({ value }) => value)).toEqual([20n, 9n]);
+});
+
+test('a receipt of a time to come is no receipt: the address waits, nobody else does', async () => {
+  const world = await openTronWorld(stack);
+  const [deceived, other] = await world.request(2);
+  if (deceived === undefined || other === undefined) throw new Error('there are two');
+  await world.tron.transfer({ to: toTronAddress(deceived), value: '5', solidified: true });
+  const watching = new Watching(world);
+  lieOnce(watching.provider, (receipt) => ({ ...receipt, block_timestamp: Date.now() + 7_200_000 }));
+  await watching.pass();
+  expect(watching.observed).toEqual([]);
+  await world.tron.transfer({ to: toTronAddress(other), value: '6', solidified: true });
+  await watching.pass();
+  expect(watching.observed.map(({ value }) => value).toSorted((one, next) => Number(one - next))).toEqual([5n, 6n]);
 });
 
 test('an address or a transaction that the provider cannot tell of keeps nobody else waiting, and its own cursor stays', async () => {

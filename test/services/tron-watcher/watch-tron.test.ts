@@ -1,11 +1,7 @@
-/** Watchers as processes: killed, doubled, left without a provider. */
+/** Watchers as processes: doubled, frozen, left without a provider. That nothing is lost or doubled when they are killed is shown in `test/faults/deposits.test.ts`. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { transferPartition } from '../../../schemas/tron-partition.ts';
-import { Random } from '../../support/random.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../support/stack.ts';
 import { openTronWorld, type TronWorld } from '../../support/tron-world.ts';
-import { payment } from './watching.ts';
 
 let stack: Stack;
 beforeAll(async () => {
@@ -29,76 +25,13 @@ async function watcher(world: TronWorld, extra: Readonly<Record<string, string>>
   return service;
 }
 
-/** The payments that the log tells, each once however often it stands there; and whether each stands where its address belongs. */
-async function told(world: TronWorld): Promise<readonly string[]> {
-  const partitions = await world.records();
-  const payments = new Map<string, string>();
-  for (const [partition, records] of partitions.entries()) {
-    for (const { value, headers } of records) {
-      const event = Object(world.codec.decode(value));
-      if (event.type !== 'TransferObserved') continue;
-      const id = String(headers['event_id']);
-      const said = payment(event);
-      if (transferPartition(event.to) !== partition) throw new Error(`${said} stands in partition ${partition}`);
-      if ((payments.get(id) ?? said) !== said) throw new Error(`${id} is told as ${payments.get(id)} and as ${said}`);
-      payments.set(id, said);
-    }
-  }
-  return [...payments.values()].toSorted();
-}
-
-const MODES = [
-  'status_403',
-  'status_429',
-  'status_503',
-  'html',
-  'success_false',
-  'error_200',
-  'truncated',
-  'reset',
-  'repeat',
-  'list_lag',
-] as const;
-
-test('two watchers that are killed again and again, Kafka and Postgres too, a provider that fails in every way: every transfer is in the log, none as two', async () => {
-  const world = await openTronWorld(stack);
-  const addresses = await world.request(60);
-  const random = new Random(5);
-  const running = [await watcher(world), await watcher(world)];
-  const wanted: string[] = [];
-  for (let round = 0; round < 12; round++) {
-    const paid = Array.from({ length: 25 }, () => ({ to: random.pick(addresses), value: BigInt(1 + random.below(5_000_000)) }));
-    const ids = await world.tron.block(...paid.map(({ to, value }) => ({ to: toTronAddress(to), value: String(value), solidified: true })));
-    wanted.push(...paid.map(({ to, value }, index) => payment({ tx_id: Buffer.from(ids[index] ?? '', 'hex'), log_index: 0, to, value })));
-    await world.tron.fault(random.pick(MODES), 20);
-    // some of this round's are there, others are under way
-    await expect.poll(() => observed(world), { timeout: 60_000 }).toBeGreaterThan(wanted.length - paid.length);
-    if (round === 4) await stack.servers.kafka.kill().then(() => stack.servers.kafka.start());
-    if (round === 8) await stack.servers.postgres.kill().then(() => stack.servers.postgres.start());
-    if (round % 3 === 0) {
-      const killed = running.splice(random.below(2), 1);
-      await Promise.all(killed.map((service) => service.kill()));
-      running.push(await watcher(world));
-    }
-  }
-  await world.devnet.admin('/admin/faults', undefined, 'DELETE');
-  await expect.poll(() => observed(world), { timeout: 60_000 }).toBe(wanted.length);
-  expect(await told(world)).toEqual(wanted.toSorted());
-}, 180_000);
-
-/** How many transfers the read model has. */
-async function observed(world: TronWorld): Promise<number> {
-  const [cells] = await world.reader.rows({ name: 'test_transfers', text: 'SELECT count(*) FROM watch.transfers', values: [] });
-  return Number(cells?.[0]);
-}
-
 async function metric(service: ServiceHandle, name: string): Promise<number> {
   const text = await (await fetch(`${service.url}/metrics`)).text();
   const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
 
-test('two watchers share the partitions; when one is killed or hangs the other has them all, and each keeps to its part of the requests', async () => {
+test('two watchers share the partitions; when one is killed or hangs the other has them all, and each keeps to its part of the requests, also the one that wakes', async () => {
   const world = await openTronWorld(stack);
   await world.request(30);
   const one = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
@@ -108,15 +41,15 @@ test('two watchers share the partitions; when one is killed or hangs the other h
   await world.devnet.admin('/admin/tron/requests', undefined, 'DELETE');
   const checked = await metric(other, 'tron_addresses_checked_total');
   await expect.poll(() => metric(other, 'tron_addresses_checked_total'), { timeout: 30_000 }).toBeGreaterThan(checked + 30);
+  await one.kill('SIGSTOP');
+  await expect.poll(() => metric(other, 'tron_partitions_assigned'), { timeout: 30_000 }).toBe(6);
+  await one.kill('SIGCONT');
+  await expect.poll(parts, { timeout: 30_000 }).toEqual([3, 3]);
   const { body }: { body: { total: number; max_in_1s: number } } = Object(
     await world.devnet.admin('/admin/tron/requests', undefined, 'GET'),
   );
   expect(body.total).toBeGreaterThan(30);
   expect(body.max_in_1s).toBeLessThanOrEqual(30);
-  await one.kill('SIGSTOP');
-  await expect.poll(() => metric(other, 'tron_partitions_assigned'), { timeout: 30_000 }).toBe(6);
-  await one.kill('SIGCONT');
-  await expect.poll(parts, { timeout: 30_000 }).toEqual([3, 3]);
   await one.kill();
   await expect.poll(() => metric(other, 'tron_partitions_assigned'), { timeout: 30_000 }).toBe(6);
   await other.kill('SIGTERM');

@@ -3,10 +3,12 @@
  * ended: so there are never more of them within a second at the provider, also when answers are late. A day's tokens fill a bucket, which lets a while of more through after a
  * while of less.
  */
-import { untilAborted } from '../runtime/wait.ts';
+import { untilAborted } from '../wait.ts';
 
 const SECOND_MS = 1_000;
 const DAY_MS = 86_400_000;
+/** How often somebody without a share looks whether there is one. */
+const SHARELESS_MS = 20;
 /** What the bucket of the day holds at the most, of the day's tokens. */
 const SAVED_MS = 600_000;
 
@@ -23,6 +25,7 @@ export class TokenBucket {
   readonly #options: BucketOptions;
   #queue: Promise<unknown> = Promise.resolve();
   #share = 1;
+  #shareUntil = Number.POSITIVE_INFINITY;
   /** when the last request ended */
   #ended = Number.NEGATIVE_INFINITY;
   #saved: number;
@@ -35,9 +38,13 @@ export class TokenBucket {
     this.#counted = options.now();
   }
 
-  /** Which part of the tokens is this process', above 0 and at most 1: several share them as they share the work. */
-  share(part: number): void {
+  /**
+   * Which part of the tokens is this process', from 0 to 1: several share them as they share the work. Without being told anew it has none after `for_ms`: a process that was frozen
+   * does not know what others were given meanwhile.
+   */
+  share(part: number, for_ms = Number.POSITIVE_INFINITY): void {
     this.#share = part;
+    this.#shareUntil = this.#options.now() + for_ms;
   }
 
   /** Waits for its turn and a token, then asks. When the process is told to stop it asks at once: whoever asks finds out by itself. */
@@ -64,6 +71,10 @@ export class TokenBucket {
   #wait(): number {
     const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
     const at = now();
+    if (this.#share === 0 || at >= this.#shareUntil) {
+      this.#counted = at;
+      return SHARELESS_MS;
+    }
     const second = this.#ended + SECOND_MS / (perSecond * this.#share) - at;
     if (perDay === 0) return second;
     const perMs = (perDay * this.#share) / DAY_MS;

@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { TokenBucket } from '../../../services/tron-watcher/token-bucket.ts';
-import { never } from '../../support/kafka.ts';
+import { TokenBucket } from '../../../../services/runtime/tron/token-bucket.ts';
+import { never } from '../../../support/kafka.ts';
 
 const clock = (): number => performance.now();
 
@@ -35,6 +35,27 @@ test('a process with a third of the work has a third of the tokens', async () =>
   const starts: number[] = [];
   for (let request = 0; request < 45; request++) await bucket.run(async () => void starts.push(clock()));
   expect(mostInOneSecond(starts)).toBeLessThanOrEqual(20);
+});
+
+test('a share that is not given anew lapses, and without a share nobody asks', async () => {
+  let now = 0;
+  const asked: number[] = [];
+  const bucket = new TokenBucket({ requests_per_second: 1_000, requests_per_day: 0, now: () => now, signal: never });
+  const ask = (): Promise<number> => bucket.run(() => Promise.resolve(asked.push(now)));
+  bucket.share(0.5, 100);
+  now = 99;
+  await ask();
+  // frozen, say: whoever wakes does not know what others have been given
+  now = 100;
+  const late = ask();
+  now = 5_000;
+  bucket.share(0);
+  now = 6_000;
+  await after(100);
+  expect(asked).toEqual([99]);
+  bucket.share(0.5, 100);
+  await late;
+  expect(asked).toEqual([99, 6_000]);
 });
 
 test('the tokens of the day: a minute of them at first, then only what comes, and ten minutes are saved of what was not used', async () => {

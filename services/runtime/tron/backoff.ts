@@ -1,5 +1,5 @@
 /** How long the provider is left alone after it failed: for longer each time in a row, and never for just the same time as somebody else. */
-import { untilAborted } from '../runtime/wait.ts';
+import { untilAborted } from '../wait.ts';
 
 const DOUBLINGS_MAX = 16;
 

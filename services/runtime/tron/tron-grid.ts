@@ -11,9 +11,9 @@ import {
   type Parsed,
   type TronHead,
   type TronReceipt,
-} from '../../schemas/trongrid.ts';
-import { toTronAddress } from '../../schemas/tron-address.ts';
-import { Fault, messageOf, propertyOf } from '../runtime/errors.ts';
+} from '../../../schemas/trongrid.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { Fault, messageOf, propertyOf } from '../errors.ts';
 import { textOf } from './answer-text.ts';
 import type { Backoff } from './backoff.ts';
 import type { TokenBucket } from './token-bucket.ts';
@@ -204,7 +204,8 @@ function suspension(headers: Headers, text: string): number | undefined {
 const MEANINGS: Readonly<Record<Failure['outcome'], { readonly code: string; readonly remedy: string }>> = {
   throttled: {
     code: 'tron_throttled',
-    remedy: 'lower APP_TRON_REQUESTS_PER_SECOND and APP_TRON_REQUESTS_PER_DAY, or give APP_TRON_API_KEY one that is allowed more',
+    remedy:
+      "lower APP_TRON_REQUESTS_PER_SECOND and APP_TRON_REQUESTS_PER_DAY (of the treasury: APP_RECONCILE_REQUESTS_PER_..; they share a key's quota), or give APP_TRON_API_KEY one that is allowed more",
   },
   refused: { code: 'tron_refused', remedy: 'correct APP_TRON_API_KEY' },
   unreachable: { code: 'tron_unreachable', remedy: 'look whether APP_TRON_URL can be reached from here; it is asked again' },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Backoff } from '../../../services/tron-watcher/backoff.ts';
+import { Backoff } from '../../../../services/runtime/tron/backoff.ts';
 
 test('nobody waits before anything has failed; pauses begin anew once it went well', () => {
   let now = 0;

@@ -1,0 +1,178 @@
+/** Holds the logs against what was paid: each deposit once, on its terms, to its owner, and at every offset not a micro-USDT more or less than came. */
+import { depositIdOf } from '../../schemas/deposit-id.ts';
+import { creditOf, feeOf, holdReasonOf } from '../../schemas/deposit-policy.ts';
+import { transferPartition } from '../../schemas/tron-partition.ts';
+import { transferKey, type TransferObserved } from '../../schemas/tron.transfers/events.ts';
+import type { DepositConfirmed, PolicySet, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { depositKey } from '../support/deposit-log.ts';
+import { ownersIn, type DepositLogs } from './deposit-logs.ts';
+import type { Payable } from './payments.ts';
+
+type Status = 'confirmed' | 'needs_manual' | 'mint_requested' | 'credited';
+type DecidedEvent = Exclude<TreasuryEvent, PolicySet | DepositConfirmed>;
+
+/** The arrows of the machine, each from where it may start. */
+const ARROWS: Readonly<Record<DecidedEvent['type'], { readonly from: readonly Status[]; readonly to: Status }>> = {
+  DepositHeld: { from: ['confirmed', 'mint_requested'], to: 'needs_manual' },
+  DepositApproved: { from: ['needs_manual'], to: 'confirmed' },
+  DepositRejected: { from: ['needs_manual'], to: 'needs_manual' },
+  MintIntended: { from: ['confirmed'], to: 'mint_requested' },
+  MintCredited: { from: ['mint_requested'], to: 'credited' },
+  MintDead: { from: ['mint_requested'], to: 'confirmed' },
+};
+
+interface Told {
+  status: Status;
+  readonly credit: bigint;
+}
+
+type Complain = (what: string) => void;
+
+/** What does not hold of `treasury.ledger`. */
+export function judgeLedger(logs: DepositLogs, payables: ReadonlyMap<string, Payable>): readonly string[] {
+  const violations: string[] = [];
+  const audit = new LedgerAudit(logs, payables, (what) => void violations.push(what));
+  const counted = logs.ledger.filter(({ sequence }, offset) => sequence === offset);
+  for (const [at, event] of counted.entries()) audit.tell(event, counted[at + 1]);
+  audit.end();
+  return violations;
+}
+
+class LedgerAudit {
+  readonly #logs: DepositLogs;
+  readonly #owners: readonly Buffer[];
+  readonly #payables: ReadonlyMap<string, Payable>;
+  readonly #complain: Complain;
+  readonly #key = depositKey();
+  readonly #policies = new Map<number, PolicySet>();
+  readonly #deposits = new Map<string, Told>();
+  readonly #seen = new Set<string>();
+  readonly #ordinals = new Map<string, number>();
+  readonly #sums = { observed: 0n, minted: 0n, retained: 0n, held: 0n };
+
+  constructor(logs: DepositLogs, payables: ReadonlyMap<string, Payable>, complain: Complain) {
+    this.#logs = logs;
+    this.#owners = ownersIn(logs.addresses);
+    this.#payables = payables;
+    this.#complain = complain;
+  }
+
+  tell(event: TreasuryEvent, next: TreasuryEvent | undefined): void {
+    if (event.type === 'PolicySet') this.#policies.set(event.version, event);
+    else if (event.type === 'DepositConfirmed') this.#confirmed(event, next);
+    else this.#moved(event);
+    const { observed, minted, retained, held } = this.#sums;
+    if (observed !== minted + retained + held)
+      this.#complain(`at offset ${event.sequence} ${observed} came, but ${minted} minted + ${retained} fees + ${held} held are others`);
+  }
+
+  end(): void {
+    const missing = [...this.#payables.keys()].filter((key) => !this.#seen.has(key));
+    for (const key of missing.slice(0, 5)) this.#complain(`${key} was paid and is no deposit${this.#whereIs(key)}`);
+    if (missing.length > 5) this.#complain(`${missing.length} payments in all are no deposits`);
+    const paid = [...this.#payables.values()].reduce((sum, { value }) => sum + value, 0n);
+    if (paid !== this.#sums.observed) this.#complain(`${paid} was paid, ${this.#sums.observed} came`);
+  }
+
+  #whereIs(key: string): string {
+    const place = this.#logs.transfers.findIndex((events) =>
+      events.some((event) => event.type === 'TransferObserved' && transferKey(event.tx_id, event.log_index) === key),
+    );
+    return place === -1 ? ', and nobody observed it' : `, though it was observed in partition ${place}`;
+  }
+
+  #confirmed(event: DepositConfirmed, next: TreasuryEvent | undefined): void {
+    const key = transferKey(event.tx_id, event.log_index);
+    const paid = this.#payables.get(key);
+    if (paid === undefined) return this.#complain(`${key} is a deposit, and was none`);
+    if (this.#seen.has(key)) return this.#complain(`${key} is a deposit twice`);
+    this.#seen.add(key);
+    const address = this.#key.addressAt(paid.index);
+    const ordinal = this.#ordinals.get(address.toString('hex')) ?? 0;
+    this.#ordinals.set(address.toString('hex'), ordinal + 1);
+    const policy = this.#policies.get(event.policy_version);
+    if (policy === undefined) return this.#complain(`${key} is on policy ${event.policy_version}, which nobody set`);
+    const fee = feeOf(policy, ordinal);
+    const credit = creditOf(paid.value, fee);
+    const owner = this.#owners[paid.index];
+    const holds: Readonly<Record<string, boolean>> = {
+      id: event.deposit_id === depositIdOf(event.tx_id, event.log_index),
+      gross: event.gross === paid.value,
+      fee: event.fee === fee,
+      credit: event.credit === credit,
+      ordinal: event.address_ordinal === ordinal,
+      address: event.deposit_address.equals(address),
+      owner: owner?.equals(event.clt_address) === true,
+      place: this.#isObservedAt(event),
+      hold: holdAfter(next, event.deposit_id) === holdReasonOf(policy, credit),
+    };
+    for (const [what, isRight] of Object.entries(holds)) if (!isRight) this.#complain(`the ${what} of deposit ${key} is not right`);
+    this.#deposits.set(event.deposit_id, { status: 'confirmed', credit });
+    this.#sums.observed += paid.value;
+    this.#sums.retained += event.fee < event.gross ? event.fee : event.gross;
+    this.#sums.held += event.credit;
+  }
+
+  #isObservedAt({ tx_id, log_index, transfer_partition: partition, transfer_offset: offset, gross }: DepositConfirmed): boolean {
+    const record = this.#logs.transfers[partition]?.[offset];
+    return record?.type === 'TransferObserved' && record.tx_id.equals(tx_id) && record.log_index === log_index && record.value === gross;
+  }
+
+  #moved(event: DecidedEvent): void {
+    const told = this.#deposits.get(event.deposit_id);
+    if (told === undefined) return this.#complain(`${event.type} is about ${event.deposit_id}, which is no deposit`);
+    const { from, to } = ARROWS[event.type];
+    if (!from.includes(told.status)) this.#complain(`${event.type} came to a deposit that was ${told.status}`);
+    told.status = to;
+    if (to !== 'credited') return;
+    this.#sums.held -= told.credit;
+    this.#sums.minted += told.credit;
+  }
+}
+
+function holdAfter(next: TreasuryEvent | undefined, id: string): string | undefined {
+  return next?.type === 'DepositHeld' && next.deposit_id === id ? next.reason : undefined;
+}
+
+export interface TransfersJudged {
+  readonly observed: number;
+  /** of these, told before */
+  readonly repeated: number;
+  readonly checks: number;
+  readonly violations: readonly string[];
+}
+
+/** What does not hold of `tron.transfers`. */
+export function judgeTransfers(
+  { transfers }: DepositLogs,
+  payables: ReadonlyMap<string, Payable>,
+  pass_addresses_max: number,
+): TransfersJudged {
+  const violations: string[] = [];
+  const told = new Map<string, string>();
+  let [observed, checks] = [0, 0];
+  for (const [partition, events] of transfers.entries()) {
+    for (const event of events) {
+      if (event.type === 'AddressesChecked') {
+        checks += event.checked.length;
+        if (event.checked.length > pass_addresses_max) violations.push(`a pass asked about ${event.checked.length} addresses`);
+        continue;
+      }
+      observed++;
+      const key = transferKey(event.tx_id, event.log_index);
+      const said = saidOf(event);
+      if (transferPartition(event.to) !== partition) violations.push(`${key} stands in partition ${partition}`);
+      if ((told.get(key) ?? said) !== said) violations.push(`${key} is told as ${told.get(key)} and as ${said}`);
+      told.set(key, said);
+      const isNone = event.value === 0n || event.from.equals(event.to);
+      if (payables.has(key) === isNone) violations.push(`${key} was observed, and ${isNone ? 'is no payment' : 'nobody paid it'}`);
+    }
+  }
+  return { observed, repeated: observed - told.size, checks, violations };
+}
+
+function saidOf({ block_number, block_timestamp, contract, from, to, value, address_index }: TransferObserved): string {
+  return [block_number, block_timestamp, contract.toString('hex'), from.toString('hex'), to.toString('hex'), value, address_index].join(
+    ' ',
+  );
+}

@@ -1,0 +1,64 @@
+/** The three topics of deposits, whole, as an auditor reads them. */
+import type { Kafka } from 'kafkajs';
+import { isDepositAddressEvent, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import { isTransferEvent, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
+import { isTreasuryEvent, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS, type Topic } from '../../schemas/topics.ts';
+import type { Codec } from '../../services/runtime/codec.ts';
+import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
+import type { LogRecord } from '../../services/runtime/log-record.ts';
+
+export const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER];
+
+export interface DepositLogs {
+  readonly addresses: readonly DepositAddressEvent[];
+  /** by partition */
+  readonly transfers: readonly (readonly TransferEvent[])[];
+  readonly ledger: readonly TreasuryEvent[];
+}
+
+export async function readDepositLogs(kafka: Kafka, codec: Codec): Promise<DepositLogs> {
+  const [addresses = []] = await readTopic(kafka, codec, DEPOSIT_ADDRESSES, isDepositAddressEvent);
+  const transfers = await readTopic(kafka, codec, TRON_TRANSFERS, isTransferEvent);
+  const [ledger = []] = await readTopic(kafka, codec, TREASURY_LEDGER, isTreasuryEvent);
+  return { addresses, transfers, ledger };
+}
+
+/** Accounts in the order of their addresses: that of first requests after the scheme was pinned. */
+export function ownersIn(addresses: readonly DepositAddressEvent[]): readonly Buffer[] {
+  const pinned = addresses.findIndex(({ type }) => type === 'SchemePinned');
+  const owners = new Map<string, Buffer>();
+  for (const event of addresses.slice(pinned + 1)) {
+    const account = event.type === 'AddressRequested' ? event.clt_address : undefined;
+    if (account !== undefined && !owners.has(account.toString('hex'))) owners.set(account.toString('hex'), account);
+  }
+  return [...owners.values()];
+}
+
+/** First offset behind each partition of a topic. */
+export async function endsOf(kafka: Kafka, { name, partitions }: Topic): Promise<readonly bigint[]> {
+  const ends = await Promise.all(Array.from({ length: partitions }, (_, partition) => readLogEnds(kafka, name, partition)));
+  return ends.map(({ high }) => high);
+}
+
+async function readTopic<Event extends { readonly type: string }>(
+  kafka: Kafka,
+  codec: Codec,
+  topic: Topic,
+  isEvent: (event: { readonly type: string }) => event is Event,
+): Promise<readonly (readonly Event[])[]> {
+  const read: Event[][] = [];
+  for (const [partition, end] of (await endsOf(kafka, topic)).entries()) {
+    const values: LogRecord['value'][] = [];
+    await readLogRange(kafka, topic.name, partition, 0n, end, ({ value }) => values.push(value));
+    await codec.learn(values);
+    read.push(
+      values.map((value, offset) => {
+        const event = codec.decode(value);
+        if (!isEvent(event)) throw new Error(`${event.type} stands in ${topic.name} ${partition} at ${offset}`);
+        return event;
+      }),
+    );
+  }
+  return read;
+}

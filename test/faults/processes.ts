@@ -1,0 +1,96 @@
+/** The services of a fault run by what they are there for: what is killed is started again at once in the same place, as a supervisor would. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Exit } from '../../infra/local/child.ts';
+import type { ServiceHandle, Stack } from '../support/stack.ts';
+
+const LAST_LINES = 8;
+
+type Settings = Readonly<Record<string, string>>;
+
+export class Processes {
+  readonly #stack: Stack;
+  /** of each service by its name */
+  readonly #settings: Readonly<Record<string, Settings>>;
+  readonly #running = new Map<string, ServiceHandle>();
+  readonly #frozen = new Set<string>();
+  /** those that nobody has told to end */
+  readonly #wanted = new Set<ServiceHandle>();
+  readonly #broken = Promise.withResolvers<never>();
+
+  constructor(stack: Stack, settings: Readonly<Record<string, Settings>>) {
+    this.#stack = stack;
+    this.#settings = settings;
+    this.#broken.promise.catch(() => undefined);
+  }
+
+  /** As the promise does, but rejects as soon as a process has ended by itself. */
+  whileAllRun<Result>(promise: Promise<Result>): Promise<Result> {
+    return Promise.race([promise, this.#broken.promise]);
+  }
+
+  /** `slot` is the service's name, with `/2` behind it for a second one. */
+  async start(slot: string): Promise<ServiceHandle> {
+    const [name = ''] = slot.split('/');
+    const service = await this.#stack.spawnService(name, this.#settings[name]);
+    this.#running.set(slot, service);
+    this.#wanted.add(service);
+    void this.#mind(slot, service);
+    return service;
+  }
+
+  async #mind(slot: string, service: ServiceHandle): Promise<void> {
+    const exit = await service.waitExit();
+    if (this.#wanted.has(service)) this.#broken.reject(new Error(`${slot} ended by itself with ${JSON.stringify(exit)}`));
+  }
+
+  at(slot: string): ServiceHandle {
+    const service = this.#running.get(slot);
+    if (service === undefined) throw new Error(`nothing was started as ${slot}`);
+    return service;
+  }
+
+  /** SIGKILL, and a new one in its place. */
+  async kill(slot: string): Promise<void> {
+    this.#wanted.delete(this.at(slot));
+    await this.at(slot).kill('SIGKILL');
+    this.#frozen.delete(slot);
+    await this.start(slot);
+  }
+
+  /** SIGSTOP: it hears and says nothing, and holds what it holds. */
+  async freeze(slot: string): Promise<void> {
+    await this.at(slot).kill('SIGSTOP');
+    this.#frozen.add(slot);
+  }
+
+  /** Whatever was frozen goes on as if no time had passed. */
+  async thaw(): Promise<void> {
+    for (const slot of this.#frozen) await this.at(slot).kill('SIGCONT');
+    this.#frozen.clear();
+  }
+
+  /** Ends them in order with SIGTERM; gives those that did not end as one that was told to. */
+  async drain(slots: readonly string[]): Promise<readonly string[]> {
+    const exits = await Promise.all(
+      slots.map(async (slot): Promise<readonly [string, Exit]> => {
+        this.#wanted.delete(this.at(slot));
+        await this.at(slot).kill('SIGTERM');
+        return [slot, await this.at(slot).waitExit()];
+      }),
+    );
+    return exits.flatMap(([slot, exit]) =>
+      isDeepStrictEqual(exit, { code: 0, signal: null }) ? [] : [`${slot}, told to stop, ended with ${JSON.stringify(exit)}`],
+    );
+  }
+
+  lastLines(): string {
+    return [...this.#running].map(([slot, service]) => `${slot}:\n${service.log().split('\n').slice(-LAST_LINES).join('\n')}`).join('\n');
+  }
+}
+
+/** The sum of a figure of a service, over all its labels. */
+export async function figureOf({ url }: ServiceHandle, metric: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text.split('\n').filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}

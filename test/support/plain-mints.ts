@@ -1,0 +1,77 @@
+/** Which intents to mint count, worked out in the most obvious way: by looking at all that counted before, each time. It shares no code with the projection. */
+import type { MintIntended, PolicySet } from '../../schemas/treasury.ledger/events.ts';
+import type { Row } from './plain-fold-rows.ts';
+
+const DAY_MS = 86_400_000;
+
+interface PlainMint {
+  readonly nonce: number;
+  readonly deposit_id: string;
+  readonly amount: bigint;
+  readonly at: number;
+  gone: boolean;
+}
+
+export class PlainMints {
+  readonly policies: PolicySet[] = [];
+  /** every one that ever counted */
+  readonly counted: PlainMint[] = [];
+  #windowNonce = 0;
+
+  set(policy: PolicySet): boolean {
+    if (policy.version !== this.policies.length + 1) return false;
+    this.policies.push(policy);
+    return true;
+  }
+
+  /** Takes the intent if it counts, given that the deposit waits for just this. */
+  take(
+    { nonce, deposit_id, amount, decided_at }: MintIntended,
+    deposit: { readonly credit: bigint; readonly version: number; readonly approved: boolean },
+  ): boolean {
+    const policy = this.policies.at(-1);
+    const own = this.policies.find(({ version }) => version === deposit.version);
+    if (policy === undefined || own === undefined) return false;
+    if (this.counted.some((before) => before.nonce >= nonce)) return false;
+    if (!deposit.approved && (deposit.credit < own.minimum || deposit.credit > own.single_cap)) return false;
+    const at = Math.max(decided_at, ...this.counted.map((before) => before.at));
+    const within = this.counted.filter((before) => !before.gone && before.at > at - DAY_MS);
+    if (within.reduce((sum, before) => sum + before.amount, amount) > policy.rolling_cap) return false;
+    this.counted.push({ nonce, deposit_id, amount, at, gone: false });
+    this.#windowNonce = Math.min(nonce, ...within.map((before) => before.nonce));
+    return true;
+  }
+
+  giveUp(nonce: number): void {
+    for (const mint of this.counted) if (mint.nonce === nonce) mint.gone = true;
+  }
+
+  get head(): Row {
+    const last = this.counted.at(-1);
+    return {
+      policy_version: this.policies.length,
+      last_nonce: last?.nonce ?? -1,
+      mint_time: last?.at ?? 0,
+      window_nonce: this.#windowNonce,
+    };
+  }
+
+  get policyRows(): Row[] {
+    return this.policies.map(({ version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at }) => ({
+      version,
+      network,
+      first_fee,
+      later_fee,
+      minimum,
+      single_cap,
+      rolling_cap,
+      decided_at,
+    }));
+  }
+
+  get mintRows(): Row[] {
+    return this.counted
+      .filter(({ gone }) => !gone)
+      .map(({ nonce, deposit_id, amount, at }) => ({ nonce, deposit_id, amount, counted_at: at }));
+  }
+}
