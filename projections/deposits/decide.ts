@@ -1,4 +1,4 @@
-/** The treasury's verbs, first half: which transfer is a deposit, on which terms, and whether a person has to look at it. They change nothing: what they answer is to be appended. */
+/** The treasury's verbs, first half: which transfer is a deposit, on which terms, and whether a person has to look at it. They change nothing: what they answer is to be appended. The second half is `mint.ts`. */
 import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { creditOf, feeOf, holdReasonOf, problemsOf, sameLimits, type HoldReason, type Network } from '../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
@@ -6,6 +6,7 @@ import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import type { DepositConfirmed, DepositHeld, PolicyLimits, PolicySet, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { Recorded } from '../projection.ts';
 import type { Ledger } from './ledger.ts';
+import type { Policy } from './mint-book.ts';
 
 /** No events: it is so already. */
 export type Decision<Reason extends string, Event extends TreasuryEvent = TreasuryEvent> =
@@ -115,7 +116,7 @@ class Batch {
 
   #confirmed(
     { event: transfer, partition, offset }: Recorded<TransferObserved>,
-    { id, owner, policy }: { readonly id: string; readonly owner: Buffer; readonly policy: PolicySet },
+    { id, owner, policy }: { readonly id: string; readonly owner: Buffer; readonly policy: Policy },
   ): void {
     const ordinal = this.#ordinal(transfer.to);
     const fee = feeOf(policy, ordinal);

@@ -7,16 +7,16 @@ import { isTreasuryEvent, type TreasuryEvent } from '../../schemas/treasury.ledg
 import type { Folded, Load, Loaded, Projection, Recorded } from '../projection.ts';
 import { addressLoads, foldAddresses } from './address-rows.ts';
 import { foldLedger, ledgerLoads } from './ledger-rows.ts';
-import { ADDRESSES, BOOK, BY_STATUS, DEPOSITS, DEPOSIT_EVENTS, LEDGER, OWNERS, STANDINGS } from './rows.ts';
+import { ADDRESSES, BOOK, BY_STATUS, DEPOSITS, DEPOSIT_EVENTS, LEDGER, MINTS, OWNERS, POLICIES, STANDINGS } from './rows.ts';
 
 type DepositsEvent = DepositAddressEvent | TreasuryEvent;
 
 export const deposits: Projection<DepositsEvent> = {
   name: 'deposits',
-  version: 1,
+  version: 2,
   topics: ['deposit.addresses', 'treasury.ledger'],
   isEvent: (event): event is DepositsEvent => isDepositAddressEvent(event) || isTreasuryEvent(event),
-  tables: [BOOK, ADDRESSES, LEDGER, OWNERS, DEPOSITS, STANDINGS, BY_STATUS, DEPOSIT_EVENTS],
+  tables: [BOOK, ADDRESSES, LEDGER, POLICIES, MINTS, OWNERS, DEPOSITS, STANDINGS, BY_STATUS, DEPOSIT_EVENTS],
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
   // a first request costs the derivation of its address, some 0.6 ms

@@ -5,7 +5,8 @@ import { bytesIn, countIn } from '../loaded-row.ts';
 import type { Folded, Load, Loaded, Recorded, Row } from '../projection.ts';
 import { ABSENT, evolve, type Deposit } from './deposit.ts';
 import { isWrittenFor } from './ledger.ts';
-import { BY_STATUS, DEPOSITS, DEPOSIT_EVENTS, LEDGER, OWNERS, STANDINGS } from './rows.ts';
+import { mintLoads, MintRows } from './mint-rows.ts';
+import { BY_STATUS, DEPOSITS, DEPOSIT_EVENTS, LEDGER, MINTS, OWNERS, POLICIES, STANDINGS } from './rows.ts';
 import { depositOf, standingRow, STORED_COLUMNS } from './standing.ts';
 import { timelineRow, transferRow } from './timeline.ts';
 
@@ -19,7 +20,8 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
     if (event.type === 'DepositConfirmed') owners.set(keyOf(event.clt_address), event.clt_address);
   }
   return [
-    { name: 'ledger', text: 'SELECT sequence, deposits FROM ledger', values: [] },
+    { name: 'ledger', text: 'SELECT sequence, deposits, policy_version, last_nonce, mint_time, window_nonce FROM ledger', values: [] },
+    ...mintLoads(batch),
     {
       name: 'owners',
       text: 'SELECT clt_address, deposits FROM owners WHERE clt_address = ANY($1::bytea[])',
@@ -55,6 +57,7 @@ class LedgerRows {
   readonly #owners = new Map<string, { readonly address: Buffer; deposits: number; moved: boolean }>();
   readonly #confirmed: Row[] = [];
   readonly #timeline: Row[] = [];
+  readonly #mints: MintRows;
   readonly #loadedSequence: number;
   #sequence: number;
   #count: number;
@@ -64,6 +67,7 @@ class LedgerRows {
     this.#sequence = head === undefined ? -1 : countIn(head, 'sequence');
     this.#loadedSequence = this.#sequence;
     this.#count = head === undefined ? 0 : countIn(head, 'deposits');
+    this.#mints = new MintRows(loaded, head);
     for (const row of loaded['owners'] ?? []) {
       const address = bytesIn(row, 'clt_address');
       this.#owners.set(keyOf(address), { address, deposits: countIn(row, 'deposits'), moved: false });
@@ -77,13 +81,19 @@ class LedgerRows {
   apply(event: TreasuryEvent, place: { readonly partition: number; readonly offset: bigint }): 'applied' | 'replayed' | 'ignored' {
     if (!isWrittenFor(event, place.offset)) return 'ignored';
     if (event.sequence <= this.#sequence) return 'replayed';
-    // policies have no rows: every deposit says what it cost
-    if (event.type === 'PolicySet') return 'ignored';
+    if (event.type === 'PolicySet') {
+      if (!this.#mints.setPolicy(event)) return 'ignored';
+      this.#sequence = event.sequence;
+      return 'applied';
+    }
     const known = this.#deposits.get(event.deposit_id);
     const before = known?.now ?? ABSENT;
+    if (event.type === 'MintIntended' && !this.#mints.isValid(before, event)) return 'ignored';
     const after = evolve(before, event);
     if (after === before) return 'ignored';
     this.#sequence = event.sequence;
+    if (event.type === 'MintIntended') this.#mints.count(event);
+    if (event.type === 'MintDead' || event.type === 'DepositHeld') this.#mints.release(before);
     const deposit = known ?? this.#add(event);
     deposit.now = after;
     if (event.type === 'DepositConfirmed') this.#timeline.push(transferRow(event, deposit.events++));
@@ -116,16 +126,21 @@ class LedgerRows {
     const owners = [...this.#owners.values()].filter((owner) => owner.moved);
     return {
       cuts: [],
-      deletes: [{ table: BY_STATUS, rows: gone }],
+      deletes: [
+        { table: BY_STATUS, rows: gone },
+        { table: MINTS, rows: this.#mints.gone },
+      ],
       appends: [
         { table: DEPOSITS, rows: this.#confirmed },
         { table: BY_STATUS, rows: relisted.map(([id, { now, seq }]): Row => [now.status, seq, id]) },
         { table: DEPOSIT_EVENTS, rows: this.#timeline },
+        { table: POLICIES, rows: this.#mints.policies },
+        { table: MINTS, rows: this.#mints.added },
       ],
       upserts: [
         { table: STANDINGS, rows: moved.map(([id, { now, events }]) => standingRow(id, now, events)) },
         { table: OWNERS, rows: owners.map(({ address, deposits }): Row => [address, deposits]) },
-        { table: LEDGER, rows: this.#sequence === this.#loadedSequence ? [] : [[true, this.#sequence, this.#count]] },
+        { table: LEDGER, rows: this.#sequence === this.#loadedSequence ? [] : [[true, this.#sequence, this.#count, ...this.#mints.head]] },
       ],
     };
   }

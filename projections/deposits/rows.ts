@@ -13,7 +13,40 @@ export const ADDRESSES: Table = {
   key: ['clt_address'],
 };
 
-export const LEDGER: Table = { name: 'ledger', columns: { one: 'bool', sequence: 'int8', deposits: 'int8' }, key: ['one'] };
+export const LEDGER: Table = {
+  name: 'ledger',
+  columns: {
+    one: 'bool',
+    sequence: 'int8',
+    deposits: 'int8',
+    policy_version: 'int4',
+    last_nonce: 'int8',
+    mint_time: 'int8',
+    window_nonce: 'int8',
+  },
+  key: ['one'],
+};
+
+export const POLICIES: Table = {
+  name: 'policies',
+  columns: {
+    version: 'int4',
+    network: 'text',
+    first_fee: 'numeric',
+    later_fee: 'numeric',
+    minimum: 'numeric',
+    single_cap: 'numeric',
+    rolling_cap: 'numeric',
+    decided_at: 'int8',
+  },
+  key: ['version'],
+};
+
+export const MINTS: Table = {
+  name: 'mints',
+  columns: { nonce: 'int8', deposit_id: 'text', amount: 'numeric', counted_at: 'int8' },
+  key: ['nonce'],
+};
 
 export const OWNERS: Table = { name: 'owners', columns: { clt_address: 'bytea', deposits: 'int8' }, key: ['clt_address'] };
 

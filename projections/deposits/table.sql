@@ -18,7 +18,30 @@ CREATE TABLE addresses (
 CREATE TABLE ledger (
   one      boolean PRIMARY KEY CHECK (one),             -- a single row
   sequence bigint  NOT NULL,                            -- of the last event applied
-  deposits bigint  NOT NULL                             -- how many there are: the next one's seq
+  deposits bigint  NOT NULL,                            -- how many there are: the next one's seq
+  policy_version integer NOT NULL,                      -- the one in force; 0 before the first
+  last_nonce     bigint  NOT NULL,                      -- of the last intent to mint that counts; -1 before the first
+  mint_time      bigint  NOT NULL,                      -- its time by the ledger, Unix milliseconds
+  window_nonce   bigint  NOT NULL                       -- mints below it had left the rolling window by then
+);
+
+CREATE TABLE policies (
+  version     integer PRIMARY KEY,
+  network     text    NOT NULL,
+  first_fee   numeric NOT NULL,
+  later_fee   numeric NOT NULL,
+  minimum     numeric NOT NULL,
+  single_cap  numeric NOT NULL,
+  rolling_cap numeric NOT NULL,
+  decided_at  bigint  NOT NULL                          -- Unix milliseconds
+);
+
+-- intents to mint that count; one that will never be minted is gone
+CREATE TABLE mints (
+  nonce      bigint  PRIMARY KEY,
+  deposit_id text    NOT NULL,
+  amount     numeric NOT NULL,
+  counted_at bigint  NOT NULL                           -- by the ledger, Unix milliseconds: never before that of the one before
 );
 
 CREATE TABLE owners (

@@ -1,6 +1,6 @@
 /** Where the operator's commands look: settings as everywhere, and what is not set comes from the stack file of a stack on this machine. */
 import { readFileSync } from 'node:fs';
-import { httpUrl, list, postgresUrl, readConfig, type Config, type Environment } from '../runtime/config.ts';
+import { httpUrl, list, postgresUrl, readConfig, type Config, type Environment, type Settings } from '../runtime/config.ts';
 
 const SETTINGS = {
   kafka_brokers: list('APP_KAFKA_BROKERS'),
@@ -15,13 +15,31 @@ const OF_STACK_FILE: Readonly<Record<string, string>> = {
   APP_KAFKA_BROKERS: 'kafka_brokers',
   APP_POSTGRES_READER_URL: 'postgres_reader_url',
   APP_NODE_URL: 'node_url',
+  APP_REGISTRY_URL: 'registry_url',
+  APP_TRON_URL: 'tron_url',
+  APP_USDT_CONTRACT: 'usdt_contract',
+  APP_CUSTODY_ADDRESSES: 'custody_addresses',
 };
+
+/** Where the stack's registry has Confluent's interface; its file names the server alone. */
+const REGISTRY_PATH = '/apis/ccompat/v7';
 
 /** Throws a `ConfigError` with everything that is missing. */
 export function readOpsConfig(env: Environment, stackFile: string): OpsConfig {
+  return readConfig(environmentOf(env, stackFile, SETTINGS), SETTINGS);
+}
+
+/** The variables of these settings, as given or as the stack file says. */
+export function environmentOf(env: Environment, stackFile: string, settings: Settings): Environment {
   const stack = stackOf(stackFile);
-  const found = Object.entries(OF_STACK_FILE).map(([variable, key]) => [variable, env[variable] ?? stack[key]] as const);
-  return readConfig(Object.fromEntries(found.filter((entry): entry is [string, string] => typeof entry[1] === 'string')), SETTINGS);
+  const found = Object.values(settings).map(({ name }) => [name, env[name] ?? ofStack(stack, name)] as const);
+  return Object.fromEntries(found.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+function ofStack(stack: Readonly<Record<string, unknown>>, variable: string): unknown {
+  const said = stack[OF_STACK_FILE[variable] ?? ''];
+  const isServer = variable === 'APP_REGISTRY_URL' && typeof said === 'string' && URL.parse(said)?.pathname === '/';
+  return isServer ? `${said.replace(/\/$/, '')}${REGISTRY_PATH}` : said;
 }
 
 function stackOf(file: string): Readonly<Record<string, unknown>> {

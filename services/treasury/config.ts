@@ -5,6 +5,7 @@ import {
   choice,
   ConfigError,
   httpUrl,
+  integer,
   list,
   readConfig,
   SERVICE_SETTINGS,
@@ -12,6 +13,8 @@ import {
   type Environment,
   type Setting,
 } from '../runtime/config.ts';
+import { parseMintKey } from './mint-signer.ts';
+import { RECONCILIATION_SETTINGS, reconciliationProblems } from './reconciliation/settings.ts';
 
 /** Each limit has a variable, in micro-USD; without it, it is the network's. */
 const VARIABLES: Readonly<Record<keyof PolicyLimits, string>> = {
@@ -33,6 +36,12 @@ const SETTINGS = {
   minimum: amount(VARIABLES.minimum),
   single_cap: amount(VARIABLES.single_cap),
   rolling_cap: amount(VARIABLES.rolling_cap),
+  ...RECONCILIATION_SETTINGS,
+  node_url: httpUrl('APP_NODE_URL'),
+  chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
+  mint_key: mintKey('APP_MINT_KEY'),
+  mint_every_ms: integer('APP_MINT_EVERY_MS', { default: 1_000, min: 10, max: 600_000 }),
+  mint_again_ms: integer('APP_MINT_AGAIN_MS', { default: 5_000, min: 10, max: 600_000 }),
 } as const;
 
 export interface TreasuryConfig extends Omit<Config<typeof SETTINGS>, keyof PolicyLimits> {
@@ -49,7 +58,8 @@ export function readTreasuryConfig(env: Environment): TreasuryConfig {
     single_cap: single_cap ?? network.single_cap,
     rolling_cap: rolling_cap ?? network.rolling_cap,
   });
-  if ('problems' in read) throw new ConfigError(read.problems.map(withVariables));
+  const problems = [...('problems' in read ? read.problems.map(withVariables) : []), ...reconciliationProblems(config)];
+  if ('problems' in read || problems.length > 0) throw new ConfigError(problems);
   return { ...config, limits: read.limits };
 }
 
@@ -59,6 +69,11 @@ function withVariables(problem: string): string {
 
 function tronAddress(name: string): Setting<Buffer> {
   return { name, expected: 'an address of TRON in base58 (34 characters, T first)', secret: false, read: parseTronAddress };
+}
+
+/** The private key of the mint authority: never shown. */
+function mintKey(name: string): Setting<string> {
+  return { name, expected: 'the private key of the mint authority, 64 hex digits', secret: true, read: parseMintKey };
 }
 
 function amount(name: string): Setting<bigint | undefined> {

@@ -2,31 +2,23 @@
  * Decides what has been read and appends it to the ledger. The ledger is the compare-and-set: each event is written for one offset and counts only there. So what
  * was appended counts once it is read back, and no sooner; a batch that came after another treasury's has no effect, and what it was about is decided anew.
  */
-import { randomInt } from 'node:crypto';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
 import type { Network } from '../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import type { PolicyLimits, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import { confirmAll, hold, setPolicy, type Confirmations } from '../../projections/deposits/decide.ts';
 import type { Recorded } from '../../projections/projection.ts';
-import type { Codec } from '../runtime/codec.ts';
 import { Fault } from '../runtime/errors.ts';
-import type { KafkaWriter } from '../runtime/kafka-writer.ts';
 import type { Logger } from '../runtime/log.ts';
-import { untilAborted } from '../runtime/wait.ts';
 import type { Books } from './books.ts';
-import { toEntries } from './entries.ts';
 import type { Figures } from './figures.ts';
+import type { LedgerWriter } from './ledger-writer.ts';
 import type { News } from './news.ts';
 import type { TransferQueue } from './transfer-queue.ts';
 
-const PARTITION = 0;
 /** Of each of the six partitions in one batch: 1,200 transfers with two events each are below the megabyte that the topic takes. */
 export const TRANSFERS_OF_EACH = 200;
-/** The loser of a race lets the other go on: both writing all the time would fill the ledger with what does not count. */
-const YIELD_MS_MIN = 100;
-const YIELD_MS_MAX = 1_000;
 /** Part of life on TRON; any other refusal tells of a writer that is not right. */
 const USUAL: ReadonlySet<string> = new Set(['zero_value', 'self_transfer']);
 
@@ -35,10 +27,7 @@ export interface DeciderOptions {
   readonly limits: PolicyLimits;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
-  readonly codec: Codec;
-  readonly writer: KafkaWriter;
-  /** name of the ledger's topic */
-  readonly ledger_topic: string;
+  readonly appender: LedgerWriter;
   readonly books: Books;
   readonly news: News;
   readonly figures: Figures;
@@ -66,7 +55,7 @@ export class Decider {
       if (signal.aborted) return;
       const decision = setPolicy(books.ledger, { network, limits }, Date.now());
       if ('refused' in decision) throw refusedPolicy(decision.refused, network, books.ledger.policy?.network);
-      if (decision.events.length === 0 || (await this.#append(decision.events))) return;
+      if (decision.events.length === 0 || (await this.#options.appender.append(decision.events))) return;
     }
   }
 
@@ -84,7 +73,7 @@ export class Decider {
   async #hold(id: string): Promise<boolean> {
     const decision = hold(this.#options.books.ledger, id, Date.now());
     if ('refused' in decision || decision.events.length === 0) return false;
-    await this.#append(decision.events);
+    await this.#options.appender.append(decision.events);
     return true;
   }
 
@@ -93,7 +82,7 @@ export class Decider {
     const { ledger } = books;
     const decided = confirmAll(ledger, queue.first(TRANSFERS_OF_EACH), { now: Date.now(), usdt_contract });
     this.#assertOwners(decided);
-    if (decided.events.length > 0) await this.#append(decided.events);
+    if (decided.events.length > 0) await this.#options.appender.append(decided.events);
     const refused = new Map(decided.refused.map(({ observed, reason }) => [observed, reason]));
     const settled = queue.settle(
       (transfer) =>
@@ -103,23 +92,6 @@ export class Decider {
     const heldUp = queue.holdUp(decided.waiting.map(({ observed, reason }) => ({ observed, why: whyHeldUp(observed, reason) })));
     if (settled.length > 0 || heldUp) news.tell();
     return settled.length > 0 || decided.events.length > 0;
-  }
-
-  /** True when the events count as they were written. Read back in any case. */
-  async #append(events: readonly TreasuryEvent[]): Promise<boolean> {
-    const { codec, writer, ledger_topic: topic, books, news, figures, log, signal } = this.#options;
-    const expected = books.ledger.end;
-    const offset = await writer.append(topic, PARTITION, toEntries(codec, events));
-    await news.until(() => books.ledger.end >= offset + BigInt(events.length));
-    figures.appended(events.length);
-    if (offset === expected) return true;
-    figures.lostRace();
-    log.info(
-      { expected, got: offset, events: events.length },
-      'another treasury wrote first, or a batch stands in the ledger twice: deciding anew',
-    );
-    await untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), signal);
-    return false;
   }
 
   /** An address that was one account's in the ledger never becomes another's. */

@@ -13,6 +13,11 @@ export interface Now {
   readonly waiting: number;
   /** partitions that are held up */
   readonly held_up: number;
+  /** deposits that wait to be minted, and mints under way */
+  readonly unminted: number;
+  readonly live: number;
+  /** whether nothing is requested or sent at this moment */
+  readonly minting_closed: boolean;
   readonly positions: readonly { readonly topic: string; readonly partition: number; readonly next_offset: bigint }[];
 }
 
@@ -24,6 +29,8 @@ export class Figures {
   readonly #races;
   readonly #batches;
   readonly #lag;
+  readonly #mints;
+  readonly #broadcasts;
 
   constructor(metrics: Metrics, now: () => Now) {
     this.#confirmed = metrics.counter('treasury_deposits_confirmed_total', 'deposits confirmed in the ledger, from its beginning');
@@ -31,6 +38,10 @@ export class Figures {
       'reason',
     ]);
     this.#policies = metrics.counter('treasury_policies_total', 'policies set in the ledger, from its beginning');
+    this.#mints = metrics.counter('treasury_mints_total', 'mints requested, and how they ended, from the beginning of the ledger', [
+      'event',
+    ]);
+    this.#broadcasts = metrics.counter('treasury_broadcasts_total', 'mints sent by this process, by what the node answered', ['answer']);
     this.#refused = metrics.counter('treasury_transfers_refused_total', 'transfers read by this process that are no deposits', ['reason']);
     this.#races = metrics.counter('treasury_lost_races_total', 'batches without effect: another treasury wrote first');
     this.#batches = metrics.histogram('treasury_batch_events', 'events in one append', [], [1, 2, 5, 10, 50, 100, 500, 1_000, 2_000]);
@@ -42,6 +53,9 @@ export class Figures {
       ['treasury_policy_version', 'version of the limits in force, 0 before the first', () => now().policy_version],
       ['treasury_policy_is_own', '1 while the limits in force are those of the settings', () => Number(now().has_own_policy)],
       ['treasury_halted', '1 while the treasury is halted', () => Number(now().halted)],
+      ['treasury_deposits_unminted', 'deposits that wait to be minted', () => now().unminted],
+      ['treasury_mints_live', 'mints requested of which no final block tells yet', () => now().live],
+      ['treasury_minting_closed', '1 while nothing is minted: see the log and /ready for why', () => Number(now().minting_closed)],
       ['treasury_transfers_waiting', 'transfers read and not decided', () => now().waiting],
       ['treasury_partitions_held_up', 'partitions whose next transfer is to an address of nobody', () => now().held_up],
     ];
@@ -57,6 +71,12 @@ export class Figures {
     if (event.type === 'DepositConfirmed') this.#confirmed.inc();
     if (event.type === 'DepositHeld') this.#held.inc({ reason: event.reason });
     if (event.type === 'PolicySet') this.#policies.inc();
+    if (event.type === 'MintIntended' || event.type === 'MintCredited' || event.type === 'MintDead') this.#mints.inc({ event: event.type });
+  }
+
+  /** What the node said to a mint: a word of its own. */
+  broadcast(answer: string): void {
+    this.#broadcasts.inc({ answer });
   }
 
   refused(reason: TransferRefusal): void {

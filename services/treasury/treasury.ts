@@ -1,5 +1,6 @@
 /** Follows the three topics and decides, until it is told to stop; halts where a log cannot be right. */
 import type { Kafka } from 'kafkajs';
+import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { sameLimits, type Network } from '../../schemas/deposit-policy.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
@@ -17,6 +18,8 @@ import { aborted, retrying } from '../runtime/wait.ts';
 import { Books } from './books.ts';
 import { contradiction, Decider } from './decider.ts';
 import { Figures, type Now } from './figures.ts';
+import { LedgerWriter } from './ledger-writer.ts';
+import { chainTopicOf, Minting, type MintingOptions } from './minting.ts';
 import { News } from './news.ts';
 import { Status } from './status.ts';
 import { TopicReader, type TopicReaderOptions } from './topic-reader.ts';
@@ -48,6 +51,8 @@ export interface TreasuryOptions {
   readonly usdt_contract: Buffer;
   /** other names than the declared ones */
   readonly topics?: TopicNames;
+  /** without, transfers become deposits and nothing is minted */
+  readonly minting?: MintingOptions;
 }
 
 export class Treasury {
@@ -62,6 +67,7 @@ export class Treasury {
   readonly #books: Books;
   /** once the ledger says where it begins */
   #queue: TransferQueue | undefined;
+  #minting: Minting | undefined;
   readonly #following: Promise<void>[] = [];
   /** as `#places`, by `partitionKey` */
   readonly #applied = new Map<string, bigint>();
@@ -78,7 +84,7 @@ export class Treasury {
 
   /** What is the matter, and what to do; undefined when all is well. */
   get matter(): string | undefined {
-    return this.#status.matter(this.#queue?.heldUp ?? []);
+    return this.#status.matter(this.#queue?.heldUp ?? []) ?? this.#minting?.matter;
   }
 
   /** Runs until the signal is aborted; halted, it waits for that. Throws what nobody foresaw. */
@@ -101,29 +107,24 @@ export class Treasury {
 
   async #work(writer: KafkaWriter): Promise<void> {
     const { ledger: ledger_topic } = this.#topics;
-    const decider = new Decider({
-      ...this.#options,
-      writer,
-      ledger_topic,
-      books: this.#books,
-      news: this.#news,
-      figures: this.#figures,
-      signal: this.#signal,
-      catchUp: () => this.#catchUp(),
-    });
+    const own = { books: this.#books, news: this.#news, figures: this.#figures, signal: this.#signal };
+    const appender = new LedgerWriter({ ...this.#options, ...own, writer, ledger_topic });
+    const decider = new Decider({ ...this.#options, ...own, appender, catchUp: () => this.#catchUp() });
     await this.#readBooks();
     await decider.setPolicy();
     if (this.#signal.aborted) return;
+    this.#mint(appender);
     const { queue, reader } = this.#readTransfers();
     this.#status.phase = 'deciding';
     this.#options.log.info({ deposits: this.#books.ledger.deposits.size, policy: this.#books.ledger.policy?.version }, 'deciding');
     while (!this.#signal.aborted) {
       const { next } = this.#news;
-      const went = await decider.round(queue);
+      const decided = await decider.round(queue);
+      const minted = (await this.#minting?.round()) ?? false;
       this.#noteApplied();
       // not left to the reader: it may be waiting for a next record, which need not come
       if (queue.reclaim()) reader.rewind();
-      if (!went) await next;
+      if (!decided && !minted) await next;
     }
   }
 
@@ -147,6 +148,23 @@ export class Treasury {
     await this.#catchUp();
     const stranger = this.#signal.aborted ? undefined : books.strangerAmong(OWNERS_CHECKED);
     if (stranger !== undefined) throw contradiction(stranger);
+  }
+
+  /** Follows the chain, and mints in the background what the rounds request. */
+  #mint(appender: LedgerWriter): void {
+    const { minting: options, log } = this.#options;
+    if (options === undefined) return;
+    const own = { books: this.#books, news: this.#news, figures: this.#figures, log, signal: this.#signal };
+    const minting = new Minting(options, { ...own, appender, catchUp: () => this.#catchUp(true) });
+    this.#minting = minting;
+    const { topic } = minting;
+    this.#follow({
+      topic,
+      isEvent: isChainEvent,
+      positions: () => new Map([[partitionKey(topic, PARTITION), minting.chain.position]]),
+      fold: (decoded) => minting.chain.fold(decoded),
+    });
+    this.#following.push(minting.run().catch((error: unknown) => this.#end(error)));
   }
 
   #readTransfers(): { readonly queue: TransferQueue; readonly reader: TopicReader<TransferEvent> } {
@@ -190,7 +208,7 @@ export class Treasury {
     const { kafka, log } = this.#options;
     const watching = watchLog({
       kafka,
-      topics: Object.values(this.#topics),
+      topics: [...Object.values(this.#topics), ...(this.#options.minting === undefined ? [] : [chainTopicOf(this.#options.minting)])],
       log,
       signal: this.#signal,
       every_ms: 1_000,
@@ -204,14 +222,21 @@ export class Treasury {
     this.#following.push(watching);
   }
 
-  async #catchUp(): Promise<void> {
+  async #catchUp(withChain = false): Promise<void> {
     const { kafka } = this.#options;
     const { addresses, ledger } = this.#topics;
+    const chain = this.#minting;
     const ends = await this.#retrying('looking at the ends of the logs', () =>
-      Promise.all([readLogEnds(kafka, ledger, PARTITION), readLogEnds(kafka, addresses, PARTITION)]),
+      Promise.all([
+        readLogEnds(kafka, ledger, PARTITION),
+        readLogEnds(kafka, addresses, PARTITION),
+        withChain && chain !== undefined ? readLogEnds(kafka, chain.topic, PARTITION) : undefined,
+      ]),
     );
     const books = this.#books.ledger;
-    await this.#news.until(() => books.end >= ends[0].high && books.addresses.end >= ends[1].high);
+    await this.#news.until(
+      () => books.end >= ends[0].high && books.addresses.end >= ends[1].high && (chain?.chain.sender.end ?? 0n) >= (ends[2]?.high ?? 0n),
+    );
   }
 
   #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
@@ -243,6 +268,9 @@ export class Treasury {
       halted: this.#status.isHalted,
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.heldUp.length ?? 0,
+      unminted: this.#books.ledger.waitingCount,
+      live: this.#books.ledger.live.size,
+      minting_closed: this.#minting?.closed !== undefined,
       positions: this.#places(),
     };
   }
@@ -258,6 +286,9 @@ export class Treasury {
     return [
       { topic: ledger, partition: PARTITION, next_offset: this.#books.ledger.end },
       { topic: addresses, partition: PARTITION, next_offset: this.#books.ledger.addresses.end },
+      ...(this.#minting === undefined
+        ? []
+        : [{ topic: this.#minting.topic, partition: PARTITION, next_offset: this.#minting.chain.sender.end }]),
       ...decided.map((next_offset, partition) => ({ topic: transfers, partition, next_offset })),
     ];
   }

@@ -16,7 +16,13 @@ const TERMS = only('seq', 'clt_address', 'gross', 'fee', 'credit', 'policy_versi
 
 export const DEPOSITS_ANSWERS: Answers = {
   ...ADDRESS_ANSWERS,
-  ledger: (rows) => rows('ledger').map(only('sequence', 'deposits')),
+  ledger: (rows) => rows('ledger').map(only('sequence', 'deposits', 'policy_version', 'last_nonce', 'mint_time', 'window_nonce')),
+  policies: (rows) => rows('policies'),
+  counted_mints: (rows) => {
+    const [head] = rows('ledger');
+    const counted = rows('mints').filter(({ nonce }) => head !== undefined && Number(nonce) >= Number(head['window_nonce']));
+    return counted.toSorted((one, other) => Number(one['nonce']) - Number(other['nonce'])).map(only('nonce', 'amount', 'counted_at'));
+  },
   owners: (rows, wanted) => within(rows('owners'), 'clt_address', wanted).map(only('clt_address', 'deposits')),
   stored_deposits: (rows, wanted) => {
     const standings = new Map(rows('standings').map((row) => [keyOf(row['id']), row]));

@@ -67,7 +67,9 @@ function hex(bytes: Buffer): string {
 const OWNER = accountAt(3);
 const theirs = rowsOf('deposits')
   .filter((row) => row['clt_address'] === OWNER.toString('hex'))
-  .toSorted((one, other) => Number(other['ordinal']) - Number(one['ordinal']));
+  .toSorted(
+    (one, other) => (other['created_at'] ?? '').localeCompare(one['created_at'] ?? '') || Number(other['ordinal']) - Number(one['ordinal']),
+  );
 const standing = (id: string | null | undefined): TextRow => rowsOf('standings').find((row) => row['id'] === id) ?? {};
 const [newest] = theirs;
 const ID = newest?.['id'] ?? '';

@@ -10,6 +10,10 @@ const GOOD = {
   APP_REGISTRY_URL: 'http://127.0.0.1:18081/apis/ccompat/v7',
   APP_NETWORK: 'testnet',
   APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+  APP_TRON_URL: 'http://127.0.0.1:17090',
+  APP_NODE_URL: 'http://127.0.0.1:17545',
+  APP_CHAIN_ID: '7777',
+  APP_MINT_KEY: `0x${'0'.repeat(63)}1`,
 };
 
 function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
@@ -50,3 +54,26 @@ test('limits that contradict each other are refused with their variables', () =>
     expect.stringMatching(/^APP_SINGLE_CAP is above APP_ROLLING_CAP: /),
   ]);
 });
+
+test('custody is on the addresses that are named, and reconciliations are made before the last one is too old', () => {
+  expect(readTreasuryConfig(GOOD)).toMatchObject({ custody_addresses: [], reserve_tolerance: 1_000_000n });
+  const two = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6, TPjjvMwjPoDC32V2dGDYTkLH4E5LAtBZ6C';
+  const { custody_addresses: addresses } = readTreasuryConfig({ ...GOOD, APP_CUSTODY_ADDRESSES: two });
+  expect(addresses.map(({ length }) => length)).toEqual([20, 20]);
+  expect(problemsOf({ ...GOOD, APP_CUSTODY_ADDRESSES: `${two},` })).toEqual([expect.stringContaining('APP_CUSTODY_ADDRESSES')]);
+  const slow = { APP_RECONCILE_EVERY_MS: '60000', APP_RECONCILE_AGE_MAX_MS: '60000' };
+  expect(problemsOf({ ...GOOD, ...slow, APP_MINIMUM: '2000000000' })).toEqual([
+    expect.stringContaining('APP_MINIMUM'),
+    expect.stringMatching(/^APP_RECONCILE_AGE_MAX_MS is 60000, not above APP_RECONCILE_EVERY_MS, 60000/),
+  ]);
+  expect(problemsOf({ ...GOOD, ...slow, APP_RECONCILE_AGE_MAX_MS: '0' })).toEqual([]);
+});
+
+test.each(['0', '0x', 'f'.repeat(64), '0'.repeat(64), 'a secret word', 'a'.repeat(63)])(
+  'what is no key is refused and not repeated',
+  (key) => {
+    expect(problemsOf({ ...GOOD, APP_MINT_KEY: key })).toEqual([
+      'APP_MINT_KEY is not the private key of the mint authority, 64 hex digits',
+    ]);
+  },
+);

@@ -1,0 +1,116 @@
+/**
+ * One account's own transactions as `chain.blocks` tells them: those in final blocks, which nothing takes back, and those in blocks that still may leave. Knows of no
+ * other account, and of a final block only what is asked for.
+ */
+import type { BlockAppended, BlockTransaction, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { EMPTY_CHAIN, evolve, type Chain } from './chain.ts';
+
+export interface SentTransaction {
+  readonly nonce: number;
+  readonly tx_hash: Buffer;
+  readonly function_call_type: string;
+  readonly block_height: number;
+  readonly block_hash: Buffer;
+  /** what a Mint minted, to whom; undefined: it is no Mint, or the chain did not carry it out */
+  readonly minted: { readonly to: Buffer; readonly amount: bigint } | undefined;
+}
+
+export class Sender {
+  readonly #address: Buffer;
+  readonly #onFinal: (transaction: SentTransaction) => void;
+  #chain: Chain = EMPTY_CHAIN;
+  #end = 0n;
+  /** of the blocks that are not final, by height */
+  readonly #standing = new Map<number, readonly SentTransaction[]>();
+  readonly #standingHashes = new Set<string>();
+  readonly #final = new Map<number, SentTransaction>();
+  #nextNonce = 0;
+
+  /** `onFinal` is told of each of its transactions once its block is final, in the order of the chain. */
+  constructor(address: Buffer, onFinal: (transaction: SentTransaction) => void) {
+    this.#address = address;
+    this.#onFinal = onFinal;
+  }
+
+  /** The offset after the last record folded. */
+  get end(): bigint {
+    return this.#end;
+  }
+
+  /** -1: nothing is final yet. */
+  get finalHeight(): number {
+    return this.#chain.status === 'empty' ? -1 : this.#chain.finalized_height;
+  }
+
+  /** Its next nonce as of the newest final block. */
+  get finalNonce(): number {
+    return this.#nextNonce;
+  }
+
+  /** Its transaction with this nonce; undefined while none is final. */
+  finalAt(nonce: number): SentTransaction | undefined {
+    return this.#final.get(nonce);
+  }
+
+  /** Whether it stands in a block, final or not. */
+  has(nonce: number, txHash: Buffer): boolean {
+    return this.#final.get(nonce)?.tx_hash.equals(txHash) === true || this.#standingHashes.has(keyOf(txHash));
+  }
+
+  /** Folds the record at this offset; every record must be given, in order. `broken`: the log cannot be right, and says why. */
+  apply(event: ChainEvent, offset: bigint): { readonly broken: string } | undefined {
+    if (offset < this.#end) return undefined;
+    if (offset > this.#end) throw new Error(`chain.blocks goes on at ${this.#end}, not at ${offset}: records are missing`);
+    this.#end++;
+    const judged = evolve(this.#chain, event, offset);
+    if (judged.verdict === 'broken') return { broken: judged.reason };
+    if (judged.verdict !== 'applied') return undefined;
+    const before = this.finalHeight;
+    this.#chain = judged.chain;
+    switch (event.type) {
+      case 'BlockAppended':
+        this.#appended(event);
+        break;
+      case 'BlockReverted':
+        for (const { tx_hash } of this.#standing.get(event.height) ?? []) this.#standingHashes.delete(keyOf(tx_hash));
+        this.#standing.delete(event.height);
+        break;
+      case 'BlocksFinalized':
+        for (let height = before + 1; height <= event.height; height++) this.#finalized(height);
+        break;
+    }
+    return undefined;
+  }
+
+  #appended(block: BlockAppended): void {
+    const own = block.transactions.filter(({ from }) => from.equals(this.#address)).map((each) => sentIn(block, each));
+    if (own.length === 0) return;
+    this.#standing.set(block.height, own);
+    for (const { tx_hash } of own) this.#standingHashes.add(keyOf(tx_hash));
+  }
+
+  #finalized(height: number): void {
+    for (const sent of this.#standing.get(height) ?? []) {
+      this.#standingHashes.delete(keyOf(sent.tx_hash));
+      this.#final.set(sent.nonce, sent);
+      this.#nextNonce = sent.nonce + 1;
+      this.#onFinal(sent);
+    }
+    this.#standing.delete(height);
+  }
+}
+
+function sentIn(block: BlockAppended, { hash, index, nonce, function_call_type, to, amount }: BlockTransaction): SentTransaction {
+  // what moved a balance is in the block's effects: the transaction alone says only what was asked for
+  const isDone =
+    function_call_type === 'Mint' &&
+    block.balance_effects.some(
+      (effect) => effect.tx_index === index && effect.kind === 'mint' && effect.delta === amount && effect.address.equals(to),
+    );
+  const minted = isDone ? { to, amount } : undefined;
+  return { nonce, tx_hash: hash, function_call_type, block_height: block.height, block_hash: block.hash, minted };
+}
+
+function keyOf(hash: Buffer): string {
+  return hash.toString('latin1');
+}

@@ -1,0 +1,79 @@
+/**
+ * The reserve's position: supply, ledger and custody held against each other. The figures are of one ledger offset and one final block; what the position is follows
+ * from them alone. Amounts are base units, which are micro-USD.
+ */
+import type { RunStatus } from '../../schemas/reconciliation.ts';
+import type { Ledger } from '../deposits/ledger.ts';
+import type { ChainSupply, FinalSupply } from './supply.ts';
+
+/** What the treasury's ledger says, up to one offset and for mints up to one final block. */
+export interface LedgerPosition {
+  /** the first record that it does not know */
+  readonly ledger_offset: bigint;
+  readonly treasury_minted: bigint;
+  /** credits of deposits whose mint is not in that block or one before, whatever they wait for */
+  readonly held: bigint;
+  /** what arrived and is credited to nobody */
+  readonly retained_fees: bigint;
+}
+
+/**
+ * A mint counts where a live intent of the ledger names its transaction, and it gave the owner of the deposit just the credit. So a mint that nobody decided, a second one for a
+ * deposit, and one of another amount or to somebody else are not the treasury's: the supply then is more than is explained. The block must be older than the ledger:
+ * every intent is appended before its transaction is sent.
+ */
+export function ledgerPosition(ledger: Ledger, supply: ChainSupply, final: FinalSupply): LedgerPosition {
+  let minted = 0n;
+  let gross = 0n;
+  let credits = 0n;
+  for (const deposit of ledger.deposits.values()) {
+    if (deposit.status === 'absent') continue;
+    const { terms } = deposit;
+    gross += terms.gross;
+    credits += terms.credit;
+    if (deposit.status !== 'mint_requested' && deposit.status !== 'credited') continue;
+    const [mint, ...others] = supply.mintsOf(deposit.mint.tx_hash);
+    if (mint === undefined || others.length > 0 || mint.height > final.height) continue;
+    if (mint.amount === terms.credit && mint.to.equals(terms.clt_address)) minted += terms.credit;
+  }
+  return { ledger_offset: ledger.end, treasury_minted: minted, held: credits - minted, retained_fees: gross - credits };
+}
+
+export interface Position extends Omit<LedgerPosition, 'ledger_offset'> {
+  readonly onchain_supply: bigint;
+  readonly genesis_allocation: bigint;
+  readonly burned: bigint;
+  /** minted less burned */
+  readonly ledger_liability: bigint;
+  readonly custody_reported: bigint;
+}
+
+export function positionOf(ledger: LedgerPosition, final: FinalSupply, custody: bigint): Position {
+  const { treasury_minted, held, retained_fees } = ledger;
+  return {
+    onchain_supply: final.supply,
+    genesis_allocation: final.genesis_allocation,
+    treasury_minted,
+    burned: final.burned,
+    ledger_liability: treasury_minted - final.burned,
+    custody_reported: custody,
+    held,
+    retained_fees,
+  };
+}
+
+/** What there is in custody beyond what is owed, held and retained; below zero where fees were spent, or something is missing. */
+export function surplusOf({ ledger_liability, held, retained_fees, custody_reported }: Position): bigint {
+  return custody_reported - (ledger_liability + held + retained_fees);
+}
+
+/** Whether the token that exists is just what was there at the beginning and what the treasury minted, less what was burned. */
+export function isSupplyExplained({ onchain_supply, genesis_allocation, ledger_liability }: Position): boolean {
+  return onchain_supply === genesis_allocation + ledger_liability;
+}
+
+/** `tolerance`: how much more there may be in custody than is explained. */
+export function statusOf(position: Position, tolerance: bigint): RunStatus {
+  if (!isSupplyExplained(position) || position.custody_reported < position.ledger_liability) return 'mismatch';
+  return surplusOf(position) > tolerance ? 'over_backed_drift' : 'ok';
+}

@@ -1,0 +1,114 @@
+/**
+ * The chain's side of a reconciliation: what exists of the token and by which mints, as `chain.blocks` tells it. Only final blocks count. What is created and burned is
+ * read off balance effects alone, so that a call which did not do what it says cannot change a figure.
+ */
+import type { BlockAppended, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
+
+/** What stands up to one final block, the first of the chain counted in. Amounts are base units. */
+export interface FinalSupply {
+  readonly height: number;
+  readonly hash: Buffer;
+  /** Unix milliseconds, of the block */
+  readonly timestamp: number;
+  /** what the first block created */
+  readonly genesis_allocation: bigint;
+  /** the sum of all balance effects */
+  readonly supply: bigint;
+  readonly burned: bigint;
+}
+
+/** What one transaction created for one account. */
+export interface ChainMint {
+  readonly height: number;
+  readonly to: Buffer;
+  readonly amount: bigint;
+}
+
+interface BlockChange {
+  readonly height: number;
+  readonly hash: Buffer;
+  readonly timestamp: number;
+  readonly created: bigint;
+  readonly burned: bigint;
+  readonly mints: readonly (ChainMint & { readonly tx_hash: Buffer })[];
+}
+
+export type SupplyVerdict = 'applied' | 'replayed' | 'ignored' | { readonly broken: string };
+
+export class ChainSupply {
+  #chain: Chain = EMPTY_CHAIN;
+  #end = 0n;
+  #final: FinalSupply | undefined;
+  /** of the blocks that may still leave, the newest last */
+  readonly #open: BlockChange[] = [];
+  /** by transaction, its hash in latin1 */
+  readonly #mints = new Map<string, readonly ChainMint[]>();
+
+  /** The offset after the last record folded. */
+  get end(): bigint {
+    return this.#end;
+  }
+
+  /** Undefined until a block is final. */
+  get final(): FinalSupply | undefined {
+    return this.#final;
+  }
+
+  /** What a transaction of a final block created; empty when it created nothing, or is in none. */
+  mintsOf(txHash: Buffer): readonly ChainMint[] {
+    return this.#mints.get(txHash.toString('latin1')) ?? [];
+  }
+
+  /** Folds the record of `chain.blocks` at this offset; every record must be given, in order. `broken`: the log cannot be right, and nothing more may be folded. */
+  apply(event: ChainEvent, offset: bigint): SupplyVerdict {
+    if (offset < this.#end) return 'replayed';
+    if (offset > this.#end) throw new Error(`chain.blocks goes on at ${this.#end}, not at ${offset}: records are missing`);
+    const judged = evolve(this.#chain, event, offset);
+    if (judged.verdict === 'broken') return { broken: judged.reason };
+    this.#end++;
+    if (judged.verdict !== 'applied') return judged.verdict;
+    if (event.type === 'BlockAppended' && this.#chain.status === 'empty' && event.height !== 0)
+      return { broken: `the first block is ${event.height}, not 0: what was there before it is not known` };
+    this.#chain = judged.chain;
+    switch (event.type) {
+      case 'BlockAppended':
+        this.#open.push(changeOf(event));
+        return 'applied';
+      case 'BlockReverted':
+        this.#open.pop();
+        return 'applied';
+      case 'BlocksFinalized': {
+        const behind = this.#open.findIndex(({ height }) => height > event.height);
+        for (const change of this.#open.splice(0, behind === -1 ? this.#open.length : behind)) this.#settle(change);
+        return 'applied';
+      }
+    }
+  }
+
+  #settle({ height, hash, timestamp, created, burned, mints }: BlockChange): void {
+    const before = this.#final;
+    this.#final = {
+      height,
+      hash,
+      timestamp,
+      genesis_allocation: before?.genesis_allocation ?? created,
+      supply: (before?.supply ?? 0n) + created,
+      burned: (before?.burned ?? 0n) + burned,
+    };
+    for (const { tx_hash, ...mint } of mints) this.#mints.set(tx_hash.toString('latin1'), [...this.mintsOf(tx_hash), mint]);
+  }
+}
+
+function changeOf({ height, hash, timestamp, transactions, balance_effects: effects }: BlockAppended): BlockChange {
+  let created = 0n;
+  let burned = 0n;
+  const mints: (ChainMint & { readonly tx_hash: Buffer })[] = [];
+  for (const { address, kind, delta, tx_index: index } of effects) {
+    created += delta;
+    if (kind === 'burn') burned -= delta;
+    const tx_hash = kind !== 'mint' || index === null ? undefined : transactions[index]?.hash;
+    if (tx_hash !== undefined) mints.push({ tx_hash, height, to: address, amount: delta });
+  }
+  return { height, hash, timestamp, created, burned, mints };
+}

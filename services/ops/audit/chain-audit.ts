@@ -1,0 +1,107 @@
+/** I2 and I3 on the chain: every Mint of a final block is one that the ledger requested, once for each deposit, and every credit is such a Mint. */
+import { EMPTY_CHAIN, evolve, type Chain } from '../../../projections/chain/chain.ts';
+import type { BlockAppended, BlockTransaction, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
+import type { Findings, Place } from './findings.ts';
+import type { Intent } from './ledger-audit.ts';
+
+interface Standing {
+  readonly block: Pick<BlockAppended, 'height' | 'hash'>;
+  readonly place: Place;
+  readonly mints: readonly Mint[];
+}
+
+interface Mint extends Pick<BlockTransaction, 'hash' | 'nonce' | 'to' | 'amount'> {
+  /** whether a balance moved by it */
+  readonly done: boolean;
+}
+
+export class ChainAudit {
+  readonly #findings: Findings;
+  readonly #intents: ReadonlyMap<string, Intent>;
+  #chain: Chain = EMPTY_CHAIN;
+  /** blocks that are not final */
+  readonly #standing = new Map<number, Standing>();
+  /** by deposit, the hash of its Mint in a final block */
+  readonly #minted = new Map<string, string>();
+  readonly counts = { records: 0, mints: 0 };
+
+  /** `intents`: of the whole ledger, whose end was looked at after that of the chain. */
+  constructor(intents: ReadonlyMap<string, Intent>, findings: Findings) {
+    this.#intents = intents;
+    this.#findings = findings;
+  }
+
+  get finalHeight(): number {
+    return this.#chain.status === 'empty' ? -1 : this.#chain.finalized_height;
+  }
+
+  apply(event: ChainEvent, offset: bigint): void {
+    const place = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
+    this.counts.records++;
+    const judged = evolve(this.#chain, event, offset);
+    if (judged.verdict === 'broken') this.#findings.look('I2', place, false, () => `the chain cannot be right: ${judged.reason}`);
+    if (judged.verdict !== 'applied') return;
+    const before = this.finalHeight;
+    this.#chain = judged.chain;
+    if (event.type === 'BlockAppended') this.#standing.set(event.height, { block: event, place, mints: mintsIn(event) });
+    if (event.type === 'BlockReverted') this.#standing.delete(event.height);
+    if (event.type !== 'BlocksFinalized') return;
+    for (let height = before + 1; height <= event.height; height++) {
+      const standing = this.#standing.get(height);
+      for (const mint of standing?.mints ?? []) this.#final(mint, standing?.place ?? place);
+      this.#standing.delete(height);
+    }
+  }
+
+  #final(mint: Mint, place: Place): void {
+    const hash = mint.hash.toString('hex');
+    const intent = this.#intents.get(hash);
+    this.counts.mints++;
+    this.#findings.look('I2', place, intent !== undefined, () => `Mint 0x${hash} was never requested in the ledger`);
+    if (intent === undefined) return;
+    const other = this.#minted.get(intent.deposit_id);
+    if (mint.done) this.#minted.set(intent.deposit_id, hash);
+    this.#findings.look(
+      'I2',
+      place,
+      other === undefined || !mint.done,
+      () => `deposit ${intent.deposit_id} is minted twice: by 0x${other} and 0x${hash}`,
+    );
+    this.#findings.look(
+      'I2',
+      place,
+      intent.outcome !== 'dead',
+      () => `Mint 0x${hash} of deposit ${intent.deposit_id} is final, and the ledger has given it up`,
+    );
+    const isSame = !mint.done || (mint.amount === intent.amount && mint.to.equals(intent.to) && mint.nonce === intent.nonce);
+    this.#findings.look('I3', place, isSame, () => `Mint 0x${hash} is not what was requested for deposit ${intent.deposit_id}`);
+  }
+
+  /** In the end: whatever the ledger has credited is minted, as far as the log of the chain goes. */
+  finish(): void {
+    for (const [hash, { deposit_id, outcome, block, offset }] of this.#intents) {
+      // what became final after the chain was read is not known here
+      if (outcome !== 'credited' || block === undefined || block.height > this.finalHeight) continue;
+      const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
+      const isMinted = this.#minted.get(deposit_id) === hash;
+      this.#findings.look(
+        'I2',
+        place,
+        isMinted,
+        () => `deposit ${deposit_id} is credited by 0x${hash} in block ${block.height}, which the chain does not have`,
+      );
+    }
+  }
+}
+
+function mintsIn({ transactions, balance_effects: effects }: BlockAppended): readonly Mint[] {
+  return transactions
+    .filter(({ function_call_type: type }) => type === 'Mint')
+    .map(({ hash, nonce, to, amount, index }) => {
+      const done = effects.some(
+        (effect) => effect.tx_index === index && effect.kind === 'mint' && effect.delta === amount && effect.address.equals(to),
+      );
+      return { hash, nonce, to, amount, done };
+    });
+}

@@ -1,0 +1,44 @@
+/** What an audit has looked at, and what of it must not be so. */
+
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8';
+
+export const INVARIANTS: Readonly<Record<Invariant, string>> = {
+  I1: 'every USDT transfer to a deposit address is one deposit, on the terms of the policy in force, and every deposit is such a transfer',
+  I2: 'a deposit is minted at most once, and nothing is minted that the ledger did not request',
+  I3: 'what is minted is what the ledger credits, to the owner of the deposit address',
+  I4: 'within 24 hours at most the rolling cap is minted, and outside the limits of a single mint only with an approval',
+  I5: 'what arrived is minted, kept as fee, or held, to the micro-USDT, at every offset',
+  I6: 'a status moves only along the arrows of its machine',
+  I7: 'what a projection has applied is the log, every record of it once and in order',
+  I8: 'the read model of deposits is what the ledger says at the same offset',
+};
+
+export interface Place {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+}
+
+export interface Violation extends Place {
+  readonly invariant: Invariant;
+  readonly what: string;
+}
+
+/** Beyond this many, more say nothing new. */
+const VIOLATIONS_KEPT = 100;
+
+export class Findings {
+  /** the first of them, in the order in which they were found */
+  readonly violations: Violation[] = [];
+  violationCount = 0;
+  /** by invariant, how many things were looked at */
+  readonly checked: Record<Invariant, number> = { I1: 0, I2: 0, I3: 0, I4: 0, I5: 0, I6: 0, I7: 0, I8: 0 };
+
+  /** Something was looked at; `holds` or not. */
+  look(invariant: Invariant, place: Place, holds: boolean, what: () => string): void {
+    this.checked[invariant]++;
+    if (holds) return;
+    this.violationCount++;
+    if (this.violations.length < VIOLATIONS_KEPT) this.violations.push({ ...place, invariant, what: what() });
+  }
+}

@@ -1,0 +1,101 @@
+/** I1: the transfers that are deposits, read from `deposit.addresses` and `tron.transfers` alone, against the deposits that the ledger has confirmed. */
+import { AddressBook } from '../../../projections/deposits/address-book.ts';
+import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import { depositIdOf } from '../../../schemas/deposit-id.ts';
+import { creditOf, feeOf } from '../../../schemas/deposit-policy.ts';
+import { TRON_TRANSFERS } from '../../../schemas/topics.ts';
+import { transferPartition } from '../../../schemas/tron-partition.ts';
+import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
+import type { DepositConfirmed, PolicySet } from '../../../schemas/treasury.ledger/events.ts';
+import type { Findings, Place } from './findings.ts';
+
+interface Expected {
+  readonly partition: number;
+  readonly offset: bigint;
+  readonly transfer: TransferObserved;
+  readonly owner: Buffer;
+  confirmed: boolean;
+}
+
+export class TransferAudit {
+  readonly #book = new AddressBook();
+  readonly #usdtContract: Buffer;
+  readonly #findings: Findings;
+  /** by deposit id: where the transfer stands first */
+  readonly #expected = new Map<string, Expected>();
+  readonly #ordinals = new Map<string, number>();
+  /** by partition, the last offset that is decided */
+  readonly #decided = new Map<number, bigint>();
+
+  /** `usdtContract`: 20 bytes. */
+  constructor(usdtContract: Buffer, findings: Findings) {
+    this.#usdtContract = usdtContract;
+    this.#findings = findings;
+  }
+
+  /** All of `deposit.addresses` comes first. */
+  address(event: DepositAddressEvent, offset: bigint): void {
+    this.#book.apply(event, offset);
+  }
+
+  /** Then all of `tron.transfers`, each partition in order. */
+  transfer(event: TransferEvent, partition: number, offset: bigint): void {
+    if (event.type !== 'TransferObserved' || event.value <= 0n || event.from.equals(event.to)) return;
+    if (!event.contract.equals(this.#usdtContract) || transferPartition(event.to) !== partition) return;
+    const owner = this.#book.ownerAt(event.address_index);
+    if (owner === undefined || this.#book.addressOf(owner)?.equals(event.to) !== true) return;
+    const id = depositIdOf(event.tx_id, event.log_index);
+    if (!this.#expected.has(id)) this.#expected.set(id, { partition, offset, transfer: event, owner, confirmed: false });
+  }
+
+  /** Then each confirmation that counts, with the policy in force before it. */
+  confirmed(event: DepositConfirmed, place: Place, policy: PolicySet | undefined): void {
+    const expected = this.#expected.get(event.deposit_id);
+    const address = event.deposit_address.toString('latin1');
+    const ordinal = this.#ordinals.get(address) ?? 0;
+    this.#ordinals.set(address, ordinal + 1);
+    const wrong = expected === undefined ? 'is no transfer to a deposit address' : misfit(event, expected, { ordinal, policy });
+    this.#findings.look('I1', place, wrong === undefined, () => `deposit ${event.deposit_id} ${wrong}`);
+    if (expected === undefined) return;
+    expected.confirmed = true;
+    const { partition, offset } = expected;
+    if (offset > (this.#decided.get(partition) ?? -1n)) this.#decided.set(partition, offset);
+  }
+
+  /** In the end: whatever stands before a decided transfer is decided. How many others wait for the treasury. */
+  finish(): number {
+    let waiting = 0;
+    for (const [id, { partition, offset, confirmed }] of this.#expected) {
+      if (confirmed) continue;
+      const isLeftOut = offset < (this.#decided.get(partition) ?? -1n);
+      if (!isLeftOut) waiting++;
+      this.#findings.look(
+        'I1',
+        { topic: TRON_TRANSFERS.name, partition, offset },
+        !isLeftOut,
+        () => `the transfer of ${id} is no deposit, though later ones of its partition are`,
+      );
+    }
+    return waiting;
+  }
+}
+
+function misfit(
+  event: DepositConfirmed,
+  { partition, offset, transfer, owner, confirmed }: Expected,
+  { ordinal, policy }: { readonly ordinal: number; readonly policy: PolicySet | undefined },
+): string | undefined {
+  if (confirmed) return 'is confirmed twice';
+  if (event.transfer_partition !== partition || BigInt(event.transfer_offset) !== offset)
+    return `names another place than ${partition}@${offset}`;
+  if (!event.deposit_address.equals(transfer.to) || !event.clt_address.equals(owner))
+    return 'is of another address or owner than its transfer';
+  if (event.gross !== transfer.value) return `says that ${event.gross} arrived, the transfer ${transfer.value}`;
+  if (event.address_ordinal !== ordinal) return `is number ${ordinal} of its address, not ${event.address_ordinal}`;
+  if (policy === undefined || event.policy_version !== policy.version)
+    return `is not under the policy in force, ${policy?.version ?? 'none'}`;
+  const fee = feeOf(policy, ordinal);
+  if (event.fee !== fee || event.credit !== creditOf(event.gross, fee))
+    return `costs ${event.fee} and credits ${event.credit}, which its policy does not say`;
+  return undefined;
+}

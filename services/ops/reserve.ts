@@ -1,0 +1,107 @@
+/** `ops reserve run` makes a reconciliation, by the code that makes them on the schedule; `ops reserve runs` shows those there were. */
+import type { Kafka } from 'kafkajs';
+import { runsPage } from '../../projections/reserve/queries.ts';
+import type { ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
+import { openCodec } from '../runtime/codec.ts';
+import { ensureTopics } from '../runtime/kafka-topics.ts';
+import type { Logger } from '../runtime/log.ts';
+import { Metrics } from '../runtime/metrics.ts';
+import type { Cells, Reader } from '../runtime/postgres.ts';
+import { LOG_TOPICS } from '../treasury/reconciliation/logs.ts';
+import { Reconciliation } from '../treasury/reconciliation/reconciliation.ts';
+import type { ReserveConfig } from './reserve-config.ts';
+
+/** However many records there are to read, and addresses to ask for. */
+const RUN_MS = 600_000;
+
+/** A run as it stands in the log, amounts in base units. */
+export interface Run {
+  readonly run_id: string;
+  readonly run_at: string;
+  readonly ledger_offset: string;
+  readonly block_height: string;
+  readonly block_hash: string;
+  readonly onchain_supply: string;
+  readonly genesis_allocation: string;
+  readonly treasury_minted: string;
+  readonly burned: string;
+  readonly ledger_liability: string;
+  readonly custody_reported: string;
+  readonly held: string;
+  readonly retained_fees: string;
+  readonly status: string;
+}
+
+/** Makes one run now. Throws faults: then there is none. */
+export async function reconcile(config: ReserveConfig, kafka: Kafka, log: Logger): Promise<Run> {
+  await ensureTopics(kafka, LOG_TOPICS);
+  const codec = await openCodec(config.registry_url, LOG_TOPICS);
+  const signal = AbortSignal.timeout(RUN_MS);
+  const reconciliation = new Reconciliation({ config, kafka, codec, metrics: new Metrics('ops'), log, signal, source: 'ops' });
+  return shown(await reconciliation.once());
+}
+
+/** The newest runs, newest first. */
+export async function listRuns(reader: Reader, limit: number): Promise<readonly Run[]> {
+  return (await reader.rows(runsPage({ limit, offset: 0n }))).map(ofCells);
+}
+
+function shown({ run_at: at, block_hash: hash, ...run }: ReserveReconciled): Run {
+  const { ledger_offset, block_height, onchain_supply, genesis_allocation, treasury_minted } = run;
+  const { burned, ledger_liability, custody_reported, held, retained_fees, run_id, status } = run;
+  return {
+    run_id,
+    run_at: new Date(at).toISOString(),
+    ledger_offset: String(ledger_offset),
+    block_height: String(block_height),
+    block_hash: `0x${hash.toString('hex')}`,
+    onchain_supply: String(onchain_supply),
+    genesis_allocation: String(genesis_allocation),
+    treasury_minted: String(treasury_minted),
+    burned: String(burned),
+    ledger_liability: String(ledger_liability),
+    custody_reported: String(custody_reported),
+    held: String(held),
+    retained_fees: String(retained_fees),
+    status,
+  };
+}
+
+function ofCells([id, at, offset, height, hash, supply, genesis, minted, burned, liability, custody, held, fees, status]: Cells): Run {
+  return {
+    run_id: id ?? '',
+    run_at: new Date(`${at?.replace(' ', 'T')}:00`).toISOString(),
+    ledger_offset: offset ?? '',
+    block_height: height ?? '',
+    block_hash: `0x${hash?.slice(2)}`,
+    onchain_supply: supply ?? '',
+    genesis_allocation: genesis ?? '',
+    treasury_minted: minted ?? '',
+    burned: burned ?? '',
+    ledger_liability: liability ?? '',
+    custody_reported: custody ?? '',
+    held: held ?? '',
+    retained_fees: fees ?? '',
+    status: status ?? '',
+  };
+}
+
+/** For people: a line of figures each, in USD. */
+export function runsText(runs: readonly Run[]): string {
+  if (runs.length === 0) return 'there was no reconciliation yet; `npm run ops -- reserve run` makes one';
+  return runs.map(runText).join('\n');
+}
+
+function runText(run: Run): string {
+  const amounts = (
+    ['onchain_supply', 'genesis_allocation', 'treasury_minted', 'burned', 'custody_reported', 'held', 'retained_fees'] as const
+  ).map((name) => `${name} ${dollars(run[name])}`);
+  return `${run.run_at}  ${run.status.padEnd(17)} ledger ${run.ledger_offset}, block ${run.block_height}: ${amounts.join(', ')}  (${run.run_id})`;
+}
+
+/** Base units as USD, every digit. */
+function dollars(units: string): string {
+  const negative = units.startsWith('-');
+  const digits = (negative ? units.slice(1) : units).padStart(7, '0');
+  return `${negative ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}

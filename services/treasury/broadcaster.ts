@@ -1,0 +1,117 @@
+/**
+ * Sends what was requested and counts, in the order of its nonces, again and again until a block has it: the same bytes each time, so that it does not matter how often,
+ * nor by how many treasuries. What the node answers is counted and believed in nothing: a mint ends with a final block.
+ */
+import { toHex } from '../../schemas/address.ts';
+import type { RequestedMint } from '../../projections/deposits/ledger.ts';
+import { mintCallOf, whyNotSigned } from '../../projections/deposits/mint.ts';
+import type { ChainNode } from '../runtime/chain-node.ts';
+import { Fault } from '../runtime/errors.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Books } from './books.ts';
+import type { ChainBook } from './chain-book.ts';
+import type { Figures } from './figures.ts';
+import type { Minter } from './minter.ts';
+import type { MintSigner } from './mint-signer.ts';
+
+export interface BroadcasterOptions {
+  readonly books: Books;
+  readonly chain: ChainBook;
+  readonly minter: Minter;
+  readonly signer: MintSigner;
+  readonly node: ChainNode;
+  readonly chain_id: number;
+  readonly figures: Figures;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** resolves once the ledger, the addresses and the chain are read to where they end now, or the signal is aborted */
+  readonly catchUp: () => Promise<void>;
+  /** how long after it was sent a mint that no block has is sent again */
+  readonly again_ms: number;
+}
+
+export class Broadcaster {
+  readonly #options: BroadcasterOptions;
+  /** when each mint under way was last sent, by nonce, by the process' own clock */
+  readonly #sent = new Map<number, number>();
+  #isOurChain = false;
+  #fault: Fault | undefined;
+
+  constructor(options: BroadcasterOptions) {
+    this.#options = options;
+  }
+
+  /** What keeps mints from being sent; undefined when nothing does. */
+  get matter(): string | undefined {
+    return this.#fault === undefined ? undefined : `mints are not sent: ${this.#fault.message}`;
+  }
+
+  /** Sends what is due, once. Throws a fault that no retry can mend: the key or the node is the wrong one. */
+  async pass(): Promise<void> {
+    const { books, minter, signal, catchUp } = this.#options;
+    for (const nonce of this.#sent.keys()) if (!books.ledger.live.has(nonce)) this.#sent.delete(nonce);
+    if (this.#due().length === 0) this.#fault = undefined;
+    if (minter.closed !== undefined || this.#due().length === 0) return;
+    await catchUp();
+    try {
+      if (!this.#isOurChain) await this.#lookAtNode();
+      for (const mint of this.#due()) {
+        // asked anew before each: while one was sent, the reserve may have been found short
+        if (signal.aborted || minter.closed !== undefined) return;
+        await this.#send(mint);
+      }
+      this.#fault = undefined;
+    } catch (error) {
+      if (!(error instanceof Fault) || !error.retry) throw error;
+      // the rest waits for the next pass: a nonce without the one before it is of no use to the node
+      this.#noteFault(error);
+    }
+  }
+
+  /** Mints under way that no block has, as far as the log goes, and that were not sent a moment ago. */
+  #due(): readonly RequestedMint[] {
+    const { books, chain, again_ms: again } = this.#options;
+    const now = performance.now();
+    return [...books.ledger.live.values()].filter(
+      ({ nonce, tx_hash }) => !chain.sender.has(nonce, tx_hash) && now - (this.#sent.get(nonce) ?? Number.NEGATIVE_INFINITY) >= again,
+    );
+  }
+
+  async #send(mint: RequestedMint): Promise<void> {
+    const { books, signer, node, figures, log } = this.#options;
+    const why = whyNotSigned(books.ledger, mint);
+    const { raw, tx_hash } = signer.sign(mintCallOf(mint));
+    // the second: the intent was signed with another key than ours
+    if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
+      const reason = why ?? 'this key makes another transaction of it than the one that was requested: is APP_MINT_KEY still the same?';
+      this.#sent.set(mint.nonce, performance.now());
+      figures.broadcast('not_signed');
+      log.error({ deposit_id: mint.deposit_id, nonce: mint.nonce, reason }, 'a mint was not signed');
+      return;
+    }
+    this.#sent.set(mint.nonce, performance.now());
+    const answer = await node.submit(raw);
+    figures.broadcast(answer);
+    log.debug({ deposit_id: mint.deposit_id, nonce: mint.nonce, tx_hash: toHex(tx_hash), answer }, 'a mint was sent');
+  }
+
+  async #lookAtNode(): Promise<void> {
+    const { node, chain_id, signer } = this.#options;
+    const chain = await node.chain();
+    if (chain.chain_id !== chain_id || !chain.mint_authority.equals(signer.address)) {
+      throw new Fault(
+        'another_chain',
+        `the node serves chain ${chain.chain_id}, whose mint authority is ${toHex(chain.mint_authority)}; the settings are for chain ${chain_id} and the key of ${toHex(signer.address)}. What to do: correct APP_NODE_URL, APP_CHAIN_ID or APP_MINT_KEY, then start the treasury again`,
+        { retry: false },
+      );
+    }
+    this.#isOurChain = true;
+  }
+
+  #noteFault(fault: Fault): void {
+    const { log, figures } = this.#options;
+    figures.broadcast('no_answer');
+    if (this.#fault === undefined) log.warn({ err: fault }, 'the node did not take a mint, it is sent again');
+    this.#fault = fault;
+  }
+}

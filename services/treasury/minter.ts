@@ -1,0 +1,126 @@
+/**
+ * Decides what is minted next and what became of it. An intent is appended first, and only what counts once it is read back is ever sent (`broadcaster.ts`); how a mint
+ * ended is read from final blocks and from nothing else.
+ */
+import { toHex } from '../../schemas/address.ts';
+import { conclude, dueMints, intend } from '../../projections/deposits/mint.ts';
+import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Books } from './books.ts';
+import type { ChainBook } from './chain-book.ts';
+import type { LedgerWriter } from './ledger-writer.ts';
+import type { MintSigner } from './mint-signer.ts';
+
+/** In one append: each costs a signature, some 0.5 ms, while which nothing else is decided. */
+const INTENTS_OF_A_BATCH = 50;
+const CONCLUSIONS_OF_A_BATCH = 500;
+/** Mints under way: the node does not take any number of one sender. */
+const LIVE_MAX = 500;
+
+export interface MinterOptions {
+  readonly books: Books;
+  readonly chain: ChainBook;
+  readonly signer: MintSigner;
+  readonly appender: LedgerWriter;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** resolves once the ledger, the addresses and the chain are read to where they end now, or the signal is aborted */
+  readonly catchUp: () => Promise<void>;
+  /** why nothing may be minted now; undefined when it may */
+  readonly allowed: () => string | undefined;
+  /** Unix milliseconds */
+  readonly now: () => number;
+}
+
+export class Minter {
+  readonly #options: MinterOptions;
+  #isCaughtUp = false;
+  #halted: string | undefined;
+  #closed: string | undefined;
+
+  constructor(options: MinterOptions) {
+    this.#options = options;
+  }
+
+  /** Why nothing is minted any more until a person has looked; undefined while all is well. */
+  get halted(): string | undefined {
+    return this.#halted;
+  }
+
+  /** Why nothing is sent or requested at this moment; undefined when it may be. */
+  get closed(): string | undefined {
+    const { chain, books, allowed } = this.#options;
+    if (this.#halted !== undefined) return this.#halted;
+    if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
+    if (chain.sender.finalHeight < 0) return 'no block is final yet';
+    if (chain.unexplained(books.ledger).length > 0) return 'a Mint is looked for in the ledger';
+    return allowed();
+  }
+
+  /** To be called once, before anything is minted. Resolves when both logs are read to where they ended at the call. */
+  async begin(): Promise<void> {
+    const { catchUp, signal, books, chain, log } = this.#options;
+    await catchUp();
+    if (signal.aborted) return;
+    this.#isCaughtUp = true;
+    const { finalHeight, finalNonce } = chain.sender;
+    log.info({ final_height: finalHeight, final_nonce: finalNonce, live: books.ledger.live.size }, 'both logs are read: minting may begin');
+  }
+
+  /** Appends what is due. False when nothing came of it: then only something new to read, or time, changes that. */
+  async round(): Promise<boolean> {
+    const { catchUp, signal, appender } = this.#options;
+    if (!this.#isCaughtUp || this.#halted !== undefined) return false;
+    this.#tellClosed();
+    if (!this.#isDue()) return false;
+    await catchUp();
+    if (signal.aborted || this.#haltUnexplained()) return false;
+    const events = this.#events();
+    return events.length > 0 && (await appender.append(events), true);
+  }
+
+  #isDue(): boolean {
+    const { books, chain, now } = this.#options;
+    if (chain.unexplained(books.ledger).length > 0) return true;
+    if (this.#conclusions(1).length > 0) return true;
+    return this.#mayIntend() && dueMints(books.ledger, { now: now(), most: 1 }).length > 0;
+  }
+
+  #events(): readonly TreasuryEvent[] {
+    const conclusions = this.#conclusions(CONCLUSIONS_OF_A_BATCH);
+    if (conclusions.length > 0 || !this.#mayIntend()) return conclusions;
+    const { books, chain, signer, now } = this.#options;
+    const most = Math.min(INTENTS_OF_A_BATCH, LIVE_MAX - books.ledger.live.size);
+    const final_nonce = chain.sender.finalNonce;
+    return intend(books.ledger, { now: now(), final_nonce, hash_of: (call) => signer.sign(call).tx_hash, most }).events;
+  }
+
+  #conclusions(most: number): readonly TreasuryEvent[] {
+    const { books, chain, now } = this.#options;
+    return conclude(books.ledger, (nonce) => chain.sender.finalAt(nonce), { now: now(), most }).events;
+  }
+
+  #mayIntend(): boolean {
+    return this.closed === undefined && this.#options.books.ledger.live.size < LIVE_MAX;
+  }
+
+  /** The ledger is read to its end: a Mint that it does not know now was never requested. */
+  #haltUnexplained(): boolean {
+    const { books, chain, log } = this.#options;
+    const [first, ...more] = chain.unexplained(books.ledger);
+    if (first === undefined) return false;
+    const { tx_hash, block_height, nonce } = first;
+    const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
+    this.#halted = `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} was never requested in the ledger${others}. What to do: find out who used the key, take it out of use, and reconcile; nothing is minted meanwhile`;
+    log.fatal({ tx_hash: toHex(tx_hash), nonce, block_height, others: more.length }, 'minting halted: a Mint that was never requested');
+    return true;
+  }
+
+  #tellClosed(): void {
+    const { closed } = this;
+    if (closed === this.#closed) return;
+    this.#closed = closed;
+    if (closed === undefined) this.#options.log.info('minting is open');
+    else this.#options.log.warn({ reason: closed }, 'minting is closed: deposits wait');
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * One measurement. The order makes that no figure is older than one it must not be older than:
+ *
+ *   1. the final block. 2. the ledger after it: whatever was minted in that block was intended before. 3. the balances after that: whatever was minted had arrived before.
+ *   4. the ledger once more, and that is the offset of the figures; what came to an address meanwhile has that balance read again. So whatever the ledger knows is in custody.
+ *
+ * Money that is swept from a deposit address while balances are read could be counted twice, or not at all: it would show in a custody address, which are read first and
+ * last and must not have changed, else all is done again. Money that arrived and is not in the ledger yet is not of its offset, and not counted.
+ */
+import { positionOf, ledgerPosition, surplusOf, isSupplyExplained, type Position } from '../../../projections/reserve/position.ts';
+import type { FinalSupply } from '../../../projections/reserve/supply.ts';
+import { Fault } from '../../runtime/errors.ts';
+import { arrivingAt } from './arriving.ts';
+import { isSame, readBalances, totalOf, type BalanceProvider, type Balances } from './custody.ts';
+import type { ReserveLogs } from './logs.ts';
+
+/** Sweeping that goes on and on: then there is no run now. */
+const TRIES = 3;
+
+export interface MeasureOptions {
+  readonly logs: Pick<ReserveLogs, 'catchUp' | 'ledger' | 'receipts' | 'supply'>;
+  readonly provider: BalanceProvider;
+  /** 20 bytes */
+  readonly usdt_contract: Buffer;
+  readonly custody_addresses: readonly Buffer[];
+  /** how much more than is explained may be in custody */
+  readonly tolerance: bigint;
+  /** a final block must not be older; 0: however old */
+  readonly block_age_max_ms: number;
+  /** Unix milliseconds */
+  readonly now: () => number;
+}
+
+export interface Measured {
+  readonly final: FinalSupply;
+  readonly ledger_offset: bigint;
+  readonly position: Position;
+}
+
+/** Throws a fault with retry when there can be no figures now, as when one balance cannot be read. */
+export async function measure(options: MeasureOptions): Promise<Measured> {
+  for (let tries = 1; tries <= TRIES; tries++) {
+    const measured = await attempt(options);
+    if (measured !== undefined) return measured;
+  }
+  throw new Fault(
+    'custody_moving',
+    `money moved on a custody address ${TRIES} times while balances were read; it is tried again, and goes well once nothing is swept for as long as that takes`,
+    { retry: true },
+  );
+}
+
+async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
+  const { logs, provider, custody_addresses: own } = options;
+  const { ledger, receipts, supply } = logs;
+  await logs.catchUp('chain');
+  const final = recent(supply.final, options);
+  await logs.catchUp('ledger');
+  const { timestamp } = await provider.head();
+  if (timestamp < receipts.newest_block_timestamp) throw behind(timestamp, receipts.newest_block_timestamp);
+
+  const isOwn = new Set(own.map((address) => address.toString('latin1')));
+  const deposited = (from: bigint): readonly Buffer[] =>
+    receipts.addresses(from).filter((address) => !isOwn.has(address.toString('latin1')));
+  const before = await readBalances(provider, own);
+  const begun = ledger.end;
+  const first = await readBalances(provider, deposited(0n));
+  await logs.catchUp('ledger');
+  const position = ledgerPosition(ledger, supply, final);
+  const again = await readBalances(provider, deposited(begun));
+  const after = await readBalances(provider, own);
+  if (!isSame(before, after)) return undefined;
+
+  const { ledger_offset: offset } = position;
+  const whole = positionOf(position, final, totalOf(first, again, after));
+  const arriving = await explained(whole, new Map([...first, ...again]), offset, options);
+  return { final, ledger_offset: offset, position: { ...whole, custody_reported: whole.custody_reported - arriving } };
+}
+
+/** How much of a surplus is on its way into the ledger. */
+async function explained(position: Position, balances: Balances, offset: bigint, options: MeasureOptions): Promise<bigint> {
+  const { provider, usdt_contract, tolerance, logs } = options;
+  const wanted = surplusOf(position);
+  if (wanted <= tolerance || !isSupplyExplained(position)) return 0n;
+  const places = [...balances].map(([key, balance]) => {
+    const address = Buffer.from(key, 'latin1');
+    return { address, balance, known: logs.receipts.of(address, offset) };
+  });
+  return arrivingAt(places, { provider, usdt_contract, wanted });
+}
+
+function recent(final: FinalSupply | undefined, { block_age_max_ms: ageMax, now }: MeasureOptions): FinalSupply {
+  if (final === undefined) throw new Fault('chain_not_final', 'no block of chain.blocks is final yet; it is tried again', { retry: true });
+  const age = now() - final.timestamp;
+  if (ageMax === 0 || age <= ageMax) return final;
+  throw new Fault(
+    'chain_stale',
+    `the newest final block of chain.blocks, ${final.height}, is ${Math.round(age / 1_000)} s old: what was minted since is not known. Look at the chain-ingester and the node; it is tried again`,
+    { retry: true },
+  );
+}
+
+function behind(timestamp: number, known: number): Fault {
+  return new Fault(
+    'tron_behind',
+    `TRON's provider is at ${new Date(timestamp).toISOString()}, and has told of deposits up to ${new Date(known).toISOString()} before: its balances would be old; it is tried again`,
+    { retry: true },
+  );
+}

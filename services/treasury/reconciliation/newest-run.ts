@@ -1,0 +1,44 @@
+/** `reserve.runs` as far as it is read: the newest run, whoever made it. */
+import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import type { Position } from '../../runtime/log-position.ts';
+import type { Decoded } from '../../runtime/prepare.ts';
+
+export class NewestRun {
+  #run: ReserveReconciled | undefined;
+  #end = 0n;
+  #last: Buffer | null = null;
+  #isRead = false;
+
+  /** Undefined: there was none, as far as is read. */
+  get run(): ReserveReconciled | undefined {
+    return this.#run;
+  }
+
+  /** The offset after the last record folded. */
+  get end(): bigint {
+    return this.#end;
+  }
+
+  /** The log was read to its end once: what is the newest then is the newest. */
+  get is_read(): boolean {
+    return this.#isRead;
+  }
+
+  read(): void {
+    this.#isRead = true;
+  }
+
+  get position(): Position {
+    return { next_offset: this.#end, last_record: this.#last };
+  }
+
+  /** Of the runs in the log the last one is the newest: whose clock is right is not known. */
+  fold({ events, fingerprints }: Decoded<ReserveReconciled>): void {
+    for (const [at, { event, offset }] of events.entries()) {
+      if (offset < this.#end) continue;
+      this.#end = offset + 1n;
+      this.#last = fingerprints[at] ?? null;
+      this.#run = event;
+    }
+  }
+}

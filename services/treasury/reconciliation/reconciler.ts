@@ -1,0 +1,128 @@
+/**
+ * Makes reconciliations: on a schedule, and whenever somebody asks for one. That custody is not what it should be is measured a second time before it is said first, and the
+ * second result is said, whatever it is: balances come from machines that do not all know the same at the same moment. What the chain says needs no second look.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { isSupplyExplained, statusOf } from '../../../projections/reserve/position.ts';
+import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import type { Codec } from '../../runtime/codec.ts';
+import { Fault } from '../../runtime/errors.ts';
+import type { KafkaWriter } from '../../runtime/kafka-writer.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { untilAborted } from '../../runtime/wait.ts';
+import type { ReserveFigures } from './figures.ts';
+import type { ReserveLogs } from './logs.ts';
+import { measure, type Measured, type MeasureOptions } from './measure.ts';
+
+const PARTITION = 0;
+const FAILED_MS_MIN = 1_000;
+const FAILED_MS_MAX = 60_000;
+
+export interface ReconcilerOptions extends Omit<MeasureOptions, 'logs'> {
+  readonly logs: MeasureOptions['logs'] & Pick<ReserveLogs, 'newest' | 'names'>;
+  readonly codec: Pick<Codec, 'encode'>;
+  readonly writer: Pick<KafkaWriter, 'append'>;
+  readonly log: Logger;
+  readonly figures: ReserveFigures;
+  readonly signal: AbortSignal;
+  /** from the newest run on, whoever made it, to the next */
+  readonly every_ms: number;
+  /** before what is not ok is measured again: by then every machine of the provider knows what one of them knew */
+  readonly confirm_ms: number;
+  /** who makes them, for the records' headers */
+  readonly source: string;
+}
+
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
+  #failures = 0;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+  }
+
+  /** Makes a run whenever the newest is `every_ms` old, until the signal is aborted. One that cannot be made is tried again; throws what no retry can mend. */
+  async run(): Promise<void> {
+    const { logs, signal } = this.#options;
+    try {
+      await logs.catchUp('runs');
+      logs.newest.read();
+      while (!signal.aborted) {
+        const wait = this.#wait();
+        if (wait > 0) await untilAborted(wait, signal);
+        else await this.#try();
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** Makes one run now: it is in the log, and read back, when this resolves. Throws faults; then there is no run. */
+  async once(): Promise<ReserveReconciled> {
+    const measured = await this.#measured();
+    const { position, final, ledger_offset: offset } = measured;
+    const run: ReserveReconciled = {
+      type: 'ReserveReconciled',
+      run_id: randomUUID(),
+      run_at: this.#options.now(),
+      ledger_offset: Number(offset),
+      block_height: final.height,
+      block_hash: final.hash,
+      ...position,
+      status: statusOf(position, this.#options.tolerance),
+    };
+    await this.#append(run);
+    this.#tell(run);
+    return run;
+  }
+
+  /** A clock that was set back does not put the next one off by more than the time between two. */
+  #wait(): number {
+    const { logs, every_ms: every, now } = this.#options;
+    const { run } = logs.newest;
+    return run === undefined ? 0 : Math.min(every, run.run_at + every - now());
+  }
+
+  async #try(): Promise<void> {
+    const { figures, log, every_ms: every, signal } = this.#options;
+    try {
+      await this.once();
+      this.#failures = 0;
+    } catch (error) {
+      if (!(error instanceof Fault) || !error.retry || signal.aborted) throw error;
+      figures.failed(error.code);
+      log.warn({ err: error }, 'there is no reconciliation this time');
+      const pause = Math.min(FAILED_MS_MIN * 2 ** Math.min(this.#failures++, 10), FAILED_MS_MAX, Math.max(every, FAILED_MS_MIN));
+      await untilAborted(pause, signal);
+    }
+  }
+
+  async #measured(): Promise<Measured> {
+    const { tolerance, confirm_ms: pause, log, logs, signal } = this.#options;
+    const first = await measure(this.#options);
+    const status = statusOf(first.position, tolerance);
+    const isNews = status !== 'ok' && status !== logs.newest.run?.status;
+    if (!isNews || !isSupplyExplained(first.position)) return first;
+    log.warn({ status, custody_reported: first.position.custody_reported }, 'custody is not what it should be: measuring again');
+    await untilAborted(pause, signal);
+    return measure(this.#options);
+  }
+
+  async #append(run: ReserveReconciled): Promise<void> {
+    const { codec, writer, logs, source } = this.#options;
+    const headers = { event_id: run.run_id, event_type: run.type, source, trace_id: randomBytes(16).toString('hex') };
+    await writer.append(logs.names.runs, PARTITION, [{ key: run.run_id, value: codec.encode(run), headers, timestamp: run.run_at }]);
+    await logs.catchUp('runs');
+    logs.newest.read();
+  }
+
+  #tell(run: ReserveReconciled): void {
+    const { log, figures } = this.#options;
+    const { type: _type, block_hash: hash, ...said } = run;
+    figures.made(run);
+    const about = { ...said, block_hash: hash.toString('hex') };
+    if (run.status === 'mismatch') log.error(about, 'the reserve does not match: nothing is minted until a reconciliation matches again');
+    else if (run.status === 'ok') log.info(about, 'reconciled');
+    else log.warn(about, 'there is more in custody than is explained');
+  }
+}

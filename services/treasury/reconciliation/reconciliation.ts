@@ -1,0 +1,164 @@
+/** Reconciling as a whole: opened once for the treasury's life, or for one run on demand. */
+import type { Kafka } from 'kafkajs';
+import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import type { Codec } from '../../runtime/codec.ts';
+import { Fault } from '../../runtime/errors.ts';
+import { KafkaWriter } from '../../runtime/kafka-writer.ts';
+import { LogLost } from '../../runtime/log-position.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { Backoff } from '../../runtime/tron/backoff.ts';
+import { TokenBucket } from '../../runtime/tron/token-bucket.ts';
+import { TronGrid } from '../../runtime/tron/tron-grid.ts';
+import { aborted } from '../../runtime/wait.ts';
+import type { BalanceProvider } from './custody.ts';
+import { openReserveFigures } from './figures.ts';
+import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
+import { MintGate } from './mint-gate.ts';
+import { NewestRun } from './newest-run.ts';
+import { Reconciler } from './reconciler.ts';
+import type { ReconciliationConfig } from './settings.ts';
+
+/** Longer than TRON's machines are apart from each other: two of its blocks. */
+const CONFIRM_MS = 6_000;
+const RESTORE =
+  'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start again; no reconciliation is made meanwhile';
+
+export interface ReconciliationOptions {
+  readonly config: ReconciliationConfig & { readonly usdt_contract: Buffer };
+  readonly kafka: Kafka;
+  /** of `LOG_TOPICS` at least */
+  readonly codec: Codec;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly source: string;
+  readonly newest?: NewestRun;
+  /** Unix milliseconds */
+  readonly now?: () => number;
+  /** instead of TRON's provider of the settings */
+  readonly provider?: BalanceProvider;
+  readonly confirm_ms?: number;
+  readonly names?: LogNames;
+}
+
+export class Reconciliation {
+  readonly #gate: MintGate;
+  readonly #options: ReconciliationOptions;
+  readonly #stopping = new AbortController();
+  readonly #logs: ReserveLogs;
+  readonly #writer: KafkaWriter;
+  readonly #reconciler: Reconciler;
+  #halted: string | undefined;
+  #bug: { readonly error: unknown } | undefined;
+
+  constructor(options: ReconciliationOptions) {
+    this.#options = options;
+    const { config, metrics, log, now = Date.now, newest = new NewestRun(), names } = options;
+    const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
+    this.#gate = new MintGate({ newest, age_max_ms: config.reconcile_age_max_ms, now });
+    const figures = openReserveFigures(metrics, () => ({
+      run: newest.run,
+      is_closed: this.mintingAllowed() !== undefined,
+      at: now(),
+    }));
+    const onLag = figures.lag.bind(figures);
+    this.#logs = new ReserveLogs({ ...options, signal, newest, onLag, ...(names === undefined ? {} : { names }) });
+    this.#writer = new KafkaWriter(options.kafka, { log, signal });
+    this.#reconciler = new Reconciler({
+      ...options,
+      ...config,
+      tolerance: config.reserve_tolerance,
+      block_age_max_ms: config.reconcile_age_max_ms,
+      every_ms: config.reconcile_every_ms,
+      confirm_ms: options.confirm_ms ?? CONFIRM_MS,
+      provider: options.provider ?? openProvider(options, signal),
+      logs: this.#logs,
+      writer: this.#writer,
+      figures,
+      signal,
+      now,
+    });
+  }
+
+  /** What is the matter, and what to do; undefined when all is well. That there is no run, or that it does not match, is no matter of this process. */
+  get matter(): string | undefined {
+    return this.#halted === undefined ? undefined : `reconciling halted: ${this.#halted}`;
+  }
+
+  /** Why nothing may be minted now, and what to do; undefined when it may. To be asked before each intent and before each broadcast. */
+  mintingAllowed(): string | undefined {
+    return this.#halted === undefined ? this.#gate.mintingAllowed() : this.matter;
+  }
+
+  /** Reconciles on the schedule until the signal is aborted; halted, it waits for that. Throws what nobody foresaw. */
+  async run(): Promise<void> {
+    const working = this.#reconciler.run().catch((error: unknown) => this.#end(error));
+    await this.#whileReading(working);
+    if (this.#bug !== undefined) throw this.#bug.error;
+    await aborted(this.#options.signal);
+  }
+
+  /** Makes one run and ends. Throws why there is none. */
+  async once(): Promise<ReserveReconciled> {
+    let run: ReserveReconciled | undefined;
+    const make = async (): Promise<void> => {
+      try {
+        run = await this.#reconciler.once();
+        this.#stopping.abort();
+      } catch (error) {
+        this.#end(error);
+      }
+    };
+    await this.#whileReading(make());
+    if (this.#bug !== undefined) throw this.#bug.error;
+    if (run !== undefined) return run;
+    throw new Fault('no_reconciliation', this.#halted ?? 'it was told to stop before the reconciliation was made', { retry: true });
+  }
+
+  async #whileReading(working: Promise<void>): Promise<void> {
+    const reading = this.#logs.run().catch((error: unknown) => this.#end(error));
+    await Promise.all([reading, working]);
+    await this.#writer.close();
+  }
+
+  #end(error: unknown): void {
+    // what is cut off by the end is not what ended it
+    if (this.#stopping.signal.aborted || (error instanceof Fault && this.#options.signal.aborted)) return;
+    // why the reading ended is told by the reading
+    if (error instanceof Fault && error.code === READING_ENDED) return;
+    if (error instanceof LogLost) this.#halt(`${error.message}. ${RESTORE}`);
+    else if (error instanceof Fault) this.#halt(error.message);
+    else this.#bug = { error };
+    this.#stopping.abort();
+  }
+
+  #halt(reason: string): void {
+    this.#halted = reason;
+    this.#options.log.error({ reason }, 'reconciling halted');
+  }
+}
+
+/** Milliseconds, only ever going on. */
+function clock(): number {
+  return performance.now();
+}
+
+/** The treasury has a rate of its own: its questions are many at once, and not urgent. */
+function openProvider({ config }: ReconciliationOptions, signal: AbortSignal): TronGrid {
+  const { reconcile_requests_per_second, reconcile_requests_per_day, tron_api_key: key } = config;
+  return new TronGrid({
+    ...config,
+    tron_api_key: key === '' ? undefined : key,
+    contract: config.usdt_contract,
+    bucket: new TokenBucket({
+      requests_per_second: reconcile_requests_per_second,
+      requests_per_day: reconcile_requests_per_day,
+      now: clock,
+      signal,
+    }),
+    backoff: new Backoff({ ...config, now: clock, random: Math.random }),
+    signal,
+    onRequest() {},
+  });
+}

@@ -1,0 +1,62 @@
+/** How far the model of the mint protocol is searched, and by whom: `npm test` takes the short ones, `npm run test:faults -- model` all. */
+import type { Bound } from './mint-protocol.ts';
+
+export interface NamedBound extends Bound {
+  readonly name: string;
+  /** fewer would mean that something is no longer tried */
+  readonly states_min: number;
+  /** there is room for every deposit to be credited */
+  readonly credits: boolean;
+}
+
+export const SHORT_BOUNDS: readonly NamedBound[] = [
+  { name: 'one deposit', deposits: 1, records: 4, human: 1, pending: 1, credits: true, states_min: 45_000 },
+  { name: 'two deposits', deposits: 2, records: 3, human: 1, pending: 1, credits: false, states_min: 45_000 },
+  { name: 'two deposits until both are credited', deposits: 2, records: 4, human: 0, pending: 2, credits: true, states_min: 15_000 },
+  {
+    name: 'two deposits, no compare-and-set',
+    deposits: 2,
+    records: 4,
+    human: 0,
+    pending: 1,
+    compare_and_set: false,
+    credits: true,
+    states_min: 45_000,
+  },
+];
+
+export const LONG_BOUNDS: readonly NamedBound[] = [
+  ...SHORT_BOUNDS,
+  {
+    name: 'one deposit, a person twice, two blocks deep',
+    deposits: 1,
+    records: 3,
+    human: 2,
+    pending: 2,
+    credits: true,
+    states_min: 200_000,
+  },
+  { name: 'one deposit, five records, two blocks deep', deposits: 1, records: 5, human: 1, pending: 2, credits: true, states_min: 200_000 },
+  {
+    name: 'two deposits and a person until both are credited',
+    deposits: 2,
+    records: 4,
+    human: 1,
+    pending: 1,
+    credits: true,
+    states_min: 200_000,
+  },
+  {
+    name: 'one deposit, no compare-and-set',
+    deposits: 1,
+    records: 4,
+    human: 1,
+    pending: 1,
+    compare_and_set: false,
+    credits: true,
+    states_min: 500_000,
+  },
+];
+
+/** The bound in which mutants are looked for. */
+export const MUTANT_BOUND: Bound = { deposits: 1, records: 4, human: 1, pending: 1 };

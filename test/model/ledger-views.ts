@@ -1,0 +1,144 @@
+/**
+ * The real ledger and the real verbs as the model of the mint protocol needs them: records are short texts, `Ia0@2` being the intent to mint deposit `a` with nonce 0,
+ * written for offset 2 (`C` credited, `X` dead, `H` held as failed, `V` whatever has no effect). What a log, or a beginning of it, means is worked out by the fold itself, once for each log.
+ */
+import { Ledger } from '../../projections/deposits/ledger.ts';
+import { conclude, intend, type FinalTransaction } from '../../projections/deposits/mint.ts';
+import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
+import type { DepositHeld, MintCredited, MintDead, MintIntended, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { confirmedEvent, depositEvents } from '../support/deposit-events.ts';
+
+const NOW = 1_790_000_000_000;
+const OWNER = Buffer.alloc(20, 0xc1);
+const CREDIT = 8_000_000n;
+const NAMES = ['a', 'b'] as const;
+
+const CONFIRMED = NAMES.map((name, at) =>
+  confirmedEvent({ tx_id: Buffer.alloc(32, name), clt_address: OWNER, credit: CREDIT, sequence: at + 1 }),
+);
+const IDS = new Map(NAMES.map((name, at) => [name as string, CONFIRMED[at]?.deposit_id ?? '']));
+const NAMES_OF = new Map([...IDS].map(([name, id]) => [id, name]));
+
+/** Hash of the transaction of this name: `a0` mints deposit a with nonce 0, `h0` is a person's with nonce 0. */
+function hashOf(transaction: string): Buffer {
+  return Buffer.from(transaction.padEnd(32, '.'));
+}
+
+function nameOf(hash: Buffer): string {
+  return hash.toString().replace(/\.+$/, '');
+}
+
+/** What one log means. */
+export interface View {
+  /** whether its last record has an effect */
+  readonly counts: boolean;
+  /** transactions of the mints under way */
+  readonly live: readonly string[];
+  /** transactions of all that were ever requested and counted */
+  readonly requested: ReadonlySet<string>;
+  /** by deposit, its status */
+  readonly statuses: readonly string[];
+  /** what to append next, given the final chain that the process has seen: each kind of it apart */
+  readonly plans: (final: string) => readonly string[];
+}
+
+export class LedgerViews {
+  /** offset of the first record that the model itself appends */
+  readonly begin: number;
+  readonly names: readonly string[];
+  readonly #views = new Map<string, View>();
+
+  constructor(deposits: 1 | 2) {
+    this.names = NAMES.slice(0, deposits);
+    this.begin = 1 + deposits;
+  }
+
+  /** How many logs were folded. */
+  get folded(): number {
+    return this.#views.size;
+  }
+
+  /** `records` separated by commas, from the model's first on. */
+  of(records: string): View {
+    const known = this.#views.get(records);
+    if (known !== undefined) return known;
+    const view = this.#fold(records);
+    this.#views.set(records, view);
+    return view;
+  }
+
+  /** Whether the last of these records has an effect. */
+  counts(records: string): boolean {
+    return this.of(records).counts;
+  }
+
+  #fold(records: string): View {
+    const ledger = new Ledger();
+    let last = '';
+    const policy = { type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: NOW } as const;
+    const told = records === '' ? [] : records.split(',').map(eventOf);
+    for (const event of [policy, ...CONFIRMED.slice(0, this.names.length), ...told]) last = ledger.apply(event, ledger.end);
+    const plans = new Map<string, readonly string[]>();
+    return {
+      counts: last === 'applied',
+      live: [...ledger.live.values()].map(({ tx_hash }) => nameOf(tx_hash)),
+      requested: new Set([...ledger.requested].map(({ tx_hash }) => nameOf(tx_hash))),
+      statuses: this.names.map((name) => ledger.deposit(IDS.get(name) ?? '').status),
+      plans(final) {
+        let plan = plans.get(final);
+        if (plan === undefined) plans.set(final, (plan = plansOf(ledger, final === '' ? [] : final.split(','))));
+        return plan;
+      },
+    };
+  }
+}
+
+function plansOf(ledger: Ledger, final: readonly string[]): readonly string[] {
+  const finalAt = (nonce: number): FinalTransaction | undefined => {
+    const transaction = final[nonce];
+    if (transaction === undefined) return undefined;
+    const minted = transaction.startsWith('h') ? undefined : { to: OWNER, amount: CREDIT };
+    return { tx_hash: hashOf(transaction), block_height: nonce, block_hash: hashOf('block'), minted };
+  };
+  const concluded = conclude(ledger, finalAt, { now: NOW, most: 2 });
+  const intended = intend(ledger, {
+    now: NOW,
+    final_nonce: final.length,
+    hash_of: ({ nonce, reference }) => hashOf(`${NAMES_OF.get(idIn(reference)) ?? '?'}${nonce}`),
+    most: 2,
+  });
+  const plans: readonly (readonly (MintIntended | MintCredited | MintDead | DepositHeld)[])[] = [concluded.events, intended.events];
+  return plans.filter((events) => events.length > 0).map((events) => events.map(recordOf).join(','));
+}
+
+function idIn(reference: Buffer): string {
+  const hex = reference.subarray(0, 16).toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+function recordOf(event: MintIntended | MintCredited | MintDead | DepositHeld): string {
+  switch (event.type) {
+    case 'MintIntended':
+      return `I${nameOf(event.tx_hash)}@${event.sequence}`;
+    case 'MintCredited':
+      return `C${nameOf(event.tx_hash)}@${event.sequence}`;
+    case 'MintDead':
+      return `X${nameOf(event.tx_hash)}@${event.sequence}`;
+    case 'DepositHeld':
+      return `H${NAMES_OF.get(event.deposit_id)}@${event.sequence}`;
+  }
+}
+
+function eventOf(record: string): TreasuryEvent {
+  if (record === 'V') return { ...depositEvents('').rejected(), sequence: -1 };
+  const [, kind, name = '', digits = '', offset] = /^([ICXH])([ab])(\d*)@(\d+)$/.exec(record) ?? [];
+  const make = depositEvents(IDS.get(name) ?? '');
+  const nonce = Number(digits);
+  const tx_hash = hashOf(`${name}${digits}`);
+  const place = { sequence: Number(offset) };
+  if (kind === 'I') return { ...make.intended({ to: OWNER, amount: CREDIT, nonce, tx_hash }), ...place };
+  if (kind === 'C') return { ...make.credited(tx_hash), ...place };
+  if (kind === 'X') return { ...make.dead(tx_hash, nonce), ...place };
+  if (kind === 'H') return { ...make.held('mint_failed'), ...place };
+  throw new Error(`${record} is no record of the model`);
+}

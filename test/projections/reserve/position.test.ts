@@ -1,0 +1,204 @@
+import { expect, test } from 'vitest';
+import { Ledger } from '../../../projections/deposits/ledger.ts';
+import { ledgerPosition, positionOf, statusOf, surplusOf, type LedgerPosition } from '../../../projections/reserve/position.ts';
+import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
+import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
+import { ChainByHand, named, type BlockByHand } from '../../support/chain-by-hand.ts';
+import { confirmedEvent, depositEvents, placed } from '../../support/deposit-events.ts';
+
+const AUTHORITY = named('authority');
+const OWNER = named('owner');
+const USD = 1_000_000n;
+
+const FINAL: FinalSupply = {
+  height: 9,
+  hash: Buffer.alloc(32, 9),
+  timestamp: 1,
+  genesis_allocation: 1_000n * USD,
+  supply: 1_000n * USD,
+  burned: 0n,
+};
+const NOTHING: LedgerPosition = { ledger_offset: 0n, treasury_minted: 0n, held: 0n, retained_fees: 0n };
+
+interface Case {
+  readonly what: string;
+  readonly ledger?: Partial<LedgerPosition>;
+  readonly final?: Partial<FinalSupply>;
+  readonly custody: bigint;
+  readonly status: 'ok' | 'mismatch' | 'over_backed_drift';
+  readonly surplus: bigint;
+}
+
+/** 100 minted, 20 held, 4 of fees. */
+const BUSY = { treasury_minted: 100n * USD, held: 20n * USD, retained_fees: 4n * USD };
+
+const CASES: readonly Case[] = [
+  { what: 'nothing has happened', custody: 0n, status: 'ok', surplus: 0n },
+  { what: 'all that came is there', ledger: BUSY, final: { supply: 1_100n * USD }, custody: 124n * USD, status: 'ok', surplus: 0n },
+  { what: 'fees were spent', ledger: BUSY, final: { supply: 1_100n * USD }, custody: 120n * USD, status: 'ok', surplus: -4n * USD },
+  {
+    what: 'just what is owed is left',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 100n * USD,
+    status: 'ok',
+    surplus: -24n * USD,
+  },
+  {
+    what: 'one unit less than owed is left',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 100n * USD - 1n,
+    status: 'mismatch',
+    surplus: -24n * USD - 1n,
+  },
+  {
+    what: 'one unit more exists than is explained, and custody has it',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD + 1n },
+    custody: 124n * USD + 1n,
+    status: 'mismatch',
+    surplus: 1n,
+  },
+  {
+    what: 'one unit less exists than is explained',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD - 1n },
+    custody: 124n * USD,
+    status: 'mismatch',
+    surplus: 0n,
+  },
+  {
+    what: 'the surplus is as large as tolerated',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 124n * USD + 10n,
+    status: 'ok',
+    surplus: 10n,
+  },
+  {
+    what: 'the surplus is larger than tolerated',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 124n * USD + 11n,
+    status: 'over_backed_drift',
+    surplus: 11n,
+  },
+  {
+    what: 'burned and paid out',
+    ledger: BUSY,
+    final: { supply: 1_070n * USD, burned: 30n * USD },
+    custody: 94n * USD,
+    status: 'ok',
+    surplus: 0n,
+  },
+  {
+    what: 'burned and not paid out yet',
+    ledger: BUSY,
+    final: { supply: 1_070n * USD, burned: 30n * USD },
+    custody: 124n * USD,
+    status: 'over_backed_drift',
+    surplus: 30n * USD,
+  },
+  {
+    what: 'paid out and not burned yet',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 94n * USD,
+    status: 'mismatch',
+    surplus: -30n * USD,
+  },
+  {
+    what: 'more was burned than ever minted, of what was there at the beginning',
+    final: { supply: 999n * USD, burned: USD },
+    custody: 0n,
+    status: 'over_backed_drift',
+    surplus: USD,
+  },
+  { what: 'a mint hides a burn of as much', final: { burned: USD }, custody: 0n, status: 'mismatch', surplus: USD },
+  {
+    what: 'amounts beyond 2^64',
+    ledger: { treasury_minted: 2n ** 100n },
+    final: { genesis_allocation: 2n ** 90n, supply: 2n ** 90n + 2n ** 100n },
+    custody: 2n ** 100n - 1n,
+    status: 'mismatch',
+    surplus: -1n,
+  },
+];
+
+test.each(CASES)('$what: $status', ({ ledger, final, custody, status, surplus }) => {
+  const position = positionOf({ ...NOTHING, ...ledger }, { ...FINAL, ...final }, custody);
+  expect([statusOf(position, 10n), surplusOf(position)]).toEqual([status, surplus]);
+});
+
+const FIRST = confirmedEvent({ tx_id: Buffer.alloc(32, 1), clt_address: OWNER });
+const SECOND = confirmedEvent({ tx_id: Buffer.alloc(32, 2), clt_address: OWNER, gross: 2_500_000n, credit: 500_000n });
+/** Less than its fee: it credits nothing, and what arrived is kept. */
+const SHORT = confirmedEvent({ tx_id: Buffer.alloc(32, 3), clt_address: OWNER, gross: 1_000_000n, credit: 0n });
+const INTENDED = depositEvents(FIRST.deposit_id).intended({ to: OWNER, amount: FIRST.credit, nonce: 0, tx_hash: named('mint', 32) });
+
+function ledgerOf(...events: readonly TreasuryEvent[]): Ledger {
+  const ledger = new Ledger();
+  const policy = { type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: 1 } as const;
+  for (const event of placed([policy, ...events])) ledger.apply(event, BigInt(event.sequence));
+  return ledger;
+}
+
+/** A chain whose first block gives out 1,000 USD, then these, all final. */
+function chainOf(...blocks: readonly BlockByHand[]): { readonly supply: ChainSupply; readonly final: FinalSupply } {
+  const chain = new ChainByHand();
+  chain.append({ effects: [{ address: AUTHORITY, kind: 'mint', delta: 1_000n * USD }] });
+  for (const block of blocks) chain.append(block);
+  chain.finalize();
+  const supply = new ChainSupply();
+  for (const event of chain.log) expect(supply.apply(event, BigInt(event.sequence))).toBe('applied');
+  const { final } = supply;
+  if (final === undefined) throw new Error('nothing is final');
+  return { supply, final };
+}
+
+function minting(amount: bigint, to = OWNER, hash = INTENDED.tx_hash): BlockByHand {
+  return {
+    transactions: [{ from: AUTHORITY, to, hash, function_call_type: 'Mint', amount }],
+    effects: [{ address: to, kind: 'mint', delta: amount, tx_index: 0, counterparty: AUTHORITY }],
+  };
+}
+
+test('a mint of the ledger counts as soon as its block is final, whether or not the ledger says credited', () => {
+  const { supply, final } = chainOf(minting(FIRST.credit));
+  const intended = ledgerPosition(ledgerOf(FIRST, SECOND, SHORT, INTENDED), supply, final);
+  expect(intended).toEqual({
+    ledger_offset: 5n,
+    treasury_minted: FIRST.credit,
+    held: SECOND.credit,
+    retained_fees: 2n * USD + 2n * USD + USD,
+  });
+  const credited = ledgerOf(FIRST, SECOND, SHORT, INTENDED, depositEvents(FIRST.deposit_id).credited(INTENDED.tx_hash));
+  expect(ledgerPosition(credited, supply, final)).toEqual({ ...intended, ledger_offset: 6n });
+});
+
+test('a mint in a later block is held at an earlier one, whatever the ledger says', () => {
+  const { supply, final } = chainOf({}, minting(FIRST.credit));
+  const ledger = ledgerOf(FIRST, INTENDED, depositEvents(FIRST.deposit_id).credited(INTENDED.tx_hash));
+  const earlier = { ...final, height: 1 };
+  expect(ledgerPosition(ledger, supply, earlier)).toMatchObject({ treasury_minted: 0n, held: FIRST.credit });
+  expect(ledgerPosition(ledger, supply, final)).toMatchObject({ treasury_minted: FIRST.credit, held: 0n });
+});
+
+test.each([
+  ['nobody intended', ledgerOf(FIRST), minting(FIRST.credit)],
+  ['has another hash than intended', ledgerOf(FIRST, INTENDED), minting(FIRST.credit, OWNER, named('other', 32))],
+  ['is of more than intended', ledgerOf(FIRST, INTENDED), minting(FIRST.credit + 1n)],
+  ['goes to somebody else', ledgerOf(FIRST, INTENDED), minting(FIRST.credit, named('thief'))],
+])('a mint that %s is not explained', (_what, ledger, block) => {
+  const { supply, final } = chainOf(block);
+  const position = positionOf(ledgerPosition(ledger, supply, final), final, 10n * USD);
+  expect(position.treasury_minted).toBe(0n);
+  expect(statusOf(position, 0n)).toBe('mismatch');
+});
+
+test('an intended transaction that created nothing is no mint', () => {
+  const { supply, final } = chainOf({ ...minting(FIRST.credit), effects: [] });
+  expect(ledgerPosition(ledgerOf(FIRST, INTENDED), supply, final)).toMatchObject({ treasury_minted: 0n, held: FIRST.credit });
+});

@@ -1,0 +1,223 @@
+/** The audit on logs that are right, and on each of them with one thing wrong: it must say which, and where. */
+import { expect, test } from 'vitest';
+import { confirmAll } from '../../../../projections/deposits/decide.ts';
+import { Ledger } from '../../../../projections/deposits/ledger.ts';
+import { conclude, intend } from '../../../../projections/deposits/mint.ts';
+import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
+import type { BlockAppended, ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
+import { transferPartition } from '../../../../schemas/tron-partition.ts';
+import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
+import type { DepositConfirmed, MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { ChainAudit } from '../../../../services/ops/audit/chain-audit.ts';
+import { Findings, type Invariant } from '../../../../services/ops/audit/findings.ts';
+import { LedgerAudit } from '../../../../services/ops/audit/ledger-audit.ts';
+import { TransferAudit } from '../../../../services/ops/audit/transfer-audit.ts';
+import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
+import { accountAt, BEGIN, depositKey, USDT_CONTRACT, XPUB } from '../../../support/deposit-log.ts';
+import { hashOf } from '../../../support/mint-ledger.ts';
+import { transferTo } from '../../treasury/world.ts';
+
+const AUTHORITY = named('authority');
+const USD = 1_000_000n;
+
+interface Logs {
+  readonly transfers: readonly { readonly event: TransferObserved; readonly partition: number; readonly offset: bigint }[];
+  readonly ledger: readonly TreasuryEvent[];
+  readonly chain: readonly ChainEvent[];
+}
+
+const ADDRESSES: readonly DepositAddressEvent[] = [
+  { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN },
+  ...[0, 1, 2].map((at): DepositAddressEvent => ({ type: 'AddressRequested', clt_address: accountAt(at), requested_at: BEGIN })),
+];
+
+/** Four transfers to three addresses, one of them too small: confirmed, minted, final and credited. */
+function healthy(): Logs {
+  const ends = new Map<number, bigint>();
+  const transfers = [transferTo(0, 10n * USD), transferTo(0, 10n * USD), transferTo(1, 20n * USD), transferTo(2, 2n * USD)].map((event) => {
+    const partition = transferPartition(event.to);
+    const offset = ends.get(partition) ?? 0n;
+    ends.set(partition, offset + 1n);
+    return { event, partition, offset, timestamp: 0 };
+  });
+  const ledger = new Ledger();
+  for (const event of ADDRESSES) ledger.addresses.apply(event, ledger.addresses.end);
+  const log: TreasuryEvent[] = [];
+  const write = (events: readonly TreasuryEvent[]): void => {
+    for (const event of events) {
+      log.push(event);
+      if (ledger.apply(event, ledger.end) !== 'applied') throw new Error(`${event.type} has no effect`);
+    }
+  };
+  write([{ type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: BEGIN }]);
+  write(confirmAll(ledger, transfers, { now: BEGIN, usdt_contract: USDT_CONTRACT }).events);
+  write(intend(ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 100 }).events);
+  const chain = new ChainByHand();
+  chain.append();
+  const mints = [...ledger.live.values()];
+  const block = chain.append({
+    transactions: mints.map(({ to, amount, tx_hash }) => ({ from: AUTHORITY, to, amount, hash: tx_hash, function_call_type: 'Mint' })),
+    effects: mints.map(({ to, amount }, tx_index) => ({ address: to, kind: 'mint', delta: amount, tx_index })),
+  });
+  chain.finalize();
+  const finalAt = (nonce: number) => {
+    const mint = mints.find((each) => each.nonce === nonce);
+    return mint === undefined ? undefined : { tx_hash: mint.tx_hash, block_height: 1, block_hash: block.hash, minted: mint };
+  };
+  write(conclude(ledger, finalAt, { now: BEGIN, most: 100 }).events);
+  return { transfers, ledger: log, chain: chain.log };
+}
+
+function audited({ transfers, ledger, chain }: Logs): { readonly findings: Findings; readonly waiting: number } {
+  const findings = new Findings();
+  const transferAudit = new TransferAudit(USDT_CONTRACT, findings);
+  for (const [offset, event] of ADDRESSES.entries()) transferAudit.address(event, BigInt(offset));
+  for (const { event, partition, offset } of transfers) transferAudit.transfer(event, partition, offset);
+  const ledgerAudit = new LedgerAudit(findings, (event, place, policy) => transferAudit.confirmed(event, place, policy));
+  for (const [offset, event] of ledger.entries()) ledgerAudit.apply(event, BigInt(offset));
+  const waiting = transferAudit.finish();
+  const chainAudit = new ChainAudit(ledgerAudit.intents, findings);
+  for (const [offset, event] of chain.entries()) chainAudit.apply(event, BigInt(offset));
+  chainAudit.finish();
+  return { findings, waiting };
+}
+
+test('what is right is found right, and it says how much it looked at', () => {
+  const { findings, waiting } = audited(healthy());
+  expect(findings.violations).toEqual([]);
+  expect(waiting).toBe(0);
+  expect(findings.checked).toMatchObject({ I1: 4, I2: 15, I3: 6, I4: 6, I5: 12, I6: 11 });
+});
+
+function ledgerWith(change: (event: TreasuryEvent) => TreasuryEvent): Logs {
+  const logs = healthy();
+  return { ...logs, ledger: logs.ledger.map(change) };
+}
+
+function confirmed(change: Partial<DepositConfirmed>): Logs {
+  return ledgerWith((event) => (event.type === 'DepositConfirmed' && event.sequence === 1 ? { ...event, ...change } : event));
+}
+
+function blockWith(change: (block: BlockAppended) => Partial<BlockAppended>): Logs {
+  const logs = healthy();
+  const changed = (event: ChainEvent): ChainEvent =>
+    event.type === 'BlockAppended' && event.height === 1 ? Object.assign(event, change(event)) : event;
+  return { ...logs, chain: logs.chain.map(changed) };
+}
+
+function withoutFirstTransferOf(logs: Logs, account: number): Logs {
+  const address = depositKey().addressAt(account);
+  const first = logs.ledger.find((event) => event.type === 'DepositConfirmed' && event.deposit_address.equals(address));
+  return { ...logs, ledger: logs.ledger.map((event) => (event === first ? { ...event, sequence: -1 } : event)) };
+}
+
+const WRONG: readonly (readonly [what: string, make: () => Logs, invariant: Invariant, place: string, says: RegExp])[] = [
+  [
+    'a deposit that is no transfer',
+    () => confirmed({ deposit_id: '00000000-0000-8000-8000-000000000000' }),
+    'I1',
+    'treasury.ledger/0@1',
+    /is no transfer/,
+  ],
+  [
+    'another gross than arrived',
+    () => confirmed({ gross: 11n * USD, credit: 9n * USD }),
+    'I1',
+    'treasury.ledger/0@1',
+    /says that 11000000 arrived/,
+  ],
+  ['another fee than the policy says', () => confirmed({ fee: 1n * USD, credit: 9n * USD }), 'I1', 'treasury.ledger/0@1', /costs 1000000/],
+  ['another owner', () => confirmed({ clt_address: accountAt(2) }), 'I1', 'treasury.ledger/0@1', /another address or owner/],
+  [
+    'a transfer left out before one that is a deposit',
+    () => withoutFirstTransferOf(healthy(), 0),
+    'I1',
+    'treasury.ledger/0@2',
+    /is number 0 of its address, not 1/,
+  ],
+  [
+    'a Mint that was never requested',
+    () =>
+      blockWith(({ transactions: [first, ...rest] }) => ({
+        transactions: first === undefined ? [] : [{ ...first, hash: named('x', 32) }, ...rest],
+      })),
+    'I2',
+    'chain.blocks/0@1',
+    /was never requested/,
+  ],
+  [
+    'a credit without a Mint',
+    () => blockWith(() => ({ transactions: [], balance_effects: [] })),
+    'I2',
+    'treasury.ledger/0@6',
+    /which the chain does not have/,
+  ],
+  [
+    'a Mint of another amount',
+    () =>
+      blockWith(({ transactions, balance_effects: effects }) => ({
+        transactions: transactions.map((each) => ({ ...each, amount: each.amount + 1n })),
+        balance_effects: effects.map((each) => ({ ...each, delta: each.delta + 1n })),
+      })),
+    'I3',
+    'chain.blocks/0@1',
+    /is not what was requested/,
+  ],
+];
+
+test.each(WRONG)('%s', (_what, make, invariant, place, says) => {
+  const { findings } = audited(make());
+  const [first] = findings.violations;
+  expect(first).toMatchObject({ invariant, what: expect.stringMatching(says) });
+  expect(`${first?.topic}/${first?.partition}@${first?.offset}`).toBe(place);
+});
+
+test('what was given up and is minted all the same, and what is minted twice, is found', () => {
+  const logs = healthy();
+  const intent = logs.ledger.find((event): event is MintIntended => event.type === 'MintIntended');
+  if (intent === undefined) throw new Error('there is an intent');
+  const ledger = logs.ledger.slice(0, 9);
+  const at = ledger.length;
+  const of = { deposit_id: intent.deposit_id, decided_at: BEGIN };
+  const dead = {
+    type: 'MintDead',
+    ...of,
+    sequence: at,
+    tx_hash: intent.tx_hash,
+    nonce: intent.nonce,
+    other_tx_hash: named('other', 32),
+    block_height: 1,
+  } as const;
+  const again = { ...intent, sequence: at + 1, nonce: 9, tx_hash: named('again', 32) };
+  const chain = new ChainByHand();
+  const mint = { from: AUTHORITY, to: intent.to, amount: intent.amount, function_call_type: 'Mint' };
+  const effect = { address: intent.to, kind: 'mint', delta: intent.amount };
+  chain.append({
+    transactions: [
+      { ...mint, hash: intent.tx_hash },
+      { ...mint, hash: again.tx_hash, nonce: 9 },
+    ],
+    effects: [
+      { ...effect, tx_index: 0 },
+      { ...effect, tx_index: 1 },
+    ],
+  });
+  chain.finalize();
+  const { findings } = audited({ ...logs, ledger: [...ledger, dead, again], chain: chain.log });
+  expect(findings.violations).toMatchObject([
+    { invariant: 'I2', what: expect.stringContaining('has given it up') },
+    { invariant: 'I2', what: expect.stringContaining('is minted twice') },
+  ]);
+  const once = new ChainByHand();
+  once.append({ transactions: [{ ...mint, hash: intent.tx_hash }], effects: [{ ...effect, tx_index: 0 }] });
+  once.finalize();
+  const only = audited({ ...logs, ledger: [...ledger, dead], chain: once.log });
+  expect(only.findings.violations).toMatchObject([{ invariant: 'I2', what: expect.stringContaining('has given it up') }]);
+});
+
+test('transfers that the treasury has not come to yet are waiting, and no violation', () => {
+  const logs = healthy();
+  const { findings, waiting } = audited({ ...logs, ledger: logs.ledger.slice(0, 1), chain: [] });
+  expect([findings.violations, waiting]).toEqual([[], 4]);
+});

@@ -1,0 +1,131 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
+import { Fault } from '../../../../services/runtime/errors.ts';
+import { LOG_NAMES } from '../../../../services/treasury/reconciliation/logs.ts';
+import { NewestRun } from '../../../../services/treasury/reconciliation/newest-run.ts';
+import { Reconciler } from '../../../../services/treasury/reconciliation/reconciler.ts';
+import { named } from '../../../support/chain-by-hand.ts';
+import { BEGIN } from '../../../support/deposit-log.ts';
+import { silentLog } from '../../../support/kafka.ts';
+import { CUSTODY, Simulated, USD } from './simulated.ts';
+
+const ALICE = named('alice');
+const OUTSIDE = named('outside');
+const EVERY_MS = 60;
+
+/** A reconciler whose runs stay in memory; Alice has 8 USD, of the 10 that came. */
+class Reconciling {
+  readonly simulated = new Simulated();
+  readonly runs: ReserveReconciled[] = [];
+  readonly failures: string[] = [];
+  readonly newest = new NewestRun();
+  readonly reconciler: Reconciler;
+  readonly #stop = new AbortController();
+  readonly #begun = performance.now();
+
+  constructor(every = EVERY_MS) {
+    const { newest } = this;
+    this.simulated.credited(ALICE, 10n * USD);
+    const { options } = this.simulated;
+    this.reconciler = new Reconciler({
+      ...options,
+      logs: { ...options.logs, newest, names: LOG_NAMES },
+      codec: {
+        encode: (event) => {
+          if (isReserveEvent(event)) this.append(event);
+          return Buffer.alloc(0);
+        },
+      },
+      writer: { append: () => Promise.resolve(0n) },
+      figures: { made() {}, failed: (code) => void this.failures.push(code), lag() {} },
+      log: silentLog(),
+      signal: this.#stop.signal,
+      every_ms: every,
+      confirm_ms: 1,
+      source: 'test',
+      now: () => this.now,
+    });
+  }
+
+  get now(): number {
+    return BEGIN + Math.round(performance.now() - this.#begun);
+  }
+
+  /** As anybody may, in the log. */
+  append(event: ReserveReconciled): void {
+    this.runs.push(event);
+    const recorded = { event, partition: 0, offset: this.newest.end, timestamp: event.run_at };
+    this.newest.fold({ topic: LOG_NAMES.runs, partition: 0, events: [recorded], fingerprints: [Buffer.alloc(32)], sizes: [1] });
+  }
+
+  /** Works on its schedule until the test ends. */
+  start(): void {
+    const ended = this.reconciler.run();
+    onTestFinished(async () => {
+      this.#stop.abort();
+      await ended;
+    });
+  }
+}
+
+test('money that is missing, or too much, only at the first look is not said to be', async () => {
+  const missing = new Reconciling();
+  missing.simulated.stale = 3;
+  expect(await missing.reconciler.once()).toMatchObject({ status: 'ok', custody_reported: 10n * USD });
+  expect(missing.runs).toHaveLength(1);
+
+  const passing = new Reconciling();
+  passing.simulated.pay(CUSTODY, 7n * USD, { from: OUTSIDE });
+  passing.simulated.beforeBalance = (asked) => {
+    if (asked === 3) passing.simulated.pay(OUTSIDE, 7n * USD, { from: CUSTODY });
+  };
+  expect(await passing.reconciler.once()).toMatchObject({ status: 'ok', custody_reported: 10n * USD });
+});
+
+test('money that is missing at the second look too is said to be, and so is a mint that nobody decided, which needs no second look', async () => {
+  const missing = new Reconciling();
+  missing.simulated.pay(OUTSIDE, 5n * USD, { from: ALICE });
+  expect(await missing.reconciler.once()).toMatchObject({ status: 'mismatch', custody_reported: 5n * USD });
+  expect(missing.simulated.asked).toBe(6);
+  // it was said already
+  expect(await missing.reconciler.once()).toMatchObject({ status: 'mismatch' });
+  expect(missing.simulated.asked).toBe(9);
+
+  const minted = new Reconciling();
+  minted.simulated.mint(ALICE, USD);
+  minted.simulated.finalize();
+  expect(await minted.reconciler.once()).toMatchObject({ status: 'mismatch', custody_reported: 10n * USD });
+  expect(minted.simulated.asked).toBe(3);
+});
+
+test('there is a first run at once and others in their time, each with an id and a time of its own', async () => {
+  const reconciling = new Reconciling();
+  reconciling.start();
+  await expect.poll(() => reconciling.runs.length, { interval: 5 }).toBeGreaterThanOrEqual(3);
+  const { runs } = reconciling;
+  expect(new Set(runs.map(({ run_id: id }) => id)).size).toBe(runs.length);
+  const times = runs.map(({ run_at: at }) => at);
+  for (const [at, time] of times.slice(1).entries()) expect(time - (times[at] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
+});
+
+test('a run that somebody else made counts for the schedule', async () => {
+  const others = new Reconciling(3_600_000);
+  const run = await others.reconciler.once();
+  const reconciling = new Reconciling(3_600_000);
+  reconciling.append({ ...run, run_at: reconciling.now });
+  reconciling.start();
+  await expect.poll(() => reconciling.newest.is_read).toBe(true);
+  expect([reconciling.simulated.asked, reconciling.runs.length]).toEqual([0, 1]);
+});
+
+test('while the provider fails there is no run; it is tried again before the next one is due', async () => {
+  const reconciling = new Reconciling(3_600_000);
+  const { simulated } = reconciling;
+  simulated.beforeBalance = (asked) => {
+    if (asked === 0) throw new Fault('tron_unreachable', 'the provider is away', { retry: true });
+  };
+  reconciling.start();
+  await expect.poll(() => reconciling.runs.length, { timeout: 20_000 }).toBe(1);
+  expect(reconciling.failures).toEqual(['tron_unreachable']);
+  expect(reconciling.runs).toMatchObject([{ status: 'ok' }]);
+});
