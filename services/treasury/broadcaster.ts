@@ -20,7 +20,6 @@ export interface BroadcasterOptions {
   readonly minter: Minter;
   readonly signer: MintSigner;
   readonly node: ChainNode;
-  readonly chain_id: number;
   readonly figures: Figures;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -34,8 +33,8 @@ export class Broadcaster {
   readonly #options: BroadcasterOptions;
   /** when each mint under way was last sent, by nonce, by the process' own clock */
   readonly #sent = new Map<number, number>();
-  #isOurChain = false;
   #fault: Fault | undefined;
+  #notSigned: string | undefined;
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;
@@ -43,18 +42,19 @@ export class Broadcaster {
 
   /** What keeps mints from being sent; undefined when nothing does. */
   get matter(): string | undefined {
+    if (this.#notSigned !== undefined) return this.#notSigned;
     return this.#fault === undefined ? undefined : `mints are not sent: ${this.#fault.message}`;
   }
 
-  /** Sends what is due, once. Throws a fault that no retry can mend: the key or the node is the wrong one. */
+  /** Sends what is due, once. */
   async pass(): Promise<void> {
     const { books, minter, signal, catchUp } = this.#options;
+    if (books.ledger.live.size === 0) this.#notSigned = undefined;
     for (const nonce of this.#sent.keys()) if (!books.ledger.live.has(nonce)) this.#sent.delete(nonce);
     if (this.#due().length === 0) this.#fault = undefined;
     if (minter.closed !== undefined || this.#due().length === 0) return;
     await catchUp();
     try {
-      if (!this.#isOurChain) await this.#lookAtNode();
       for (const mint of this.#due()) {
         // asked anew before each: while one was sent, the reserve may have been found short
         if (signal.aborted || minter.closed !== undefined) return;
@@ -81,9 +81,9 @@ export class Broadcaster {
     const { books, signer, node, figures, log } = this.#options;
     const why = whyNotSigned(books.ledger, mint);
     const { raw, tx_hash } = signer.sign(mintCallOf(mint));
-    // the second: the intent was signed with another key than ours
     if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
-      const reason = why ?? 'this key makes another transaction of it than the one that was requested: is APP_MINT_KEY still the same?';
+      const reason = why ?? 'the key makes other bytes of it';
+      this.#notSigned = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, and run \`ops audit\``;
       this.#sent.set(mint.nonce, performance.now());
       figures.broadcast('not_signed');
       log.error({ deposit_id: mint.deposit_id, nonce: mint.nonce, reason }, 'a mint was not signed');
@@ -93,19 +93,6 @@ export class Broadcaster {
     const answer = await node.submit(raw);
     figures.broadcast(answer);
     log.debug({ deposit_id: mint.deposit_id, nonce: mint.nonce, tx_hash: toHex(tx_hash), answer }, 'a mint was sent');
-  }
-
-  async #lookAtNode(): Promise<void> {
-    const { node, chain_id, signer } = this.#options;
-    const chain = await node.chain();
-    if (chain.chain_id !== chain_id || !chain.mint_authority.equals(signer.address)) {
-      throw new Fault(
-        'another_chain',
-        `the node serves chain ${chain.chain_id}, whose mint authority is ${toHex(chain.mint_authority)}; the settings are for chain ${chain_id} and the key of ${toHex(signer.address)}. What to do: correct APP_NODE_URL, APP_CHAIN_ID or APP_MINT_KEY, then start the treasury again`,
-        { retry: false },
-      );
-    }
-    this.#isOurChain = true;
   }
 
   #noteFault(fault: Fault): void {

@@ -39,9 +39,18 @@ export class ChainBook {
     return { next_offset: this.sender.end, last_record: this.#last };
   }
 
-  /** Final Mints of the authority that were never requested, as far as this ledger tells: read it to its end before it is believed. */
+  /** Final Mints of the authority that were never requested, or were given up, as far as this ledger tells: read it to its end before it is believed. */
   unexplained(ledger: Ledger): readonly SentTransaction[] {
-    this.#unexplained = this.#unexplained.filter(({ tx_hash }) => ledger.requestedBy(tx_hash) === undefined);
+    this.#unexplained = this.#unexplained.filter((sent) => !isExplained(ledger, sent));
     return this.#unexplained;
   }
+}
+
+function isExplained(ledger: Ledger, { tx_hash, minted }: SentTransaction): boolean {
+  const mint = ledger.requestedBy(tx_hash);
+  if (mint === undefined) return false;
+  // what the chain did not carry out is requested anew, with other bytes
+  if (minted === undefined) return true;
+  const deposit = ledger.deposit(mint.deposit_id);
+  return 'mint' in deposit && deposit.mint.tx_hash.equals(tx_hash);
 }

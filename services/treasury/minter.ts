@@ -3,7 +3,7 @@
  * ended is read from final blocks and from nothing else.
  */
 import { toHex } from '../../schemas/address.ts';
-import { conclude, dueMints, intend } from '../../projections/deposits/mint.ts';
+import { conclude, dueMints, intend, mintCallOf } from '../../projections/deposits/mint.ts';
 import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Books } from './books.ts';
@@ -24,6 +24,8 @@ export interface MinterOptions {
   readonly appender: LedgerWriter;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** resolves once the chain and the key are known to be the right ones; throws a fault without retry when they are not */
+  readonly look: () => Promise<void>;
   /** resolves once the ledger, the addresses and the chain are read to where they end now, or the signal is aborted */
   readonly catchUp: () => Promise<void>;
   /** why nothing may be minted now; undefined when it may */
@@ -37,6 +39,8 @@ export class Minter {
   #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
+  /** nonces of mints under way that were requested with our key */
+  readonly #ours = new Set<number>();
 
   constructor(options: MinterOptions) {
     this.#options = options;
@@ -59,7 +63,9 @@ export class Minter {
 
   /** To be called once, before anything is minted. Resolves when both logs are read to where they ended at the call. */
   async begin(): Promise<void> {
-    const { catchUp, signal, books, chain, log } = this.#options;
+    const { look, catchUp, signal, books, chain, log } = this.#options;
+    // what the chain says of the nonces of another key says nothing of our mints
+    await look();
     await catchUp();
     if (signal.aborted) return;
     this.#isCaughtUp = true;
@@ -74,7 +80,7 @@ export class Minter {
     this.#tellClosed();
     if (!this.#isDue()) return false;
     await catchUp();
-    if (signal.aborted || this.#haltUnexplained()) return false;
+    if (signal.aborted || this.#haltUnexplained() || this.#haltForeign()) return false;
     const events = this.#events();
     return events.length > 0 && (await appender.append(events), true);
   }
@@ -114,6 +120,25 @@ export class Minter {
     this.#halted = `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} was never requested in the ledger${others}. What to do: find out who used the key, take it out of use, and reconcile; nothing is minted meanwhile`;
     log.fatal({ tx_hash: toHex(tx_hash), nonce, block_height, others: more.length }, 'minting halted: a Mint that was never requested');
     return true;
+  }
+
+  /** Mints under way that another key has signed: whether they are on the chain cannot be told from the transactions of ours, so nothing is concluded of them. */
+  #haltForeign(): boolean {
+    const { books, signer, log } = this.#options;
+    const { live } = books.ledger;
+    for (const nonce of this.#ours) if (!live.has(nonce)) this.#ours.delete(nonce);
+    for (const mint of live.values()) {
+      if (this.#ours.has(mint.nonce)) continue;
+      if (signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash)) {
+        this.#ours.add(mint.nonce);
+        continue;
+      }
+      const { deposit_id, nonce } = mint;
+      this.#halted = `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say. What to do: start the treasury with that key and chain and let it conclude what is under way, before another takes over; nothing is minted meanwhile`;
+      log.fatal({ deposit_id, nonce }, 'minting halted: a mint under way is of another key');
+      return true;
+    }
+    return false;
   }
 
   #tellClosed(): void {

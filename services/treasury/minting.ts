@@ -2,11 +2,13 @@
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { ChainNode } from '../runtime/chain-node.ts';
 import type { Logger } from '../runtime/log.ts';
+import { retrying } from '../runtime/wait.ts';
 import type { Books } from './books.ts';
 import { Broadcaster } from './broadcaster.ts';
 import { ChainBook } from './chain-book.ts';
 import type { Figures } from './figures.ts';
 import type { LedgerWriter } from './ledger-writer.ts';
+import { assertAuthority } from './mint-authority.ts';
 import { Minter } from './minter.ts';
 import type { MintSigner } from './mint-signer.ts';
 import type { News } from './news.ts';
@@ -55,7 +57,9 @@ export class Minting {
     const { signer, now = Date.now } = options;
     this.topic = chainTopicOf(options);
     this.chain = new ChainBook(this.topic, signer.address);
-    this.#minter = new Minter({ ...around, ...options, chain: this.chain, now });
+    const { log, signal } = around;
+    const look = (): Promise<void> => retrying({ what: 'asking the node for its chain', log, signal }, () => assertAuthority(options));
+    this.#minter = new Minter({ ...around, ...options, look, chain: this.chain, now });
     this.#broadcaster = new Broadcaster({ ...around, ...options, chain: this.chain, minter: this.#minter });
     this.#everyMs = options.every_ms;
     this.#news = around.news;

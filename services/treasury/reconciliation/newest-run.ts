@@ -32,13 +32,20 @@ export class NewestRun {
     return { next_offset: this.#end, last_record: this.#last };
   }
 
-  /** Of the runs in the log the last one is the newest: whose clock is right is not known. */
+  /**
+   * Of the runs in the log the last one is the newest: whose clock is right is not known. One of an older block or ledger than that of a run before it took longer to
+   * measure, and tells nothing new.
+   */
   fold({ events, fingerprints }: Decoded<ReserveReconciled>): void {
     for (const [at, { event, offset }] of events.entries()) {
       if (offset < this.#end) continue;
       this.#end = offset + 1n;
       this.#last = fingerprints[at] ?? null;
-      this.#run = event;
+      if (this.#run === undefined || !isBehind(event, this.#run)) this.#run = event;
     }
   }
+}
+
+function isBehind(run: ReserveReconciled, known: ReserveReconciled): boolean {
+  return run.block_height < known.block_height || run.ledger_offset < known.ledger_offset;
 }

@@ -171,4 +171,34 @@ test('with the key of somebody else nothing is sent, and the treasury says what 
   await world.world.observe(transferTo(0, 10n * USD));
   await expectHalted(working, /the node serves chain 7777, whose mint authority is 0x4|APP_MINT_KEY/);
   expect(await world.mints()).toEqual([]);
+  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
+});
+
+test('a mint under way that another key has signed is never given up because ours used its nonce: minting halts', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const transfer = transferTo(0, 10n * USD);
+  let closed: string | undefined = 'not yet';
+  const working = world.start({ allowed: () => closed });
+  await world.world.observe(transfer);
+  await expect.poll(() => working.counted('treasury_deposits_unminted'), { timeout: 20_000 }).toBe(1);
+  const foreign = { to: accountAt(0), amount: 8n * USD, fee: 2n * USD, tx_hash: Buffer.alloc(32, 7) };
+  await world.tell({
+    type: 'MintIntended',
+    sequence: 0,
+    deposit_id: idOf(transfer),
+    nonce: 0,
+    policy_version: 1,
+    decided_at: 0,
+    ...foreign,
+  });
+  const call = { function_call_type: 'Transfer', arguments: { to: toHex(accountAt(5)), amount: 1n } } as const;
+  await world.devnet.send(world.authority, call);
+  closed = undefined;
+  for (let blocks = 0; blocks < 4; blocks++) await world.mine();
+  await expect
+    .poll(() => working.treasury.matter, { timeout: 20_000 })
+    .toMatch(/^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /);
+  expect(await world.storyOf(idOf(transfer))).toEqual(['DepositConfirmed', 'MintIntended']);
+  expect(await world.mints()).toEqual([]);
 });
