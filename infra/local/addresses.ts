@@ -16,6 +16,8 @@ export interface Addresses {
   readonly node_url: string;
   /** TronGrid's interface, without a path */
   readonly tron_url: string;
+  /** without a path */
+  readonly treasury_url: string;
 }
 
 /** The addresses of a stack on this machine. */
@@ -29,5 +31,6 @@ export function localAddresses(ports: Ports): Addresses {
     redis_url: `redis://127.0.0.1:${ports.redis}`,
     node_url: `http://127.0.0.1:${ports.node}`,
     tron_url: `http://127.0.0.1:${ports.tron}`,
+    treasury_url: `http://127.0.0.1:${ports.treasury}`,
   };
 }

@@ -15,10 +15,13 @@ export const defaultPorts = {
   projector_explorer: 17021,
   explorer: 17003,
   deposit: 17001,
+  hub: 17002,
   treasury: 17004,
   projector_deposits: 17022,
   tron_watcher: 17012,
   projector_watch: 17023,
+  projector_ride_market: 17024,
+  projector_reserve: 17025,
 } as const;
 
 export type PortName = keyof typeof defaultPorts;

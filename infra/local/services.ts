@@ -14,7 +14,17 @@ export interface Common {
   readonly drain_ms: string;
   /** with which the hub signs tokens; told only to those who issue or verify them */
   readonly jwt_secret: string;
+  /** of TRON, base58 */
+  readonly usdt_contract: string;
+  /** of TRON, base58, separated by commas: where money lies that was swept from deposit addresses */
+  readonly custody_addresses: string;
 }
+
+/** Where the devnet has its USDT, as the Nile testnet has. */
+const USDT_CONTRACT = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+
+/** Of the mnemonic that everybody tests with, at m/44'/195'/1'/0/0. */
+const DEVELOPMENT_CUSTODY = 'TCjow1qG4ZvDNj5ZRCF2RSuS2kMCGKK1JJ';
 
 export const defaultCommon: Common = {
   network: 'testnet',
@@ -22,10 +32,15 @@ export const defaultCommon: Common = {
   log_level: 'info',
   drain_ms: '10000',
   jwt_secret: 'a development secret, known to everybody',
+  usdt_contract: USDT_CONTRACT,
+  custody_addresses: DEVELOPMENT_CUSTODY,
 };
 
 /** Of the mnemonic that everybody tests with, at m/44'/195'/0'/0: never for a deposit that is worth anything. */
 const DEVELOPMENT_XPUB = 'xpub6FGfJkAgwSdiFiFcxWt2rurqZu8YjuEmKfsxLVBrQwr1ZjHpqYEXR9w52uCGyMdmsatMr7VXgNLuoHyFKtK8LZDCVbrMetUGeTLXvWk8y4W';
+
+/** The devnet's mint authority, of its seed `clt-devnet`; with another seed it is another key. It can mint nothing anywhere else. */
+const DEVELOPMENT_MINT_KEY = '0xc80c4a2b5390da9a5ebf241d252f4da0cd04c2a4ef946f29ce829b6814a15ba7';
 
 /** Where one service runs: the address it listens on, its ports, and the folder it may keep data in. */
 export interface Place {
@@ -102,6 +117,7 @@ export const services: readonly ServiceSpec[] = [
       APP_POSTGRES_READER_URL: at.postgres_reader_url,
       APP_REDIS_URL: at.redis_url,
       APP_NODE_URL: at.node_url,
+      APP_TREASURY_PUBLIC_RECONCILIATION_URL: `${at.treasury_url}/public/reconciliation`,
     }),
     // The clients of a development stack all share one address.
     defaults: { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },
@@ -111,9 +127,29 @@ export const services: readonly ServiceSpec[] = [
     entry: 'services/treasury/main.ts',
     args: [],
     ports: ['treasury'],
-    settings: (at, place) => ({ ...http(place, 'treasury'), ...kafka(at) }),
-    // Where the devnet has its USDT, as the Nile testnet has.
-    defaults: { APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf' },
+    settings: (at, place) => ({ ...http(place, 'treasury'), ...kafka(at), APP_TRON_URL: at.tron_url, APP_NODE_URL: at.node_url }),
+    // The devnet has no quota: what the reserve is shows soon.
+    defaults: {
+      APP_MINT_KEY: DEVELOPMENT_MINT_KEY,
+      APP_USDT_CONTRACT: USDT_CONTRACT,
+      APP_CUSTODY_ADDRESSES: DEVELOPMENT_CUSTODY,
+      APP_RECONCILE_EVERY_MS: '5000',
+      APP_RECONCILE_REQUESTS_PER_SECOND: '200',
+      APP_RECONCILE_REQUESTS_PER_DAY: '0',
+    },
+  },
+  {
+    name: 'projector-reserve',
+    entry: 'services/projector/main.ts',
+    args: ['reserve'],
+    ports: ['projector_reserve'],
+    settings: (at, place) => ({
+      ...http(place, 'projector_reserve'),
+      ...kafka(at),
+      APP_POSTGRES_URL: at.postgres_url,
+      APP_REDIS_URL: at.redis_url,
+    }),
+    defaults: { APP_KAFKA_SESSION_MS: '2000' },
   },
   {
     name: 'projector-deposits',
@@ -169,13 +205,41 @@ export const services: readonly ServiceSpec[] = [
     }),
     // The devnet has no quota: deposits show soon.
     defaults: {
-      APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+      APP_USDT_CONTRACT: USDT_CONTRACT,
       APP_KAFKA_SESSION_MS: '2000',
       APP_TRON_REQUESTS_PER_SECOND: '200',
       APP_TRON_REQUESTS_PER_DAY: '0',
       APP_PASS_EVERY_MS: '1000',
       APP_COLD_EVERY_MS: '5000',
     },
+  },
+  {
+    name: 'projector-ride-market',
+    entry: 'services/projector/main.ts',
+    args: ['ride_market'],
+    ports: ['projector_ride_market'],
+    settings: (at, place) => ({
+      ...http(place, 'projector_ride_market'),
+      ...kafka(at),
+      APP_POSTGRES_URL: at.postgres_url,
+      APP_REDIS_URL: at.redis_url,
+    }),
+    defaults: { APP_KAFKA_SESSION_MS: '2000' },
+  },
+  {
+    name: 'hub-gateway',
+    entry: 'services/hub-gateway/main.ts',
+    args: [],
+    ports: ['hub'],
+    settings: (at, place, common) => ({
+      ...http(place, 'hub'),
+      APP_POSTGRES_READER_URL: at.postgres_reader_url,
+      APP_REDIS_URL: at.redis_url,
+      APP_NODE_URL: at.node_url,
+      APP_JWT_SECRET: common.jwt_secret,
+    }),
+    // The clients of a development stack all share one address.
+    defaults: { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000', APP_SOCKETS_PER_CLIENT_MAX: '20000' },
   },
 ];
 
@@ -210,6 +274,8 @@ export function readCommon(env: NodeJS.ProcessEnv): Common {
     log_level: env['APP_LOG_LEVEL'] ?? defaultCommon.log_level,
     drain_ms: env['APP_DRAIN_MS'] ?? defaultCommon.drain_ms,
     jwt_secret: env['APP_JWT_SECRET'] ?? defaultCommon.jwt_secret,
+    usdt_contract: env['APP_USDT_CONTRACT'] ?? defaultCommon.usdt_contract,
+    custody_addresses: env['APP_CUSTODY_ADDRESSES'] ?? defaultCommon.custody_addresses,
   };
 }
 

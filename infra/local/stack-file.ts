@@ -24,6 +24,10 @@ export interface StackFile {
   readonly jwt_secret: string;
   readonly chain_id: number;
   readonly network: string;
+  /** of TRON, base58 */
+  readonly usdt_contract: string;
+  /** of TRON, base58, separated by commas */
+  readonly custody_addresses: string;
   readonly pids: Readonly<Record<string, number>>;
   readonly supervisor_pid: number;
   readonly ports: Ports;
@@ -53,8 +57,8 @@ export function describeStack(
   const running = (name: string, url: string): string | null => (name in pids ? url : null);
   return {
     deposit_url: running('deposit-gateway', http(ports.deposit)),
-    hub_url: null,
-    hub_ws_url: null,
+    hub_url: running('hub-gateway', `${http(ports.hub)}/graphql`),
+    hub_ws_url: running('hub-gateway', `ws://127.0.0.1:${ports.hub}/graphql/ws`),
     explorer_url: running('explorer-gateway', http(ports.explorer)),
     treasury_url: running('treasury', http(ports.treasury)),
     node_url: running('devnet', at.node_url),
@@ -68,6 +72,8 @@ export function describeStack(
     jwt_secret: common.jwt_secret,
     chain_id: Number(common.chain_id),
     network: common.network,
+    usdt_contract: common.usdt_contract,
+    custody_addresses: common.custody_addresses,
     pids,
     supervisor_pid: process.pid,
     ports,

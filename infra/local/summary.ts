@@ -6,6 +6,8 @@ import type { StackFile } from './stack-file.ts';
 const rows: readonly (readonly [string, keyof StackFile, string])[] = [
   ['explorer', 'explorer_url', '/api/v1/blocks'],
   ['deposits', 'deposit_url', '/docs'],
+  ['hub', 'hub_url', ''],
+  ['hub sockets', 'hub_ws_url', ''],
   ['clt node', 'node_url', '/v1/chain'],
   ['tron', 'tron_url', '/walletsolidity/getnowblock'],
   ['devnet admin', 'devnet_url', ''],

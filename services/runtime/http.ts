@@ -60,7 +60,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       observe(context, request, response);
       if (draining) socket.destroySoon();
     });
-    app(request, response);
+    if (options.front === undefined) app(request, response);
+    else options.front(request, response, context, () => app(request, response));
   });
   const answering = (): ReadonlySet<Socket> => new Set(inFlight.values().map(({ socket }) => socket));
   if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);

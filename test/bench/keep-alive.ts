@@ -38,9 +38,19 @@ export class KeepAlive {
 
   /** The whole answer. Rejects when the connection breaks or the answer does not say how long it is. */
   get(path: string): Promise<HttpAnswer> {
+    return this.#ask(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n\r\n`);
+  }
+
+  /** The same for a JSON body. */
+  post(path: string, body: string): Promise<HttpAnswer> {
+    const head = `POST ${path} HTTP/1.1\r\nhost: ${this.#host}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    return this.#ask(head + body);
+  }
+
+  #ask(request: string): Promise<HttpAnswer> {
     if (this.#waiting !== undefined) throw new Error('one request at a time');
     this.#waiting = Promise.withResolvers();
-    this.#socket.write(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n\r\n`);
+    this.#socket.write(request);
     return this.#waiting.promise;
   }
 

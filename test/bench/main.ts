@@ -2,9 +2,11 @@
 import { parseArgs } from 'node:util';
 import type { Bench } from './bench.ts';
 import { bulk } from './bulk.ts';
+import { hub } from './hub.ts';
 import { ingest } from './ingest.ts';
 import { benchLatency } from './latency.ts';
 import { lists } from './lists.ts';
+import { pass } from './pass.ts';
 import { save, tableOf } from './report.ts';
 import { size } from './size.ts';
 
@@ -14,6 +16,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   bulk,
   size,
   lists,
+  hub,
+  pass,
 };
 
 function usage(): string {

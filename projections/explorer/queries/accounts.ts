@@ -9,6 +9,15 @@ export function accountByAddress(address: Buffer): Query {
   };
 }
 
+/** A row for each of the addresses that any indexed block had to do with. Columns: address, balance. */
+export function balancesOf(addresses: readonly Buffer[]): Query {
+  return {
+    name: 'explorer_balances',
+    text: `SELECT address, balance FROM explorer.accounts WHERE address = ANY ($1::bytea[])`,
+    values: [`{${addresses.map((address) => `"\\\\x${address.toString('hex')}"`).join(',')}}`],
+  };
+}
+
 /**
  * Columns: kind, delta, block_height, hash, tx_index and function_call_type of its transaction (null: an effect of the block itself), counterparty, timestamp,
  * place. OFFSET 0 keeps the planner from turning the look-up of each row into a join with the whole table.

@@ -71,6 +71,7 @@ const addresses: Addresses = {
   redis_url: 'redis://redis:6379',
   node_url: `http://devnet:${defaultPorts.node}`,
   tron_url: `http://devnet:${defaultPorts.tron}`,
+  treasury_url: `http://treasury:${defaultPorts.treasury}`,
 };
 
 test('docker compose runs exactly the servers and services of the local stack', () => {

@@ -29,11 +29,11 @@ test('the explorer’s gateway is not given the writer’s connection', () => {
   expect(text).not.toContain('clt_writer');
 });
 
-test('the secret of tokens is told to the gateway of deposits and to nobody who does not need it, also when a user sets it', () => {
+test('the secret of tokens is told to the gateways of deposits and of the hub and to nobody who does not need it, also when a user sets it', () => {
   const own = ownSettings({ APP_JWT_SECRET: 'a secret of the user, 32 characters' });
   const common = readCommon({ APP_JWT_SECRET: 'a secret of the user, 32 characters' });
   const told = services.filter((spec) => 'APP_JWT_SECRET' in serviceCommand(spec, common, at, place, own).env);
-  expect(told.map(({ name }) => name)).toEqual(['deposit-gateway']);
+  expect(told.map(({ name }) => name)).toEqual(['deposit-gateway', 'hub-gateway']);
   const gateway = told[0];
   if (gateway === undefined) throw new Error('there is no deposit-gateway');
   const { env } = serviceCommand(gateway, common, at, place, own);

@@ -14,6 +14,8 @@ test('the deposits are there when their gateway runs, and the secret is the one 
     const described = (pids: Readonly<Record<string, number>>): object =>
       describeStack(folderAt(root), defaultPorts, localAddresses(defaultPorts), { ...defaultCommon, jwt_secret: 'told' }, pids);
     expect(described({ 'deposit-gateway': 7 })).toMatchObject({ deposit_url: 'http://127.0.0.1:17001', jwt_secret: 'told' });
+    // what reconciling on demand has to know of TRON
+    expect(described({})).toMatchObject({ usdt_contract: defaultCommon.usdt_contract, custody_addresses: defaultCommon.custody_addresses });
     expect(described({})).toMatchObject({ deposit_url: null });
   } finally {
     rmSync(root, { recursive: true, force: true });

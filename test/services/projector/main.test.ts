@@ -8,7 +8,7 @@ test.each([[[]], [['exploder']]])('called as "projector %s" it says what there i
   expect({ status, stdout, stderr }).toEqual({
     status: 1,
     stdout: '',
-    stderr: 'projector cannot start:\n  usage: projector <name>, where <name> is one of: explorer, reserve, deposits, watch\n',
+    stderr: 'projector cannot start:\n  usage: projector <name>, where <name> is one of: explorer, reserve, deposits, watch, ride_market\n',
   });
 });
 

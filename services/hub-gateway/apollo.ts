@@ -1,0 +1,119 @@
+/** Apollo Server, which is the one implementation of GraphQL over HTTP here: what it answers to a request, as values. */
+import { ApolloServer, HeaderMap, type ApolloServerPlugin, type HTTPGraphQLRequest } from '@apollo/server';
+import { ApolloServerPluginCacheControlDisabled, ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled';
+import { OperationTypeNode, type GraphQLSchema } from 'graphql';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Answer } from '../runtime/answers.ts';
+import type { Made } from './body-cache.ts';
+import { shownError, type Formatting } from './errors.ts';
+import { explorePage } from './explore-page.ts';
+import type { HubContext } from './hub.ts';
+import { operationLimits, TOKENS_MAX } from './limits.ts';
+import { HUB_SDL } from './schema.ts';
+
+/** Of one request. */
+interface HttpContext extends HubContext {
+  /** `keep` is set when the answer depends on nothing but the read model. Apollo hands on copies of the context: what is to be told must be inside. */
+  readonly told: { keep: boolean };
+}
+
+export interface ApolloOptions {
+  readonly schema: GraphQLSchema;
+  readonly formatting: Formatting;
+  /** whether the schema may be asked for, and the page to explore it is there */
+  readonly introspection: boolean;
+}
+
+export interface Asked {
+  readonly method: 'GET' | 'POST';
+  readonly headers: IncomingHttpHeaders;
+  /** with its question mark, or empty */
+  readonly search: string;
+  /** parsed JSON */
+  readonly body: unknown;
+}
+
+export class Apollo {
+  readonly #server: ApolloServer<HttpContext>;
+
+  constructor({ schema, formatting, introspection }: ApolloOptions) {
+    this.#server = new ApolloServer<HttpContext>({
+      schema,
+      introspection,
+      csrfPrevention: true,
+      cache: 'bounded',
+      allowBatchedHttpRequests: false,
+      stopOnTerminationSignals: false,
+      includeStacktraceInErrorResponses: false,
+      persistedQueries: false,
+      parseOptions: { maxTokens: TOKENS_MAX },
+      validationRules: [operationLimits],
+      formatError: (formatted, error) => shownError(formatting, formatted, error),
+      logger: silent,
+      plugins: [
+        // it would wrap each field, for a header that nobody here wants
+        ApolloServerPluginCacheControlDisabled(),
+        introspection ? explorable : ApolloServerPluginLandingPageDisabled(),
+        marking,
+      ],
+    });
+  }
+
+  start(): Promise<void> {
+    return this.#server.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#server.stop();
+  }
+
+  async answer({ method, headers, search, body }: Asked, context: HubContext): Promise<Made> {
+    const told = { keep: false };
+    const own: HttpContext = { ...context, told };
+    const httpGraphQLRequest: HTTPGraphQLRequest = { method, headers: headerMap(headers), search, body };
+    const response = await this.#server.executeHTTPGraphQLRequest({ httpGraphQLRequest, context: () => Promise.resolve(own) });
+    const { 'content-type': type, ...others } = Object.fromEntries(response.headers);
+    const text = response.body.kind === 'complete' ? response.body.string : response.body.asyncIterator;
+    const answer: Answer = {
+      status: response.status ?? 200,
+      body: text,
+      ...(type === undefined ? {} : { content_type: type }),
+      headers: others,
+    };
+    return { answer, keep: told.keep && answer.status === 200 };
+  }
+}
+
+/** What goes wrong is logged where errors are formatted. */
+const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+function ignore(): void {
+  // said elsewhere
+}
+
+/** A query without errors had no part that asks who is asking: such a field is an error for whoever comes without a token. */
+const marking: ApolloServerPlugin<HttpContext> = {
+  requestDidStart: () =>
+    Promise.resolve({
+      willSendResponse: ({ operation, response, contextValue }) => {
+        const { body } = response;
+        contextValue.told.keep =
+          operation?.operation === OperationTypeNode.QUERY &&
+          contextValue.caller === undefined &&
+          body.kind === 'single' &&
+          body.singleResult.errors === undefined;
+        return Promise.resolve();
+      },
+    }),
+};
+
+const explorable: ApolloServerPlugin<HttpContext> = {
+  serverWillStart: () => Promise.resolve({ renderLandingPage: () => Promise.resolve({ html: explorePage(HUB_SDL) }) }),
+};
+
+function headerMap(headers: IncomingHttpHeaders): HeaderMap {
+  const map = new HeaderMap();
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) map.set(name, Array.isArray(value) ? value.join(', ') : value);
+  }
+  return map;
+}

@@ -1,0 +1,70 @@
+import { parseAddress, toHex } from '../../schemas/address.ts';
+import { NETWORKS } from '../../schemas/deposit-policy.ts';
+import {
+  choice,
+  flag,
+  httpUrl,
+  integer,
+  postgresUrl,
+  readConfig,
+  redisUrl,
+  secret,
+  SERVICE_SETTINGS,
+  type Config,
+  type Environment,
+  type Setting,
+} from '../runtime/config.ts';
+
+const SETTINGS = {
+  ...SERVICE_SETTINGS,
+  network: choice('APP_NETWORK', NETWORKS),
+  chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
+  postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
+  redis_url: redisUrl('APP_REDIS_URL'),
+  node_url: httpUrl('APP_NODE_URL'),
+  jwt_secret: secret('APP_JWT_SECRET', { characters_min: 32 }),
+  jwt_expiration_hours: integer('APP_JWT_EXPIRATION_HOURS', { default: 6, min: 1, max: 8_760 }),
+  auth_single_use: flag('APP_AUTH_SINGLE_USE', { default: false }),
+  request_referrer: referrer('APP_REQUEST_REFERRER'),
+  offer_referrer: referrer('APP_OFFER_REFERRER'),
+  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', { default: 2_000, min: 10, max: 60_000 }),
+  connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
+  list_rows_max: integer('APP_LIST_ROWS_MAX', { default: 10_000, min: 1, max: 1_000_000 }),
+  node_timeout_ms: integer('APP_NODE_TIMEOUT_MS', { default: 5_000, min: 100, max: 60_000 }),
+  answers_kept_max: integer('APP_ANSWERS_KEPT_MAX', { default: 4_096, min: 0, max: 1_000_000 }),
+  rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
+  rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
+  trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
+  sockets_max: integer('APP_SOCKETS_MAX', { default: 20_000, min: 1, max: 1_000_000 }),
+  sockets_per_client_max: integer('APP_SOCKETS_PER_CLIENT_MAX', { default: 100, min: 1, max: 1_000_000 }),
+  socket_operations_max: integer('APP_SOCKET_OPERATIONS_MAX', { default: 20, min: 1, max: 10_000 }),
+  socket_message_bytes_max: integer('APP_SOCKET_MESSAGE_BYTES_MAX', { default: 65_536, min: 1_024, max: 16_777_216 }),
+  socket_init_ms: integer('APP_SOCKET_INIT_MS', { default: 3_000, min: 100, max: 60_000 }),
+  socket_buffer_bytes_max: integer('APP_SOCKET_BUFFER_BYTES_MAX', { default: 1_048_576, min: 1_024, max: 1_073_741_824 }),
+  socket_slow_ms: integer('APP_SOCKET_SLOW_MS', { default: 60_000, min: 100, max: 3_600_000 }),
+} as const;
+
+/** Whom the chain pays a share of the fare for having brought the ride; nobody when it is not set. */
+function referrer(name: string): Setting<string | null> {
+  return {
+    name,
+    expected: 'an address, 0x + 40 hex digits',
+    secret: false,
+    fallback: null,
+    read: (text) => {
+      const address = /^0x/i.test(text) ? parseAddress(text) : undefined;
+      return address === undefined ? undefined : toHex(address);
+    },
+  };
+}
+
+export type HubGatewayConfig = Config<typeof SETTINGS> & {
+  /** whether the schema may be asked for, and the page to explore it is there */
+  readonly introspection: boolean;
+};
+
+/** On the mainnet the schema is not to be explored unless the setting says so. */
+export function readHubGatewayConfig(env: Environment): HubGatewayConfig {
+  const isProduction = env['APP_NETWORK']?.trim() === 'mainnet';
+  return readConfig(env, { ...SETTINGS, introspection: flag('APP_INTROSPECTION', { default: !isProduction }) });
+}

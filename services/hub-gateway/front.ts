@@ -1,0 +1,78 @@
+/**
+ * The fast path: queries whose answer is kept are answered before anything else is done for them. It takes only requests of the plainest kind, with what the application
+ * would have looked at; all others, and all whose answer is not there, go on to the application as they came.
+ */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { InFlight } from '../runtime/http-app.ts';
+import type { HttpOptions } from '../runtime/http.ts';
+import type { RateLimit } from '../runtime/rate-limit.ts';
+import type { BodyCache } from './body-cache.ts';
+import { clientOfRequest } from './client-address.ts';
+import { CORS_HEADERS } from './cors.ts';
+import { GRAPHQL_PATH } from './paths.ts';
+import { readBody } from './request-body.ts';
+
+/** A longer body is never one that many send. */
+const BODY_CHARACTERS_MAX = 4_096;
+const ACCEPT_CHARACTERS_MAX = 256;
+
+const HEADERS = { ...CORS_HEADERS, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
+export interface FrontOptions {
+  readonly cache: Pick<BodyCache, 'find'>;
+  /** undefined: no limit */
+  readonly rate: RateLimit | undefined;
+  readonly trust_proxy_hops: number;
+  /** ms of a clock that never goes back */
+  readonly now: () => number;
+}
+
+/** Bodies that were read here, for the application, which cannot read them again. */
+const bodies = new WeakMap<IncomingMessage, string>();
+
+export function knownBody(request: IncomingMessage): string | undefined {
+  return bodies.get(request);
+}
+
+/** Under which the answer to a body is kept; undefined: under nothing, since it may be somebody's own. */
+export function keptKey({ authorization, accept = '' }: IncomingHttpHeaders, body: string): string | undefined {
+  const isShared = authorization === undefined && body.length <= BODY_CHARACTERS_MAX && accept.length <= ACCEPT_CHARACTERS_MAX;
+  return isShared ? `${accept}\n${body}` : undefined;
+}
+
+export function keptAnswers({ cache, rate, trust_proxy_hops: hops, now }: FrontOptions): NonNullable<HttpOptions['front']> {
+  const answer = (request: IncomingMessage, response: ServerResponse, context: InFlight, body: string): boolean => {
+    const key = keptKey(request.headers, body);
+    const kept = key === undefined ? undefined : cache.find(key);
+    if (kept === undefined || !Buffer.isBuffer(kept.body)) return false;
+    // the application refuses it, in its own words
+    if (rate !== undefined && rate.take(clientOfRequest(request, hops), now()) > 0) return false;
+    context.route = GRAPHQL_PATH;
+    const { status, content_type: type = '', body: bytes } = kept;
+    const headers = { ...HEADERS, 'x-request-id': context.id, 'content-type': type, 'content-length': bytes.length };
+    response.writeHead(status, headers).end(bytes);
+    return true;
+  };
+  const take = async (request: IncomingMessage, response: ServerResponse, context: InFlight, next: () => void): Promise<void> => {
+    const body = await readBody(request, BODY_CHARACTERS_MAX).catch(() => undefined);
+    // the client is gone
+    if (body === undefined) return void response.destroy();
+    bodies.set(request, body);
+    if (!answer(request, response, context, body)) next();
+  };
+  return (request, response, context, next) => {
+    if (isPlain(request)) void take(request, response, context, next);
+    else next();
+  };
+}
+
+function isPlain({ method, url, headers }: IncomingMessage): boolean {
+  return (
+    method === 'POST' &&
+    url === GRAPHQL_PATH &&
+    headers.authorization === undefined &&
+    headers['content-type'] === 'application/json' &&
+    headers['transfer-encoding'] === undefined &&
+    Number(headers['content-length'] ?? Number.NaN) <= BODY_CHARACTERS_MAX
+  );
+}

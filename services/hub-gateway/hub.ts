@@ -1,0 +1,32 @@
+/** What resolvers are made from, and what they know of who asks. */
+import type { Reader } from '../runtime/postgres.ts';
+import type { Balances } from './balances.ts';
+import type { Builders } from './builders.ts';
+import type { Caller } from './callers.ts';
+import type { ChainParameters } from './chain-info.ts';
+import type { HubNode } from './node.ts';
+import type { SignIns } from './sign-ins.ts';
+
+export interface Hub {
+  readonly reader: Reader;
+  readonly chain: Pick<ChainParameters, 'info'>;
+  readonly node: Pick<HubNode, 'submit'>;
+  readonly balances: Pick<Balances, 'of'>;
+  readonly builders: Builders;
+  readonly sign_ins: SignIns;
+  readonly chain_id: number;
+  /** of lists without a limit of their own */
+  readonly list_rows_max: number;
+}
+
+/** Of one operation. */
+export interface HubContext {
+  readonly hub: Hub;
+  /** undefined: nobody in particular */
+  readonly caller: Caller | undefined;
+  /** told by what an open subscription shows which news it waits for */
+  readonly waitFor?: (news: News) => void;
+}
+
+/** News of a list, by the keys of the market's hints; or of balances. */
+export type News = { readonly of: 'market'; readonly isTouchedBy: (key: string) => boolean } | { readonly of: 'accounts' };

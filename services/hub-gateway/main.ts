@@ -1,0 +1,8 @@
+/** The hub: wallets sign in, see the ride market, have transactions made to sign, and send them. */
+import { runMain } from '../runtime/main.ts';
+import { readHubGatewayConfig } from './config.ts';
+import { serve } from './serve.ts';
+
+await runMain('hub-gateway', readHubGatewayConfig, async (service) => {
+  await serve(service);
+});

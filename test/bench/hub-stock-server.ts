@@ -1,0 +1,40 @@
+/**
+ * `node hub-stock-server.ts <port> <postgres url of the reader> <redis url>`: the hub's list as the documentation of Apollo Server, its Express integration, graphql-ws and
+ * graphql-redis-subscriptions has it, with nothing switched off or on. Its rows are read once and stay in memory: Postgres costs it nothing.
+ */
+import { createServer } from 'node:http';
+import { ApolloServer } from '@apollo/server';
+import { expressMiddleware } from '@as-integrations/express5';
+import express from 'express';
+import { buildSchema } from 'graphql';
+import { RedisPubSub } from 'graphql-redis-subscriptions';
+import { useServer } from 'graphql-ws/use/ws';
+import { Redis } from 'ioredis';
+import { Pool } from 'pg';
+import { WebSocketServer } from 'ws';
+import { rideRequests } from '../../projections/ride_market/queries.ts';
+import { requestObject } from '../../services/hub-gateway/market-objects.ts';
+import { HUB_SDL } from '../../services/hub-gateway/schema.ts';
+
+const [port, postgresUrl, redisUrl = ''] = process.argv.slice(2);
+const pool = new Pool({ connectionString: postgresUrl, max: 1, types: { getTypeParser: () => (text: string) => text } });
+const { text, values } = rideRequests(undefined, 10_000);
+const { rows } = await pool.query<(string | null)[]>({ text, values: [...values], rowMode: 'array' });
+await pool.end();
+const list = rows.map(requestObject);
+
+const pubsub = new RedisPubSub({ publisher: new Redis(redisUrl), subscriber: new Redis(redisUrl) });
+const schema = buildSchema(HUB_SDL);
+Object.assign(schema.getQueryType()?.getFields()['listRideRequests'] ?? {}, { resolve: () => list });
+Object.assign(schema.getSubscriptionType()?.getFields()['rideRequestsUpdated'] ?? {}, {
+  subscribe: () => pubsub.asyncIterableIterator('projection:ride_market'),
+  resolve: () => list,
+});
+
+const apollo = new ApolloServer({ schema });
+await apollo.start();
+const app = express();
+app.use('/graphql', express.json(), expressMiddleware(apollo));
+const server = createServer(app);
+useServer({ schema }, new WebSocketServer({ server, path: '/graphql/ws' }));
+server.listen(Number(port), '127.0.0.1');

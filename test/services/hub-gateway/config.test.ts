@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { readHubGatewayConfig } from '../../../services/hub-gateway/config.ts';
+import { ConfigError } from '../../../services/runtime/config.ts';
+
+const NEEDED = {
+  APP_HTTP_PORT: '17002',
+  APP_NETWORK: 'testnet',
+  APP_CHAIN_ID: '7777',
+  APP_POSTGRES_READER_URL: 'postgres://clt_reader:clt_reader@127.0.0.1:15432/clt',
+  APP_REDIS_URL: 'redis://127.0.0.1:16379',
+  APP_NODE_URL: 'http://127.0.0.1:17545',
+  APP_JWT_SECRET: 'x'.repeat(32),
+};
+
+test('only addresses, the chain and the secret must be given', () => {
+  expect(readHubGatewayConfig(NEEDED)).toMatchObject({
+    network: 'testnet',
+    chain_id: 7_777,
+    jwt_expiration_hours: 6,
+    auth_single_use: false,
+    request_referrer: null,
+    offer_referrer: null,
+    introspection: true,
+    rate_per_second: 100,
+    sockets_per_client_max: 100,
+    socket_operations_max: 20,
+    socket_message_bytes_max: 65_536,
+    socket_init_ms: 3_000,
+    socket_buffer_bytes_max: 1_048_576,
+    socket_slow_ms: 60_000,
+  });
+});
+
+test('a referrer is an address, shown in lower case', () => {
+  const address = `0x${'AB'.repeat(20)}`;
+  expect(readHubGatewayConfig({ ...NEEDED, APP_REQUEST_REFERRER: address }).request_referrer).toBe(address.toLowerCase());
+  expect(() => readHubGatewayConfig({ ...NEEDED, APP_OFFER_REFERRER: address.slice(2) })).toThrow(ConfigError);
+});
+
+test('no problem tells the secret', () => {
+  const bad = { ...NEEDED, APP_JWT_SECRET: 'too short', APP_CHAIN_ID: '0' };
+  expect(() => readHubGatewayConfig(bad)).toThrow(/APP_CHAIN_ID.*APP_JWT_SECRET/);
+  expect(() => readHubGatewayConfig(bad)).not.toThrow(/too short/);
+});

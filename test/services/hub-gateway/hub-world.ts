@@ -1,0 +1,183 @@
+/** A hub inside the test, with a devnet behind it and read models that follow it, each block at the test's word. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import { identify } from '../../../infra/devnet/store/identity.ts';
+import { readConfig as readDevnetConfig } from '../../../infra/devnet/config.ts';
+import { startDevnet } from '../../../infra/devnet/devnet.ts';
+import type { Addresses } from '../../../infra/local/addresses.ts';
+import { decodeCall } from '../../../schemas/function-call.ts';
+import { encodeRaw, unsignedDigest } from '../../../schemas/raw-transaction.ts';
+import { toHex } from '../../../schemas/address.ts';
+import { challengeOf } from '../../../schemas/sign-in.ts';
+import { readHubGatewayConfig } from '../../../services/hub-gateway/config.ts';
+import { serve } from '../../../services/hub-gateway/serve.ts';
+import { openLog } from '../../../services/runtime/log.ts';
+import { Closing } from '../../../services/runtime/main.ts';
+import { Metrics } from '../../../services/runtime/metrics.ts';
+import { freshDatabase } from '../../support/database.ts';
+import { TestDevnet } from '../../support/devnet.ts';
+import { SECRET } from '../../support/tokens.ts';
+import type { TestWallet } from '../../support/wallets.ts';
+import { argumentItems, readUnsigned, type UnsignedJson } from './unsigned.ts';
+import { ReadModels } from './read-models.ts';
+
+export const CHAIN_ID = 7777;
+
+export interface GraphqlAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+  readonly data: Readonly<Record<string, unknown>> | null | undefined;
+  readonly errors: readonly { readonly message: string; readonly extensions?: { readonly code?: string } }[];
+}
+
+export interface HubWorldOptions {
+  /** of the hub, as its environment */
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly redis_url?: string;
+  /** Unix ms, of the hub */
+  readonly now?: () => number;
+}
+
+export class HubWorld {
+  readonly url: string;
+  readonly devnet: TestDevnet;
+  readonly models: ReadModels;
+  /** what the hub logged at level warn and above */
+  readonly lines: readonly string[];
+  readonly #close: () => Promise<void>;
+
+  private constructor(parts: Pick<HubWorld, 'url' | 'devnet' | 'models' | 'lines'>, close: () => Promise<void>) {
+    this.url = parts.url;
+    this.devnet = parts.devnet;
+    this.models = parts.models;
+    this.lines = parts.lines;
+    this.#close = close;
+  }
+
+  static async open(stack: Addresses, { settings = {}, redis_url: redis = stack.redis_url, now }: HubWorldOptions = {}): Promise<HubWorld> {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'hub-devnet-'));
+    const devnet = await openDevnet(directory);
+    const database = await freshDatabase(stack);
+    const models = await ReadModels.open(database.writer_url, stack.redis_url);
+    await models.follow(devnet.devnet.node);
+    const lines: string[] = [];
+    const log = openLog({ service: 'hub-gateway', level: 'warn', destination: { write: (line) => void lines.push(line) } });
+    const closing = new Closing();
+    const stop = new AbortController();
+    const config = readHubGatewayConfig({
+      APP_HTTP_PORT: '0',
+      APP_NETWORK: 'testnet',
+      APP_CHAIN_ID: String(CHAIN_ID),
+      APP_POSTGRES_READER_URL: database.reader_url,
+      APP_REDIS_URL: redis,
+      APP_NODE_URL: devnet.node_url,
+      APP_JWT_SECRET: SECRET,
+      APP_RATE_PER_SECOND: '0',
+      ...settings,
+    });
+    const url = await serve({ config, log, metrics: new Metrics('test'), signal: stop.signal, closing }, now);
+    return new HubWorld({ url, devnet, models, lines }, async () => {
+      stop.abort();
+      await closing.close(
+        () => undefined,
+        (name, error) => {
+          throw new Error(`${name} was not closed`, { cause: error });
+        },
+      );
+      await models.close();
+      await devnet.devnet.close();
+      fs.rmSync(directory, { recursive: true, force: true });
+    });
+  }
+
+  get socket_url(): string {
+    return `${this.url.replace('http', 'ws')}/graphql/ws`;
+  }
+
+  /** Posts an operation, with the token if there is one. */
+  ask(query: string, variables: object = {}, token?: string): Promise<GraphqlAnswer> {
+    return this.post(JSON.stringify({ query, variables }), token === undefined ? {} : { authorization: `Bearer ${token}` });
+  }
+
+  async post(body: string, headers: Readonly<Record<string, string>> = {}): Promise<GraphqlAnswer> {
+    const response = await fetch(`${this.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    });
+    const text = await response.text();
+    const json = JSON.parse(text);
+    return { status: response.status, text, headers: response.headers, data: json.data, errors: json.errors ?? [] };
+  }
+
+  /** The token that the wallet signs in for. */
+  async signIn(wallet: TestWallet): Promise<string> {
+    const timestamp = Math.floor(Date.now() / 1_000);
+    const signature = await wallet.sign(challengeOf(CHAIN_ID, wallet.publicKey, timestamp));
+    const query = `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
+      generateToken(publicKey: $publicKey, timestamp: $timestamp, signature: $signature) { token expiresAt } }`;
+    const { data, errors } = await this.ask(query, { publicKey: wallet.publicKey, timestamp, signature });
+    const signed = data?.['generateToken'];
+    if (typeof signed !== 'object' || signed === null || !('token' in signed)) throw new Error(JSON.stringify(errors));
+    return String(signed.token);
+  }
+
+  /** Has the hub build a transaction, signs it, and has the hub send it: the hash. The next block will hold it. */
+  async send(wallet: TestWallet, token: string, field: string): Promise<string> {
+    const built = await this.ask(`mutation { ${field} }`, {}, token);
+    const [unsigned] = Object.values(built.data ?? {});
+    if (built.errors.length > 0) throw new Error(JSON.stringify(built.errors));
+    const raw = signUnsigned(wallet, readUnsigned(unsigned));
+    const sent = await this.ask('mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }', { raw }, token);
+    const answer = sent.data?.['sendRawTransaction'];
+    if (typeof answer !== 'object' || answer === null || !('transaction_hash' in answer)) throw new Error(sent.text);
+    return String(answer.transaction_hash);
+  }
+
+  /** A block of what waits, and the read models with it. */
+  async block(): Promise<void> {
+    await this.devnet.block();
+    await this.models.follow(this.devnet.devnet.node);
+  }
+
+  async fund(account: string, amount: bigint): Promise<void> {
+    const { status, body } = await this.devnet.admin('/admin/clt/fund', { to: account, amount: String(amount) });
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    await this.block();
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
+
+/** What a wallet sends for what the hub built, as hex. */
+export function signUnsigned(wallet: TestWallet, { nonce, chain_id: chainId, data }: UnsignedJson): string {
+  const decoded = decodeCall(data.function_call_type, argumentItems(data));
+  if ('refused' in decoded) throw new Error(`the hub built what nobody can read: ${decoded.refused}`);
+  const unsigned = { chain_id: chainId, nonce, call: decoded.call };
+  const { r, s, v } = wallet.key.sign(unsignedDigest(unsigned));
+  return toHex(encodeRaw({ ...unsigned, signature: { r, s, v } }));
+}
+
+async function openDevnet(directory: string): Promise<TestDevnet> {
+  const read = readDevnetConfig({
+    APP_NODE_PORT: '0',
+    APP_TRON_PORT: '0',
+    APP_ADMIN_PORT: '0',
+    APP_DEVNET_DIR: directory,
+    APP_DEVNET_SEED: 'test',
+    APP_LOG_LEVEL: 'silent',
+    APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '3600000',
+    APP_BLOCK_INTERVAL_MS: '3600000',
+    APP_TRAFFIC_PER_SECOND: '0',
+    APP_FINALITY_DEPTH: '6',
+  });
+  if ('problems' in read) throw new Error(read.problems.join());
+  const identified = identify(directory, read.config, Date.now());
+  if ('problems' in identified) throw new Error(identified.problems.join());
+  return new TestDevnet(await startDevnet(read.config, identified.settings, pino({ level: 'silent' })));
+}
