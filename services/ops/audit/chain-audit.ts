@@ -9,6 +9,8 @@ interface Standing {
   readonly block: Pick<BlockAppended, 'height' | 'hash'>;
   readonly place: Place;
   readonly mints: readonly Mint[];
+  /** hashes in hex */
+  readonly takers: readonly string[];
 }
 
 interface Mint extends Pick<BlockTransaction, 'hash' | 'nonce' | 'to' | 'amount'> {
@@ -22,13 +24,19 @@ export class ChainAudit {
   #chain: Chain = EMPTY_CHAIN;
   /** blocks that are not final */
   readonly #standing = new Map<number, Standing>();
-  /** by deposit, the hash of its Mint in a final block */
-  readonly #minted = new Map<string, string>();
+  /** by deposit, its Mint in a final block */
+  readonly #minted = new Map<string, { readonly hash: string; readonly block: Standing['block'] }>();
+  /** transactions that took the nonce of a mint that was given up, by hash in hex: where they are final; undefined: nowhere yet */
+  readonly #takers: Map<string, number | undefined>;
   readonly counts = { records: 0, mints: 0 };
 
   /** `intents`: of the whole ledger, whose end was looked at after that of the chain. */
   constructor(intents: ReadonlyMap<string, Intent>, findings: Findings) {
     this.#intents = intents;
+    const givenUp = [...intents.values()].flatMap(({ given_up_for: other }) =>
+      other === undefined ? [] : [other.tx_hash.toString('hex')],
+    );
+    this.#takers = new Map(givenUp.map((hash) => [hash, undefined]));
     this.#findings = findings;
   }
 
@@ -44,34 +52,42 @@ export class ChainAudit {
     if (judged.verdict !== 'applied') return;
     const before = this.finalHeight;
     this.#chain = judged.chain;
-    if (event.type === 'BlockAppended') this.#standing.set(event.height, { block: event, place, mints: mintsIn(event) });
+    if (event.type === 'BlockAppended')
+      this.#standing.set(event.height, { block: event, place, mints: mintsIn(event), takers: this.#takersIn(event) });
     if (event.type === 'BlockReverted') this.#standing.delete(event.height);
     if (event.type !== 'BlocksFinalized') return;
     for (let height = before + 1; height <= event.height; height++) {
       const standing = this.#standing.get(height);
-      for (const mint of standing?.mints ?? []) this.#final(mint, standing?.place ?? place);
+      if (standing === undefined) continue;
+      for (const mint of standing.mints) this.#final(mint, standing);
+      for (const hash of standing.takers) this.#takers.set(hash, height);
       this.#standing.delete(height);
     }
   }
 
-  #final(mint: Mint, place: Place): void {
+  #takersIn({ transactions }: BlockAppended): readonly string[] {
+    if (this.#takers.size === 0) return [];
+    return transactions.map(({ hash }) => hash.toString('hex')).filter((hash) => this.#takers.has(hash));
+  }
+
+  #final(mint: Mint, { place, block }: Standing): void {
     const hash = mint.hash.toString('hex');
     const intent = this.#intents.get(hash);
     this.counts.mints++;
     this.#findings.look('I2', place, intent !== undefined, () => `Mint 0x${hash} was never requested in the ledger`);
     if (intent === undefined) return;
     const other = this.#minted.get(intent.deposit_id);
-    if (mint.done) this.#minted.set(intent.deposit_id, hash);
+    if (mint.done) this.#minted.set(intent.deposit_id, { hash, block });
     this.#findings.look(
       'I2',
       place,
       other === undefined || !mint.done,
-      () => `deposit ${intent.deposit_id} is minted twice: by 0x${other} and 0x${hash}`,
+      () => `deposit ${intent.deposit_id} is minted twice: by 0x${other?.hash} and 0x${hash}`,
     );
     this.#findings.look(
       'I2',
       place,
-      intent.outcome !== 'dead',
+      intent.outcome !== 'dead' && (intent.outcome !== 'failed' || !mint.done),
       () => `Mint 0x${hash} of deposit ${intent.deposit_id} is final, and the ledger has given it up`,
     );
     const isSame = !mint.done || (mint.amount === intent.amount && mint.to.equals(intent.to) && mint.nonce === intent.nonce);
@@ -80,11 +96,20 @@ export class ChainAudit {
 
   /** In the end: whatever the ledger has credited is minted, as far as the log of the chain goes. */
   finish(): void {
-    for (const [hash, { deposit_id, outcome, block, offset }] of this.#intents) {
+    for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this.#intents) {
+      if (other !== undefined && other.height <= this.finalHeight)
+        this.#findings.look(
+          'I2',
+          { topic: TREASURY_LEDGER.name, partition: 0, offset: other.offset },
+          this.#takers.get(other.tx_hash.toString('hex')) === other.height,
+          () =>
+            `the mint of deposit ${deposit_id} was given up for 0x${other.tx_hash.toString('hex')}, which is not in final block ${other.height}`,
+        );
       // what became final after the chain was read is not known here
       if (outcome !== 'credited' || block === undefined || block.height > this.finalHeight) continue;
       const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
-      const isMinted = this.#minted.get(deposit_id) === hash;
+      const minted = this.#minted.get(deposit_id);
+      const isMinted = minted?.hash === hash && minted.block.height === block.height && minted.block.hash.equals(block.hash);
       this.#findings.look(
         'I2',
         place,

@@ -1,5 +1,5 @@
 /** I3 to I6 along `treasury.ledger`: the fold says which events count; what they amount to is worked out anew here, from the events alone. */
-import { Ledger } from '../../../projections/deposits/ledger.ts';
+import { isWrittenFor, Ledger } from '../../../projections/deposits/ledger.ts';
 import type { Deposit } from '../../../projections/deposits/deposit.ts';
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
@@ -26,6 +26,8 @@ export interface Intent {
   /** by the ledger */
   readonly at: number;
   outcome: 'live' | 'credited' | 'dead' | 'failed';
+  /** what has taken its nonce, as its end says */
+  given_up_for: { readonly tx_hash: Buffer; readonly height: number; readonly offset: bigint } | undefined;
   /** where a credit says that it stands */
   block: { readonly height: number; readonly hash: Buffer } | undefined;
 }
@@ -63,7 +65,7 @@ export class LedgerAudit {
     const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
     const before = event.type === 'PolicySet' ? undefined : this.ledger.deposit(event.deposit_id);
     this.counts.records++;
-    if (this.ledger.apply(event, offset) !== 'applied') this.counts.without_effect++;
+    if (this.ledger.apply(event, offset) !== 'applied') this.#withoutEffect(event, place);
     else if (event.type === 'PolicySet') this.#setPolicy(event);
     else this.#deposit(event, place, before?.status ?? 'absent');
     const { arrived, minted, fees, held } = this.#sums;
@@ -73,6 +75,15 @@ export class LedgerAudit {
       arrived === minted + fees + held,
       () => `${arrived} arrived; ${minted} minted, ${fees} fees, ${held} held`,
     );
+  }
+
+  /** Whoever writes for the place where it stands knew all that is before it: only what came after somebody else's may count for nothing. */
+  #withoutEffect(event: TreasuryEvent, place: Place): void {
+    this.counts.without_effect++;
+    if (!isWrittenFor(event, place.offset)) return;
+    const invariant = event.type === 'MintIntended' ? 'I4' : 'I6';
+    const whose = event.type === 'PolicySet' ? `version ${event.version}` : `deposit ${event.deposit_id}`;
+    this.#findings.look(invariant, place, false, () => `${event.type} of ${whose} does not fit what is before it, and counts for nothing`);
   }
 
   #setPolicy(event: PolicySet): void {
@@ -106,7 +117,9 @@ export class LedgerAudit {
       case 'MintIntended':
         return this.#intended(event, place);
       case 'MintDead':
-        if (intent !== undefined) intent.outcome = 'dead';
+        if (intent === undefined) return;
+        intent.outcome = 'dead';
+        intent.given_up_for = { tx_hash: event.other_tx_hash, height: event.block_height, offset: place.offset };
         return;
       case 'MintCredited':
         if (intent === undefined) return;
@@ -135,7 +148,17 @@ export class LedgerAudit {
     );
     const last = this.#counted.at(-1);
     const at = Math.max(last?.at ?? 0, event.decided_at);
-    const intent: Intent = { deposit_id: id, nonce, to, amount, offset: place.offset, at, outcome: 'live', block: undefined };
+    const intent: Intent = {
+      deposit_id: id,
+      nonce,
+      to,
+      amount,
+      offset: place.offset,
+      at,
+      outcome: 'live',
+      block: undefined,
+      given_up_for: undefined,
+    };
     const sum = this.#within(at) + amount;
     const cap = this.#policy?.rolling_cap ?? 0n;
     this.#findings.look('I4', place, sum <= cap, () => `${sum} within 24 hours is above the rolling cap of ${cap}`);

@@ -8,7 +8,7 @@ import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/
 import type { BlockAppended, ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed, MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import type { DepositConfirmed, DepositEvent, MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { ChainAudit } from '../../../../services/ops/audit/chain-audit.ts';
 import { Findings, type Invariant } from '../../../../services/ops/audit/findings.ts';
 import { LedgerAudit } from '../../../../services/ops/audit/ledger-audit.ts';
@@ -20,7 +20,6 @@ import { transferTo } from '../../treasury/world.ts';
 
 const AUTHORITY = named('authority');
 const USD = 1_000_000n;
-
 interface Logs {
   readonly transfers: readonly { readonly event: TransferObserved; readonly partition: number; readonly offset: bigint }[];
   readonly ledger: readonly TreasuryEvent[];
@@ -112,6 +111,16 @@ function withoutFirstTransferOf(logs: Logs, account: number): Logs {
   return { ...logs, ledger: logs.ledger.map((event) => (event === first ? { ...event, sequence: -1 } : event)) };
 }
 
+/** One event more, written for just the place where it stands. */
+function ledgerAnd(make: (ids: { readonly held: string; readonly credited: string }) => DepositEvent): Logs {
+  const logs = healthy();
+  const first = (type: DepositEvent['type']): string =>
+    logs.ledger.flatMap((event) => (event.type === type ? [event.deposit_id] : []))[0] ?? '';
+  const event = make({ held: first('DepositHeld'), credited: first('MintCredited') });
+  return { ...logs, ledger: [...logs.ledger, { ...event, sequence: logs.ledger.length }] };
+}
+
+const LATER = { sequence: 0, decided_at: BEGIN };
 const WRONG: readonly (readonly [what: string, make: () => Logs, invariant: Invariant, place: string, says: RegExp])[] = [
   [
     'a deposit that is no transfer',
@@ -152,6 +161,74 @@ const WRONG: readonly (readonly [what: string, make: () => Logs, invariant: Inva
     'I2',
     'treasury.ledger/0@6',
     /which the chain does not have/,
+  ],
+  [
+    'a credit of what was never requested',
+    () =>
+      ledgerAnd(({ held: id }) => ({
+        ...LATER,
+        type: 'MintCredited',
+        deposit_id: id,
+        tx_hash: named('x', 32),
+        block_height: 1,
+        block_hash: named('b', 32),
+      })),
+    'I6',
+    'treasury.ledger/0@12',
+    /MintCredited of deposit .* counts for nothing/,
+  ],
+  [
+    'a rejection of what is credited',
+    () => ledgerAnd(({ credited: id }) => ({ ...LATER, type: 'DepositRejected', deposit_id: id, actor: 'a', reason: 'b' })),
+    'I6',
+    'treasury.ledger/0@12',
+    /DepositRejected of deposit .* counts for nothing/,
+  ],
+  [
+    'an intent for what waits for a person',
+    () =>
+      ledgerAnd(({ held: id }) => ({
+        ...LATER,
+        type: 'MintIntended',
+        deposit_id: id,
+        nonce: 9,
+        to: accountAt(2),
+        amount: 0n,
+        fee: 2n * USD,
+        policy_version: 1,
+        tx_hash: named('x', 32),
+      })),
+    'I4',
+    'treasury.ledger/0@12',
+    /MintIntended of deposit .* counts for nothing/,
+  ],
+  [
+    'a credit in another block than the one of its Mint',
+    () => ledgerWith((event) => (event.type === 'MintCredited' && event.sequence === 9 ? { ...event, block_height: 0 } : event)),
+    'I2',
+    'treasury.ledger/0@6',
+    /which the chain does not have/,
+  ],
+  [
+    'a mint given up for a transaction that the chain does not have',
+    () =>
+      ledgerWith((event) =>
+        event.type === 'MintCredited' && event.sequence === 11
+          ? {
+              type: 'MintDead',
+              sequence: 11,
+              decided_at: BEGIN,
+              deposit_id: event.deposit_id,
+              tx_hash: event.tx_hash,
+              nonce: 2,
+              other_tx_hash: named('x', 32),
+              block_height: 1,
+            }
+          : event,
+      ),
+    'I2',
+    'chain.blocks/0@1',
+    /is final, and the ledger has given it up/,
   ],
   [
     'a Mint of another amount',
@@ -217,7 +294,7 @@ test('what was given up and is minted all the same, and what is minted twice, is
 });
 
 test('transfers that the treasury has not come to yet are waiting, and no violation', () => {
-  const logs = healthy();
-  const { findings, waiting } = audited({ ...logs, ledger: logs.ledger.slice(0, 1), chain: [] });
+  const { transfers, ledger } = healthy();
+  const { findings, waiting } = audited({ transfers, ledger: ledger.slice(0, 1), chain: [] });
   expect([findings.violations, waiting]).toEqual([[], 4]);
 });
