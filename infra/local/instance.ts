@@ -1,5 +1,6 @@
 import { localAddresses } from './addresses.ts';
 import { cacheOf } from './cache.ts';
+import { commonOf, ownSettings } from './choices.ts';
 import { openFolder, type Folder } from './folder.ts';
 import { keep } from './keeper.ts';
 import { stopLeftovers } from './leftovers.ts';
@@ -9,8 +10,8 @@ import { seconds, type Report } from './report.ts';
 import type { Server } from './server.ts';
 import { createServers, serverNames, startServers } from './servers.ts';
 import { serviceServer } from './service-server.ts';
-import { ownSettings, readCommon, services } from './services.ts';
-import { describeStack, jwtSecret, removeStackFile, writeStackFile } from './stack-file.ts';
+import { services } from './services.ts';
+import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
 
 /** What to boot, and who is told. */
 export interface BootOptions {
@@ -47,7 +48,7 @@ export async function boot({ folder, env, report, servers_only }: BootOptions, s
   const left = await stopLeftovers(folder);
   if (left.length > 0) report.line(`  ended what an interrupted run had left behind: ${left.join(', ')}`);
   openFolder(folder);
-  const common = { ...readCommon(env), jwt_secret: env['APP_JWT_SECRET'] ?? jwtSecret(folder) };
+  const common = await commonOf(env, folder);
   removeStackFile(folder);
   await assertPortsFree(ports, servers_only ? serverPorts : portNames);
   const programs = await findPrograms(cacheOf(env), env, report, signal);

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { Addresses } from './addresses.ts';
+import type { Common } from './choices.ts';
 import type { Folder } from './folder.ts';
 import type { Ports } from './ports.ts';
 import { Server } from './server.ts';
-import { serviceCommand, type Common, type ServiceSpec } from './services.ts';
+import { serviceCommand, type ServiceSpec } from './services.ts';
 
 const READY_MS = 120_000;
 const GRACE_MS = 5_000;

@@ -1,46 +1,11 @@
 import { join } from 'node:path';
 import type { Addresses } from './addresses.ts';
 import { plainEnvironment, type Command } from './child.ts';
+import type { Common } from './choices.ts';
 import { checkout } from './folder.ts';
-import { portNames, portVariable, type PortName, type Ports } from './ports.ts';
+import type { PortName, Ports } from './ports.ts';
 
 type Environment = Readonly<Record<string, string>>;
-
-/** What a service is told besides its addresses. */
-export interface Common {
-  readonly network: string;
-  readonly chain_id: string;
-  readonly log_level: string;
-  readonly drain_ms: string;
-  /** with which the hub signs tokens; told only to those who issue or verify them */
-  readonly jwt_secret: string;
-  /** of TRON, base58 */
-  readonly usdt_contract: string;
-  /** of TRON, base58, separated by commas: where money lies that was swept from deposit addresses */
-  readonly custody_addresses: string;
-}
-
-/** Where the devnet has its USDT, as the Nile testnet has. */
-const USDT_CONTRACT = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
-
-/** Of the mnemonic that everybody tests with, at m/44'/195'/1'/0/0. */
-const DEVELOPMENT_CUSTODY = 'TCjow1qG4ZvDNj5ZRCF2RSuS2kMCGKK1JJ';
-
-export const defaultCommon: Common = {
-  network: 'testnet',
-  chain_id: '7777',
-  log_level: 'info',
-  drain_ms: '10000',
-  jwt_secret: 'a development secret, known to everybody',
-  usdt_contract: USDT_CONTRACT,
-  custody_addresses: DEVELOPMENT_CUSTODY,
-};
-
-/** Of the mnemonic that everybody tests with, at m/44'/195'/0'/0: never for a deposit that is worth anything. */
-const DEVELOPMENT_XPUB = 'xpub6FGfJkAgwSdiFiFcxWt2rurqZu8YjuEmKfsxLVBrQwr1ZjHpqYEXR9w52uCGyMdmsatMr7VXgNLuoHyFKtK8LZDCVbrMetUGeTLXvWk8y4W';
-
-/** The devnet's mint authority, of its seed `clt-devnet`; with another seed it is another key. It can mint nothing anywhere else. */
-const DEVELOPMENT_MINT_KEY = '0xc80c4a2b5390da9a5ebf241d252f4da0cd04c2a4ef946f29ce829b6814a15ba7';
 
 /** Where one service runs: the address it listens on, its ports, and the folder it may keep data in. */
 export interface Place {
@@ -76,14 +41,15 @@ export const services: readonly ServiceSpec[] = [
     entry: 'infra/devnet/main.ts',
     args: [],
     ports: ['devnet', 'node', 'tron'],
-    settings: (_, place) => ({
+    settings: (_, place, common) => ({
       APP_HTTP_HOST: place.http_host,
+      APP_DEVNET_SEED: common.devnet_seed,
       APP_NODE_PORT: String(place.ports.node),
       APP_TRON_PORT: String(place.ports.tron),
       APP_ADMIN_PORT: String(place.ports.devnet),
       APP_DEVNET_DIR: place.data,
     }),
-    defaults: { APP_DEVNET_SEED: 'clt-devnet' },
+    defaults: {},
   },
   {
     name: 'chain-ingester',
@@ -127,16 +93,19 @@ export const services: readonly ServiceSpec[] = [
     entry: 'services/treasury/main.ts',
     args: [],
     ports: ['treasury'],
-    settings: (at, place) => ({ ...http(place, 'treasury'), ...kafka(at), APP_TRON_URL: at.tron_url, APP_NODE_URL: at.node_url }),
-    // The devnet has no quota: what the reserve is shows soon.
-    defaults: {
-      APP_MINT_KEY: DEVELOPMENT_MINT_KEY,
-      APP_USDT_CONTRACT: USDT_CONTRACT,
-      APP_CUSTODY_ADDRESSES: DEVELOPMENT_CUSTODY,
-      APP_RECONCILE_EVERY_MS: '5000',
-      APP_RECONCILE_REQUESTS_PER_SECOND: '200',
-      APP_RECONCILE_REQUESTS_PER_DAY: '0',
-    },
+    settings: (at, place, common) => ({
+      ...http(place, 'treasury'),
+      ...kafka(at),
+      APP_TRON_URL: at.tron_url,
+      APP_NODE_URL: at.node_url,
+      APP_MINT_KEY: common.mint_key,
+      APP_USDT_CONTRACT: common.usdt_contract,
+      APP_CUSTODY_ADDRESSES: common.custody_addresses,
+      APP_RECONCILE_REQUESTS_PER_SECOND: common.reconcile_requests_per_second,
+      APP_RECONCILE_REQUESTS_PER_DAY: common.reconcile_requests_per_day,
+    }),
+    // What the reserve is shows soon.
+    defaults: { APP_RECONCILE_EVERY_MS: '5000' },
   },
   {
     name: 'projector-reserve',
@@ -175,9 +144,10 @@ export const services: readonly ServiceSpec[] = [
       APP_POSTGRES_READER_URL: at.postgres_reader_url,
       APP_REDIS_URL: at.redis_url,
       APP_JWT_SECRET: common.jwt_secret,
+      APP_DEPOSIT_XPUB: common.deposit_xpub,
     }),
     // The mainnet wants a list of accounts, and takes no default for it; elsewhere nobody looks at it.
-    defaults: { APP_DEPOSIT_XPUB: DEVELOPMENT_XPUB, APP_ALLOWED_ACCOUNTS: 'none', APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },
+    defaults: { APP_ALLOWED_ACCOUNTS: 'none', APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },
   },
   {
     name: 'projector-watch',
@@ -197,15 +167,15 @@ export const services: readonly ServiceSpec[] = [
     entry: 'services/tron-watcher/main.ts',
     args: [],
     ports: ['tron_watcher'],
-    settings: (at, place) => ({
+    settings: (at, place, common) => ({
       ...http(place, 'tron_watcher'),
       ...kafka(at),
       APP_POSTGRES_READER_URL: at.postgres_reader_url,
       APP_TRON_URL: at.tron_url,
+      APP_USDT_CONTRACT: common.usdt_contract,
     }),
     // The devnet has no quota: deposits show soon.
     defaults: {
-      APP_USDT_CONTRACT: USDT_CONTRACT,
       APP_KAFKA_SESSION_MS: '2000',
       APP_TRON_REQUESTS_PER_SECOND: '200',
       APP_TRON_REQUESTS_PER_DAY: '0',
@@ -252,30 +222,6 @@ export function serviceEnvironment(spec: ServiceSpec, common: Common, at: Addres
     APP_DRAIN_MS: common.drain_ms,
     ...spec.defaults,
     ...spec.settings(at, place, common),
-  };
-}
-
-const ofTheStack = new Set<string>(['APP_CACHE_DIR', 'APP_LOCAL_DIR', 'APP_JWT_SECRET', ...portNames.map(portVariable)]);
-
-/** The user's own APP_ settings, which every service is given as far as the stack does not decide them. */
-export function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) =>
-      value !== undefined && name.startsWith('APP_') && !ofTheStack.has(name) ? [[name, value]] : [],
-    ),
-  );
-}
-
-/** Reads what the user may choose for all services. */
-export function readCommon(env: NodeJS.ProcessEnv): Common {
-  return {
-    network: env['APP_NETWORK'] ?? defaultCommon.network,
-    chain_id: env['APP_CHAIN_ID'] ?? defaultCommon.chain_id,
-    log_level: env['APP_LOG_LEVEL'] ?? defaultCommon.log_level,
-    drain_ms: env['APP_DRAIN_MS'] ?? defaultCommon.drain_ms,
-    jwt_secret: env['APP_JWT_SECRET'] ?? defaultCommon.jwt_secret,
-    usdt_contract: env['APP_USDT_CONTRACT'] ?? defaultCommon.usdt_contract,
-    custody_addresses: env['APP_CUSTODY_ADDRESSES'] ?? defaultCommon.custody_addresses,
   };
 }
 

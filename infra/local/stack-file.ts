@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import type { Addresses } from './addresses.ts';
+import type { Common } from './choices.ts';
 import type { Folder } from './folder.ts';
 import type { Ports } from './ports.ts';
-import type { Common } from './services.ts';
 
 /** What `stack.json` tells people and scripts. HTTP addresses have no path; those of services that are not built yet are null. */
 export interface StackFile {
@@ -28,18 +26,14 @@ export interface StackFile {
   readonly usdt_contract: string;
   /** of TRON, base58, separated by commas */
   readonly custody_addresses: string;
+  /** what reconciling may ask TRON's provider, within a second and a day (0: any number) */
+  readonly reconcile_requests_per_second: number;
+  readonly reconcile_requests_per_day: number;
   readonly pids: Readonly<Record<string, number>>;
   readonly supervisor_pid: number;
   readonly ports: Ports;
   readonly logs: string;
   readonly data: string;
-}
-
-/** The development secret of this data folder: made once, kept as long as the data. */
-export function jwtSecret(folder: Folder): string {
-  const file = join(folder.data, 'jwt-secret');
-  if (!existsSync(file)) writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 });
-  return readFileSync(file, 'utf8');
 }
 
 function http(port: number): string {
@@ -74,6 +68,8 @@ export function describeStack(
     network: common.network,
     usdt_contract: common.usdt_contract,
     custody_addresses: common.custody_addresses,
+    reconcile_requests_per_second: Number(common.reconcile_requests_per_second),
+    reconcile_requests_per_day: Number(common.reconcile_requests_per_day),
     pids,
     supervisor_pid: process.pid,
     ports,

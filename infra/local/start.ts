@@ -1,7 +1,7 @@
+import { readCommon } from './choices.ts';
 import type { BootOptions } from './instance.ts';
 import { seconds } from './report.ts';
 import { runInstance } from './run.ts';
-import { readCommon } from './services.ts';
 import { summaryOf } from './summary.ts';
 
 /** Runs the stack in the foreground until a signal. Gives the exit code. */

@@ -1,8 +1,10 @@
 import { parseAddress, toHex } from '../../schemas/address.ts';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
 import { NETWORKS } from '../../schemas/deposit-policy.ts';
+import { DEVELOPMENT_XPUB } from '../../schemas/development.ts';
 import {
   choice,
+  ConfigError,
   httpUrl,
   integer,
   list,
@@ -71,5 +73,9 @@ export type DepositGatewayConfig = Config<typeof SETTINGS> & {
 
 export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig {
   const config = readConfig(env, { ...SETTINGS, deposit_key: depositKey(env), allowed_accounts: allowedAccounts(env) });
-  return config.network === 'mainnet' ? config : { ...config, allowed_accounts: undefined };
+  if (config.network !== 'mainnet') return { ...config, allowed_accounts: undefined };
+  if (config.deposit_key.extended_public_key !== DEVELOPMENT_XPUB) return config;
+  throw new ConfigError([
+    'APP_DEPOSIT_XPUB is the key of the development stack, whose private keys everybody knows: on the mainnet it has to be set to one of your own, or what is deposited is gone',
+  ]);
 }

@@ -14,11 +14,14 @@ export type OpsConfig = Config<typeof SETTINGS>;
 const OF_STACK_FILE: Readonly<Record<string, string>> = {
   APP_KAFKA_BROKERS: 'kafka_brokers',
   APP_POSTGRES_READER_URL: 'postgres_reader_url',
+  APP_POSTGRES_URL: 'postgres_url',
   APP_NODE_URL: 'node_url',
   APP_REGISTRY_URL: 'registry_url',
   APP_TRON_URL: 'tron_url',
   APP_USDT_CONTRACT: 'usdt_contract',
   APP_CUSTODY_ADDRESSES: 'custody_addresses',
+  APP_RECONCILE_REQUESTS_PER_SECOND: 'reconcile_requests_per_second',
+  APP_RECONCILE_REQUESTS_PER_DAY: 'reconcile_requests_per_day',
 };
 
 /** Where the stack's registry has Confluent's interface; its file names the server alone. */
@@ -38,6 +41,7 @@ export function environmentOf(env: Environment, stackFile: string, settings: Set
 
 function ofStack(stack: Readonly<Record<string, unknown>>, variable: string): unknown {
   const said = stack[OF_STACK_FILE[variable] ?? ''];
+  if (typeof said === 'number') return String(said);
   const isServer = variable === 'APP_REGISTRY_URL' && typeof said === 'string' && URL.parse(said)?.pathname === '/';
   return isServer ? `${said.replace(/\/$/, '')}${REGISTRY_PATH}` : said;
 }

@@ -5,14 +5,22 @@ import type { ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
 import { openCodec } from '../runtime/codec.ts';
 import { ensureTopics } from '../runtime/kafka-topics.ts';
 import type { Logger } from '../runtime/log.ts';
+import { Fault } from '../runtime/errors.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import type { Cells, Reader } from '../runtime/postgres.ts';
+import type { Progress } from '../treasury/reconciliation/custody.ts';
 import { LOG_TOPICS } from '../treasury/reconciliation/logs.ts';
 import { Reconciliation } from '../treasury/reconciliation/reconciliation.ts';
 import type { ReserveConfig } from './reserve-config.ts';
 
-/** However many records there are to read, and addresses to ask for. */
-const RUN_MS = 600_000;
+/** For reading the logs, and for whatever else does not depend on how many balances there are. */
+const READING_MS = 600_000;
+/** A provider that fails now and then is asked again: so many times the time that it takes when all goes well. */
+const SLOWER = 3;
+/** More than Node's timers take is no time at all. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+/** Between two words on how far it is. */
+const TELL_MS = 5_000;
 
 /** A run as it stands in the log, amounts in base units. */
 export interface Run {
@@ -32,13 +40,74 @@ export interface Run {
   readonly status: string;
 }
 
-/** Makes one run now. Throws faults: then there is none. */
-export async function reconcile(config: ReserveConfig, kafka: Kafka, log: Logger): Promise<Run> {
+/**
+ * Makes one run now; it may take as long as its balances take at the rate that the settings allow. `say` is told in a line each how far it is. Throws faults: then there is none.
+ */
+export async function reconcile(
+  config: ReserveConfig,
+  kafka: Kafka,
+  log: Logger,
+  say: (line: string) => void = () => undefined,
+): Promise<Run> {
   await ensureTopics(kafka, LOG_TOPICS);
   const codec = await openCodec(config.registry_url, LOG_TOPICS);
-  const signal = AbortSignal.timeout(RUN_MS);
-  const reconciliation = new Reconciliation({ config, kafka, codec, metrics: new Metrics('ops'), log, signal, source: 'ops' });
-  return shown(await reconciliation.once());
+  const stopping = new AbortController();
+  let [balances, read, told] = [0, 0, 0];
+  let late: NodeJS.Timeout | undefined;
+  let tooLate: Fault | undefined;
+  const allow = (ms: number): void => {
+    clearTimeout(late);
+    const giveUp = (): void => {
+      tooLate = overdue(ms, { balances, read });
+      stopping.abort();
+    };
+    late = setTimeout(giveUp, Math.min(ms, TIMER_MS_MAX));
+  };
+  const progress: Progress = {
+    planned(count) {
+      [balances, read, told] = [count, 0, performance.now()];
+      const expected = reconciliation.expectedMs(count);
+      allow(allowedMs(expected));
+      say(`reading ${count} balances, which takes ${seconds(expected)} at the rate allowed`);
+    },
+    read() {
+      read++;
+      if (performance.now() - told < TELL_MS) return;
+      told = performance.now();
+      say(`${read} of ${balances} balances are read, ${seconds(reconciliation.expectedMs(Math.max(0, balances - read)))} to go`);
+    },
+  };
+  const own = { metrics: new Metrics('ops'), source: 'ops', signal: stopping.signal, progress };
+  const reconciliation = new Reconciliation({ config, kafka, codec, log, ...own });
+  allow(READING_MS);
+  say('reading the logs');
+  try {
+    return shown(await reconciliation.once());
+  } catch (error) {
+    throw tooLate ?? error;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** How long a run may take whose balances take this long when all goes well. */
+export function allowedMs(expected: number): number {
+  return READING_MS + SLOWER * expected;
+}
+
+function overdue(ms: number, { balances, read }: { readonly balances: number; readonly read: number }): Fault {
+  const where = balances === 0 ? 'the logs were not read to their ends' : `${read} of ${balances} balances were read`;
+  const remedy =
+    balances === 0
+      ? 'look whether the brokers answer (`ops status`)'
+      : "look whether TRON's provider answers, or raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY as far as it allows";
+  return new Fault('run_overdue', `there is no reconciliation: after ${seconds(ms)} ${where}. What to do: ${remedy}, and try again`, {
+    retry: true,
+  });
+}
+
+function seconds(ms: number): string {
+  return `${Math.ceil(ms / 1_000)} s`;
 }
 
 /** The newest runs, newest first. */

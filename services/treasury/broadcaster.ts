@@ -27,6 +27,10 @@ export interface BroadcasterOptions {
   readonly catchUp: () => Promise<void>;
   /** how long after it was sent a mint that no block has is sent again */
   readonly again_ms: number;
+  /** how long after it was requested a mint that no block has is a matter for a person */
+  readonly late_ms: number;
+  /** Unix milliseconds */
+  readonly now: () => number;
 }
 
 export class Broadcaster {
@@ -43,7 +47,19 @@ export class Broadcaster {
   /** What keeps mints from being sent; undefined when nothing does. */
   get matter(): string | undefined {
     if (this.#notSigned !== undefined) return this.#notSigned;
-    return this.#fault === undefined ? undefined : `mints are not sent: ${this.#fault.message}`;
+    return this.#fault === undefined ? this.#late : `mints are not sent: ${this.#fault.message}`;
+  }
+
+  /** Of a mint that is in no block though it was requested long ago. While nothing may be sent, whoever keeps it from being sent says so. */
+  get #late(): string | undefined {
+    const { books, chain, minter, late_ms: most, now } = this.#options;
+    if (minter.closed !== undefined) return undefined;
+    const at = now();
+    for (const { deposit_id: id, nonce, tx_hash: hash, at: requested } of books.ledger.live.values()) {
+      if (at - requested <= most || chain.sender.has(nonce, hash)) continue;
+      return `the mint of deposit ${id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce`;
+    }
+    return undefined;
   }
 
   /** Sends what is due, once. */

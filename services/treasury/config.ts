@@ -1,5 +1,7 @@
+import { toHex } from '../../schemas/address.ts';
 import { limitsOf, NETWORK_LIMITS, NETWORKS } from '../../schemas/deposit-policy.ts';
-import { parseTronAddress } from '../../schemas/tron-address.ts';
+import { DEVELOPMENT_CUSTODY, DEVELOPMENT_MINT_AUTHORITY } from '../../schemas/development.ts';
+import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
 import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
 import {
   choice,
@@ -13,7 +15,7 @@ import {
   type Environment,
   type Setting,
 } from '../runtime/config.ts';
-import { parseMintKey } from './mint-signer.ts';
+import { authorityOf, parseMintKey } from './mint-signer.ts';
 import { RECONCILIATION_SETTINGS, reconciliationProblems } from './reconciliation/settings.ts';
 
 /** Each limit has a variable, in micro-USD; without it, it is the network's. */
@@ -42,6 +44,7 @@ const SETTINGS = {
   mint_key: mintKey('APP_MINT_KEY'),
   mint_every_ms: integer('APP_MINT_EVERY_MS', { default: 1_000, min: 10, max: 600_000 }),
   mint_again_ms: integer('APP_MINT_AGAIN_MS', { default: 5_000, min: 10, max: 600_000 }),
+  mint_late_ms: integer('APP_MINT_LATE_MS', { default: 600_000, min: 100, max: 2_592_000_000 }),
 } as const;
 
 export interface TreasuryConfig extends Omit<Config<typeof SETTINGS>, keyof PolicyLimits> {
@@ -58,13 +61,31 @@ export function readTreasuryConfig(env: Environment): TreasuryConfig {
     single_cap: single_cap ?? network.single_cap,
     rolling_cap: rolling_cap ?? network.rolling_cap,
   });
-  const problems = [...('problems' in read ? read.problems.map(withVariables) : []), ...reconciliationProblems(config)];
+  const problems = [
+    ...('problems' in read ? read.problems.map(withVariables) : []),
+    ...reconciliationProblems(config),
+    ...(config.network === 'mainnet' ? wellKnown(config) : []),
+  ];
   if ('problems' in read || problems.length > 0) throw new ConfigError(problems);
   return { ...config, limits: read.limits };
 }
 
 function withVariables(problem: string): string {
   return Object.entries(VARIABLES).reduce((text, [limit, variable]) => text.replaceAll(limit, variable), problem);
+}
+
+/** What everybody has the key of is nothing to rely on where money is worth something. */
+function wellKnown({ mint_key, custody_addresses }: Pick<Config<typeof SETTINGS>, 'mint_key' | 'custody_addresses'>): readonly string[] {
+  const problems: string[] = [];
+  if (toHex(authorityOf(mint_key)) === DEVELOPMENT_MINT_AUTHORITY)
+    problems.push(
+      'APP_MINT_KEY is the key of the devnet, which everybody knows: on the mainnet it has to be set to the private key of the mint authority, which nobody else has',
+    );
+  if (custody_addresses.some((address) => toTronAddress(address) === DEVELOPMENT_CUSTODY))
+    problems.push(
+      `APP_CUSTODY_ADDRESSES has ${DEVELOPMENT_CUSTODY}, whose private key everybody knows: on the mainnet it has to be set to the addresses where the swept USDT lies`,
+    );
+  return problems;
 }
 
 function tronAddress(name: string): Setting<Buffer> {

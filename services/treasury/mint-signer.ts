@@ -15,6 +15,13 @@ export function parseMintKey(text: string): string | undefined {
   return number > 0n && number < CURVE_ORDER ? `0x${digits}` : undefined;
 }
 
+/** The account of a key, 20 bytes; `key` as `parseMintKey` gives it. */
+export function authorityOf(key: string): Buffer {
+  const address = parseAddress(computeAddress(key));
+  assert(address !== undefined, 'a key has an address');
+  return address;
+}
+
 export interface SignedMint {
   readonly raw: Buffer;
   /** 32 bytes */
@@ -31,9 +38,7 @@ export class MintSigner {
   constructor(key: string, chainId: number) {
     this.#key = new SigningKey(key);
     this.#chainId = chainId;
-    const address = parseAddress(computeAddress(this.#key));
-    assert(address !== undefined, 'a key has an address');
-    this.address = address;
+    this.address = authorityOf(key);
   }
 
   sign({ nonce, to, amount, reference }: MintCall): SignedMint {

@@ -3,12 +3,14 @@
  * ended is read from final blocks and from nothing else.
  */
 import { toHex } from '../../schemas/address.ts';
+import type { RequestedMint } from '../../projections/deposits/ledger.ts';
 import { conclude, dueMints, intend, mintCallOf } from '../../projections/deposits/mint.ts';
 import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Books } from './books.ts';
 import type { ChainBook } from './chain-book.ts';
 import type { LedgerWriter } from './ledger-writer.ts';
+import { ONE_KEY } from './mint-authority.ts';
 import type { MintSigner } from './mint-signer.ts';
 
 /** In one append: each costs a signature, some 0.5 ms, while which nothing else is decided. */
@@ -68,6 +70,7 @@ export class Minter {
     await look();
     await catchUp();
     if (signal.aborted) return;
+    if (this.#haltOtherKey([...books.ledger.requested].at(-1))) return;
     this.#isCaughtUp = true;
     const { finalHeight, finalNonce } = chain.sender;
     log.info({ final_height: finalHeight, final_nonce: finalNonce, live: books.ledger.live.size }, 'both logs are read: minting may begin');
@@ -124,21 +127,24 @@ export class Minter {
 
   /** Mints under way that another key has signed: whether they are on the chain cannot be told from the transactions of ours, so nothing is concluded of them. */
   #haltForeign(): boolean {
-    const { books, signer, log } = this.#options;
-    const { live } = books.ledger;
+    const { live } = this.#options.books.ledger;
     for (const nonce of this.#ours) if (!live.has(nonce)) this.#ours.delete(nonce);
     for (const mint of live.values()) {
       if (this.#ours.has(mint.nonce)) continue;
-      if (signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash)) {
-        this.#ours.add(mint.nonce);
-        continue;
-      }
-      const { deposit_id, nonce } = mint;
-      this.#halted = `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say. What to do: start the treasury with that key and chain and let it conclude what is under way, before another takes over; nothing is minted meanwhile`;
-      log.fatal({ deposit_id, nonce }, 'minting halted: a mint under way is of another key');
-      return true;
+      if (this.#haltOtherKey(mint)) return true;
+      this.#ours.add(mint.nonce);
     }
     return false;
+  }
+
+  /** Halts when this mint was not requested with our key. A ledger has one mint authority for ever: its nonces go on where those of that key are, and what became of them only its transactions tell. */
+  #haltOtherKey(mint: RequestedMint | undefined): boolean {
+    const { signer, log } = this.#options;
+    if (mint === undefined || signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash)) return false;
+    const { deposit_id, nonce } = mint;
+    this.#halted = `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say, and ${ONE_KEY}. What to do: set APP_MINT_KEY and APP_CHAIN_ID to those that the ledger was written with, then start the treasury again; nothing is minted meanwhile`;
+    log.fatal({ deposit_id, nonce }, 'minting halted: a mint in the ledger is of another key');
+    return true;
   }
 
   #tellClosed(): void {

@@ -23,6 +23,8 @@ export interface MintingOptions {
   readonly every_ms: number;
   /** how long after it was sent a mint that no block has is sent again */
   readonly again_ms: number;
+  /** how long after it was requested a mint that no block has is a matter for a person */
+  readonly late_ms: number;
   /** another name than that of `chain.blocks` */
   readonly chain_topic?: string;
   /** Unix milliseconds, by default the clock's */
@@ -60,7 +62,7 @@ export class Minting {
     const { log, signal } = around;
     const look = (): Promise<void> => retrying({ what: 'asking the node for its chain', log, signal }, () => assertAuthority(options));
     this.#minter = new Minter({ ...around, ...options, look, chain: this.chain, now });
-    this.#broadcaster = new Broadcaster({ ...around, ...options, chain: this.chain, minter: this.#minter });
+    this.#broadcaster = new Broadcaster({ ...around, ...options, chain: this.chain, minter: this.#minter, now });
     this.#everyMs = options.every_ms;
     this.#news = around.news;
     this.#signal = around.signal;

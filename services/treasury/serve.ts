@@ -49,6 +49,7 @@ export async function serve({ config, log, metrics, signal, closing }: Service<T
     allowed: () => reconciliation.mintingAllowed(),
     every_ms: config.mint_every_ms,
     again_ms: config.mint_again_ms,
+    late_ms: config.mint_late_ms,
   };
   const treasury = new Treasury({ ...config, kafka, codec, metrics, log, signal, minting });
   matter = () => treasury.matter ?? reconciliation.matter;

@@ -3,7 +3,8 @@ import { createReadStream, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Folder } from '../../infra/local/folder.ts';
-import { defaultCommon, serviceEnvironment, services } from '../../infra/local/services.ts';
+import { defaultCommon } from '../../infra/local/choices.ts';
+import { serviceEnvironment, services } from '../../infra/local/services.ts';
 import type { Addresses } from '../../infra/local/addresses.ts';
 import type { Ports } from '../../infra/local/ports.ts';
 

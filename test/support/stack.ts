@@ -5,6 +5,7 @@ import { removeShelter } from '../../infra/local/account.ts';
 import { localAddresses, type Addresses } from '../../infra/local/addresses.ts';
 import { cacheOf } from '../../infra/local/cache.ts';
 import { spawnChild, type Child, type Exit } from '../../infra/local/child.ts';
+import { defaultCommon } from '../../infra/local/choices.ts';
 import { claim } from '../../infra/local/claim.ts';
 import { folderAt, openFolder, type Folder } from '../../infra/local/folder.ts';
 import { leftoversIn, stopLeftovers } from '../../infra/local/leftovers.ts';
@@ -14,7 +15,7 @@ import { silentReport } from '../../infra/local/report.ts';
 import { waitUntilReady } from '../../infra/local/server.ts';
 import { createServers, startServers, stopServers, type ServerName } from '../../infra/local/servers.ts';
 import { readyAnswers } from '../../infra/local/service-server.ts';
-import { defaultCommon, serviceCommand, services, type ServiceSpec } from '../../infra/local/services.ts';
+import { serviceCommand, services, type ServiceSpec } from '../../infra/local/services.ts';
 import { engineSocket } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
 

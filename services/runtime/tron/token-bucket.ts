@@ -47,6 +47,16 @@ export class TokenBucket {
     this.#shareUntil = this.#options.now() + for_ms;
   }
 
+  /** How long so many requests take from now on, if each is answered at once and all tokens are this process': milliseconds. */
+  expectedMs(requests: number): number {
+    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
+    const bySecond = (requests * SECOND_MS) / perSecond;
+    if (perDay === 0) return bySecond;
+    const perMs = perDay / DAY_MS;
+    const saved = Math.min(Math.max(1, perMs * SAVED_MS), this.#saved + (now() - this.#counted) * perMs);
+    return Math.max(bySecond, (requests - saved) / perMs);
+  }
+
   /** Waits for its turn and a token, then asks. When the process is told to stop it asks at once: whoever asks finds out by itself. */
   run<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     const asked = this.#queue.then(async () => {

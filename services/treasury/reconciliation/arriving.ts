@@ -21,6 +21,8 @@ export interface ArrivingOptions {
   readonly provider: Pick<BalanceProvider, 'list' | 'receipt'>;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
+  /** what arrived before should be in the ledger long since: it explains nothing. Unix milliseconds, in TRON's time */
+  readonly since: number;
   /** so much is enough: nothing more is looked for */
   readonly wanted: bigint;
 }
@@ -42,12 +44,12 @@ export async function arrivingAt(places: readonly Place[], options: ArrivingOpti
 
 async function arrivedAt(
   { address, known }: Place,
-  { provider, usdt_contract }: ArrivingOptions,
+  { provider, usdt_contract, since }: ArrivingOptions,
   left: { receipts: number },
 ): Promise<bigint> {
   const seen = new Set(known.map(({ tx_id }) => tx_id.toString('latin1')));
   const newest = known.reduce((latest, { block_timestamp: at }) => Math.max(latest, at), 0);
-  const from = Math.max(0, newest - OVERLAP_MS);
+  const from = Math.max(0, since, newest - OVERLAP_MS);
   let sum = 0n;
   let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
   do {
@@ -59,7 +61,7 @@ async function arrivedAt(
       left.receipts--;
       const receipt = await provider.receipt(tx_id);
       const read = receipt === undefined ? undefined : transfersIn(receipt, usdt_contract);
-      if (read === undefined || 'problem' in read) continue;
+      if (receipt === undefined || receipt.block_timestamp < since || read === undefined || 'problem' in read) continue;
       for (const { from: payer, to, value } of read.value) if (to.equals(address) && !payer.equals(address)) sum += value;
     }
     const last = rows.at(-1);

@@ -9,12 +9,25 @@ export type Balances = ReadonlyMap<string, bigint>;
 
 export type BalanceProvider = Pick<TronGrid, 'head' | 'balance' | 'list' | 'receipt'>;
 
+/** Who wants to know how far the reading of balances is. */
+export interface Progress {
+  /** it begins: so many balances are to be read, and a few more of those that change meanwhile */
+  planned(balances: number): void;
+  read(): void;
+}
+
 /** One after the other: the provider allows no more. */
-export async function readBalances(provider: Pick<BalanceProvider, 'balance'>, addresses: readonly Buffer[]): Promise<Balances> {
+export async function readBalances(
+  provider: Pick<BalanceProvider, 'balance'>,
+  addresses: readonly Buffer[],
+  progress: Pick<Progress, 'read'>,
+): Promise<Balances> {
   const balances = new Map<string, bigint>();
   for (const address of addresses) {
     const key = address.toString('latin1');
-    if (!balances.has(key)) balances.set(key, await provider.balance(address));
+    if (balances.has(key)) continue;
+    balances.set(key, await provider.balance(address));
+    progress.read();
   }
   return balances;
 }

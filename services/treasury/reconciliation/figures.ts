@@ -15,6 +15,8 @@ export interface ReserveNow {
 export interface ReserveFigures {
   /** this process made a run */
   made(run: ReserveReconciled): void;
+  /** a run of so many balances begins, which is expected to take so long */
+  planned(balances: number, expected_ms: number): void;
   failed(code: string): void;
   lag(topic: string, partition: number, records: bigint): void;
 }
@@ -22,6 +24,8 @@ export interface ReserveFigures {
 export function openReserveFigures(metrics: Metrics, now: () => ReserveNow): ReserveFigures {
   const runs = metrics.counter('reserve_runs_total', 'reconciliations made by this process', ['status']);
   const failures = metrics.counter('reserve_runs_failed_total', 'reconciliations that could not be made', ['code']);
+  const balances = metrics.gauge('reserve_run_balances', 'balances that a run has to read, as of the last one begun');
+  const expected = metrics.gauge('reserve_run_expected_seconds', 'how long that takes at the rate allowed');
   const lag = metrics.gauge('reserve_lag_records', 'records that reconciling has not read yet', ['topic', 'partition']);
   metrics.gauge('reserve_newest_run', '1 at the status of the newest run, whoever made it', ['status'], function () {
     for (const status of RUN_STATUSES) this.set({ status }, Number(now().run?.status === status));
@@ -35,6 +39,10 @@ export function openReserveFigures(metrics: Metrics, now: () => ReserveNow): Res
   });
   return {
     made: ({ status }) => runs.inc({ status }),
+    planned(count, ms) {
+      balances.set(count);
+      expected.set(ms / 1_000);
+    },
     failed: (code) => failures.inc({ code }),
     lag: (topic, partition, records) => lag.set({ topic, partition }, Number(records)),
   };

@@ -11,7 +11,7 @@ import { positionOf, ledgerPosition, surplusOf, isSupplyExplained, type Position
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import { Fault } from '../../runtime/errors.ts';
 import { arrivingAt } from './arriving.ts';
-import { isSame, readBalances, totalOf, type BalanceProvider, type Balances } from './custody.ts';
+import { isSame, readBalances, totalOf, type BalanceProvider, type Balances, type Progress } from './custody.ts';
 import type { ReserveLogs } from './logs.ts';
 
 /** Sweeping that goes on and on: then there is no run now. */
@@ -27,6 +27,9 @@ export interface MeasureOptions {
   readonly tolerance: bigint;
   /** a final block must not be older; 0: however old */
   readonly block_age_max_ms: number;
+  /** a transfer that arrived longer ago, and is not in the ledger, explains no surplus any more */
+  readonly arriving_max_ms: number;
+  readonly progress: Progress;
   /** Unix milliseconds */
   readonly now: () => number;
 }
@@ -51,7 +54,7 @@ export async function measure(options: MeasureOptions): Promise<Measured> {
 }
 
 async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
-  const { logs, provider, custody_addresses: own } = options;
+  const { logs, provider, custody_addresses: own, progress } = options;
   const { ledger, receipts, supply } = logs;
   await logs.catchUp('chain');
   const final = recent(supply.final, options);
@@ -62,23 +65,30 @@ async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
   const isOwn = new Set(own.map((address) => address.toString('latin1')));
   const deposited = (from: bigint): readonly Buffer[] =>
     receipts.addresses(from).filter((address) => !isOwn.has(address.toString('latin1')));
-  const before = await readBalances(provider, own);
   const begun = ledger.end;
-  const first = await readBalances(provider, deposited(0n));
+  const known = deposited(0n);
+  progress.planned(2 * isOwn.size + known.length);
+  const before = await readBalances(provider, own, progress);
+  const first = await readBalances(provider, known, progress);
   await logs.catchUp('ledger');
   const position = ledgerPosition(ledger, supply, final);
-  const again = await readBalances(provider, deposited(begun));
-  const after = await readBalances(provider, own);
+  const again = await readBalances(provider, deposited(begun), progress);
+  const after = await readBalances(provider, own, progress);
   if (!isSame(before, after)) return undefined;
 
   const { ledger_offset: offset } = position;
   const whole = positionOf(position, final, totalOf(first, again, after));
-  const arriving = await explained(whole, new Map([...first, ...again]), offset, options);
+  const since = timestamp - options.arriving_max_ms;
+  const arriving = await explained(whole, { balances: new Map([...first, ...again]), offset, since }, options);
   return { final, ledger_offset: offset, position: { ...whole, custody_reported: whole.custody_reported - arriving } };
 }
 
 /** How much of a surplus is on its way into the ledger. */
-async function explained(position: Position, balances: Balances, offset: bigint, options: MeasureOptions): Promise<bigint> {
+async function explained(
+  position: Position,
+  { balances, offset, since }: { readonly balances: Balances; readonly offset: bigint; readonly since: number },
+  options: MeasureOptions,
+): Promise<bigint> {
   const { provider, usdt_contract, tolerance, logs } = options;
   const wanted = surplusOf(position);
   if (wanted <= tolerance || !isSupplyExplained(position)) return 0n;
@@ -86,7 +96,7 @@ async function explained(position: Position, balances: Balances, offset: bigint,
     const address = Buffer.from(key, 'latin1');
     return { address, balance, known: logs.receipts.of(address, offset) };
   });
-  return arrivingAt(places, { provider, usdt_contract, wanted });
+  return arrivingAt(places, { provider, usdt_contract, wanted, since });
 }
 
 function recent(final: FinalSupply | undefined, { block_age_max_ms: ageMax, now }: MeasureOptions): FinalSupply {

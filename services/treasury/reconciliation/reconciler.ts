@@ -10,6 +10,7 @@ import { Fault } from '../../runtime/errors.ts';
 import type { KafkaWriter } from '../../runtime/kafka-writer.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { untilAborted } from '../../runtime/wait.ts';
+import type { Progress } from './custody.ts';
 import type { ReserveFigures } from './figures.ts';
 import type { ReserveLogs } from './logs.ts';
 import { measure, type Measured, type MeasureOptions } from './measure.ts';
@@ -18,7 +19,7 @@ const PARTITION = 0;
 const FAILED_MS_MIN = 1_000;
 const FAILED_MS_MAX = 60_000;
 
-export interface ReconcilerOptions extends Omit<MeasureOptions, 'logs'> {
+export interface ReconcilerOptions extends Omit<MeasureOptions, 'logs' | 'progress'> {
   readonly logs: MeasureOptions['logs'] & Pick<ReserveLogs, 'newest' | 'names'>;
   readonly codec: Pick<Codec, 'encode'>;
   readonly writer: Pick<KafkaWriter, 'append'>;
@@ -29,16 +30,23 @@ export interface ReconcilerOptions extends Omit<MeasureOptions, 'logs'> {
   readonly every_ms: number;
   /** before what is not ok is measured again: by then every machine of the provider knows what one of them knew */
   readonly confirm_ms: number;
+  /** how long it takes to ask so many questions of the provider, milliseconds */
+  readonly expectedMs: (questions: number) => number;
+  readonly progress?: Progress;
   /** who makes them, for the records' headers */
   readonly source: string;
 }
 
 export class Reconciler {
   readonly #options: ReconcilerOptions;
+  readonly #measuring: MeasureOptions;
   #failures = 0;
+  #isSlow = false;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    const planned = (balances: number): void => this.#planned(balances);
+    this.#measuring = { ...options, progress: { planned, read: () => options.progress?.read() } };
   }
 
   /** Makes a run whenever the newest is `every_ms` old, until the signal is aborted. One that cannot be made is tried again; throws what no retry can mend. */
@@ -99,13 +107,31 @@ export class Reconciler {
 
   async #measured(): Promise<Measured> {
     const { tolerance, confirm_ms: pause, log, logs, signal } = this.#options;
-    const first = await measure(this.#options);
+    const first = await measure(this.#measuring);
     const status = statusOf(first.position, tolerance);
     const isNews = status !== 'ok' && status !== logs.newest.run?.status;
     if (!isNews || !isSupplyExplained(first.position)) return first;
     log.warn({ status, custody_reported: first.position.custody_reported }, 'custody is not what it should be: measuring again');
     await untilAborted(pause, signal);
-    return measure(this.#options);
+    return measure(this.#measuring);
+  }
+
+  /** A run that takes longer than the time between two makes the figures old, and may stop minting for their age. */
+  #planned(balances: number): void {
+    const { expectedMs, every_ms: every, block_age_max_ms: ageMax, figures, log, progress } = this.#options;
+    const expected = expectedMs(balances);
+    figures.planned(balances, expected);
+    progress?.planned(balances);
+    const isSlow = expected > every;
+    if (isSlow && !this.#isSlow) {
+      const stops =
+        ageMax > 0 && every + expected > ageMax ? ', and minting stops for the age of the newest run (APP_RECONCILE_AGE_MAX_MS)' : '';
+      log.warn(
+        { balances, expected_ms: Math.round(expected), every_ms: every },
+        `a reconciliation takes longer than the time between two${stops}: raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY as far as the provider allows, or APP_RECONCILE_EVERY_MS`,
+      );
+    }
+    this.#isSlow = isSlow;
   }
 
   async #append(run: ReserveReconciled): Promise<void> {

@@ -11,7 +11,7 @@ import { Backoff } from '../../runtime/tron/backoff.ts';
 import { TokenBucket } from '../../runtime/tron/token-bucket.ts';
 import { TronGrid } from '../../runtime/tron/tron-grid.ts';
 import { aborted } from '../../runtime/wait.ts';
-import type { BalanceProvider } from './custody.ts';
+import type { BalanceProvider, Progress } from './custody.ts';
 import { openReserveFigures } from './figures.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
 import { MintGate } from './mint-gate.ts';
@@ -39,10 +39,14 @@ export interface ReconciliationOptions {
   /** instead of TRON's provider of the settings */
   readonly provider?: BalanceProvider;
   readonly confirm_ms?: number;
+  /** told how far each run is */
+  readonly progress?: Progress;
   readonly names?: LogNames;
 }
 
 export class Reconciliation {
+  /** How long it takes to ask so many questions of the provider, at the rate that the settings allow: milliseconds. */
+  readonly expectedMs: (questions: number) => number;
   readonly #gate: MintGate;
   readonly #options: ReconciliationOptions;
   readonly #stopping = new AbortController();
@@ -65,6 +69,8 @@ export class Reconciliation {
     const onLag = figures.lag.bind(figures);
     this.#logs = new ReserveLogs({ ...options, signal, newest, onLag, ...(names === undefined ? {} : { names }) });
     this.#writer = new KafkaWriter(options.kafka, { log, signal });
+    const bucket = openBucket(config, signal);
+    this.expectedMs = (questions) => bucket.expectedMs(questions);
     this.#reconciler = new Reconciler({
       ...options,
       ...config,
@@ -72,7 +78,8 @@ export class Reconciliation {
       block_age_max_ms: config.reconcile_age_max_ms,
       every_ms: config.reconcile_every_ms,
       confirm_ms: options.confirm_ms ?? CONFIRM_MS,
-      provider: options.provider ?? openProvider(options, signal),
+      expectedMs: this.expectedMs,
+      provider: options.provider ?? openProvider(options, bucket, signal),
       logs: this.#logs,
       writer: this.#writer,
       figures,
@@ -145,18 +152,18 @@ function clock(): number {
 }
 
 /** The treasury has a rate of its own: its questions are many at once, and not urgent. */
-function openProvider({ config }: ReconciliationOptions, signal: AbortSignal): TronGrid {
-  const { reconcile_requests_per_second, reconcile_requests_per_day, tron_api_key: key } = config;
+function openBucket(config: ReconciliationConfig, signal: AbortSignal): TokenBucket {
+  const { reconcile_requests_per_second: requests_per_second, reconcile_requests_per_day: requests_per_day } = config;
+  return new TokenBucket({ requests_per_second, requests_per_day, now: clock, signal });
+}
+
+function openProvider({ config }: ReconciliationOptions, bucket: TokenBucket, signal: AbortSignal): TronGrid {
+  const { tron_api_key: key } = config;
   return new TronGrid({
     ...config,
     tron_api_key: key === '' ? undefined : key,
     contract: config.usdt_contract,
-    bucket: new TokenBucket({
-      requests_per_second: reconcile_requests_per_second,
-      requests_per_day: reconcile_requests_per_day,
-      now: clock,
-      signal,
-    }),
+    bucket,
     backoff: new Backoff({ ...config, now: clock, random: Math.random }),
     signal,
     onRequest() {},

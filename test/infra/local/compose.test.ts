@@ -9,7 +9,8 @@ import { postgresUrl } from '../../../infra/local/postgres.ts';
 import { redisSettings } from '../../../infra/local/redis.ts';
 import { registryDatabase, registryJava, registry_path } from '../../../infra/local/registry.ts';
 import { serverNames } from '../../../infra/local/servers.ts';
-import { defaultCommon, serviceEnvironment, services } from '../../../infra/local/services.ts';
+import { commonVariables, defaultCommon } from '../../../infra/local/choices.ts';
+import { serviceEnvironment, services } from '../../../infra/local/services.ts';
 import { redis_image, registry_image } from '../../../infra/local/versions.ts';
 import {
   database,
@@ -136,7 +137,10 @@ test.each(services)('$name has the same command, settings and ports in docker co
 
 test.each(services)('what the user may choose for $name in the local stack can be chosen in docker compose', (spec) => {
   const settings = serviceOf(spec.name).environment ?? {};
-  const chosen = ['APP_NETWORK', 'APP_CHAIN_ID', 'APP_LOG_LEVEL', 'APP_DRAIN_MS', ...Object.keys(spec.defaults)];
+  const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
+  const given = Object.keys(serviceEnvironment(spec, defaultCommon, addresses, place));
+  const chosen = [...commonVariables.filter((name) => given.includes(name)), ...Object.keys(spec.defaults)];
+  expect(chosen).toEqual(expect.arrayContaining(['APP_NETWORK', 'APP_CHAIN_ID', 'APP_LOG_LEVEL', 'APP_DRAIN_MS']));
   for (const name of chosen) expect(settings[name]).toMatch(new RegExp(`^\\$\\{${name}:-.+\\}$`));
 });
 

@@ -1,10 +1,16 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { mintAuthorityKey } from '../../../infra/devnet/clt/keys.ts';
 import { localAddresses } from '../../../infra/local/addresses.ts';
-import { checkout } from '../../../infra/local/folder.ts';
+import { commonOf, defaultCommon, ownSettings, readCommon } from '../../../infra/local/choices.ts';
+import { checkout, folderAt, type Folder } from '../../../infra/local/folder.ts';
+import { toHex } from '../../../schemas/address.ts';
+import { DEVELOPMENT_MINT_AUTHORITY } from '../../../schemas/development.ts';
+import { authorityOf } from '../../../services/treasury/mint-signer.ts';
 import { defaultPorts, portNames } from '../../../infra/local/ports.ts';
-import { defaultCommon, ownSettings, readCommon, serviceCommand, services } from '../../../infra/local/services.ts';
+import { serviceCommand, services } from '../../../infra/local/services.ts';
 
 const place = { http_host: '127.0.0.1', ports: defaultPorts, data: '/data' };
 const at = localAddresses(defaultPorts);
@@ -57,4 +63,47 @@ test('a user’s own settings reach the services, but cannot move what the stack
   const given = serviceCommand(gateway, readCommon({ APP_NETWORK: 'mainnet' }), at, place, own).env;
   expect(given).toMatchObject({ APP_RATE_PER_SECOND: '7', APP_HTTP_PORT: '17003', APP_STATEMENT_TIMEOUT_MS: '50', APP_NETWORK: 'mainnet' });
   expect(serviceCommand(gateway, defaultCommon, at, place, own, { APP_HTTP_PORT: '3' }).env['APP_HTTP_PORT']).toBe('3');
+});
+
+function ownFolder(): Folder {
+  const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-choices-')));
+  mkdirSync(folder.data);
+  onTestFinished(() => rmSync(folder.root, { recursive: true }));
+  return folder;
+}
+
+const KEYS = ['mint_key', 'deposit_xpub', 'custody_addresses', 'devnet_seed'] as const;
+
+test('on the mainnet the stack has none of the keys that everybody knows, and keeps its own as long as the data', async () => {
+  const folder = ownFolder();
+  const mainnet = await commonOf({ APP_NETWORK: 'mainnet' }, folder);
+  for (const name of KEYS) expect(mainnet[name], name).not.toBe(defaultCommon[name]);
+  expect(mainnet.usdt_contract).toBe('TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
+  expect(mainnet.jwt_secret).toMatch(/^[0-9a-f]{64}$/);
+  expect(await commonOf({ APP_NETWORK: 'mainnet' }, folder)).toEqual(mainnet);
+  expect((await commonOf({ APP_NETWORK: 'mainnet' }, ownFolder())).mint_key).not.toBe(mainnet.mint_key);
+  const chosen = { APP_MINT_KEY: '1', APP_DEPOSIT_XPUB: '2', APP_CUSTODY_ADDRESSES: '3', APP_DEVNET_SEED: '4', APP_USDT_CONTRACT: '5' };
+  expect(await commonOf({ APP_NETWORK: 'mainnet', ...chosen }, folder)).toMatchObject({
+    mint_key: '1',
+    deposit_xpub: '2',
+    usdt_contract: '5',
+  });
+});
+
+test('the key of the treasury is that of the devnet, whatever its seed', async () => {
+  const folder = ownFolder();
+  const plain = await commonOf({}, folder);
+  expect(plain).toEqual({ ...defaultCommon, jwt_secret: plain.jwt_secret });
+  expect(toHex(authorityOf(plain.mint_key))).toBe(DEVELOPMENT_MINT_AUTHORITY);
+  for (const seed of ['clt-devnet', 'another']) {
+    const { mint_key: key } = await commonOf({ APP_DEVNET_SEED: seed }, folder);
+    expect(toHex(authorityOf(key))).toBe(mintAuthorityKey(seed).address);
+  }
+});
+
+test('the key of the mint authority is told to the treasury alone, and the seed of the devnet to the devnet, also when a user sets them', () => {
+  const set = { APP_MINT_KEY: `0x${'1'.repeat(64)}`, APP_DEVNET_SEED: 'a seed of the user' };
+  const told = (name: string): readonly string[] =>
+    services.filter((spec) => name in serviceCommand(spec, readCommon(set), at, place, ownSettings(set)).env).map((spec) => spec.name);
+  expect([told('APP_MINT_KEY'), told('APP_DEVNET_SEED')]).toEqual([['treasury'], ['devnet']]);
 });

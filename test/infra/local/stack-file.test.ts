@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { localAddresses } from '../../../infra/local/addresses.ts';
 import { folderAt } from '../../../infra/local/folder.ts';
 import { defaultPorts } from '../../../infra/local/ports.ts';
-import { defaultCommon } from '../../../infra/local/services.ts';
+import { defaultCommon } from '../../../infra/local/choices.ts';
 import { describeStack } from '../../../infra/local/stack-file.ts';
 
 test('the deposits are there when their gateway runs, and the secret is the one that it was told', () => {

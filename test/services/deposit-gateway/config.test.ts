@@ -1,6 +1,6 @@
 import { HDNodeWallet } from 'ethers';
 import { expect, test } from 'vitest';
-import { accountAt, XPUB } from '../../support/deposit-log.ts';
+import { accountAt, OTHER_XPUB, XPUB } from '../../support/deposit-log.ts';
 import { ConfigError } from '../../../services/runtime/config.ts';
 import { readDepositGatewayConfig, type DepositGatewayConfig } from '../../../services/deposit-gateway/config.ts';
 
@@ -36,13 +36,20 @@ test('on the testnet everybody is let in, also where a list is left over', () =>
   expect(read({ APP_ALLOWED_ACCOUNTS: 'x' })).toMatchObject({ allowed_accounts: undefined });
 });
 
+test('on the mainnet the key that everybody knows is refused', () => {
+  const mainnet = { APP_NETWORK: 'mainnet', APP_ALLOWED_ACCOUNTS: ONE ?? '' };
+  expect(read(mainnet)).toEqual([expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/)]);
+  expect(read({ ...mainnet, APP_DEPOSIT_XPUB: OTHER_XPUB })).toMatchObject({ deposit_key: { extended_public_key: OTHER_XPUB } });
+});
+
 test('on the mainnet the list is needed; its accounts are the same in any case', () => {
+  const mainnet = { APP_NETWORK: 'mainnet', APP_DEPOSIT_XPUB: OTHER_XPUB };
   const expected = 'the accounts of the pilot, each 0x + 40 hex digits, several separated by commas';
-  expect(read({ APP_NETWORK: 'mainnet' })).toEqual([`APP_ALLOWED_ACCOUNTS is not set: expected ${expected}`]);
+  expect(read(mainnet)).toEqual([`APP_ALLOWED_ACCOUNTS is not set: expected ${expected}`]);
   const list = `${ONE?.toUpperCase().replace('0X', '0x')}, ${TWO}`;
-  expect(read({ APP_NETWORK: 'mainnet', APP_ALLOWED_ACCOUNTS: list })).toMatchObject({ allowed_accounts: new Set([ONE, TWO]) });
+  expect(read({ ...mainnet, APP_ALLOWED_ACCOUNTS: list })).toMatchObject({ allowed_accounts: new Set([ONE, TWO]) });
   for (const bad of [`${ONE},`, `${ONE}${TWO}`, `${ONE} ${TWO}`, `${ONE},0x12`, accountAt(1).toString('hex'), 'everybody'])
-    expect(read({ APP_NETWORK: 'mainnet', APP_ALLOWED_ACCOUNTS: bad })).toEqual([expect.stringContaining(`expected ${expected}`)]);
+    expect(read({ ...mainnet, APP_ALLOWED_ACCOUNTS: bad })).toEqual([expect.stringContaining(`expected ${expected}`)]);
 });
 
 test('the key is read; one that is none is told as what it is, and never shown', () => {

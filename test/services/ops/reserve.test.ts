@@ -7,6 +7,9 @@ import { Pool } from 'pg';
 import { reserve } from '../../../projections/reserve/reserve.ts';
 import { prepareDatabase } from '../../../services/runtime/migrations.ts';
 import { readReserveConfig } from '../../../services/ops/reserve-config.ts';
+import { allowedMs } from '../../../services/ops/reserve.ts';
+import { TokenBucket } from '../../../services/runtime/tron/token-bucket.ts';
+import { never } from '../../support/kafka.ts';
 import { freshDatabase } from '../../support/database.ts';
 
 const MAIN = join(import.meta.dirname, '../../../services/ops/main.ts');
@@ -58,7 +61,7 @@ test('bad usage is refused with what there is', async () => {
     ops('reserve', 'runs', '--limit', '101', '--stack', stackFile),
     ops('reserve', 'runs', 'all', '--stack', stackFile),
   ]);
-  for (const each of refused) expect(each).toMatchObject({ code: 1, stderr: expect.stringContaining('reserve runs') });
+  for (const each of refused) expect(each).toMatchObject({ code: 1, stderr: expect.stringMatching(/reserve|--limit/) });
   const missing = await ops('reserve', 'run', '--stack', stackFile);
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('APP_USDT_CONTRACT is not set') });
 });
@@ -67,8 +70,19 @@ test('what the stack file says is taken where no variable says otherwise', () =>
   const file = join(folder, 'whole.json');
   const urls = { registry_url: 'http://127.0.0.1:18081', tron_url: 'http://127.0.0.1:17090', kafka_brokers: '127.0.0.1:19092' };
   const addresses = { usdt_contract: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', custody_addresses: 'TCjow1qG4ZvDNj5ZRCF2RSuS2kMCGKK1JJ' };
-  writeFileSync(file, JSON.stringify({ ...urls, ...addresses }));
+  const rates = { reconcile_requests_per_second: 200, reconcile_requests_per_day: 0 };
+  writeFileSync(file, JSON.stringify({ ...urls, ...addresses, ...rates }));
   const config = readReserveConfig({ APP_TRON_URL: 'https://nile.trongrid.io' }, file);
   expect(config).toMatchObject({ registry_url: 'http://127.0.0.1:18081/apis/ccompat/v7', tron_url: 'https://nile.trongrid.io' });
   expect(config.custody_addresses).toHaveLength(1);
+  expect(config).toMatchObject(rates);
+});
+
+test('a run may take as long as its balances take at the rate allowed, however many addresses there are', () => {
+  const bucket = new TokenBucket({ requests_per_second: 3, requests_per_day: 9_000, now: () => 0, signal: never });
+  for (const balances of [1, 65, 1_000, 100_000]) {
+    const expected = bucket.expectedMs(balances);
+    expect(allowedMs(expected)).toBeGreaterThan(2 * expected);
+    expect(allowedMs(expected)).toBeGreaterThanOrEqual(600_000);
+  }
 });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
 import { ConfigError } from '../../../services/runtime/config.ts';
 import { readTreasuryConfig } from '../../../services/treasury/config.ts';
+import { defaultCommon } from '../../../infra/local/choices.ts';
 import { USDT_CONTRACT } from '../../support/deposit-log.ts';
 
 const GOOD = {
@@ -77,3 +78,15 @@ test.each(['0', '0x', 'f'.repeat(64), '0'.repeat(64), 'a secret word', 'a'.repea
     ]);
   },
 );
+
+test('on the mainnet there is no key but the one that is set, and what everybody knows is refused by its variable', () => {
+  const mainnet = { ...GOOD, APP_NETWORK: 'mainnet' };
+  const { APP_MINT_KEY: _key, ...without } = mainnet;
+  expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_MINT_KEY is not set: /)]);
+  for (const known of [defaultCommon.mint_key, defaultCommon.mint_key.slice(2).toUpperCase()])
+    expect(problemsOf({ ...mainnet, APP_MINT_KEY: known })).toEqual([expect.stringMatching(/^APP_MINT_KEY is the key of the devnet/)]);
+  expect(problemsOf({ ...mainnet, APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses })).toEqual([
+    expect.stringMatching(/^APP_CUSTODY_ADDRESSES has T\w+, whose private key everybody knows/),
+  ]);
+  expect(problemsOf({ ...GOOD, APP_MINT_KEY: defaultCommon.mint_key, APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses })).toEqual([]);
+});

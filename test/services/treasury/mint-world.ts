@@ -64,6 +64,7 @@ export class MintWorld {
       allowed: () => undefined,
       every_ms: 20,
       again_ms: 100,
+      late_ms: 600_000,
       chain_topic: this.chain_topic,
     };
     return startTreasury(this.world, { minting: { ...minting, ...change }, codec: this.#codec, ...options });

@@ -4,9 +4,11 @@ import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
 import type { TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import { toHex } from '../../../schemas/address.ts';
+import { ChainNode } from '../../../services/runtime/chain-node.ts';
 import { MintSigner } from '../../../services/treasury/mint-signer.ts';
 import { depositEvents } from '../../support/deposit-events.ts';
 import { accountAt } from '../../support/deposit-log.ts';
+import { never } from '../../support/kafka.ts';
 import { ownMintWorld, type MintWorld } from './mint-world.ts';
 import { expectHalted, transferTo, type Working } from './world.ts';
 
@@ -201,4 +203,49 @@ test('a mint under way that another key has signed is never given up because our
     .toMatch(/^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /);
   expect(await world.storyOf(idOf(transfer))).toEqual(['DepositConfirmed', 'MintIntended']);
   expect(await world.mints()).toEqual([]);
+});
+
+test('a mint that is in no block for long is a matter for a person, until a block has it', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  await world.mine();
+  const working = world.start({ late_ms: 150 });
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect.poll(() => working.counted('treasury_mints_live'), { timeout: 20_000 }).toBe(1);
+  await expect
+    .poll(() => working.treasury.matter, { timeout: 20_000 })
+    .toMatch(/^the mint of deposit \S+, with nonce 0, was requested \d+ s ago and is in no block.*What to do: /);
+  await world.mine();
+  await working.ready();
+  await credited(world, working, 1);
+});
+
+class OtherAuthority extends ChainNode {
+  readonly #authority: Buffer;
+
+  constructor(url: string, authority: Buffer) {
+    super(url, never);
+    this.#authority = authority;
+  }
+
+  override async chain(): ReturnType<ChainNode['chain']> {
+    return { ...(await super.chain()), mint_authority: this.#authority };
+  }
+}
+
+test('a key in place of the one that the ledger was written with mints nothing, though the chain takes it: the key cannot be replaced, and it says so', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const before = world.start();
+  await world.world.observe(transferTo(0, 10n * USD));
+  await credited(world, before, 1);
+  await before.stop();
+  const signer = new MintSigner(`0x${'1'.repeat(64)}`, 7777);
+  const after = world.start({ signer, node: new OtherAuthority(world.devnet.node_url, signer.address) });
+  await expect
+    .poll(() => after.treasury.matter, { timeout: 20_000 })
+    .toMatch(/^minting halted: .* with nonce 0 was requested with another key.*the key cannot be replaced.*What to do: set APP_MINT_KEY/);
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect.poll(() => after.counted('treasury_deposits_unminted'), { timeout: 20_000 }).toBe(1);
+  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(1);
 });

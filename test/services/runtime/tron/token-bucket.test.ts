@@ -99,3 +99,16 @@ test('a request that fails ends its turn like any other', async () => {
   await expect(bucket.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
   expect(await bucket.run(() => Promise.resolve('next'))).toBe('next');
 });
+
+test('how long so many requests take is told by the second, and by the day once what was saved is used up', async () => {
+  let now = 0;
+  const bySecond = new TokenBucket({ requests_per_second: 4, requests_per_day: 0, now: () => now, signal: never });
+  expect(bySecond.expectedMs(100)).toBe(25_000);
+  // a minute's tokens at the beginning, ten minutes' at the most: 6 and 60 of 8,640 a day
+  const byDay = new TokenBucket({ requests_per_second: 4, requests_per_day: 8_640, now: () => now, signal: never });
+  expect([byDay.expectedMs(6), byDay.expectedMs(66)]).toEqual([1_500, 600_000]);
+  now = 86_400_000;
+  expect([byDay.expectedMs(60), byDay.expectedMs(66)]).toEqual([15_000, 60_000]);
+  await byDay.run(() => Promise.resolve());
+  expect(byDay.expectedMs(65)).toBe(60_000);
+});

@@ -3,7 +3,7 @@ import { statusOf, surplusOf } from '../../../../projections/reserve/position.ts
 import { Fault } from '../../../../services/runtime/errors.ts';
 import { named } from '../../../support/chain-by-hand.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
-import { CUSTODY, Simulated, USD } from './simulated.ts';
+import { CUSTODY, DAY_MS, Simulated, USD } from './simulated.ts';
 
 const ALICE = named('alice');
 const BOB = named('bob');
@@ -120,6 +120,29 @@ test('money that no listed transfer explains is a surplus, wherever it is, and w
       surplus: 5n * USD,
     });
   }
+});
+
+test('money that arrived long ago and never came into the ledger explains a surplus no more, wherever there are other deposits', async () => {
+  for (const to of [ALICE, BOB]) {
+    const simulated = world();
+    simulated.pay(to, 30n * USD);
+    simulated.head += DAY_MS;
+    expect(statusOf((await simulated.measure()).position, 0n)).toBe('ok');
+    simulated.head += 1;
+    simulated.pay(ALICE, 7n * USD);
+    const { position } = await simulated.measure();
+    expect({ to, status: statusOf(position, 0n), surplus: surplusOf(position) }).toEqual({
+      to,
+      status: 'over_backed_drift',
+      surplus: 30n * USD,
+    });
+  }
+});
+
+test('how far it is is told: how many balances there are to read, and each that is read', async () => {
+  const simulated = world();
+  await simulated.measure();
+  expect([simulated.planned, simulated.read]).toEqual([QUIET, QUIET]);
 });
 
 test('money that left for somewhere else is missing', async () => {

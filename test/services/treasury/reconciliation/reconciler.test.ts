@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import { Fault } from '../../../../services/runtime/errors.ts';
+import { openLog } from '../../../../services/runtime/log.ts';
 import { LOG_NAMES } from '../../../../services/treasury/reconciliation/logs.ts';
 import { NewestRun } from '../../../../services/treasury/reconciliation/newest-run.ts';
 import { Reconciler } from '../../../../services/treasury/reconciliation/reconciler.ts';
 import { named } from '../../../support/chain-by-hand.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
-import { silentLog } from '../../../support/kafka.ts';
 import { CUSTODY, Simulated, USD } from './simulated.ts';
 
 const ALICE = named('alice');
@@ -18,6 +18,9 @@ class Reconciling {
   readonly simulated = new Simulated();
   readonly runs: ReserveReconciled[] = [];
   readonly failures: string[] = [];
+  readonly lines: string[] = [];
+  /** how long the provider takes for one */
+  balance_ms = 0;
   readonly newest = new NewestRun();
   readonly reconciler: Reconciler;
   readonly #stop = new AbortController();
@@ -37,8 +40,9 @@ class Reconciling {
         },
       },
       writer: { append: () => Promise.resolve(0n) },
-      figures: { made() {}, failed: (code) => void this.failures.push(code), lag() {} },
-      log: silentLog(),
+      figures: { made() {}, planned() {}, failed: (code) => void this.failures.push(code), lag() {} },
+      log: openLog({ service: 'test', level: 'warn', destination: { write: (line) => void this.lines.push(line) } }),
+      expectedMs: (questions) => questions * this.balance_ms,
       signal: this.#stop.signal,
       every_ms: every,
       confirm_ms: 1,
@@ -128,4 +132,26 @@ test('while the provider fails there is no run; it is tried again before the nex
   await expect.poll(() => reconciling.runs.length, { timeout: 20_000 }).toBe(1);
   expect(reconciling.failures).toEqual(['tron_unreachable']);
   expect(reconciling.runs).toMatchObject([{ status: 'ok' }]);
+});
+
+test('a run that takes longer than the time between two is warned of, once until it does no more, with what to raise', async () => {
+  const reconciling = new Reconciling(1_000);
+  const warnings = (): readonly string[] => reconciling.lines.filter((line) => line.includes('takes longer than the time between two'));
+  // custody twice, and Alice
+  reconciling.balance_ms = 1_000 / 3;
+  await reconciling.reconciler.once();
+  expect(warnings()).toEqual([]);
+  reconciling.balance_ms = 400;
+  await reconciling.reconciler.once();
+  await reconciling.reconciler.once();
+  expect(warnings()).toEqual([
+    expect.stringMatching(
+      /"balances":3,"expected_ms":1200,"every_ms":1000,.*raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY/,
+    ),
+  ]);
+  reconciling.balance_ms = 0;
+  await reconciling.reconciler.once();
+  reconciling.balance_ms = 400;
+  await reconciling.reconciler.once();
+  expect(warnings()).toHaveLength(2);
 });

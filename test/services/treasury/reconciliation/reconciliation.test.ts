@@ -92,6 +92,7 @@ class Reserve {
       reserve_tolerance: 100_000n,
       reconcile_requests_per_second: 1_000,
       reconcile_requests_per_day: 0,
+      arriving_max_ms: 86_400_000,
       attempts_max: 2,
       backoff_ms_min: 1,
       backoff_ms_max: 5,

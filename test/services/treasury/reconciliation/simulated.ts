@@ -12,6 +12,7 @@ import { confirmedEvent, depositEvents, placed } from '../../../support/deposit-
 import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
 
 export const USD = 1_000_000n;
+export const DAY_MS = 86_400_000;
 export const CUSTODY = named('custody');
 const HOLDER = named('holder');
 const AUTHORITY = named('authority');
@@ -34,6 +35,9 @@ export class Simulated {
   /** done before a log is looked at */
   beforeCatchUp: (which: string) => void = () => undefined;
   asked = 0;
+  /** what the newest measurement told of its progress */
+  planned = 0;
+  read = 0;
   /** so many questions about a balance are answered by a machine that knows of nothing yet */
   stale = 0;
   head = BEGIN;
@@ -120,6 +124,8 @@ export class Simulated {
       custody_addresses: [CUSTODY],
       tolerance: 0n,
       block_age_max_ms: 0,
+      arriving_max_ms: DAY_MS,
+      progress: { planned: (count) => void (this.planned = count), read: () => void this.read++ },
       now: () => BEGIN,
     };
   }
