@@ -3,6 +3,8 @@
  * there. Amounts are micro-USDT, addresses and hashes bytes.
  */
 import { int8, type Query } from '../page.ts';
+import { WINDOW_MS } from './mint-book.ts';
+import { PATIENCE_MS } from './mint.ts';
 
 /** How many of an account's deposits are listed. */
 export const LISTED_MAX = 20;
@@ -72,6 +74,41 @@ export function depositById(id: string): Query {
     text: `SELECT ${DETAIL_COLUMNS} FROM deposits.deposits d JOIN deposits.standings s ON s.id = d.id WHERE d.id = $1::text`,
     values: [id],
   };
+}
+
+/** So many of those that wait longest are looked at: whoever keeps others waiting is among them. */
+const OLDEST_LOOKED_AT = 100;
+
+/**
+ * One row when the deposit is confirmed and is not minted at this moment (Unix milliseconds) only because the rolling cap has no room: for it, or for one before it that has waited a day and
+ * goes first. No columns. The same as `dueMints` says, without what is decided within the next moment.
+ */
+export function waitsForCap(id: string, now: number): Query {
+  return {
+    name: 'deposits_waits_for_cap',
+    text: `SELECT FROM deposits.ledger l
+             JOIN deposits.policies p ON p.version = l.policy_version
+             CROSS JOIN LATERAL (
+               SELECT p.rolling_cap - coalesce(sum(m.amount), 0) AS room FROM deposits.mints m
+                WHERE m.nonce >= l.window_nonce AND m.counted_at > greatest(l.mint_time, $2::bigint) - ${WINDOW_MS}) cap
+             JOIN deposits.standings s ON s.id = $1::text AND s.status = 'confirmed'
+             JOIN deposits.deposits d ON d.id = s.id
+             JOIN deposits.policies own ON own.version = d.policy_version
+            WHERE (s.approved OR d.credit BETWEEN own.minimum AND own.single_cap)
+              AND (d.credit > cap.room OR EXISTS (
+                SELECT FROM (SELECT id FROM deposits.by_status WHERE status = 'confirmed' ORDER BY seq LIMIT ${OLDEST_LOOKED_AT}) w
+                  JOIN deposits.deposits o ON o.id = w.id AND o.credit > cap.room AND o.credit <= p.rolling_cap
+                  CROSS JOIN LATERAL (${placeOf('o.id')}) theirs
+                  CROSS JOIN LATERAL (${placeOf('d.id')}) ours
+                 WHERE theirs.log_offset < ours.log_offset AND theirs.at <= to_timestamp(($2::bigint - ${PATIENCE_MS}) / 1000.0)))`,
+    values: [id, now],
+  };
+}
+
+/** Where and when a deposit began to wait: with its confirmation, or with a person's approval. */
+function placeOf(id: string): string {
+  return `SELECT e.log_offset, e.at FROM deposits.deposit_events e
+           WHERE e.deposit_id = ${id} AND e.event IN ('DepositConfirmed', 'DepositApproved') ORDER BY e.ordinal DESC LIMIT 1`;
 }
 
 const EVENT_COLUMNS = `e.event, e.reason, e.actor, e.gross, e.fee, e.credit, e.nonce, e.tx_hash, e.block_height, e.topic, e.partition, e.log_offset, e.at`;

@@ -37,7 +37,7 @@ export function depositApp(config: Settings, { reader, addresses, now, starting,
   const open: Guard = ({ path }) => (path.startsWith('/api/') && starting() !== undefined ? STARTING : undefined);
   const readable = async (): Promise<undefined> => void (await reader.rows(addressBook()));
   return {
-    routes: depositRoutes({ reader, callers, addresses }),
+    routes: depositRoutes({ reader, callers, addresses, now }),
     checks: [
       { name: 'deposits', check: () => starting() ?? readable() },
       { name: 'log', check: writing },

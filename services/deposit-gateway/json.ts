@@ -28,14 +28,19 @@ export function detailBody([id, account, address, gross, _fee, _credit, status]:
   );
 }
 
-/** A row of `depositOf` and those of `eventsOf`. */
-export function timelineBody(deposit: Cells, events: readonly Cells[]): string {
+/** A row of `depositOf`, those of `eventsOf`, and whether `waitsForCap` has one. */
+export function timelineBody(deposit: Cells, events: readonly Cells[], waitsForCap: boolean): string {
   const [id, , , gross, fee, credit, status, reason, , rejected] = deposit;
-  const waitingFor = status === 'needs_manual' && rejected !== 't' ? '"awaiting_approval"' : 'null';
   return (
-    `{"deposit_id":"${id}","status":"${status}","reason":${reasonOf(reason)},"waiting_for":${waitingFor},` +
+    `{"deposit_id":"${id}","status":"${status}","reason":${reasonOf(reason)},"waiting_for":${waitingFor(status, rejected, waitsForCap)},` +
     `"gross":${gross},"fee":${fee},"credit":${credit},"events":[${events.map(eventItem).join(',')}]}`
   );
+}
+
+/** Null: it goes on by itself, or is at its end. */
+function waitingFor(status: Cell, rejected: Cell, waitsForCap: boolean): string {
+  if (status === 'needs_manual' && rejected !== 't') return '"awaiting_approval"';
+  return status === 'confirmed' && waitsForCap ? '"rolling_cap"' : 'null';
 }
 
 /** Who decided, and what that person wrote, stays with those who run the service. */

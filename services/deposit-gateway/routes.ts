@@ -1,6 +1,6 @@
 /** All routes of deposits. What is not the caller's is not there. */
 import type { Request } from 'express';
-import { depositOf, depositsOf, eventsOf } from '../../projections/deposits/queries.ts';
+import { depositOf, depositsOf, eventsOf, waitsForCap } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { Answer, Route } from '../runtime/answers.ts';
@@ -15,6 +15,8 @@ export interface Sources {
   readonly reader: Reader;
   readonly callers: Pick<Callers, 'of'>;
   readonly addresses: Pick<DepositAddresses, 'open'>;
+  /** Unix milliseconds */
+  readonly now: () => number;
 }
 
 const PATH = '/api/v1/deposits';
@@ -22,7 +24,7 @@ const LATE = unavailable(
   'the address is asked for and not there yet: send the same request again shortly, it gives one address however often it is sent',
 );
 
-export function depositRoutes({ reader, callers, addresses }: Sources): readonly Route[] {
+export function depositRoutes({ reader, callers, addresses, now }: Sources): readonly Route[] {
   const owned = async (request: Request): Promise<Cells | undefined> => {
     const { id: text } = request.params;
     const id = typeof text === 'string' ? parseDepositId(text) : undefined;
@@ -58,8 +60,9 @@ export function depositRoutes({ reader, callers, addresses }: Sources): readonly
       handle: async (request) => {
         const deposit = await owned(request);
         if (deposit === undefined) return NOT_FOUND;
-        const events = await reader.rows(eventsOf(String(deposit[0]), callers.of(request)));
-        return ok(timelineBody(deposit, events));
+        const id = String(deposit[0]);
+        const [events, waiting] = await Promise.all([reader.rows(eventsOf(id, callers.of(request))), reader.rows(waitsForCap(id, now()))]);
+        return ok(timelineBody(deposit, events, waiting.length > 0));
       },
     },
     ...documentRoutes(DEPOSIT_API),

@@ -28,6 +28,7 @@ test('it names exactly the paths and methods that are served', () => {
     reader: { rows: () => Promise.resolve([]) },
     callers: { of: () => Buffer.alloc(20) },
     addresses: { open: () => Promise.resolve(undefined) },
+    now: () => 0,
   });
   const served = routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
   const documented = operations.map(({ method, path }) => `${method} ${path}`);

@@ -12,7 +12,7 @@ import { checkAnswer, type Answered } from './answer-check.ts';
 /** Unix seconds of the gateway's clock. */
 export const NOW = 1_790_000_000;
 
-export interface DepositServerOptions extends Partial<Pick<DepositAppOptions, 'addresses' | 'starting' | 'writing'>> {
+export interface DepositServerOptions extends Partial<Pick<DepositAppOptions, 'addresses' | 'now' | 'starting' | 'writing'>> {
   readonly postgres_reader_url: string;
   readonly allowed_accounts?: ReadonlySet<string>;
   readonly rate_per_second?: number;
@@ -27,9 +27,10 @@ export interface DepositServer {
   close(): Promise<void>;
 }
 
-/** The header of an account's good token; of a key's, when text is given. */
-export function bearerOf(account: Buffer | string): string {
-  return `Bearer ${signToken({ pk: typeof account === 'string' ? account : toHex(account), exp: NOW + 60 }, SECRET)}`;
+/** The header of an account's good token; of a key's, when text is given. `at` in Unix milliseconds. */
+export function bearerOf(account: Buffer | string, at = NOW * 1_000): string {
+  const exp = Math.floor(at / 1_000) + 60;
+  return `Bearer ${signToken({ pk: typeof account === 'string' ? account : toHex(account), exp }, SECRET)}`;
 }
 
 export async function openDeposits(options: DepositServerOptions): Promise<DepositServer> {
