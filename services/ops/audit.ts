@@ -1,25 +1,24 @@
 /** `ops audit`: whether the money is right, by the logs alone. */
-import { parseArgs } from 'node:util';
-import { CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { parseTronAddress } from '../../schemas/tron-address.ts';
 import { openCodec } from '../runtime/codec.ts';
 import { httpUrl, list, postgresUrl, readConfig, type Setting } from '../runtime/config.ts';
 import { openKafka } from '../runtime/kafka.ts';
 import { openLog } from '../runtime/log.ts';
 import { openReader } from '../runtime/postgres.ts';
-import { auditLogs, type Audited } from './audit/audit-logs.ts';
+import { AUDITED_TOPICS, auditLogs, type Audited } from './audit/audit-logs.ts';
 import { INVARIANTS, type Invariant } from './audit/findings.ts';
 import { environmentOf } from './config.ts';
+import { readArguments } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- audit [--json] [--help]
 
-Reads deposit.addresses, tron.transfers, treasury.ledger and chain.blocks from offset 0 and checks the invariants of the money:
+Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks the invariants of the money:
 
 ${Object.entries(INVARIANTS)
   .map(([name, text]) => `  ${name}  ${text}`)
   .join('\n')}
 
-Exits 0 when all hold, 1 with the first violation and its topic, partition and offset, 2 when something did not answer.
+Exits 0 when all hold, 1 when it was asked wrongly, 2 with the first violation and its topic, partition and offset, or when something did not answer.
 
   --json    JSON instead of text
   --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
@@ -47,7 +46,7 @@ const OPTIONS = {
 
 /** `args` are those behind `audit`. The exit code. */
 export async function audit(args: readonly string[], stackFile: string): Promise<number> {
-  const { values } = parseArgs({ options: OPTIONS, args: [...args] });
+  const { values } = readArguments(args, OPTIONS);
   if (values.help) {
     process.stdout.write(USAGE);
     return 0;
@@ -55,12 +54,12 @@ export async function audit(args: readonly string[], stackFile: string): Promise
   const config = readConfig(environmentOf(process.env, values.stack ?? stackFile, SETTINGS), SETTINGS);
   const log = openLog({ service: 'ops', level: 'fatal' });
   const kafka = openKafka({ ...config, client_id: 'ops' }, log);
-  const codec = await openCodec(config.registry_url, [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS]);
+  const codec = await openCodec(config.registry_url, AUDITED_TOPICS);
   const reader = openReader({ ...config, application_name: 'ops', statement_timeout_ms: 120_000, connections_max: 1 }, log);
   try {
     const audited = await auditLogs({ kafka, codec, reader, usdt_contract: config.usdt_contract });
     process.stdout.write(`${values.json ? auditJson(audited) : auditText(audited)}\n`);
-    return audited.findings.violationCount === 0 ? 0 : 1;
+    return audited.findings.violationCount === 0 ? 0 : 2;
   } finally {
     await reader.close();
   }

@@ -7,8 +7,8 @@ import { isTreasuryEvent, treasuryEventId, treasuryEventKey, type TreasuryEvent 
 import { undecodable, type Codec } from '../runtime/codec.ts';
 import { Fault } from '../runtime/errors.ts';
 import { KafkaWriter } from '../runtime/kafka-writer.ts';
-import { readLogEnds, readLogRange } from '../runtime/log-range.ts';
-import type { LogRecord } from '../runtime/log-record.ts';
+import { readLogEvents } from '../runtime/log-events.ts';
+import { readLogEnds } from '../runtime/log-range.ts';
 import type { Logger } from '../runtime/log.ts';
 
 const PARTITION = 0;
@@ -44,14 +44,11 @@ export class LedgerLog {
   async catchUp(): Promise<void> {
     const { kafka, codec } = this.#options;
     const { high } = await readLogEnds(kafka, this.#topic, PARTITION);
-    const records: LogRecord[] = [];
-    await readLogRange(kafka, this.#topic, PARTITION, this.ledger.end, high, (record) => records.push(record));
-    await codec.learn(records.map(({ value }) => value));
-    for (const { value, offset } of records) {
-      const event = codec.decode(value);
+    const range = { topic: this.#topic, partition: PARTITION, from: this.ledger.end, to: high };
+    await readLogEvents({ kafka, codec }, range, (event, { offset }) => {
       if (!isTreasuryEvent(event)) throw undecodable(`${event.type} at offset ${offset} is no event of the ledger`);
       this.ledger.apply(event, offset);
-    }
+    });
   }
 
   /**

@@ -26,13 +26,35 @@ export function readLogEnds(kafka: Kafka, topic: string, partition: number): Pro
  * Hands the records of offsets `from` to `to` - 1 to `visit`, in order, through a consumer group of its own that is deleted afterwards. Throws a fault with
  * retry when the brokers fail meanwhile or the range is not there any more, and what `visit` throws; `visit` has then seen a part.
  */
-export async function readLogRange(
+export function readLogRange(
   kafka: Kafka,
   topic: string,
   partition: number,
   from: bigint,
   to: bigint,
   visit: (record: LogRecord) => void,
+): Promise<void> {
+  return readLogBatches(kafka, { topic, partition, from, to }, (records) => {
+    for (const record of records) visit(record);
+  });
+}
+
+export interface LogRange {
+  readonly topic: string;
+  readonly partition: number;
+  /** first offset */
+  readonly from: bigint;
+  /** the offset after the last one */
+  readonly to: bigint;
+  /** how much is fetched at once; a batch of one writer is never cut */
+  readonly bytes_max?: number;
+}
+
+/** The same, a fetch at a time: the next one is handed on once `take` is done with the one before, so that memory does not depend on how long the range is. */
+export async function readLogBatches(
+  kafka: Kafka,
+  { topic, partition, from, to, bytes_max: bytes = FETCH_BYTES_MAX }: LogRange,
+  take: (records: readonly LogRecord[]) => void | Promise<void>,
 ): Promise<void> {
   if (from >= to) return;
   const what = `records ${from} to ${to - 1n} of ${topic}/${partition} were not read`;
@@ -42,8 +64,8 @@ export async function readLogRange(
   const consumer = kafka.consumer({
     groupId,
     allowAutoTopicCreation: false,
-    maxBytes: FETCH_BYTES_MAX,
-    maxBytesPerPartition: FETCH_BYTES_MAX,
+    maxBytes: bytes,
+    maxBytesPerPartition: bytes,
     maxWaitTimeInMs: 100,
   });
   const done = Promise.withResolvers<void>();
@@ -64,25 +86,20 @@ export async function readLogRange(
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      eachBatch: (payload) => {
-        for (const message of payload.batch.messages) {
-          if (next >= to || refused !== undefined) break;
-          const record = toLogRecord(message);
-          if (record.offset !== next) {
-            done.reject(new Error(`record ${next} is missing, the log goes on at ${record.offset}`));
-            break;
-          }
-          try {
-            visit(record);
-          } catch (error) {
-            refused = { error };
-            break;
-          }
-          next++;
-          payload.resolveOffset(message.offset);
+      eachBatch: async (payload) => {
+        if (next >= to || refused !== undefined) return;
+        const { records, missing } = fromBatch(payload.batch.messages.map(toLogRecord), next, to);
+        const end = next + BigInt(records.length);
+        // moved before it is taken: what is fetched again meanwhile begins behind it
+        next = end;
+        try {
+          await take(records);
+        } catch (error) {
+          refused = { error };
         }
-        if (next >= to || refused !== undefined) done.resolve();
-        return Promise.resolve();
+        if (records.length > 0) payload.resolveOffset((end - 1n).toString());
+        if (missing !== undefined) done.reject(new Error(missing));
+        if (end >= to || refused !== undefined) done.resolve();
       },
     });
     await done.promise;
@@ -93,4 +110,20 @@ export async function readLogRange(
     await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
   }
   if (refused !== undefined) throw refused.error;
+}
+
+/** What of a fetch belongs to the range and follows on it; and what is missing then, if anything. */
+function fromBatch(
+  fetched: readonly LogRecord[],
+  from: bigint,
+  to: bigint,
+): { readonly records: readonly LogRecord[]; readonly missing: string | undefined } {
+  const records: LogRecord[] = [];
+  for (const record of fetched) {
+    const next = from + BigInt(records.length);
+    if (next >= to) break;
+    if (record.offset !== next) return { records, missing: `record ${next} is missing, the log goes on at ${record.offset}` };
+    records.push(record);
+  }
+  return { records, missing: undefined };
 }

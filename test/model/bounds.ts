@@ -14,6 +14,16 @@ export const SHORT_BOUNDS: readonly NamedBound[] = [
   { name: 'two deposits', deposits: 2, records: 3, human: 1, pending: 1, credits: false, states_min: 45_000 },
   { name: 'two deposits until both are credited', deposits: 2, records: 4, human: 0, pending: 2, credits: true, states_min: 15_000 },
   {
+    name: 'one deposit, a mint that is not carried out and is approved',
+    deposits: 1,
+    records: 4,
+    human: 0,
+    pending: 1,
+    failures: 1,
+    credits: true,
+    states_min: 10_000,
+  },
+  {
     name: 'two deposits, no compare-and-set',
     deposits: 2,
     records: 4,
@@ -27,6 +37,16 @@ export const SHORT_BOUNDS: readonly NamedBound[] = [
 
 export const LONG_BOUNDS: readonly NamedBound[] = [
   ...SHORT_BOUNDS,
+  {
+    name: 'one deposit, a mint that is not carried out, is approved and credited',
+    deposits: 1,
+    records: 5,
+    human: 1,
+    pending: 1,
+    failures: 1,
+    credits: true,
+    states_min: 100_000,
+  },
   {
     name: 'one deposit, a person twice, two blocks deep',
     deposits: 1,

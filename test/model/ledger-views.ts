@@ -1,6 +1,6 @@
 /**
  * The real ledger and the real verbs as the model of the mint protocol needs them: records are short texts, `Ia0@2` being the intent to mint deposit `a` with nonce 0,
- * written for offset 2 (`C` credited, `X` dead, `H` held as failed, `V` whatever has no effect). What a log, or a beginning of it, means is worked out by the fold itself, once for each log.
+ * written for offset 2 (`C` credited, `X` dead, `H` held as failed, `A` approved by a person, `V` whatever has no effect). What a log, or a beginning of it, means is worked out by the fold itself, once for each log.
  */
 import { Ledger } from '../../projections/deposits/ledger.ts';
 import { conclude, intend, type FinalTransaction } from '../../projections/deposits/mint.ts';
@@ -19,9 +19,12 @@ const CONFIRMED = NAMES.map((name, at) =>
 const IDS = new Map(NAMES.map((name, at) => [name as string, CONFIRMED[at]?.deposit_id ?? '']));
 const NAMES_OF = new Map([...IDS].map(([name, id]) => [id, name]));
 
+/** What marks a transaction that the chain took and did not carry out. */
+export const FAILED = '!';
+
 /** Hash of the transaction of this name: `a0` mints deposit a with nonce 0, `h0` is a person's with nonce 0. */
 function hashOf(transaction: string): Buffer {
-  return Buffer.from(transaction.padEnd(32, '.'));
+  return Buffer.from(transaction.replace(FAILED, '').padEnd(32, '.'));
 }
 
 function nameOf(hash: Buffer): string {
@@ -97,7 +100,7 @@ function plansOf(ledger: Ledger, final: readonly string[]): readonly string[] {
   const finalAt = (nonce: number): FinalTransaction | undefined => {
     const transaction = final[nonce];
     if (transaction === undefined) return undefined;
-    const minted = transaction.startsWith('h') ? undefined : { to: OWNER, amount: CREDIT };
+    const minted = transaction.startsWith('h') || transaction.endsWith(FAILED) ? undefined : { to: OWNER, amount: CREDIT };
     return { tx_hash: hashOf(transaction), block_height: nonce, block_hash: hashOf('block'), minted };
   };
   const concluded = conclude(ledger, finalAt, { now: NOW, most: 2 });
@@ -131,7 +134,7 @@ function recordOf(event: MintIntended | MintCredited | MintDead | DepositHeld): 
 
 function eventOf(record: string): TreasuryEvent {
   if (record === 'V') return { ...depositEvents('').rejected(), sequence: -1 };
-  const [, kind, name = '', digits = '', offset] = /^([ICXH])([ab])(\d*)@(\d+)$/.exec(record) ?? [];
+  const [, kind, name = '', digits = '', offset] = /^([ICXHA])([ab])(\d*)@(\d+)$/.exec(record) ?? [];
   const make = depositEvents(IDS.get(name) ?? '');
   const nonce = Number(digits);
   const tx_hash = hashOf(`${name}${digits}`);
@@ -139,6 +142,7 @@ function eventOf(record: string): TreasuryEvent {
   if (kind === 'I') return { ...make.intended({ to: OWNER, amount: CREDIT, nonce, tx_hash }), ...place };
   if (kind === 'C') return { ...make.credited(tx_hash), ...place };
   if (kind === 'X') return { ...make.dead(tx_hash, nonce), ...place };
+  if (kind === 'A') return { ...make.approved(), ...place };
   if (kind === 'H') return { ...make.held('mint_failed'), ...place };
   throw new Error(`${record} is no record of the model`);
 }

@@ -1,11 +1,12 @@
 /**
  * The protocol of minting, with everything around it that can go wrong: two processes with the same key that know nothing of each other, each reading, deciding,
  * appending, broadcasting and concluding at moments of its own choice; crashes between any two steps, an append whose answer is lost, one that lands long after its
- * process has died; a node that has the transactions in any order or not at all; blocks that leave the chain again; a person who uses the key.
+ * process has died; a node that has the transactions in any order or not at all; mints that the chain takes and does not carry out, which a person may approve once more; blocks that
+ * leave the chain again; a person who uses the key.
  *
  * A process knows the log up to where it has read, and the final blocks up to where it has looked. What it decides is worked out by the real ledger.
  */
-import { LedgerViews } from './ledger-views.ts';
+import { FAILED, LedgerViews } from './ledger-views.ts';
 import type { Model } from './search.ts';
 
 export interface Bound {
@@ -14,6 +15,8 @@ export interface Bound {
   readonly records: number;
   /** transactions that a person signs with the key */
   readonly human: number;
+  /** mints that the chain takes and does not carry out, on a branch that stands; each may be approved by a person */
+  readonly failures?: number;
   /** blocks that are not final; each has one transaction */
   readonly pending: number;
   /** false: the log lets every record count wherever it lands, so that the arbitration of intents stands alone */
@@ -70,6 +73,7 @@ export class MintProtocol implements Model {
     const state = stateOf(text);
     for (const which of [0, 1] as const) yield* this.#process(state, which);
     yield* this.#chain(state);
+    yield* this.#approvals(state);
     const { flying } = state;
     if (flying !== '' && this.#hasRoom(state, flying))
       yield [`${flying} lands, whose writer has crashed`, this.#written({ ...state, flying: '', log: this.#appended(state, flying) })];
@@ -82,14 +86,14 @@ export class MintProtocol implements Model {
     const { log, final, pending, pool } = stateOf(text);
     const chain = [...final, ...pending];
     for (const name of this.views.names) {
-      const mints = chain.filter((transaction) => transaction.startsWith(name));
+      const mints = chain.filter((transaction) => isMintOf(name, transaction));
       if (mints.length > 1) return `deposit ${name} is minted twice: ${mints.join(' and ')}`;
     }
     // a mutant breaks the rest by what it is: it must be caught by what it does
     if (this.#bound.mutant !== undefined) return undefined;
     const { statuses, requested } = this.views.of(log.join(','));
     for (const [at, name] of this.views.names.entries()) {
-      if (statuses[at] === 'credited' && !final.some((transaction) => transaction.startsWith(name)))
+      if (statuses[at] === 'credited' && !final.some((transaction) => isMintOf(name, transaction)))
         return `deposit ${name} is credited and not minted`;
     }
     const strange = pool.find((transaction) => !transaction.startsWith('h') && !requested.has(transaction));
@@ -127,14 +131,35 @@ export class MintProtocol implements Model {
     const nonce = final.length + pending.length;
     if (pending.length < this.#bound.pending) {
       for (const transaction of pool) {
-        if (transaction.slice(1) === String(nonce))
-          yield [`a block takes ${transaction}`, written({ ...state, pending: [...pending, transaction] })];
+        if (transaction.slice(1) !== String(nonce)) continue;
+        yield [`a block takes ${transaction}`, written({ ...state, pending: [...pending, transaction] })];
+        if (this.#mayFail(state, transaction))
+          yield [
+            `a block takes ${transaction} and does not carry it out`,
+            written({ ...state, pending: [...pending, `${transaction}${FAILED}`] }),
+          ];
       }
     }
     const [oldest] = pending;
     if (oldest === undefined) return;
     yield [`${oldest} is final`, written({ ...state, final: [...final, oldest], pending: pending.slice(1) })];
     yield [`the newest block leaves the chain`, written({ ...state, pending: pending.slice(0, -1) })];
+  }
+
+  #mayFail({ final, pending }: State, transaction: string): boolean {
+    const failed = [...final, ...pending].filter((each) => each.endsWith(FAILED)).length;
+    return !transaction.startsWith('h') && failed < (this.#bound.failures ?? 0);
+  }
+
+  /** By a person who has looked at the end of the log: the same compare-and-set, at once. */
+  *#approvals(state: State): Iterable<readonly [string, string]> {
+    if (this.#bound.failures === undefined) return;
+    const { statuses } = this.views.of(state.log.join(','));
+    for (const [at, name] of this.views.names.entries()) {
+      const approval = `A${name}@${this.views.begin + state.log.length}`;
+      if (statuses[at] === 'needs_manual' && this.#hasRoom(state, approval))
+        yield [`person approves ${name}`, this.#written({ ...state, log: this.#appended(state, approval) })];
+    }
   }
 
   #plans({ log, final, pending }: State, { read, seen }: Process): readonly string[] {
@@ -187,6 +212,10 @@ export class MintProtocol implements Model {
       ],
     });
   }
+}
+
+function isMintOf(name: string, transaction: string): boolean {
+  return transaction.startsWith(name) && !transaction.endsWith(FAILED);
 }
 
 function intentsIn(records: string): readonly string[] {

@@ -5,13 +5,14 @@
 import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
-import { CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS, type Topic } from '../../../schemas/topics.ts';
+import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
+import { CHAIN_BLOCKS, DEPOSIT_ADDRESSES, RESERVE_RUNS, TREASURY_LEDGER, TRON_TRANSFERS, type Topic } from '../../../schemas/topics.ts';
 import { isTreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import { undecodable, type Codec } from '../../runtime/codec.ts';
 import { withAdmin } from '../../runtime/kafka-topics.ts';
-import { readLogEnds, readLogRange } from '../../runtime/log-range.ts';
-import type { LogRecord } from '../../runtime/log-record.ts';
+import { readLogEvents } from '../../runtime/log-events.ts';
+import { readLogEnds } from '../../runtime/log-range.ts';
 import type { Reader } from '../../runtime/postgres.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { Findings } from './findings.ts';
@@ -19,9 +20,12 @@ import { LedgerAudit } from './ledger-audit.ts';
 import { auditDeposits, MarkAudit, readDeposits, readMarks } from './projection-audit.ts';
 import { TransferAudit } from './transfer-audit.ts';
 
+/** All that is read. */
+export const AUDITED_TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS, RESERVE_RUNS];
+
 export interface AuditSources {
   readonly kafka: Kafka;
-  /** of the four topics */
+  /** of `AUDITED_TOPICS` */
   readonly codec: Codec;
   /** undefined: the tables are not looked at */
   readonly reader: Reader | undefined;
@@ -50,9 +54,6 @@ interface Ended {
   readonly end: bigint;
 }
 
-/** So many records are decoded at once. */
-const STRETCH = 2_000n;
-
 /** Throws faults: what does not answer, and records that cannot be read. */
 export async function auditLogs({ kafka, codec, reader, usdt_contract }: AuditSources): Promise<Audited> {
   const findings = new Findings();
@@ -62,13 +63,14 @@ export async function auditLogs({ kafka, codec, reader, usdt_contract }: AuditSo
   const ledgerEnds = await endsOf(kafka, TREASURY_LEDGER);
   const transferEnds = await endsOf(kafka, TRON_TRANSFERS);
   const addressEnds = await endsOf(kafka, DEPOSIT_ADDRESSES);
+  const runEnds = await endsOf(kafka, RESERVE_RUNS);
   const read = async <Event extends { readonly type: string }>(
     ends: readonly Ended[],
     isEvent: (event: { readonly type: string }) => event is Event,
     take: (event: Event, offset: bigint, partition: number) => void,
   ): Promise<void> => {
     for (const { topic, partition, end } of ends) {
-      await readAll(kafka, codec, { topic, partition, end }, (record, event) => {
+      await readLogEvents({ kafka, codec }, { topic, partition, from: 0n, to: end }, (event, record) => {
         if (!isEvent(event)) throw undecodable(`${topic}/${partition}@${record.offset}: ${event.type} does not belong here`);
         marks.record(topic, partition, record);
         take(event, record.offset, partition);
@@ -93,9 +95,10 @@ export async function auditLogs({ kafka, codec, reader, usdt_contract }: AuditSo
   const chain = new ChainAudit(ledger.intents, findings);
   await read(chainEnds, isChainEvent, (event, offset) => chain.apply(event, offset));
   chain.finish();
+  await read(runEnds, isReserveEvent, () => undefined);
   return {
     findings,
-    read: [...addressEnds, ...transferEnds, ...ledgerEnds, ...chainEnds],
+    read: [...addressEnds, ...transferEnds, ...ledgerEnds, ...chainEnds, ...runEnds],
     deposits: ledger.ledger.deposits.size,
     mints: chain.counts.mints,
     waiting,
@@ -113,20 +116,4 @@ async function endsOf(kafka: Kafka, { name, partitions }: Topic): Promise<readon
     ends.push({ topic: name, partition, end: exists ? (await readLogEnds(kafka, name, partition)).high : 0n });
   }
   return ends;
-}
-
-/** Decoded, a stretch at a time. */
-async function readAll(
-  kafka: Kafka,
-  codec: Codec,
-  { topic, partition, end }: Ended,
-  take: (record: LogRecord, event: { readonly type: string }) => void,
-): Promise<void> {
-  for (let from = 0n; from < end; from += STRETCH) {
-    const to = from + STRETCH < end ? from + STRETCH : end;
-    const records: LogRecord[] = [];
-    await readLogRange(kafka, topic, partition, from, to, (record) => records.push(record));
-    await codec.learn(records.map(({ value }) => value));
-    for (const record of records) take(record, codec.decode(record.value));
-  }
 }

@@ -1,7 +1,7 @@
 import { expect, inject, test } from 'vitest';
 import { withAdmin } from '../../../services/runtime/kafka-topics.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka-writer.ts';
-import { readLogEnds, readLogRange } from '../../../services/runtime/log-range.ts';
+import { readLogBatches, readLogEnds, readLogRange } from '../../../services/runtime/log-range.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 import { deleteRecordsBefore, freshTopic, never, numbered, ownTopic, silentLog, testKafka } from '../../support/kafka.ts';
 
@@ -93,4 +93,27 @@ test('a range is read through connections that are reset now and then', async ()
     expect(proxy.counts[mode]).toBe(1);
   }
   await proxy.close();
+});
+
+test('a long range comes in parts of the size asked for, one at a time, and what was taken before is not fetched again', async () => {
+  const topic = await freshTopic(kafka);
+  const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
+  for (let at = 0; at < 40; at += 4)
+    await writer.append(
+      topic,
+      0,
+      numbered(at, 4).map((entry) => ({ ...entry, value: Buffer.alloc(10_000, at) })),
+    );
+  await writer.close();
+  const parts: (readonly bigint[])[] = [];
+  let open = 0;
+  await readLogBatches(kafka, { topic, partition: 0, from: 1n, to: 39n, bytes_max: 50_000 }, async (records) => {
+    expect(++open).toBe(1);
+    parts.push(records.map(({ offset }) => offset));
+    await readLogEnds(kafka, topic, 0);
+    open--;
+  });
+  expect(parts.flat()).toEqual(Array.from({ length: 38 }, (_, at) => BigInt(at + 1)));
+  // a batch of one writer is never cut: 40,000 bytes each
+  expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(8);
 });
