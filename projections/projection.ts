@@ -50,7 +50,7 @@ export interface Changes {
   /** rows that are gone: the values of their key columns alone */
   readonly deletes: readonly TableRows[];
   /** rows that are new by construction */
-  readonly appends: readonly TableRows[];
+  readonly appends: readonly (TableRows | EncodedRows)[];
   /** rows that replace the one with the same key; at most one a key */
   readonly upserts: readonly TableRows[];
 }
@@ -76,6 +76,15 @@ export interface GroupCut {
 export interface TableRows {
   readonly table: Table;
   readonly rows: readonly Row[];
+}
+
+/** Rows as they go to Postgres; `CopyRows` makes them. */
+export interface EncodedRows {
+  readonly table: Table;
+  /** how many rows */
+  readonly length: number;
+  /** the stream of one COPY BINARY */
+  pieces(): Iterable<Buffer>;
 }
 
 export interface Outcomes {

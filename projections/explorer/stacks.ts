@@ -2,6 +2,7 @@
 import type { BalanceEffect, BlockAppended, BlockTransaction } from '../../schemas/chain.blocks/events.ts';
 import type { Chain } from '../chain/chain.ts';
 import { amountIn, bytesIn, countIn, textIn } from '../loaded-row.ts';
+import { CopyRows, type Mark } from '../copy-rows.ts';
 import type { Changes, Cut, Loaded, LoadedRow, Row } from '../projection.ts';
 import { Accounts, type Account } from './accounts.ts';
 import { feesPaid, producerFees } from './fees.ts';
@@ -16,20 +17,20 @@ interface Count {
   now: number;
 }
 
-/** One pending block and where its rows begin in the pending lists, so that a revert in the same batch takes off exactly these. */
+/** One pending block and where the lists ended before it, so that a revert in the same batch takes off exactly its rows. */
 interface Pending {
   readonly block: BlockAppended;
   readonly row: Row;
-  readonly first_transaction: number;
-  readonly first_account_transaction: number;
-  readonly first_activity: number;
+  readonly transactions: Mark;
+  readonly account_transactions: Mark;
+  readonly activity: Mark;
 }
 
 export class Stacks {
   readonly #pending: Pending[] = [];
-  readonly #transactions: Row[] = [];
-  readonly #accountTransactions: Row[] = [];
-  readonly #activity: Row[] = [];
+  readonly #transactions = new CopyRows(TRANSACTIONS);
+  readonly #accountTransactions = new CopyRows(ACCOUNT_TRANSACTIONS);
+  readonly #activity = new CopyRows(ACTIVITY);
   readonly #validators: Row[] = [];
   readonly #types = new Map<string, Count>();
   readonly #accounts: Accounts;
@@ -73,9 +74,9 @@ export class Stacks {
         block.transactions.length,
         firstSeq,
       ],
-      first_transaction: this.#transactions.length,
-      first_account_transaction: this.#accountTransactions.length,
-      first_activity: this.#activity.length,
+      transactions: this.#transactions.mark(),
+      account_transactions: this.#accountTransactions.mark(),
+      activity: this.#activity.mark(),
     });
     const producer = this.#accounts.at(block.producer);
     if (producer.blocks_produced++ === 0) this.#validators.push([this.#storedValidators + this.#validators.length, producer.address]);
@@ -88,7 +89,7 @@ export class Stacks {
 
   #pushTransaction(block: BlockAppended, transaction: BlockTransaction, seq: number, fee: bigint): Account {
     const { from, to, function_call_type: type } = transaction;
-    this.#transactions.push([
+    this.#transactions.add([
       seq,
       transaction.hash,
       block.height,
@@ -111,8 +112,8 @@ export class Stacks {
     const sender = this.#accounts.at(from);
     const recipient = this.#accounts.at(to);
     sender.nonce = transaction.nonce + 1;
-    this.#accountTransactions.push([from, sender.transactions++, seq]);
-    if (recipient !== sender) this.#accountTransactions.push([to, recipient.transactions++, seq]);
+    this.#accountTransactions.add([from, sender.transactions++, seq]);
+    if (recipient !== sender) this.#accountTransactions.add([to, recipient.transactions++, seq]);
     return sender;
   }
 
@@ -123,7 +124,7 @@ export class Stacks {
     account.balance += delta;
     if (delta < 0n && (index === null || senders[index] !== account)) account.unsigned_debits++;
     const seq = index === null ? null : firstSeq + index;
-    this.#activity.push([effect.address, account.activities++, kind, delta, account.balance, block.height, seq, counterparty]);
+    this.#activity.add([effect.address, account.activities++, kind, delta, account.balance, block.height, seq, counterparty]);
   }
 
   /** Takes the newest block off: one of this batch, or one that stands in the tables. */
@@ -147,9 +148,9 @@ export class Stacks {
       sender.transactions--;
       if (recipient !== sender) recipient.transactions--;
     }
-    this.#transactions.length = pending.first_transaction;
-    this.#accountTransactions.length = pending.first_account_transaction;
-    this.#activity.length = pending.first_activity;
+    this.#transactions.cutTo(pending.transactions);
+    this.#accountTransactions.cutTo(pending.account_transactions);
+    this.#activity.cutTo(pending.activity);
     this.#unproduce(producer);
   }
 
@@ -202,9 +203,9 @@ export class Stacks {
       ],
       appends: [
         { table: BLOCKS, rows: this.#pending.map(({ row }) => row) },
-        { table: TRANSACTIONS, rows: this.#transactions },
-        { table: ACCOUNT_TRANSACTIONS, rows: this.#accountTransactions },
-        { table: ACTIVITY, rows: this.#activity },
+        this.#transactions,
+        this.#accountTransactions,
+        this.#activity,
         { table: VALIDATORS, rows: this.#validators },
       ],
       upserts: [

@@ -3,10 +3,9 @@ import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Changes, ColumnType, Cut, Row, Table, TableRows, Value } from '../../projections/projection.ts';
-import { encodePieces } from './copy-binary.ts';
+import { CopyRows } from '../../projections/copy-rows.ts';
+import type { Changes, ColumnType, Cut, EncodedRows, Row, Table, TableRows, Value } from '../../projections/projection.ts';
 
-const PIECE_BYTES = 128 * 1024;
 /** From so many rows on an upsert is faster by way of a table beside. */
 const STAGED_FROM_ROWS = 1_000;
 
@@ -15,7 +14,7 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   let rows = 0;
   for (const cut of changes.cuts) rows += await cutRows(client, cut);
   for (const gone of changes.deletes) rows += await deleteRows(client, gone);
-  for (const added of changes.appends) rows += await appendRows(client, added);
+  for (const added of changes.appends) rows += await appendRows(client, 'rows' in added ? CopyRows.of(added.table, added.rows) : added);
   for (const replaced of changes.upserts) rows += await upsertRows(client, replaced);
   return rows;
 }
@@ -40,11 +39,12 @@ async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
   return rowCount ?? 0;
 }
 
-async function appendRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
-  if (rows.length === 0) return 0;
+async function appendRows(client: ClientBase, rows: EncodedRows): Promise<number> {
+  const { table, length } = rows;
+  if (length === 0) return 0;
   const copy = client.query(copyFrom(`COPY ${table.name} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`));
-  await pipeline(Readable.from(encodePieces(table, rows, PIECE_BYTES)), copy);
-  return rows.length;
+  await pipeline(Readable.from(rows.pieces()), copy);
+  return length;
 }
 
 async function deleteRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
@@ -76,7 +76,7 @@ async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promi
 async function mergeRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
   const staged: Table = { ...table, name: `staged_${table.name}` };
   await client.query(`CREATE TEMP TABLE IF NOT EXISTS ${staged.name} (LIKE ${table.name}) ON COMMIT DELETE ROWS`);
-  await appendRows(client, { table: staged, rows });
+  await appendRows(client, CopyRows.of(staged, rows));
   const columns = Object.keys(table.columns);
   const { rowCount } = await client.query(
     `MERGE INTO ${table.name} USING ${staged.name} AS staged

@@ -14,7 +14,7 @@ import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
 import { askedLoad } from '../../services/runtime/asked-load.ts';
-import { encodeCopy } from '../../services/runtime/copy-binary.ts';
+import { CopyRows } from '../../projections/copy-rows.ts';
 import { withAdmin } from '../../services/runtime/kafka-topics.ts';
 import type { Stack } from '../support/stack.ts';
 import { dropDatabase, emptyDatabase } from './databases.ts';
@@ -110,7 +110,7 @@ class EventWriter {
   async #copy(changes: Changes): Promise<void> {
     for (const { table, rows } of [...changes.appends, ...changes.upserts]) {
       const copy = this.#client.query(copyFrom(`COPY ${table.name} FROM STDIN BINARY`));
-      copy.end(encodeCopy(table, rows));
+      copy.end(Buffer.concat([...CopyRows.of(table, rows).pieces()]));
       await once(copy, 'finish');
     }
   }

@@ -8,7 +8,7 @@ import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { toEntries } from '../../services/chain-ingester/entries.ts';
 import { openCodec } from '../../services/runtime/codec.ts';
-import { encodeCopy } from '../../services/runtime/copy-binary.ts';
+import { CopyRows } from '../../projections/copy-rows.ts';
 import { openKafka } from '../../services/runtime/kafka.ts';
 import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
@@ -126,7 +126,7 @@ function copiesOf(events: readonly ChainEvent[]): readonly Copied[] {
   if ('broken' in folded) throw new Error(folded.broken.reason);
   return [...folded.changes.appends, ...folded.changes.upserts].map(({ table, rows }) => ({
     table,
-    bytes: encodeCopy(table, rows),
+    bytes: Buffer.concat([...CopyRows.of(table, rows).pieces()]),
     count: rows.length,
   }));
 }

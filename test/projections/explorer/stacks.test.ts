@@ -4,13 +4,14 @@ import { Stacks } from '../../../projections/explorer/stacks.ts';
 import type { Changes, Loaded, LoadedRow, Row } from '../../../projections/projection.ts';
 import { ChainByHand, named } from '../../support/chain-by-hand.ts';
 import { TestChain } from '../../support/chain.ts';
+import { rowsIn } from '../copied-rows.ts';
 
 const ALICE = named('alice');
 const BOB = named('bob');
 const CAROL = named('carol');
 
 function rowsOf(changes: Changes, kind: 'appends' | 'deletes' | 'upserts', table: string): readonly Row[] {
-  return changes[kind].filter((each) => each.table.name === table).flatMap(({ rows }) => rows);
+  return changes[kind].filter((each) => each.table.name === table).flatMap(rowsIn);
 }
 
 function account(address: Buffer, figures: LoadedRow): LoadedRow {
