@@ -7,6 +7,7 @@ import { Fault, propertyOf } from './errors.ts';
 import { isIndexed, markIndexed, tryBuildLock } from './load-state.ts';
 import type { Logger } from './log.ts';
 import { faultOf } from './postgres.ts';
+import { endStalledWriters } from './stalled-writers.ts';
 import { aborted, untilAborted } from './wait.ts';
 
 const LOCK_EVERY_MS = 200;
@@ -58,10 +59,11 @@ export async function buildIndexes(build: IndexBuild): Promise<void> {
 }
 
 async function work(client: ClientBase, build: IndexBuild, statements: readonly string[]): Promise<void> {
-  const { projection, log, signal, onStep } = build;
+  const { pool, projection, log, signal, onStep } = build;
   const id = { projection: projection.name, version: projection.version };
   while (!(await tryBuildLock(client, id))) {
     onStep('indexes (another projector is at it)');
+    await endStalledWriters(pool, log);
     await untilAborted(LOCK_EVERY_MS, signal);
     if (signal.aborted) throw stopped();
   }

@@ -72,3 +72,11 @@ export function hole(topic: string, partition: number, expected: bigint, got: bi
     'look at who writes to this topic and whether cleanup.policy is delete; restore the records that are missing',
   );
 }
+
+/** The record at `offset` cannot be decoded or folded. */
+export function unreadable(topic: string, partition: number, offset: bigint, reason: string): LogLost {
+  return new LogLost(
+    `${topic}/${partition}: the record at offset ${offset} cannot be applied: ${reason}`,
+    'look at that record with a console consumer and at who wrote it; once this software can read it, or the log is restored, start the projector again: it goes on at this record',
+  );
+}

@@ -1,14 +1,22 @@
 /** The rows that this process wrote last, so that the next batch need not ask for them: they are good as long as the checkpoint stands where it left it. */
-import type { Changes, KeyedLoad, LoadedRow, Row, Table, TableRows, Value } from '../../projections/projection.ts';
+import type { Changes, KeyedLoad, LoadedRow, Projection, Row, Table, TableRows, Value } from '../../projections/projection.ts';
+import { TOPICS } from '../../schemas/topics.ts';
 
 /** There are two generations at most: what was not needed for so many rows is forgotten. */
 const GENERATION_ROWS_MAX = 100_000;
 
 type Generation = Map<string, Row>;
 
+/** Only where the tables change with one partition alone: with the checkpoint of another they would have changed unseen. */
+export function memoryFor({ topics }: Pick<Projection, 'topics'>): RowMemory | undefined {
+  const isOfOnePartition = topics.length === 1 && TOPICS.every(({ name, partitions }) => name !== topics[0] || partitions === 1);
+  return isOfOnePartition ? new RowMemory() : undefined;
+}
+
 export class RowMemory {
   readonly #generationMax: number;
   #position: bigint | undefined;
+  #build: string | undefined;
   #young: Generation = new Map();
   #old: Generation = new Map();
 
@@ -16,12 +24,11 @@ export class RowMemory {
     this.#generationMax = generationRowsMax;
   }
 
-  /** The tables are those of this offset: with any other than that of the last `remember`, nothing that is remembered holds. */
-  at(position: bigint): void {
-    if (position === this.#position) return;
-    this.#position = undefined;
-    this.#young.clear();
-    this.#old.clear();
+  /** The tables are those of this offset and build: with any other offset than that of the last `remember`, or other tables, nothing that is remembered holds. */
+  at(position: bigint, build: string): void {
+    if (position === this.#position && build === this.#build) return;
+    this.#build = build;
+    this.#clear();
   }
 
   /** What is remembered of the rows wanted, and the keys of those that have to be asked for. */
@@ -40,13 +47,19 @@ export class RowMemory {
   /** The tables are those of `position` from now on, by these changes alone. */
   remember({ cuts, deletes, upserts }: Changes, position: bigint): void {
     // what a cut took cannot be told from here
-    if (cuts.length > 0) this.at(-1n);
+    if (cuts.length > 0) this.#clear();
     this.#position = position;
     for (const each of byOneKey(deletes)) for (const [key = null] of each.rows) this.#forget(nameOf(each.table, key));
     for (const each of byOneKey(upserts)) {
       const at = Object.keys(each.table.columns).indexOf(each.table.key[0] ?? '');
       for (const row of each.rows) this.#keep(nameOf(each.table, row[at] ?? null), row);
     }
+  }
+
+  #clear(): void {
+    this.#position = undefined;
+    this.#young.clear();
+    this.#old.clear();
   }
 
   #keep(name: string, row: Row): void {

@@ -6,7 +6,6 @@
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../projections/projection.ts';
-import { TOPICS } from '../../schemas/topics.ts';
 import { applyBatch, type Applied } from './apply-batch.ts';
 import { Batches } from './batches.ts';
 import { BulkLoad, type LoadStatus } from './bulk-load.ts';
@@ -14,7 +13,7 @@ import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { Codec } from './codec.ts';
 import { Fault } from './errors.ts';
 import { withAdmin } from './kafka-topics.ts';
-import { LogLost, anotherCluster, partitionKey, type Positions } from './log-position.ts';
+import { LogLost, anotherCluster, partitionKey, unreadable, type Positions } from './log-position.ts';
 import { LogReader } from './log-reader.ts';
 import { watchLog } from './log-watch.ts';
 import type { Logger } from './log.ts';
@@ -23,7 +22,8 @@ import { faultOf } from './postgres.ts';
 import type { Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
 import type { HintPublisher } from './redis.ts';
-import { RowMemory } from './row-memory.ts';
+import { memoryFor, type RowMemory } from './row-memory.ts';
+import { endStalledWriters } from './stalled-writers.ts';
 import { aborted, retrying } from './wait.ts';
 
 const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
@@ -81,7 +81,7 @@ export class Runner<Event extends { readonly type: string }> {
     this.#progress = new Progress({ metrics, log, silence_ms: silence, checkpoints, onUndone: () => this.#reader?.rewind() });
     const { applied } = this.#progress;
     this.#load = new BulkLoad({ ...options, signal: this.#signal, applied, retrying: (what, attempt) => this.#retrying(what, attempt) });
-    this.#memory = isOfOnePartition(options.projection) ? new RowMemory() : undefined;
+    this.#memory = memoryFor(options.projection);
     this.#figures = {
       records: metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']),
       rows: metrics.counter('projection_rows_total', 'rows written or deleted'),
@@ -194,10 +194,10 @@ export class Runner<Event extends { readonly type: string }> {
         this.#figures.conflicts.inc();
         return reader.rewind();
       }
-      if (applied.broken !== undefined) throw this.#broken(batch, applied.broken.offset, applied.broken.reason);
+      if (applied.broken !== undefined) throw unreadable(batch.topic, batch.partition, applied.broken.offset, applied.broken.reason);
       reader.commit(batch.topic, batch.partition, applied.next_offset);
     }
-    if (batch.poison !== undefined) throw this.#broken(batch, batch.poison.offset, batch.poison.reason);
+    if (batch.poison !== undefined) throw unreadable(batch.topic, batch.partition, batch.poison.offset, batch.poison.reason);
   }
 
   async #apply(batch: Prepared<Event>): Promise<Written> {
@@ -269,18 +269,13 @@ export class Runner<Event extends { readonly type: string }> {
   }
 
   #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const { pool, log } = this.#options;
     const onFault = (fault: Fault | undefined): void => {
       if (fault === undefined) this.#faults.delete(what);
       else this.#faults.set(what, fault);
+      if (fault?.code === 'storage_conflict') void endStalledWriters(pool, log);
     };
-    return retrying({ what, log: this.#options.log, signal: this.#signal, onFault }, attempt);
-  }
-
-  #broken({ topic, partition }: Prepared<Event>, offset: bigint, reason: string): LogLost {
-    return new LogLost(
-      `${topic}/${partition}: the record at offset ${offset} cannot be applied: ${reason}`,
-      'look at that record with a console consumer and at who wrote it; once this software can read it, or the log is restored, start the projector again: it goes on at this record',
-    );
+    return retrying({ what, log, signal: this.#signal, onFault }, attempt);
   }
 
   #halt({ message: reason, remedy }: LogLost): void {
@@ -289,9 +284,4 @@ export class Runner<Event extends { readonly type: string }> {
     this.#options.log.error({ projection: this.#options.projection.name, reason, remedy }, 'projection halted');
     this.#stopping.abort();
   }
-}
-
-/** Its tables then change with one checkpoint alone. */
-function isOfOnePartition({ topics }: Pick<Projection, 'topics'>): boolean {
-  return topics.length === 1 && TOPICS.every(({ name, partitions }) => name !== topics[0] || partitions === 1);
 }

@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis';
+import { from as copyFrom } from 'pg-copy-streams';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { explorer } from '../../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { propertyOf } from '../../../services/runtime/errors.ts';
 import { ensureTopics } from '../../../services/runtime/kafka-topics.ts';
 import { bigBlock, chainEvents, TestChain } from '../../support/chain.ts';
 import { freshDatabase } from '../../support/database.ts';
@@ -137,6 +139,23 @@ test('connections that break at COMMIT, before or after it was done, neither los
   expect(proxy.counts.reset_before).toBeGreaterThan(3);
   expect(await running.counted('projection_conflicts_total')).toBeGreaterThan(0);
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
+});
+
+test('one frozen in the middle of a COPY, which no time-out ends, is put out by the one that waits for its checkpoint', async () => {
+  const { log, ...tables } = await open({ lock_timeout_ms: 1_000 });
+  const events = [...chainEvents({ seed: 261, blocks: 20 })];
+  startRunner(log, tables);
+  await log.append(events.slice(0, 5));
+  await expectProjected(tables, events.slice(0, 5));
+  const frozen = await tables.pool.connect();
+  onTestFinished(() => frozen.release(true));
+  await frozen.query('BEGIN');
+  await frozen.query('SELECT FROM projector.checkpoints WHERE projection = $1 FOR UPDATE', [tables.projection.name]);
+  const copying = frozen.query(copyFrom(`COPY ${tables.projection.name}.head FROM STDIN BINARY`));
+  const ended = new Promise((resolve) => copying.once('error', resolve));
+  await log.append(events.slice(5));
+  await expectProjected(tables, events);
+  expect(propertyOf(await ended, 'code')).toBe('57P01');
 });
 
 test('while Postgres is away it waits and says so; when it is back it goes on', async () => {
