@@ -9,6 +9,8 @@ export interface EventSchema {
 
 export interface Topic {
   readonly name: string;
+  /** what it carries, in a sentence for people */
+  readonly about: string;
   /** what the record key says, always text */
   readonly key: string;
   readonly partitions: number;
@@ -36,9 +38,9 @@ function eventOf(topic: string, type: string): EventSchema {
   return { type, avsc: new URL(`./${topic}/${type}.avsc`, import.meta.url) };
 }
 
-/** The CLT chain as the node told it, in one order. A block of 20,000 transactions is one record. */
 export const CHAIN_BLOCKS: Topic = {
   name: 'chain.blocks',
+  about: 'The CLT chain as the node told it, in one order. A block of 20,000 transactions is one record.',
   key: 'height of the block, decimal',
   partitions: 1,
   record_bytes_max: 32 * MIB,
@@ -46,9 +48,9 @@ export const CHAIN_BLOCKS: Topic = {
   events: ['BlockAppended', 'BlockReverted', 'BlocksFinalized'].map((type) => eventOf('chain.blocks', type)),
 };
 
-/** What the treasury found whenever it held supply, ledger and custody against each other. */
 export const RESERVE_RUNS: Topic = {
   name: 'reserve.runs',
+  about: 'What the treasury found whenever it held supply, ledger and custody against each other.',
   key: 'id of the run',
   partitions: 1,
   record_bytes_max: MIB,
@@ -56,9 +58,9 @@ export const RESERVE_RUNS: Topic = {
   events: [eventOf('reserve.runs', 'ReserveReconciled')],
 };
 
-/** Who asked for a deposit address, in the one order that says whose is whose. */
 export const DEPOSIT_ADDRESSES: Topic = {
   name: 'deposit.addresses',
+  about: 'Who asked for a deposit address, in the one order that says whose is whose.',
   key: 'account of the chain token, 0x + hex; `scheme` for how addresses are derived',
   partitions: 1,
   record_bytes_max: MIB,
@@ -66,19 +68,20 @@ export const DEPOSIT_ADDRESSES: Topic = {
   events: ['SchemePinned', 'AddressRequested', 'PanelOpened'].map((type) => eventOf('deposit.addresses', type)),
 };
 
-/** What TRON's provider told of deposit addresses, and up to when it was asked. `schemas/tron-partition.ts` says in which partition an address is. */
 export const TRON_TRANSFERS: Topic = {
   name: 'tron.transfers',
+  about: "What TRON's provider told of deposit addresses, and up to when it was asked.",
   key: 'deposit address, base58; `checked` for which of them were asked about',
+  // schemas/tron-partition.ts says in which of them an address is
   partitions: 6,
   record_bytes_max: MIB,
   config: ON_DISK,
   events: ['TransferObserved', 'AddressesChecked'].map((type) => eventOf('tron.transfers', type)),
 };
 
-/** Everything the treasury, or a person through it, has decided. */
 export const TREASURY_LEDGER: Topic = {
   name: 'treasury.ledger',
+  about: 'Everything the treasury, or a person through it, has decided.',
   key: 'id of the deposit; `policy` for its limits',
   partitions: 1,
   record_bytes_max: MIB,

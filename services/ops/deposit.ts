@@ -1,5 +1,4 @@
 /** `ops deposit list|show|approve|reject`: what deposits there are, the whole story of one, and a person's decision, which is an event and hence part of the audit. */
-import { parseArgs } from 'node:util';
 import { byStatus, depositById, eventsById } from '../../projections/deposits/queries.ts';
 import { approve, reject, type HumanRefusal } from '../../projections/deposits/mint.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
@@ -12,6 +11,7 @@ import { openReader, type Reader } from '../runtime/postgres.ts';
 import { environmentOf } from './config.ts';
 import { listed, listText, shown, showText } from './deposit-text.ts';
 import { LedgerLog } from './ledger-log.ts';
+import { readArguments } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- deposit <command> [--json] [--help]
 
@@ -52,7 +52,7 @@ const REFUSALS: Readonly<Record<HumanRefusal, string>> = {
 type Values = ReturnType<typeof parse>['values'];
 
 function parse(args: readonly string[]) {
-  return parseArgs({ options: OPTIONS, allowPositionals: true, args: [...args] });
+  return readArguments(args, OPTIONS);
 }
 
 /** `args` are those behind `deposit`. The exit code. */

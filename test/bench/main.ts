@@ -9,6 +9,9 @@ import { lists } from './lists.ts';
 import { pass } from './pass.ts';
 import { save, tableOf } from './report.ts';
 import { size } from './size.ts';
+import { tail } from './tail.ts';
+import { sockets } from './sockets.ts';
+import { subscriptionLatency } from './subscription-latency.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   ingest,
@@ -17,7 +20,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   size,
   lists,
   hub,
+  'subscription-latency': subscriptionLatency,
+  sockets,
   pass,
+  tail,
 };
 
 function usage(): string {

@@ -1,0 +1,93 @@
+/** The topics as an AsyncAPI 3.0 document, for tools and people that have never seen this code: made from `topics.ts` and the Avro schemas alone. */
+import { TOPICS, type EventSchema, type Topic } from './topics.ts';
+
+/** An Avro schema as its file says it. */
+type Avro = Readonly<Record<string, unknown>>;
+
+const BINDING_VERSION = '0.5.0';
+const AVRO_FORMAT = 'application/vnd.apache.avro;version=1.9.0';
+
+const ABOUT = `Everything that happened in the system, in the order in which it did, kept for ever: replaying a topic from offset 0 gives every read model again.
+
+A value is Avro in Confluent's wire format: a zero byte, the id of the schema in four bytes (big-endian), the body. The id leads to the schema at the registry; subjects are named by topic and record, compatibility is FULL_TRANSITIVE.
+Amounts are \`decimal\` with scale 0 (CLT base units, which are micro-USDT), hashes and addresses are bytes, times are milliseconds since 1970 in UTC. Delivery is at least once to whoever reads; the same fact has the same \`event_id\` in every retry.`;
+
+const HEADERS = {
+  type: 'object',
+  required: ['event_id', 'event_type', 'source', 'trace_id'],
+  properties: {
+    event_id: { type: 'string', description: 'the same fact has the same id in every retry' },
+    event_type: { type: 'string', description: "name of the event, equal to the Avro record's" },
+    source: { type: 'string', description: 'the service that wrote it' },
+    trace_id: { type: 'string', description: 'of the attempt that wrote it, 32 hex digits', pattern: '^[0-9a-f]{32}$' },
+  },
+} as const;
+
+/** The document as JSON. `schemaOf` gives the parsed Avro schema of an event. */
+export function asyncApi(schemaOf: (event: EventSchema) => Avro, topics: readonly Topic[] = TOPICS): object {
+  return {
+    asyncapi: '3.0.0',
+    info: { title: 'Topics of the CLT token system', version: '1.0.0', description: ABOUT },
+    defaultContentType: 'avro/binary',
+    channels: Object.fromEntries(topics.map((topic) => [topic.name, channelOf(topic)])),
+    operations: Object.fromEntries(topics.map((topic) => [`read-${topic.name}`, readingOf(topic)])),
+    components: {
+      messages: Object.fromEntries(
+        topics.flatMap((topic) => topic.events.map((event) => [event.type, messageOf(topic, event, schemaOf(event))])),
+      ),
+    },
+  };
+}
+
+function channelOf({ name, about, partitions, config, events }: Topic): object {
+  return {
+    address: name,
+    description: about,
+    messages: Object.fromEntries(events.map(({ type }) => [type, { $ref: `#/components/messages/${type}` }])),
+    bindings: {
+      kafka: { topic: name, partitions, topicConfiguration: configurationOf(config), bindingVersion: BINDING_VERSION },
+    },
+  };
+}
+
+function configurationOf(config: Topic['config']): object {
+  return Object.fromEntries(Object.entries(config).map(([name, value]) => [name, settingOf(name, value)]));
+}
+
+/** As the document wants it: numbers as numbers, the policy as a list. */
+function settingOf(name: string, value: string): unknown {
+  if (name === 'cleanup.policy') return value.split(',');
+  return /^-?[0-9]+$/.test(value) ? Number(value) : value;
+}
+
+function readingOf({ name, events }: Topic): object {
+  return {
+    action: 'receive',
+    summary: `From offset 0, and on: ${name} as it stands in the log.`,
+    channel: { $ref: `#/channels/${name}` },
+    messages: events.map(({ type }) => ({ $ref: `#/channels/${name}/messages/${type}` })),
+  };
+}
+
+function messageOf({ key }: Topic, { type }: EventSchema, schema: Avro): object {
+  return {
+    name: type,
+    title: type,
+    ...(typeof schema['doc'] === 'string' ? { summary: schema['doc'] } : {}),
+    contentType: 'avro/binary',
+    headers: {
+      ...HEADERS,
+      properties: { ...HEADERS.properties, event_type: { const: type, description: HEADERS.properties.event_type.description } },
+    },
+    payload: { schemaFormat: AVRO_FORMAT, schema },
+    bindings: {
+      kafka: {
+        key: { type: 'string', description: key },
+        schemaIdLocation: 'payload',
+        schemaIdPayloadEncoding: 'confluent',
+        schemaLookupStrategy: 'TopicRecordNameStrategy',
+        bindingVersion: BINDING_VERSION,
+      },
+    },
+  };
+}

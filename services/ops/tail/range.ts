@@ -1,0 +1,113 @@
+/** From where to where each partition is shown: offsets, moments, or how many of the newest. */
+import type { Admin, Kafka } from 'kafkajs';
+import { withAdmin } from '../../runtime/kafka-topics.ts';
+import { didYouMean, Misuse } from '../usage.ts';
+
+/** As given on the command line. */
+export type Bound = { readonly offset: bigint } | { readonly time: number } | { readonly newest: bigint };
+
+export interface PartitionRange {
+  readonly partition: number;
+  /** where reading begins: at the first record to be shown, or where the log ends before that */
+  readonly start: bigint;
+  /** offset of the first record to be shown */
+  readonly from: bigint;
+  /** the first that is not; undefined: there is no such end. A partition nobody asked for ends where it begins */
+  readonly to: bigint | undefined;
+  /** Unix milliseconds: records end before the first that is not older; undefined: there is no such end */
+  readonly before: number | undefined;
+}
+
+export interface Asked {
+  readonly topic: string;
+  /** all of them where none is named */
+  readonly partitions: readonly number[];
+  readonly from: Bound;
+  readonly to: Bound | undefined;
+  /** go on after what is there now */
+  readonly follow: boolean;
+}
+
+const OFFSET = /^(?:0|[1-9][0-9]{0,18})$/;
+const TIME = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?$/;
+const AGO = /^([1-9][0-9]{0,5})(s|m|h|d) ?ago$/;
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** An offset, a time (ISO 8601, UTC where it names no zone), `10m ago`, or `end`. Throws `Misuse`. `now` is Unix milliseconds. */
+export function parseBound(option: string, text: string, now: number): Bound {
+  if (text === 'end') return { newest: 0n };
+  if (OFFSET.test(text)) return { offset: BigInt(text) };
+  const [, count, unit = ''] = AGO.exec(text) ?? [];
+  if (count !== undefined) return { time: now - Number(count) * (SECONDS[unit] ?? 0) * 1_000 };
+  const zoned = /T.*(?:Z|[+-]..:..)$|^[^T]*$/.test(text) ? text : `${text}Z`;
+  const time = TIME.test(text) ? Date.parse(zoned) : Number.NaN;
+  if (Number.isNaN(time))
+    throw new Misuse(`${option} is an offset, a time like 2026-11-21T12:00:00Z, one like "10m ago", or end; not "${text}"`);
+  return { time };
+}
+
+interface Found {
+  readonly partition: number;
+  readonly low: bigint;
+  readonly high: bigint;
+  /** where the two bounds stand, of those that are times */
+  readonly begin: bigint | undefined;
+  readonly stop: bigint | undefined;
+}
+
+/** Throws `Misuse` for a topic or a partition that is not there, a fault with retry when the brokers do not answer. `now` is Unix milliseconds. */
+export async function findRanges(kafka: Kafka, asked: Asked, now: number): Promise<readonly PartitionRange[]> {
+  const { topic, partitions, from, to, follow } = asked;
+  const { topics, found } = await withAdmin(kafka, (admin) => look(admin, asked));
+  if (found === undefined) {
+    const known = topics.length === 0 ? 'there are none yet' : `there are ${topics.toSorted().join(', ')}`;
+    throw new Misuse(`there is no topic ${topic}${didYouMean(topic, topics)} (${known})`);
+  }
+  const absent = partitions.find((wanted) => !found.some(({ partition }) => partition === wanted));
+  if (absent !== undefined) throw new Misuse(`${topic} has partitions 0 to ${found.length - 1}, no ${absent}`);
+  return found.map(({ partition, low, high, begin: begun, stop: stopped }) => {
+    const isWanted = partitions.length === 0 || partitions.includes(partition);
+    if (!isWanted) return { partition, start: high, from: high, to: high, before: undefined };
+    const begin = largest(low, placeOf(from, begun, high));
+    const stop = to === undefined ? undefined : placeOf(to, stopped, high);
+    // nobody knows yet which record will be the first of a time to come
+    const before = follow && to !== undefined && 'time' in to && to.time > now ? to.time : undefined;
+    const end = follow ? stop : smallest(high, stop ?? high);
+    return { partition, start: smallest(begin, high), from: begin, to: before === undefined ? end : undefined, before };
+  });
+}
+
+async function look(
+  admin: Admin,
+  { topic, from, to }: Asked,
+): Promise<{ readonly topics: readonly string[]; readonly found: readonly Found[] | undefined }> {
+  const topics = (await admin.listTopics()).filter((name) => !name.startsWith('__'));
+  if (!topics.includes(topic)) return { topics, found: undefined };
+  const offsetsAt = async (bound: Bound | undefined): Promise<ReadonlyMap<number, bigint>> => {
+    const found = bound === undefined || !('time' in bound) ? [] : await admin.fetchTopicOffsetsByTimestamp(topic, bound.time);
+    return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
+  };
+  const ends = await admin.fetchTopicOffsets(topic);
+  const [begins, stops] = [await offsetsAt(from), await offsetsAt(to)];
+  const found = ends.map(({ partition, low, high }) => ({
+    partition,
+    low: BigInt(low),
+    high: BigInt(high),
+    begin: begins.get(partition),
+    stop: stops.get(partition),
+  }));
+  return { topics, found: found.toSorted((a, b) => a.partition - b.partition) };
+}
+
+function placeOf(bound: Bound, at: bigint | undefined, high: bigint): bigint {
+  if ('offset' in bound) return bound.offset;
+  return 'time' in bound ? (at ?? high) : largest(0n, high - bound.newest);
+}
+
+function largest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function smallest(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

@@ -1,0 +1,110 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import avro from 'avsc';
+import { assert, bigInt, property, uint8Array } from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseTronAddress, toTronAddress } from '../../../../schemas/tron-address.ts';
+import { jsonOf } from '../../../../services/ops/tail/avro-text.ts';
+import { encodeDecimal } from '../../../../schemas/money.ts';
+
+const GOLDEN = new URL('../../../schemas/golden/', import.meta.url);
+const TIMES = /(?:_at|timestamp|until)$/;
+
+const SAMPLES = readdirSync(GOLDEN, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .flatMap(({ name: topic }) => readdirSync(new URL(`${topic}/`, GOLDEN)).map((version) => `${topic}/${version}/`))
+  .flatMap((folder) =>
+    readdirSync(new URL(folder, GOLDEN))
+      .filter((file) => file.endsWith('.hex'))
+      .map((file) => `${folder}${file.slice(0, -4)}`),
+  );
+
+function read(path: string): string {
+  return readFileSync(new URL(path, GOLDEN), 'utf8');
+}
+
+function isTronAddress(path: string, name: string): boolean {
+  return path.startsWith('tron.transfers') ? ['address', 'from', 'to', 'contract'].includes(name) : name === 'deposit_address';
+}
+
+test.each(SAMPLES)('the golden event %s is shown as what it says', (path) => {
+  const schema: unknown = JSON.parse(read(path.replace(/-[^/]*$/, '.avsc')));
+  const shown: unknown = JSON.parse(jsonOf(schema)(Buffer.from(read(`${path}.hex`).replaceAll('\n', ''), 'hex'), 0));
+  const said: unknown = JSON.parse(read(`${path}.json`), (name, value: unknown) => {
+    if (name === 'type') return undefined;
+    if (typeof value === 'number' && TIMES.test(name)) return value > 8.64e15 ? value : new Date(value).toISOString();
+    return typeof value === 'string' && isTronAddress(path, name) ? toTronAddress(Buffer.from(value.slice(2), 'hex')) : value;
+  });
+  expect(shown).toEqual(said);
+});
+
+/** As avsc writes it. */
+function shownBy(schema: avro.Schema, value: unknown): string {
+  return jsonOf(schema)(avro.Type.forSchema(schema).toBuffer(value), 0);
+}
+
+test('every kind of schema is shown, also those that no event of ours has', () => {
+  expect(shownBy({ type: 'enum', name: 'Suit', symbols: ['HEARTS', 'SPADES'] }, 'SPADES')).toBe('"SPADES"');
+  expect(shownBy({ type: 'map', values: 'long' }, { 'a"b': 1, c: -2 })).toBe('{"a\\"b":1,"c":-2}');
+  expect(shownBy({ type: 'array', items: ['null', 'string'] }, [null, 'x\n'])).toBe('[null,"x\\n"]');
+  expect(shownBy('double', 0.1)).toBe('0.1');
+  expect(shownBy('float', 0.5)).toBe('0.5');
+  expect(shownBy('boolean', true)).toBe('true');
+  expect(shownBy('bytes', Buffer.from([0, 255]))).toBe('"0x00ff"');
+  const tree: avro.Schema = { type: 'record', name: 'a.Tree', fields: [{ name: 'left', type: ['null', 'Tree'] }] };
+  expect(shownBy(tree, { left: { left: { left: null } } })).toBe('{"left":{"left":{"left":null}}}');
+  const money = { type: 'bytes', logicalType: 'decimal', precision: 20, scale: 2 };
+  const cents = (value: bigint): string =>
+    jsonOf(money)(Buffer.concat([Buffer.from([encodeDecimal(value).length * 2]), encodeDecimal(value)]), 0);
+  expect([cents(123_456n), cents(-5n), cents(0n)]).toEqual(['"1234.56"', '"-0.05"', '"0.00"']);
+});
+
+test('amounts and long integers keep every digit, whatever their size', () => {
+  const decimal = { type: 'bytes', logicalType: 'decimal', precision: 78, scale: 0 };
+  assert(
+    property(bigInt({ min: -(1n << 255n), max: 1n << 256n }), (value) => {
+      const bytes = encodeDecimal(value);
+      expect(jsonOf(decimal)(Buffer.concat([Buffer.from([bytes.length * 2]), bytes]).subarray(0), 0)).toBe(`"${value}"`);
+    }),
+  );
+  // by hand: avsc itself loses digits beyond 2^52
+  assert(
+    property(bigInt({ min: -(1n << 63n), max: (1n << 63n) - 1n }), (value) => {
+      const bytes: number[] = [];
+      let rest = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n));
+      for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
+      expect(jsonOf('long')(Buffer.from([...bytes, Number(rest)]), 0)).toBe(String(value));
+    }),
+  );
+  expect(jsonOf('long')(Buffer.from('ffffffffffffffffff01', 'hex'), 0)).toBe('-9223372036854775808');
+  expect(jsonOf('long')(Buffer.from('feffffffffffffffff01', 'hex'), 0)).toBe('9223372036854775807');
+});
+
+test("TRON's addresses are base58check, and read back as the same bytes", () => {
+  const schema = { type: 'fixed', name: 'TronAddress', namespace: 'clt.tron', size: 20 };
+  assert(
+    property(uint8Array({ minLength: 20, maxLength: 20 }), (bytes) => {
+      const text: unknown = JSON.parse(jsonOf(schema)(Buffer.from(bytes), 0));
+      expect(parseTronAddress(String(text))).toEqual(Buffer.from(bytes));
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('bytes that do not fit are refused with the field, never shown as something', () => {
+  const show = jsonOf({
+    type: 'record',
+    name: 'R',
+    fields: [
+      { name: 'hash', type: { type: 'fixed', name: 'H', size: 4 } },
+      { name: 'note', type: 'string' },
+    ],
+  });
+  expect(show(Buffer.from('010203040261', 'hex'), 0)).toBe('{"hash":"0x01020304","note":"a"}');
+  expect(() => show(Buffer.from('010203', 'hex'), 0)).toThrow('field hash: the bytes end 1 too early');
+  expect(() => show(Buffer.from('0102030404', 'hex'), 0)).toThrow('field note: the bytes end 2 too early');
+  expect(() => show(Buffer.from('0102030403', 'hex'), 0)).toThrow('field note: a length below zero');
+  expect(() => show(Buffer.from('01020304026100', 'hex'), 0)).toThrow('1 bytes follow that belong to nothing');
+  expect(() => show(Buffer.from(`01020304${'ff'.repeat(11)}`, 'hex'), 0)).toThrow('field note: an integer longer than 10 bytes');
+  expect(() => jsonOf(['null', 'string'])(Buffer.from('04', 'hex'), 0)).toThrow('a number that a union does not have');
+  expect(() => jsonOf({ type: 'record', name: 'R', fields: [{ name: 'x', type: 'Nothing' }] })).toThrow('type Nothing is not defined');
+});
