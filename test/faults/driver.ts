@@ -1,6 +1,7 @@
 /**
- * The fault run: the whole first path under load, and everything in it killed at random moments. What is killed is started again at once, as a supervisor
- * would; after each kill the explorer must come forward again. In the end the log is folded in the plainest way and held against the node and the tables.
+ * The fault run: the chain's whole path under load, and everything in it killed at random moments. What is killed is started again at once, as a supervisor
+ * would; after each kill the explorer must come forward again, and so must the ride market. In the end the log is folded in the plainest way and held against the
+ * node and the tables of both.
  */
 import { Pool } from 'pg';
 import { evolve, EMPTY_CHAIN, type Chain } from '../../projections/chain/chain.ts';
@@ -11,10 +12,12 @@ import { openCodec } from '../../services/runtime/codec.ts';
 import { messageOf } from '../../services/runtime/errors.ts';
 import { openKafka } from '../../services/runtime/kafka.ts';
 import { openLog } from '../../services/runtime/log.ts';
+import { plainMarket, textsOf, withoutJournal } from '../projections/ride_market/plain-market.ts';
 import { differences, plainFold, readChainEvents, readTables } from '../support/plain-fold.ts';
 import { Random } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
+import { heightIn } from './head-height.ts';
 import { unlikeTheNode } from './node-accounts.ts';
 
 export interface FaultRunOptions {
@@ -33,17 +36,27 @@ export interface FaultRunReport {
   readonly reverted: number;
   readonly blocks: number;
   readonly transactions: number;
+  /** of the ride market, active and ended */
+  readonly trips: number;
   /** what does not hold; empty when all does */
   readonly violations: readonly string[];
-  /** milliseconds from each kill until the explorer showed a newer block */
+  /** milliseconds from each kill until the explorer showed a newer block, or the ride market held one when its projector was killed */
   readonly recoveries_ms: readonly number[];
   /** the reader's answers by status, 0 where nobody listened */
   readonly answers: Readonly<Record<string, number>>;
 }
 
-type Victim = 'chain-ingester' | 'projector-explorer' | 'explorer-gateway' | 'kafka' | 'postgres';
+type Victim = 'chain-ingester' | 'projector-explorer' | 'projector-ride-market' | 'explorer-gateway' | 'kafka' | 'postgres';
 /** Each is killed once before any is killed again. */
-const VICTIMS: readonly Victim[] = ['chain-ingester', 'projector-explorer', 'projector-explorer', 'explorer-gateway', 'kafka', 'postgres'];
+const VICTIMS: readonly Victim[] = [
+  'chain-ingester',
+  'projector-explorer',
+  'projector-explorer',
+  'projector-ride-market',
+  'explorer-gateway',
+  'kafka',
+  'postgres',
+];
 const REORG_EVERY = 4;
 const LAST_LINES = 8;
 const DEVNET = { APP_BLOCK_INTERVAL_MS: '150', APP_TRAFFIC_PER_SECOND: '20', APP_FINALITY_DEPTH: '8' };
@@ -71,8 +84,10 @@ class Run {
     await this.#spawn('chain-ingester', 'chain-ingester');
     await this.#spawn('projector-explorer', 'projector-explorer');
     await this.#spawn('projector-explorer/2', 'projector-explorer');
+    await this.#spawn('projector-ride-market', 'projector-ride-market');
     await this.#spawn('explorer-gateway', 'explorer-gateway', { APP_RATE_PER_SECOND: '0' });
     await until(async () => ((await this.height()) ?? -1) > 5, 'the first blocks at the explorer');
+    await until(async () => ((await this.marketHeight()) ?? -1) > 5, 'the first blocks in the ride market');
   }
 
   async #spawn(slot: string, name: string, extra: Record<string, string> = {}): Promise<ServiceHandle> {
@@ -128,6 +143,11 @@ class Run {
     return Number(stats.latest_height);
   }
 
+  /** Of the newest block in the ride market's tables; undefined while they cannot be read. */
+  marketHeight(): Promise<number | undefined> {
+    return heightIn(this.#stack.addresses.postgres_url, 'ride_market');
+  }
+
   #ask(path: string): Promise<Response> {
     const gateway = this.services.get('explorer-gateway');
     return fetch(`${gateway?.url}${path}`, { signal: AbortSignal.timeout(5_000) });
@@ -164,13 +184,17 @@ export async function faultRun({ kills, seed, progress }: FaultRunOptions): Prom
     for (let kill = 1; kill <= kills; kill++) {
       await run.moment();
       if (kill % REORG_EVERY === 0 && (await run.reorganise())) reorganisations++;
-      const shown = await run.height();
+      const [shown, held] = [await run.height(), await run.marketHeight()];
       const started = performance.now();
       const victim = await run.kill();
-      await until(
-        async () => ((await run.height()) ?? -1) > (shown ?? 0),
-        `a newer block than ${shown} at the explorer after killing ${victim}`,
-      );
+      if (victim === 'projector-ride-market') {
+        await until(async () => ((await run.marketHeight()) ?? -1) > (held ?? 0), `a newer block than ${held} in the ride market`);
+      } else {
+        await until(
+          async () => ((await run.height()) ?? -1) > (shown ?? 0),
+          `a newer block than ${shown} at the explorer after killing ${victim}`,
+        );
+      }
       recoveries.push(Math.round(performance.now() - started));
       counts[victim] = (counts[victim] ?? 0) + 1;
       progress(`kill ${kill} of ${kills}: ${victim}, at block ${shown}, recovered in ${recoveries.at(-1)} ms`);
@@ -183,7 +207,7 @@ export async function faultRun({ kills, seed, progress }: FaultRunOptions): Prom
   }
 }
 
-type Verdict = Pick<FaultRunReport, 'events' | 'repeated' | 'reverted' | 'blocks' | 'transactions' | 'violations'>;
+type Verdict = Pick<FaultRunReport, 'events' | 'repeated' | 'reverted' | 'blocks' | 'transactions' | 'trips' | 'violations'>;
 
 /** Lets everything come to rest, then compares node, log and tables. */
 async function judged(run: Run): Promise<Verdict> {
@@ -197,20 +221,29 @@ async function judged(run: Run): Promise<Verdict> {
   const pool = new Pool({ connectionString: addresses.postgres_url, max: 1 });
   try {
     await until(async () => {
-      const { rows } = await pool.query<{ height: string; hash: Buffer; finalized_height: string }>(
-        'SELECT height, hash, finalized_height FROM explorer.head',
+      const { rows } = await pool.query<{ hash: Buffer; finalized_height: string }>(
+        'SELECT hash, finalized_height FROM explorer.head UNION ALL SELECT hash, finalized_height FROM ride_market.head',
       );
-      return rows[0]?.hash.toString('hex') === chain.head && Number(rows[0]?.finalized_height) === chain.finalized;
+      return (
+        rows.length === 2 &&
+        rows.every(({ hash, finalized_height: finalized }) => hash.toString('hex') === chain.head && Number(finalized) === chain.finalized)
+      );
     }, 'the node, the log and the tables at rest at the same block');
     const events = await readChainEvents(kafka, codec);
     const violations: string[] = [];
     const told = fold(events, violations);
     if (told.hashes.join() !== chain.hashes.join()) violations.push('the blocks of the log are not those of the node');
+    const market = plainMarket(events);
+    const marketTables = await readTables(pool, 'ride_market');
     violations.push(
-      ...differences(await readTables(pool, 'explorer'), plainFold(events)).map(
-        (difference) => `table and plain fold differ: ${difference}`,
-      ),
+      ...[
+        ...differences(await readTables(pool, 'explorer'), plainFold(events)),
+        ...differences(withoutJournal(marketTables), textsOf(market)),
+      ].map((difference) => `table and plain fold differ: ${difference}`),
     );
+    if ((marketTables['journal']?.length ?? 0) !== market.journal_heights.length)
+      violations.push('the journal does not have one row for each block that is not final');
+    const trips = market.active_trips.length + market.ended_trips.length;
     violations.push(...(await unlikeTheNode(pool, addresses.node_url)));
     const transactions = events.reduce((sum, event) => sum + (event.type === 'BlockAppended' ? event.transactions.length : 0), 0);
     return {
@@ -219,6 +252,7 @@ async function judged(run: Run): Promise<Verdict> {
       reverted: told.reverted,
       blocks: chain.hashes.length,
       transactions,
+      trips,
       violations,
     };
   } finally {

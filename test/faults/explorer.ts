@@ -5,14 +5,14 @@ import { countsLine, recoveryLine, type FaultRun } from './fault-run.ts';
 export const explorer: FaultRun<'kills'> = {
   about:
     'kills ingester, projectors, gateway, Kafka and Postgres at random (SIGKILL) and reorganises the chain now and then;\n' +
-    "then holds the node, the log and the explorer's tables against each other",
+    'then holds the node, the log and the tables of the explorer and the ride market against each other',
   options: { kills: { about: 'how many kills', default: 100 } },
   async run({ kills }, given) {
     const report = await faultRun({ kills, ...given });
     return {
       lines: [
         `killed: ${countsLine(report.kills)}; reorganisations: ${report.reorganisations}`,
-        `log: ${report.events} events, ${report.repeated} of them repeated, ${report.reverted} reverts; chain: ${report.blocks} blocks, ${report.transactions} transactions appended`,
+        `log: ${report.events} events, ${report.repeated} of them repeated, ${report.reverted} reverts; chain: ${report.blocks} blocks, ${report.transactions} transactions appended, ${report.trips} trips`,
         recoveryLine(report.recoveries_ms),
         `reader's answers by status (0: nobody listened): ${JSON.stringify(report.answers)}`,
       ],

@@ -5,13 +5,21 @@ const KILLS = 8;
 const SEED = 20_261_121;
 
 test(
-  'kills of everything and some reorganisations lose nothing, double nothing, and the tables equal a plain fold of the log',
+  'kills of everything and some reorganisations lose nothing, double nothing, and the tables of the explorer and of the ride market equal a plain fold of the log',
   { timeout: 400_000 },
   async () => {
     const report = await faultRun({ kills: KILLS, seed: SEED, progress: () => undefined });
     expect(report.violations).toEqual([]);
     expect(Object.values(report.kills).reduce((sum, count) => sum + count, 0)).toBe(KILLS);
-    expect(Object.keys(report.kills).toSorted()).toEqual(['chain-ingester', 'explorer-gateway', 'kafka', 'postgres', 'projector-explorer']);
+    expect(Object.keys(report.kills).toSorted()).toEqual([
+      'chain-ingester',
+      'explorer-gateway',
+      'kafka',
+      'postgres',
+      'projector-explorer',
+      'projector-ride-market',
+    ]);
+    expect(report.trips).toBeGreaterThan(0);
     expect(report.reorganisations).toBeGreaterThan(0);
     expect(report.reverted).toBeGreaterThan(0);
     // the reader may find nobody listening, or storage away; never a bug
