@@ -1,20 +1,22 @@
 /** Apollo Server, which is the one implementation of GraphQL over HTTP here: what it answers to a request, as values. */
 import { ApolloServer, HeaderMap, type ApolloServerPlugin, type HTTPGraphQLRequest } from '@apollo/server';
 import { ApolloServerPluginCacheControlDisabled, ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled';
-import { OperationTypeNode, type GraphQLSchema } from 'graphql';
+import { OperationTypeNode, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Answer } from '../runtime/answers.ts';
 import type { Made } from './body-cache.ts';
+import type { Documents } from './documents.ts';
 import { shownError, type Formatting } from './errors.ts';
 import { explorePage } from './explore-page.ts';
 import type { HubContext } from './hub.ts';
 import { operationLimits, TOKENS_MAX } from './limits.ts';
 import { HUB_SDL } from './schema.ts';
+import { Truncation } from './truncation.ts';
 
 /** Of one request. */
 interface HttpContext extends HubContext {
   /** `keep` is set when the answer depends on nothing but the read model. Apollo hands on copies of the context: what is to be told must be inside. */
-  readonly told: { keep: boolean };
+  readonly told: { keep: boolean; readonly truncation: Truncation };
 }
 
 export interface ApolloOptions {
@@ -22,6 +24,7 @@ export interface ApolloOptions {
   readonly formatting: Formatting;
   /** whether the schema may be asked for, and the page to explore it is there */
   readonly introspection: boolean;
+  readonly documents: Documents;
 }
 
 export interface Asked {
@@ -35,8 +38,12 @@ export interface Asked {
 
 export class Apollo {
   readonly #server: ApolloServer<HttpContext>;
+  readonly #documents: Documents;
+  readonly #formatting: Formatting;
 
-  constructor({ schema, formatting, introspection }: ApolloOptions) {
+  constructor({ schema, formatting, introspection, documents }: ApolloOptions) {
+    this.#documents = documents;
+    this.#formatting = formatting;
     this.#server = new ApolloServer<HttpContext>({
       schema,
       introspection,
@@ -68,8 +75,11 @@ export class Apollo {
   }
 
   async answer({ method, headers, search, body }: Asked, context: HubContext): Promise<Made> {
-    const told = { keep: false };
-    const own: HttpContext = { ...context, told };
+    const problems = this.#problemsOfSubscription(body, search);
+    if (problems.length > 0) return { answer: { status: 400, body: JSON.stringify({ errors: problems }) }, keep: false };
+    const truncation = new Truncation();
+    const told = { keep: false, truncation };
+    const own: HttpContext = { ...context, cut: truncation.cut, told };
     const httpGraphQLRequest: HTTPGraphQLRequest = { method, headers: headerMap(headers), search, body };
     const response = await this.#server.executeHTTPGraphQLRequest({ httpGraphQLRequest, context: () => Promise.resolve(own) });
     const { 'content-type': type, ...others } = Object.fromEntries(response.headers);
@@ -82,6 +92,19 @@ export class Apollo {
     };
     return { answer, keep: told.keep && answer.status === 200 };
   }
+
+  /** There are wrong subscriptions over which graphql-js throws in the middle of validation, which Apollo takes for a fault of ours. Right ones it refuses, in its own words. */
+  #problemsOfSubscription(body: unknown, search: string): readonly GraphQLFormattedError[] {
+    const query = queryIn(body, search);
+    if (typeof query !== 'string' || !query.includes('subscription')) return [];
+    const read = this.#documents.read(query);
+    return 'kind' in read ? [] : read.map((error) => shownError(this.#formatting, error.toJSON(), error));
+  }
+}
+
+function queryIn(body: unknown, search: string): unknown {
+  if (body === undefined) return new URLSearchParams(search).get('query');
+  return typeof body === 'object' && body !== null && 'query' in body ? body.query : undefined;
 }
 
 /** What goes wrong is logged where errors are formatted. */
@@ -90,12 +113,14 @@ function ignore(): void {
   // said elsewhere
 }
 
-/** A query without errors had no part that asks who is asking: such a field is an error for whoever comes without a token. */
+/** Lists that are not whole are told of. And a query without errors had no part that asks who is asking: such a field is an error for whoever comes without a token. */
 const marking: ApolloServerPlugin<HttpContext> = {
   requestDidStart: () =>
     Promise.resolve({
       willSendResponse: ({ operation, response, contextValue }) => {
         const { body } = response;
+        const { extensions } = contextValue.told.truncation;
+        if (body.kind === 'single' && extensions !== undefined) body.singleResult.extensions = extensions;
         contextValue.told.keep =
           operation?.operation === OperationTypeNode.QUERY &&
           contextValue.caller === undefined &&

@@ -39,6 +39,7 @@ const SETTINGS = {
   sockets_per_client_max: integer('APP_SOCKETS_PER_CLIENT_MAX', { default: 100, min: 1, max: 1_000_000 }),
   socket_operations_max: integer('APP_SOCKET_OPERATIONS_MAX', { default: 20, min: 1, max: 10_000 }),
   socket_message_bytes_max: integer('APP_SOCKET_MESSAGE_BYTES_MAX', { default: 65_536, min: 1_024, max: 16_777_216 }),
+  subscription_bytes_max: integer('APP_SUBSCRIPTION_BYTES_MAX', { default: 268_435_456, min: 65_536, max: 17_179_869_184 }),
   socket_init_ms: integer('APP_SOCKET_INIT_MS', { default: 3_000, min: 100, max: 60_000 }),
   socket_buffer_bytes_max: integer('APP_SOCKET_BUFFER_BYTES_MAX', { default: 1_048_576, min: 1_024, max: 1_073_741_824 }),
   socket_slow_ms: integer('APP_SOCKET_SLOW_MS', { default: 60_000, min: 100, max: 3_600_000 }),

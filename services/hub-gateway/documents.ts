@@ -9,11 +9,13 @@ import {
   type GraphQLSchema,
   type ValidationRule,
 } from 'graphql';
+import { VALIDATION_FAILED } from './errors.ts';
 import { operationLimits, TOKENS_MAX } from './limits.ts';
 
 const KEPT_MAX = 1_000;
 const KEPT_CHARACTERS_MAX = 8_192;
-const ERRORS_MAX = 10;
+/** Of what is wrong with one operation, told at once. */
+export const ERRORS_MAX = 10;
 
 export class Documents {
   readonly #schema: GraphQLSchema;
@@ -41,10 +43,20 @@ export class Documents {
       if (error instanceof GraphQLError) return [coded(error, 'GRAPHQL_PARSE_FAILED')];
       throw error;
     }
-    const problems = validate(this.#schema, document, this.#rules, { maxErrors: ERRORS_MAX });
-    if (problems.length > 0) return problems.map((problem) => coded(problem, 'GRAPHQL_VALIDATION_FAILED'));
+    const problems = this.#problems(document);
+    if (problems.length > 0) return problems.map((problem) => coded(problem, VALIDATION_FAILED));
     if (text.length <= KEPT_CHARACTERS_MAX) this.#keep(text, document);
     return document;
+  }
+
+  #problems(document: DocumentNode): readonly GraphQLError[] {
+    try {
+      return validate(this.#schema, document, this.#rules, { maxErrors: ERRORS_MAX });
+    } catch (error) {
+      // some of what is wrong it throws
+      if (error instanceof GraphQLError) return [error];
+      throw error;
+    }
   }
 
   #keep(text: string, document: DocumentNode): void {
@@ -56,7 +68,7 @@ export class Documents {
   }
 }
 
-function coded(error: GraphQLError, code: string): GraphQLError {
+export function coded(error: GraphQLError, code: string): GraphQLError {
   error.extensions['code'] = code;
   return error;
 }

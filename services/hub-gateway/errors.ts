@@ -26,10 +26,12 @@ const UPSTREAM: GraphQLFormattedError = {
 };
 const INTERNAL: GraphQLFormattedError = { message: 'something is wrong on our side', extensions: { code: 'INTERNAL_SERVER_ERROR' } };
 
+export const VALIDATION_FAILED = 'GRAPHQL_VALIDATION_FAILED';
+
 /** What Apollo and graphql-js say of a document or its variables is about the caller's own text: it is passed on. */
 const OF_THE_DOCUMENT: ReadonlySet<unknown> = new Set([
   'GRAPHQL_PARSE_FAILED',
-  'GRAPHQL_VALIDATION_FAILED',
+  VALIDATION_FAILED,
   'BAD_USER_INPUT',
   'BAD_REQUEST',
   'OPERATION_RESOLUTION_FAILURE',

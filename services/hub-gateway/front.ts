@@ -3,6 +3,7 @@
  * would have looked at; all others, and all whose answer is not there, go on to the application as they came.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { JSON_TYPE, type Answer } from '../runtime/answers.ts';
 import type { InFlight } from '../runtime/http-app.ts';
 import type { HttpOptions } from '../runtime/http.ts';
 import type { RateLimit } from '../runtime/rate-limit.ts';
@@ -10,7 +11,7 @@ import type { BodyCache } from './body-cache.ts';
 import { clientOfRequest } from './client-address.ts';
 import { CORS_HEADERS } from './cors.ts';
 import { GRAPHQL_PATH } from './paths.ts';
-import { readBody } from './request-body.ts';
+import { takeBody } from './request-body.ts';
 
 /** A longer body is never one that many send. */
 const BODY_CHARACTERS_MAX = 4_096;
@@ -48,22 +49,32 @@ export function keptAnswers({ cache, rate, trust_proxy_hops: hops, now }: FrontO
     // the application refuses it, in its own words
     if (rate !== undefined && rate.take(clientOfRequest(request, hops), now()) > 0) return false;
     context.route = GRAPHQL_PATH;
-    const { status, content_type: type = '', body: bytes } = kept;
-    const headers = { ...HEADERS, 'x-request-id': context.id, 'content-type': type, 'content-length': bytes.length };
-    response.writeHead(status, headers).end(bytes);
+    response.writeHead(kept.status, [...headOf(kept), 'x-request-id', context.id]).end(kept.body);
     return true;
   };
-  const take = async (request: IncomingMessage, response: ServerResponse, context: InFlight, next: () => void): Promise<void> => {
-    const body = await readBody(request, BODY_CHARACTERS_MAX).catch(() => undefined);
-    // the client is gone
-    if (body === undefined) return void response.destroy();
-    bodies.set(request, body);
-    if (!answer(request, response, context, body)) next();
-  };
   return (request, response, context, next) => {
-    if (isPlain(request)) void take(request, response, context, next);
-    else next();
+    if (!isPlain(request)) return next();
+    takeBody(request, BODY_CHARACTERS_MAX, (body) => {
+      // the client is gone
+      if (body === undefined) return void response.destroy();
+      if (answer(request, response, context, body)) return;
+      bodies.set(request, body);
+      next();
+    });
   };
+}
+
+const heads = new WeakMap<Answer, readonly string[]>();
+
+/** Names and values of the headers, which are the same each time. */
+function headOf(kept: Answer): readonly string[] {
+  const known = heads.get(kept);
+  if (known !== undefined) return known;
+  const { content_type: type = JSON_TYPE, body } = kept;
+  const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.isBuffer(body) ? String(body.length) : '0' };
+  const head = Object.entries(headers).flat();
+  heads.set(kept, head);
+  return head;
 }
 
 function isPlain({ method, url, headers }: IncomingMessage): boolean {

@@ -3,11 +3,14 @@
  * touch it, one reading at a time, so that many changes at once are one; and its members hear of it only when the text is another.
  */
 import { execute, type DocumentNode, type ExecutionResult, type GraphQLSchema } from 'graphql';
-import { shownError, type Formatting } from './errors.ts';
+import { Refused, shownError, type Formatting } from './errors.ts';
 import type { Hub, HubContext, News } from './hub.ts';
+import { Truncation } from './truncation.ts';
 
 /** Readings at once: the connections that are left answer queries. */
 const READINGS_MAX = 4;
+
+const FULL: ExecutionResult = { errors: [new Refused('RATE_LIMITED', 'too many different subscriptions are open: try again later')] };
 
 export interface Operation {
   readonly document: DocumentNode;
@@ -38,6 +41,8 @@ export interface GroupsOptions {
   readonly schema: GraphQLSchema;
   readonly hub: Hub;
   readonly formatting: Formatting;
+  /** of the newest results of all groups together; beyond, no group is added */
+  readonly subscription_bytes_max: number;
 }
 
 /** How to join a group whose result is known; each is joined or left, or the group stays for ever. */
@@ -71,6 +76,8 @@ export class Groups {
   readonly #waiting: Group[] = [];
   #readings = 0;
   #deliveries = 0;
+  /** of the newest results of all groups */
+  #characters = 0;
 
   constructor(options: GroupsOptions) {
     this.#options = options;
@@ -151,7 +158,9 @@ export class Groups {
     const result = await this.#execute(group);
     group.reading = false;
     if (result.errors !== undefined) return result;
-    group.body = new Body(JSON.stringify(result));
+    const body = new Body(JSON.stringify(result));
+    if (this.#characters + body.text.length > this.#options.subscription_bytes_max) return FULL;
+    this.#show(group, body);
     if (group.again) this.#wish(group);
     return undefined;
   }
@@ -159,7 +168,14 @@ export class Groups {
   /** Nobody is left: a group that cannot be joined ends as well, so that the next one who asks tries anew. */
   #drop(group: Group): void {
     const isOver = group.members.size === 0 && group.entering === 0;
-    if ((isOver || group.body === undefined) && this.#groups.get(group.key) === group) this.#groups.delete(group.key);
+    if ((!isOver && group.body !== undefined) || this.#groups.get(group.key) !== group) return;
+    this.#groups.delete(group.key);
+    this.#characters -= group.body?.text.length ?? 0;
+  }
+
+  #show(group: Group, body: Body): void {
+    this.#characters += body.text.length - (group.body?.text.length ?? 0);
+    group.body = body;
   }
 
   #wish(group: Group): void {
@@ -195,9 +211,10 @@ export class Groups {
     for (const error of result.errors ?? []) shownError(this.#options.formatting, error.toJSON(), error);
     if (group.failed) return;
     const text = JSON.stringify(result);
-    if (text === group.body?.text) return;
+    // nobody may be left in it by now
+    if (text === group.body?.text || this.#groups.get(group.key) !== group) return;
     const body = new Body(text);
-    group.body = body;
+    this.#show(group, body);
     for (const member of group.members) this.#deliver(member, body);
   }
 
@@ -209,11 +226,12 @@ export class Groups {
   async #execute(group: Group): Promise<ExecutionResult> {
     const { schema, hub } = this.#options;
     const news: News[] = [];
-    const contextValue: HubContext = { hub, caller: undefined, waitFor: (each) => void news.push(each) };
+    const truncation = new Truncation();
+    const contextValue: HubContext = { hub, caller: undefined, waitFor: (each) => void news.push(each), cut: truncation.cut };
     const { document, operationName, variables } = group.operation;
     const result = await execute({ schema, document, operationName, variableValues: variables, contextValue });
     group.news = news;
-    return result;
+    return truncation.told(result);
   }
 }
 

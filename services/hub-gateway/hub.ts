@@ -26,6 +26,8 @@ export interface HubContext {
   readonly caller: Caller | undefined;
   /** told by what an open subscription shows which news it waits for */
   readonly waitFor?: (news: News) => void;
+  /** told which list, by its name in the answer, has more rows than it shows */
+  readonly cut?: (list: string) => void;
 }
 
 /** News of a list, by the keys of the market's hints; or of balances. */

@@ -16,6 +16,8 @@ import { readBounds, readHash, readLimit, readParties, type BoundsArgument, type
 
 export interface List {
   readonly query: Query;
+  /** of a list that has no limit of its own: it asks for one row more, so that it is known whether there are more; undefined: the caller has said how many */
+  readonly rows_max?: number;
   readonly toObject: (cells: Cells) => object;
   /** whether a hint of this key is about the list */
   readonly isTouchedBy: (key: string) => boolean;
@@ -27,7 +29,8 @@ export type ListOf<Arguments> = (args: Arguments, rowsMax: number) => List;
 export const requestsList: ListOf<{ readonly bounds?: BoundsArgument | null }> = (args, rowsMax) => {
   const bounds = readBounds(args.bounds);
   return {
-    query: rideRequests(bounds, rowsMax),
+    query: rideRequests(bounds, rowsMax + 1),
+    rows_max: rowsMax,
     toObject: requestObject,
     isTouchedBy: bounds === undefined ? (key) => key === REQUESTS : (key) => isPickupWithin(key, bounds),
   };
@@ -36,12 +39,12 @@ export const requestsList: ListOf<{ readonly bounds?: BoundsArgument | null }> =
 export const offersList: ListOf<{ readonly rideRequestTxHash: string }> = (args, rowsMax) => {
   const request = readHash('rideRequestTxHash', args.rideRequestTxHash);
   const area = offersFor(request);
-  return { query: rideOffers(request, rowsMax), toObject: offerObject, isTouchedBy: (key) => key === area };
+  return { query: rideOffers(request, rowsMax + 1), rows_max: rowsMax, toObject: offerObject, isTouchedBy: (key) => key === area };
 };
 
 export const activeTripsList: ListOf<PartiesArgument> = (args, rowsMax) => {
   const parties = readParties(args);
-  return { query: activeTrips(parties, rowsMax), toObject: tripObject, isTouchedBy: areaTest(TRIPS, parties) };
+  return { query: activeTrips(parties, rowsMax + 1), rows_max: rowsMax, toObject: tripObject, isTouchedBy: areaTest(TRIPS, parties) };
 };
 
 export const completedTripsList: ListOf<PartiesArgument & { readonly limit?: number | null }> = (args) => {

@@ -1,4 +1,5 @@
 /** What each field of the schema gives. Thin: arguments are read strictly, the read model is asked, rows become objects. */
+import type { GraphQLResolveInfo } from 'graphql';
 import type { Caller } from './callers.ts';
 import { Refused } from './errors.ts';
 import type { HubContext } from './hub.ts';
@@ -8,15 +9,18 @@ import type { RideRequestArguments } from './builders.ts';
 import type { SignInRequest } from '../../schemas/sign-in.ts';
 import { readSubmission } from './submission.ts';
 
-type Resolver<Arguments> = (root: unknown, args: Arguments, context: HubContext) => unknown;
+type Resolver<Arguments> = (root: unknown, args: Arguments, context: HubContext, info: Pick<GraphQLResolveInfo, 'path'>) => unknown;
 /** As GraphQL calls it: the schema has made sure of the arguments' types. */
 export type AnyResolver = Resolver<never>;
 
 function listed<Arguments>(list: ListOf<Arguments>): Resolver<Arguments> {
-  return async (_root, args, { hub, waitFor }) => {
-    const { query, toObject, isTouchedBy } = list(args, hub.list_rows_max);
+  return async (_root, args, { hub, waitFor, cut }, { path }) => {
+    const { query, toObject, isTouchedBy, rows_max: max = Number.POSITIVE_INFINITY } = list(args, hub.list_rows_max);
     waitFor?.({ of: 'market', isTouchedBy });
-    return (await hub.reader.rows(query)).map(toObject);
+    const rows = await hub.reader.rows(query);
+    if (rows.length <= max) return rows.map(toObject);
+    cut?.(String(path.key));
+    return rows.slice(0, max).map(toObject);
   };
 }
 

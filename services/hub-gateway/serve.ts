@@ -54,7 +54,7 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
   };
   const schema = hubSchema();
   const formatting = { log, suggestions: config.introspection };
-  const groups = new Groups({ schema, hub, formatting });
+  const groups = new Groups({ ...config, schema, hub, formatting });
   const market = new ReadModel({ reader, position: marketHead(), now: clock, onMoved: (keys) => groups.tell('market', keys) });
   const accounts = new ReadModel({ reader, position: indexedPosition(), now: clock, onMoved: (keys) => groups.tell('accounts', keys) });
   const models = new Map([
@@ -75,7 +75,8 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
   const asking = setInterval(() => void lookForMissed(groups, [...models.values()], log), ASK_MS);
   closing.add('the look-out', () => clearInterval(asking));
 
-  const apollo = new Apollo({ schema, formatting, introspection: config.introspection });
+  const documents = new Documents(schema, config.introspection);
+  const apollo = new Apollo({ schema, formatting, introspection: config.introspection, documents });
   await apollo.start();
   closing.add('Apollo', () => apollo.stop());
   const rate = config.rate_per_second === 0 ? undefined : new RateLimit(config);
@@ -87,7 +88,7 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
     formatting,
     tokens: config,
     now,
-    documents: new Documents(schema, config.introspection),
+    documents,
   });
   const sockets = new Sockets({ settings: config, protocol, rate, log, now: clock });
   metrics.gauge('hub_sockets', 'open sockets', [], function () {

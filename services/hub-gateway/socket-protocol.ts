@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import {
   execute,
-  type GraphQLError,
+  getOperationAST,
+  getVariableValues,
+  GraphQLError,
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
@@ -11,17 +13,20 @@ import {
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
 import { callerOf, type TokenSettings } from './callers.ts';
-import type { Documents } from './documents.ts';
+import { coded, ERRORS_MAX, type Documents } from './documents.ts';
 import { Refused, shownError, type Formatting } from './errors.ts';
 import type { Groups } from './groups.ts';
 import type { Hub, HubContext } from './hub.ts';
 import type { Outlet } from './outlet.ts';
+import type { Running } from './running.ts';
 import { Subscriber } from './subscriber.ts';
+import { Truncation } from './truncation.ts';
 
 export interface SocketExtra {
   readonly outlet: Outlet;
   /** ms after which an operation may begin; 0: now */
   readonly wait: () => number;
+  readonly running: Running;
 }
 
 export interface ProtocolOptions {
@@ -45,7 +50,9 @@ const KEY_CHARACTERS_MAX = 256;
 
 interface Ticket extends HubContext {
   readonly id: string;
-  readonly outlet: Outlet;
+  readonly socket: SocketExtra;
+  readonly truncation: Truncation;
+  /** what makes two subscriptions one: no caller, since none of them shows anything that is somebody's own */
   readonly key: string;
 }
 
@@ -53,7 +60,7 @@ export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
   const { schema, hub, documents, groups, formatting, tokens, now } = options;
 
   const begin = ({ extra, connectionParams, subscriptions }: Socket, id: string, payload: SubscribePayload): Begun => {
-    if (Object.keys(subscriptions).length > options.socket_operations_max) {
+    if (Object.keys(subscriptions).length > options.socket_operations_max || extra.running.count >= options.socket_operations_max) {
       return [new Refused('RATE_LIMITED', `at most ${options.socket_operations_max} operations at once on a socket`)];
     }
     const wait = extra.wait();
@@ -61,27 +68,31 @@ export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
     const { query, operationName, variables } = payload;
     const document = documents.read(query);
     if (!isDocument(document)) return document;
+    const operation = getOperationAST(document, operationName);
+    if (operation === null || operation === undefined) return [unknownOperation(operationName)];
+    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], variables ?? {}, { maxErrors: ERRORS_MAX });
+    if (coerced === undefined) return errors.map((error) => coded(error, 'BAD_USER_INPUT'));
     const caller = callerOf(connectionParams?.['Authorization'], tokens, now());
-    const contextValue: Ticket = { hub, caller, id, outlet: extra.outlet, key: keyOf(payload) };
-    return { schema, document, operationName, variableValues: variables, contextValue };
+    const truncation = new Truncation();
+    const key = JSON.stringify([operationName ?? null, coerced, query]);
+    const contextValue: Ticket = { hub, caller, cut: truncation.cut, truncation, id, socket: extra, key };
+    return { schema, document, operationName, variableValues: coerced, contextValue };
   };
 
-  const subscribe = async ({
-    document,
-    operationName,
-    variableValues,
-    contextValue,
-  }: ExecutionArgs): Promise<Subscriber | ExecutionResult> => {
-    if (!isTicket(contextValue)) throw new TypeError('a subscription without its ticket');
-    const { key, id, outlet } = contextValue;
+  const subscribe = async (args: ExecutionArgs): Promise<Subscriber | ExecutionResult> => {
+    const { key, id, socket } = ticketOf(args);
     if (key.length > SUBSCRIPTION_CHARACTERS_MAX) {
       return {
         errors: [new Refused('BAD_USER_INPUT', `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`)],
       };
     }
     const name = key.length <= KEY_CHARACTERS_MAX ? key : createHash('sha256').update(key).digest('base64');
-    const entered = await groups.enter(name, { document, operationName: operationName ?? undefined, variables: variableValues ?? {} });
-    return 'join' in entered ? new Subscriber(id, entered, outlet) : entered;
+    const { document, operationName, variableValues } = args;
+    const entering = groups.enter(name, { document, operationName: operationName ?? undefined, variables: variableValues ?? {} });
+    const subscribed = entering.then((entered) => ('join' in entered ? new Subscriber(id, entered, socket.outlet) : entered));
+    return await socket.running.resultOf(id, subscribed, (unwanted) => {
+      if (unwanted instanceof Subscriber) void unwanted.return();
+    });
   };
   const shown = (errors: readonly GraphQLError[]): ReturnType<typeof shownError>[] =>
     errors.map((error) => shownError(formatting, error.toJSON(), error));
@@ -89,11 +100,12 @@ export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
   return makeServer<Record<string, unknown>, SocketExtra>({
     connectionInitWaitTimeout: options.socket_init_ms,
     onSubscribe: begin,
-    execute: (args) => execute(args),
+    execute: executeOnce,
     subscribe,
     onNext: (_ctx, _id, _payload, _args, result): FormattedExecutionResult | undefined => {
       if (result.errors === undefined) return undefined;
-      return { errors: shown(result.errors), ...(result.data === undefined ? {} : { data: result.data }) };
+      const { data, extensions } = result;
+      return { errors: shown(result.errors), ...(data === undefined ? {} : { data }), ...(extensions === undefined ? {} : { extensions }) };
     },
     onError: (_ctx, _id, _payload, errors) =>
       errors.map((error) => shownError(formatting, 'toJSON' in error ? error.toJSON() : error, error)),
@@ -106,11 +118,26 @@ function isDocument(read: DocumentNode | readonly GraphQLError[]): read is Docum
   return 'kind' in read;
 }
 
-function isTicket(value: unknown): value is Ticket {
-  return typeof value === 'object' && value !== null && 'key' in value && 'outlet' in value;
+async function executeOnce(args: ExecutionArgs): Promise<ExecutionResult> {
+  const { id, socket, truncation } = ticketOf(args);
+  return truncation.told(await socket.running.resultOf(id, Promise.resolve(execute(args))));
 }
 
-/** What makes two subscriptions one: no caller, since none of them shows anything that is somebody's own. */
-function keyOf({ query, operationName, variables }: SubscribePayload): string {
-  return JSON.stringify([operationName ?? null, variables ?? null, query]);
+/** The context that `begin` made. */
+function ticketOf({ contextValue }: ExecutionArgs): Ticket {
+  if (!isTicket(contextValue)) throw new TypeError('an operation without its ticket');
+  return contextValue;
+}
+
+function isTicket(value: unknown): value is Ticket {
+  return typeof value === 'object' && value !== null && 'key' in value && 'truncation' in value;
+}
+
+/** In Apollo's words. */
+function unknownOperation(name: string | null | undefined): GraphQLError {
+  const message =
+    name === null || name === undefined
+      ? 'Must provide operation name if query contains multiple operations.'
+      : 'There is no operation of this name in the document.';
+  return coded(new GraphQLError(message), 'OPERATION_RESOLUTION_FAILURE');
 }

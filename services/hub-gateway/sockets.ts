@@ -10,6 +10,7 @@ import { clientOfRequest } from './client-address.ts';
 import { errorBody } from './errors.ts';
 import { Outlet, type OutletSettings } from './outlet.ts';
 import { SOCKET_PATH } from './paths.ts';
+import { Running } from './running.ts';
 import type { SocketExtra } from './socket-protocol.ts';
 
 const PROTOCOL = 'graphql-transport-ws';
@@ -63,6 +64,9 @@ export class Sockets {
       perMessageDeflate: false,
       maxPayload: options.settings.socket_message_bytes_max,
       handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
+    });
+    this.#server.on('wsClientError', (_error, socket) => {
+      refuse(socket, '400 Bad Request', errorBody('BAD_USER_INPUT', 'this is no request for a WebSocket of version 13 or 8'));
     });
     this.#looking = setInterval(() => this.#look(), LOOK_MS);
   }
@@ -150,7 +154,7 @@ export class Sockets {
           });
         },
       },
-      { outlet, wait: () => rate?.take(client, now()) ?? 0 },
+      { outlet, wait: () => rate?.take(client, now()) ?? 0, running: new Running() },
     );
     socket.once('close', (code, reason) => {
       this.#open.delete(open);

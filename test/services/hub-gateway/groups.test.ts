@@ -39,7 +39,7 @@ interface World {
 
 function world(): World {
   const schema = buildSchema('type Query { value: String! } type Subscription { value: String! }');
-  const groups = new Groups({ schema, hub, formatting: { log: silentLog(), suggestions: true } });
+  const groups = new Groups({ schema, hub, formatting: { log: silentLog(), suggestions: true }, subscription_bytes_max: 100 });
   const state: World = { groups, value: '1', readings: 0, gate: Promise.resolve() };
   const resolve = async (_root: unknown, _args: unknown, { waitFor }: HubContext): Promise<string> => {
     waitFor?.({ of: 'market', isTouchedBy: (key) => key === 'ours' });
@@ -130,6 +130,23 @@ test('what cannot be read at first is told and forgotten; what cannot be read la
       return member.bodies;
     })
     .toEqual([body('1'), body('2')]);
+});
+
+test('so many characters are kept in all: then no group is added, until one of them has gone', async () => {
+  const state = world();
+  state.value = 'x'.repeat(50);
+  const member = new Collecting();
+  const first = await entrance(state.groups);
+  first.join(member);
+  expect(await state.groups.enter('b', DOCUMENT)).toMatchObject({ errors: [{ extensions: { code: 'RATE_LIMITED' } }] });
+  expect(state.groups.size).toBe(1);
+  first.leave(member);
+  (await entrance(state.groups, 'b')).join(member);
+  state.value = 'y';
+  state.groups.tell('market', ['ours']);
+  await expect.poll(() => member.bodies.at(-1)).toBe(body('y'));
+  await entrance(state.groups, 'c');
+  expect(state.groups.size).toBe(2);
 });
 
 test('a group lasts as long as somebody is in it, or about to be', async () => {

@@ -30,6 +30,7 @@ export interface GraphqlAnswer {
   readonly text: string;
   readonly headers: Headers;
   readonly data: Readonly<Record<string, unknown>> | null | undefined;
+  readonly extensions: unknown;
   readonly errors: readonly { readonly message: string; readonly extensions?: { readonly code?: string } }[];
 }
 
@@ -110,7 +111,14 @@ export class HubWorld {
     });
     const text = await response.text();
     const json = JSON.parse(text);
-    return { status: response.status, text, headers: response.headers, data: json.data, errors: json.errors ?? [] };
+    return {
+      status: response.status,
+      text,
+      headers: response.headers,
+      data: json.data,
+      extensions: json.extensions,
+      errors: json.errors ?? [],
+    };
   }
 
   /** The token that the wallet signs in for. */

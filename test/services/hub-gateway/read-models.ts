@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { explorer } from '../../../projections/explorer/explorer.ts';
 import { rideMarket } from '../../../projections/ride_market/ride_market.ts';
 import type { Projection } from '../../../projections/projection.ts';
-import { parseBlock } from '../../../schemas/chain-node.ts';
+import { parseBlock, type NodeBlock } from '../../../schemas/chain-node.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { applyBatch } from '../../../services/runtime/apply-batch.ts';
 import { prepareDatabase } from '../../../services/runtime/migrations.ts';
@@ -15,10 +15,14 @@ import type { CltNode } from '../../../infra/devnet/clt/node.ts';
 import { silentLog } from '../../support/kafka.ts';
 
 const TOPIC = 'chain.blocks';
+/** The devnet of these tests makes a block final when so many stand on top of it. */
+const REORG_MAX = 6;
 
 export class ReadModels {
   readonly #pools: readonly (readonly [Projection<ChainEvent>, Pool])[];
   readonly #hints: HintPublisher;
+  /** the blocks that stand, by height */
+  readonly #standing: NodeBlock[] = [];
   #offset = 0;
   /** whether changes are told on Redis */
   tells = true;
@@ -40,15 +44,26 @@ export class ReadModels {
     return new ReadModels(pools, hints);
   }
 
-  /** All blocks that the node has and the read models have not. */
+  /** What the node has done since: blocks that have left it are reverted, then the new ones put on top. */
   async follow(node: CltNode): Promise<void> {
-    if (node.head.height < this.#offset) return;
-    const blocks = await node.readBlocks(this.#offset, node.head.height, 1 << 30);
-    const events = blocks.map((text, at): ChainEvent => {
+    const from = Math.max(0, this.#standing.length - REORG_MAX);
+    if (node.head.height < from) return;
+    const texts = await node.readBlocks(from, node.head.height, 1 << 30);
+    const blocks = texts.map((text): NodeBlock => {
       const parsed = parseBlock(JSON.parse(text.toString()));
       if ('problem' in parsed) throw new Error(parsed.problem);
-      return Object.assign({ type: 'BlockAppended', sequence: this.#offset + at } as const, parsed.value);
+      return parsed.value;
     });
+    const fork = blocks.findIndex(({ hash }, at) => this.#standing[from + at]?.hash.equals(hash) !== true);
+    if (fork < 0) return;
+    const left = this.#standing.splice(from + fork);
+    const added = blocks.slice(fork);
+    this.#standing.push(...added);
+    const events: ChainEvent[] = [];
+    const next = (): number => this.#offset + events.length;
+    for (const { height, hash, parent_hash } of left.toReversed())
+      events.push({ type: 'BlockReverted', sequence: next(), height, hash, parent_hash });
+    for (const block of added) events.push({ type: 'BlockAppended', sequence: next(), ...block });
     for (const [projection, pool] of this.#pools) await this.#apply(projection, pool, events);
     this.#offset += events.length;
   }

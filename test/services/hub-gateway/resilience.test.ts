@@ -19,6 +19,7 @@ beforeAll(async () => {
     redis_url: proxy.url(direct),
     settings: {
       APP_SOCKETS_PER_CLIENT_MAX: '210',
+      APP_LIST_ROWS_MAX: '3',
       APP_SOCKET_SLOW_MS: '500',
       APP_SOCKET_BUFFER_BYTES_MAX: '65536',
     },
@@ -94,4 +95,22 @@ test('a socket that does not read holds no more than its share, is closed with 1
   slow.socket.resume();
   expect(await slow.closed).toBe(1013);
   await quick.close();
+});
+
+test('a list that is not whole says so, as an answer, over a socket and as a subscription', async () => {
+  const [first, second] = [await request(), await request()];
+  const list = 'rideRequests: listRideRequests { txHash }';
+  const whole = await world.ask(`{ ${list} few: listRecentTrips { txHash } }`);
+  expect(whole.extensions).toEqual({ truncated: ['rideRequests'] });
+  expect(whole.data?.['rideRequests']).toHaveLength(3);
+  expect(whole.data?.['rideRequests']).toMatchObject([{ txHash: second }, { txHash: first }, {}]);
+  expect((await world.ask('{ listRecentTrips { txHash } }')).extensions).toBeUndefined();
+  const socket = await RawSocket.begun(world.socket_url);
+  const [asked] = await socket.outcome('1', `{ ${list} }`);
+  expect(asked?.payload).toEqual({ data: { rideRequests: whole.data?.['rideRequests'] }, extensions: { truncated: ['rideRequests'] } });
+  socket.subscribe('2', 'subscription { rideRequestsUpdated { txHash } }');
+  await expect
+    .poll(() => socket.results('2'), PATIENCE)
+    .toEqual([{ data: { rideRequestsUpdated: whole.data?.['rideRequests'] }, extensions: { truncated: ['rideRequestsUpdated'] } }]);
+  await socket.close();
 });
