@@ -3,10 +3,12 @@ import { parseArgs } from 'node:util';
 import { deposits } from './deposits.ts';
 import { explorer } from './explorer.ts';
 import type { FaultRun } from './fault-run.ts';
+import { hub } from './hub.ts';
+import { hubFuzz } from './hub-fuzz.ts';
 import { mint } from './mint.ts';
 import { model } from './model.ts';
 
-const RUNS: Readonly<Record<string, FaultRun>> = { explorer, deposits, mint, model };
+const RUNS: Readonly<Record<string, FaultRun>> = { explorer, deposits, mint, hub, 'hub-fuzz': hubFuzz, model };
 const UNNAMED = 'explorer';
 
 function say(line: string): void {
