@@ -6,9 +6,9 @@
 import { toHex } from '../../schemas/address.ts';
 import { depositAddressEventId, depositAddressEventKey, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
-import { CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
+import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import { auditLogs, type Audited } from '../../services/ops/audit/audit-logs.ts';
+import { AUDITED_TOPICS, auditLogs, type Audited } from '../../services/ops/audit/audit-logs.ts';
 import { openCodec, type Codec } from '../../services/runtime/codec.ts';
 import { messageOf } from '../../services/runtime/errors.ts';
 import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
@@ -35,7 +35,6 @@ const ACCOUNTS = 24;
 const PATIENCE_MS = 180_000;
 const USD = 1_000_000n;
 const TREASURIES = ['treasury', 'treasury/2'];
-const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS];
 const SETTINGS = {
   devnet: {
     APP_TRAFFIC_PER_SECOND: '0',
@@ -238,8 +237,8 @@ export async function mintFaultRun(options: MintRunOptions, given: Given): Promi
   const run = new MintRun(stack, options, given);
   try {
     const kafka = testKafka(stack.addresses);
-    await ensureTopics(kafka, TOPICS);
-    const codec = await openCodec(stack.addresses.registry_url, TOPICS);
+    await ensureTopics(kafka, AUDITED_TOPICS);
+    const codec = await openCodec(stack.addresses.registry_url, AUDITED_TOPICS);
     const { processes } = run;
     await processes.whileAllRun(run.start(codec));
     await processes.whileAllRun(run.rounds());

@@ -90,12 +90,16 @@ export async function readDeposits(reader: Reader): Promise<StoredDeposits | und
   }
 }
 
+/** The rows as they must be by this ledger. */
+export function storedOf(ledger: Ledger): ReadonlyMap<string, string> {
+  return new Map([...ledger.deposits.keys()].map((id) => [id, textOf(cellsOf(ledger, id))]));
+}
+
 /** Holds the rows against a ledger that stands at just their offset. */
 export function auditDeposits(ledger: Ledger, { rows, next_offset: offset }: StoredDeposits, findings: Findings): void {
   const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
-  for (const id of ledger.deposits.keys()) {
+  for (const [id, folded] of storedOf(ledger)) {
     const stored = rows.get(id);
-    const folded = textOf(cellsOf(ledger, id));
     findings.look(
       'I8',
       place,

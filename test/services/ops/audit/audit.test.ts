@@ -4,33 +4,18 @@ import { confirmAll } from '../../../../projections/deposits/decide.ts';
 import { Ledger } from '../../../../projections/deposits/ledger.ts';
 import { conclude, intend } from '../../../../projections/deposits/mint.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
-import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import type { BlockAppended, ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
-import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
 import type { DepositConfirmed, DepositEvent, MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
-import { ChainAudit } from '../../../../services/ops/audit/chain-audit.ts';
-import { Findings, type Invariant } from '../../../../services/ops/audit/findings.ts';
-import { LedgerAudit } from '../../../../services/ops/audit/ledger-audit.ts';
-import { TransferAudit } from '../../../../services/ops/audit/transfer-audit.ts';
+import type { Invariant } from '../../../../services/ops/audit/findings.ts';
 import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
-import { accountAt, BEGIN, depositKey, USDT_CONTRACT, XPUB } from '../../../support/deposit-log.ts';
+import { accountAt, BEGIN, depositKey, USDT_CONTRACT } from '../../../support/deposit-log.ts';
 import { hashOf } from '../../../support/mint-ledger.ts';
 import { transferTo } from '../../treasury/world.ts';
+import { audited, tellAddresses, type Logs } from './audited.ts';
 
 const AUTHORITY = named('authority');
 const USD = 1_000_000n;
-interface Logs {
-  readonly transfers: readonly { readonly event: TransferObserved; readonly partition: number; readonly offset: bigint }[];
-  readonly ledger: readonly TreasuryEvent[];
-  readonly chain: readonly ChainEvent[];
-}
-
-const ADDRESSES: readonly DepositAddressEvent[] = [
-  { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN },
-  ...[0, 1, 2].map((at): DepositAddressEvent => ({ type: 'AddressRequested', clt_address: accountAt(at), requested_at: BEGIN })),
-];
-
 /** Four transfers to three addresses, one of them too small: confirmed, minted, final and credited. */
 function healthy(): Logs {
   const ends = new Map<number, bigint>();
@@ -41,7 +26,7 @@ function healthy(): Logs {
     return { event, partition, offset, timestamp: 0 };
   });
   const ledger = new Ledger();
-  for (const event of ADDRESSES) ledger.addresses.apply(event, ledger.addresses.end);
+  tellAddresses(ledger.addresses);
   const log: TreasuryEvent[] = [];
   const write = (events: readonly TreasuryEvent[]): void => {
     for (const event of events) {
@@ -66,20 +51,6 @@ function healthy(): Logs {
   };
   write(conclude(ledger, finalAt, { now: BEGIN, most: 100 }).events);
   return { transfers, ledger: log, chain: chain.log };
-}
-
-function audited({ transfers, ledger, chain }: Logs): { readonly findings: Findings; readonly waiting: number } {
-  const findings = new Findings();
-  const transferAudit = new TransferAudit(USDT_CONTRACT, findings);
-  for (const [offset, event] of ADDRESSES.entries()) transferAudit.address(event, BigInt(offset));
-  for (const { event, partition, offset } of transfers) transferAudit.transfer(event, partition, offset);
-  const ledgerAudit = new LedgerAudit(findings, (event, place, policy) => transferAudit.confirmed(event, place, policy));
-  for (const [offset, event] of ledger.entries()) ledgerAudit.apply(event, BigInt(offset));
-  const waiting = transferAudit.finish();
-  const chainAudit = new ChainAudit(ledgerAudit.intents, findings);
-  for (const [offset, event] of chain.entries()) chainAudit.apply(event, BigInt(offset));
-  chainAudit.finish();
-  return { findings, waiting };
 }
 
 test('what is right is found right, and it says how much it looked at', () => {

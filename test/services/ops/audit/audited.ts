@@ -1,0 +1,50 @@
+/** Logs in memory and the audit of them, in the order in which `ops audit` reads. */
+import type { AddressBook } from '../../../../projections/deposits/address-book.ts';
+import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
+import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
+import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
+import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { ChainAudit } from '../../../../services/ops/audit/chain-audit.ts';
+import { Findings } from '../../../../services/ops/audit/findings.ts';
+import { LedgerAudit } from '../../../../services/ops/audit/ledger-audit.ts';
+import { TransferAudit } from '../../../../services/ops/audit/transfer-audit.ts';
+import { accountAt, BEGIN, USDT_CONTRACT, XPUB } from '../../../support/deposit-log.ts';
+
+export interface Logs {
+  readonly transfers: readonly { readonly event: TransferObserved; readonly partition: number; readonly offset: bigint }[];
+  readonly ledger: readonly TreasuryEvent[];
+  readonly chain: readonly ChainEvent[];
+}
+
+export const ADDRESSES: readonly DepositAddressEvent[] = [
+  { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN },
+  ...[0, 1, 2].map((at): DepositAddressEvent => ({ type: 'AddressRequested', clt_address: accountAt(at), requested_at: BEGIN })),
+];
+
+/** As many as `ADDRESSES` has. */
+export const ACCOUNTS = 3;
+
+export function tellAddresses(book: AddressBook): void {
+  for (const event of ADDRESSES) book.apply(event, book.end);
+}
+
+export interface AuditedLogs {
+  readonly findings: Findings;
+  /** transfers that are not decided */
+  readonly waiting: number;
+  readonly ledger: LedgerAudit['ledger'];
+}
+
+export function audited({ transfers, ledger, chain }: Logs): AuditedLogs {
+  const findings = new Findings();
+  const transferAudit = new TransferAudit(USDT_CONTRACT, findings);
+  for (const [offset, event] of ADDRESSES.entries()) transferAudit.address(event, BigInt(offset));
+  for (const { event, partition, offset } of transfers) transferAudit.transfer(event, partition, offset);
+  const ledgerAudit = new LedgerAudit(findings, (event, place, policy) => transferAudit.confirmed(event, place, policy));
+  for (const [offset, event] of ledger.entries()) ledgerAudit.apply(event, BigInt(offset));
+  const waiting = transferAudit.finish();
+  const chainAudit = new ChainAudit(ledgerAudit.intents, findings);
+  for (const [offset, event] of chain.entries()) chainAudit.apply(event, BigInt(offset));
+  chainAudit.finish();
+  return { findings, waiting, ledger: ledgerAudit.ledger };
+}
