@@ -22,7 +22,12 @@ interface Room {
 const ROOMS: readonly Room[] = [
   { room: 'schemas', rooms: [], packages: ['ethers'], builtins: [], pure: true },
   { room: 'projections', rooms: ['schemas'], packages: [], builtins: [], pure: true },
-  { room: 'services/runtime', rooms: ['schemas', 'projections/projection.ts'], packages: ['*'], builtins: ['*'] },
+  {
+    room: 'services/runtime',
+    rooms: ['schemas', 'projections/projection.ts', 'projections/copy-rows.ts'],
+    packages: ['*'],
+    builtins: ['*'],
+  },
   { room: 'services/projector', rooms: ['schemas', 'projections', 'services/runtime'], packages: [], builtins: [] },
   {
     room: 'services/chain-ingester',
@@ -71,7 +76,7 @@ const ROOMS: readonly Room[] = [
   {
     room: 'services/ops',
     // what is done on demand is done by the same code as on the schedule
-    rooms: ['schemas', 'projections', 'services/runtime', 'services/treasury/reconciliation'],
+    rooms: ['schemas', 'projections', 'services/runtime', 'services/treasury/reconciliation', 'services/projector/projections.ts'],
     packages: ['kafkajs'],
     builtins: ['*'],
   },
@@ -88,7 +93,13 @@ const NOT_FOR_GATEWAYS = [
   'carry',
   'checkpoint',
   'index-build',
+  'live-tables',
   'load-state',
+  'rebuild/rebuild',
+  'rebuild/replay',
+  'rebuild/sole-session',
+  'rebuild/switch-tables',
+  'rebuild/verify',
   'table-writer',
   'migrations',
   'log-reader',

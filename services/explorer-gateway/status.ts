@@ -5,12 +5,17 @@ import type { Cells, Reader, Statement } from '../runtime/postgres.ts';
 import { isoTime } from './json.ts';
 import type { NodeHead } from './node-head.ts';
 
-/** Columns: projection, version, topic, partition, next_offset, records behind the furthest projection of the same log, when it last moved. */
+/**
+ * Of what is read: tables that stand beside it are nobody's concern. Columns: projection, version, topic, partition, next_offset, records behind the furthest
+ * projection of the same log, when it last moved.
+ */
 const POSITIONS: Statement = {
   name: 'explorer_positions',
   text: `SELECT projection, version, topic, partition, next_offset,
                 max(next_offset) OVER (PARTITION BY topic, partition) - next_offset, updated_at
-           FROM projector.checkpoints ORDER BY projection, version, topic, partition`,
+           FROM projector.checkpoints c
+          WHERE NOT EXISTS (SELECT FROM projector.projections p WHERE p.projection = c.projection AND p.beside IS NOT NULL)
+          ORDER BY projection, version, topic, partition`,
   values: [],
 };
 

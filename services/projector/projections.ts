@@ -8,14 +8,27 @@ import { watch } from '../../projections/watch/watch.ts';
 import type { Service } from '../runtime/main.ts';
 import { project, type ProjectorConfig } from './project.ts';
 
+type Use<Result> = <Event extends { readonly type: string }>(projection: Projection<Event>) => Result;
+
 /** A projection whatever its events are. */
 export interface Named extends Pick<Projection, 'name' | 'version' | 'topics' | 'tables' | 'table_sql' | 'index_sql'> {
   run(service: Service<ProjectorConfig>): Promise<void>;
+  /** hands it on with its events */
+  with<Result>(use: Use<Result>): Result;
 }
 
 function named<Event extends { readonly type: string }>(projection: Projection<Event>): Named {
   const { name, version, topics, tables, table_sql, index_sql } = projection;
-  return { name, version, topics, tables, table_sql, index_sql, run: (service) => project(projection, service) };
+  return {
+    name,
+    version,
+    topics,
+    tables,
+    table_sql,
+    index_sql,
+    run: (service) => project(projection, service),
+    with: (use) => use(projection),
+  };
 }
 
 export const PROJECTIONS: readonly Named[] = [named(explorer), named(reserve), named(deposits), named(watch), named(rideMarket)];

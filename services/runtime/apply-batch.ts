@@ -4,7 +4,8 @@ import type { Folded, Load, Loaded, LoadedRow, Outcomes, Projection } from '../.
 import { askedLoad } from './asked-load.ts';
 import { advanceCheckpoint, lockCheckpoint, type Checkpoint } from './checkpoint.ts';
 import { assert, Fault } from './errors.ts';
-import { enterLoad, isIndexed, LOAD_PATIENCE_MS, type LoadPhase } from './load-state.ts';
+import { anotherVersion, beginWriting, readStanding } from './live-tables.ts';
+import { enterLoad, LOAD_PATIENCE_MS, type LoadPhase } from './load-state.ts';
 import { anotherCluster } from './log-position.ts';
 import { digestNext } from './log-record.ts';
 import { faultOf } from './postgres.ts';
@@ -84,7 +85,7 @@ export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch
 }
 
 async function transact<Event extends Typed>(client: ClientBase, to: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
-  await client.query('BEGIN');
+  await beginWriting(client, to.projection.name);
   const applied = await inTransaction(client, to, batch);
   await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
   return applied;
@@ -95,7 +96,9 @@ async function inTransaction<Event extends Typed>(client: ClientBase, applying: 
   const id = { projection: projection.name, version: projection.version };
   const phase = applying.loading === true ? await enterLoad(client, id) : 'loading';
   if (phase !== 'loading') return { outcome: 'not_loading', phase };
-  if (applying.loading !== true && !(await isIndexed(client, id))) return { outcome: 'not_indexed' };
+  const standing = await readStanding(client, projection.name);
+  if (standing?.version !== projection.version) throw anotherVersion(id, standing);
+  if (applying.loading !== true && !standing.indexed) return { outcome: 'not_indexed' };
   const checkpoint = await lockCheckpoint(client, id, batch.topic, batch.partition, clusterId);
   if (checkpoint.cluster_id !== clusterId) throw anotherCluster(batch.topic, batch.partition, checkpoint.cluster_id, clusterId);
   const skipped = batch.events.findIndex(({ offset }) => offset >= checkpoint.next_offset);
@@ -107,7 +110,7 @@ async function inTransaction<Event extends Typed>(client: ClientBase, applying: 
   );
 
   // what the batch itself put on before, the rest of it has to load
-  applying.memory?.at(checkpoint.next_offset);
+  applying.memory?.at(checkpoint.next_offset, standing.build);
   const loaded = await load(client, skipped === 0 ? batch.loads : projection.loads(fresh), applying.memory);
   const folded = projection.fold(loaded, fresh);
   if (!('broken' in folded)) return write(client, applying, checkpoint, folded, batch.fingerprints.slice(skipped));

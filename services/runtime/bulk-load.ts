@@ -179,7 +179,8 @@ export class BulkLoad {
   }
 }
 
-function readEnds(kafka: Kafka, topics: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
+/** Where each partition ends, by `partitionKey`. Throws a fault with retry. */
+export function readEnds(kafka: Kafka, topics: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
   return withAdmin(kafka, async (admin) => {
     const ends = new Map<string, bigint>();
     for (const topic of topics) {

@@ -2,9 +2,9 @@
  * Whether a projection is being loaded (its tables have no indexes yet), as Postgres knows it. An advisory lock keeps loads and the build of the indexes apart:
  * a batch that is loaded shares it for its transaction, the one that builds has it alone.
  */
-import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import type { ProjectionId } from './checkpoint.ts';
+import { lockKeyOf } from './live-tables.ts';
 
 /** loading: without indexes; building: somebody is making the indexes; live: with all of them */
 export type LoadPhase = 'loading' | 'building' | 'live';
@@ -15,7 +15,7 @@ type Client = Pick<ClientBase, 'query'>;
 const LOCK = 7_301_978;
 
 function lockOf({ projection }: ProjectionId): readonly [number, number] {
-  return [LOCK, createHash('sha256').update(projection).digest().readInt32BE(0)];
+  return [LOCK, lockKeyOf(projection)];
 }
 
 /** A projection that nobody knows has nothing to be loaded. */

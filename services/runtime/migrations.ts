@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import knex, { type Knex } from 'knex';
 import type { Projection } from '../../projections/projection.ts';
-import { Fault } from './errors.ts';
+import { anotherVersion } from './live-tables.ts';
 import { faultOf } from './postgres.ts';
 
 /** Key of the advisory lock under which everything here happens: projectors start together. */
@@ -55,6 +55,15 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
       await db.raw('ALTER TABLE projector.projections DROP COLUMN indexed_at');
     },
   },
+  '004_beside': {
+    async up(db) {
+      // beside which projection's tables these stand, that nobody reads; null: these are what is read
+      await db.raw('ALTER TABLE projector.projections ADD COLUMN beside text');
+    },
+    async down(db) {
+      await db.raw('ALTER TABLE projector.projections DROP COLUMN beside');
+    },
+  },
 };
 
 const SOURCE: Knex.MigrationSource<string> = {
@@ -74,13 +83,18 @@ type Prepared = Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>
 export interface PrepareOptions {
   /** new tables get their indexes at once, and so are never loaded but live from the first row on */
   readonly indexed?: boolean;
+  /** beside which projection's tables these are to stand */
+  readonly beside?: string;
 }
+
+/** older: they are of an earlier version than this software writes, to be read until others are built beside them */
+export type Tables = 'ready' | 'older';
 
 /**
  * Migrates, and creates the projection's schema and tables where they are missing, without indexes: whoever runs the projection loads them first. Safe from
- * several processes at once and after a kill at any point. Throws `projection_version` (no retry) where the tables are of another version than this software writes.
+ * several processes at once and after a kill at any point. Throws `projection_version` (retry) where the tables are of a later version than this software writes.
  */
-export async function prepareDatabase(postgresUrl: string, projection: Prepared, options: PrepareOptions = {}): Promise<void> {
+export async function prepareDatabase(postgresUrl: string, projection: Prepared, options: PrepareOptions = {}): Promise<Tables> {
   const db = knex({
     client: 'pg',
     connection: { connectionString: postgresUrl, application_name: 'migrations', connectionTimeoutMillis: 2_000, options: PATIENCE },
@@ -90,10 +104,10 @@ export async function prepareDatabase(postgresUrl: string, projection: Prepared,
     migrations: { migrationSource: SOURCE, tableName: 'knex_migrations', schemaName: 'projector' },
   });
   try {
-    await db.transaction(async (transaction) => {
+    return await db.transaction(async (transaction) => {
       await transaction.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
       await migrate(db);
-      await createTables(transaction, projection, options.indexed === true);
+      return await createTables(transaction, projection, options);
     });
   } catch (error) {
     throw faultOf(error);
@@ -112,7 +126,7 @@ async function migrate(db: Knex): Promise<void> {
   await db.migrate.latest();
 }
 
-async function createTables(db: Knex.Transaction, projection: Prepared, indexed: boolean): Promise<void> {
+async function createTables(db: Knex.Transaction, projection: Prepared, { indexed = false, beside }: PrepareOptions): Promise<Tables> {
   const { name, version } = projection;
   const live = await db<{ projection: string; version: number }>('projector.projections').where({ projection: name }).first();
   const schema = await db('pg_namespace').where({ nspname: name }).first();
@@ -124,17 +138,14 @@ async function createTables(db: Knex.Transaction, projection: Prepared, indexed:
     await db.raw('SET LOCAL search_path TO ??', [name]);
     await db.raw(await readFile(projection.table_sql, 'utf8'));
     if (indexed) await db.raw(await readFile(projection.index_sql, 'utf8'));
-    await db('projector.projections').insert({ projection: name, version, indexed_at: indexed ? db.fn.now() : null });
-    return;
+    await db('projector.projections').insert({
+      projection: name,
+      version,
+      indexed_at: indexed ? db.fn.now() : null,
+      beside: beside ?? null,
+    });
+    return 'ready';
   }
-  if (live.version !== version) throw versionFault(name, live.version, version);
-}
-
-function versionFault(name: string, live: number, wanted: number): Fault {
-  const remedy = `run the software that writes version ${live}, or have the tables built anew from the log: stop every projector of ${name}, DROP SCHEMA ${name} CASCADE, then start one again`;
-  return new Fault(
-    'projection_version',
-    `the tables of ${name} are of version ${live}, this software writes version ${wanted}: ${remedy}`,
-    { retry: false },
-  );
+  if (live.version > version) throw anotherVersion({ projection: name, version }, live);
+  return live.version === version ? 'ready' : 'older';
 }

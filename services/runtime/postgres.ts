@@ -55,6 +55,8 @@ const READER_SESSION = {
   enable_seqscan: 'off',
   random_page_cost: '1.1',
   jit: 'off',
+  // workers are for tables that are read whole, and take processors from everybody else
+  max_parallel_workers_per_gather: '0',
 } as const;
 
 /** The same as Postgres takes it at the start of a session. */
@@ -81,15 +83,25 @@ export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
   );
   return {
     async rows({ name, text, values }) {
+      const statement = { text, values: [...values], rowMode: 'array' as const };
       try {
-        const result = await pool.query<(string | null)[]>({ name, text, values: [...values], rowMode: 'array' });
-        return result.rows;
+        const asked = pool.query<(string | null)[]>({ name, ...statement }).catch((error: unknown) => {
+          if (!isOutOfDate(error)) throw error;
+          // each connection may have a plan like this one; without a name it is made anew
+          return pool.query<(string | null)[]>(statement);
+        });
+        return (await asked).rows;
       } catch (error) {
         throw faultOf(error);
       }
     },
     close: () => pool.end(),
   };
+}
+
+/** A plan for tables that were replaced by some with other columns. The connection is dropped with it. */
+function isOutOfDate(error: unknown): boolean {
+  return propertyOf(error, 'code') === '0A000' && /cached plan/.test(messageOf(error));
 }
 
 /**

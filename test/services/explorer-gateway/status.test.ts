@@ -36,9 +36,11 @@ test('before the first block there is nothing to tell but the head of the node',
 
 test('it tells the head of the node, the indexed and the final height, and the lag of every projection', async () => {
   await writer.query(`INSERT INTO explorer.head VALUES (true, 5, 100, '\\x${'aa'.repeat(32)}', 88, 0, 0)`);
+  await writer.query("INSERT INTO projector.projections (projection, version, beside) VALUES ('explorer_previous', 1, 'explorer')");
   const insert = 'INSERT INTO projector.checkpoints (projection, version, topic, partition, cluster_id, next_offset, digest, updated_at)';
   await writer.query(`${insert} VALUES
     ('explorer', 1, 'chain.blocks', 0, 'c', 9007199254740993, '', '2026-11-21 07:28:00.5+00'),
+    ('explorer_previous', 1, 'chain.blocks', 0, 'c', 100, '', '2026-11-20 07:28:00.5+00'),
     ('accounts', 3, 'chain.blocks', 0, 'c', 9007199254740900, '', '2026-11-21 07:28:00+00'),
     ('deposits', 1, 'treasury.ledger', 0, 'c', 12, '', '2026-11-20 00:00:00+00')`);
 

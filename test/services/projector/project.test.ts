@@ -214,16 +214,40 @@ test('told to stop under load it ends with 0 after the batch in hand, and the ne
   both = [next, projector];
 });
 
-test('tables of another version are not touched: it ends with 2 and says what to do', async () => {
+test('tables of a later version are not touched: it says what to do, and goes on by itself when its own are back', async () => {
   const [running] = both;
-  await running.kill('SIGTERM');
   await pool.query("UPDATE projector.projections SET version = 7 WHERE projection = 'explorer'");
-  const refused = await stack.spawnService('projector-explorer');
-  expect(await refused.waitExit()).toEqual({ code: 2, signal: null });
-  expect(refused.log()).toMatch(
-    /the tables of explorer are of version 7, this software writes version \d+: .*DROP SCHEMA explorer CASCADE/,
-  );
+  await append(5);
+  const why =
+    /^explorer: waiting: the tables of explorer are of version 7, this software writes version \d+, .*rebuild --rollback explorer/;
+  await expect
+    .poll(async () => JSON.parse((await isReady(running))[1]), { timeout: 20_000 })
+    .toEqual({ code: 'not_ready', message: expect.stringMatching(why) });
+  const another = await stack.spawnService('projector-explorer');
+  await expect
+    .poll(async () => JSON.parse((await isReady(another).catch(() => [0, '{}'] as const))[1]), { timeout: 20_000 })
+    .toEqual({ code: 'not_ready', message: expect.stringMatching(why) });
+  await another.kill('SIGTERM');
+  expect(await another.waitExit()).toEqual({ code: 0, signal: null });
   await pool.query("UPDATE projector.projections SET version = $1 WHERE projection = 'explorer'", [explorer.version]);
+  await expectProjected();
+  await running.kill('SIGTERM');
+});
+
+test('tables of an earlier version are read until it has built new ones beside them; the earlier ones are kept', async () => {
+  await pool.query("UPDATE projector.projections SET version = 1 WHERE projection = 'explorer'");
+  await pool.query("UPDATE projector.checkpoints SET version = 1 WHERE projection = 'explorer'");
+  await pool.query('UPDATE explorer.accounts SET balance = balance + 1');
+  const projector = await stack.spawnService('projector-explorer');
+  await projector.ready();
+  await expectProjected();
+  const { rows } = await pool.query('SELECT projection, version, beside FROM projector.projections ORDER BY projection');
+  expect(rows).toEqual([
+    { projection: 'explorer', version: explorer.version, beside: null },
+    { projection: 'explorer_previous', version: 1, beside: 'explorer' },
+  ]);
+  await projector.kill('SIGTERM');
+  expect(await projector.waitExit()).toEqual({ code: 0, signal: null });
 });
 
 test('undecodable bytes halt it: /ready says why and what to do, the process stays, and SIGTERM ends it with 0', async () => {

@@ -65,7 +65,7 @@ test('everything is created once, and a second start changes nothing', async () 
   expect(await tables(client)).toEqual(ALL_TABLES);
   const migrated = 'SELECT id, name, batch, migration_time FROM projector.knex_migrations ORDER BY id';
   const { rows: before } = await client.query(migrated);
-  expect(before).toHaveLength(3);
+  expect(before).toHaveLength(4);
   await client.query("INSERT INTO explorer.transaction_types VALUES ('Mint', 1)");
   await prepareDatabase(urls.writer_url, explorer);
   expect((await client.query(migrated)).rows).toEqual(before);
@@ -128,22 +128,27 @@ test("the reader's role can read every table, also those created later, and can 
   }
 });
 
-test('tables of another version are left alone, and it says what to do', async () => {
+test('tables of an earlier version are left alone, and told; those of a later one are waited for', async () => {
   await prepareDatabase(urls.writer_url, explorer);
-  await expect(prepareDatabase(urls.writer_url, { ...explorer, version: 7 })).rejects.toMatchObject({
+  const client = await connect(urls.writer_url);
+  expect(await prepareDatabase(urls.writer_url, { ...explorer, version: 7 })).toBe('older');
+  expect(await tables(client)).toEqual(ALL_TABLES);
+  expect((await client.query('SELECT version FROM projector.projections')).rows).toEqual([{ version: explorer.version }]);
+
+  await client.query('UPDATE projector.projections SET version = 7');
+  await expect(prepareDatabase(urls.writer_url, explorer)).rejects.toMatchObject({
     code: 'projection_version',
-    retry: false,
+    retry: true,
     message: expect.stringMatching(
-      /explorer are of version \d+, this software writes version 7: run the software .* or .*DROP SCHEMA explorer CASCADE/,
+      /explorer are of version 7, this software writes version \d+, so nothing is written: run the software of version 7; or/,
     ),
   });
-  const client = await connect(urls.writer_url);
-  expect(await tables(client)).toEqual(ALL_TABLES);
+  expect(await prepareDatabase(urls.writer_url, { ...explorer, version: 7 })).toBe('ready');
   await client.query('DROP SCHEMA explorer CASCADE');
-  await client.query("DELETE FROM projector.projections WHERE projection = 'explorer'");
-  await client.query("DELETE FROM projector.checkpoints WHERE projection = 'explorer'");
-  await prepareDatabase(urls.writer_url, { ...explorer, version: 7 });
-  expect((await client.query('SELECT version FROM projector.projections')).rows).toEqual([{ version: 7 }]);
+  expect(await prepareDatabase(urls.writer_url, explorer)).toBe('ready');
+  expect((await client.query('SELECT version, beside FROM projector.projections')).rows).toEqual([
+    { version: explorer.version, beside: null },
+  ]);
 });
 
 test.each([

@@ -251,3 +251,16 @@ test('what is not an error of Postgres comes back as it is', () => {
   expect([faultOf(bug), faultOf(fault), faultOf(plain)]).toEqual([bug, fault, plain]);
   expect(faultOf('text')).toEqual(new Error('text'));
 });
+
+test('tables that are replaced by some with other columns are found by whoever had asked for the earlier ones', async () => {
+  const pool = writer();
+  await pool.query('CREATE SCHEMA replaced CREATE TABLE replaced.things (id int); INSERT INTO replaced.things VALUES (1)');
+  await pool.query('CREATE SCHEMA replaced_next CREATE TABLE replaced_next.things (id text); INSERT INTO replaced_next.things VALUES (2)');
+  const asked = reader();
+  const both = (): Promise<unknown> =>
+    Promise.all([asked.rows(select('SELECT id FROM replaced.things')), asked.rows(select('SELECT id FROM replaced.things'))]);
+  expect(await both()).toEqual([[['1']], [['1']]]);
+  await pool.query('ALTER SCHEMA replaced RENAME TO replaced_previous; ALTER SCHEMA replaced_next RENAME TO replaced');
+  expect(await both()).toEqual([[['2']], [['2']]]);
+  expect(await both()).toEqual([[['2']], [['2']]]);
+});

@@ -1,0 +1,217 @@
+/**
+ * Folds a log into tables that nobody reads: no hint, no figure, nothing but rows and checkpoints. It goes from where its own checkpoints stand to given ends and
+ * waits there to be told how to go on. Reading, decoding and writing overlap.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Kafka } from 'kafkajs';
+import type { Pool } from 'pg';
+import type { Projection } from '../../../projections/projection.ts';
+import { applyBatch, type Applied } from '../apply-batch.ts';
+import { Batches, type Batch } from '../batches.ts';
+import { readCheckpoints } from '../checkpoint.ts';
+import type { Chunk } from '../chunk-queue.ts';
+import type { Codec } from '../codec.ts';
+import { Fault } from '../errors.ts';
+import { withAdmin } from '../kafka-topics.ts';
+import { anotherCluster, partitionKey, unreadable, type Position, type Positions } from '../log-position.ts';
+import { LogReader } from '../log-reader.ts';
+import type { Logger } from '../log.ts';
+import { faultOf } from '../postgres.ts';
+import type { Prepared } from '../prepare.ts';
+import { memoryFor } from '../row-memory.ts';
+import { aborted, retrying, untilAborted } from '../wait.ts';
+
+const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
+const LOOK_AGAIN_MS = 250;
+
+/** First offset that is not to be applied, by `partitionKey`. */
+export type Ends = ReadonlyMap<string, bigint>;
+
+export interface ReplayOptions<Event extends { readonly type: string }> {
+  /** under the name of the tables that it is folded into */
+  readonly projection: Projection<Event>;
+  readonly kafka: Kafka;
+  readonly codec: Codec;
+  /** finds those tables */
+  readonly pool: Pool;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** true: nothing at or beyond the ends is ever applied; else what comes with the last of a batch is */
+  readonly exact?: boolean;
+  /** told of so many records after each batch */
+  readonly onApplied?: (records: number) => void;
+}
+
+export class Replay<Event extends { readonly type: string }> {
+  readonly #options: ReplayOptions<Event>;
+  readonly #reader: LogReader;
+  readonly #batches: Batches<Event>;
+  readonly #groupId: string;
+  readonly #memory;
+  readonly #applied = new Map<string, bigint>();
+  #clusterId = '';
+  #ends: Ends = new Map();
+  #loading = false;
+  /** records at or beyond the ends were read and let go */
+  #letGo = false;
+  #ahead: Promise<Batch<Event> | undefined> | undefined;
+
+  constructor(options: ReplayOptions<Event>) {
+    this.#options = options;
+    const { projection, codec } = options;
+    this.#groupId = `replay-${projection.name}-${randomUUID()}`;
+    this.#memory = memoryFor(projection);
+    const tryAgain = <Result>(what: string, attempt: () => Promise<Result>): Promise<Result> => this.#retrying(what, attempt);
+    this.#reader = new LogReader({
+      ...options,
+      group_id: this.#groupId,
+      topics: projection.topics,
+      retrying: tryAgain,
+      positions: () => this.#positions(),
+      ahead_bytes_max: AHEAD_BYTES_MAX,
+    });
+    const isOn = (): boolean => this.#loading;
+    this.#batches = new Batches({
+      projection,
+      codec,
+      take: (records, bytes) => this.#take(records, bytes),
+      retrying: tryAgain,
+      load: {
+        get isOn() {
+          return isOn();
+        },
+        goesBeyond: (topic, partition, offset) => this.#endOf(topic, partition) > offset + 1n,
+      },
+    });
+  }
+
+  /** First offset not applied yet, by `partitionKey`. */
+  get applied(): Ends {
+    return this.#applied;
+  }
+
+  /** Begins to read. Throws a fault when the signal is aborted. */
+  async start(): Promise<void> {
+    await this.#reader.start();
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close();
+    await withAdmin(this.#options.kafka, (admin) => admin.deleteGroups([this.#groupId])).catch((error: unknown) => {
+      this.#options.log.debug({ err: error }, 'the consumer group was not deleted');
+    });
+  }
+
+  /**
+   * Goes on until everything below the ends is applied; `loading`: into tables that have no indexes yet. Throws `LogLost`, a fault without retry, and the last
+   * fault when the signal is aborted. One call at a time.
+   */
+  async advance(ends: Ends, { loading }: { readonly loading: boolean }): Promise<void> {
+    const { signal } = this.#options;
+    this.#ends = ends;
+    this.#loading = loading;
+    if (this.#letGo) this.#rewind();
+    const stop = aborted(signal);
+    while (!this.#hasReached(ends)) {
+      const batch = await Promise.race([(this.#ahead ??= this.#batches.next()), stop]);
+      if (batch === undefined) throw stopped();
+      this.#ahead = this.#batches.next();
+      this.#ahead.catch(() => undefined);
+      if (!this.#reader.isStale(batch)) await this.#apply(batch.prepared);
+    }
+  }
+
+  /** Has what is applied asked for anew: Postgres may have lost the last commits, rows and checkpoint. */
+  async refresh(): Promise<void> {
+    this.#applied.clear();
+    await this.#retrying('reading the checkpoints', () => this.#positions());
+    this.#rewind();
+  }
+
+  #hasReached(ends: Ends): boolean {
+    return [...ends].every(([key, end]) => (this.#applied.get(key) ?? 0n) >= end);
+  }
+
+  #endOf(topic: string, partition: number): bigint {
+    return this.#ends.get(partitionKey(topic, partition)) ?? 0n;
+  }
+
+  async #take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
+    for (;;) {
+      const chunk = await this.#reader.take(recordsMax, bytesMax);
+      if (chunk === undefined || this.#options.exact !== true) return chunk;
+      const end = this.#endOf(chunk.topic, chunk.partition);
+      const records = chunk.records.filter(({ offset }) => offset < end);
+      if (records.length < chunk.records.length) this.#letGo = true;
+      if (records.length > 0) return { ...chunk, records };
+    }
+  }
+
+  #rewind(): void {
+    this.#letGo = false;
+    this.#reader.rewind();
+  }
+
+  async #apply(batch: Prepared<Event>): Promise<void> {
+    const { topic, partition } = batch;
+    if (batch.events.length > 0) {
+      const applied = await this.#write(batch);
+      if (applied.outcome !== 'applied') return this.#rewind();
+      this.#applied.set(partitionKey(topic, partition), applied.next_offset);
+      this.#options.onApplied?.(batch.events.length);
+      if (applied.broken !== undefined) throw unreadable(topic, partition, applied.broken.offset, applied.broken.reason);
+    }
+    if (batch.poison !== undefined) throw unreadable(topic, partition, batch.poison.offset, batch.poison.reason);
+  }
+
+  async #write(batch: Prepared<Event>): Promise<Extract<Applied, { readonly outcome: 'applied' | 'conflict' }>> {
+    const { projection, pool, signal } = this.#options;
+    for (;;) {
+      const to = {
+        pool,
+        projection,
+        cluster_id: this.#clusterId,
+        signal,
+        ...(this.#memory === undefined ? {} : { memory: this.#memory }),
+        ...(this.#loading ? { loading: true } : {}),
+      };
+      const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
+      if (applied.outcome === 'applied' || applied.outcome === 'conflict') return applied;
+      if (applied.outcome === 'not_indexed') {
+        throw new Fault('not_indexed', `the tables of ${projection.name} have no indexes, and are not being loaded`, { retry: false });
+      }
+      // another process is further with these same tables
+      if (applied.phase === 'live') this.#loading = false;
+      else await untilAborted(LOOK_AGAIN_MS, signal);
+      if (signal.aborted) throw stopped();
+    }
+  }
+
+  /** The checkpoints of these tables, held against the cluster they were written for. */
+  async #positions(): Promise<Positions> {
+    const { kafka, pool, projection } = this.#options;
+    const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
+    const checkpoints = await readCheckpoints(pool, { projection: projection.name, version: projection.version }).catch(
+      (error: unknown) => {
+        throw faultOf(error);
+      },
+    );
+    const positions = new Map<string, Position>();
+    for (const { topic, partition, cluster_id: was, next_offset, last_record } of checkpoints) {
+      if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);
+      positions.set(partitionKey(topic, partition), { next_offset, last_record });
+      this.#applied.set(partitionKey(topic, partition), next_offset);
+    }
+    this.#clusterId = clusterId;
+    return positions;
+  }
+
+  #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const { log, signal } = this.#options;
+    return retrying({ what, log, signal }, attempt);
+  }
+}
+
+function stopped(): Fault {
+  return new Fault('stopped', 'told to stop: the next start goes on where this one was', { retry: true });
+}
