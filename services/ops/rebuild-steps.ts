@@ -1,0 +1,53 @@
+/** What rebuild and verify share in how they are asked and in what they say while they work. */
+import { PROJECTIONS, type Named } from '../projector/projections.ts';
+import type { RebuildStep } from '../runtime/rebuild/progress.ts';
+import { didYouMean, Misuse } from './usage.ts';
+
+export const NAMES = PROJECTIONS.map(({ name }) => name);
+
+/** The one that is asked for. Throws `Misuse`. */
+export function projectionOf(words: readonly string[]): Named {
+  const [name, ...others] = words;
+  if (name === undefined) throw new Misuse(`which projection? one of: ${NAMES.join(', ')}`);
+  if (others.length > 0) throw new Misuse('one projection at a time');
+  const found = PROJECTIONS.find((each) => each.name === name);
+  if (found === undefined) throw new Misuse(`there is no projection ${name}${didYouMean(name, NAMES)}; there are: ${NAMES.join(', ')}`);
+  return found;
+}
+
+export function sayJson(step: RebuildStep): void {
+  process.stdout.write(`${JSON.stringify(step, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))}\n`);
+}
+
+/** A line for each second; the same one only once. */
+export function sayText(): (step: RebuildStep) => void {
+  let last = '';
+  return (step) => {
+    const line = stepText(step);
+    if (line !== last) process.stdout.write(`${line}\n`);
+    last = line;
+  };
+}
+
+export function stepText({
+  step,
+  what,
+  records,
+  records_behind: behind,
+  records_per_second: rate,
+  seconds_left: left,
+}: RebuildStep): string {
+  const pace = rate === undefined ? '' : `, ${rate} a second`;
+  const time = left === undefined || behind === 0n ? '' : `, about ${left} s left`;
+  switch (step) {
+    case 'loading':
+      return `loading      ${records} records folded, ${behind} to go${pace}${time}`;
+    case 'indexing':
+      return `indexing     ${what ?? ''}`.trimEnd();
+    case 'catching_up':
+      return `catching up  ${behind} records behind${pace}`;
+    case 'switching':
+    case 'comparing':
+      return step;
+  }
+}
