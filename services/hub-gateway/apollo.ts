@@ -25,6 +25,8 @@ export interface ApolloOptions {
   /** whether the schema may be asked for, and the page to explore it is there */
   readonly introspection: boolean;
   readonly documents: Documents;
+  /** those who watch */
+  readonly plugins?: readonly ApolloServerPlugin<HubContext>[];
 }
 
 export interface Asked {
@@ -41,7 +43,7 @@ export class Apollo {
   readonly #documents: Documents;
   readonly #formatting: Formatting;
 
-  constructor({ schema, formatting, introspection, documents }: ApolloOptions) {
+  constructor({ schema, formatting, introspection, documents, plugins = [] }: ApolloOptions) {
     this.#documents = documents;
     this.#formatting = formatting;
     this.#server = new ApolloServer<HttpContext>({
@@ -62,6 +64,7 @@ export class Apollo {
         ApolloServerPluginCacheControlDisabled(),
         introspection ? explorable : ApolloServerPluginLandingPageDisabled(),
         marking,
+        ...plugins,
       ],
     });
   }

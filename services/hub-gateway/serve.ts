@@ -23,6 +23,7 @@ import { Groups } from './groups.ts';
 import { openHints } from './hints.ts';
 import type { Hub } from './hub.ts';
 import { HubNode } from './node.ts';
+import { operationTimes } from './operation-times.ts';
 import { GRAPHQL_PATH } from './paths.ts';
 import { ASK_MS, keysOf, ReadModel } from './read-model.ts';
 import { hubSchema } from './schema.ts';
@@ -76,7 +77,7 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
   closing.add('the look-out', () => clearInterval(asking));
 
   const documents = new Documents(schema, config.introspection);
-  const apollo = new Apollo({ schema, formatting, introspection: config.introspection, documents });
+  const apollo = new Apollo({ schema, formatting, introspection: config.introspection, documents, plugins: [operationTimes(metrics)] });
   await apollo.start();
   closing.add('Apollo', () => apollo.stop());
   const rate = config.rate_per_second === 0 ? undefined : new RateLimit(config);
@@ -94,6 +95,7 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
   metrics.gauge('hub_sockets', 'open sockets', [], function () {
     this.set(sockets.size);
   });
+  metrics.gauge('hub_sockets_max', 'sockets that there may be').set(config.sockets_max);
   metrics.gauge('hub_sockets_behind', 'sockets that have not taken what was sent to them', [], function () {
     this.set(sockets.behind);
   });

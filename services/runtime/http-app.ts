@@ -129,6 +129,9 @@ const UNDECODABLE: Failure = {
 
 function ownRoutes({ log, metrics, checks = [] }: HttpAppOptions, shape: ErrorShape): readonly Route[] {
   const notReady = readiness(checks, log);
+  metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
+    this.set(Number((await notReady()).length === 0));
+  });
   const ready = async (): Promise<Answer> => {
     const matters = await notReady();
     if (matters.length === 0) return { status: 200, body: '{"status":"ready"}' };

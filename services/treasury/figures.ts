@@ -2,6 +2,7 @@
 import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { TransferRefusal } from '../../projections/deposits/decide.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { QueueFigures, type Queued } from './queue-figures.ts';
 
 /** What is asked at each scrape. */
 export interface Now {
@@ -31,8 +32,10 @@ export class Figures {
   readonly #lag;
   readonly #mints;
   readonly #broadcasts;
+  readonly #queue;
 
-  constructor(metrics: Metrics, now: () => Now) {
+  constructor(metrics: Metrics, now: () => Now, ledger: () => Queued) {
+    this.#queue = new QueueFigures(metrics, ledger);
     this.#confirmed = metrics.counter('treasury_deposits_confirmed_total', 'deposits confirmed in the ledger, from its beginning');
     this.#held = metrics.counter('treasury_deposits_held_total', 'times that a deposit was held for a person, from the beginning', [
       'reason',
@@ -68,6 +71,7 @@ export class Figures {
 
   /** An event that counts. */
   applied(event: TreasuryEvent): void {
+    this.#queue.applied(event);
     if (event.type === 'DepositConfirmed') this.#confirmed.inc();
     if (event.type === 'DepositHeld') this.#held.inc({ reason: event.reason });
     if (event.type === 'PolicySet') this.#policies.inc();

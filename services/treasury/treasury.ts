@@ -78,7 +78,11 @@ export class Treasury {
     this.#topics = options.topics ?? TOPIC_NAMES;
     this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     this.#news = new News(this.#signal);
-    this.#figures = new Figures(options.metrics, () => this.#now());
+    this.#figures = new Figures(
+      options.metrics,
+      () => this.#now(),
+      () => this.#books.ledger,
+    );
     this.#books = new Books((event) => this.#figures.applied(event));
   }
 

@@ -3,6 +3,18 @@ import { RUN_STATUSES } from '../../../schemas/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 
+/** What of a run is an amount. */
+const AMOUNTS = [
+  'onchain_supply',
+  'genesis_allocation',
+  'treasury_minted',
+  'burned',
+  'ledger_liability',
+  'custody_reported',
+  'held',
+  'retained_fees',
+] as const;
+
 /** What is asked at each scrape. */
 export interface ReserveNow {
   readonly run: ReserveReconciled | undefined;
@@ -33,6 +45,10 @@ export function openReserveFigures(metrics: Metrics, now: () => ReserveNow): Res
   metrics.gauge('reserve_newest_run_age_seconds', 'since the newest run; -1: there is none', [], function () {
     const { run, at } = now();
     this.set(run === undefined ? -1 : (at - run.run_at) / 1_000);
+  });
+  metrics.gauge('reserve_amount', 'figures of the newest run in CLT base units, which are micro-USDT', ['figure'], function () {
+    const { run } = now();
+    if (run !== undefined) for (const figure of AMOUNTS) this.set({ figure }, Number(run[figure]));
   });
   metrics.gauge('reserve_minting_closed', '1 while nothing may be minted for what the newest run says, or for its age', [], function () {
     this.set(Number(now().is_closed));

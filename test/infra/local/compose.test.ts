@@ -75,8 +75,23 @@ const addresses: Addresses = {
   treasury_url: `http://treasury:${defaultPorts.treasury}`,
 };
 
-test('docker compose runs exactly the servers and services of the local stack', () => {
-  expect(Object.keys(compose).toSorted()).toEqual([...serverNames, ...services.map(({ name }) => name)].toSorted());
+/** What only looks on, and is not part of the local stack. */
+const ONLOOKERS = ['prometheus', 'grafana'];
+
+test('docker compose runs exactly the servers and services of the local stack, and what looks on', () => {
+  expect(Object.keys(compose).toSorted()).toEqual([...serverNames, ...services.map(({ name }) => name), ...ONLOOKERS].toSorted());
+});
+
+test('what looks on is pinned to a version, published on this machine only, and given files that are there', () => {
+  for (const name of ONLOOKERS) {
+    const { image, ports, volumes = [] } = serviceOf(name);
+    expect(image).toMatch(/:v?\d+\.\d+\.\d+$/);
+    expect(ports).toHaveLength(1);
+    expect(ports[0]).toMatch(/^127\.0\.0\.1:\$\{APP_[A-Z]+_PORT:-1\d{4}\}:\d+$/);
+    const mounted = volumes.flatMap((line) => /^\.\/([^:]+):[^:]+:ro$/.exec(line)?.[1] ?? []);
+    expect(mounted.length).toBeGreaterThan(0);
+    for (const path of mounted) expect(readdirSync(new URL(`../../../${path}`, import.meta.url)).length, path).toBeGreaterThan(0);
+  }
 });
 
 test('docker compose runs the same version of every server', () => {

@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { defaultPorts } from '../../../infra/local/ports.ts';
+import { services } from '../../../infra/local/services.ts';
+import { Metrics } from '../../../services/runtime/metrics.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly action: string };
+}
+
+interface Panel {
+  readonly title: string;
+  readonly type: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly expr: string; readonly datasource: { readonly uid: string } }[];
+}
+
+const alerts: { readonly groups: readonly { readonly rules: readonly Rule[] }[] } = parse(read('infra/prometheus/alerts.yml'));
+const rules = alerts.groups.flatMap((group) => group.rules);
+const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(read('infra/grafana/dashboards/clt.json'));
+const expressions = [...rules.map(({ expr }) => expr), ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))];
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+/** Names that a scrape can have: those that services register, and those of every process of Node. */
+async function names(): Promise<ReadonlySet<string>> {
+  const sources = readdirSync(join(ROOT, 'services'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => read(join('services', path)));
+  const registered = [...sources.join('\n').matchAll(/\.(counter|gauge|histogram)\(\s*'([a-z_]+)'/g)];
+  // the treasury registers a list of gauges at once
+  const listed = [...read('services/treasury/figures.ts').matchAll(/\['(treasury_[a-z_]+)', '/g)].map(([, name = '']) => name);
+  const found = registered.flatMap(([, kind, name = '']) =>
+    kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  );
+  const own = await new Metrics('test').registry.getMetricsAsJSON();
+  return new Set(['up', ...found, ...listed, ...own.map(({ name }) => name)]);
+}
+
+const WORDS = new Set(['by', 'on', 'and', 'or', 'without', 'ignoring', 'unless']);
+
+/** The figures that an expression asks for. */
+function asked(expression: string): readonly string[] {
+  const bare = expression
+    .replaceAll(/"[^"]*"/g, '')
+    .replaceAll(/\{[^}]*\}/g, '')
+    .replaceAll(/\[[^\]]*\]/g, '')
+    .replaceAll(/\b(?:by|on|without|ignoring)\s*\([^)]*\)/g, '');
+  return [...bare.matchAll(/[a-z_][a-z_0-9]*\b(?!\s*\()/g)].map(([name]) => name).filter((name) => !WORDS.has(name));
+}
+
+test('every figure that an alert or the dashboard asks for is one that a service has', async () => {
+  const known = await names();
+  expect(known.size).toBeGreaterThan(60);
+  expect(expressions.length).toBeGreaterThan(50);
+  expect(expressions.filter((expression) => asked(expression).length === 0)).toEqual([]);
+  expect(expressions.flatMap(asked).filter((name) => !known.has(name))).toEqual([]);
+  expect(asked('sum by (status) (rate(no_such_total{status="5.."}[5m])) > 0.5 and on (x) up == 0')).toEqual(['no_such_total', 'up']);
+});
+
+test('every service has its figures read, at the port it has in docker compose', () => {
+  const config: { readonly scrape_configs: readonly { readonly static_configs: readonly { readonly targets: readonly string[] }[] }[] } =
+    parse(read('infra/prometheus/prometheus.yml'));
+  const targets = config.scrape_configs.flatMap(({ static_configs: parts }) => parts.flatMap((part) => part.targets));
+  expect(targets.toSorted()).toEqual(services.map(({ name, ports }) => `${name}:${defaultPorts[ports[0]]}`).toSorted());
+});
+
+test('every alert says what is the matter and what to do, under a name of its own', () => {
+  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  for (const { alert, labels, annotations } of rules) {
+    expect(['page', 'ticket'], alert).toContain(labels.severity);
+    expect(annotations.summary.length, alert).toBeGreaterThan(20);
+    expect(annotations.action.length, alert).toBeGreaterThan(20);
+  }
+});
+
+test('no two panels of the dashboard lie over each other, and all ask the data source that is provisioned', () => {
+  const sources: { readonly datasources: readonly { readonly uid: string }[] } = parse(
+    read('infra/grafana/provisioning/datasources/prometheus.yml'),
+  );
+  const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, at) => `${x + (at % w)}:${y + Math.floor(at / w)}`),
+  );
+  expect(new Set(cells).size).toBe(cells.length);
+  const uids = new Set(dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ datasource }) => datasource.uid)));
+  expect([...uids]).toEqual(sources.datasources.map(({ uid }) => uid));
+});
