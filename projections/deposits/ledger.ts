@@ -49,6 +49,8 @@ export class Ledger {
   readonly #requested = new Map<string, RequestedMint>();
   /** those of which nobody knows yet what became of them, by nonce, in order */
   readonly #live = new Map<number, RequestedMint>();
+  /** by deposit, the nonce of its newest mint that was given up */
+  readonly #givenUp = new Map<string, number>();
   #sums: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n };
   #end = 0n;
 
@@ -109,6 +111,11 @@ export class Ledger {
     return this.#requested.get(txHash.toString('latin1'));
   }
 
+  /** Nonce of the newest mint of a deposit that was given up; -1: none was. */
+  givenUpNonce(depositId: string): number {
+    return this.#givenUp.get(depositId) ?? -1;
+  }
+
   /** Every mint that was ever requested, those given up among them, in order. */
   get requested(): Iterable<RequestedMint> {
     return this.#requested.values();
@@ -155,7 +162,7 @@ export class Ledger {
       case 'DepositConfirmed':
         return this.#confirmed(event);
       case 'DepositHeld':
-        this.#settle(before, 'gone');
+        this.#settle(id, before, 'gone');
         return this.#queue.remove(id);
       case 'DepositApproved':
         return this.#queue.enter({ deposit_id: id, place: event.sequence, since: event.decided_at });
@@ -164,10 +171,10 @@ export class Ledger {
       case 'MintIntended':
         return this.#intended(event);
       case 'MintCredited':
-        this.#settle(before, 'minted');
+        this.#settle(id, before, 'minted');
         return this.#queue.remove(id);
       case 'MintDead':
-        this.#settle(before, 'gone');
+        this.#settle(id, before, 'gone');
         return this.#queue.comeBack(id);
     }
   }
@@ -198,12 +205,14 @@ export class Ledger {
   }
 
   /** The mint that was under way is over. */
-  #settle(before: Deposit, outcome: 'minted' | 'gone'): void {
+  #settle(id: string, before: Deposit, outcome: 'minted' | 'gone'): void {
     if (before.status !== 'mint_requested') return;
     const { nonce } = before.mint;
     this.#live.delete(nonce);
-    if (outcome === 'gone') this.#book.release(nonce);
-    else this.#sums = { ...this.#sums, minted: this.#sums.minted + before.terms.credit };
+    if (outcome === 'gone') {
+      this.#book.release(nonce);
+      this.#givenUp.set(id, nonce);
+    } else this.#sums = { ...this.#sums, minted: this.#sums.minted + before.terms.credit };
   }
 }
 

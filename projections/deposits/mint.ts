@@ -37,9 +37,10 @@ interface Due {
 /**
  * The deposits that may be minted at this moment, in the order of the ledger, as far as the rolling cap goes. One that does not fit lets those behind it pass until
  * it has waited `PATIENCE_MS`; from then on nothing behind it is minted, so that within a day there is room. One that is larger than the cap itself, which only a
- * person could have let in, waits for a larger cap and keeps nobody waiting.
+ * person could have let in, waits for a larger cap and keeps nobody waiting. Nor does one whose mint the ledger has given up while no final block shows its nonce taken, as far as
+ * whoever asks has read: what another writer says of the chain is not believed before it is seen.
  */
-export function dueMints(ledger: Ledger, { now, most }: { readonly now: number; readonly most: number }): readonly Due[] {
+export function dueMints(ledger: Ledger, { now, final_nonce, most }: Pick<Intending, 'now' | 'final_nonce' | 'most'>): readonly Due[] {
   const due: Due[] = [];
   const { policy } = ledger;
   if (policy === undefined) return due;
@@ -49,6 +50,7 @@ export function dueMints(ledger: Ledger, { now, most }: { readonly now: number; 
     const deposit = ledger.deposit(deposit_id);
     const limits = deposit.status === 'confirmed' ? ledger.policyOf(deposit.terms.policy_version) : undefined;
     if (deposit.status !== 'confirmed' || limits === undefined || deposit.terms.credit > policy.rolling_cap) continue;
+    if (ledger.givenUpNonce(deposit_id) >= final_nonce) continue;
     const next = phase(deposit, { limits, cap_left: left });
     if (next === 'await_cap' && now - since >= PATIENCE_MS) break;
     if (next !== 'mint') continue;
@@ -72,7 +74,7 @@ export interface Intending {
 /** The intents to mint what is due; none when nothing is. Nothing may be sent before they are read back and count. */
 export function intend(ledger: Ledger, { now, final_nonce, hash_of, most }: Intending): { readonly events: readonly MintIntended[] } {
   const first = Math.max(ledger.lastNonce + 1, final_nonce);
-  const events = dueMints(ledger, { now, most }).map(({ deposit_id, deposit: { terms } }, at): MintIntended => {
+  const events = dueMints(ledger, { now, final_nonce, most }).map(({ deposit_id, deposit: { terms } }, at): MintIntended => {
     const call = mintCallOf({ deposit_id, nonce: first + at, to: terms.clt_address, amount: terms.credit });
     return {
       type: 'MintIntended',

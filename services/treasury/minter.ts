@@ -92,7 +92,7 @@ export class Minter {
     const { books, chain, now } = this.#options;
     if (chain.unexplained(books.ledger).length > 0) return true;
     if (this.#conclusions(1).length > 0) return true;
-    return this.#mayIntend() && dueMints(books.ledger, { now: now(), most: 1 }).length > 0;
+    return this.#mayIntend() && dueMints(books.ledger, { now: now(), final_nonce: chain.sender.finalNonce, most: 1 }).length > 0;
   }
 
   #events(): readonly TreasuryEvent[] {
@@ -120,8 +120,12 @@ export class Minter {
     if (first === undefined) return false;
     const { tx_hash, block_height, nonce } = first;
     const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
-    this.#halted = `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} was never requested in the ledger${others}. What to do: find out who used the key, take it out of use, and reconcile; nothing is minted meanwhile`;
-    log.fatal({ tx_hash: toHex(tx_hash), nonce, block_height, others: more.length }, 'minting halted: a Mint that was never requested');
+    const how = books.ledger.requestedBy(tx_hash) === undefined ? 'was never requested' : 'was given up';
+    this.#halted = `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} ${how} in the ledger${others}. What to do: find out who used the key, or wrote to the ledger (\`ops audit\` names the record), and take that out of use; nothing is minted meanwhile`;
+    log.fatal(
+      { tx_hash: toHex(tx_hash), nonce, block_height, others: more.length },
+      'minting halted: a Mint that nobody requested, or that was given up',
+    );
     return true;
   }
 

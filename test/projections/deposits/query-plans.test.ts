@@ -13,6 +13,7 @@ import {
   LISTED_MAX,
   ownerOf,
   pinnedScheme,
+  waitsForCap,
 } from '../../../projections/deposits/queries.ts';
 import type { Query } from '../../../projections/page.ts';
 import { accountAt } from '../../support/deposit-log.ts';
@@ -32,6 +33,13 @@ const FILL = [
   `INSERT INTO standings SELECT 'id-' || n, CASE WHEN n % 100 = 0 THEN 'needs_manual' ELSE 'credited' END, NULL, false, false, NULL, NULL, 4 FROM n`,
   `INSERT INTO by_status SELECT CASE WHEN n % 100 = 0 THEN 'needs_manual' ELSE 'credited' END, n, 'id-' || n FROM n`,
   `INSERT INTO deposit_events SELECT 'id-' || n, e, 'DepositConfirmed', NULL, NULL, 10, 2, 8, NULL, NULL, NULL, 'treasury.ledger', 0, 4 * n + e, now() FROM n, generate_series(0, 3) e`,
+  // 10,000 of them wait, the oldest for long; 1,000 mints stand in the window, and as many before it
+  `UPDATE standings SET status = 'confirmed' WHERE id IN (SELECT 'id-' || n FROM n WHERE n % 4 = 1)`,
+  `DELETE FROM by_status WHERE seq % 4 = 1`,
+  `INSERT INTO by_status SELECT 'confirmed', n, 'id-' || n FROM n WHERE n % 4 = 1`,
+  `INSERT INTO policies VALUES (1, 'testnet', 2, 2, 1, 1000, 1000, 0)`,
+  `INSERT INTO mints SELECT m, 'm' || m, 1, 1790000000000 + m FROM generate_series(0, 1999) m`,
+  `INSERT INTO ledger VALUES (true, 0, 40000, 1, 1999, 1790000001999, 1000)`,
   'ANALYZE',
 ];
 
@@ -87,9 +95,24 @@ test("whose a deposit is is asked of the index, so that another's is no more wor
   expect(removed).toBeLessThanOrEqual(1);
 });
 
+test('whether a deposit waits for the cap is told without looking at all that wait, nor at mints that have left the window', async () => {
+  // as long as the small tables fit into a page they are read whole
+  const whole = new Set(['ledger', 'policies']);
+  for (const planCache of PLAN_CACHES) {
+    for (const now of [1_790_000_002_000, Date.now() + 172_800_000]) {
+      const { scans } = await explained(readerUrl, waitsForCap('id-40001', now), planCache);
+      const others = scans.filter(({ how, table }) => !how.startsWith('Index') && !whole.has(table));
+      expect({ planCache, now, others }).toEqual({ planCache, now, others: [] });
+      const { scans: found } = await explained(readerUrl, waitsForCap('id-401', now), planCache);
+      expect(found.filter(({ how, table }) => !how.startsWith('Index') && !whole.has(table))).toEqual([]);
+      expect(found.reduce((sum, { rows }) => sum + rows, 0)).toBeLessThanOrEqual(1_700);
+    }
+  }
+});
+
 test('a name always stands for the same text', () => {
   const texts = new Map<string, string>();
-  for (const { name, text } of [...Object.values(QUERIES).map(([query]) => query), addressBook(), pinnedScheme()]) {
+  for (const { name, text } of [...Object.values(QUERIES).map(([query]) => query), addressBook(), pinnedScheme(), waitsForCap(ID, 0)]) {
     expect(texts.get(name) ?? text).toBe(text);
     texts.set(name, text);
   }

@@ -249,3 +249,21 @@ test('a key in place of the one that the ledger was written with mints nothing, 
   await expect.poll(() => after.counted('treasury_deposits_unminted'), { timeout: 20_000 }).toBe(1);
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(1);
 });
+
+test('a ledger that gives up a mint which no final block has displaced is not believed: it is not requested again, and halts minting once it is final', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  await world.mine();
+  const transfer = transferTo(0, 10n * USD);
+  const working = world.start();
+  await world.world.observe(transfer);
+  await expect.poll(() => working.counted('treasury_broadcasts_total', 'accepted'), { timeout: 20_000 }).toBeGreaterThan(0);
+  const intent = (await world.world.ledger()).find((event) => event.type === 'MintIntended');
+  if (intent === undefined) throw new Error('nothing was requested');
+  await world.tell(depositEvents(idOf(transfer)).dead(intent.tx_hash, intent.nonce));
+  await expect.poll(() => working.counted('treasury_deposits_unminted'), { timeout: 20_000 }).toBe(1);
+  for (let blocks = 0; blocks < 6; blocks++) await world.mine();
+  await expect.poll(() => working.treasury.matter, { timeout: 20_000 }).toMatch(/^minting halted: .* was given up in the ledger/);
+  expect(await world.mints()).toHaveLength(1);
+  expect(await world.balanceOf(0)).toBe(8n * USD);
+});
