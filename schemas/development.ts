@@ -10,5 +10,8 @@ export const DEVELOPMENT_XPUB =
 /** Of the same mnemonic, at m/44'/195'/1'/0/0. */
 export const DEVELOPMENT_CUSTODY = 'TCjow1qG4ZvDNj5ZRCF2RSuS2kMCGKK1JJ';
 
+/** With which tokens are signed. */
+export const DEVELOPMENT_JWT_SECRET = 'a development secret, known to everybody';
+
 /** The devnet's mint authority, of its seed `clt-devnet`. */
 export const DEVELOPMENT_MINT_AUTHORITY = '0x4d5914731c247b535b7717567c1b06af35e09395';

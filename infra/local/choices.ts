@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEVELOPMENT_CUSTODY, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
+import { DEVELOPMENT_CUSTODY, DEVELOPMENT_JWT_SECRET, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
 import type { Folder } from './folder.ts';
 import { portNames, portVariable } from './ports.ts';
 
@@ -39,7 +39,7 @@ export const defaultCommon: Common = {
   chain_id: '7777',
   log_level: 'info',
   drain_ms: '10000',
-  jwt_secret: 'a development secret, known to everybody',
+  jwt_secret: DEVELOPMENT_JWT_SECRET,
   devnet_seed: 'clt-devnet',
   // the devnet's mint authority of that seed: it can mint nothing anywhere else
   mint_key: '0xc80c4a2b5390da9a5ebf241d252f4da0cd04c2a4ef946f29ce829b6814a15ba7',

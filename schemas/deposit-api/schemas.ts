@@ -65,7 +65,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     reason: orNull(schema('Reason'), 'null unless the status is needs_manual.'),
     waiting_for: orNull(
       { type: 'string', enum: ['awaiting_approval', 'rolling_cap'] },
-      'awaiting_approval: nobody has decided yet. rolling_cap: as much as is allowed was minted within 24 hours; it is minted by itself once older mints leave them. null: it goes on at once, or is at its end.',
+      'awaiting_approval: nobody has decided yet. rolling_cap: as much as is allowed was minted within 24 hours; it is minted by itself once older mints leave them. null: neither, it goes on by itself or is at its end.',
     ),
     gross: schema('Amount', 'What arrived.'),
     fee: schema('Amount', 'The network fee, fixed when the deposit was confirmed. It may be more than what arrived.'),

@@ -1,7 +1,7 @@
 import { parseAddress, toHex } from '../../schemas/address.ts';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
 import { NETWORKS } from '../../schemas/deposit-policy.ts';
-import { DEVELOPMENT_XPUB } from '../../schemas/development.ts';
+import { DEVELOPMENT_JWT_SECRET, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
 import {
   choice,
   ConfigError,
@@ -74,8 +74,18 @@ export type DepositGatewayConfig = Config<typeof SETTINGS> & {
 export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig {
   const config = readConfig(env, { ...SETTINGS, deposit_key: depositKey(env), allowed_accounts: allowedAccounts(env) });
   if (config.network !== 'mainnet') return { ...config, allowed_accounts: undefined };
-  if (config.deposit_key.extended_public_key !== DEVELOPMENT_XPUB) return config;
-  throw new ConfigError([
-    'APP_DEPOSIT_XPUB is the key of the development stack, whose private keys everybody knows: on the mainnet it has to be set to one of your own, or what is deposited is gone',
-  ]);
+  const problems = [
+    ...(config.deposit_key.extended_public_key === DEVELOPMENT_XPUB
+      ? [
+          'APP_DEPOSIT_XPUB is the key of the development stack, whose private keys everybody knows: on the mainnet it has to be set to one of your own, or what is deposited is gone',
+        ]
+      : []),
+    ...(config.jwt_secret === DEVELOPMENT_JWT_SECRET
+      ? [
+          'APP_JWT_SECRET is that of the development stack, with which everybody can sign a token: on the mainnet it has to be set to one of your own',
+        ]
+      : []),
+  ];
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
 }

@@ -1,5 +1,6 @@
 import { HDNodeWallet } from 'ethers';
 import { expect, test } from 'vitest';
+import { defaultCommon } from '../../../infra/local/choices.ts';
 import { accountAt, OTHER_XPUB, XPUB } from '../../support/deposit-log.ts';
 import { ConfigError } from '../../../services/runtime/config.ts';
 import { readDepositGatewayConfig, type DepositGatewayConfig } from '../../../services/deposit-gateway/config.ts';
@@ -36,9 +37,13 @@ test('on the testnet everybody is let in, also where a list is left over', () =>
   expect(read({ APP_ALLOWED_ACCOUNTS: 'x' })).toMatchObject({ allowed_accounts: undefined });
 });
 
-test('on the mainnet the key that everybody knows is refused', () => {
+test('on the mainnet the key and the secret that everybody knows are refused', () => {
   const mainnet = { APP_NETWORK: 'mainnet', APP_ALLOWED_ACCOUNTS: ONE ?? '' };
   expect(read(mainnet)).toEqual([expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/)]);
+  expect(read({ ...mainnet, APP_JWT_SECRET: defaultCommon.jwt_secret })).toEqual([
+    expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/),
+    expect.stringMatching(/^APP_JWT_SECRET is that of the development stack/),
+  ]);
   expect(read({ ...mainnet, APP_DEPOSIT_XPUB: OTHER_XPUB })).toMatchObject({ deposit_key: { extended_public_key: OTHER_XPUB } });
 });
 
