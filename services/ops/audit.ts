@@ -57,7 +57,7 @@ export async function audit(args: readonly string[], stackFile: string): Promise
   const codec = await openCodec(config.registry_url, AUDITED_TOPICS);
   const reader = openReader({ ...config, application_name: 'ops', statement_timeout_ms: 120_000, connections_max: 1 }, log);
   try {
-    const audited = await auditLogs({ kafka, codec, reader, usdt_contract: config.usdt_contract });
+    const audited = await auditLogs({ kafka, codec, reader, usdt_contract: config.usdt_contract, say });
     process.stdout.write(`${values.json ? auditJson(audited) : auditText(audited)}\n`);
     return audited.findings.violationCount === 0 ? 0 : 2;
   } finally {
@@ -88,4 +88,8 @@ function auditText({ findings, read, deposits, mints, waiting, without_effect, s
 function auditJson({ findings: { checked, violations, violationCount }, ...rest }: Audited): string {
   const whole = { ...rest, checked, violations, violation_count: violationCount };
   return JSON.stringify(whole, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
 }

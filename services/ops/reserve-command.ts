@@ -46,7 +46,6 @@ export async function reserve(args: readonly string[], stackFile: string): Promi
 async function make(json: boolean, stack: string): Promise<number> {
   const config = readReserveConfig(process.env, stack);
   const log = openLog({ service: 'ops', level: 'fatal' });
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
   const run = await reconcile(config, openKafka({ ...config, client_id: 'ops' }, log), log, say);
   process.stdout.write(`${json ? JSON.stringify(run) : runsText([run])}\n`);
   return 0;
@@ -63,4 +62,8 @@ async function show(json: boolean, stack: string, limit: number): Promise<number
   } finally {
     await reader.close();
   }
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
 }

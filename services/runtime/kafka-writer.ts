@@ -29,16 +29,20 @@ export interface WriterOptions {
   readonly answer_ms?: number;
 }
 
-/** The broker said that it will never take this batch; nothing of it was appended. */
-const REFUSED = new Set([
-  'MESSAGE_TOO_LARGE',
-  'RECORD_LIST_TOO_LARGE',
-  'INVALID_TOPIC_EXCEPTION',
-  'INVALID_RECORD',
-  'INVALID_TIMESTAMP',
-  'UNSUPPORTED_FOR_MESSAGE_FORMAT',
-  'TOPIC_AUTHORIZATION_FAILED',
-  'CLUSTER_AUTHORIZATION_FAILED',
+const TOO_LARGE = "look at the topic's max.message.bytes and the broker's message.max.bytes: they are not as this software declares them";
+const NOT_ALLOWED = "give this service's account the right to write";
+const NOT_OURS = 'look at the configuration of the topic: it is not as this software declares it';
+
+/** The broker said that it will never take this batch; nothing of it was appended. With what to do. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ['MESSAGE_TOO_LARGE', TOO_LARGE],
+  ['RECORD_LIST_TOO_LARGE', TOO_LARGE],
+  ['INVALID_TOPIC_EXCEPTION', NOT_OURS],
+  ['INVALID_RECORD', NOT_OURS],
+  ['INVALID_TIMESTAMP', "set this machine's clock right, or the broker's: they are more than an hour apart"],
+  ['UNSUPPORTED_FOR_MESSAGE_FORMAT', NOT_OURS],
+  ['TOPIC_AUTHORIZATION_FAILED', NOT_ALLOWED],
+  ['CLUSTER_AUTHORIZATION_FAILED', NOT_ALLOWED],
 ]);
 
 /** The broker no longer knows this producer's sequence, or knows the batch but not where it stands: only a new producer gets on. */
@@ -102,9 +106,11 @@ export class KafkaWriter {
         return await this.#whileWaited(this.#attempt(topic, messages));
       } catch (cause) {
         const type = protocolType(cause);
-        if (type !== undefined && REFUSED.has(type)) {
+        const remedy = REFUSED.get(type ?? '');
+        if (remedy !== undefined) {
           await this.#dropProducer();
-          throw new Fault('append_refused', `${topic} refused ${entries.length} records: ${type}`, { retry: false, cause });
+          const message = `${topic} refused ${entries.length} records: ${type}. What to do: ${remedy}, then start again`;
+          throw new Fault('append_refused', message, { retry: false, cause });
         }
         if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropProducer();
         if (!this.#signal.aborted) {

@@ -31,6 +31,8 @@ export interface AuditSources {
   readonly reader: Reader | undefined;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
+  /** told in a line each how far it is, when it takes long */
+  readonly say?: (line: string) => void;
 }
 
 export interface Audited {
@@ -54,9 +56,13 @@ interface Ended {
   readonly end: bigint;
 }
 
+/** Between two words on how far it is. */
+const TELL_MS = 5_000;
+
 /** Throws faults: what does not answer, and records that cannot be read. */
-export async function auditLogs({ kafka, codec, reader, usdt_contract }: AuditSources): Promise<Audited> {
+export async function auditLogs({ kafka, codec, reader, usdt_contract, say }: AuditSources): Promise<Audited> {
   const findings = new Findings();
+  let told = performance.now();
   const marks = new MarkAudit(reader === undefined ? [] : await readMarks(reader), findings);
   const stored = reader === undefined ? undefined : await readDeposits(reader);
   const chainEnds = await endsOf(kafka, CHAIN_BLOCKS);
@@ -73,6 +79,10 @@ export async function auditLogs({ kafka, codec, reader, usdt_contract }: AuditSo
       await readLogEvents({ kafka, codec }, { topic, partition, from: 0n, to: end }, (event, record) => {
         if (!isEvent(event)) throw undecodable(`${topic}/${partition}@${record.offset}: ${event.type} does not belong here`);
         marks.record(topic, partition, record);
+        if (say !== undefined && performance.now() - told > TELL_MS) {
+          told = performance.now();
+          say(`${topic}/${partition}: offset ${record.offset} of ${end}`);
+        }
         take(event, record.offset, partition);
       });
       marks.finish(topic, partition, end);

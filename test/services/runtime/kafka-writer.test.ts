@@ -137,18 +137,25 @@ test('the offset told is where the batch stands, also when its answer was lost a
   expect(numbers(await readAll(direct, topic))).toEqual(range(0, 30));
 });
 
+function refused(why: RegExp): object {
+  return { reason: { code: 'append_refused', retry: false, message: expect.stringMatching(why) as unknown } };
+}
+
 test('a batch that the broker will never take is refused, and the writer goes on with the next', async () => {
   const topic = await freshTopic(direct, { config: { 'max.message.bytes': '100000' } });
   const writer = openWriter(await produceProxy());
   const large: LogEntry = { key: 'large', value: Buffer.alloc(200_000, 'x'), headers: {}, timestamp: 1_700_000_000_000 };
+  const ahead: LogEntry = { key: 'ahead', value: Buffer.alloc(1), headers: {}, timestamp: Date.now() + 7_200_000 };
   const outcomes = await Promise.allSettled([
     writer.append(topic, 0, numbered(0, 3)),
     writer.append(topic, 0, [large]),
+    writer.append(topic, 0, [ahead]),
     writer.append(topic, 0, numbered(3, 3)),
   ]);
   expect(outcomes).toMatchObject([
     { value: 0n },
-    { reason: { code: 'append_refused', retry: false, message: expect.stringContaining('MESSAGE_TOO_LARGE') as unknown } },
+    refused(/MESSAGE_TOO_LARGE\. What to do: .*max\.message\.bytes/),
+    refused(/INVALID_TIMESTAMP\. What to do: set this machine's clock right/),
     { value: 3n },
   ]);
   expect(numbers(await readAll(direct, topic))).toEqual([0, 1, 2, 3, 4, 5]);
