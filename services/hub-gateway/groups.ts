@@ -9,6 +9,8 @@ import { Truncation } from './truncation.ts';
 
 /** Readings at once: the connections that are left answer queries. */
 const READINGS_MAX = 4;
+/** After so many, whoever else wants something has a turn. */
+const DELIVERIES_TOGETHER = 250;
 
 const FULL: ExecutionResult = { errors: [new Refused('RATE_LIMITED', 'too many different subscriptions are open: try again later')] };
 
@@ -215,7 +217,16 @@ export class Groups {
     if (text === group.body?.text || this.#groups.get(group.key) !== group) return;
     const body = new Body(text);
     this.#show(group, body);
-    for (const member of group.members) this.#deliver(member, body);
+    await this.#deliverAll(group, body);
+  }
+
+  /** Who came meanwhile has it already, who has left wants it no more. */
+  async #deliverAll({ members }: Group, body: Body): Promise<void> {
+    const all = [...members];
+    for (let from = 0; from < all.length; from += DELIVERIES_TOGETHER) {
+      if (from > 0) await new Promise((resolve) => setImmediate(resolve));
+      for (const member of all.slice(from, from + DELIVERIES_TOGETHER)) if (members.has(member)) this.#deliver(member, body);
+    }
   }
 
   #deliver(member: Member, body: Body): void {

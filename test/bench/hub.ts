@@ -2,11 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { plainEnvironment, spawnChild } from '../../infra/local/child.ts';
-import { checkout } from '../../infra/local/folder.ts';
-import { takePort } from '../support/free-ports.ts';
-import { startStack, type Stack } from '../support/stack.ts';
-import { until } from '../support/until.ts';
+import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { emptyDatabase, settle } from './databases.ts';
 import { HubMarket } from './hub-market.ts';
@@ -15,6 +11,7 @@ import { Subscribers } from './hub-sockets.ts';
 import { KeepAlive } from './keep-alive.ts';
 import { processorSeconds, residentMemory } from './process-figures.ts';
 import { median, type BenchReport, type Measured, type Ratio } from './report.ts';
+import { startSideServer } from './side-server.ts';
 
 type Option = 'requests' | 'connections' | 'seconds' | 'rounds' | 'sockets' | 'changes' | 'seed';
 type Given = Readonly<Record<Option, number>>;
@@ -60,7 +57,7 @@ async function run(given: Given): Promise<BenchReport> {
     const file = join(stack.folder.data, 'hub-answer.json');
     writeFileSync(file, answer);
     const start = async (name: string, script: string, ...args: string[]): Promise<Server> => {
-      const server = await spawnServer(stack, name, script, args);
+      const server = await startSideServer(stack, name, script, args, async (url) => (await ask(url)) !== '');
       stops.push(server.stop);
       return server;
     };
@@ -158,37 +155,6 @@ async function ask(url: string): Promise<string> {
   const text = await response.text();
   if (response.status !== 200 || !text.startsWith('{"data"')) throw new Error(`${url} answered ${response.status}: ${text}`);
   return text;
-}
-
-async function spawnServer(
-  stack: Stack,
-  name: string,
-  script: string,
-  args: readonly string[],
-): Promise<Server & { readonly stop: () => Promise<unknown> }> {
-  const { port, release } = await takePort();
-  const command = {
-    file: process.execPath,
-    args: [join(import.meta.dirname, script), String(port), ...args],
-    env: plainEnvironment(),
-    cwd: checkout,
-  };
-  const child = await spawnChild(script.replace('.ts', ''), command, stack.folder);
-  const url = `http://127.0.0.1:${port}`;
-  const stop = async (): Promise<void> => {
-    await child.stop('SIGKILL', 0);
-    release();
-  };
-  try {
-    await until(async () => {
-      if (child.exited !== undefined) throw child.faultOf('ended');
-      return (await ask(url)) !== '';
-    }, name);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { name, pid: child.pid, url, stop };
 }
 
 /** Every connection asks again as soon as it is answered. */

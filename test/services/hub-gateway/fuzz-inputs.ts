@@ -91,6 +91,9 @@ const PIECES = [
   '__schema { types { name } }',
 ];
 
+/** After which a socket is closed. */
+const FATAL_TYPES = ['connection_init', 'next', 'error', 'connection_ack', 'start', '__proto__', ''];
+
 export class FuzzInputs {
   readonly #random: Random;
   /** hashes and addresses that there are, so that some questions get somewhere */
@@ -124,7 +127,7 @@ export class FuzzInputs {
   variables(): unknown {
     const random = this.#random;
     if (random.chance(0.4)) return undefined;
-    if (random.chance(0.2)) return random.pick<unknown>([null, [], '{}', 1, true, JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)]);
+    if (random.chance(0.05)) return random.pick<unknown>([null, [], '{}', 1, true, JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)]);
     const given = VARIABLES.filter(() => random.chance(0.7)).map((name) => [name, this.json(random.below(4))] as const);
     return { ...Object.fromEntries(given), ...(random.chance(0.2) ? { [this.#text()]: this.json(2) } : {}) };
   }
@@ -148,15 +151,13 @@ export class FuzzInputs {
   message(): string | Buffer {
     const random = this.#random;
     if (random.chance(0.02)) return random.bytes(4 * (1 + random.below(20)));
-    const type = random.chance(0.75)
-      ? 'subscribe'
-      : random.pick(['complete', 'ping', 'pong', 'connection_init', 'next', 'error', 'connection_ack', 'start', '__proto__', '']);
-    const id = random.chance(0.9) ? String(random.below(6)) : this.json(1);
-    const payload = random.chance(0.9)
+    const type = random.chance(0.8) ? 'subscribe' : random.pick(random.chance(0.9) ? ['complete', 'ping', 'pong'] : FATAL_TYPES);
+    const id = random.chance(0.98) ? String(random.below(60)) : this.json(1);
+    const payload = random.chance(0.98)
       ? { query: this.document(random.pick<Kind>(['query', 'mutation', 'subscription'])), variables: this.variables() }
       : this.json(3);
-    const text = JSON.stringify(random.chance(0.9) ? { id, type, payload } : { type, ...(random.chance(0.5) ? { id } : {}) });
-    return random.chance(0.1) ? this.broken(text) : text;
+    const text = JSON.stringify(random.chance(0.98) ? { id, type, payload } : { type, ...(random.chance(0.5) ? { id } : {}) });
+    return random.chance(0.02) ? this.broken(text) : text;
   }
 
   json(depth: number): unknown {

@@ -132,6 +132,41 @@ test('what cannot be read at first is told and forgotten; what cannot be read la
     .toEqual([body('1'), body('2')]);
 });
 
+test('many members are told in parts: others have their turn, who leaves meanwhile is told nothing, who comes is told once', async () => {
+  const state = world();
+  const order: string[] = [];
+  const members = Array.from({ length: 600 }, () => new Collecting());
+  const entered: Entrance[] = [];
+  for (const member of members) {
+    const each = await entrance(state.groups);
+    each.join(member);
+    entered.push(each);
+  }
+  const [late, lateMember] = [await entrance(state.groups), new Collecting()];
+  const first = await entrance(state.groups);
+  first.join({
+    deliver: () => {
+      order.push('first');
+    },
+  });
+  const last = members.at(-1);
+  const begun = members.at(0);
+  if (last === undefined || begun === undefined) throw new Error('there are members');
+  begun.deliver = ({ text }: Body): void => {
+    begun.bodies.push(text);
+    setImmediate(() => {
+      order.push('somebody else');
+      entered.at(-1)?.leave(last);
+      late.join(lateMember);
+    });
+  };
+  state.value = '2';
+  state.groups.tell('market', ['ours']);
+  await expect.poll(() => order).toEqual(['first', 'somebody else', 'first']);
+  expect([last.bodies, lateMember.bodies]).toEqual([[body('1')], [body('2')]]);
+  expect(members.slice(0, -1).every(({ bodies }) => bodies.join() === [body('1'), body('2')].join())).toBe(true);
+});
+
 test('so many characters are kept in all: then no group is added, until one of them has gone', async () => {
   const state = world();
   state.value = 'x'.repeat(50);

@@ -1,0 +1,25 @@
+/** The thread of `probe.ts`: whoever makes the load is busy, and would measure himself. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { KeepAlive } from './keep-alive.ts';
+import { residentMemory } from './process-figures.ts';
+import type { Asked, Probed } from './probe.ts';
+
+const PAUSE_MS = 5;
+
+const { url, pid, body }: Asked = workerData;
+const stop = new AbortController();
+parentPort?.once('message', () => stop.abort());
+const connection = await KeepAlive.open(url);
+const answers: number[] = [];
+let most = 0;
+while (!stop.signal.aborted) {
+  const begun = performance.now();
+  const { status } = await connection.post('/graphql', body);
+  if (status !== 200) throw new Error(`${url} answered ${status}`);
+  answers.push(performance.now() - begun);
+  most = Math.max(most, residentMemory(pid));
+  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+}
+connection.close();
+const probed: Probed = { answers_ms: answers, memory_most: most };
+parentPort?.postMessage(probed, []);

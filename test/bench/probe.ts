@@ -1,0 +1,36 @@
+/** Somebody who asks a server the same again and again while something else goes on: how long each answer took, and how much memory the server had at most. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+
+export interface Asked {
+  /** of the server, without a path */
+  readonly url: string;
+  readonly pid: number;
+  readonly body: string;
+}
+
+export interface Probed {
+  /** ms an answer */
+  readonly answers_ms: readonly number[];
+  /** MiB */
+  readonly memory_most: number;
+}
+
+/** Asks as long as `act` takes. */
+export async function probed({ url, pid }: Omit<Asked, 'body'>, body: string, act: () => Promise<void>): Promise<Probed> {
+  const asked: Asked = { url, pid, body };
+  const worker = new Worker(new URL('./probe-worker.ts', import.meta.url), { workerData: asked });
+  const told: Promise<Probed[]> = once(worker, 'message');
+  // what goes wrong there comes out where it is waited for
+  told.catch(() => undefined);
+  try {
+    await once(worker, 'online');
+    await act();
+    worker.postMessage('stop', []);
+    const [result] = await told;
+    if (result === undefined) throw new Error('the probe told nothing');
+    return result;
+  } finally {
+    await worker.terminate();
+  }
+}

@@ -1,0 +1,48 @@
+/** A server that a bench measures the system against: a script beside this file, as a process of its own. */
+import { join } from 'node:path';
+import { plainEnvironment, spawnChild } from '../../infra/local/child.ts';
+import { checkout } from '../../infra/local/folder.ts';
+import { takePort } from '../support/free-ports.ts';
+import type { Stack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
+
+export interface SideServer {
+  readonly name: string;
+  readonly pid: number;
+  /** without a path */
+  readonly url: string;
+  readonly stop: () => Promise<void>;
+}
+
+/** `node <script> <port> <args>`, once `answers` holds of its address. */
+export async function startSideServer(
+  stack: Stack,
+  name: string,
+  script: string,
+  args: readonly string[],
+  answers: (url: string) => Promise<boolean>,
+): Promise<SideServer> {
+  const { port, release } = await takePort();
+  const command = {
+    file: process.execPath,
+    args: ['--disable-warning=TimeoutNegativeWarning', join(import.meta.dirname, script), String(port), ...args],
+    env: plainEnvironment(),
+    cwd: checkout,
+  };
+  const child = await spawnChild(script.replace('.ts', ''), command, stack.folder);
+  const url = `http://127.0.0.1:${port}`;
+  const stop = async (): Promise<void> => {
+    await child.stop('SIGKILL', 0);
+    release();
+  };
+  try {
+    await until(async () => {
+      if (child.exited !== undefined) throw child.faultOf('ended');
+      return await answers(url);
+    }, name);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { name, pid: child.pid, url, stop };
+}

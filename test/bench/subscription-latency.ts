@@ -1,0 +1,160 @@
+/** How long a block takes from the node to a subscriber's socket, through Kafka, the fold, Postgres and the hub; beside it, the same blocks through a bare relay from Kafka to sockets. */
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import { parseBlock } from '../../schemas/chain-node.ts';
+import { toHex } from '../../schemas/address.ts';
+import { ChainNode } from '../../services/runtime/chain-node.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
+import { say, type Bench } from './bench.ts';
+import { percentile, type BenchReport } from './report.ts';
+import { startSideServer } from './side-server.ts';
+
+type Option = 'blocks' | 'sockets';
+const WARM_UP = 30;
+const WAITED_MS_MIN = 5;
+const PATIENCE_MS = 10_000;
+const SERVICES = ['chain-ingester', 'projector-explorer', 'projector-ride-market', 'hub-gateway'];
+
+export const subscriptionLatency: Bench<Option> = {
+  about: "from the node's block to a subscriber's socket, against a bare relay from Kafka to sockets",
+  options: {
+    blocks: { about: 'with a new ride request, 5 blocks a second', default: 300 },
+    sockets: { about: 'open at each; the one opened last is measured', default: 10 },
+  },
+  run,
+};
+
+async function run({ blocks, sockets }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+  const stack = await startStack();
+  try {
+    await (
+      await stack.spawnService('devnet', { APP_BLOCK_INTERVAL_MS: '200', APP_TRAFFIC_PER_SECOND: '20', APP_LOG_LEVEL: 'warn' })
+    ).ready();
+    let hubUrl = '';
+    for (const name of SERVICES) {
+      const service = await stack.spawnService(name, {
+        APP_LOG_LEVEL: 'warn',
+        ...(name === 'hub-gateway' ? { APP_RATE_PER_SECOND: '0' } : {}),
+      });
+      await service.ready();
+      hubUrl = service.url;
+    }
+    const relay = await startSideServer(
+      stack,
+      'the relay',
+      'kafka-relay.ts',
+      [stack.addresses.kafka_brokers],
+      async (url) => (await fetch(url)).ok,
+    );
+    try {
+      return await measure(stack, hubUrl, relay.url, blocks, sockets);
+    } finally {
+      await relay.stop();
+    }
+  } finally {
+    await stack.stop();
+  }
+}
+
+async function measure(stack: Stack, hubUrl: string, relayUrl: string, blocks: number, count: number): Promise<BenchReport> {
+  const hub = new Arrivals();
+  const relay = new Arrivals();
+  const open: WebSocket[] = [];
+  for (let at = 0; at < count; at++) {
+    open.push(await subscribed(hubUrl), await connected(relayUrl));
+  }
+  open.at(-2)?.on('message', (data: Buffer) => hub.came(data));
+  open.at(-1)?.on('message', (data: Buffer) => relay.came(data));
+  const samples = { hub: [] as number[], relay: [] as number[] };
+  const node = new ChainNode(stack.addresses.node_url, new AbortController().signal);
+  let height = (await node.chain()).head.height + 2;
+  for (let taken = 0; taken < WARM_UP + blocks; height++) {
+    const asked = performance.now();
+    const block = await blockAt(stack.addresses.node_url, height);
+    const born = performance.now();
+    // one that was there already was born nobody knows when
+    if (block === undefined || born - asked < WAITED_MS_MIN) continue;
+    const start = Buffer.from(`${height} `);
+    const arrived = await Promise.all([
+      hub.of(`block ${height} at the hub`, (data) => data.includes(block.request)),
+      relay.of(`block ${height} at the relay`, (data) => data.subarray(0, start.length).equals(start)),
+    ]);
+    if (taken++ < WARM_UP) continue;
+    samples.hub.push(arrived[0] - born);
+    samples.relay.push(arrived[1] - born);
+    if (taken % 100 === 0) say(`${taken - WARM_UP} of ${blocks} blocks`);
+  }
+  for (const socket of open) socket.terminate();
+  const rows = [
+    [samples.hub, "node to the hub's subscriber"],
+    [samples.relay, 'node to a socket of the bare relay'],
+  ] as const;
+  return {
+    bench: 'subscription-latency',
+    about: `${blocks} blocks with a new ride request, 5 blocks a second; ${count} sockets each; from the moment the node gave the block out`,
+    measured: rows.flatMap(figures),
+    ratios: [
+      { what: 'p50, hub / bare relay', ratio: percentile(samples.hub, 0.5) / percentile(samples.relay, 0.5), goal: '<= 3, then 1.5' },
+      { what: 'p99, hub / bare relay', ratio: percentile(samples.hub, 0.99) / percentile(samples.relay, 0.99) },
+    ],
+  };
+}
+
+/** When what came first showed something. */
+class Arrivals {
+  readonly #came: { readonly data: Buffer; readonly at: number }[] = [];
+
+  came(data: Buffer): void {
+    this.#came.push({ data, at: performance.now() });
+  }
+
+  /** ms of performance.now(); what came before is forgotten. */
+  async of(what: string, isIt: (data: Buffer) => boolean): Promise<number> {
+    let found = -1;
+    await until(
+      () => {
+        found = this.#came.findIndex(({ data }) => isIt(data));
+        return Promise.resolve(found >= 0);
+      },
+      what,
+      PATIENCE_MS,
+    );
+    const at = this.#came[found]?.at ?? Number.NaN;
+    this.#came.splice(0, found);
+    return at;
+  }
+}
+
+/** The hash of a ride request that is in the block at this height, once there is one; undefined when it has none. */
+async function blockAt(nodeUrl: string, height: number): Promise<{ readonly request: string } | undefined> {
+  const response = await fetch(`${nodeUrl}/v1/blocks/${height}?wait_ms=10000`);
+  const parsed = parseBlock(await response.json());
+  if ('problem' in parsed) throw new Error(parsed.problem);
+  const request = parsed.value.transactions.find(({ function_call_type: type }) => type === 'RideRequest');
+  return request === undefined ? undefined : { request: toHex(request.hash) };
+}
+
+async function connected(url: string): Promise<WebSocket> {
+  const socket = new WebSocket(url.replace('http', 'ws'), { perMessageDeflate: false });
+  await once(socket, 'open');
+  return socket;
+}
+
+async function subscribed(url: string): Promise<WebSocket> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql/ws`, 'graphql-transport-ws', { perMessageDeflate: false });
+  await once(socket, 'open');
+  socket.send('{"type":"connection_init"}');
+  await once(socket, 'message');
+  const query = 'subscription { rideRequestsUpdated { txHash fare passengerAddress pickupLocation { latitude longitude } } }';
+  socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
+  await once(socket, 'message');
+  return socket;
+}
+
+function figures([of, what]: readonly [readonly number[], string]): BenchReport['measured'] {
+  return [
+    { what: `${what}, p50`, unit: 'ms', rounds: [percentile(of, 0.5)] },
+    { what: `${what}, p99`, unit: 'ms', rounds: [percentile(of, 0.99)] },
+  ];
+}
