@@ -14,7 +14,7 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   let rows = 0;
   for (const cut of changes.cuts) rows += await cutRows(client, cut);
   for (const gone of changes.deletes) rows += await deleteRows(client, gone);
-  for (const added of changes.appends) rows += await appendRows(client, 'rows' in added ? CopyRows.of(added.table, added.rows) : added);
+  for (const added of changes.appends) rows += await appendRows(client, CopyRows.from(added));
   for (const replaced of changes.upserts) rows += await upsertRows(client, replaced);
   return rows;
 }

@@ -18,6 +18,7 @@ import { CopyRows } from '../../projections/copy-rows.ts';
 import { withAdmin } from '../../services/runtime/kafka-topics.ts';
 import type { Stack } from '../support/stack.ts';
 import { dropDatabase, emptyDatabase } from './databases.ts';
+import { rowsIn } from '../projections/copied-rows.ts';
 
 /** Rows a second, from the first block with transactions until so many transactions stand. */
 export async function eachMessageRate(stack: Stack, kafka: Kafka, codec: Codec, transactions: number): Promise<number> {
@@ -108,9 +109,9 @@ class EventWriter {
   }
 
   async #copy(changes: Changes): Promise<void> {
-    for (const { table, rows } of [...changes.appends, ...changes.upserts]) {
-      const copy = this.#client.query(copyFrom(`COPY ${table.name} FROM STDIN BINARY`));
-      copy.end(Buffer.concat([...CopyRows.of(table, rows).pieces()]));
+    for (const rows of [...changes.appends, ...changes.upserts].map(CopyRows.from)) {
+      const copy = this.#client.query(copyFrom(`COPY ${rows.table.name} FROM STDIN BINARY`));
+      copy.end(Buffer.concat([...rows.pieces()]));
       await once(copy, 'finish');
     }
   }
@@ -125,7 +126,7 @@ function foldOf(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Changes
 function* rowsOf({ cuts, deletes, appends, upserts }: Changes): Generator<readonly [table: Table, row: Row], void> {
   if (cuts.length + deletes.reduce((sum, { rows }) => sum + rows.length, 0) > 0)
     throw new Error('this part of the chain has a reorganisation: measure fewer transactions');
-  for (const { table, rows } of [...appends, ...upserts]) for (const row of rows) yield [table, row];
+  for (const change of [...appends, ...upserts]) for (const row of rowsIn(change)) yield [change.table, row];
 }
 
 function upsertOf({ name, columns, key }: Table): string {

@@ -10,6 +10,7 @@ import { differences, digestOf } from '../../support/plain-fold.ts';
 import { DEPOSITS_ANSWERS } from './answers.ts';
 import { interleaved } from './interleaved.ts';
 import { MemoryTables } from './memory-tables.ts';
+import { rowsIn } from '../copied-rows.ts';
 
 type Event = DepositAddressEvent | TreasuryEvent;
 
@@ -115,7 +116,7 @@ test('whose deposits moved is announced, once each, and who got an address', () 
   const asked = requests.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
   const folded = deposits.fold({}, asked);
   expect(folded).toMatchObject({ announced: hex.slice(0, 1), outcomes: { applied: 3, replayed: 1, ignored: 0 } });
-  const appended = 'changes' in folded ? folded.changes.appends.flatMap(({ rows }) => rows) : [];
+  const appended = 'changes' in folded ? folded.changes.appends.flatMap(rowsIn) : [];
   expect(appended).toEqual([[accountAt(1), 0, depositKey().addressAt(0), 1]]);
 });
 

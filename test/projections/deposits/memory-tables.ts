@@ -1,6 +1,7 @@
 /** The tables of a projection as plain maps, so that its fold can be tried without a database: answers its loads, takes its changes, checks what Postgres would. */
 import type { Changes, Load, LoadedRow, Projection, Recorded, Row, Table, Value } from '../../../projections/projection.ts';
 import { texts, type TableTexts } from '../../support/plain-fold.ts';
+import { rowsIn } from '../copied-rows.ts';
 
 export type Named = Readonly<Record<string, Value>>;
 /** By the load's name, its rows; `wanted` are the texts of its first value. */
@@ -65,8 +66,9 @@ export class MemoryTables<Event extends { readonly type: string }> {
           throw new Error(`a row of ${table.name} is deleted that is not there`);
       }
     }
-    for (const { table, rows } of appends) {
-      for (const row of rows) {
+    for (const added of appends) {
+      const { table } = added;
+      for (const row of rowsIn(added)) {
         const key = rowKey(table, Object.keys(table.columns), row);
         if (this.#of(table.name).has(key)) throw new Error(`a row of ${table.name} is appended that is there already: ${key}`);
         this.#of(table.name).set(key, named(table, row));

@@ -3,6 +3,7 @@ import { reserve } from '../../../projections/reserve/reserve.ts';
 import type { Folded, Row } from '../../../projections/projection.ts';
 import { askedLoad } from '../../../services/runtime/asked-load.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import { rowsIn } from '../copied-rows.ts';
 
 function run(id: string, supply = 1n): ReserveReconciled {
   return {
@@ -37,7 +38,7 @@ function fold(
 }
 
 function rowsOf(folded: Extract<Folded, { readonly changes: unknown }>): readonly Row[] {
-  return folded.changes.appends.flatMap(({ rows }) => rows);
+  return folded.changes.appends.flatMap(rowsIn);
 }
 
 test('runs are numbered in the order of the log, on from those that were there', () => {

@@ -3,6 +3,7 @@ import type { Changes, Cut, Folded, Load, LoadedRow, Recorded, Row, Table, Value
 import { rideMarket } from '../../../projections/ride_market/ride_market.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { texts, type TableTexts } from '../../support/plain-fold.ts';
+import { rowsIn } from '../copied-rows.ts';
 
 type Named = Readonly<Record<string, Value>>;
 
@@ -63,8 +64,9 @@ export class MemoryTables {
         if (!this.#of(table).delete(rowKey(table, table.key, row))) throw new Error(`a row of ${table.name} is deleted that is not there`);
       }
     }
-    for (const { table, rows } of appends) {
-      for (const row of rows) {
+    for (const added of appends) {
+      const { table } = added;
+      for (const row of rowsIn(added)) {
         const key = rowKey(table, Object.keys(table.columns), row);
         if (this.#of(table).has(key)) throw new Error(`a row of ${table.name} is appended that is there already: ${key}`);
         this.#of(table).set(key, named(table, row));
