@@ -7,6 +7,7 @@ import { ingest } from './ingest.ts';
 import { benchLatency } from './latency.ts';
 import { lists } from './lists.ts';
 import { pass } from './pass.ts';
+import { rebuild } from './rebuild.ts';
 import { save, tableOf } from './report.ts';
 import { size } from './size.ts';
 import { tail } from './tail.ts';
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   'subscription-latency': subscriptionLatency,
   sockets,
   pass,
+  rebuild,
   tail,
 };
 

@@ -7,8 +7,9 @@ import { hub } from './hub.ts';
 import { hubFuzz } from './hub-fuzz.ts';
 import { mint } from './mint.ts';
 import { model } from './model.ts';
+import { rebuild } from './rebuild.ts';
 
-const RUNS: Readonly<Record<string, FaultRun>> = { explorer, deposits, mint, hub, 'hub-fuzz': hubFuzz, model };
+const RUNS: Readonly<Record<string, FaultRun>> = { explorer, deposits, mint, hub, 'hub-fuzz': hubFuzz, rebuild, model };
 const UNNAMED = 'explorer';
 
 function say(line: string): void {

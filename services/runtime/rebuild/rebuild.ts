@@ -5,23 +5,25 @@
 import { hostname } from 'node:os';
 import type { Kafka } from 'kafkajs';
 import type { ClientBase, Pool } from 'pg';
-import type { Projection } from '../../../projections/projection.ts';
+import type { Projection, Table } from '../../../projections/projection.ts';
 import { readEnds } from '../bulk-load.ts';
 import type { Codec } from '../codec.ts';
 import { Fault, type Refusal } from '../errors.ts';
 import { buildIndexes } from '../index-build.ts';
 import { readStanding, type Standing } from '../live-tables.ts';
+import { CONFIRMATIONS } from '../log-position.ts';
 import type { Logger } from '../log.ts';
 import { prepareDatabase } from '../migrations.ts';
 import { faultOf, openWriter } from '../postgres.ts';
-import { retrying, untilAborted } from '../wait.ts';
+import { aborted, retrying, untilAborted } from '../wait.ts';
 import { nextOf, previousOf } from './names.ts';
 import { RebuildProgress, type RebuildStep } from './progress.ts';
 import { Replay, type Ends } from './replay.ts';
 import { SoleSession } from './sole-session.ts';
-import { dropTables, switchTables } from './switch-tables.ts';
+import { dropTables, endsOf, switchTables } from './switch-tables.ts';
 
 const TRY_AGAIN_MS = 200;
+const LOOK_AGAIN_MS = 1_000;
 
 export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
@@ -174,6 +176,26 @@ async function load<Event extends { readonly type: string }>(
   progress.begin('indexing');
   const onStep = (what: string): void => progress.say(what);
   await retrying({ ...patient, what: 'building the indexes' }, () => buildIndexes({ pool, projection: next, log, signal, onStep }));
+  await retrying({ ...patient, what: 'vacuuming the tables' }, () => vacuum(pool, next.tables, onStep, signal));
+}
+
+/** What the first who read them would have to do otherwise, row by row. */
+async function vacuum(pool: Pool, tables: readonly Table[], onStep: (what: string) => void, signal: AbortSignal): Promise<void> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw faultOf(error);
+  });
+  try {
+    await client.query('SET statement_timeout = 0');
+    for (const { name } of tables) {
+      if (signal.aborted) break;
+      onStep(`vacuum of ${name}`);
+      await Promise.race([client.query(`VACUUM ${name}`), aborted(signal)]);
+    }
+  } catch (error) {
+    throw faultOf(error);
+  } finally {
+    client.release(true);
+  }
 }
 
 interface Place {
@@ -186,16 +208,18 @@ interface Place {
 
 /** Catches up until the switch succeeds. */
 async function takePlace<Event extends { readonly type: string }>(
-  { options, session, signal, progress }: Work<Event>,
+  work: Work<Event>,
   replay: Replay<Event>,
   pool: Pool,
   { name, kept, exchange }: Place,
 ): Promise<Rebuilt> {
+  const { options, session, signal, progress } = work;
   const { projection, kafka, log } = options;
   const build = (await readStanding(session, name))?.build;
   let catching = Promise.resolve();
   const catchUp = (ends: Ends): Promise<void> => (catching = replay.advance(ends, { loading: false }));
   const keep = previousOf(projection.name);
+  const of_another_log = await isBeyondLog(work);
   for (;;) {
     await replay.refresh();
     const ends = await retrying({ what: 'looking where the log ends', log, signal }, () => readEnds(kafka, projection.topics));
@@ -203,7 +227,7 @@ async function takePlace<Event extends { readonly type: string }>(
     await catchUp(ends);
     progress.begin('switching');
     if (!exchange) await dropTables(session, keep);
-    const switched = switchTables({ session, projection: projection.name, beside: name, keep, catchUp });
+    const switched = switchTables({ session, projection: projection.name, beside: name, keep, of_another_log, catchUp });
     // a COMMIT whose answer was lost may have happened
     const isDone = await switched.catch(async (error: unknown) => {
       if ((await readStanding(pool, projection.name))?.build !== build) throw error;
@@ -215,4 +239,16 @@ async function takePlace<Event extends { readonly type: string }>(
     if (signal.aborted) throw new Fault('stopped', 'told to stop: the next call goes on where this one was', { retry: true });
   }
   return { version: projection.version, kept_version: kept, records: progress.records };
+}
+
+/** Whether the tables that are read stand beyond the end of the log, as after its loss: they were made of another one, and where they stand means nothing. */
+async function isBeyondLog<Event extends { readonly type: string }>({ options, session, signal }: Work<Event>): Promise<boolean> {
+  const { projection, kafka, log } = options;
+  for (let looks = 1; ; looks++) {
+    const reached = await endsOf(session, projection.name);
+    const ends = await retrying({ what: 'looking where the log ends', log, signal }, () => readEnds(kafka, projection.topics));
+    if ([...reached].every(([key, next]) => next <= (ends.get(key) ?? 0n))) return false;
+    if (looks === CONFIRMATIONS) return true;
+    await untilAborted(LOOK_AGAIN_MS, signal);
+  }
 }

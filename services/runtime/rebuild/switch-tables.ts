@@ -30,16 +30,18 @@ export interface Switching {
   readonly beside: string;
   /** the name that those are kept under which stand there now */
   readonly keep: string;
+  /** the projection's tables were made of another log than those beside them: where they stand means nothing */
+  readonly of_another_log: boolean;
   /** has everything below these ends applied to the tables beside */
   readonly catchUp: (ends: Ends) => Promise<void>;
 }
 
 /** false: somebody was in the way for too long, or the tables beside have not come as far; nothing has changed, and the projector goes on. Throws faults. */
-export async function switchTables({ session, projection, beside, keep, catchUp }: Switching): Promise<boolean> {
+export async function switchTables({ session, projection, beside, keep, of_another_log: anywhere, catchUp }: Switching): Promise<boolean> {
   try {
     await session.query(`SET lock_timeout = ${LOCK_MS}`);
     await suspendWriting(session, projection);
-    const ends = await endsOf(session, projection);
+    const ends = anywhere ? new Map<string, bigint>() : await endsOf(session, projection);
     if (!(await inTime(catchUp(ends)))) return false;
     await suspendWriting(session, beside);
     if (!(await isBeyond(session, beside, ends))) return false;

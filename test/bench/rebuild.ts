@@ -1,0 +1,220 @@
+/**
+ * Rebuilds of the explorer while it is read and blocks go on arriving: how long answers take then and otherwise, in turns, and how many fail. Then one that is
+ * killed again and again, and gone on with; in the end every row is held against the log.
+ */
+import { setTimeout as after } from 'node:timers/promises';
+import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import { toEntries } from '../../services/chain-ingester/entries.ts';
+import { openCodec, type Codec } from '../../services/runtime/codec.ts';
+import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
+import { openKafka } from '../../services/runtime/kafka.ts';
+import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
+import { openLog } from '../../services/runtime/log.ts';
+import { spawnOps } from '../faults/ops-run.ts';
+import { never } from '../support/kafka.ts';
+import { Random } from '../support/random.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { say, type Bench } from './bench.ts';
+import { settle, vacuum } from './databases.ts';
+import { GeneratedChain } from './generator.ts';
+import { KeepAlive } from './keep-alive.ts';
+import { median, percentile, type BenchReport } from './report.ts';
+
+const log = openLog({ service: 'bench', level: 'error' });
+
+type Option = 'transactions' | 'rounds' | 'kills' | 'reads' | 'seed';
+
+export const rebuild: Bench<Option> = {
+  about: 'answers while the explorer is rebuilt and replaced, against those while it is not; kills of a rebuild',
+  options: {
+    transactions: { about: 'in the log', default: 300_000 },
+    rounds: { about: 'of a while without and a whole rebuild, in turns', default: 3 },
+    kills: { about: 'of the last rebuild', default: 10 },
+    reads: { about: 'a second, at even times', default: 100 },
+    seed: { about: 'of the chain', default: 1 },
+  },
+  run,
+};
+
+const STRETCH = 200;
+/** Of the chain, what is kept to arrive while it is measured. */
+const LATER = 0.1;
+const BLOCK_EVERY_MS = 200;
+const IDLE_MS = 20_000;
+const CONNECTIONS = 4;
+
+/** What is written into the topic before, and goes on being written meanwhile. */
+class Chain {
+  readonly #events: Iterator<ChainEvent>;
+  readonly #chain: GeneratedChain;
+  readonly #writer: KafkaWriter;
+  readonly #codec: Codec;
+  readonly #over = new AbortController();
+  #going: Promise<void> = Promise.resolve();
+
+  constructor(chain: GeneratedChain, writer: KafkaWriter, codec: Codec) {
+    this.#chain = chain;
+    this.#events = chain.events()[Symbol.iterator]();
+    this.#writer = writer;
+    this.#codec = codec;
+  }
+
+  async fill(transactions: number): Promise<void> {
+    while (this.#chain.standing < transactions) await this.#append(STRETCH);
+  }
+
+  goOn(): void {
+    this.#going = (async (): Promise<void> => {
+      while (!this.#over.signal.aborted) {
+        await this.#append(1);
+        await after(BLOCK_EVERY_MS);
+      }
+    })();
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await this.#going;
+    await this.#writer.close();
+  }
+
+  async #append(count: number): Promise<void> {
+    const events: ChainEvent[] = [];
+    for (let next = this.#events.next(); next.done !== true; next = this.#events.next()) {
+      events.push(next.value);
+      if (events.length === count) break;
+    }
+    for (const { entries } of toEntries(this.#codec, events, 4 << 20)) await this.#writer.append(CHAIN_BLOCKS.name, 0, entries);
+  }
+}
+
+/** Asks at even times, whatever becomes of the answers. */
+class Readers {
+  failed = 0;
+  requests = 0;
+  readonly #over = new AbortController();
+  readonly #running: Promise<unknown>;
+  #timings: number[] = [];
+
+  constructor(url: string, perSecond: number, transactions: number, random: Random) {
+    const every = (1_000 / perSecond) * CONNECTIONS;
+    this.#running = Promise.all(
+      Array.from({ length: CONNECTIONS }, async (_, at) => {
+        const connection = await KeepAlive.open(url);
+        for (let due = performance.now() + (every * at) / CONNECTIONS; !this.#over.signal.aborted; due += every) {
+          await after(Math.max(0, due - performance.now()));
+          const path = `/api/v1/transactions?limit=20&offset=${random.below(Math.floor(transactions / 2))}`;
+          const { status, body } = await connection.get(path);
+          this.requests++;
+          // from when it was due: one that had to wait for the one before has waited
+          this.#timings.push(performance.now() - due);
+          if (status !== 200) {
+            this.failed++;
+            say(`${path} answered ${status}: ${body.toString().slice(0, 200)}`);
+          }
+        }
+        connection.close();
+      }),
+    );
+  }
+
+  taken(): { readonly p50: number; readonly p99: number } {
+    const timings = this.#timings;
+    this.#timings = [];
+    return { p50: percentile(timings, 0.5), p99: percentile(timings, 0.99) };
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await this.#running;
+  }
+}
+
+async function run({ transactions, rounds, kills, reads, seed }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+  const stack = await startStack();
+  try {
+    const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
+    await ensureTopics(kafka, [CHAIN_BLOCKS]);
+    const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
+    const writer = new KafkaWriter(kafka, { log, signal: never });
+    const chain = new Chain(new GeneratedChain({ transactions, seed }), writer, codec);
+    await chain.fill(transactions * (1 - LATER));
+    await (await stack.spawnService('projector-explorer', { APP_LOG_LEVEL: 'warn' })).ready(600_000);
+    const settings = { APP_RATE_PER_SECOND: '0', APP_ANSWERS_KEPT_MAX: '0', APP_LOG_LEVEL: 'warn', APP_READY_LAG_BLOCKS_MAX: '1000000' };
+    const gateway = await stack.spawnService('explorer-gateway', settings);
+    await gateway.ready();
+    await vacuum(stack, { name: 'clt', writer_url: '', reader_url: '' });
+    await settle(stack);
+    chain.goOn();
+    const readers = new Readers(gateway.url, reads, transactions, new Random(seed));
+    await after(5_000);
+    readers.taken();
+
+    const idle: ReturnType<Readers['taken']>[] = [];
+    const busy: ReturnType<Readers['taken']>[] = [];
+    const seconds: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      await after(IDLE_MS);
+      idle.push(readers.taken());
+      const begun = performance.now();
+      await expectDone(stack, ['rebuild', 'explorer']);
+      seconds.push((performance.now() - begun) / 1_000);
+      busy.push(readers.taken());
+      say(
+        `round ${round + 1}: p99 ${idle.at(-1)?.p99.toFixed(1)} ms idle, ${busy.at(-1)?.p99.toFixed(1)} ms meanwhile; rebuilt in ${seconds.at(-1)?.toFixed(1)} s`,
+      );
+    }
+    const killed = await killAgainAndAgain(stack, kills, median(seconds));
+    await expectDone(stack, ['rebuild', 'explorer']);
+    const failed = readers.failed;
+    const requests = readers.requests;
+    await readers.stop();
+    await expectDone(stack, ['verify', 'explorer']);
+    await chain.stop();
+    return {
+      bench: 'rebuild',
+      about: `${transactions} transactions, ${reads} reads a second and 5 blocks a second meanwhile; ${killed} kills survived, every row as the log says; ${requests} answers`,
+      measured: [
+        { what: 'a rebuild, from the command to its end', unit: 's', rounds: seconds },
+        { what: 'an answer, p99, nothing rebuilt', unit: 'ms', rounds: idle.map(({ p99 }) => p99) },
+        { what: 'an answer, p99, while rebuilt and replaced', unit: 'ms', rounds: busy.map(({ p99 }) => p99) },
+        { what: 'an answer, median, nothing rebuilt', unit: 'ms', rounds: idle.map(({ p50 }) => p50) },
+        { what: 'an answer, median, while rebuilt and replaced', unit: 'ms', rounds: busy.map(({ p50 }) => p50) },
+      ],
+      ratios: [
+        {
+          what: 'p99 of reads during rebuild and switch / idle',
+          ratio: median(busy.map(({ p99 }) => p99)) / median(idle.map(({ p99 }) => p99)),
+          goal: '<= 2',
+        },
+        { what: 'failed requests', ratio: failed, goal: '<= 0' },
+      ],
+    };
+  } finally {
+    await stack.stop();
+  }
+}
+
+async function expectDone(stack: Stack, args: readonly string[]): Promise<void> {
+  const ops = spawnOps(stack.addresses, args);
+  const code = await ops.ended();
+  if (code !== 0) throw new Error(`ops ${args.join(' ')} ended with ${code}:\n${ops.printed()}`);
+}
+
+/** At moments spread over the whole of a rebuild, however far the calls before had come. */
+async function killAgainAndAgain(stack: Stack, kills: number, seconds: number): Promise<number> {
+  let killed = 0;
+  for (let kill = 0; kill < kills; kill++) {
+    const ops = spawnOps(stack.addresses, ['rebuild', 'explorer', '--json']);
+    const moment = after(((kill + 1) / (kills + 1)) * seconds * 1_000, 'killed' as const);
+    const ended = await Promise.race([ops.ended(), moment]);
+    if (ended === 'killed') {
+      ops.kill();
+      killed++;
+    } else if (ended !== 0) throw new Error(`rebuild ended with ${ended}:\n${ops.printed()}`);
+    await ops.ended();
+    say(`kill ${kill + 1}: ${ops.printed().trim().split('\n').at(-1)?.slice(0, 120)}`);
+  }
+  return killed;
+}
