@@ -32,7 +32,14 @@ function writeProperties(file: string, properties: Readonly<Record<string, strin
 }
 
 /** Kafka as one process, broker and controller. */
-export function kafkaServer(folder: Folder, programs: Programs, port: number, controller_port: number): ServerSpec {
+/** `java_options` besides those that every broker has. */
+export function kafkaServer(
+  folder: Folder,
+  programs: Programs,
+  port: number,
+  controller_port: number,
+  java_options: readonly string[] = [],
+): ServerSpec {
   const data = join(folder.data, 'kafka');
   const properties = join(folder.data, 'kafka.properties');
   const java = (heap: readonly string[], main: string, args: readonly string[]): Command => ({
@@ -68,7 +75,7 @@ export function kafkaServer(folder: Folder, programs: Programs, port: number, co
         renameSync(half, data);
       }
       writeProperties(properties, kafkaProperties(port, controller_port, data));
-      return java([kafka_heap], 'kafka.Kafka', [properties]);
+      return java([kafka_heap, ...java_options], 'kafka.Kafka', [properties]);
     },
     answers: async () => (await countBrokers(port)) > 0,
   };

@@ -12,9 +12,9 @@ export type ServerName = (typeof serverNames)[number];
 export type Servers = Readonly<Record<ServerName, Server>>;
 
 /** The four servers of one stack; none is started yet. */
-export function createServers(folder: Folder, programs: Programs, ports: Ports): Servers {
+export function createServers(folder: Folder, programs: Programs, ports: Ports, kafka_java: readonly string[] = []): Servers {
   return {
-    kafka: new Server(kafkaServer(folder, programs, ports.kafka, ports.kafka_controller), folder),
+    kafka: new Server(kafkaServer(folder, programs, ports.kafka, ports.kafka_controller, kafka_java), folder),
     postgres: new Server(postgresServer(folder, programs, ports.postgres), folder),
     registry: new Server(registryServer(folder, programs, ports.registry), folder),
     redis: new Server(redisServer(folder, programs, ports.redis), folder),

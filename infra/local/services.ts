@@ -5,6 +5,9 @@ import type { Common } from './choices.ts';
 import { checkout } from './folder.ts';
 import type { PortName, Ports } from './ports.ts';
 
+/** What Node has compiled once it need not compile at each start, which is then half as long. */
+const compileCache = join(checkout, 'node_modules', '.cache', 'node');
+
 type Environment = Readonly<Record<string, string>>;
 
 /** Where one service runs: the address it listens on, its ports, and the folder it may keep data in. */
@@ -239,7 +242,7 @@ export function serviceCommand(
     file: process.execPath,
     // kafkajs sets timers with a negative time, of which Node warns.
     args: ['--disable-warning=TimeoutNegativeWarning', join(checkout, spec.entry), ...spec.args],
-    env: plainEnvironment({ ...environment, ...extra }),
+    env: plainEnvironment({ NODE_COMPILE_CACHE: compileCache, ...environment, ...extra }),
     cwd: checkout,
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { depositFaultRun } from './deposits.ts';
 
-const BLOWS = 9;
+const BLOWS = 5;
 /** Few enough to be what everything waits for. */
 const REQUESTS = 80;
 const SEED = 20_261_121;
@@ -11,12 +11,13 @@ test(
   { timeout: 400_000 },
   async () => {
     const report = await depositFaultRun(
-      { transfers: 200, addresses: 30, kills: BLOWS, requests: REQUESTS },
+      { transfers: 120, addresses: 20, kills: BLOWS, requests: REQUESTS },
       { seed: SEED, progress: () => undefined },
     );
     expect(report.violations).toEqual([]);
-    expect(Object.values(report.struck)).toEqual(Array.from({ length: BLOWS }, () => 1));
-    expect(report.payables).toBeGreaterThan(150);
+    expect(Object.values(report.struck).reduce((sum, count) => sum + count, 0)).toBe(BLOWS);
+    expect(Math.max(...Object.values(report.struck))).toBe(1);
+    expect(report.payables).toBeGreaterThan(80);
     expect(report.never_hot).toBeGreaterThan(0);
     for (const service of [
       'deposit-gateway',

@@ -57,6 +57,8 @@ export interface Stack {
 }
 
 const PREFIX = 'clt-test-stack-';
+/** A broker that lives as long as a test is not worth the second compiler's time; one that is measured is. */
+const KAFKA_JAVA = process.env['VITEST'] === undefined ? [] : ['-XX:TieredStopAtLevel=1'];
 const never = new AbortController().signal;
 
 /** Ends and removes what killed test runs left behind. */
@@ -146,7 +148,7 @@ export async function startStack(options: { readonly services?: boolean | readon
   const socket = await engineSocket();
   const local =
     socket === undefined
-      ? createServers(folder, await findPrograms(cacheOf(process.env), process.env, silentReport, never), ports)
+      ? createServers(folder, await findPrograms(cacheOf(process.env), process.env, silentReport, never), ports, KAFKA_JAVA)
       : undefined;
   const servers: Stack['servers'] = local ?? (await import('./containers.ts')).containerServers(ports);
 
