@@ -5,9 +5,17 @@
  */
 import type { Query } from '../page.ts';
 
-/** One row when there is any block. Columns: sequence (goes up with every chain event applied), height, hash, finalized_height. The version of all that is asked here. */
+/**
+ * One row when there is any block. Columns: sequence (goes up with every chain event applied), height, hash, finalized_height, when these tables were made. The
+ * version of all that is asked here, also where other tables take the place of these.
+ */
 export function marketHead(): Query {
-  return { name: 'ride_market_head', text: 'SELECT sequence, height, hash, finalized_height FROM ride_market.head WHERE one', values: [] };
+  return {
+    name: 'ride_market_head',
+    text: `SELECT h.sequence, h.height, h.hash, h.finalized_height, p.created_at FROM ride_market.head h
+             LEFT JOIN projector.projections p ON p.projection = 'ride_market' WHERE h.one`,
+    values: [],
+  };
 }
 
 /** Degrees, borders included. min_lat <= max_lat; min_lng > max_lng is a viewport across the antimeridian. */

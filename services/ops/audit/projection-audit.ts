@@ -20,7 +20,9 @@ export interface AppliedMark {
 export async function readMarks(reader: Reader): Promise<readonly AppliedMark[]> {
   const rows = await reader.rows({
     name: 'audit_checkpoints',
-    text: 'SELECT projection, topic, partition, next_offset, digest FROM projector.checkpoints ORDER BY projection, topic, partition',
+    text: `SELECT projection, topic, partition, next_offset, digest FROM projector.checkpoints c
+            WHERE NOT EXISTS (SELECT FROM projector.projections p WHERE p.projection = c.projection AND p.beside IS NOT NULL)
+            ORDER BY projection, topic, partition`,
     values: [],
   });
   return rows.map(([projection, topic, partition, next, digest]) => ({

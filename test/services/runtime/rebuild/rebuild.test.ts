@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { beginWriting } from '../../../../services/runtime/live-tables.ts';
 import { prepareDatabase } from '../../../../services/runtime/migrations.ts';
@@ -11,6 +12,9 @@ import { differences, plainFold, readTables } from '../../../support/plain-fold.
 import { hold, holdIndexing, holdWrites } from '../loading.ts';
 import { appliedUpTo, expectProjected, startRunner } from '../running.ts';
 import { appendOn, openWorld, optionsOf, spawnRebuild, type World } from './rebuilding.ts';
+
+/** Of a machine that does much else. */
+const SLOWLY = { timeout: 180_000 };
 
 const stack = inject('stack');
 let urls: Awaited<ReturnType<typeof freshDatabase>>;
@@ -61,41 +65,45 @@ function readOn({ projection: { name } }: World): { stop(): Promise<number> } {
   };
 }
 
-test('while everybody goes on other tables take their place, and give it back: no read fails, and each is of its moment', async () => {
-  const world = await open();
-  const events = [...chainEvents({ seed: 301, blocks: 700, transactions_per_block: 3, reorg_probability: 0.08 })];
-  await world.log.append(events.slice(0, 300));
-  const running = startRunner(world.log, world);
-  await expectProjected(world, events.slice(0, 300));
-  // what is wrong in the tables, the projector remembers too
-  const { name } = world.projection;
-  await world.pool.query(`UPDATE ${name}.accounts SET balance = balance + 1`);
-  const reading = readOn(world);
-  const appending = appendOn(world, events, 300);
+test(
+  'while everybody goes on other tables take their place, and give it back: no read fails, and each is of its moment',
+  SLOWLY,
+  async () => {
+    const world = await open();
+    const events = [...chainEvents({ seed: 301, blocks: 400, transactions_per_block: 2, reorg_probability: 0.08 })];
+    await world.log.append(events.slice(0, 120));
+    const running = startRunner(world.log, world);
+    await expectProjected(world, events.slice(0, 120));
+    // what is wrong in the tables, the projector remembers too
+    const { name } = world.projection;
+    await world.pool.query(`UPDATE ${name}.accounts SET balance = balance + 1`);
+    const reading = readOn(world);
+    const appending = appendOn(world, events, 120);
 
-  expect(await rebuild(optionsOf(world))).toEqual({ version: 2, kept_version: 2, records: expect.any(Number) });
-  const replaced = await appliedUpTo(world);
-  await expect.poll(() => appliedUpTo(world)).toBeGreaterThan(replaced + 10n);
-  const written = await appending.stop();
-  await expectProjected(world, events.slice(0, written));
-  expect(await isThere(world, nextOf(name))).toBe(false);
+    expect(await rebuild(optionsOf(world))).toEqual({ version: 2, kept_version: 2, records: expect.any(Number) });
+    const replaced = await appliedUpTo(world);
+    await expect.poll(() => appliedUpTo(world)).toBeGreaterThan(replaced + 10n);
+    const written = await appending.stop();
+    await expectProjected(world, events.slice(0, written));
+    expect(await isThere(world, nextOf(name))).toBe(false);
 
-  const again = appendOn(world, events, written);
-  expect(await rollback(optionsOf(world))).toMatchObject({ version: 2, kept_version: 2 });
-  const all = await again.stop();
-  expect(await reading.stop()).toBeGreaterThan(50);
-  await expect.poll(() => appliedUpTo(world)).toBe(BigInt(all));
-  const wrong = differences(await readTables(world.pool, name), plainFold(events.slice(0, all)), 10_000);
-  expect(wrong.length).toBeGreaterThan(2);
-  expect(wrong.filter((each) => !each.startsWith('accounts: ') && !each.startsWith('activity: '))).toEqual([]);
-  expect(running.runner.status).toEqual({ status: 'running' });
+    const again = appendOn(world, events, written);
+    expect(await rollback(optionsOf(world))).toMatchObject({ version: 2, kept_version: 2 });
+    const all = await again.stop();
+    expect(await reading.stop()).toBeGreaterThan(50);
+    await expect.poll(() => appliedUpTo(world)).toBe(BigInt(all));
+    const wrong = differences(await readTables(world.pool, name), plainFold(events.slice(0, all)), 10_000);
+    expect(wrong.length).toBeGreaterThan(2);
+    expect(wrong.filter((each) => !each.startsWith('accounts: ') && !each.startsWith('activity: '))).toEqual([]);
+    expect(running.runner.status).toEqual({ status: 'running' });
 
-  // those that the first rebuild had made were kept in turn
-  await rollback(optionsOf(world));
-  await expectProjected(world, events.slice(0, all));
-});
+    // those that the first rebuild had made were kept in turn
+    await rollback(optionsOf(world));
+    await expectProjected(world, events.slice(0, all));
+  },
+);
 
-test('killed while it loads, between two indexes and at the switch it goes on where it was; two at once are refused', async () => {
+test('killed while it loads, between two indexes and at the switch it goes on where it was; two at once are refused', SLOWLY, async () => {
   const world = await open();
   const { name } = world.projection;
   const events = [...chainEvents({ seed: 302, blocks: 60, transactions_per_block: 4, reorg_probability: 0.1 })];
@@ -120,8 +128,9 @@ test('killed while it loads, between two indexes and at the switch it goes on wh
   await second.kill();
   await indexing.letGo();
 
-  const writer = await world.pool.connect();
-  onTestFinished(() => writer.release(true));
+  const writer = new Client({ connectionString: urls.writer_url });
+  await writer.connect();
+  onTestFinished(() => writer.end());
   await beginWriting(writer, name);
   const third = spawnRebuild(world);
   await expect.poll(() => third.printed(), { timeout: 30_000 }).toMatch(/switching/);
