@@ -11,6 +11,7 @@ import { ensureTopics } from '../../../services/runtime/kafka-topics.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka-writer.ts';
 import { prepareDatabase } from '../../../services/runtime/migrations.ts';
 import { openWriter } from '../../../services/runtime/postgres.ts';
+import { spawnOps } from '../../faults/ops-run.ts';
 import { chainEvents } from '../../support/chain.ts';
 import { never, silentLog, testKafka } from '../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../support/plain-fold.ts';
@@ -272,19 +273,27 @@ test('undecodable bytes halt it: /ready says why and what to do, the process sta
   expect(projector.log()).toContain('"msg":"projection halted"');
 });
 
-test('a topic created again while no projector ran is refused, not read', async () => {
-  const admin = kafka.admin();
-  await admin.connect();
-  await admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] });
-  await expect.poll(() => ensureTopics(kafka, [CHAIN_BLOCKS]).then(() => 'created', String), { timeout: 30_000 }).toBe('created');
-  await admin.disconnect();
-  const before = await readTables(pool, 'explorer');
-  for (const { entries } of toEntries(codec, log, 1 << 20)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
-  const projector = await stack.spawnService('projector-explorer');
-  await expect
-    .poll(() => isReady(projector).catch(() => undefined), { timeout: 30_000 })
-    .toEqual([503, expect.stringMatching(/halted: .*deleted and created again.* What to do: .*restore the topic/)]);
-  expect(await readTables(pool, 'explorer')).toEqual(before);
-  await projector.kill('SIGTERM');
-  expect(await projector.waitExit()).toEqual({ code: 0, signal: null });
-});
+test(
+  'a topic created again while no projector ran is refused, not read, until the tables are rebuilt from it',
+  { timeout: 120_000 },
+  async () => {
+    const admin = kafka.admin();
+    await admin.connect();
+    await admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] });
+    await expect.poll(() => ensureTopics(kafka, [CHAIN_BLOCKS]).then(() => 'created', String), { timeout: 30_000 }).toBe('created');
+    await admin.disconnect();
+    const before = await readTables(pool, 'explorer');
+    for (const { entries } of toEntries(codec, log, 1 << 20)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
+    const projector = await stack.spawnService('projector-explorer');
+    await expect
+      .poll(() => isReady(projector).catch(() => undefined), { timeout: 30_000 })
+      .toEqual([503, expect.stringMatching(/halted: .*deleted and created again.* What to do: .*restore the topic/)]);
+    expect(await readTables(pool, 'explorer')).toEqual(before);
+    // if that is to be the log from now on
+    const ops = spawnOps(stack.addresses, ['rebuild', 'explorer']);
+    expect([await ops.ended(), ops.printed()]).toEqual([0, expect.stringMatching(/^done .*explorer is read from other tables now/m)]);
+    await projector.kill('SIGTERM');
+    expect(await projector.waitExit()).toEqual({ code: 0, signal: null });
+    await expectProjected();
+  },
+);
