@@ -109,6 +109,10 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly version: number;
   /** names of the topics it folds */
   readonly topics: readonly string[];
+  /**
+   * Under which name a person may have it pass over a record that it cannot apply. Only where no money hangs on the rows; without it such a record halts it for good.
+   */
+  readonly skips?: string;
   /** whether a decoded record is one of the events that it folds: any other halts the projector */
   readonly isEvent: (event: { readonly type: string }) => event is Event;
   readonly tables: readonly Table[];

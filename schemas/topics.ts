@@ -98,7 +98,17 @@ export const TREASURY_LEDGER: Topic = {
   ].map((type) => eventOf('treasury.ledger', type)),
 };
 
-export const TOPICS: readonly Topic[] = [CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, RESERVE_RUNS];
+export const PROJECTOR_SKIPS: Topic = {
+  name: 'projector.skips',
+  about: 'What a person has a projection pass over, where no money hangs on it.',
+  key: 'projection, topic, partition and offset of what is passed over',
+  partitions: 1,
+  record_bytes_max: MIB,
+  config: { ...KEPT_FOR_EVER, 'max.message.bytes': String(MIB), 'message.timestamp.type': 'CreateTime' },
+  events: [eventOf('projector.skips', 'RecordSkipped')],
+};
+
+export const TOPICS: readonly Topic[] = [CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, RESERVE_RUNS, PROJECTOR_SKIPS];
 
 /**
  * The registry's subject of one event: topic and record name, so that each event evolves by itself. (A union under `<topic>-value` could never gain an

@@ -16,6 +16,7 @@ export const explorer: Projection<ChainEvent> = {
   name: 'explorer',
   version: 2,
   topics: ['chain.blocks'],
+  skips: 'explorer',
   isEvent: isChainEvent,
   tables: [HEAD, BLOCKS, TRANSACTIONS, TRANSACTION_TYPES, ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, VALIDATORS],
   table_sql: new URL('./table.sql', import.meta.url),

@@ -16,6 +16,7 @@ export const rideMarket: Projection<ChainEvent> = {
   name: 'ride_market',
   version: 1,
   topics: ['chain.blocks'],
+  skips: 'ride_market',
   isEvent: isChainEvent,
   tables: [HEAD, JOURNAL, OPEN_REQUESTS, CLOSED_REQUESTS, OFFERS, ACTIVE_TRIPS, ENDED_TRIPS],
   table_sql: new URL('./table.sql', import.meta.url),

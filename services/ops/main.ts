@@ -38,6 +38,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     about: 'reconciliations: make one now, list those there were',
     run: async (...given) => (await import('./reserve-command.ts')).reserve(...given),
   },
+  quarantine: {
+    about: 'the records that halt a projection: list them, have one passed over',
+    run: async (...given) => (await import('./quarantine.ts')).quarantine(...given),
+  },
   audit: {
     about: 'reads the logs from their beginnings and checks every invariant of the money',
     run: async (...given) => (await import('./audit.ts')).audit(...given),

@@ -1,8 +1,8 @@
 /** `ops rebuild`: a projection's tables built anew while everybody goes on, or the earlier ones put back. */
-import { TOPICS } from '../../schemas/topics.ts';
 import { openCodec } from '../runtime/codec.ts';
 import { openKafka } from '../runtime/kafka.ts';
 import { openLog } from '../runtime/log.ts';
+import { topicsOf } from '../runtime/skips.ts';
 import { rebuild as rebuildTables, rollback, type Rebuilt } from '../runtime/rebuild/rebuild.ts';
 import { readRebuildConfig } from './rebuild-config.ts';
 import { NAMES, projectionOf, sayJson, sayText } from './rebuild-steps.ts';
@@ -45,10 +45,7 @@ export async function rebuild(args: readonly string[], stackFile: string): Promi
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   const begun = performance.now();
   const outcome = await named.with(async (projection) => {
-    const codec = await openCodec(
-      config.registry_url,
-      TOPICS.filter(({ name }) => projection.topics.includes(name)),
-    );
+    const codec = await openCodec(config.registry_url, topicsOf(projection));
     const kafka = openKafka({ ...config, client_id: 'ops' }, log);
     const onStep = values.json ? sayJson : sayText();
     const options = { ...config, projection, kafka, codec, log, signal: stop.signal, onStep, afresh: values.afresh };

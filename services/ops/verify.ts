@@ -1,8 +1,8 @@
 /** `ops verify`: whether the tables of a projection are what their log says. */
-import { TOPICS } from '../../schemas/topics.ts';
 import { openCodec } from '../runtime/codec.ts';
 import { openKafka } from '../runtime/kafka.ts';
 import { openLog } from '../runtime/log.ts';
+import { topicsOf } from '../runtime/skips.ts';
 import type { Compared, Difference } from '../runtime/rebuild/compare-tables.ts';
 import { verify as verifyTables, type Verified } from '../runtime/rebuild/verify.ts';
 import { readRebuildConfig } from './rebuild-config.ts';
@@ -42,8 +42,7 @@ export async function verify(args: readonly string[], stackFile: string): Promis
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   const outcome = await named.with(async (projection) => {
-    const topics = TOPICS.filter(({ name }) => projection.topics.includes(name));
-    const codec = await openCodec(config.registry_url, topics);
+    const codec = await openCodec(config.registry_url, topicsOf(projection));
     const kafka = openKafka({ ...config, client_id: 'ops' }, log);
     const onStep = values.json ? sayJson : sayText();
     return await verifyTables({ ...config, projection, kafka, codec, log, signal: stop.signal, onStep, afresh: values.afresh });

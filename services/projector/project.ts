@@ -1,5 +1,4 @@
 /** Opens what a projection needs and runs it. */
-import { TOPICS } from '../../schemas/topics.ts';
 import type { Projection } from '../../projections/projection.ts';
 import { openCodec } from '../runtime/codec.ts';
 import { Fault } from '../runtime/errors.ts';
@@ -15,6 +14,7 @@ import type { RebuildStep } from '../runtime/rebuild/progress.ts';
 import { rebuild, type RebuildOptions } from '../runtime/rebuild/rebuild.ts';
 import { openHintPublisher } from '../runtime/redis.ts';
 import { Runner, type RunnerStatus } from '../runtime/runner.ts';
+import { topicsOf } from '../runtime/skips.ts';
 import { aborted, retrying, untilAborted, type RetryOptions } from '../runtime/wait.ts';
 import type { readProjectorConfig } from './config.ts';
 
@@ -51,7 +51,7 @@ async function open<Event extends { readonly type: string }>(
       opening = fault === undefined ? { status: 'starting' } : { status: 'waiting', fault };
     },
   };
-  const topics = TOPICS.filter((topic) => projection.topics.includes(topic.name));
+  const topics = topicsOf(projection);
   const prepare = (): Promise<Tables> =>
     retrying({ ...patient, what: 'preparing the tables' }, () => prepareDatabase(config.postgres_url, projection));
   let tables = await prepare();

@@ -5,6 +5,7 @@ import type { Chunk } from './chunk-queue.ts';
 import type { Codec } from './codec.ts';
 import type { Retrying } from './log-ends.ts';
 import { decode, withLoads, type Prepared } from './prepare.ts';
+import type { Skips } from './skips.ts';
 
 /** A live batch holds at most this, except that the bytes of one fetch are never split. */
 const RECORDS_MAX = 5_000;
@@ -19,6 +20,8 @@ export interface BatchesOptions<Event extends { readonly type: string }> {
   /** the next records of one partition within the limits; undefined when there will be none */
   readonly take: (recordsMax: number, bytesMax: number) => Promise<Chunk | undefined>;
   readonly retrying: Retrying;
+  /** what is passed over; nothing when not given */
+  readonly skips?: Skips | undefined;
   readonly load: {
     /** whether tables are being loaded, at this moment */
     readonly isOn: boolean;
@@ -50,7 +53,7 @@ export class Batches<Event extends { readonly type: string }> {
     for (;;) {
       const chunk = await (this.#options.load.isOn ? take(recordsMax, LOAD_BYTES_MAX) : take(Math.min(RECORDS_MAX, recordsMax), BYTES_MAX));
       if (chunk === undefined) return undefined;
-      const decoded = await retrying('decoding a batch', () => decode(projection, codec, chunk));
+      const decoded = await retrying('decoding a batch', () => decode(projection, codec, chunk, this.#options.skips));
       const { generation } = chunk;
       const due = this.#carry.join(generation, decoded, this.#holds(chunk));
       if (due.events.length > 0 || due.poison !== undefined) return { generation, prepared: withLoads(projection, due) };

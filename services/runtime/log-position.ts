@@ -29,7 +29,7 @@ export class LogLost extends Error {
 }
 
 const REBUILD =
-  'or, if this log is meant to be the truth from now on, have the tables built anew from offset 0: stop the projector, DROP SCHEMA <projection> CASCADE, start it again';
+  'or, if this log is meant to be the truth from now on, have the tables built anew from it: ops rebuild <projection>, then start the projector again';
 
 export function recreated(topic: string, partition: number, offset: bigint): LogLost {
   return new LogLost(
@@ -74,9 +74,9 @@ export function hole(topic: string, partition: number, expected: bigint, got: bi
 }
 
 /** The record at `offset` cannot be decoded or folded. */
-export function unreadable(topic: string, partition: number, offset: bigint, reason: string): LogLost {
+export function unreadable(topic: string, partition: number, offset: bigint, reason: string, skips?: string): LogLost {
   return new LogLost(
     `${topic}/${partition}: the record at offset ${offset} cannot be applied: ${reason}`,
-    'look at that record with a console consumer and at who wrote it; once this software can read it, or the log is restored, start the projector again: it goes on at this record',
+    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it; once this software can read it, or the log is restored, start the projector again: it goes on at this record${skips === undefined ? '' : `; or have it passed over for good: ops quarantine skip ${skips}`}`,
   );
 }

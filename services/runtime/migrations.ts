@@ -64,6 +64,25 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
       await db.raw('ALTER TABLE projector.projections DROP COLUMN beside');
     },
   },
+  '005_quarantine': {
+    async up(db) {
+      await db.schema.withSchema('projector').createTable('quarantine', (table) => {
+        table.text('projection').notNullable();
+        table.text('topic').notNullable();
+        table.integer('partition').notNullable();
+        table.bigInteger('record_offset').notNullable();
+        table.binary('fingerprint').notNullable();
+        table.text('error').notNullable();
+        table.timestamp('found_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
+        // passed over, as a person had it
+        table.timestamp('skipped_at', { useTz: true });
+        table.primary(['projection', 'topic', 'partition', 'record_offset']);
+      });
+    },
+    async down(db) {
+      await db.raw('DROP TABLE projector.quarantine');
+    },
+  },
 };
 
 const SOURCE: Knex.MigrationSource<string> = {

@@ -3,11 +3,19 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { Load, Projection, Recorded } from '../../projections/projection.ts';
 import type { Chunk } from './chunk-queue.ts';
 import { undecodable, type Codec } from './codec.ts';
-import { Fault } from './errors.ts';
+import { assert, Fault } from './errors.ts';
 import { bytesOf, fingerprint } from './log-record.ts';
+import type { Skips } from './skips.ts';
 
 /** So much is decoded at a stretch (a few milliseconds): the transaction under way goes on in between. */
 const STRETCH_BYTES = 256 * 1024;
+
+/** A record that is not applied. */
+export interface Poison {
+  readonly offset: bigint;
+  readonly reason: string;
+  readonly fingerprint: Buffer;
+}
 
 /** Records of one partition as events, in order, without a gap. */
 export interface Decoded<Event> {
@@ -18,8 +26,8 @@ export interface Decoded<Event> {
   readonly fingerprints: readonly Buffer[];
   /** one a record: its bytes in memory before it was decoded, about */
   readonly sizes: readonly number[];
-  /** the record after these cannot be read by anybody */
-  readonly poison?: { readonly offset: bigint; readonly reason: string };
+  /** the record after these cannot be read by anybody, or is one that a person has it pass over */
+  readonly poison?: Poison;
 }
 
 export interface Prepared<Event> extends Decoded<Event> {
@@ -27,11 +35,12 @@ export interface Prepared<Event> extends Decoded<Event> {
   readonly loads: readonly Load[];
 }
 
-/** Decodes a chunk up to the first record that cannot be. Throws a fault while the schema registry is away and a schema is not known yet. */
+/** Decodes a chunk up to the first record that cannot be, or is to be passed over. Throws a fault while the schema registry is away and a schema is not known yet. */
 export async function decode<Event extends { readonly type: string }>(
   projection: Pick<Projection<Event>, 'name' | 'isEvent'>,
   codec: Codec,
   chunk: Pick<Chunk, 'topic' | 'partition' | 'records'>,
+  skips?: Skips,
 ): Promise<Decoded<Event>> {
   await codec.learn(chunk.records.map(({ value }) => value));
   const events: Recorded<Event>[] = [];
@@ -47,6 +56,7 @@ export async function decode<Event extends { readonly type: string }>(
       await immediate();
     }
     try {
+      if (skips?.hasRecord(topic, partition, record) === true) throw undecodable('a person has it passed over');
       const event = codec.decode(record.value);
       if (!projection.isEvent(event)) throw undecodable(`${event.type} is no event that ${projection.name} folds`);
       events.push({ event, partition, offset: record.offset, timestamp: record.timestamp });
@@ -54,7 +64,14 @@ export async function decode<Event extends { readonly type: string }>(
       sizes.push(size);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      return { topic, partition, events, fingerprints, sizes, poison: { offset: record.offset, reason: error.message } };
+      return {
+        topic,
+        partition,
+        events,
+        fingerprints,
+        sizes,
+        poison: { offset: record.offset, reason: error.message, fingerprint: fingerprint(record) },
+      };
     }
   }
   return { topic, partition, events, fingerprints, sizes };
@@ -66,4 +83,11 @@ export function withLoads<Event extends { readonly type: string }>(
   decoded: Decoded<Event>,
 ): Prepared<Event> {
   return { ...decoded, loads: projection.loads(decoded.events) };
+}
+
+/** Of what the fold found to break the log. */
+export function poisonIn<Event>({ events, fingerprints }: Decoded<Event>, { offset, reason }: Omit<Poison, 'fingerprint'>): Poison {
+  const print = fingerprints[events.findIndex((event) => event.offset === offset)];
+  assert(print !== undefined, 'what breaks a batch is one of its records');
+  return { offset, reason, fingerprint: print };
 }

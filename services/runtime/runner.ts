@@ -13,17 +13,20 @@ import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { Codec } from './codec.ts';
 import { Fault } from './errors.ts';
 import { withAdmin } from './kafka-topics.ts';
-import { LogLost, anotherCluster, partitionKey, unreadable, type Positions } from './log-position.ts';
+import { LogLost, anotherCluster, partitionKey, type Positions } from './log-position.ts';
 import { LogReader } from './log-reader.ts';
 import { watchLog } from './log-watch.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { faultOf } from './postgres.ts';
-import type { Prepared } from './prepare.ts';
+import { poisonIn, type Poison, type Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
+import { projectionFigures } from './projection-figures.ts';
+import { passOver } from './quarantine.ts';
 import type { HintPublisher } from './redis.ts';
 import { memoryFor, type RowMemory } from './row-memory.ts';
 import { endStalledWriters } from './stalled-writers.ts';
+import { skipsOf, type Skips } from './skips.ts';
 import { aborted, retrying } from './wait.ts';
 
 const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
@@ -67,6 +70,7 @@ export class Runner<Event extends { readonly type: string }> {
   readonly #signal: AbortSignal;
   readonly #figures;
   readonly #memory: RowMemory | undefined;
+  readonly #skips: Skips | undefined;
   #reader: LogReader | undefined;
   /** what is being tried again, by what it is */
   readonly #faults = new Map<string, Fault>();
@@ -82,21 +86,8 @@ export class Runner<Event extends { readonly type: string }> {
     const { applied } = this.#progress;
     this.#load = new BulkLoad({ ...options, signal: this.#signal, applied, retrying: (what, attempt) => this.#retrying(what, attempt) });
     this.#memory = memoryFor(options.projection);
-    this.#figures = {
-      records: metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']),
-      rows: metrics.counter('projection_rows_total', 'rows written or deleted'),
-      batch: metrics.histogram('projection_batch_seconds', 'one transaction'),
-      batchRecords: metrics.histogram(
-        'projection_batch_records',
-        'records in one transaction',
-        [],
-        [1, 2, 5, 10, 50, 100, 500, 1_000, 5_000, 20_000, 100_000],
-      ),
-      conflicts: metrics.counter('projection_conflicts_total', 'batches that another projector had applied'),
-      halted: metrics.gauge('projection_halted', '1 while the projection is halted', [], () => {
-        this.#figures.halted.set(this.#status.status === 'halted' ? 1 : 0);
-      }),
-    };
+    this.#skips = skipsOf(options.projection, options);
+    this.#figures = projectionFigures(metrics, () => this.#status.status === 'halted');
   }
 
   get status(): RunnerStatus {
@@ -113,6 +104,7 @@ export class Runner<Event extends { readonly type: string }> {
     this.#reader = reader;
     const watching = this.#watch();
     try {
+      await this.#retrying('reading what is passed over', async () => this.#skips?.refresh());
       if (!this.#signal.aborted) await Promise.race([reader.start(), aborted(this.#signal)]);
       if (!this.#signal.aborted) await this.#load.begin();
       await this.#project(reader);
@@ -170,6 +162,7 @@ export class Runner<Event extends { readonly type: string }> {
       take: (records, bytes) => reader.take(records, bytes),
       retrying: (what, attempt) => this.#retrying(what, attempt),
       load: this.#load,
+      skips: this.#skips,
     });
     let ahead = batches.next();
     for (;;) {
@@ -194,10 +187,29 @@ export class Runner<Event extends { readonly type: string }> {
         this.#figures.conflicts.inc();
         return reader.rewind();
       }
-      if (applied.broken !== undefined) throw unreadable(batch.topic, batch.partition, applied.broken.offset, applied.broken.reason);
+      if (applied.broken !== undefined) return this.#pass(reader, batch, poisonIn(batch, applied.broken));
       reader.commit(batch.topic, batch.partition, applied.next_offset);
     }
-    if (batch.poison !== undefined) throw unreadable(batch.topic, batch.partition, batch.poison.offset, batch.poison.reason);
+    if (batch.poison !== undefined) await this.#pass(reader, batch, batch.poison);
+  }
+
+  /** A record that cannot be applied: a person may have it passed over, and until then nothing is. Throws `LogLost` where nobody may. */
+  async #pass(reader: LogReader, { topic, partition }: Prepared<Event>, { reason, ...record }: Poison): Promise<void> {
+    const isMoved = await passOver(
+      {
+        ...this.#options,
+        skips: this.#skips,
+        cluster_id: this.#clusterId,
+        signal: this.#signal,
+        retrying: (what, attempt) => this.#retrying(what, attempt),
+        onHalted: (lost) =>
+          (this.#status = lost === undefined ? { status: 'running' } : { status: 'halted', reason: lost.message, remedy: lost.remedy }),
+      },
+      { topic, partition, ...record },
+      reason,
+    );
+    if (isMoved) this.#figures.records.inc({ outcome: 'skipped' });
+    reader.rewind();
   }
 
   async #apply(batch: Prepared<Event>): Promise<Written> {

@@ -18,7 +18,9 @@ import { LogReader } from '../log-reader.ts';
 import type { Logger } from '../log.ts';
 import { faultOf } from '../postgres.ts';
 import type { Prepared } from '../prepare.ts';
+import { skipRecord } from '../quarantine.ts';
 import { memoryFor } from '../row-memory.ts';
+import { skipsOf, type RecordAt, type Skips } from '../skips.ts';
 import { aborted, retrying, untilAborted } from '../wait.ts';
 
 const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
@@ -48,6 +50,7 @@ export class Replay<Event extends { readonly type: string }> {
   readonly #batches: Batches<Event>;
   readonly #groupId: string;
   readonly #memory;
+  readonly #skips: Skips | undefined;
   readonly #applied = new Map<string, bigint>();
   #clusterId = '';
   #ends: Ends = new Map();
@@ -61,6 +64,7 @@ export class Replay<Event extends { readonly type: string }> {
     const { projection, codec } = options;
     this.#groupId = `replay-${projection.name}-${randomUUID()}`;
     this.#memory = memoryFor(projection);
+    this.#skips = skipsOf(projection, options);
     const tryAgain = <Result>(what: string, attempt: () => Promise<Result>): Promise<Result> => this.#retrying(what, attempt);
     this.#reader = new LogReader({
       ...options,
@@ -74,6 +78,7 @@ export class Replay<Event extends { readonly type: string }> {
     this.#batches = new Batches({
       projection,
       codec,
+      skips: this.#skips,
       take: (records, bytes) => this.#take(records, bytes),
       retrying: tryAgain,
       load: {
@@ -92,6 +97,9 @@ export class Replay<Event extends { readonly type: string }> {
 
   /** Begins to read. Throws a fault when the signal is aborted. */
   async start(): Promise<void> {
+    const { signal } = this.#options;
+    await this.#retrying('reading what is passed over', async () => this.#skips?.refresh());
+    if (signal.aborted) throw stopped();
     await this.#reader.start();
   }
 
@@ -161,7 +169,18 @@ export class Replay<Event extends { readonly type: string }> {
       this.#options.onApplied?.(batch.events.length);
       if (applied.broken !== undefined) throw unreadable(topic, partition, applied.broken.offset, applied.broken.reason);
     }
-    if (batch.poison !== undefined) throw unreadable(topic, partition, batch.poison.offset, batch.poison.reason);
+    if (batch.poison !== undefined) await this.#pass({ topic, partition, ...batch.poison }, batch.poison.reason);
+  }
+
+  /** Passes over a record that a person has decided on. */
+  async #pass(record: RecordAt, reason: string): Promise<void> {
+    const { topic, partition, offset } = record;
+    const { pool, projection } = this.#options;
+    if (this.#skips?.has(record) !== true) throw unreadable(topic, partition, offset, reason);
+    const id = { projection: projection.name, version: projection.version };
+    const isMoved = await this.#retrying('passing over a record', () => skipRecord(pool, id, this.#clusterId, record));
+    if (isMoved) this.#applied.set(partitionKey(topic, partition), offset + 1n);
+    this.#rewind();
   }
 
   async #write(batch: Prepared<Event>): Promise<Extract<Applied, { readonly outcome: 'applied' | 'conflict' }>> {

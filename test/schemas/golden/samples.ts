@@ -1,5 +1,6 @@
 /** The events of the golden corpus as they are written today, one or more of every type, with what is at the edges of each field. Read `golden.test.ts` first. */
 import type { BlockTransaction, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import type { RecordSkipped } from '../../../schemas/projector.skips/events.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { TransferEvent } from '../../../schemas/tron.transfers/events.ts';
@@ -12,7 +13,7 @@ export interface Sample {
   readonly topic: string;
   /** tells several samples of one event apart */
   readonly name: string;
-  readonly event: ChainEvent | DepositAddressEvent | ReserveReconciled | TransferEvent | TreasuryEvent;
+  readonly event: ChainEvent | DepositAddressEvent | RecordSkipped | ReserveReconciled | TransferEvent | TreasuryEvent;
 }
 
 const AMOUNTS = [0n, 1n, 127n, 128n, 2n ** 53n + 1n, 2n ** 63n - 1n, 2n ** 64n, 2n ** 128n - 1n, 2n ** 256n - 1n];
@@ -83,6 +84,22 @@ export const SAMPLES: readonly Sample[] = [
   },
   { topic: 'chain.blocks', name: 'one', event: { type: 'BlocksFinalized', sequence: 4, height: 1, hash: bytes(32, 4) } },
   { topic: 'reserve.runs', name: 'ok', event: reserveRun('ok', 2n ** 256n - 1n) },
+  {
+    topic: 'projector.skips',
+    name: 'one',
+    event: {
+      type: 'RecordSkipped',
+      projection: 'ride_market',
+      topic: 'chain.blocks',
+      partition: 0,
+      record_offset: LONG_MAX,
+      fingerprint: bytes(32, 7),
+      error: 'BlockSplit is no event that ride_market folds',
+      actor: 'alice',
+      reason: 'ß 漢 \u{1F600}',
+      decided_at: 1_790_000_000_123,
+    },
+  },
   { topic: 'reserve.runs', name: 'below-zero', event: reserveRun('mismatch', -(2n ** 200n)) },
 ];
 

@@ -92,7 +92,7 @@ test('a record that cannot be read ends the batch, with all that was held before
   await batches.next();
   const last = await batches.next();
   expect(last?.prepared.events.map(({ offset }) => offset)).toEqual([1n, 2n]);
-  expect(last?.prepared.poison).toEqual({ offset: 3n, reason: 'strange is no event that steps folds' });
+  expect(last?.prepared.poison).toMatchObject({ offset: 3n, reason: 'strange is no event that steps folds' });
 });
 
 test('the registry away is tried again; what was taken is not lost', async () => {

@@ -82,7 +82,7 @@ test('each partition has its own', () => {
 test('before a record that cannot be read everything is applied', () => {
   const carry = new Carry(projection, 1_000);
   carry.join(1, decoded(0, '..'), true);
-  const poison = { offset: 3n, reason: 'spoilt' };
+  const poison = { offset: 3n, reason: 'spoilt', fingerprint: Buffer.alloc(32) };
   const due = carry.join(1, decoded(2, '.', { poison }), true);
   expect(offsets(due)).toEqual([0, 1, 2]);
   expect(due.poison).toEqual(poison);

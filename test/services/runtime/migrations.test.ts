@@ -44,6 +44,7 @@ const ALL_TABLES = [
   'projector.knex_migrations',
   'projector.knex_migrations_lock',
   'projector.projections',
+  'projector.quarantine',
 ];
 
 test('dropping the schema is all that it takes to have a projection built anew from offset 0', async () => {
@@ -65,7 +66,7 @@ test('everything is created once, and a second start changes nothing', async () 
   expect(await tables(client)).toEqual(ALL_TABLES);
   const migrated = 'SELECT id, name, batch, migration_time FROM projector.knex_migrations ORDER BY id';
   const { rows: before } = await client.query(migrated);
-  expect(before).toHaveLength(4);
+  expect(before).toHaveLength(5);
   await client.query("INSERT INTO explorer.transaction_types VALUES ('Mint', 1)");
   await prepareDatabase(urls.writer_url, explorer);
   expect((await client.query(migrated)).rows).toEqual(before);

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import type { Projection } from '../../../projections/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
-import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
+import { CHAIN_BLOCKS, PROJECTOR_SKIPS } from '../../../schemas/topics.ts';
 import type { Addresses } from '../../../infra/local/addresses.ts';
 import { toEntries } from '../../../services/chain-ingester/entries.ts';
 import { readCheckpoints } from '../../../services/runtime/checkpoint.ts';
@@ -31,7 +31,7 @@ export interface OwnLog {
 
 export async function openOwnLog(stack: Addresses, topic?: string): Promise<OwnLog> {
   const kafka = testKafka(stack);
-  const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS]);
+  const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS, PROJECTOR_SKIPS]);
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   onTestFinished(() => writer.close());
   const name = topic ?? (await freshTopic(kafka));
