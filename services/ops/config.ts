@@ -1,6 +1,7 @@
 /** Where the operator's commands look: settings as everywhere, and what is not set comes from the stack file of a stack on this machine. */
 import { readFileSync } from 'node:fs';
 import { httpUrl, list, postgresUrl, readConfig, type Config, type Environment, type Settings } from '../runtime/config.ts';
+import type { LocalService } from './service-health.ts';
 
 const SETTINGS = {
   kafka_brokers: list('APP_KAFKA_BROKERS'),
@@ -44,6 +45,23 @@ function ofStack(stack: Readonly<Record<string, unknown>>, variable: string): un
   if (typeof said === 'number') return String(said);
   const isServer = variable === 'APP_REGISTRY_URL' && typeof said === 'string' && URL.parse(said)?.pathname === '/';
   return isServer ? `${said.replace(/\/$/, '')}${REGISTRY_PATH}` : said;
+}
+
+/** The services of a stack on this machine, with their HTTP addresses; undefined where there is no stack file. */
+export function localServices(stackFile: string): readonly LocalService[] | undefined {
+  const { pids, ports } = stackOf(stackFile);
+  if (!isObject(pids) || !isObject(ports)) return undefined;
+  return Object.keys(pids).flatMap((name) => {
+    const port: unknown = Reflect.get(ports, name.replace(/-gateway$/, '').replaceAll('-', '_'));
+    return typeof port === 'number' && HTTP_SERVICE.test(name) ? [{ name, url: `http://127.0.0.1:${port}` }] : [];
+  });
+}
+
+/** The others of a stack are servers, which speak something else. */
+const HTTP_SERVICE = /-gateway$|^projector-|^(?:chain-ingester|tron-watcher|treasury|devnet)$/;
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function stackOf(file: string): Readonly<Record<string, unknown>> {

@@ -3,13 +3,13 @@ import { ChainNode } from '../runtime/chain-node.ts';
 import { openKafka } from '../runtime/kafka.ts';
 import { openLog } from '../runtime/log.ts';
 import { openReader } from '../runtime/postgres.ts';
-import { readOpsConfig } from './config.ts';
+import { localServices, readOpsConfig } from './config.ts';
 import { readStatus, statusJson, statusText } from './status.ts';
 import { Misuse, readArguments } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- status [--json] [--help]
 
-How far the node, the log and every projection are.
+How far the node, the log and every projection are, how many records a second it applies, and of each service whether it is ready and its main figures.
 
   --json    JSON instead of text
   --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
@@ -36,7 +36,8 @@ export async function status(args: readonly string[], stackFile: string): Promis
   const log = openLog({ service: 'ops', level: 'fatal' });
   const reader = openReader({ ...config, application_name: 'ops', statement_timeout_ms: STATEMENT_MS, connections_max: 1 }, log);
   const kafka = openKafka({ ...config, client_id: 'ops' }, log);
-  const found = await readStatus({ node: new ChainNode(config.node_url, new AbortController().signal), kafka, reader });
+  const services = localServices(values.stack ?? stackFile);
+  const found = await readStatus({ node: new ChainNode(config.node_url, new AbortController().signal), kafka, reader, services });
   await reader.close();
   process.stdout.write(`${values.json ? statusJson(found) : statusText(found)}\n`);
   return found.faults.length === 0 ? 0 : 2;

@@ -1,10 +1,12 @@
 /** `ops status`: how far the node, the log and every projection are. */
+import { setTimeout as after } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
 import { TOPICS } from '../../schemas/topics.ts';
 import type { ChainNode } from '../runtime/chain-node.ts';
 import { Fault, messageOf } from '../runtime/errors.ts';
 import { withAdmin } from '../runtime/kafka-topics.ts';
 import type { Reader } from '../runtime/postgres.ts';
+import { readServices, serviceLines, type LocalService, type ServiceHealth } from './service-health.ts';
 
 export interface Position {
   readonly projection: string;
@@ -14,6 +16,8 @@ export interface Position {
   readonly next_offset: bigint;
   /** records of the log that are not applied; null while the brokers do not answer */
   readonly lag: bigint | null;
+  /** records a second that were applied while this was asked for */
+  readonly rate: number;
   /** how long ago the checkpoint last moved, in seconds */
   readonly idle_seconds: number;
 }
@@ -29,6 +33,8 @@ export interface Status {
   readonly node: { readonly height: number; readonly finalized_height: number } | null;
   readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
+  /** null: no stack file says which there are */
+  readonly services: readonly ServiceHealth[] | null;
   /** what did not answer, and why */
   readonly faults: readonly string[];
 }
@@ -37,15 +43,25 @@ export interface StatusSources {
   readonly node: ChainNode;
   readonly kafka: Kafka;
   readonly reader: Reader;
+  readonly services: readonly LocalService[] | undefined;
 }
 
+type Checkpoint = Omit<Position, 'lag' | 'rate'>;
+
+/** Between two looks at the checkpoints. */
+const RATE_MS = 1_000;
+
 /** What does not answer is null, with its reason among the faults. */
-export async function readStatus({ node, kafka, reader }: StatusSources): Promise<Status> {
+export async function readStatus({ node, kafka, reader, services: local }: StatusSources): Promise<Status> {
   const faults: string[] = [];
   // the checkpoints before the ends of the log: the other way round a projection would seem to be ahead of it
-  const checkpoints = await answered(() => readPositions(reader), faults);
+  const [checkpoints, services] = await Promise.all([
+    answered(() => readMoving(reader), faults),
+    local === undefined ? null : readServices(local),
+  ]);
   const [chain, log] = await Promise.all([answered(() => node.chain(), faults), answered(() => readEnds(kafka), faults)]);
   const projections = checkpoints === null ? null : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) }));
+  for (const { name, ready, matter } of services ?? []) if (!ready) faults.push(`${name} is not ready: ${matter ?? ''}`);
   for (const { projection, topic, partition, lag } of projections ?? []) {
     if (lag !== null && lag < 0n) {
       faults.push(
@@ -54,7 +70,7 @@ export async function readStatus({ node, kafka, reader }: StatusSources): Promis
     }
   }
   const head = chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
-  return { node: head, log, projections, faults };
+  return { node: head, log, projections, services, faults };
 }
 
 async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Promise<Value | null> {
@@ -84,11 +100,30 @@ function readEnds(kafka: Kafka): Promise<readonly LogEnd[]> {
   });
 }
 
-async function readPositions(reader: Reader): Promise<readonly Omit<Position, 'lag'>[]> {
+/** Looks twice, for the rate. */
+async function readMoving(reader: Reader): Promise<readonly Omit<Position, 'lag'>[]> {
+  const before = new Map((await readPositions(reader)).map((position) => [nameOf(position), position.next_offset]));
+  const begun = performance.now();
+  await after(RATE_MS);
+  const positions = await readPositions(reader);
+  const seconds = (performance.now() - begun) / 1_000;
+  return positions.map((position) => {
+    const moved = position.next_offset - (before.get(nameOf(position)) ?? position.next_offset);
+    return Object.assign(position, { rate: Math.round(Number(moved) / seconds) });
+  });
+}
+
+function nameOf({ projection, version, topic, partition }: Checkpoint): string {
+  return `${projection} ${version} ${topic}/${partition}`;
+}
+
+async function readPositions(reader: Reader): Promise<readonly Checkpoint[]> {
   const rows = await reader.rows({
     name: 'ops_positions',
     text: `SELECT projection, version, topic, partition, next_offset, round(extract(epoch FROM now() - updated_at), 1)
-             FROM projector.checkpoints ORDER BY projection, version, topic, partition`,
+             FROM projector.checkpoints c
+            WHERE NOT EXISTS (SELECT FROM projector.projections p WHERE p.projection = c.projection AND p.beside IS NOT NULL)
+            ORDER BY projection, version, topic, partition`,
     values: [],
   });
   return rows.map(([projection, version, topic, partition, next, idle]) => ({
@@ -101,22 +136,23 @@ async function readPositions(reader: Reader): Promise<readonly Omit<Position, 'l
   }));
 }
 
-function lagOf({ topic, partition, next_offset: next }: Omit<Position, 'lag'>, log: readonly LogEnd[] | null): bigint | null {
+function lagOf({ topic, partition, next_offset: next }: Checkpoint, log: readonly LogEnd[] | null): bigint | null {
   const end = log?.find((entry) => entry.topic === topic && entry.partition === partition);
   return end === undefined ? null : end.high - next;
 }
 
 /** For people. */
-export function statusText({ node, log, projections, faults }: Status): string {
+export function statusText({ node, log, projections, services, faults }: Status): string {
   const lines = [node === null ? 'node        does not answer' : `node        height ${node.height}, final up to ${node.finalized_height}`];
   if (log === null) lines.push('log         does not answer');
   for (const { topic, partition, low, high } of log ?? []) lines.push(`log         ${topic}/${partition}: offsets ${low} to ${high}`);
   if (projections === null) lines.push('projections Postgres does not answer');
-  for (const { projection, version, topic, partition, next_offset, lag, idle_seconds } of projections ?? []) {
+  for (const { projection, version, topic, partition, next_offset, lag, rate, idle_seconds } of projections ?? []) {
     lines.push(
-      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, moved ${idle_seconds} s ago`,
+      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, ${rate} records/s, moved ${idle_seconds} s ago`,
     );
   }
+  lines.push(...serviceLines(services ?? []));
   for (const fault of faults) lines.push(`fault       ${fault}`);
   return lines.join('\n');
 }

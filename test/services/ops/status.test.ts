@@ -57,7 +57,9 @@ test('status tells node, log and projections, for people and for scripts', async
   const text = await ops('status', '--stack', stackFile);
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout).toMatch(/^node +height 6, final up to 4$/m);
-  expect(text.stdout).toMatch(/^projection +explorer v1: nowhere\/0 at 12345678901234567, lag unknown, moved [0-9.]+ s ago$/m);
+  expect(text.stdout).toMatch(
+    /^projection +explorer v1: nowhere\/0 at 12345678901234567, lag unknown, 0 records\/s, moved [0-9.]+ s ago$/m,
+  );
   const json = await ops('status', '--json', '--stack', stackFile);
   expect(JSON.parse(json.stdout)).toMatchObject({
     node: { height: 6, finalized_height: 4 },
