@@ -163,12 +163,16 @@ function plain(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?');
 }
 
+/** An id that no input has. */
+const LAST = 'the last one';
+
 interface Message {
+  readonly id?: unknown;
   readonly type?: unknown;
   readonly payload?: unknown;
 }
 
-/** Sends the frames and waits until each was looked at: the answer to a ping behind them, or the end of the socket. */
+/** Sends the frames and waits until an operation behind them has come to its end, or the socket has. */
 async function converse(
   url: string,
   frames: readonly (string | Buffer)[],
@@ -176,16 +180,23 @@ async function converse(
   const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql/ws`, 'graphql-transport-ws');
   const messages: Message[] = [];
   const { promise: closed, resolve } = Promise.withResolvers<number>();
-  const last = JSON.stringify({ type: 'ping', payload: { last: true } });
+  const last = JSON.stringify({ id: LAST, type: 'subscribe', payload: { query: '{ listRecentTrips(limit: 1) { txHash } }' } });
   socket.on('message', (data: Buffer) => {
     const message: Message = JSON.parse(data.toString());
     messages.push(message);
-    if (message.type === 'pong' && JSON.stringify(message.payload) === '{"last":true}') socket.close(1000);
+    if (message.type === 'connection_ack') sendOthers();
+    if (message.id === LAST && (message.type === 'complete' || message.type === 'error')) socket.close(1000);
   });
   socket.once('close', (code) => resolve(code));
   socket.on('error', () => undefined);
+  const [first, ...others] = [...frames, last];
+  const sendOthers = (): void => {
+    for (const frame of others.splice(0)) socket.send(frame);
+  };
   socket.once('open', () => {
-    for (const frame of [...frames, last]) socket.send(frame);
+    socket.send(first);
+    // before it is acknowledged nothing else may be said
+    if (typeof first !== 'string' || !first.startsWith('{"type":"connection_init"')) sendOthers();
   });
   const late = setTimeout(() => socket.terminate(), PATIENCE_MS);
   const code = await closed;
