@@ -2,13 +2,14 @@
 import { httpUrl, list, readConfig } from '../runtime/config.ts';
 import type { Fault } from '../runtime/errors.ts';
 import { openKafka } from '../runtime/kafka.ts';
-import type { LogRecord } from '../runtime/log-record.ts';
 import { openLog } from '../runtime/log.ts';
 import { environmentOf } from './config.ts';
 import { watchReader, writeOut } from './tail/output.ts';
 import { findRanges, parseBound } from './tail/range.ts';
+import { textOf } from './tail/json-text.ts';
+import type { BatchRecord } from './tail/record-batch.ts';
 import { RecordSchemas } from './tail/record-schemas.ts';
-import { recordJson, recordText, textOf } from './tail/record-text.ts';
+import { recordJson, recordText } from './tail/record-text.ts';
 import { tailLog } from './tail/tail-log.ts';
 import { BadExpression, parseWhere, type Where } from './tail/where.ts';
 import { Misuse, readArguments, type Arguments } from './usage.ts';
@@ -57,7 +58,7 @@ const COUNT = /^[1-9][0-9]{0,14}$/;
 const PARTITION = /^(?:0|[1-9][0-9]{0,8})$/;
 
 type Values = Arguments<typeof OPTIONS>['values'];
-type Matches = (record: LogRecord) => boolean;
+type Matches = (record: BatchRecord) => boolean;
 
 /** `args` are those behind `tail`. The exit code. `write` takes the text, and says whether more is wanted; standard output when not given. */
 export async function tail(args: readonly string[], stackFile: string, write = writeOut): Promise<number> {
@@ -130,7 +131,7 @@ function filterOf({ key: keys, header }: Values): Matches {
     headers.every(([name, value]) => hasHeader(record, name, value));
 }
 
-function hasHeader(record: LogRecord, name: string, value: string): boolean {
+function hasHeader(record: BatchRecord, name: string, value: string): boolean {
   return [record.headers[name]].flat().some((each) => each !== undefined && textOf(each) === value);
 }
 
@@ -150,7 +151,7 @@ function rendering({
   types,
   where,
   json,
-}: Rendering): (partition: number, record: LogRecord) => string | undefined {
+}: Rendering): (partition: number, record: BatchRecord) => string | undefined {
   return (partition, record) => {
     if (!matches(record)) return undefined;
     if (types.size > 0 && !types.has(schemas.typeOf(record.value) ?? '')) return undefined;
@@ -175,12 +176,21 @@ function stopAtSignals(): AbortController {
   return stopping;
 }
 
-/** Says once that something is away, and once that it is back. */
+/** How long something may be away before a person is told. */
+const SILENT_MS = 2_000;
+
+/** Says that something is away for long, and that it is back. */
 function telling(): (fault: Fault | undefined) => void {
-  let away = false;
+  let since: number | undefined;
+  let said = false;
   return (fault) => {
-    if (fault !== undefined && !away) process.stderr.write(`waiting: ${fault.message}\n`);
-    if (fault === undefined && away) process.stderr.write('going on\n');
-    away = fault !== undefined;
+    const now = performance.now();
+    if (fault !== undefined && !said && now - (since ??= now) > SILENT_MS) {
+      process.stderr.write(`waiting: ${fault.message}\n`);
+      said = true;
+    }
+    if (fault !== undefined) return;
+    if (said) process.stderr.write('going on\n');
+    [since, said] = [undefined, false];
   };
 }

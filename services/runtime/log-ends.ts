@@ -21,8 +21,6 @@ export interface LossOptions {
   readonly assigned: readonly Assigned[];
   readonly places: Positions;
   readonly signal: AbortSignal;
-  /** a log that does not begin at 0 any more is read all the same, where nothing is missing from the place on */
-  readonly head_may_be_gone?: boolean;
 }
 
 /** The loss that keeps reading from going on at these places, if there is one. An end that lies too low is looked at again: a broker that is just starting may say so once. */
@@ -39,14 +37,13 @@ async function look({
   retrying,
   assigned,
   places,
-  head_may_be_gone: headless = false,
 }: LossOptions): Promise<{ readonly lost: LogLost | undefined; readonly sure: boolean }> {
   let short: LogLost | undefined;
   for (const { topic } of assigned) {
     const ends = await retrying('looking at the ends of the log', () => withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic)));
     for (const { partition, low, high } of ends) {
       const next = places.get(partitionKey(topic, partition))?.next_offset ?? 0n;
-      if (BigInt(low) > (headless ? next : 0n)) return { lost: startLost(topic, partition, BigInt(low), next), sure: true };
+      if (BigInt(low) > 0n) return { lost: startLost(topic, partition, BigInt(low), next), sure: true };
       if (BigInt(high) < next) short = endLost(topic, partition, BigInt(high), next);
     }
   }

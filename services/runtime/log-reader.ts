@@ -33,10 +33,6 @@ export interface LogReaderOptions {
   readonly ahead_bytes_max: number;
   /** how long a member of the group may be silent before another takes over; the brokers must allow it (group.min.session.timeout.ms). Default 6,000 */
   readonly session_ms?: number;
-  /** what is asked of a broker at once; a larger record still comes, alone. Default 8 MiB */
-  readonly fetch_bytes_max?: number;
-  /** for those who only look: a log that does not begin at 0 any more is read all the same, from a place that it still has */
-  readonly head_may_be_gone?: boolean;
 }
 
 interface Reading {
@@ -115,15 +111,15 @@ export class LogReader {
   }
 
   async #connect(): Promise<void> {
-    const { session_ms: session = SESSION_MS, fetch_bytes_max: maxBytes = FETCH_BYTES } = this.#options;
+    const session = this.#options.session_ms ?? SESSION_MS;
     const consumer = this.#options.kafka.consumer({
       groupId: this.#options.group_id,
       sessionTimeout: session,
       rebalanceTimeout: session,
       heartbeatInterval: session / 6,
       // one larger record still comes, alone; more at once would keep the heartbeat waiting
-      maxBytes,
-      maxBytesPerPartition: maxBytes,
+      maxBytes: FETCH_BYTES,
+      maxBytesPerPartition: FETCH_BYTES,
       minBytes: 1,
       maxWaitTimeInMs: 250,
       allowAutoTopicCreation: false,
@@ -202,10 +198,8 @@ export class LogReader {
           next_offset: 0n,
           last_record: null,
         };
-        // without the record before there is nothing to hold it against
-        const verified = next === 0n || last === null;
-        this.#reading.set(partitionKey(topic, partition), { next, last, verified, topic_id: ids.get(topic) ?? '' });
-        consumer.seek({ topic, partition, offset: (verified ? next : next - 1n).toString() });
+        this.#reading.set(partitionKey(topic, partition), { next, last, verified: next === 0n, topic_id: ids.get(topic) ?? '' });
+        consumer.seek({ topic, partition, offset: (next > 0n ? next - 1n : 0n).toString() });
       }
     }
     if (assigned.length > 0) consumer.resume([...assigned]);

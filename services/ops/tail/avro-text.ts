@@ -4,6 +4,7 @@
  */
 import { messageOf } from '../../runtime/errors.ts';
 import { Cursor } from './cursor.ts';
+import { quoted } from './json-text.ts';
 import { tronText } from './tron-text.ts';
 
 /** The JSON text of what stands at the cursor, which moves behind it. */
@@ -111,14 +112,6 @@ function secondText(second: number): string | undefined {
   const text = `"${date.toISOString().slice(0, -4)}`;
   seconds.set(second, text);
   return text;
-}
-
-/** Text that is the same in JSON as it is. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-/** As JSON, quotes included. */
-export function quoted(text: string): string {
-  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 function scaled(value: string, scale: number): string {

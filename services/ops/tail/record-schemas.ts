@@ -26,12 +26,16 @@ export class RecordSchemas {
     this.#registryUrl = registryUrl;
   }
 
-  /** Asks for the schemas of these values that are not known yet. Throws a fault with retry while the registry is away. */
-  async learn(values: readonly (Buffer | null)[]): Promise<void> {
-    for (const value of values) {
-      const id = schemaIdOf(value);
-      if (id !== undefined && !this.#known.has(id)) this.#known.set(id, await this.#ask(id));
-    }
+  /** Whether the schema of this value, if it has one, was asked for. */
+  knows(value: Buffer | null): boolean {
+    const id = schemaIdOf(value);
+    return id === undefined || this.#known.has(id);
+  }
+
+  /** Asks for the schema of this value where it is not known yet. Throws a fault with retry while the registry is away. */
+  async learn(value: Buffer | null): Promise<void> {
+    const id = schemaIdOf(value);
+    if (id !== undefined && !this.#known.has(id)) this.#known.set(id, await this.#ask(id));
   }
 
   /** The type of the event, as far as it has one. */

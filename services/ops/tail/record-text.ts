@@ -1,7 +1,7 @@
 /** A record of the log as a line of JSON, and as text for people. */
-import { isUtf8 } from 'node:buffer';
-import type { LogRecord } from '../../runtime/log-record.ts';
-import { quoted, timeText } from './avro-text.ts';
+import { timeText } from './avro-text.ts';
+import { bytesJson, quoted, textOf } from './json-text.ts';
+import type { BatchRecord } from './record-batch.ts';
 import type { Shown } from './record-schemas.ts';
 
 export interface Place {
@@ -10,38 +10,14 @@ export interface Place {
 }
 
 /** One object, without a line end. Offsets are text, as all large integers are that are not of the value itself. */
-export function recordJson({ topic, partition }: Place, record: LogRecord, shown: Shown): string {
+export function recordJson({ topic, partition }: Place, record: BatchRecord, shown: Shown): string {
   const { offset, timestamp, key, value } = record;
   const head =
-    `{"topic":${JSON.stringify(topic)},"partition":${partition},"offset":"${offset}","time":${timeText(timestamp)},"key":${bytesJson(key)}` +
-    `,"headers":${headersJson(record.headers)},"type":${shown.type === null ? 'null' : JSON.stringify(shown.type)}`;
+    `{"topic":${quoted(topic)},"partition":${partition},"offset":"${offset}","time":${timeText(timestamp)},"key":${bytesJson(key)}` +
+    `,"headers":${record.headers_json},"type":${shown.type === null ? 'null' : quoted(shown.type)}`;
   if ('json' in shown) return `${head},"schema_id":${shown.schema_id},"value":${shown.json}}`;
   const raw = value === null ? 'null' : `"0x${value.toString('hex')}"`;
   return `${head},"schema_id":${shown.schema_id},"value":null,"error":${JSON.stringify(shown.unreadable)},"raw":${raw}}`;
-}
-
-/** What stands in text for bytes that are none. */
-const NO_TEXT = '\uFFFD';
-
-/** Text where the bytes are text, else 0x and hex. */
-export function textOf(bytes: Buffer | string): string {
-  if (typeof bytes === 'string') return bytes;
-  const text = bytes.toString('utf8');
-  return !text.includes(NO_TEXT) || isUtf8(bytes) ? text : `0x${bytes.toString('hex')}`;
-}
-
-function bytesJson(bytes: Buffer | string | null | undefined): string {
-  return bytes === null || bytes === undefined ? 'null' : quoted(textOf(bytes));
-}
-
-function headersJson(headers: LogRecord['headers']): string {
-  let text = '{';
-  for (const name in headers) {
-    const value = headers[name];
-    const shown = Array.isArray(value) ? `[${value.map(bytesJson).join(',')}]` : bytesJson(value);
-    text += `${text.length === 1 ? '' : ','}${quoted(name)}:${shown}`;
-  }
-  return `${text}}`;
 }
 
 /** So many items of a list are shown to people. */
@@ -49,7 +25,7 @@ const ITEMS_MAX = 20;
 const NAME_WIDTH = 18;
 
 /** Several lines: where and when, then the fields. A list shows its first items and how many more there are. */
-export function recordText({ topic, partition }: Place, record: LogRecord, shown: Shown): string {
+export function recordText({ topic, partition }: Place, record: BatchRecord, shown: Shown): string {
   const { offset, timestamp, key, value, headers } = record;
   const said = Object.entries(headers).map(
     ([name, each]) =>

@@ -1,24 +1,24 @@
 /** Shows a topic: reads on through every failure of the brokers, each record once and in the order of its partition, and holds little at a time. */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as after } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
 import type { Fault } from '../../runtime/errors.ts';
-import { withAdmin } from '../../runtime/kafka-topics.ts';
-import { partitionKey, type Positions } from '../../runtime/log-position.ts';
-import { LogReader } from '../../runtime/log-reader.ts';
-import type { LogRecord } from '../../runtime/log-record.ts';
+import { disconnect } from '../../runtime/kafka.ts';
+import { CONFIRMATIONS, LogLost, replaced } from '../../runtime/log-position.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { retrying } from '../../runtime/wait.ts';
+import { TopicIds } from '../../runtime/topic-ids.ts';
+import { aborted, retrying, untilAborted } from '../../runtime/wait.ts';
+import { LogFetch, type Fetched } from './log-fetch.ts';
 import type { PartitionRange } from './range.ts';
+import { batchesIn, recordsIn, type BatchRecord, type RecordBatch } from './record-batch.ts';
 import type { RecordSchemas } from './record-schemas.ts';
 
-/** Little at a time: what waits for long outlives the young generation, and collecting it costs more than asking the brokers more often. */
-const FETCH_BYTES_MAX = 1024 * 1024;
-const AHEAD_BYTES_MAX = 2 * 1024 * 1024;
-const TAKE_RECORDS_MAX = 2_000;
-const TAKE_BYTES_MAX = 1024 * 1024;
+/** Of one answer: one is shown while the next is on its way. */
+const FETCH_BYTES_MAX = 2 * 1024 * 1024;
 /** So much text is handed on at once. */
 const PIECE_CHARACTERS = 256 * 1024;
+/** A broker that is just starting may not have its log again at once. */
+const LOOK_AGAIN_MS = 1_000;
+/** For what is on its way when it ends. */
 const FAREWELL_MS = 2_000;
 
 export interface Tailing {
@@ -28,7 +28,7 @@ export interface Tailing {
   readonly ranges: readonly PartitionRange[];
   readonly schemas: RecordSchemas;
   /** the text of a record, line end included; undefined when it is not one of those that are looked for */
-  readonly render: (partition: number, record: LogRecord) => string | undefined;
+  readonly render: (partition: number, record: BatchRecord) => string | undefined;
   /** takes a piece of text of any number of records; false when no more is wanted */
   readonly write: (text: string) => Promise<boolean>;
   /** told when something does not answer, and with undefined when it does again */
@@ -42,45 +42,47 @@ export interface Tailing {
 /** How many records were looked at, and how many shown, when all ranges are done, the limit is reached, no more is wanted, or the signal came. Throws `LogLost`. */
 export async function tailLog(tailing: Tailing): Promise<{ readonly read: number; readonly shown: number }> {
   const tail = new Tail(tailing);
-  if (tail.isDone) return tail;
-  const { kafka, topic, log, signal, onFault } = tailing;
-  const groupId = `tail-${randomUUID()}`;
-  const patiently = <Result>(what: string, attempt: () => Promise<Result>): Promise<Result> =>
-    retrying({ what, log, signal, onFault }, attempt);
-  const reader = new LogReader({
-    kafka,
-    group_id: groupId,
-    topics: [topic],
-    log,
-    retrying: patiently,
-    positions: () => Promise.resolve(tail.positions),
-    ahead_bytes_max: AHEAD_BYTES_MAX,
-    fetch_bytes_max: FETCH_BYTES_MAX,
-    head_may_be_gone: true,
-  });
-  const close = (): void => void reader.close().catch(() => undefined);
-  signal.addEventListener('abort', close, { once: true });
+  if (tail.isRead) return tail;
+  const { kafka, topic, log, signal } = tailing;
+  const fetch = new LogFetch(kafka, topic, FETCH_BYTES_MAX);
+  const ids = new TopicIds(kafka);
+  const stop = aborted(signal);
+  let isOver = false;
+  let ahead: Promise<readonly Fetched[]> | undefined;
   try {
-    await reader.start();
-    while (!tail.isDone && !signal.aborted) {
-      const chunk = await reader.take(TAKE_RECORDS_MAX, TAKE_BYTES_MAX);
-      if (chunk === undefined) break;
-      if (reader.isStale(chunk)) continue;
-      await patiently('asking for schemas', () => tailing.schemas.learn(chunk.records.map(({ value }) => value)));
-      if (!(await tail.show(chunk.partition, chunk.records))) break;
+    const id = await Promise.race([tail.patiently('asking for the id of the topic', () => ids.idOf(topic)), stop]);
+    /** The id is asked for after the fetch: what was fetched is of the topic that reading began with if it has that id still. */
+    const next = async (): Promise<readonly Fetched[]> => {
+      const fetched = await tail.patiently('fetching', () => fetch.fetch(tail.places));
+      // a connection made now would be nobody's any more
+      if (isOver) return [];
+      const now = await tail.patiently('asking for the id of the topic', () => ids.idOf(topic));
+      if (now !== id && id !== undefined) throw replaced(topic, fetched[0]?.partition ?? 0, id, now);
+      return fetched;
+    };
+    const begin = (): ReturnType<typeof next> => {
+      const fetching = next();
+      fetching.catch(() => undefined);
+      return fetching;
+    };
+    ahead = begin();
+    while (!signal.aborted) {
+      const fetched = await Promise.race([ahead, stop]);
+      if (fetched === undefined) break;
+      const batches = await tail.take(fetched);
+      // the next answer is on its way while this one is shown
+      if (!tail.isRead) ahead = begin();
+      for (const [partition, batch] of batches) if (!tail.isFull) await tail.show(partition, batch);
+      if (!(await tail.flush()) || tail.isFull || tail.isRead) break;
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    signal.removeEventListener('abort', close);
-    await reader.close();
-    await Promise.race([forget(kafka, groupId), after(FAREWELL_MS, undefined, { ref: false })]);
+    isOver = true;
+    await Promise.race([Promise.allSettled([ahead]), after(FAREWELL_MS, undefined, { ref: false })]);
+    await Promise.all([disconnect({ disconnect: () => fetch.close() }, log), disconnect(ids, log)]);
   }
   return tail;
-}
-
-async function forget(kafka: Kafka, groupId: string): Promise<void> {
-  await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
 }
 
 class Tail {
@@ -88,56 +90,107 @@ class Tail {
   shown = 0;
   readonly #tailing: Tailing;
   readonly #ranges: ReadonlyMap<number, PartitionRange>;
-  /** offset of the next record to look at, by partition */
+  /** offset to fetch from next, of the partitions that are not read to their end */
   readonly #places: Map<number, bigint>;
-  readonly #open: Set<number>;
+  /** how often in a row the log did not have the place */
+  readonly #missing = new Map<number, number>();
+  #text = '';
+  #isWanted = true;
 
   constructor(tailing: Tailing) {
     this.#tailing = tailing;
     this.#ranges = new Map(tailing.ranges.map((range) => [range.partition, range]));
-    this.#places = new Map(tailing.ranges.map(({ partition, start }) => [partition, start]));
-    this.#open = new Set(tailing.ranges.filter(({ from, to }) => to === undefined || from < to).map(({ partition }) => partition));
+    const open = tailing.ranges.filter(({ from, to }) => to === undefined || from < to);
+    this.#places = new Map(open.map(({ partition, start }) => [partition, start]));
   }
 
-  get isDone(): boolean {
-    return this.#open.size === 0 || this.shown >= this.#tailing.limit;
+  /** No more is wanted. */
+  get isFull(): boolean {
+    return !this.#isWanted || this.shown >= this.#tailing.limit;
   }
 
-  get positions(): Positions {
-    const { topic } = this.#tailing;
-    const places = [...this.#places].map(
-      ([partition, next]) => [partitionKey(topic, partition), { next_offset: next, last_record: null }] as const,
-    );
-    return new Map(places);
+  /** Nothing more is to be fetched. */
+  get isRead(): boolean {
+    return this.#places.size === 0;
   }
 
-  /** False when no more is wanted. What was looked at before, and comes again after a broker went away, is passed over. */
-  async show(partition: number, records: readonly LogRecord[]): Promise<boolean> {
-    const { render, write, limit } = this.#tailing;
-    let text = '';
-    for (const record of records) {
-      if (!this.#takes(partition, record)) continue;
+  get places(): ReadonlyMap<number, bigint> {
+    return new Map(this.#places);
+  }
+
+  patiently<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const { log, signal, onFault } = this.#tailing;
+    return retrying({ what, log, signal, onFault }, attempt);
+  }
+
+  /** What is in hand now, and moves the places behind it. */
+  async take(fetched: readonly Fetched[]): Promise<readonly (readonly [partition: number, batch: RecordBatch])[]> {
+    const taken: (readonly [number, RecordBatch])[] = [];
+    for (const { partition, records } of fetched) {
+      const place = this.#places.get(partition);
+      if (place === undefined) continue;
+      if (records === undefined) {
+        await this.#miss(partition, place);
+        continue;
+      }
+      this.#missing.delete(partition);
+      const to = this.#ranges.get(partition)?.to;
+      for (const batch of batchesIn(records)) {
+        if (batch.next_offset <= place) continue;
+        taken.push([partition, batch]);
+        if (to === undefined || batch.next_offset < to) this.#places.set(partition, batch.next_offset);
+        else {
+          this.#places.delete(partition);
+          break;
+        }
+      }
+    }
+    return taken;
+  }
+
+  async #miss(partition: number, place: bigint): Promise<void> {
+    const { topic, signal } = this.#tailing;
+    const times = (this.#missing.get(partition) ?? 0) + 1;
+    this.#missing.set(partition, times);
+    if (times >= CONFIRMATIONS)
+      throw new LogLost(
+        `${topic}/${partition}: the log does not hold offset ${place} any more: its records were deleted, or its end was lost`,
+        'look where it begins and ends (ops status), and tail from there',
+      );
+    await untilAborted(LOOK_AGAIN_MS, signal);
+  }
+
+  /** Every record of the batch that is within the range, until no more is wanted. */
+  async show(partition: number, batch: RecordBatch): Promise<void> {
+    const { render, schemas, limit } = this.#tailing;
+    const range = this.#ranges.get(partition);
+    if (range === undefined) return;
+    for (const record of recordsIn(batch)) {
+      if (record.offset < range.from || record.offset < range.start) continue;
+      if (isPast(range, record)) {
+        this.#places.delete(partition);
+        return;
+      }
+      this.read++;
+      if (!schemas.knows(record.value)) await this.patiently('asking for a schema', () => schemas.learn(record.value));
       const rendered = render(partition, record);
       if (rendered === undefined) continue;
-      text += rendered;
+      this.#text += rendered;
       this.shown++;
-      if (this.shown >= limit) break;
-      if (text.length < PIECE_CHARACTERS) continue;
-      if (!(await write(text))) return false;
-      text = '';
+      if (this.shown >= limit) return;
+      if (this.#text.length >= PIECE_CHARACTERS && !(await this.flush())) return;
     }
-    return text === '' || (await write(text));
   }
 
-  #takes(partition: number, { offset, timestamp }: LogRecord): boolean {
-    const range = this.#ranges.get(partition);
-    const place = this.#places.get(partition) ?? 0n;
-    if (range === undefined || offset < place) return false;
-    this.#places.set(partition, offset + 1n);
-    const isPast = (range.to !== undefined && offset >= range.to) || (range.before !== undefined && timestamp >= range.before);
-    if (isPast || (range.to !== undefined && offset + 1n >= range.to)) this.#open.delete(partition);
-    if (isPast || offset < range.from) return false;
-    this.read++;
-    return true;
+  /** Hands on what is in hand; false when no more is wanted. */
+  async flush(): Promise<boolean> {
+    const text = this.#text;
+    this.#text = '';
+    if (text !== '' && this.#isWanted) this.#isWanted = await this.#tailing.write(text);
+    return this.#isWanted;
   }
+}
+
+function isPast({ to, before }: PartitionRange, { offset, timestamp }: BatchRecord): boolean {
+  return (to !== undefined && offset >= to) || (before !== undefined && timestamp >= before);
 }

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
 import type { LogEntry } from '../../../services/runtime/kafka-writer.ts';
-import { withAdmin } from '../../../services/runtime/kafka-topics.ts';
 import { toEntries } from '../../../services/treasury/entries.ts';
 import { appendAll, deleteRecordsBefore, freshTopic, testKafka } from '../../support/kafka.ts';
 import { BEGIN, MintLedger, USD } from '../../support/mint-ledger.ts';
@@ -137,16 +136,7 @@ test('it goes on with what is appended, until it is told to stop', async () => {
   }
   running.process.kill('SIGINT');
   expect(await running.ended).toBe(0);
-  // those of tests that run beside this one leave in a moment
-  await expect.poll(emptyGroups, { timeout: 30_000 }).toEqual([]);
 });
-
-async function emptyGroups(): Promise<readonly string[]> {
-  const { groups } = await withAdmin(kafka, (admin) => admin.listGroups());
-  const own = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith('tail-'));
-  const states = await withAdmin(kafka, (admin) => admin.describeGroups(own));
-  return states.groups.filter(({ state }) => state === 'Empty').map(({ groupId }) => groupId);
-}
 
 test('a reader that goes away ends it, though there is nothing more to show', async () => {
   const { code, stdout } = await opsInShell(['tail', topic, '--json', '--stack', stackFile, '--partition', '1'], '| head -n 1');

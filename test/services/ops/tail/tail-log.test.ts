@@ -92,3 +92,12 @@ test('one that wants no more, the limit and the signal each end it', async () =>
   };
   expect(await tailing({ topic, ranges: [all(0)], render, write: stops, signal: stopping.signal })).toEqual({ read: 10, shown: 10 });
 });
+
+test('a log that no longer holds where reading stands ends it, and says so', async () => {
+  const topic = await freshTopic(kafka);
+  await appendAll(kafka, topic, numbered(0, 10));
+  const range10 = { partition: 0, start: 20n, from: 20n, to: undefined, before: undefined };
+  await expect(tailing({ topic, ranges: [range10], render, write: () => Promise.resolve(true) })).rejects.toThrow(
+    'does not hold offset 20 any more',
+  );
+});
