@@ -1,9 +1,15 @@
 /** What rebuild and verify share in how they are asked and in what they say while they work. */
+import { constants, setPriority } from 'node:os';
 import { PROJECTIONS, type Named } from '../projector/projections.ts';
 import type { RebuildStep } from '../runtime/rebuild/progress.ts';
 import { didYouMean, Misuse } from './usage.ts';
 
 export const NAMES = PROJECTIONS.map(({ name }) => name);
+
+/** Has this process take only the time that nobody else wants: whoever is read goes first. */
+export function stepBack(): void {
+  setPriority(constants.priority.PRIORITY_LOW);
+}
 
 /** The one that is asked for. Throws `Misuse`. */
 export function projectionOf(words: readonly string[]): Named {

@@ -5,7 +5,7 @@ import { openLog } from '../runtime/log.ts';
 import { topicsOf } from '../runtime/skips.ts';
 import { rebuild as rebuildTables, rollback, type Rebuilt } from '../runtime/rebuild/rebuild.ts';
 import { readRebuildConfig } from './rebuild-config.ts';
-import { NAMES, projectionOf, sayJson, sayText } from './rebuild-steps.ts';
+import { NAMES, projectionOf, sayJson, sayText, stepBack } from './rebuild-steps.ts';
 import { Misuse, readArguments } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- rebuild <projection> [--rollback | --afresh] [--json] [--help]
@@ -42,6 +42,7 @@ export async function rebuild(args: readonly string[], stackFile: string): Promi
   const config = readRebuildConfig(process.env, values.stack ?? stackFile);
   const log = openLog({ service: 'ops', level: 'fatal' });
   const stop = new AbortController();
+  stepBack();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   const begun = performance.now();
   const outcome = await named.with(async (projection) => {

@@ -6,7 +6,7 @@ import { topicsOf } from '../runtime/skips.ts';
 import type { Compared, Difference } from '../runtime/rebuild/compare-tables.ts';
 import { verify as verifyTables, type Verified } from '../runtime/rebuild/verify.ts';
 import { readRebuildConfig } from './rebuild-config.ts';
-import { NAMES, projectionOf, sayJson, sayText } from './rebuild-steps.ts';
+import { NAMES, projectionOf, sayJson, sayText, stepBack } from './rebuild-steps.ts';
 import { Misuse, readArguments } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- verify <projection> [--afresh] [--json] [--help]
@@ -40,6 +40,7 @@ export async function verify(args: readonly string[], stackFile: string): Promis
   const config = readRebuildConfig(process.env, values.stack ?? stackFile);
   const log = openLog({ service: 'ops', level: 'fatal' });
   const stop = new AbortController();
+  stepBack();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   const outcome = await named.with(async (projection) => {
     const codec = await openCodec(config.registry_url, topicsOf(projection));

@@ -41,6 +41,8 @@ export interface WriterSettings {
   /** 10 s when not given */
   readonly lock_timeout_ms?: number;
   readonly connections_max?: number;
+  /** what else is set in each session */
+  readonly session?: Readonly<Record<string, string>>;
 }
 
 const AS_TEXT: CustomTypesConfig = { getTypeParser: () => (text: string) => text };
@@ -127,6 +129,7 @@ export function openWriter(settings: WriterSettings, log: Logger): Pool {
         TimeZone: 'UTC',
         // Postgres killed within a moment of a commit may forget it: rows and checkpoint together, and the log has it still
         synchronous_commit: 'off',
+        ...settings.session,
       }),
     }),
     log,

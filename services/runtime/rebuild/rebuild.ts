@@ -24,6 +24,8 @@ import { dropTables, endsOf, switchTables } from './switch-tables.ts';
 
 const TRY_AGAIN_MS = 200;
 const LOOK_AGAIN_MS = 1_000;
+/** Workers would take processors from those who are read: that is not worth the seconds. */
+const GENTLY = { max_parallel_maintenance_workers: '0' };
 
 export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
@@ -148,7 +150,7 @@ export async function withReplay<Event extends { readonly type: string }, Result
   use: (replay: Replay<Event>, pool: Pool) => Promise<Result>,
 ): Promise<Result> {
   const { postgres_url, log } = options;
-  const pool = openWriter({ postgres_url, application_name: projection.name, schema: projection.name }, log);
+  const pool = openWriter({ postgres_url, application_name: projection.name, schema: projection.name, session: GENTLY }, log);
   const replay = new Replay({ ...options, projection, pool, signal, exact, onApplied: (records) => progress.count(records) });
   progress.watch(replay);
   try {

@@ -1,6 +1,6 @@
 /**
- * A connection to Postgres that stands for a task which only one process may do at a time, on whatever machine: the server ends it when its process ends or
- * freezes, and then another may take the task over.
+ * A connection to Postgres that stands for a task which only one process may do at a time, on whatever machine: the server ends it when its process ends, and
+ * then another may take the task over.
  */
 import { Client, type ClientConfig } from 'pg';
 import { lockKeyOf } from '../live-tables.ts';
@@ -9,9 +9,8 @@ import { faultOf } from '../postgres.ts';
 /** The first of two keys of the lock: what it is for. The second is of the task. */
 const LOCK = 7_301_980;
 
-/** A session that says nothing for so long has no living process. */
+/** A process that says nothing for so long within a transaction is frozen. */
 const SILENCE_MS = 30_000;
-const SIGN_OF_LIFE_MS = 5_000;
 const LOCK_MS = 10_000;
 /** Of what Postgres keeps of a name. */
 const NAME_BYTES_MAX = 63;
@@ -28,19 +27,18 @@ export class SoleSession {
   /** what it throws are errors of Postgres */
   readonly client: Client;
   readonly #lost = new AbortController();
-  #life: NodeJS.Timeout | undefined;
 
   private constructor(client: Client) {
     this.client = client;
     client.on('error', () => this.#lost.abort());
     client.on('end', () => this.#lost.abort());
-    // one that fails fails by the transaction that it came into: a session that has ended says so itself
-    this.#life = setInterval(() => void client.query('SELECT 1').catch(() => undefined), SIGN_OF_LIFE_MS);
   }
 
   /** Opens the only session of the task, or tells who has it and since when. Throws a fault, with retry while Postgres is away. */
   static async open({ postgres_url: url, task, who }: SoleSessionOptions): Promise<SoleSession | { readonly held_by: string }> {
     const client = new Client(configOf(url, who));
+    // comes out of the query in hand
+    client.on('error', () => undefined);
     try {
       await client.connect();
       const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1, $2) AS locked', [LOCK, lockKeyOf(task)]);
@@ -60,7 +58,6 @@ export class SoleSession {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#life);
     await this.client.end().catch(() => undefined);
   }
 }
@@ -74,7 +71,7 @@ function configOf(url: string, who: string): ClientConfig {
     statement_timeout: SILENCE_MS,
     lock_timeout: LOCK_MS,
     idle_in_transaction_session_timeout: SILENCE_MS,
-    options: `-c idle_session_timeout=${SILENCE_MS} -c client_connection_check_interval=1s -c TimeZone=UTC`,
+    options: `-c client_connection_check_interval=1s -c TimeZone=UTC`,
   };
 }
 

@@ -15,6 +15,7 @@ import type { Ends } from './replay.ts';
 /** How long the projector may be kept waiting for a batch of its own to end, and then for the other tables to catch up with it. */
 const LOCK_MS = 2_000;
 const CATCH_UP_MS = 5_000;
+const FROZEN_MS = 15_000;
 /**
  * A statement that was being parsed at the moment of the switch may have found one table before and the next one after it: for so long both have the same rows.
  */
@@ -39,7 +40,8 @@ export interface Switching {
 /** false: somebody was in the way for too long, or the tables beside have not come as far; nothing has changed, and the projector goes on. Throws faults. */
 export async function switchTables({ session, projection, beside, keep, of_another_log: anywhere, catchUp }: Switching): Promise<boolean> {
   try {
-    await session.query(`SET lock_timeout = ${LOCK_MS}`);
+    // should this process freeze from here on, the server ends its session, and the projector goes on
+    await session.query(`SET lock_timeout = ${LOCK_MS}; SET idle_session_timeout = ${FROZEN_MS}`);
     await suspendWriting(session, projection);
     const ends = anywhere ? new Map<string, bigint>() : await endsOf(session, projection);
     if (!(await inTime(catchUp(ends)))) return false;
@@ -66,6 +68,7 @@ export async function switchTables({ session, projection, beside, keep, of_anoth
   } finally {
     // a session that is gone has let go of them already
     for (const name of [projection, beside]) await resumeWriting(session, name).catch(() => undefined);
+    await session.query('SET idle_session_timeout = 0').catch(() => undefined);
   }
 }
 
