@@ -1,7 +1,7 @@
 import { parseAddress, toHex } from '../../schemas/address.ts';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
 import { NETWORKS } from '../../schemas/deposit-policy.ts';
-import { DEVELOPMENT_JWT_SECRET, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
+import { DEVELOPMENT_XPUB } from '../../schemas/development.ts';
 import {
   choice,
   ConfigError,
@@ -17,6 +17,7 @@ import {
   type Environment,
   type Setting,
 } from '../runtime/config.ts';
+import { secretProblems } from '../runtime/token.ts';
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,
@@ -80,11 +81,7 @@ export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig
           'APP_DEPOSIT_XPUB is the key of the development stack, whose private keys everybody knows: on the mainnet it has to be set to one of your own, or what is deposited is gone',
         ]
       : []),
-    ...(config.jwt_secret === DEVELOPMENT_JWT_SECRET
-      ? [
-          'APP_JWT_SECRET is that of the development stack, with which everybody can sign a token: on the mainnet it has to be set to one of your own',
-        ]
-      : []),
+    ...secretProblems(config),
   ];
   if (problems.length > 0) throw new ConfigError(problems);
   return config;

@@ -2,6 +2,7 @@ import { parseAddress, toHex } from '../../schemas/address.ts';
 import { NETWORKS } from '../../schemas/deposit-policy.ts';
 import {
   choice,
+  ConfigError,
   flag,
   httpUrl,
   integer,
@@ -14,6 +15,7 @@ import {
   type Environment,
   type Setting,
 } from '../runtime/config.ts';
+import { secretProblems } from '../runtime/token.ts';
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,
@@ -67,5 +69,8 @@ export type HubGatewayConfig = Config<typeof SETTINGS> & {
 /** On the mainnet the schema is not to be explored unless the setting says so. */
 export function readHubGatewayConfig(env: Environment): HubGatewayConfig {
   const isProduction = env['APP_NETWORK']?.trim() === 'mainnet';
-  return readConfig(env, { ...SETTINGS, introspection: flag('APP_INTROSPECTION', { default: !isProduction }) });
+  const config = readConfig(env, { ...SETTINGS, introspection: flag('APP_INTROSPECTION', { default: !isProduction }) });
+  const problems = secretProblems(config);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
 }

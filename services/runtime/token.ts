@@ -3,6 +3,7 @@
  * this file would not have signed itself is no token, and nobody is told why.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { DEVELOPMENT_JWT_SECRET } from '../../schemas/development.ts';
 
 export interface Claims {
   /** whose token it is, as it was given at sign-in: a wallet address, or a public key */
@@ -78,4 +79,18 @@ function isExpiry(exp: unknown): exp is number {
 
 function own(value: object, name: string): unknown {
   return Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
+}
+
+/** Why a service must not take this secret on its network: on the mainnet, that it is the one that everybody can sign with. */
+export function secretProblems({
+  network,
+  jwt_secret: secret,
+}: {
+  readonly network: string;
+  readonly jwt_secret: string;
+}): readonly string[] {
+  if (network !== 'mainnet' || secret !== DEVELOPMENT_JWT_SECRET) return [];
+  return [
+    'APP_JWT_SECRET is that of the development stack, with which everybody can sign a token: on the mainnet it has to be set to one of your own',
+  ];
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { DEVELOPMENT_JWT_SECRET } from '../../../schemas/development.ts';
 import { challengeOf } from '../../../schemas/sign-in.ts';
 import { readHubGatewayConfig } from '../../../services/hub-gateway/config.ts';
 import { walletOf } from '../../support/wallets.ts';
@@ -15,18 +16,25 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
+const env = {
+  APP_HTTP_PORT: '1',
+  APP_CHAIN_ID: '1',
+  APP_POSTGRES_READER_URL: 'postgres://a:b@c/d',
+  APP_REDIS_URL: 'redis://a',
+  APP_NODE_URL: 'http://a',
+  APP_JWT_SECRET: 'x'.repeat(32),
+};
+
 test('on the mainnet the schema is not to be explored unless a setting says so', () => {
-  const env = {
-    APP_HTTP_PORT: '1',
-    APP_CHAIN_ID: '1',
-    APP_POSTGRES_READER_URL: 'postgres://a:b@c/d',
-    APP_REDIS_URL: 'redis://a',
-    APP_NODE_URL: 'http://a',
-    APP_JWT_SECRET: 'x'.repeat(32),
-  };
   expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet' }).introspection).toBe(false);
   expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet', APP_INTROSPECTION: 'true' }).introspection).toBe(true);
   expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'testnet' }).introspection).toBe(true);
+});
+
+test('on the mainnet the secret that everybody knows is refused', () => {
+  const known = { ...env, APP_JWT_SECRET: DEVELOPMENT_JWT_SECRET };
+  expect(() => readHubGatewayConfig({ ...known, APP_NETWORK: 'mainnet' })).toThrow(/^APP_JWT_SECRET is that of the development stack/);
+  expect(readHubGatewayConfig({ ...known, APP_NETWORK: 'testnet' }).jwt_secret).toBe(DEVELOPMENT_JWT_SECRET);
 });
 
 test('then nobody is told the schema, neither whole nor by a hint, over HTTP or a socket, and there is no page', async () => {
