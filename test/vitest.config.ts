@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './support/longest-first.ts';
 
 const fromHere = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -9,6 +10,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^graphql$/, replacement: fromHere('../node_modules/graphql/index.js') }] },
   test: {
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     maxWorkers: 2,
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 60_000,
