@@ -109,7 +109,7 @@ class EventWriter {
   }
 
   async #copy(changes: Changes): Promise<void> {
-    for (const rows of [...changes.appends, ...changes.upserts].map(CopyRows.from)) {
+    for (const rows of [...changes.appends, ...changes.upserts].map((change) => CopyRows.from(change))) {
       const copy = this.#client.query(copyFrom(`COPY ${rows.table.name} FROM STDIN BINARY`));
       copy.end(Buffer.concat([...rows.pieces()]));
       await once(copy, 'finish');

@@ -124,11 +124,13 @@ function copiesOf(events: readonly ChainEvent[]): readonly Copied[] {
     events.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 })),
   );
   if ('broken' in folded) throw new Error(folded.broken.reason);
-  return [...folded.changes.appends, ...folded.changes.upserts].map(CopyRows.from).map((rows) => ({
-    table: rows.table,
-    bytes: Buffer.concat([...rows.pieces()]),
-    count: rows.length,
-  }));
+  return [...folded.changes.appends, ...folded.changes.upserts]
+    .map((change) => CopyRows.from(change))
+    .map((rows) => ({
+      table: rows.table,
+      bytes: Buffer.concat([...rows.pieces()]),
+      count: rows.length,
+    }));
 }
 
 async function copyRound(stack: Stack, copied: readonly Copied[]): Promise<number> {

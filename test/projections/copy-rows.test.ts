@@ -158,8 +158,11 @@ test('pieces of any size make up the same stream', () => {
   }
 });
 
+function plain(value: Value): string {
+  return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
+}
+
 test('what the tests read of a stream is what was put into it', () => {
-  const plain = (value: Value): string => (Buffer.isBuffer(value) ? value.toString('hex') : String(value));
   fc.assert(
     fc.property(ROWS, (rows) => {
       const read = copiedRows(TABLE, streamOf(CopyRows.of(TABLE, rows)));
