@@ -1,14 +1,39 @@
 /** What rebuild and verify share in how they are asked and in what they say while they work. */
 import { constants, setPriority } from 'node:os';
 import { PROJECTIONS, type Named } from '../projector/projections.ts';
+import { openCodec } from '../runtime/codec.ts';
+import { openKafka } from '../runtime/kafka.ts';
+import { openLog } from '../runtime/log.ts';
 import type { RebuildStep } from '../runtime/rebuild/progress.ts';
+import type { RebuildOptions } from '../runtime/rebuild/rebuild.ts';
+import { topicsOf } from '../runtime/skips.ts';
+import { readRebuildConfig } from './rebuild-config.ts';
 import { didYouMean, Misuse } from './usage.ts';
 
 export const NAMES = PROJECTIONS.map(({ name }) => name);
 
 /** Has this process take only the time that nobody else wants: whoever is read goes first. */
-export function stepBack(): void {
+function stepBack(): void {
   setPriority(constants.priority.PRIORITY_LOW);
+}
+
+/** Runs a rebuild or a verification of this projection, with all that it needs, until it ends or this process is told to stop. */
+export async function withRebuildOptions<Outcome>(
+  named: Named,
+  { stack_file, json, afresh }: { readonly stack_file: string; readonly json: boolean; readonly afresh: boolean },
+  use: <Event extends { readonly type: string }>(options: RebuildOptions<Event>) => Promise<Outcome>,
+): Promise<Outcome> {
+  const config = readRebuildConfig(process.env, stack_file);
+  const log = openLog({ service: 'ops', level: 'fatal' });
+  const stop = new AbortController();
+  stepBack();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  return await named.with(async (projection) => {
+    const codec = await openCodec(config.registry_url, topicsOf(projection));
+    const kafka = openKafka({ ...config, client_id: 'ops' }, log);
+    const onStep = json ? sayJson : sayText();
+    return await use({ ...config, projection, kafka, codec, log, signal: stop.signal, onStep, afresh });
+  });
 }
 
 /** The one that is asked for. Throws `Misuse`. */
@@ -21,12 +46,12 @@ export function projectionOf(words: readonly string[]): Named {
   return found;
 }
 
-export function sayJson(step: RebuildStep): void {
+function sayJson(step: RebuildStep): void {
   process.stdout.write(`${JSON.stringify(step, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))}\n`);
 }
 
 /** A line for each second; the same one only once. */
-export function sayText(): (step: RebuildStep) => void {
+function sayText(): (step: RebuildStep) => void {
   let last = '';
   return (step) => {
     const line = stepText(step);

@@ -1,11 +1,6 @@
 /** `ops rebuild`: a projection's tables built anew while everybody goes on, or the earlier ones put back. */
-import { openCodec } from '../runtime/codec.ts';
-import { openKafka } from '../runtime/kafka.ts';
-import { openLog } from '../runtime/log.ts';
-import { topicsOf } from '../runtime/skips.ts';
 import { rebuild as rebuildTables, rollback, type Rebuilt } from '../runtime/rebuild/rebuild.ts';
-import { readRebuildConfig } from './rebuild-config.ts';
-import { NAMES, projectionOf, sayJson, sayText, stepBack } from './rebuild-steps.ts';
+import { NAMES, projectionOf, withRebuildOptions } from './rebuild-steps.ts';
 import { Misuse, readArguments } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- rebuild <projection> [--rollback | --afresh] [--json] [--help]
@@ -39,19 +34,9 @@ export async function rebuild(args: readonly string[], stackFile: string): Promi
   }
   if (values.rollback && values.afresh) throw new Misuse('--rollback builds nothing: leave --afresh out');
   const named = projectionOf(positionals);
-  const config = readRebuildConfig(process.env, values.stack ?? stackFile);
-  const log = openLog({ service: 'ops', level: 'fatal' });
-  const stop = new AbortController();
-  stepBack();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   const begun = performance.now();
-  const outcome = await named.with(async (projection) => {
-    const codec = await openCodec(config.registry_url, topicsOf(projection));
-    const kafka = openKafka({ ...config, client_id: 'ops' }, log);
-    const onStep = values.json ? sayJson : sayText();
-    const options = { ...config, projection, kafka, codec, log, signal: stop.signal, onStep, afresh: values.afresh };
-    return await (values.rollback ? rollback(options) : rebuildTables(options));
-  });
+  const asked = { ...values, stack_file: values.stack ?? stackFile };
+  const outcome = await withRebuildOptions(named, asked, values.rollback ? rollback : rebuildTables);
   if ('refused' in outcome) throw new Misuse(outcome.message);
   const seconds = Math.round(performance.now() - begun) / 1_000;
   if (values.json) process.stdout.write(`${JSON.stringify({ step: 'done', projection: named.name, ...outcome, seconds })}\n`);

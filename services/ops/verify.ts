@@ -1,12 +1,7 @@
 /** `ops verify`: whether the tables of a projection are what their log says. */
-import { openCodec } from '../runtime/codec.ts';
-import { openKafka } from '../runtime/kafka.ts';
-import { openLog } from '../runtime/log.ts';
-import { topicsOf } from '../runtime/skips.ts';
 import type { Compared, Difference } from '../runtime/rebuild/compare-tables.ts';
 import { verify as verifyTables, type Verified } from '../runtime/rebuild/verify.ts';
-import { readRebuildConfig } from './rebuild-config.ts';
-import { NAMES, projectionOf, sayJson, sayText, stepBack } from './rebuild-steps.ts';
+import { NAMES, projectionOf, withRebuildOptions } from './rebuild-steps.ts';
 import { Misuse, readArguments } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- verify <projection> [--afresh] [--json] [--help]
@@ -37,17 +32,7 @@ export async function verify(args: readonly string[], stackFile: string): Promis
     return 0;
   }
   const named = projectionOf(positionals);
-  const config = readRebuildConfig(process.env, values.stack ?? stackFile);
-  const log = openLog({ service: 'ops', level: 'fatal' });
-  const stop = new AbortController();
-  stepBack();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
-  const outcome = await named.with(async (projection) => {
-    const codec = await openCodec(config.registry_url, topicsOf(projection));
-    const kafka = openKafka({ ...config, client_id: 'ops' }, log);
-    const onStep = values.json ? sayJson : sayText();
-    return await verifyTables({ ...config, projection, kafka, codec, log, signal: stop.signal, onStep, afresh: values.afresh });
-  });
+  const outcome = await withRebuildOptions(named, { ...values, stack_file: values.stack ?? stackFile }, verifyTables);
   if ('refused' in outcome) throw new Misuse(outcome.message);
   process.stdout.write(`${values.json ? verifiedJson(named.name, outcome) : verifiedText(named.name, outcome)}\n`);
   return isEqual(outcome) ? 0 : 2;

@@ -1,4 +1,5 @@
 /** The thread of `probe.ts`: whoever makes the load is busy, and would measure himself. */
+import { setTimeout as after } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { KeepAlive } from './keep-alive.ts';
 import { residentMemory } from './process-figures.ts';
@@ -18,7 +19,7 @@ while (!stop.signal.aborted) {
   if (status !== 200) throw new Error(`${url} answered ${status}`);
   answers.push(performance.now() - begun);
   most = Math.max(most, residentMemory(pid));
-  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  await after(PAUSE_MS);
 }
 connection.close();
 const probed: Probed = { answers_ms: answers, memory_most: most };

@@ -2,6 +2,7 @@
  * The hub's fault run: many open subscriptions over a chain that moves and is reorganised, while Redis, Postgres and the projectors are killed. Each time, once all is back and the chain stands still,
  * every subscription must show what the query of the same list answers; and while only Redis is away, queries must not notice.
  */
+import { setTimeout as after } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { defaultCommon } from '../../infra/local/choices.ts';
 import { ChainNode } from '../../services/runtime/chain-node.ts';
@@ -158,7 +159,7 @@ class HubRun {
       if (!isRight && without === 'redis' && this.#without === 'redis')
         this.#violations.push(`without Redis a query was answered ${response.status}: ${text.slice(0, 200)}`);
       (without === 'redis' ? this.#asked.away : this.#asked.otherwise).push(performance.now() - begun);
-      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+      await after(ASK_EVERY_MS);
     }
   }
 

@@ -1,50 +1,41 @@
 /** The explorer's tables as plain maps, so that its fold can be tried without a database: answers its loads, takes its changes, checks what Postgres would. */
 import { explorer } from '../../../projections/explorer/explorer.ts';
-import type { Changes, Cut, Folded, Load, LoadedRow, Recorded, Row, Table, Value } from '../../../projections/projection.ts';
+import type { Folded, Load, LoadedRow, Recorded, Value } from '../../../projections/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
-import { texts, type TableTexts } from '../../support/plain-fold.ts';
-import { rowsIn } from '../copied-rows.ts';
+import { keyOf, TableMaps, type Named } from '../table-maps.ts';
 
-type Named = Record<string, Value>;
-
-export class MemoryTables {
-  readonly #tables = new Map(explorer.tables.map((table) => [table.name, new Map<string, Named>()]));
+export class MemoryTables extends TableMaps {
+  constructor() {
+    super(explorer);
+  }
 
   /** Loads, folds and changes one batch, which stands in the log from offset `from` on, as the projector does. */
   apply(events: readonly ChainEvent[], from = 0): Folded {
     const batch = events.map((event, at): Recorded<ChainEvent> => ({ event, partition: 0, offset: BigInt(from + at), timestamp: 0 }));
     // what was applied before is never loaded for: the projector drops it, and here the fold must see it for itself
-    const applied = this.#rows('head')[0]?.['sequence'] ?? -1;
+    const applied = this.rows('head')[0]?.['sequence'] ?? -1;
     const fresh = batch.filter(({ offset }) => offset > BigInt(String(applied)));
     const loaded = Object.fromEntries(explorer.loads(fresh).map((load) => [load.name, this.#answer(load)]));
     const folded = explorer.fold(loaded, batch);
-    if (!('broken' in folded)) this.#change(folded.changes);
+    if (!('broken' in folded)) this.change(folded.changes);
     return folded;
-  }
-
-  texts(): TableTexts {
-    return Object.fromEntries([...this.#tables].map(([name, rows]) => [name, texts([...rows.values()])]));
-  }
-
-  #rows(table: string): Named[] {
-    return [...(this.#tables.get(table) ?? new Map<string, Named>()).values()];
   }
 
   /** Just the columns that the loads select, as pg gives them: int8 and numeric as text. */
   #answer(load: Load): LoadedRow[] {
     if ('table' in load) {
       const { table, keys } = load;
-      return this.#standing(table.name, table.key[0] ?? '', new Set(keys.map(keyOf))).map(only(...Object.keys(table.columns)));
+      return this.where(table.name, table.key[0] ?? '', new Set(keys.map(keyOf))).map(only(...Object.keys(table.columns)));
     }
     const { name, values } = load;
     const wanted = new Set((Array.isArray(values[0]) ? values[0] : []).map(keyOf));
     switch (name) {
       case 'reverted_types':
-        return this.#rows('transaction_types').map(only('function_call_type', 'transactions'));
+        return this.rows('transaction_types').map(only('function_call_type', 'transactions'));
       case 'reverted_blocks':
-        return this.#standing('blocks', 'height', wanted).map(only('height', 'first_seq', 'producer'));
+        return this.where('blocks', 'height', wanted).map(only('height', 'first_seq', 'producer'));
       case 'reverted_transactions':
-        return this.#standing('transactions', 'block_height', wanted)
+        return this.where('transactions', 'block_height', wanted)
           .toSorted((one, other) => Number(one['seq']) - Number(other['seq']))
           .map((row) => Object.assign({ height: keyOf(row['block_height']) }, transactionOf(row)));
       case 'reverted_activity':
@@ -57,18 +48,18 @@ export class MemoryTables {
   }
 
   #accounts(wanted: ReadonlySet<string>): LoadedRow[] {
-    return this.#standing('accounts', 'address', wanted).map(
+    return this.where('accounts', 'address', wanted).map(
       only('address', 'balance', 'nonce', 'transactions', 'activities', 'unsigned_debits', 'blocks_produced'),
     );
   }
 
   /** Grouped by block and address. */
   #activity(heights: ReadonlySet<string>): LoadedRow[] {
-    const signers = new Map(this.#rows('transactions').map(({ seq, from_address }) => [keyOf(seq), keyOf(from_address)]));
+    const signers = new Map(this.rows('transactions').map(({ seq, from_address }) => [keyOf(seq), keyOf(from_address)]));
     const isUnsignedDebit = ({ delta, seq, address }: Named): boolean =>
       BigInt(String(delta)) < 0n && (seq === null || signers.get(keyOf(seq)) !== keyOf(address));
     const groups = Map.groupBy(
-      this.#standing('activity', 'block_height', heights),
+      this.where('activity', 'block_height', heights),
       ({ block_height, address }) => `${keyOf(block_height)} ${keyOf(address)}`,
     );
     return [...groups.values()].map((rows) => ({
@@ -88,65 +79,10 @@ export class MemoryTables {
       ['activity', 'block_height', 'address'],
     ];
     const touched = columns.flatMap(([table, height, ...addresses]) =>
-      this.#standing(table, height, heights).flatMap((row) => addresses.map((column) => keyOf(row[column]))),
+      this.where(table, height, heights).flatMap((row) => addresses.map((column) => keyOf(row[column]))),
     );
     return new Set(touched);
   }
-
-  #standing(table: string, column: string, wanted: ReadonlySet<string>): Named[] {
-    return this.#rows(table).filter((row) => wanted.has(keyOf(row[column])));
-  }
-
-  #change({ cuts, deletes, appends, upserts }: Changes): void {
-    for (const cut of cuts) this.#cut(cut);
-    for (const { table, rows } of deletes) {
-      for (const row of rows)
-        if (!this.#of(table).delete(rowKey(table, table.key, row))) throw new Error(`a row of ${table.name} is deleted that is not there`);
-    }
-    for (const added of appends) {
-      const { table } = added;
-      for (const row of rowsIn(added)) {
-        const key = rowKey(table, Object.keys(table.columns), row);
-        if (this.#of(table).has(key)) throw new Error(`a row of ${table.name} is appended that is there already: ${key}`);
-        this.#of(table).set(key, named(table, row));
-      }
-    }
-    for (const { table, rows } of upserts) {
-      const keys = rows.map((row) => rowKey(table, Object.keys(table.columns), row));
-      if (new Set(keys).size < keys.length) throw new Error(`${table.name}: one statement cannot change a row twice`);
-      for (const [at, row] of rows.entries()) this.#of(table).set(keys[at] ?? '', named(table, row));
-    }
-  }
-
-  #cut(cut: Cut): void {
-    const groups = 'from' in cut ? undefined : new Map(cut.groups.map(([group, from]) => [keyOf(group), BigInt(from)]));
-    const rows = this.#of(cut.table);
-    for (const [key, row] of rows) {
-      const from = 'from' in cut ? BigInt(cut.from) : groups?.get(keyOf(row[cut.within]));
-      if (from !== undefined && BigInt(String(row[cut.column])) >= from) rows.delete(key);
-    }
-  }
-
-  #of(table: Table): Map<string, Named> {
-    const rows = this.#tables.get(table.name);
-    if (rows === undefined) throw new Error(`the explorer has no table ${table.name}`);
-    return rows;
-  }
-}
-
-function named(table: Table, row: Row): Named {
-  const columns = Object.keys(table.columns);
-  if (row.length !== columns.length) throw new Error(`a row of ${table.name} has ${row.length} values for ${columns.length} columns`);
-  return Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
-}
-
-/** `columns` says what the row's values are. */
-function rowKey(table: Table, columns: readonly string[], row: Row): string {
-  return table.key.map((column) => keyOf(row[columns.indexOf(column)])).join(' ');
-}
-
-function keyOf(value: unknown): string {
-  return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
 }
 
 const transactionOf = only('from_address', 'to_address', 'function_call_type', 'nonce');
