@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { asyncApi } from '../../schemas/asyncapi.ts';
 import { writeOut } from './tail/output.ts';
-import { Misuse, readArguments } from './usage.ts';
+import { readArguments, refuseWords } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- asyncapi [--help]
 
@@ -14,8 +14,8 @@ const OPTIONS = { help: { type: 'boolean', default: false }, json: { type: 'bool
 
 /** `args` are those behind `asyncapi`. The exit code. */
 export async function asyncapi(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
-  if (positionals.length > 0) throw new Misuse('asyncapi takes no words behind it');
+  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
+  refuseWords('asyncapi', positionals, USAGE);
   const document = asyncApi(({ avsc }) => {
     const schema: Record<string, unknown> = JSON.parse(readFileSync(avsc, 'utf8'));
     return schema;

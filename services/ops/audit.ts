@@ -8,7 +8,7 @@ import { openReader } from '../runtime/postgres.ts';
 import { AUDITED_TOPICS, auditLogs, type Audited } from './audit/audit-logs.ts';
 import { INVARIANTS, type Invariant } from './audit/findings.ts';
 import { environmentOf } from './config.ts';
-import { readArguments } from './usage.ts';
+import { readArguments, refuseWords } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- audit [--json] [--help]
 
@@ -46,11 +46,12 @@ const OPTIONS = {
 
 /** `args` are those behind `audit`. The exit code. */
 export async function audit(args: readonly string[], stackFile: string): Promise<number> {
-  const { values } = readArguments(args, OPTIONS);
+  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
   if (values.help) {
     process.stdout.write(USAGE);
     return 0;
   }
+  refuseWords('audit', positionals, USAGE);
   const config = readConfig(environmentOf(process.env, values.stack ?? stackFile, SETTINGS), SETTINGS);
   const log = openLog({ service: 'ops', level: 'fatal' });
   const kafka = openKafka({ ...config, client_id: 'ops' }, log);

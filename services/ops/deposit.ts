@@ -11,7 +11,7 @@ import { openReader, type Reader } from '../runtime/postgres.ts';
 import { environmentOf } from './config.ts';
 import { listed, listText, shown, showText } from './deposit-text.ts';
 import { LedgerLog } from './ledger-log.ts';
-import { readArguments } from './usage.ts';
+import { commandOf, Misuse, readArguments, refuseWords } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- deposit <command> [--json] [--help]
 
@@ -36,6 +36,8 @@ const OPTIONS = {
   actor: { type: 'string', default: '' },
   reason: { type: 'string', default: '' },
 } as const;
+const DECISION = ['actor', 'reason'];
+const COMMANDS = { name: 'deposit', options: { list: ['status', 'limit'], show: [], approve: DECISION, reject: DECISION }, usage: USAGE };
 const TEXT_MAX = 1_000;
 
 const READER_SETTINGS = { postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL') } as const;
@@ -52,19 +54,22 @@ const REFUSALS: Readonly<Record<HumanRefusal, string>> = {
 type Values = ReturnType<typeof parse>['values'];
 
 function parse(args: readonly string[]) {
-  return readArguments(args, OPTIONS);
+  return readArguments(args, OPTIONS, USAGE);
 }
 
 /** `args` are those behind `deposit`. The exit code. */
 export async function deposit(args: readonly string[], stackFile: string): Promise<number> {
   const { values, positionals } = parse(args);
-  const [command = '', given, ...more] = positionals;
   if (values.help) return said(USAGE, 0);
   const stack = values.stack ?? stackFile;
-  if (more.length > 0) return refuse(USAGE);
-  if (command === 'list' && given === undefined) return listDeposits(values, stack);
-  const id = given === undefined ? undefined : parseDepositId(given);
-  if (!['show', 'approve', 'reject'].includes(command) || given === undefined) return refuse(USAGE);
+  const [command, ...words] = commandOf(args, positionals, COMMANDS);
+  if (command === 'list') {
+    refuseWords('deposit list', words, USAGE);
+    return listDeposits(values, stack);
+  }
+  const [given, ...more] = words;
+  if (given === undefined || more.length > 0) throw new Misuse(`name one deposit: deposit ${command} <id>`, USAGE);
+  const id = parseDepositId(given);
   if (id === undefined) return refuse(`that is no id of a deposit: they look like 6db65fd5-9fd3-86f6-b291-40571b5bcd6b\n`);
   return command === 'show' ? showDeposit(id, values, stack) : decide(command === 'approve', id, values, stack);
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { ConfigError } from '../runtime/config.ts';
 import { messageOf } from '../runtime/errors.ts';
 import { LogLost } from '../runtime/log-position.ts';
+import { stepBack } from '../runtime/step-back.ts';
 import { didYouMean, Misuse } from './usage.ts';
 
 const STACK_FILE = join(import.meta.dirname, '../../.local/stack.json');
@@ -20,11 +21,17 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   rebuild: {
     about: 'builds the tables of a projection anew beside those that are read, and puts them in their place; or puts the earlier ones back',
-    run: async (...given) => (await import('./rebuild.ts')).rebuild(...given),
+    run: async (...given) => {
+      await stepBack();
+      return (await import('./rebuild.ts')).rebuild(...given);
+    },
   },
   verify: {
     about: 'folds the log of a projection anew and compares every row of its tables with it',
-    run: async (...given) => (await import('./verify.ts')).verify(...given),
+    run: async (...given) => {
+      await stepBack();
+      return (await import('./verify.ts')).verify(...given);
+    },
   },
   tail: {
     about: 'the records of a topic, decoded: filtered by key, type, header or expression, followed, as text or JSON lines',
@@ -70,10 +77,9 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
     process.stdout.write(USAGE);
     return 0;
   }
-  if (name === undefined) throw new Misuse(`a command is missing\n\n${USAGE.trimEnd()}`);
+  if (name === undefined) throw new Misuse('a command is missing', USAGE);
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (command === undefined)
-    throw new Misuse(`there is no command ${name}${didYouMean(name, Object.keys(COMMANDS))}\n\n${USAGE.trimEnd()}`);
+  if (command === undefined) throw new Misuse(`there is no command ${name}${didYouMean(name, Object.keys(COMMANDS))}`, USAGE);
   return command.run(args, STACK_FILE);
 }
 

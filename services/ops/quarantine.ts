@@ -13,7 +13,7 @@ import { openLog } from '../runtime/log.ts';
 import { openReader } from '../runtime/postgres.ts';
 import { environmentOf } from './config.ts';
 import { quarantined, quarantineText, QUARANTINE, type Quarantined } from './quarantine-text.ts';
-import { didYouMean, Misuse, readArguments, type Arguments } from './usage.ts';
+import { commandOf, Misuse, readArguments, refuseWords, type Arguments } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- quarantine <command> [--json] [--help]
 
@@ -36,7 +36,7 @@ const OPTIONS = {
   actor: { type: 'string', default: '' },
   reason: { type: 'string', default: '' },
 } as const;
-const COMMANDS = ['list', 'skip'];
+const COMMANDS = { name: 'quarantine', options: { list: ['all'], skip: ['actor', 'reason'] }, usage: USAGE };
 const READER_SETTINGS = { postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL') } as const;
 const LOG_SETTINGS = { kafka_brokers: list('APP_KAFKA_BROKERS'), registry_url: httpUrl('APP_REGISTRY_URL') } as const;
 const TEXT_MAX = 1_000;
@@ -46,22 +46,20 @@ type Values = Arguments<typeof OPTIONS>['values'];
 
 /** `args` are those behind `quarantine`. The exit code. */
 export async function quarantine(args: readonly string[], stackFile: string): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
-  const [command = '', projection, ...more] = positionals;
+  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
   const stack = values.stack ?? stackFile;
   if (values.help) {
     process.stdout.write(USAGE);
     return 0;
   }
-  if (!COMMANDS.includes(command)) {
-    const problem = command === '' ? 'a command is missing' : `there is no quarantine ${command}${didYouMean(command, COMMANDS)}`;
-    throw new Misuse(`${problem}\n\n${USAGE.trimEnd()}`);
+  const [command, ...words] = commandOf(args, positionals, COMMANDS);
+  if (command === 'list') {
+    refuseWords('quarantine list', words, USAGE);
+    return show(values, stack);
   }
-  if (command === 'list' && projection === undefined) return show(values, stack);
-  if (command === 'list' || projection === undefined || more.length > 0)
-    throw new Misuse(
-      command === 'list' ? 'list takes no words behind it' : 'name one projection: quarantine skip <projection>; see quarantine list',
-    );
+  const [projection, ...more] = words;
+  if (projection === undefined || more.length > 0)
+    throw new Misuse('name one projection: quarantine skip <projection>; see quarantine list', USAGE);
   return skip(projection, values, stack);
 }
 

@@ -1,5 +1,4 @@
 /** What rebuild and verify share in how they are asked and in what they say while they work. */
-import { constants, setPriority } from 'node:os';
 import { PROJECTIONS, type Named } from '../projector/projections.ts';
 import { openCodec } from '../runtime/codec.ts';
 import { openKafka } from '../runtime/kafka.ts';
@@ -12,11 +11,6 @@ import { didYouMean, Misuse } from './usage.ts';
 
 export const NAMES = PROJECTIONS.map(({ name }) => name);
 
-/** Has this process take only the time that nobody else wants: whoever is read goes first. */
-function stepBack(): void {
-  setPriority(constants.priority.PRIORITY_LOW);
-}
-
 /** Runs a rebuild or a verification of this projection, with all that it needs, until it ends or this process is told to stop. */
 export async function withRebuildOptions<Outcome>(
   named: Named,
@@ -26,7 +20,6 @@ export async function withRebuildOptions<Outcome>(
   const config = readRebuildConfig(process.env, stack_file);
   const log = openLog({ service: 'ops', level: 'fatal' });
   const stop = new AbortController();
-  stepBack();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   return await named.with(async (projection) => {
     const codec = await openCodec(config.registry_url, topicsOf(projection));
@@ -37,12 +30,12 @@ export async function withRebuildOptions<Outcome>(
 }
 
 /** The one that is asked for. Throws `Misuse`. */
-export function projectionOf(words: readonly string[]): Named {
+export function projectionOf(words: readonly string[], usage: string): Named {
   const [name, ...others] = words;
-  if (name === undefined) throw new Misuse(`which projection? one of: ${NAMES.join(', ')}`);
-  if (others.length > 0) throw new Misuse('one projection at a time');
+  if (name === undefined) throw new Misuse(`which projection? one of: ${NAMES.join(', ')}`, usage);
+  if (others.length > 0) throw new Misuse(`one projection at a time, not "${words.join(' ')}"`, usage);
   const found = PROJECTIONS.find((each) => each.name === name);
-  if (found === undefined) throw new Misuse(`there is no projection ${name}${didYouMean(name, NAMES)}; there are: ${NAMES.join(', ')}`);
+  if (found === undefined) throw new Misuse(`there is no projection ${name}${didYouMean(name, NAMES)}`, usage);
   return found;
 }
 

@@ -7,6 +7,7 @@ const USAGE = `usage: npm run ops -- rebuild <projection> [--rollback | --afresh
 
 Builds the tables of a projection anew from the beginning of the log, beside those that are read, and puts them in their place in one short transaction.
 Projector and gateways go on meanwhile. Interrupted, it goes on where it was with the next call. The earlier tables are kept until the next rebuild.
+It takes one processor at a time and gives way to everybody else; so do its sessions at Postgres, where that runs on this machine and not in a container.
 
   <projection>  one of: ${NAMES.join(', ')}
   --rollback    puts the tables back that were kept, when they have caught up with the log; those that are read now are kept in turn
@@ -27,13 +28,13 @@ const OPTIONS = {
 
 /** `args` are those behind `rebuild`. The exit code. */
 export async function rebuild(args: readonly string[], stackFile: string): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
+  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
   if (values.help) {
     process.stdout.write(USAGE);
     return 0;
   }
-  if (values.rollback && values.afresh) throw new Misuse('--rollback builds nothing: leave --afresh out');
-  const named = projectionOf(positionals);
+  if (values.rollback && values.afresh) throw new Misuse('--rollback builds nothing: leave --afresh out', USAGE);
+  const named = projectionOf(positionals, USAGE);
   const begun = performance.now();
   const asked = { ...values, stack_file: values.stack ?? stackFile };
   const outcome = await withRebuildOptions(named, asked, values.rollback ? rollback : rebuildTables);

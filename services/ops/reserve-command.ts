@@ -5,7 +5,7 @@ import { openReader } from '../runtime/postgres.ts';
 import { readOpsConfig } from './config.ts';
 import { readReserveConfig } from './reserve-config.ts';
 import { listRuns, reconcile, runsText } from './reserve.ts';
-import { didYouMean, Misuse, readArguments } from './usage.ts';
+import { commandOf, Misuse, readArguments, refuseWords } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- reserve <command> [--json] [--help]
 
@@ -24,21 +24,19 @@ const OPTIONS = {
   stack: { type: 'string' },
   limit: { type: 'string', default: '20' },
 } as const;
+const COMMANDS = { name: 'reserve', options: { run: [], runs: ['limit'] }, usage: USAGE };
 const STATEMENT_MS = 5_000;
 
 /** `args` are those behind `reserve`. The exit code. */
 export async function reserve(args: readonly string[], stackFile: string): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
+  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
   const { json, help, limit, stack = stackFile } = values;
-  const command = positionals.join(' ');
   if (help) {
     process.stdout.write(USAGE);
     return 0;
   }
-  if (command !== 'run' && command !== 'runs')
-    throw new Misuse(
-      `${command === '' ? 'a command is missing' : `there is no reserve ${command}${didYouMean(command, ['run', 'runs'])}`}\n\n${USAGE.trimEnd()}`,
-    );
+  const [command, ...words] = commandOf(args, positionals, COMMANDS);
+  refuseWords(`reserve ${command}`, words, USAGE);
   if (!/^(?:[1-9][0-9]?|100)$/.test(limit)) throw new Misuse('--limit is a whole number from 1 to 100');
   return command === 'run' ? make(json, stack) : show(json, stack, Number(limit));
 }

@@ -5,7 +5,7 @@ import { openLog } from '../runtime/log.ts';
 import { openReader } from '../runtime/postgres.ts';
 import { localServices, readOpsConfig } from './config.ts';
 import { readStatus, statusJson, statusText } from './status.ts';
-import { Misuse, readArguments } from './usage.ts';
+import { readArguments, refuseWords } from './usage.ts';
 
 const USAGE = `usage: npm run ops -- status [--json] [--help]
 
@@ -26,12 +26,12 @@ const STATEMENT_MS = 5_000;
 
 /** `args` are those behind `status`. The exit code. */
 export async function status(args: readonly string[], stackFile: string): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
+  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
   if (values.help) {
     process.stdout.write(USAGE);
     return 0;
   }
-  if (positionals.length > 0) throw new Misuse('status takes no words behind it; --help lists its options');
+  refuseWords('status', positionals, USAGE);
   const config = readOpsConfig(process.env, values.stack ?? stackFile);
   const log = openLog({ service: 'ops', level: 'fatal' });
   const reader = openReader({ ...config, application_name: 'ops', statement_timeout_ms: STATEMENT_MS, connections_max: 1 }, log);

@@ -62,13 +62,13 @@ type Matches = (record: BatchRecord) => boolean;
 
 /** `args` are those behind `tail`. The exit code. `write` takes the text, and says whether more is wanted; standard output when not given. */
 export async function tail(args: readonly string[], stackFile: string, write = writeOut): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
+  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
   if (values.help) {
     await write(USAGE);
     return 0;
   }
   const [topic, ...more] = positionals;
-  if (topic === undefined || more.length > 0) throw new Misuse('name one topic: npm run ops -- tail <topic>; --help lists the options');
+  if (topic === undefined || more.length > 0) throw new Misuse('name one topic', USAGE);
   const now = Date.now();
   const asked = {
     topic,

@@ -2,8 +2,12 @@
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 import { messageOf } from '../runtime/errors.ts';
 
-/** Asked wrongly, or refused: exit code 1 and a message that says what to do. */
-export class Misuse extends Error {}
+/** Asked wrongly, or refused: exit code 1 and a message that says what to do; where `usage` is given, that follows. */
+export class Misuse extends Error {
+  constructor(problem: string, usage?: string) {
+    super(usage === undefined ? problem : `${problem}\n\n${usage.trimEnd()}`);
+  }
+}
 
 /** As `parseArgs` gives them. */
 export type Arguments<Options extends ParseArgsOptionsConfig> = ReturnType<
@@ -11,15 +15,48 @@ export type Arguments<Options extends ParseArgsOptionsConfig> = ReturnType<
 >;
 
 /** Throws `Misuse` for an option there is not, naming the one that was meant, and for a value that is missing. */
-export function readArguments<const Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options): Arguments<Options> {
+export function readArguments<const Options extends ParseArgsOptionsConfig>(
+  args: readonly string[],
+  options: Options,
+  usage: string,
+): Arguments<Options> {
   try {
     return parseArgs({ options, args: [...args], allowPositionals: true });
   } catch (error) {
     const unknown = /^Unknown option '--?([^']*)'/.exec(messageOf(error))?.[1];
-    if (unknown === undefined) throw new Misuse(messageOf(error).split('. ')[0] ?? '');
+    if (unknown === undefined) throw new Misuse(messageOf(error).split('. ')[0] ?? '', usage);
     const known = Object.keys(options).map((name) => `--${name}`);
-    throw new Misuse(`there is no option --${unknown}${didYouMean(`--${unknown}`, known)}; --help lists them`);
+    throw new Misuse(`there is no option --${unknown}${didYouMean(`--${unknown}`, known)}`, usage);
   }
+}
+
+/** Throws `Misuse` where a command that takes options alone is given anything else. */
+export function refuseWords(command: string, words: readonly string[], usage: string): void {
+  if (words.length > 0) throw new Misuse(`${command} takes no words behind it, not "${words.join(' ')}"`, usage);
+}
+
+/** A command that has commands of its own: the options that only some of them take. What none of them names, all take. */
+export interface Commands {
+  readonly name: string;
+  readonly options: Readonly<Record<string, readonly string[]>>;
+  readonly usage: string;
+}
+
+/** Which of them is asked for, and the words behind it. Throws `Misuse` where there is none of that name, and for an option that only another one takes. */
+export function commandOf(
+  args: readonly string[],
+  [command, ...words]: readonly string[],
+  { name, options, usage }: Commands,
+): readonly [command: string, ...words: string[]] {
+  const known = Object.keys(options);
+  if (command === undefined) throw new Misuse(`a command is missing: one of ${known.join(', ')}`, usage);
+  const own = Object.hasOwn(options, command) ? options[command] : undefined;
+  if (own === undefined) throw new Misuse(`there is no ${name} ${command}${didYouMean(command, known)}`, usage);
+  const foreign = Object.values(options)
+    .flat()
+    .find((option) => !own.includes(option) && args.some((arg) => arg === `--${option}` || arg.startsWith(`--${option}=`)));
+  if (foreign !== undefined) throw new Misuse(`${name} ${command} takes no --${foreign}`, usage);
+  return [command, ...words];
 }
 
 /** `, did you mean status?`, or nothing where no word is near. */

@@ -26,12 +26,12 @@ const OPTIONS = {
 
 /** `args` are those behind `verify`. The exit code. */
 export async function verify(args: readonly string[], stackFile: string): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
+  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
   if (values.help) {
     process.stdout.write(USAGE);
     return 0;
   }
-  const named = projectionOf(positionals);
+  const named = projectionOf(positionals, USAGE);
   const outcome = await withRebuildOptions(named, { ...values, stack_file: values.stack ?? stackFile }, verifyTables);
   if ('refused' in outcome) throw new Misuse(outcome.message);
   process.stdout.write(`${values.json ? verifiedJson(named.name, outcome) : verifiedText(named.name, outcome)}\n`);

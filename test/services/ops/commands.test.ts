@@ -19,11 +19,30 @@ test('every command is in the usage, and says what it takes', async () => {
   }
 });
 
-test('an option that there is not is refused by every command, with 1 and where to look', async () => {
-  const refused = await Promise.all(COMMANDS.map((command) => ops(command, '--jsn')));
-  for (const [at, { code, stdout, stderr }] of refused.entries()) {
-    expect({ code, stdout }, COMMANDS[at]).toEqual({ code: 1, stdout: '' });
-    expect(stderr, COMMANDS[at]).toMatch(/^there is no option --jsn(?:, did you mean --json\?)?; --help lists them$/m);
+/** Behind each command, words of which the last is one too many. */
+const WORDS: Readonly<Record<string, readonly string[]>> = {
+  rebuild: ['explorer', 'now'],
+  verify: ['explorer', 'now'],
+  tail: ['chain.blocks', 'now'],
+  deposit: ['list', 'now'],
+  reserve: ['run', 'now'],
+  quarantine: ['list', 'now'],
+};
+
+test('an option that there is not and a word too many are refused by every command, with 1 and what it takes', async () => {
+  for (const [words, problem] of [
+    [() => ['--jsn'], /^there is no option --jsn(?:, did you mean --json\?)?$/m],
+    [
+      (command: string) => WORDS[command] ?? ['now'],
+      /^[a-z ]+ takes no words behind it, not "now"$|^one projection at a time, |^name one topic$/m,
+    ],
+  ] as const) {
+    const refused = await Promise.all(COMMANDS.map((command) => ops(command, ...words(command))));
+    for (const [at, { code, stdout, stderr }] of refused.entries()) {
+      expect({ code, stdout }, COMMANDS[at]).toEqual({ code: 1, stdout: '' });
+      expect(stderr, COMMANDS[at]).toMatch(problem);
+      expect(stderr, COMMANDS[at]).toMatch(new RegExp(`^usage: npm run ops -- ${COMMANDS[at] ?? ''}\\b`, 'm'));
+    }
   }
 });
 
