@@ -5,11 +5,23 @@ import { explorer } from './explorer.ts';
 import type { FaultRun } from './fault-run.ts';
 import { hub } from './hub.ts';
 import { hubFuzz } from './hub-fuzz.ts';
+import { interleavings } from './interleavings.ts';
 import { mint } from './mint.ts';
 import { model } from './model.ts';
 import { rebuild } from './rebuild.ts';
+import { tail } from './tail.ts';
 
-const RUNS: Readonly<Record<string, FaultRun>> = { explorer, deposits, mint, hub, 'hub-fuzz': hubFuzz, rebuild, model };
+const RUNS: Readonly<Record<string, FaultRun>> = {
+  explorer,
+  deposits,
+  mint,
+  hub,
+  'hub-fuzz': hubFuzz,
+  rebuild,
+  tail,
+  interleavings,
+  model,
+};
 const UNNAMED = 'explorer';
 
 function say(line: string): void {

@@ -1,7 +1,8 @@
 /** The operator's command line against a stack of the tests, as a process that can be killed. */
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { plainEnvironment } from '../../infra/local/child.ts';
 import type { Addresses } from '../../infra/local/addresses.ts';
 
@@ -15,7 +16,12 @@ export interface OpsRun {
   ended(): Promise<number | null>;
 }
 
-export function spawnOps(at: Addresses, args: readonly string[], settings: Readonly<Record<string, string>> = {}): OpsRun {
+/** Its standard output and errors are pipes. */
+export function opsProcess(
+  at: Addresses,
+  args: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): ChildProcessByStdio<null, Readable, Readable> {
   const env = {
     ...plainEnvironment(),
     APP_KAFKA_BROKERS: at.kafka_brokers,
@@ -25,10 +31,11 @@ export function spawnOps(at: Addresses, args: readonly string[], settings: Reado
     APP_NODE_URL: at.node_url,
     ...settings,
   };
-  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', MAIN, ...args], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  return spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+export function spawnOps(at: Addresses, args: readonly string[], settings: Readonly<Record<string, string>> = {}): OpsRun {
+  const child = opsProcess(at, args, settings);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   const closed = once(child, 'close');

@@ -1,0 +1,13 @@
+/** Reads the logs of every projection in batches of the given sizes, its logs interleaved by chance: `determinism.fixture.ts <url> <size>...` prints what came of it, and where it was. */
+import { PROJECTIONS } from '../../services/projector/projections.ts';
+import { byChance, tablesOf } from './readings.ts';
+
+const [url = '', ...sizes] = process.argv.slice(2);
+const found: Record<string, Record<string, unknown>> = {};
+for (const { name } of PROJECTIONS) {
+  const tables: Record<string, unknown> = {};
+  for (const size of sizes) tables[size] = await tablesOf(url, name, byChance(11, Number(size)));
+  found[name] = tables;
+}
+const { locale, timeZone } = Intl.DateTimeFormat().resolvedOptions();
+process.stdout.write(JSON.stringify({ locale, time_zone: timeZone, found }));
