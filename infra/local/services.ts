@@ -83,6 +83,7 @@ export const services: readonly ServiceSpec[] = [
     ports: ['explorer'],
     settings: (at, place) => ({
       ...http(place, 'explorer'),
+      APP_KAFKA_BROKERS: at.kafka_brokers,
       APP_POSTGRES_READER_URL: at.postgres_reader_url,
       APP_REDIS_URL: at.redis_url,
       APP_NODE_URL: at.node_url,

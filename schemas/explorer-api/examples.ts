@@ -103,6 +103,7 @@ export const STATUS: Json = {
       partition: 0,
       next_offset: 2391,
       lag_records: 0,
+      loading: false,
       moved_at: '2026-11-21T07:28:02.731Z',
     },
   ],

@@ -170,7 +170,11 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     topic: { type: 'string', description: 'The log that it reads.' },
     partition: schema('Count'),
     next_offset: schema('Count', 'Of the first record that it has not applied.'),
-    lag_records: schema('Count', 'How many records it is behind the furthest projection of the same log.'),
+    lag_records: orNull(schema('Count'), 'How many records of the log it has not applied; null while the brokers do not tell.'),
+    loading: {
+      type: 'boolean',
+      description: 'Its tables are still filled from the log and have no indexes: they are slow to read, and not complete.',
+    },
     moved_at: schema('Time', 'When it last applied one.'),
   }),
   Status: object({

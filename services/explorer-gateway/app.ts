@@ -10,6 +10,7 @@ import { answerPreflight, CORS_HEADERS } from './cors.ts';
 import { EXPLORER_ERRORS } from './error-answers.ts';
 import { indexCheck } from './index-check.ts';
 import type { IndexVersion } from './index-version.ts';
+import { logEnds } from './log-ends.ts';
 import { nodeHead } from './node-head.ts';
 import { reserveOf } from './reserve.ts';
 import { explorerRoutes } from './routes.ts';
@@ -17,6 +18,7 @@ import { explorerRoutes } from './routes.ts';
 type Settings = Pick<
   ExplorerGatewayConfig,
   | 'node_url'
+  | 'kafka_brokers'
   | 'treasury_public_reconciliation_url'
   | 'ready_lag_blocks_max'
   | 'answers_kept_max'
@@ -34,7 +36,7 @@ export function explorerApp(
   now = (): number => performance.now(),
   index?: IndexVersion,
 ): Pick<HttpAppOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'body_bytes_max' | 'trust_proxy_hops'> {
-  const { treasury_public_reconciliation_url: treasuryUrl } = config;
+  const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
   const limited = config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now, EXPLORER_ERRORS)];
   const head = nodeHead(config.node_url, now, log);
   const reserve = treasuryUrl === undefined ? undefined : reserveOf(treasuryUrl, now, log);
@@ -42,6 +44,7 @@ export function explorerApp(
     routes: explorerRoutes({
       reader,
       head,
+      ends: brokers === undefined ? () => Promise.resolve(undefined) : logEnds(brokers, now, log),
       reserve,
       exports_max: config.exports_max,
       cache: index === undefined || config.answers_kept_max === 0 ? undefined : new AnswerCache(index, config.answers_kept_max),

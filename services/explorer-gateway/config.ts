@@ -1,6 +1,7 @@
 import {
   httpUrl,
   integer,
+  list,
   postgresUrl,
   readConfig,
   redisUrl,
@@ -13,11 +14,15 @@ import {
 /** Without it there is no treasury behind this deployment. */
 const TREASURY_URL: Setting<string | undefined> = { ...httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL'), fallback: undefined };
 
+/** Without it nobody knows how many records projections are behind: all else is shown all the same. */
+const KAFKA_BROKERS: Setting<readonly string[] | undefined> = { ...list('APP_KAFKA_BROKERS'), fallback: undefined };
+
 const SETTINGS = {
   ...SERVICE_SETTINGS,
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
   redis_url: redisUrl('APP_REDIS_URL'),
   node_url: httpUrl('APP_NODE_URL'),
+  kafka_brokers: KAFKA_BROKERS,
   treasury_public_reconciliation_url: TREASURY_URL,
   statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', { default: 2_000, min: 10, max: 60_000 }),
   connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),

@@ -1,9 +1,8 @@
 /** How far the chain itself is, to know how far behind the index is. */
-import { messageOf } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
+import { lately } from './lately.ts';
 
 const FETCH_MS = 1_000;
-const FRESH_MS = 1_000;
 
 export interface NodeHead {
   readonly height: number;
@@ -11,33 +10,15 @@ export interface NodeHead {
   readonly finalized_height: number | null;
 }
 
-/** The node's newest heights, or undefined while it does not tell; asked at most once a second, however often it is called. `now` in ms. */
+/** The node's newest heights, or undefined while it does not tell. `now` in ms. */
 export function nodeHead(nodeUrl: string, now: () => number, log: Logger): () => Promise<NodeHead | undefined> {
-  let asked = Number.NEGATIVE_INFINITY;
-  let answer: Promise<NodeHead | undefined> = Promise.resolve(undefined);
-  let silent = false;
-
-  const ask = async (): Promise<NodeHead | undefined> => {
-    try {
-      const response = await fetch(`${nodeUrl}/v1/chain`, { signal: AbortSignal.timeout(FETCH_MS), redirect: 'error' });
-      const told = readHead(await response.json());
-      if (told === undefined) throw new TypeError(`an answer ${response.status} without head.height`);
-      if (silent) log.info('the node tells its head again');
-      silent = false;
-      return told;
-    } catch (error) {
-      if (!silent) log.warn({ err: error }, `the node does not tell its head, so the lag is unknown: ${messageOf(error)}`);
-      silent = true;
-      return undefined;
-    }
-  };
-  return () => {
-    if (now() - asked >= FRESH_MS) {
-      asked = now();
-      answer = ask();
-    }
-    return answer;
-  };
+  const what = { now, log, lost: 'the node does not tell its head, so the lag is unknown', back: 'the node tells its head again' };
+  return lately(what, async () => {
+    const response = await fetch(`${nodeUrl}/v1/chain`, { signal: AbortSignal.timeout(FETCH_MS), redirect: 'error' });
+    const told = readHead(await response.json());
+    if (told === undefined) throw new TypeError(`an answer ${response.status} without head.height`);
+    return told;
+  });
 }
 
 function readHead(body: unknown): NodeHead | undefined {

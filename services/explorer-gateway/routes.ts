@@ -7,6 +7,7 @@ import { accountRoutes } from './account-routes.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import { blockRoutes } from './block-routes.ts';
 import { exportRoutes } from './export-routes.ts';
+import type { LogEnds } from './log-ends.ts';
 import type { NodeHead } from './node-head.ts';
 import { reserveRunsRoute } from './reserve-runs.ts';
 import { reserveRoute, type Reserve } from './reserve.ts';
@@ -21,6 +22,8 @@ export interface Sources {
   readonly reader: Reader;
   /** of the node; undefined while it does not tell */
   readonly head: () => Promise<NodeHead | undefined>;
+  /** of these topics; undefined while the brokers do not tell */
+  readonly ends: (topics: readonly string[]) => Promise<LogEnds | undefined>;
   /** undefined: no treasury is behind this deployment */
   readonly reserve: (() => Promise<Reserve>) | undefined;
   /** how many exports may run at once; 0: none */
@@ -29,7 +32,7 @@ export interface Sources {
   readonly cache: AnswerCache | undefined;
 }
 
-export function explorerRoutes({ reader, head, reserve, exports_max: exportsMax, cache }: Sources): readonly Route[] {
+export function explorerRoutes({ reader, head, ends, reserve, exports_max: exportsMax, cache }: Sources): readonly Route[] {
   const ofTheIndex = [
     ...blockRoutes(reader),
     ...transactionRoutes(reader),
@@ -40,7 +43,7 @@ export function explorerRoutes({ reader, head, reserve, exports_max: exportsMax,
   ];
   return [
     ...(cache === undefined ? ofTheIndex : ofTheIndex.map((route) => cache.kept(route))),
-    statusRoute(reader, head),
+    statusRoute(reader, head, ends),
     reserveRoute(reserve),
     reserveRunsRoute(reader, reserve !== undefined),
     ...exportRoutes(reader, exportsMax),

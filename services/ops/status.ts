@@ -4,7 +4,7 @@ import type { Kafka } from 'kafkajs';
 import { TOPICS } from '../../schemas/topics.ts';
 import type { ChainNode } from '../runtime/chain-node.ts';
 import { Fault, messageOf } from '../runtime/errors.ts';
-import { withAdmin } from '../runtime/kafka-topics.ts';
+import { readTopicEnds, type LogEnd } from '../runtime/kafka-topics.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { readServices, serviceLines, type LocalService, type ServiceHealth } from './service-health.ts';
 
@@ -20,13 +20,8 @@ export interface Position {
   readonly rate: number;
   /** how long ago the checkpoint last moved, in seconds */
   readonly idle_seconds: number;
-}
-
-export interface LogEnd {
-  readonly topic: string;
-  readonly partition: number;
-  readonly low: bigint;
-  readonly high: bigint;
+  /** its tables are still filled and have no indexes: what is read from them is slow */
+  readonly loading: boolean;
 }
 
 export interface Status {
@@ -48,6 +43,7 @@ export interface StatusSources {
 
 type Checkpoint = Omit<Position, 'lag' | 'rate'>;
 
+const TOPIC_NAMES = TOPICS.map(({ name }) => name);
 /** Between two looks at the checkpoints. */
 const RATE_MS = 1_000;
 
@@ -59,7 +55,7 @@ export async function readStatus({ node, kafka, reader, services: local }: Statu
     answered(() => readMoving(reader), faults),
     local === undefined ? null : readServices(local),
   ]);
-  const [chain, log] = await Promise.all([answered(() => node.chain(), faults), answered(() => readEnds(kafka), faults)]);
+  const [chain, log] = await Promise.all([answered(() => node.chain(), faults), answered(() => readTopicEnds(kafka, TOPIC_NAMES), faults)]);
   const projections = checkpoints === null ? null : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) }));
   for (const { name, ready, matter } of services ?? []) if (!ready) faults.push(`${name} is not ready: ${matter ?? ''}`);
   for (const { projection, topic, partition, lag } of projections ?? []) {
@@ -83,23 +79,6 @@ async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Pro
   }
 }
 
-function readEnds(kafka: Kafka): Promise<readonly LogEnd[]> {
-  return withAdmin(kafka, async (admin) => {
-    const existing = new Set(await admin.listTopics());
-    const ends = await Promise.all(
-      TOPICS.filter(({ name }) => existing.has(name)).map(async ({ name }) =>
-        (await admin.fetchTopicOffsets(name)).map(({ partition, low, high }) => ({
-          topic: name,
-          partition,
-          low: BigInt(low),
-          high: BigInt(high),
-        })),
-      ),
-    );
-    return ends.flat();
-  });
-}
-
 /** Looks twice, for the rate. */
 async function readMoving(reader: Reader): Promise<readonly Omit<Position, 'lag'>[]> {
   const before = new Map((await readPositions(reader)).map((position) => [nameOf(position), position.next_offset]));
@@ -120,19 +99,21 @@ function nameOf({ projection, version, topic, partition }: Checkpoint): string {
 async function readPositions(reader: Reader): Promise<readonly Checkpoint[]> {
   const rows = await reader.rows({
     name: 'ops_positions',
-    text: `SELECT projection, version, topic, partition, next_offset, round(extract(epoch FROM now() - updated_at), 1)
-             FROM projector.checkpoints c
-            WHERE NOT EXISTS (SELECT FROM projector.projections p WHERE p.projection = c.projection AND p.beside IS NOT NULL)
-            ORDER BY projection, version, topic, partition`,
+    text: `SELECT c.projection, c.version, c.topic, c.partition, c.next_offset, round(extract(epoch FROM now() - c.updated_at), 1),
+                  p.projection IS NOT NULL AND p.indexed_at IS NULL
+             FROM projector.checkpoints c LEFT JOIN projector.projections p ON p.projection = c.projection
+            WHERE p.beside IS NULL
+            ORDER BY c.projection, c.version, c.topic, c.partition`,
     values: [],
   });
-  return rows.map(([projection, version, topic, partition, next, idle]) => ({
+  return rows.map(([projection, version, topic, partition, next, idle, isLoading]) => ({
     projection: projection ?? '',
     version: Number(version),
     topic: topic ?? '',
     partition: Number(partition),
     next_offset: BigInt(next ?? 0),
     idle_seconds: Number(idle),
+    loading: isLoading === 't',
   }));
 }
 
@@ -147,9 +128,9 @@ export function statusText({ node, log, projections, services, faults }: Status)
   if (log === null) lines.push('log         does not answer');
   for (const { topic, partition, low, high } of log ?? []) lines.push(`log         ${topic}/${partition}: offsets ${low} to ${high}`);
   if (projections === null) lines.push('projections Postgres does not answer');
-  for (const { projection, version, topic, partition, next_offset, lag, rate, idle_seconds } of projections ?? []) {
+  for (const { projection, version, topic, partition, next_offset, lag, rate, idle_seconds, loading } of projections ?? []) {
     lines.push(
-      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, ${rate} records/s, moved ${idle_seconds} s ago`,
+      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, ${rate} records/s, moved ${idle_seconds} s ago${loading ? ', being loaded: no indexes yet' : ''}`,
     );
   }
   lines.push(...serviceLines(services ?? []));

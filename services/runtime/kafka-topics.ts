@@ -66,6 +66,34 @@ function settingsFault(topic: Topic, what: string): Fault {
   return new Fault('topic_settings', `topic ${topic.name} ${what}`, { retry: false });
 }
 
+export interface LogEnd {
+  readonly topic: string;
+  readonly partition: number;
+  readonly low: bigint;
+  /** offset of the next record to be written */
+  readonly high: bigint;
+}
+
+/** Of those of these topics that there are. Throws a fault with retry when the brokers do not answer. */
+export function readTopicEnds(kafka: Kafka, topics: readonly string[]): Promise<readonly LogEnd[]> {
+  return withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics());
+    const ends = await Promise.all(
+      topics
+        .filter((topic) => existing.has(topic))
+        .map(async (topic) =>
+          (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => ({
+            topic,
+            partition,
+            low: BigInt(low),
+            high: BigInt(high),
+          })),
+        ),
+    );
+    return ends.flat();
+  });
+}
+
 /** Runs with an admin client of its own. */
 export async function withAdmin<Result>(kafka: Kafka, use: (admin: Admin) => Promise<Result>): Promise<Result> {
   const admin = kafka.admin();

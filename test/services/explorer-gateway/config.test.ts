@@ -18,6 +18,7 @@ test('only addresses must be given', () => {
     postgres_reader_url: NEEDED.APP_POSTGRES_READER_URL,
     redis_url: NEEDED.APP_REDIS_URL,
     node_url: NEEDED.APP_NODE_URL,
+    kafka_brokers: undefined,
     treasury_public_reconciliation_url: undefined,
     statement_timeout_ms: 2_000,
     connections_max: 8,

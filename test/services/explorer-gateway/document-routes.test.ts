@@ -24,6 +24,7 @@ test('the document names exactly the paths that are served', () => {
   const routes = explorerRoutes({
     reader: { rows: () => Promise.resolve([]) },
     head: () => Promise.resolve(undefined),
+    ends: () => Promise.resolve(undefined),
     reserve: undefined,
     exports_max: 4,
     cache: undefined,

@@ -13,6 +13,7 @@ import { checkAnswer, type Answered } from './answer-check.ts';
 
 export interface ExplorerServerOptions {
   readonly postgres_reader_url: string;
+  readonly kafka_brokers?: readonly string[];
   readonly treasury_public_reconciliation_url?: string;
   readonly statement_timeout_ms?: number;
   readonly exports_max?: number;
@@ -68,6 +69,7 @@ export async function openExplorer({ now = () => performance.now(), hints, ...op
     openHintSubscriber({ ...hints, client_name: 'explorer-gateway' }, ['projection:explorer'], { onHint, onSubscribed: moved }, log);
   const settings = {
     node_url: `http://127.0.0.1:${taken.port}`,
+    kafka_brokers: undefined,
     treasury_public_reconciliation_url: undefined,
     ready_lag_blocks_max: 20,
     answers_kept_max: 4_096,

@@ -55,6 +55,7 @@ export async function openExports({ exports_max: max = 4, ...settings }: ExportS
   const metrics = new Metrics('test');
   const config = {
     node_url: 'http://127.0.0.1:1',
+    kafka_brokers: undefined,
     treasury_public_reconciliation_url: undefined,
     ready_lag_blocks_max: 20,
     answers_kept_max: 0,

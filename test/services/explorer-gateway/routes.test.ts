@@ -28,7 +28,14 @@ function asking(counts: Cells): Asking {
 async function asked(query: string, counts: Cells = [null, null]): Promise<readonly string[]> {
   const { names, reader } = asking(counts);
   const log = openLog({ service: 'test', level: 'silent' });
-  const routes = explorerRoutes({ reader, head: () => Promise.resolve(undefined), reserve: undefined, exports_max: 4, cache: undefined });
+  const routes = explorerRoutes({
+    reader,
+    head: () => Promise.resolve(undefined),
+    ends: () => Promise.resolve(undefined),
+    reserve: undefined,
+    exports_max: 4,
+    cache: undefined,
+  });
   const http = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics: new Metrics('test'), routes });
   await (await fetch(`${http.url}/api/v1/transactions?${query}`)).text();
   await http.drain();

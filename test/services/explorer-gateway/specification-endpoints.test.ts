@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toHex } from '../../../schemas/address.ts';
 import { activityLabel } from '../../../services/explorer-gateway/activity-labels.ts';
+import { EXPLORER_ERRORS } from '../../../services/explorer-gateway/error-answers.ts';
+import { Fault } from '../../../services/runtime/errors.ts';
 import {
   plainAccount,
   plainActivity,
@@ -144,5 +146,16 @@ describe('errors', () => {
       });
     }
     await without.close();
+  });
+
+  test('upstream_error: 502 when whoever stands behind this server does not answer, as {code, message}', () => {
+    for (const code of ['chain_node', 'kafka', 'redis']) {
+      const failure = EXPLORER_ERRORS.fault(new Fault(code, 'connect ECONNREFUSED 10.0.0.7:17545', { retry: true }));
+      expect(failure.status).toBe(502);
+      expect(JSON.parse(EXPLORER_ERRORS.body(failure))).toEqual({
+        code: 'upstream_error',
+        message: expect.not.stringContaining('10.0.0.7'),
+      });
+    }
   });
 });

@@ -58,12 +58,12 @@ test('status tells node, log and projections, for people and for scripts', async
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout).toMatch(/^node +height 6, final up to 4$/m);
   expect(text.stdout).toMatch(
-    /^projection +explorer v1: nowhere\/0 at 12345678901234567, lag unknown, 0 records\/s, moved [0-9.]+ s ago$/m,
+    /^projection +explorer v1: nowhere\/0 at 12345678901234567, lag unknown, 0 records\/s, moved [0-9.]+ s ago, being loaded: no indexes yet$/m,
   );
   const json = await ops('status', '--json', '--stack', stackFile);
   expect(JSON.parse(json.stdout)).toMatchObject({
     node: { height: 6, finalized_height: 4 },
-    projections: [{ projection: 'explorer', topic: 'nowhere', next_offset: '12345678901234567', lag: null }],
+    projections: [{ projection: 'explorer', topic: 'nowhere', next_offset: '12345678901234567', lag: null, loading: true }],
     faults: [],
   });
 });
