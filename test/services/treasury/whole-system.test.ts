@@ -75,7 +75,7 @@ test('the audit finds everything right, a reconciliation on demand is ok, and bo
 });
 
 test(
-  'a single changed cell of the read model is found by the audit, with its place, and exit code 2',
+  'a single changed cell of the read model is found by the audit, with its place, and by ops verify, with its row and column, both with exit code 2',
   { timeout: PATIENCE_MS },
   async () => {
     const writer = new Client({ connectionString: system.stack.addresses.postgres_url });
@@ -83,11 +83,13 @@ test(
     const change = (credit: string): Promise<unknown> =>
       writer.query('UPDATE deposits.deposits SET credit = $1 WHERE id = $2', [credit, carols.deposit]);
     await change('1008000001');
-    const audit = await system.ops('audit');
+    const [audit, verified] = await Promise.all([system.ops('audit'), system.ops('verify', 'deposits')]);
     await change('1008000000');
     await writer.end();
     expect(audit.code).toBe(2);
     expect(audit.stdout).toMatch(new RegExp(`^VIOLATED {2}I8 at treasury\\.ledger/0@\\d+: deposit ${carols.deposit} is `, 'm'));
+    expect(verified.code).toBe(2);
+    expect(verified.stdout).toContain(`deposits, row id ${carols.deposit}: credit is 1008000001, by the log 1008000000\n`);
   },
 );
 
