@@ -18,6 +18,12 @@ export function textOf(bytes: Buffer | string): string {
   return !text.includes(NO_TEXT) || isUtf8(bytes) ? text : `0x${bytes.toString('hex')}`;
 }
 
+/** The same of a part of some bytes, without making another object of it. */
+export function textIn(bytes: Buffer, from: number, to: number): string {
+  const text = bytes.toString('utf8', from, to);
+  return text.includes(NO_TEXT) ? textOf(bytes.subarray(from, to)) : text;
+}
+
 export function bytesJson(bytes: Buffer | string | null | undefined): string {
   return bytes === null || bytes === undefined ? 'null' : quoted(textOf(bytes));
 }

@@ -2,7 +2,7 @@
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { Fault } from '../../runtime/errors.ts';
 import type { LogRecord } from '../../runtime/log-record.ts';
-import { bytesJson, headersJson, quoted } from './json-text.ts';
+import { headersJson, quoted, textIn } from './json-text.ts';
 
 /** Of a batch, up to its records: where its fields stand. */
 const LENGTH_AT = 8;
@@ -109,6 +109,14 @@ class Place {
     this.at += length;
     return this.source.subarray(from, this.at);
   }
+
+  /** The same as text; none are none. */
+  text(): string {
+    const length = Math.max(0, this.varint());
+    const from = this.at;
+    this.at += length;
+    return textIn(this.source, from, this.at);
+  }
 }
 
 /** As the projectors know it; headers are taken apart when they are asked for. */
@@ -140,13 +148,15 @@ export class BatchRecord implements LogRecord {
 
   /** The headers as one JSON object, without making any. */
   get headers_json(): string {
-    const seen = new Set<string>();
+    const at = new Place(this.#source, this.#headersAt);
+    const names: string[] = [];
     let text = '{';
-    for (const [name, value] of this.#headers()) {
+    for (let left = at.varint(); left > 0; left--) {
+      const name = at.text();
       // a name that comes again makes a list of it
-      if (seen.has(name)) return headersJson(this.headers);
-      seen.add(name);
-      text += `${text.length === 1 ? '' : ','}${quoted(name)}:${bytesJson(value)}`;
+      if (names.includes(name)) return headersJson(this.headers);
+      text += `${names.length === 0 ? '' : ','}${quoted(name)}:${quoted(at.text())}`;
+      names.push(name);
     }
     return `${text}}`;
   }
@@ -154,8 +164,7 @@ export class BatchRecord implements LogRecord {
   *#headers(): Generator<readonly [string, Buffer], void> {
     const at = new Place(this.#source, this.#headersAt);
     for (let left = at.varint(); left > 0; left--) {
-      const name = at.bytes()?.toString('utf8') ?? '';
-      yield [name, at.bytes() ?? EMPTY];
+      yield [at.text(), at.bytes() ?? EMPTY];
     }
   }
 }

@@ -73,7 +73,7 @@ export async function tailLog(tailing: Tailing): Promise<{ readonly read: number
       // the next answer is on its way while this one is shown
       if (!tail.isRead) ahead = begin();
       for (const [partition, batch] of batches) if (!tail.isFull) await tail.show(partition, batch);
-      if (!(await tail.flush()) || tail.isFull || tail.isRead) break;
+      if (!(await tail.written()) || tail.isFull || tail.isRead) break;
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -95,6 +95,8 @@ class Tail {
   /** how often in a row the log did not have the place */
   readonly #missing = new Map<number, number>();
   #text = '';
+  /** false when no more is wanted; a piece is written while the next one is made */
+  #writing: Promise<boolean> = Promise.resolve(true);
   #isWanted = true;
 
   constructor(tailing: Tailing) {
@@ -182,11 +184,21 @@ class Tail {
     }
   }
 
-  /** Hands on what is in hand; false when no more is wanted. */
+  /** Hands on what is in hand once all before it is written; false when no more is wanted. */
   async flush(): Promise<boolean> {
     const text = this.#text;
     this.#text = '';
-    if (text !== '' && this.#isWanted) this.#isWanted = await this.#tailing.write(text);
+    this.#isWanted &&= await this.#writing;
+    if (text === '' || !this.#isWanted) return this.#isWanted;
+    this.#writing = this.#tailing.write(text);
+    this.#writing.catch(() => undefined);
+    return true;
+  }
+
+  /** The same, and waits until that is written too. */
+  async written(): Promise<boolean> {
+    await this.flush();
+    this.#isWanted &&= await this.#writing;
     return this.#isWanted;
   }
 }
