@@ -1,9 +1,8 @@
 /** All routes of deposits. What is not the caller's is not there. */
-import type { Request } from 'express';
 import { depositOf, depositsOf, eventsOf, waitsForCap } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
-import type { Answer, Route } from '../runtime/answers.ts';
+import type { Answer, Asked, Route } from '../runtime/answers.ts';
 import { documentRoutes } from '../runtime/document-routes.ts';
 import type { Cells, Reader } from '../runtime/postgres.ts';
 import type { Callers } from './callers.ts';
@@ -25,7 +24,7 @@ const LATE = unavailable(
 );
 
 export function depositRoutes({ reader, callers, addresses, now }: Sources): readonly Route[] {
-  const owned = async (request: Request): Promise<Cells | undefined> => {
+  const owned = async (request: Asked): Promise<Cells | undefined> => {
     const { id: text } = request.params;
     const id = typeof text === 'string' ? parseDepositId(text) : undefined;
     if (id === undefined) return undefined;

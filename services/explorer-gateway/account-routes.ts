@@ -1,6 +1,6 @@
 import { accountByAddress, activityPage, balanceAt } from '../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../schemas/address.ts';
-import type { Answer, Route } from '../runtime/answers.ts';
+import type { Answer, GetRoute } from '../runtime/answers.ts';
 import type { Refusal } from '../runtime/errors.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { accountBody, activityItem } from './account-json.ts';
@@ -9,7 +9,7 @@ import { hex } from './json.ts';
 import { listAnswer } from './list.ts';
 import { parseAccountName, parseBalanceHeight, parsePage } from './parameters.ts';
 
-export function accountRoutes(reader: Reader): readonly Route[] {
+export function accountRoutes(reader: Reader): readonly GetRoute[] {
   return [
     {
       method: 'get',

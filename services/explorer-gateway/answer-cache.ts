@@ -1,8 +1,8 @@
 /**
- * Answers kept for as long as the index stands still, which between two blocks is most of the time: however many ask for the same page, Postgres is asked once.
- * Any change of the index drops them all.
+ * Answers kept for as long as the index stands still, which between two blocks is most of the time: however many ask for the same page at once, Postgres is asked once, and whoever asks
+ * after the second time is given what that one got. Most pages are asked for once: to keep them as well would cost more than they do. Any change of the index drops them all.
  */
-import type { Answer, Route } from '../runtime/answers.ts';
+import type { Answer, GetRoute } from '../runtime/answers.ts';
 import type { Refusal } from '../runtime/errors.ts';
 import type { IndexVersion } from './index-version.ts';
 
@@ -16,8 +16,10 @@ export class AnswerCache {
   readonly #index: Pick<IndexVersion, 'current'>;
   readonly #entriesMax: number;
   readonly #charactersMax: number;
-  /** the oldest first; those still being made as well, so that each is made once */
+  /** the oldest first; those still being made as well, so that however many wait for one it is made once */
   readonly #answers = new Map<string, { readonly answer: Promise<Answered>; characters: number }>();
+  /** what was asked for once; forgotten when there are too many, of which some are then made once more */
+  readonly #askedOnce = new Set<string>();
   #characters = 0;
   #version = 0;
 
@@ -28,7 +30,7 @@ export class AnswerCache {
   }
 
   /** The same route with its answers kept. Only for one whose answer depends on its address and the index alone. */
-  kept(route: Route): Route {
+  kept(route: GetRoute): GetRoute {
     return {
       ...route,
       handle: (request) => {
@@ -57,7 +59,7 @@ export class AnswerCache {
   }
 
   #keep(key: string, made: { characters: number }, answer: Answered): void {
-    if ('refused' in answer || answer.status !== 200 || typeof answer.body !== 'string') {
+    if ('refused' in answer || answer.status !== 200 || typeof answer.body !== 'string' || !this.#isAskedAgain(key)) {
       this.#answers.delete(key);
       return;
     }
@@ -70,8 +72,16 @@ export class AnswerCache {
     }
   }
 
+  #isAskedAgain(key: string): boolean {
+    if (this.#askedOnce.delete(key)) return true;
+    if (this.#askedOnce.size >= this.#entriesMax) this.#askedOnce.clear();
+    this.#askedOnce.add(key);
+    return false;
+  }
+
   #clear(version: number): void {
     this.#answers.clear();
+    this.#askedOnce.clear();
     this.#characters = 0;
     this.#version = version;
   }

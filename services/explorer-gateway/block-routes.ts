@@ -1,5 +1,5 @@
 import { blockByHash, blockByHeight, blocksPage } from '../../projections/explorer/queries/blocks.ts';
-import type { Route } from '../runtime/answers.ts';
+import type { GetRoute } from '../runtime/answers.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { detailAnswer } from './detail.ts';
 import { blockDetail, blockItem } from './json.ts';
@@ -8,7 +8,7 @@ import { parseBlockId, parsePage } from './parameters.ts';
 
 const LIST = 'blocks';
 
-export function blockRoutes(reader: Reader): readonly Route[] {
+export function blockRoutes(reader: Reader): readonly GetRoute[] {
   return [
     {
       method: 'get',

@@ -1,7 +1,6 @@
 /** The export of what the explorer shows, as files that only grow: in chain order, up to a block that the answer's head names. */
-import type { Request } from 'express';
 import { exportEnd } from '../../projections/explorer/queries/export.ts';
-import type { Answer, Route } from '../runtime/answers.ts';
+import type { Answer, Asked, GetRoute } from '../runtime/answers.ts';
 import { Fault, type Refusal } from '../runtime/errors.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { callerOf } from '../runtime/rate-limit.ts';
@@ -23,13 +22,13 @@ const ACTIVITY_FIELDS =
 
 type Read = (reader: Reader, span: Span, render: (item: string) => string) => AsyncGenerator<string>;
 
-interface Asked {
+interface Export {
   readonly heights: AskedHeights;
   readonly read: Read;
 }
 
 /** At most `max` of them run at once; 0: none. */
-export function exportRoutes(reader: Reader, max: number): readonly Route[] {
+export function exportRoutes(reader: Reader, max: number): readonly GetRoute[] {
   const slots = new ExportSlots(max);
   return [
     ...bothFormats(reader, slots, { name: 'transactions', fields: TRANSACTION_FIELDS, ask: askTransactions }),
@@ -37,7 +36,7 @@ export function exportRoutes(reader: Reader, max: number): readonly Route[] {
   ];
 }
 
-function askTransactions(query: Parameters): Asked | InvalidRequest {
+function askTransactions(query: Parameters): Export | InvalidRequest {
   const asked = parseTransactionsExport(query);
   if ('refused' in asked) return asked;
   const { heights, block, status } = asked;
@@ -45,7 +44,7 @@ function askTransactions(query: Parameters): Asked | InvalidRequest {
   return { heights, read: isNone ? nothing : (source, span, render) => transactionPieces(source, within(span, block), asked, render) };
 }
 
-function askActivity(query: Parameters): Asked | InvalidRequest {
+function askActivity(query: Parameters): Export | InvalidRequest {
   const asked = parseActivityExport(query);
   if ('refused' in asked) return asked;
   const { heights, address } = asked;
@@ -68,12 +67,12 @@ function within(span: Span, block: bigint | undefined): Span {
 interface Exported {
   readonly name: string;
   readonly fields: readonly string[];
-  readonly ask: (query: Parameters) => Asked | InvalidRequest;
+  readonly ask: (query: Parameters) => Export | InvalidRequest;
 }
 
-function bothFormats(reader: Reader, slots: ExportSlots, { name, fields, ask }: Exported): readonly Route[] {
-  return [CSV, NDJSON].map(({ extension, content_type: type, opening, row }): Route => {
-    const handle = async (request: Request): Promise<Answer | Refusal> => {
+function bothFormats(reader: Reader, slots: ExportSlots, { name, fields, ask }: Exported): readonly GetRoute[] {
+  return [CSV, NDJSON].map(({ extension, content_type: type, opening, row }): GetRoute => {
+    const handle = async (request: Asked): Promise<Answer | Refusal> => {
       const { query, method } = request;
       if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
       const asked = ask(query);
@@ -99,7 +98,7 @@ interface Begun {
 /** Reads up to the first piece, which shows that the block that the head names still stands; without an opening, for the head alone, nothing but that block. */
 async function begin(
   reader: Reader,
-  asked: Asked,
+  asked: Export,
   render: (item: string) => string,
   opening: string | undefined,
 ): Promise<Begun | InvalidRequest> {

@@ -17,9 +17,18 @@ export function isoTime(timestamptz: string): string {
   return `${timestamptz.slice(0, dot === -1 ? zone : dot).replace(' ', 'T')}.${milliseconds}Z`;
 }
 
+/** A row's time in quotes. */
 export function time(timestamptz: Cell): string {
-  return `"${isoTime(timestamptz ?? '')}"`;
+  if (timestamptz !== last.timestamptz) last = timed(timestamptz ?? '');
+  return last.json;
 }
+
+function timed(timestamptz: string): { readonly timestamptz: string; readonly json: string } {
+  return { timestamptz, json: `"${isoTime(timestamptz)}"` };
+}
+
+/** Transactions of a block have its time, and stand together in most lists. */
+let last = timed('1970-01-01 00:00:00+00');
 
 function blockFields(cells: Cells): string {
   const [height, hash, txCount, producer, rewardRecipient, blockReward, timestamp] = cells;
@@ -64,12 +73,14 @@ export function transactionDetail(cells: Cells): string {
 }
 
 /** The envelope: `total` is the offset plus what the page holds, `has_more` whether it is full. A page below a place counts from there: its offset is 0. */
-export function pageBody(items: readonly string[], page: Page): string {
+export function pageBody<Row>(rows: readonly Row[], toJson: (row: Row) => string, page: Page): string {
   const { limit } = page;
+  let items = '';
+  for (const row of rows) items += items === '' ? toJson(row) : `,${toJson(row)}`;
   const offset = 'offset' in page ? page.offset : 0n;
-  const total = offset + BigInt(items.length);
-  const paging = `{"limit":${limit},"offset":${offset},"total":${total},"has_more":${items.length === limit}}`;
-  return `{"items":[${items.join(',')}],"paging":${paging}}`;
+  const total = offset + BigInt(rows.length);
+  const paging = `{"limit":${limit},"offset":${offset},"total":${total},"has_more":${rows.length === limit}}`;
+  return `{"items":[${items}],"paging":${paging}}`;
 }
 
 /** A JSON number that shows that it is not an integer: 0.0, 1.0, 0.25. */

@@ -5,6 +5,9 @@ import type { Cells } from '../runtime/postgres.ts';
 import { cursorOf } from './cursor.ts';
 import { pageBody } from './json.ts';
 
+/** What means itself in a query. */
+const PLAIN = /^[\w.-]*$/;
+
 /** One page of a list as it was asked for. */
 export interface Listed {
   /** of the request, without its query; in it, only what is safe in a header */
@@ -20,12 +23,17 @@ export interface Listed {
 export function listAnswer(listed: Listed, rows: readonly Cells[], toJson: (cells: Cells) => string): Answer {
   const { page } = listed;
   const place = rows.length === page.limit ? rows.at(-1)?.at(-1) : undefined;
-  const body = pageBody(rows.map(toJson), page);
+  const body = pageBody(rows, toJson, page);
   if (place === undefined || place === null) return { status: 200, body };
   return { status: 200, body, headers: { link: nextPage(listed, BigInt(place)) } };
 }
 
 function nextPage({ path, filters, page, list }: Listed, place: bigint): string {
-  const query = new URLSearchParams({ ...filters, limit: String(page.limit), cursor: cursorOf(list, place) });
-  return `<${path}?${query.toString()}>; rel="next"`;
+  const given = Object.entries(filters).map(([name, value]) => `${name}=${encoded(value)}&`);
+  return `<${path}?${given.join('')}limit=${page.limit}&cursor=${cursorOf(list, place)}>; rel="next"`;
+}
+
+/** As forms encode it. Most values need none, and asking for it costs more than all the rest of a link. */
+function encoded(value: string): string {
+  return PLAIN.test(value) ? value : new URLSearchParams([['', value]]).toString().slice(1);
 }

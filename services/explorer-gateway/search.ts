@@ -3,7 +3,7 @@ import { accountByAddress } from '../../projections/explorer/queries/accounts.ts
 import { blockByHash, blockByHeight } from '../../projections/explorer/queries/blocks.ts';
 import { transactionByHash } from '../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../schemas/address.ts';
-import type { Route } from '../runtime/answers.ts';
+import type { GetRoute } from '../runtime/answers.ts';
 import type { Cells, Reader } from '../runtime/postgres.ts';
 import { isoTime } from './json.ts';
 import { parseHeight, parseQuestion } from './parameters.ts';
@@ -15,7 +15,7 @@ export interface Found {
   readonly summary: string;
 }
 
-export function searchRoute(reader: Reader): Route {
+export function searchRoute(reader: Reader): GetRoute {
   return {
     method: 'get',
     path: '/api/v1/search',

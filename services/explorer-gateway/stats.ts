@@ -1,9 +1,9 @@
 import { stats } from '../../projections/explorer/queries/chain.ts';
-import type { Route } from '../runtime/answers.ts';
+import type { GetRoute } from '../runtime/answers.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { statsBody } from './json.ts';
 
-export function statsRoute(reader: Reader): Route {
+export function statsRoute(reader: Reader): GetRoute {
   return {
     method: 'get',
     path: '/api/v1/stats',

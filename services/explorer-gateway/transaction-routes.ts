@@ -5,7 +5,7 @@ import {
   type TransactionFilter,
   type Way,
 } from '../../projections/explorer/queries/transactions.ts';
-import type { Route } from '../runtime/answers.ts';
+import type { GetRoute } from '../runtime/answers.ts';
 import type { Cells, Reader } from '../runtime/postgres.ts';
 import { detailAnswer } from './detail.ts';
 import { tooMany } from './error-answers.ts';
@@ -22,7 +22,7 @@ const COSTLY_AT_ONCE = 2;
 const COSTLY_WAITING_MAX = 16;
 const RETRY_SECONDS = 2;
 
-export function transactionRoutes(reader: Reader): readonly Route[] {
+export function transactionRoutes(reader: Reader): readonly GetRoute[] {
   const costly = new Turnstile(COSTLY_AT_ONCE, COSTLY_WAITING_MAX);
   return [
     {

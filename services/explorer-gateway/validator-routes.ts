@@ -1,5 +1,5 @@
 import { validatorsPage } from '../../projections/explorer/queries/validators.ts';
-import type { Route } from '../runtime/answers.ts';
+import type { GetRoute } from '../runtime/answers.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { validatorItem } from './account-json.ts';
 import { listAnswer } from './list.ts';
@@ -7,7 +7,7 @@ import { parsePage } from './parameters.ts';
 
 const LIST = 'validators';
 
-export function validatorsRoute(reader: Reader): Route {
+export function validatorsRoute(reader: Reader): GetRoute {
   return {
     method: 'get',
     path: '/api/v1/validators',

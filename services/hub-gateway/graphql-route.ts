@@ -42,7 +42,7 @@ export function graphqlRoutes({ apollo, hub, cache, tokens, now }: GraphqlOption
     if (key === undefined || !canBeQuery(body.value)) return (await make(asked)).answer;
     return cache.answer(key, () => make(asked));
   };
-  const get = async ({ headers, originalUrl }: Request): Promise<Answered> => {
+  const get = async ({ headers, originalUrl }: Pick<Request, 'headers' | 'originalUrl'>): Promise<Answered> => {
     const at = originalUrl.indexOf('?');
     const { answer } = await make({ method: 'GET', headers, search: at < 0 ? '' : originalUrl.slice(at), body: undefined });
     if (answer.content_type !== 'text/html') return answer;

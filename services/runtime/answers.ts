@@ -1,4 +1,5 @@
-/** What an HTTP handler says, as values; `http-app.ts` puts them on the wire. */
+/** What an HTTP handler hears and says, as values; `http-app.ts` puts them on the wire. */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 import type { Fault, Refusal } from './errors.ts';
 
@@ -34,15 +35,44 @@ export interface ErrorShape {
   readonly body: (failure: Failure) => string;
 }
 
-export interface Route {
-  readonly method: 'get' | 'post';
-  /** Express' template, also the label in metrics */
+/** What handlers and guards see of a request. */
+export interface Asked {
+  readonly method: string;
+  /** of the address, without its parameters */
   readonly path: string;
-  readonly handle: (request: Request) => Answer | Refusal | Promise<Answer | Refusal>;
+  /** the address as it came */
+  readonly originalUrl: string;
+  /** its parameters as `node:querystring` gives them: a repeated one is an array */
+  readonly query: Readonly<Record<string, unknown>>;
+  /** the parts of the path that the route names */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly headers: IncomingHttpHeaders;
+  /** the client's address, as a trusted proxy says if there is one */
+  readonly ip?: string | undefined;
+  readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
+type Answered = Answer | Refusal | Promise<Answer | Refusal>;
+
+/** Answers HEAD as well. */
+export interface GetRoute {
+  readonly method: 'get';
+  /** Express' template, also the label in metrics */
+  readonly path: string;
+  readonly handle: (asked: Asked) => Answered;
+}
+
+export interface PostRoute {
+  readonly method: 'post';
+  readonly path: string;
+  /** reads the body itself */
+  readonly handle: (request: Request) => Answered;
+}
+
+export type Route = GetRoute | PostRoute;
+
 /** Answers in a route's place, or lets the request pass. */
-export type Guard = (request: Request) => Answer | undefined;
+export type Guard = (asked: Asked) => Answer | undefined;
 
 /** `{code, message}`, faults as 503. */
 export const PLAIN_ERRORS: ErrorShape = {

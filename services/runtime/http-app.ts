@@ -1,9 +1,10 @@
-/** The Express application of every service: handlers answer with values, one place turns refusals, faults and bugs into the service's error body. */
-import { STATUS_CODES, type ServerResponse } from 'node:http';
+/** The HTTP application of every service, most of it Express: handlers answer with values, one place turns refusals, faults and bugs into the service's error body. */
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
+import express, { type ErrorRequestHandler } from 'express';
 import { JSON_TYPE, PLAIN_ERRORS, type Answer, type ErrorShape, type Failure, type Guard, type Route } from './answers.ts';
-import { Fault, messageOf, propertyOf } from './errors.ts';
+import { DirectRoutes, type Found } from './direct-routes.ts';
+import { Fault, messageOf, propertyOf, type Refusal } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { readiness, type Check } from './readiness.ts';
@@ -44,68 +45,56 @@ export interface InFlight {
 }
 
 type Headers = Readonly<Record<string, string>>;
+type Head = Omit<Answer, 'body'>;
 
 /** `inFlight` is the server's: it knows every request before the application sees it. */
-export function buildHttpApp(options: HttpAppOptions, inFlight: ReadonlyMap<ServerResponse, InFlight>): Express {
+export function buildHttpApp(
+  options: HttpAppOptions,
+  inFlight: ReadonlyMap<ServerResponse, InFlight>,
+): (request: IncomingMessage, response: ServerResponse) => void {
   const { log, errors: shape = PLAIN_ERRORS, headers: always = {}, guards = [] } = options;
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').set('query parser', 'simple');
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
 
-  const fail = (response: Response, failure: Failure, headers: Headers = {}): void =>
+  const writeHead = (response: ServerResponse, { status, content_type: type = JSON_TYPE, headers }: Head, bytes?: number): void => {
+    const id = inFlight.get(response)?.id;
+    response.writeHead(status, {
+      ...(id !== undefined && { 'x-request-id': id }),
+      ...always,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...(status !== 204 && { 'content-type': type }),
+      ...(status !== 204 && bytes !== undefined && { 'content-length': bytes }),
+      ...headers,
+    });
+  };
+  const sendText = (response: ServerResponse, head: Head, body: string | Buffer): void => {
+    if (response.headersSent || response.destroyed) return;
+    const bytes = Buffer.byteLength(body);
+    writeHead(response, head, bytes);
+    // as many bytes as characters: each is one of ASCII, and need not be looked at to be written
+    if (typeof body === 'string' && bytes === body.length) response.end(body, 'latin1');
+    else response.end(body);
+  };
+  const fail = (response: ServerResponse, failure: Failure, headers: Headers = {}): void =>
     sendText(response, { status: failure.status, headers }, shape.body(failure));
-  const send = (response: Response, answer: Answer): void | Promise<void> => {
+  const send = (response: ServerResponse, answer: Answer): void | Promise<void> => {
     const { body } = answer;
     if (typeof body === 'string' || Buffer.isBuffer(body)) return sendText(response, answer, body);
     const context = inFlight.get(response);
     if (context !== undefined) context.streams = true;
     return sendPieces(response, body, { writeHead: () => writeHead(response, answer), idle_ms: options.idle_ms ?? IDLE_MS });
   };
-  const enterRoute = (response: Response, path: string): void => {
+  const enterRoute = (response: ServerResponse, path: string): void => {
     const context = inFlight.get(response);
     if (context !== undefined) context.route = path;
   };
-
-  app.use((request, response, next) => {
-    const context = inFlight.get(response);
-    if (context !== undefined) response.setHeader('x-request-id', context.id);
-    for (const [name, value] of Object.entries(always)) response.setHeader(name, value);
-    // they look at the head alone
-    for (const guard of guards) {
-      const answer = guard(request);
-      if (answer !== undefined) return send(response, answer);
-    }
-    const length = Number(request.headers['content-length'] ?? 0);
-    if (length > (options.body_bytes_max ?? 16_384)) return fail(response, TOO_LARGE, { connection: 'close' });
-    // a body of unknown length is read by whoever wants one, otherwise it goes with its connection
-    if (request.headers['transfer-encoding'] !== undefined) response.setHeader('connection', 'close');
-    if (request.url.includes('%') && !isDecodable(request.url)) return fail(response, shape.undecodable ?? UNDECODABLE);
-    const known = request.method === 'GET' ? literal.get(request.path) : undefined;
-    return known === undefined ? next() : serve(known, request, response);
-  });
-
-  const serve = async ({ path, handle }: Route, request: Request, response: Response): Promise<void> => {
-    enterRoute(response, path);
-    const answer = await handle(request);
+  const reply = (response: ServerResponse, answer: Answer | Refusal): void | Promise<void> => {
     if (!('refused' in answer)) return send(response, answer);
     return fail(response, { status: shape.statuses[answer.refused] ?? 400, code: answer.refused, message: answer.message });
   };
-  const routes = [...ownRoutes(options, shape), ...(options.routes ?? [])];
-  // most requests are for a path without parameters: found at once, instead of by trying one route after the other
-  const literal = new Map(
-    routes.flatMap((route) => (route.method === 'get' && /^[/\w.-]+$/.test(route.path) ? [[route.path, route]] : [])),
-  );
-  for (const route of routes) app[route.method](route.path, (request, response) => serve(route, request, response));
-  for (const path of new Set(routes.map((route) => route.path))) {
-    const allow = routes.flatMap((route) => (route.path !== path ? [] : route.method === 'get' ? ['GET', 'HEAD'] : ['POST'])).join(', ');
-    app.all(path, (_request, response) => {
-      enterRoute(response, path);
-      fail(response, { status: 405, code: 'method_not_allowed', message: `this path answers ${allow} only` }, { allow });
-    });
-  }
-  app.use((_request, response) => fail(response, { status: 404, code: 'not_found', message: 'there is nothing at this path' }));
-
-  const failed: ErrorRequestHandler = (error: unknown, { method }, response, _next) => {
+  const failed = (error: unknown, method: string | undefined, response: ServerResponse): void => {
     const failure = failureOf(error, shape);
     const context = inFlight.get(response);
     if (failure.status >= 500 || response.headersSent) {
@@ -116,8 +105,59 @@ export function buildHttpApp(options: HttpAppOptions, inFlight: ReadonlyMap<Serv
     if (context !== undefined) context.broken_off_as = failure.status;
     breakOff(response);
   };
-  app.use(failed);
-  return app;
+
+  app.use((request, response, next) => {
+    // they look at the head alone
+    for (const guard of guards) {
+      const answer = guard(request);
+      if (answer !== undefined) return send(response, answer);
+    }
+    const length = Number(request.headers['content-length'] ?? 0);
+    if (length > (options.body_bytes_max ?? 16_384)) return fail(response, TOO_LARGE, { connection: 'close' });
+    // a body of unknown length is read by whoever wants one, otherwise it goes with its connection
+    if (request.headers['transfer-encoding'] !== undefined) response.setHeader('connection', 'close');
+    if (request.url.includes('%') && !isDecodable(request.url)) return fail(response, shape.undecodable ?? UNDECODABLE);
+    return next();
+  });
+
+  const routes = [...ownRoutes(options, shape), ...(options.routes ?? [])];
+  for (const { method, path, handle } of routes) {
+    app[method](path, async (request, response) => {
+      enterRoute(response, path);
+      return reply(response, await handle(request));
+    });
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const allow = routes.flatMap((route) => (route.path !== path ? [] : route.method === 'get' ? ['GET', 'HEAD'] : ['POST'])).join(', ');
+    app.all(path, (_request, response) => {
+      enterRoute(response, path);
+      fail(response, { status: 405, code: 'method_not_allowed', message: `this path answers ${allow} only` }, { allow });
+    });
+  }
+  app.use((_request, response) => fail(response, { status: 404, code: 'not_found', message: 'there is nothing at this path' }));
+
+  const onError: ErrorRequestHandler = (error: unknown, { method }, response, _next) => failed(error, method, response);
+  app.use(onError);
+
+  const direct = new DirectRoutes(routes, options.trust_proxy_hops ?? 0);
+  const serve = async (found: Found, response: ServerResponse): Promise<void> => {
+    const { route, asked } = found;
+    try {
+      for (const guard of guards) {
+        const answer = guard(asked);
+        if (answer !== undefined) return await send(response, answer);
+      }
+      enterRoute(response, route.path);
+      return await reply(response, await route.handle(asked));
+    } catch (error) {
+      return failed(error, asked.method, response);
+    }
+  };
+  return (request, response) => {
+    const found = direct.find(request);
+    if (found === undefined) app(request, response);
+    else void serve(found, response);
+  };
 }
 
 const TOO_LARGE: Failure = { status: 413, code: 'too_large', message: 'the body is too large' };
@@ -163,19 +203,4 @@ function isDecodable(url: string): boolean {
   } catch {
     return false;
   }
-}
-
-function sendText(response: Response, head: Omit<Answer, 'body'>, text: string | Buffer): void {
-  if (response.headersSent || response.destroyed) return;
-  writeHead(response, head);
-  if (head.status !== 204) response.setHeader('content-length', typeof text === 'string' ? Buffer.byteLength(text) : text.length);
-  response.end(text);
-}
-
-function writeHead(response: Response, { status, content_type: type = JSON_TYPE, headers = {} }: Omit<Answer, 'body'>): void {
-  response.statusCode = status;
-  response.setHeader('cache-control', 'no-store');
-  response.setHeader('x-content-type-options', 'nosniff');
-  if (status !== 204) response.setHeader('content-type', type);
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }

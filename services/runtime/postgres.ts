@@ -1,17 +1,15 @@
 /** Postgres, twice: a `Reader` that can only ask, for gateways, and the writer's pool, for the projector. One place says what each error means. */
-import { Pool, type CustomTypesConfig } from 'pg';
+import { callbackify } from 'node:util';
+import { Pool, type ClientBase } from 'pg';
 import { Fault, messageOf, propertyOf } from './errors.ts';
 import type { Logger } from './log.ts';
+import type { Cells, Question } from './rows-query.ts';
+import { Sessions } from './sessions.ts';
+
+export type { Cells } from './rows-query.ts';
 
 /** A SELECT with its bound values; `name` is unique to `text`, which each connection prepares once. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
-  readonly values: readonly (string | number | bigint | boolean | Buffer | null)[];
-}
-
-/** One row's columns, exactly as Postgres writes them: bytea `\x..`, bool `t` or `f`, timestamptz `2026-11-21 07:28:00.5+00`, numbers of any size as digits. */
-export type Cells = readonly (string | null)[];
+export type Statement = Question;
 
 /** What a gateway gets of Postgres. */
 export interface Reader {
@@ -43,10 +41,12 @@ export interface WriterSettings {
   readonly connections_max?: number;
   /** what else is set in each session */
   readonly session?: Readonly<Record<string, string>>;
+  /** done with each session before it is used; should it fail, so does the connection */
+  readonly onConnect?: (client: ClientBase) => Promise<void>;
 }
 
-const AS_TEXT: CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 const CONNECT_MS = 2_000;
+const IDLE_MS = 60_000;
 
 /** How a reader's session is set: text that does not depend on the server, and no plan that reads a whole table where an index would do. */
 const READER_SESSION = {
@@ -72,32 +72,32 @@ export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
       connectionString: settings.postgres_reader_url,
       application_name: settings.application_name,
       max: settings.connections_max,
-      idleTimeoutMillis: 60_000,
+      idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: CONNECT_MS,
       keepAlive: true,
       statement_timeout: timeout,
       // a server that does not answer at all cannot time out by itself
       query_timeout: timeout + 1_000,
-      types: AS_TEXT,
       options: READER_OPTIONS,
     }),
     log,
   );
+  const sessions = new Sessions(pool, IDLE_MS);
   return {
-    async rows({ name, text, values }) {
-      const statement = { text, values: [...values], rowMode: 'array' as const };
+    async rows(statement) {
       try {
-        const asked = pool.query<(string | null)[]>({ name, ...statement }).catch((error: unknown) => {
-          if (!isOutOfDate(error)) throw error;
-          // each connection may have a plan like this one; without a name it is made anew
-          return pool.query<(string | null)[]>(statement);
-        });
-        return (await asked).rows;
+        return await sessions.rows(statement);
+      } catch (error) {
+        if (!isOutOfDate(error)) throw faultOf(error);
+      }
+      try {
+        // each connection may have a plan like this one; without a name it is made anew
+        return await sessions.rows({ ...statement, name: '' });
       } catch (error) {
         throw faultOf(error);
       }
     },
-    close: () => pool.end(),
+    close: () => sessions.close(),
   };
 }
 
@@ -111,7 +111,7 @@ function isOutOfDate(error: unknown): boolean {
  * that hangs is ended by the server after `lock_timeout_ms`, so that it cannot block the next one for ever.
  */
 export function openWriter(settings: WriterSettings, log: Logger): Pool {
-  const { statement_timeout_ms: statementTimeout = 60_000, lock_timeout_ms: lockTimeout = 10_000 } = settings;
+  const { statement_timeout_ms: statementTimeout = 60_000, lock_timeout_ms: lockTimeout = 10_000, onConnect } = settings;
   return guarded(
     new Pool({
       connectionString: settings.postgres_url,
@@ -131,6 +131,7 @@ export function openWriter(settings: WriterSettings, log: Logger): Pool {
         synchronous_commit: 'off',
         ...settings.session,
       }),
+      ...(onConnect === undefined ? {} : { verify: callbackify(onConnect) }),
     }),
     log,
   );

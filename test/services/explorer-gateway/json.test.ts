@@ -37,8 +37,10 @@ test.each([
 ])('%s is %s', (given, wanted) => expect(isoTime(given)).toBe(wanted));
 
 test('total is the offset plus the items, has_more whether the page is full, however large the offset', () => {
-  expect(pageBody(['1', '2'], { limit: 2, offset: 3n })).toBe('{"items":[1,2],"paging":{"limit":2,"offset":3,"total":5,"has_more":true}}');
-  expect(pageBody([], { limit: 20, offset: 10n ** 30n })).toBe(
+  expect(pageBody(['1', '2'], (row) => `[${row}]`, { limit: 2, offset: 3n })).toBe(
+    '{"items":[[1],[2]],"paging":{"limit":2,"offset":3,"total":5,"has_more":true}}',
+  );
+  expect(pageBody([], String, { limit: 20, offset: 10n ** 30n })).toBe(
     '{"items":[],"paging":{"limit":20,"offset":1000000000000000000000000000000,"total":1000000000000000000000000000000,"has_more":false}}',
   );
 });
