@@ -28,8 +28,8 @@ const TOPIC = { ...TREASURY_LEDGER, name: 'bench.ledger', config: CHAIN_BLOCKS.c
 /** As `npm run ops` has them. */
 const FLAGS = ['--max-semi-space-size=64', '--disable-warning=TimeoutNegativeWarning'];
 const LOOK_EVERY_MS = 50;
-/** Of the time, until the process has settled. */
-const WARM_UP = 0.2;
+/** Of the time, until V8 has come to its size: some three seconds, however many records there are. */
+const WARM_UP = 0.4;
 
 const log = openLog({ service: 'bench', level: 'error' });
 

@@ -12,9 +12,24 @@ const writeTo: (fd: number, bytes: Buffer, offset: number) => Promise<number> = 
     write(fd, bytes, offset, bytes.length - offset, null, (error, written) => (error === null ? resolve(written) : reject(error)));
   });
 
+/** Of one character of text, at the most. */
+const UTF8_BYTES = 3;
+/** Where pieces become bytes, one after the other: in bytes of its own each would be garbage, hundreds of megabytes in seconds. */
+const place = Buffer.allocUnsafeSlow(1024 * 1024);
+let isTaken = false;
+
 /** Writes all of it, waiting for as long as the reader takes. False when nobody reads any more. */
 export async function writeOut(text: string, fd = STANDARD_OUTPUT): Promise<boolean> {
-  const bytes = Buffer.from(text);
+  if (isTaken || text.length * UTF8_BYTES > place.length) return writeBytes(Buffer.from(text), fd);
+  isTaken = true;
+  try {
+    return await writeBytes(place.subarray(0, place.write(text)), fd);
+  } finally {
+    isTaken = false;
+  }
+}
+
+async function writeBytes(bytes: Buffer, fd: number): Promise<boolean> {
   for (let at = 0; at < bytes.length;) {
     try {
       at += await writeTo(fd, bytes, at);
