@@ -30,7 +30,7 @@ export class RowsQuery implements Submittable {
   callback: (error: Error | null, rows: readonly Cells[]) => void;
   readonly #values: readonly QueryValue[];
   readonly #prepared: Prepared;
-  readonly #rows: Cells[] = [];
+  #rows: Cells[] = [];
 
   constructor({ name, text, values }: Question, prepared: Prepared, callback: RowsQuery['callback']) {
     this.name = name;
@@ -57,7 +57,10 @@ export class RowsQuery implements Submittable {
 
   handleReadyForQuery(): void {
     if (this.name !== '') this.#prepared.set(this.name, this.text);
-    this.callback(null, this.#rows);
+    const rows = this.#rows;
+    // pg's timer for the question holds on to it for longer than the rows are wanted, which would then be moved to old memory, each of them
+    this.#rows = [];
+    this.callback(null, rows);
   }
 
   handleError(error: Error): void {
