@@ -24,6 +24,10 @@ export const postgresSettings: Readonly<Record<string, string>> = {
   work_mem: '16MB',
   maintenance_work_mem: '256MB',
   max_wal_size: '4GB',
+  // every row can be made anew from the log: new indexes are written to their files alone, and what is logged in small pieces, so that nobody waits for a large one
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  wal_writer_delay: '20ms',
   checkpoint_timeout: '15min',
   random_page_cost: '1.1',
   max_connections: '200',

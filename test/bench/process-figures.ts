@@ -18,3 +18,8 @@ export function processorSeconds(pid: number): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
+
+/** Hundredths of a second so far for which this machine's processors were somebody else's: above zero only where it is a virtual one. */
+export function stolenTicks(): number {
+  return Number(readFileSync('/proc/stat', 'latin1').split('\n', 1)[0]?.split(/ +/)[8] ?? 0);
+}

@@ -15,6 +15,7 @@ import { CONFIRMATIONS } from '../log-position.ts';
 import type { Logger } from '../log.ts';
 import { prepareDatabase } from '../migrations.ts';
 import { faultOf, openWriter } from '../postgres.ts';
+import { stepBackAtServer } from '../step-back.ts';
 import { aborted, retrying, untilAborted } from '../wait.ts';
 import { nextOf, previousOf } from './names.ts';
 import { RebuildProgress, type RebuildStep } from './progress.ts';
@@ -76,6 +77,8 @@ export function rebuild<Event extends { readonly type: string }>(options: Rebuil
     await prepareDatabase(options.postgres_url, next, { beside: projection.name });
     return await withReplay(work, next, false, async (replay, pool) => {
       if ((await readStanding(work.session, next.name))?.indexed !== true) await load(work, next, replay, pool);
+      const patient = { log: options.log, signal: work.signal };
+      await retrying({ ...patient, what: 'leaving the vacuum to the server' }, () => setAutovacuum(pool, next.tables, 'on'));
       return await takePlace(work, replay, pool, { name: next.name, kept: live?.version ?? next.version, exchange: false });
     });
   });
@@ -150,7 +153,8 @@ export async function withReplay<Event extends { readonly type: string }, Result
   use: (replay: Replay<Event>, pool: Pool) => Promise<Result>,
 ): Promise<Result> {
   const { postgres_url, log } = options;
-  const pool = openWriter({ postgres_url, application_name: projection.name, schema: projection.name, session: GENTLY }, log);
+  const { name } = projection;
+  const pool = openWriter({ postgres_url, application_name: name, schema: name, session: GENTLY, onConnect: stepBackAtServer }, log);
   const replay = new Replay({ ...options, projection, pool, signal, exact, onApplied: (records) => progress.count(records) });
   progress.watch(replay);
   try {
@@ -174,6 +178,7 @@ async function load<Event extends { readonly type: string }>(
   await replay.refresh();
   const ends = await retrying({ ...patient, what: 'looking where the log ends' }, () => readEnds(kafka, next.topics));
   progress.begin('loading', ends);
+  await retrying({ ...patient, what: 'keeping the server from vacuuming' }, () => setAutovacuum(pool, next.tables, 'off'));
   await replay.advance(ends, { loading: true });
   progress.begin('indexing');
   const onStep = (what: string): void => progress.say(what);
@@ -198,6 +203,14 @@ async function vacuum(pool: Pool, tables: readonly Table[], onStep: (what: strin
   } finally {
     client.release(true);
   }
+}
+
+/** Tables being loaded are vacuumed once, in the end; the server would do so again and again meanwhile, beside what is read. */
+async function setAutovacuum(pool: Pool, tables: readonly Table[], to: 'on' | 'off'): Promise<void> {
+  const statements = tables.map(({ name }) => `ALTER TABLE ${name} SET (autovacuum_enabled = ${to})`);
+  await pool.query(statements.join('; ')).catch((error: unknown) => {
+    throw faultOf(error);
+  });
 }
 
 interface Place {

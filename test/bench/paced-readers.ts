@@ -1,0 +1,55 @@
+/** Clients that ask at even times, whatever becomes of the answers, on a thread of their own: whoever makes the load is busy, and would measure himself. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { say } from './bench.ts';
+
+export interface PacedReading {
+  /** of the server, without a path */
+  readonly url: string;
+  readonly per_second: number;
+  /** page sizes and offsets are drawn below this many transactions */
+  readonly transactions: number;
+  readonly seed: number;
+}
+
+/** Since they were taken the last time. */
+export interface Taken {
+  /** ms an answer, from when it was due; without those at a time when the machine stood still */
+  readonly answers_ms: readonly number[];
+  readonly all_ms: readonly number[];
+  readonly failed: readonly string[];
+}
+
+export class PacedReaders {
+  failed = 0;
+  requests = 0;
+  left_out = 0;
+  readonly #worker: Worker;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+  }
+
+  static async begin(reading: PacedReading): Promise<PacedReaders> {
+    const worker = new Worker(new URL('./paced-readers-worker.ts', import.meta.url), { workerData: reading });
+    await once(worker, 'online');
+    return new PacedReaders(worker);
+  }
+
+  /** The answers since the last call. Rejects when a connection has broken. */
+  async taken(): Promise<Pick<Taken, 'answers_ms' | 'all_ms'>> {
+    const told: Promise<Taken[]> = once(this.#worker, 'message');
+    this.#worker.postMessage('take', []);
+    const [result] = await told;
+    if (result === undefined) throw new Error('the readers told nothing');
+    this.requests += result.all_ms.length;
+    this.left_out += result.all_ms.length - result.answers_ms.length;
+    this.failed += result.failed.length;
+    for (const line of result.failed) say(line);
+    return result;
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
