@@ -5,8 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
 import avro from 'avsc';
-import { decodeDecimal, encodeDecimal } from '../../schemas/money.ts';
 import { subjectOf, type Topic } from '../../schemas/topics.ts';
+import { AVRO_OPTIONS } from './avro-types.ts';
 import { Fault, messageOf, propertyOf } from './errors.ts';
 
 const HEADER_BYTES = 5;
@@ -14,23 +14,6 @@ const ANSWER_MS = 5_000;
 const REGISTER_TRIES = 10;
 
 type Middleware = NonNullable<ConstructorParameters<typeof SchemaRegistry>[0]['middlewares']>[number];
-
-/** Any amount as a bigint: the `decimal` logical type with scale 0. */
-class DecimalType extends avro.types.LogicalType {
-  protected override _fromValue(bytes: Buffer): bigint {
-    return decodeDecimal(bytes);
-  }
-
-  protected override _toValue(value: bigint): Buffer {
-    return encodeDecimal(value);
-  }
-
-  protected override _resolve(type: avro.Type): ((value: unknown) => unknown) | undefined {
-    return type instanceof DecimalType ? (value): unknown => value : undefined;
-  }
-}
-
-const AVRO_OPTIONS = { logicalTypes: { decimal: DecimalType } };
 
 interface Known {
   readonly event_type: string;
