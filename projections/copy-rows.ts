@@ -189,7 +189,7 @@ export interface Mark {
   readonly bytes: number;
 }
 
-const PIECE_BYTES = 128 * 1024;
+const PIECE_BYTES = 1024 * 1024;
 
 /**
  * Rows that are encoded as they are added. A fold that keeps millions of rows as arrays until they are written spends more on moving them about in memory than on

@@ -1,10 +1,11 @@
 /** One batch, one transaction: the checkpoint is locked, the batch folded into it, rows and checkpoint committed together, or nothing at all. */
 import type { ClientBase, Pool } from 'pg';
-import type { Folded, Load, Loaded, LoadedRow, Outcomes, Projection } from '../../projections/projection.ts';
-import { askedLoad } from './asked-load.ts';
-import { advanceCheckpoint, lockCheckpoint, type Checkpoint } from './checkpoint.ts';
+import type { Outcomes, Projection } from '../../projections/projection.ts';
+import { advanceCheckpoint, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
 import { assert, Fault } from './errors.ts';
+import type { FoldAhead, Following, Whole } from './fold-ahead.ts';
 import { anotherVersion, beginWriting, readStanding } from './live-tables.ts';
+import { loadRows } from './load-rows.ts';
 import { enterLoad, LOAD_PATIENCE_MS, type LoadPhase } from './load-state.ts';
 import { anotherCluster } from './log-position.ts';
 import { digestNext } from './log-record.ts';
@@ -30,8 +31,6 @@ export type Applied =
   /** the tables are new ones, without indexes: they have to be loaded */
   | { readonly outcome: 'not_indexed' };
 
-type Whole = Exclude<Folded, { readonly broken: unknown }>;
-
 const NOTHING: Outcomes = { applied: 0, replayed: 0, ignored: 0 };
 
 /** What every event carries. */
@@ -47,6 +46,8 @@ export interface Applying<Event extends Typed> {
   readonly loading?: boolean;
   /** of what was written last; only where these tables change with one partition alone */
   readonly memory?: RowMemory;
+  /** folds the batch that follows while this one is written */
+  readonly ahead?: { readonly fold: FoldAhead<Event>; readonly following: Following<Event> };
   /** gives the batch up at once, with nothing of it left behind */
   readonly signal?: AbortSignal;
   /** how long a transaction may take before its connection is given up; when not given 60 s, and while loading 10 min */
@@ -85,10 +86,17 @@ export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch
 }
 
 async function transact<Event extends Typed>(client: ClientBase, to: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
-  await beginWriting(client, to.projection.name);
-  const applied = await inTransaction(client, to, batch);
-  await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
-  return applied;
+  let isWritten = false;
+  try {
+    await beginWriting(client, to.projection.name);
+    const applied = await inTransaction(client, to, batch);
+    await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
+    isWritten = applied.outcome === 'applied';
+    return applied;
+  } finally {
+    // remembered is what was to be written
+    if (!isWritten) to.memory?.clear();
+  }
 }
 
 async function inTransaction<Event extends Typed>(client: ClientBase, applying: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
@@ -111,54 +119,39 @@ async function inTransaction<Event extends Typed>(client: ClientBase, applying: 
 
   // what the batch itself put on before, the rest of it has to load
   applying.memory?.at(checkpoint.next_offset, standing.build);
-  const loaded = await load(client, skipped === 0 ? batch.loads : projection.loads(fresh), applying.memory);
-  const folded = projection.fold(loaded, fresh);
-  if (!('broken' in folded)) return write(client, applying, checkpoint, folded, batch.fingerprints.slice(skipped));
+  const ahead =
+    skipped === 0 ? await applying.ahead?.fold.take(batch, { build: standing.build, next_offset: checkpoint.next_offset }) : undefined;
+  const loaded = ahead === undefined ? await loadRows(client, skipped === 0 ? batch.loads : projection.loads(fresh), applying.memory) : {};
+  const folded = ahead ?? projection.fold(loaded, fresh);
+  if (!('broken' in folded)) {
+    const to = advanced(checkpoint, batch.fingerprints.slice(skipped));
+    applying.memory?.remember(folded.changes, to.next_offset);
+    applying.ahead?.fold.begin(folded.changes, { build: standing.build, next_offset: to.next_offset }, applying.ahead.following);
+    return write(client, id, checkpoint, to, folded);
+  }
   const { at, reason } = folded.broken;
   const broken = { offset: checkpoint.next_offset + BigInt(at), reason };
   if (at === 0) return { outcome: 'applied', next_offset: checkpoint.next_offset, outcomes: NOTHING, rows: 0, announced: [], broken };
   const whole = projection.fold(loaded, fresh.slice(0, at));
   assert(!('broken' in whole), `a fold of ${projection.name} broke where it had not broken before`);
-  const applied = await write(client, applying, checkpoint, whole, batch.fingerprints.slice(skipped, skipped + at));
+  const to = advanced(checkpoint, batch.fingerprints.slice(skipped, skipped + at));
+  applying.memory?.remember(whole.changes, to.next_offset);
+  const applied = await write(client, id, checkpoint, to, whole);
   return applied.outcome === 'applied' ? { ...applied, broken } : applied;
 }
 
-async function write<Event extends Typed>(
-  client: ClientBase,
-  { projection: { name, version }, memory }: Applying<Event>,
-  from: Checkpoint,
-  folded: Whole,
-  fingerprints: readonly Buffer[],
-): Promise<Applied> {
-  const { changes, outcomes, announced } = folded;
-  const rows = await writeChanges(client, changes);
-  const to: Checkpoint = {
+function advanced(from: Checkpoint, fingerprints: readonly Buffer[]): Checkpoint {
+  return {
     ...from,
     next_offset: from.next_offset + BigInt(fingerprints.length),
     last_record: fingerprints.at(-1) ?? from.last_record,
     digest: fingerprints.reduce(digestNext, from.digest),
   };
-  if (!(await advanceCheckpoint(client, { projection: name, version }, from, to))) return { outcome: 'conflict' };
-  // should the commit fail, the checkpoint will not be found there
-  memory?.remember(changes, to.next_offset);
+}
+
+async function write(client: ClientBase, id: ProjectionId, from: Checkpoint, to: Checkpoint, folded: Whole): Promise<Applied> {
+  const { changes, outcomes, announced } = folded;
+  const rows = await writeChanges(client, changes);
+  if (!(await advanceCheckpoint(client, id, from, to))) return { outcome: 'conflict' };
   return { outcome: 'applied', next_offset: to.next_offset, outcomes, rows, announced };
-}
-
-async function load(client: ClientBase, loads: readonly Load[], memory: RowMemory | undefined): Promise<Loaded> {
-  const loaded: Record<string, readonly LoadedRow[]> = {};
-  for (const each of loads) {
-    if ('text' in each || memory === undefined) {
-      loaded[each.name] = await ask(client, each);
-      continue;
-    }
-    const { rows, missing } = memory.recall(each);
-    loaded[each.name] = missing.length === 0 ? rows : [...rows, ...(await ask(client, { ...each, keys: missing }))];
-  }
-  return loaded;
-}
-
-async function ask(client: ClientBase, asked: Load): Promise<readonly LoadedRow[]> {
-  const { name, text, values } = askedLoad(asked);
-  const { rows } = await client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] });
-  return rows;
 }

@@ -10,8 +10,8 @@ import type { Skips } from './skips.ts';
 /** A live batch holds at most this, except that the bytes of one fetch are never split. */
 const RECORDS_MAX = 5_000;
 const BYTES_MAX = 8 * 1024 * 1024;
-/** One of a load: a larger one makes Postgres no faster, and is held decoded twice over (the one being written, the one ahead). */
-const LOAD_BYTES_MAX = 16 * 1024 * 1024;
+/** One of a load: several are held decoded (the one being written, the one being folded, the one being decoded). */
+const LOAD_BYTES_MAX = 8 * 1024 * 1024;
 const CARRY_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface BatchesOptions<Event extends { readonly type: string }> {
@@ -40,14 +40,27 @@ export interface Batch<Event> {
 export class Batches<Event extends { readonly type: string }> {
   readonly #options: BatchesOptions<Event>;
   readonly #carry: Carry<Event>;
+  #ahead: Promise<Batch<Event> | undefined> | undefined;
 
   constructor(options: BatchesOptions<Event>) {
     this.#options = options;
     this.#carry = new Carry(options.projection, options.carry_bytes_max ?? CARRY_BYTES_MAX);
   }
 
-  /** Undefined when closed. Throws what `take` throws. One call at a time. */
-  async next(): Promise<Batch<Event> | undefined> {
+  /**
+   * Undefined when closed. Throws what `take` throws. One call at a time. While loading, the batch after this one is decoded as soon as this one is: the one being
+   * written, the one being folded and the one being decoded need not wait for each other.
+   */
+  next(): Promise<Batch<Event> | undefined> {
+    const batch = this.#ahead ?? this.#read();
+    this.#ahead = this.#options.load.isOn ? batch.then((found) => found && this.#read()) : undefined;
+    // thrown where it is awaited, which may be later
+    batch.catch(() => undefined);
+    this.#ahead?.catch(() => undefined);
+    return batch;
+  }
+
+  async #read(): Promise<Batch<Event> | undefined> {
     const { projection, codec, take, retrying } = this.#options;
     const { records_max: recordsMax = Number.POSITIVE_INFINITY } = projection;
     for (;;) {

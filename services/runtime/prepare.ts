@@ -7,8 +7,8 @@ import { assert, Fault } from './errors.ts';
 import { bytesOf, fingerprint } from './log-record.ts';
 import type { Skips } from './skips.ts';
 
-/** So much is decoded at a stretch (a few milliseconds): the transaction under way goes on in between. */
-const STRETCH_BYTES = 256 * 1024;
+/** So much is decoded at a stretch (a millisecond or two): the transaction under way goes on in between. */
+const STRETCH_BYTES = 64 * 1024;
 
 /** A record that is not applied. */
 export interface Poison {

@@ -28,7 +28,7 @@ export class RowMemory {
   at(position: bigint, build: string): void {
     if (position === this.#position && build === this.#build) return;
     this.#build = build;
-    this.#clear();
+    this.clear();
   }
 
   /** What is remembered of the rows wanted, and the keys of those that have to be asked for. */
@@ -47,7 +47,7 @@ export class RowMemory {
   /** The tables are those of `position` from now on, by these changes alone. */
   remember({ cuts, deletes, upserts }: Changes, position: bigint): void {
     // what a cut took cannot be told from here
-    if (cuts.length > 0) this.#clear();
+    if (cuts.length > 0) this.clear();
     this.#position = position;
     for (const each of byOneKey(deletes)) for (const [key = null] of each.rows) this.#forget(nameOf(each.table, key));
     for (const each of byOneKey(upserts)) {
@@ -56,7 +56,14 @@ export class RowMemory {
     }
   }
 
-  #clear(): void {
+  /** Whether all that these changes touch, of the tables that are remembered, is known once they are. */
+  holds({ cuts, deletes, upserts }: Changes): boolean {
+    const touched = upserts.reduce((sum, { rows }) => sum + rows.length, 0);
+    return cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && touched <= this.#generationMax;
+  }
+
+  /** Nothing that is remembered holds. */
+  clear(): void {
     this.#position = undefined;
     this.#young.clear();
     this.#old.clear();

@@ -12,6 +12,7 @@ import { BulkLoad, type LoadStatus } from './bulk-load.ts';
 import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { Codec } from './codec.ts';
 import { Fault } from './errors.ts';
+import { FoldAhead, type Following } from './fold-ahead.ts';
 import { withAdmin } from './kafka-topics.ts';
 import { LogLost, anotherCluster, partitionKey, type Positions } from './log-position.ts';
 import { LogReader } from './log-reader.ts';
@@ -70,6 +71,7 @@ export class Runner<Event extends { readonly type: string }> {
   readonly #signal: AbortSignal;
   readonly #figures;
   readonly #memory: RowMemory | undefined;
+  readonly #ahead: FoldAhead<Event> | undefined;
   readonly #skips: Skips | undefined;
   #reader: LogReader | undefined;
   /** what is being tried again, by what it is */
@@ -86,6 +88,7 @@ export class Runner<Event extends { readonly type: string }> {
     const { applied } = this.#progress;
     this.#load = new BulkLoad({ ...options, signal: this.#signal, applied, retrying: (what, attempt) => this.#retrying(what, attempt) });
     this.#memory = memoryFor(options.projection);
+    this.#ahead = this.#memory && new FoldAhead(options.projection, options.pool, this.#memory);
     this.#skips = skipsOf(options.projection, options);
     this.#figures = projectionFigures(metrics, () => this.#status.status === 'halted');
   }
@@ -155,7 +158,7 @@ export class Runner<Event extends { readonly type: string }> {
     });
   }
 
-  /** Decodes the next batch while the one before is written. */
+  /** Decodes the next batch, and while loading folds it too, while the one before is written. */
   async #project(reader: LogReader): Promise<void> {
     const batches = new Batches({
       ...this.#options,
@@ -166,23 +169,19 @@ export class Runner<Event extends { readonly type: string }> {
     });
     let ahead = batches.next();
     for (;;) {
-      ahead.catch(() => undefined);
       if (this.#load.isComplete) await this.#load.finish();
       // one that waits for its turn gets no batch, and learns from the checkpoints alone that all is loaded
       const batch = await (this.#load.isOn ? Promise.race([ahead, this.#load.completed]) : ahead);
       if (batch === undefined) return;
-      if (batch === 'completed') {
-        await this.#load.finish();
-        continue;
-      }
+      if (batch === 'completed') continue;
       ahead = batches.next();
-      if (!reader.isStale(batch)) await this.#applyOrRewind(reader, batch.prepared);
+      if (!reader.isStale(batch)) await this.#applyOrRewind(reader, batch.prepared, ahead);
     }
   }
 
-  async #applyOrRewind(reader: LogReader, batch: Prepared<Event>): Promise<void> {
+  async #applyOrRewind(reader: LogReader, batch: Prepared<Event>, following: Following<Event>): Promise<void> {
     if (batch.events.length > 0) {
-      const applied = await this.#apply(batch);
+      const applied = await this.#apply(batch, following);
       if (applied.outcome === 'conflict') {
         this.#figures.conflicts.inc();
         return reader.rewind();
@@ -212,7 +211,7 @@ export class Runner<Event extends { readonly type: string }> {
     reader.rewind();
   }
 
-  async #apply(batch: Prepared<Event>): Promise<Written> {
+  async #apply(batch: Prepared<Event>, following: Following<Event>): Promise<Written> {
     const { pool, projection } = this.#options;
     const timed = this.#figures.batch.startTimer();
     for (;;) {
@@ -224,6 +223,7 @@ export class Runner<Event extends { readonly type: string }> {
         cluster_id: this.#clusterId,
         ...(this.#memory === undefined ? {} : { memory: this.#memory }),
         ...(loading ? { loading, signal: this.#signal } : {}),
+        ...(loading && this.#ahead !== undefined ? { ahead: { fold: this.#ahead, following } } : {}),
       };
       const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
       if (applied.outcome === 'not_loading') {

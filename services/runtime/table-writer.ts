@@ -1,10 +1,8 @@
 /** Writes the changes of a fold: the fast ways of Postgres, every value bound. */
-import { pipeline } from 'node:stream/promises';
-import { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
 import { CopyRows } from '../../projections/copy-rows.ts';
 import type { Changes, ColumnType, Cut, EncodedRows, Row, Table, TableRows, Value } from '../../projections/projection.ts';
+import { copyIn, type Statement } from './copy-in.ts';
 
 /** From so many rows on an upsert is faster by way of a table beside. */
 const STAGED_FROM_ROWS = 1_000;
@@ -14,9 +12,17 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   let rows = 0;
   for (const cut of changes.cuts) rows += await cutRows(client, cut);
   for (const gone of changes.deletes) rows += await deleteRows(client, gone);
-  for (const added of changes.appends) rows += await appendRows(client, CopyRows.from(added));
-  for (const replaced of changes.upserts) rows += await upsertRows(client, replaced);
+  const appended = changes.appends.map((added) => CopyRows.from(added)).filter(({ length }) => length > 0);
+  const [few, many] = [changes.upserts.filter((each) => !isMany(each)), changes.upserts.filter(isMany)];
+  await copyIn(client, [...appended.map(copied), ...many.flatMap(merged)]);
+  for (const { length } of appended) rows += length;
+  for (const replaced of many) rows += replaced.rows.length;
+  for (const replaced of few) rows += await upsertRows(client, replaced);
   return rows;
+}
+
+function isMany({ rows }: TableRows): boolean {
+  return rows.length >= STAGED_FROM_ROWS;
 }
 
 async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
@@ -39,12 +45,9 @@ async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
   return rowCount ?? 0;
 }
 
-async function appendRows(client: ClientBase, rows: EncodedRows): Promise<number> {
-  const { table, length } = rows;
-  if (length === 0) return 0;
-  const copy = client.query(copyFrom(`COPY ${table.name} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`));
-  await pipeline(Readable.from(rows.pieces()), copy);
-  return length;
+function copied(rows: EncodedRows): Statement {
+  const { table } = rows;
+  return { text: `COPY ${table.name} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`, pieces: rows.pieces() };
 }
 
 async function deleteRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
@@ -60,7 +63,6 @@ async function deleteRows(client: ClientBase, { table, rows }: TableRows): Promi
 
 async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
   if (rows.length === 0) return 0;
-  if (rows.length >= STAGED_FROM_ROWS) return await mergeRows(client, { table, rows });
   const columns = Object.keys(table.columns);
   const moved = othersOf(table).map((column) => `${column} = excluded.${column}`);
   const { rowCount } = await client.query({
@@ -73,20 +75,21 @@ async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promi
 }
 
 /** Many rows are copied beside the table and joined with it: nearly twice as fast as looking each of them up. */
-async function mergeRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
+function merged({ table, rows }: TableRows): readonly Statement[] {
   const staged: Table = { ...table, name: `staged_${table.name}` };
-  await client.query(`CREATE TEMP TABLE IF NOT EXISTS ${staged.name} (LIKE ${table.name}) ON COMMIT DELETE ROWS`);
-  await appendRows(client, CopyRows.of(staged, rows));
   const columns = Object.keys(table.columns);
-  const { rowCount } = await client.query(
-    `MERGE INTO ${table.name} USING ${staged.name} AS staged
+  return [
+    { text: `CREATE TEMP TABLE IF NOT EXISTS ${staged.name} (LIKE ${table.name}) ON COMMIT DELETE ROWS` },
+    copied(CopyRows.of(staged, rows)),
+    {
+      text: `MERGE INTO ${table.name} USING ${staged.name} AS staged
         ON ${table.key.map((column) => `${table.name}.${column} = staged.${column}`).join(' AND ')}
       WHEN MATCHED THEN UPDATE SET ${othersOf(table)
         .map((column) => `${column} = staged.${column}`)
         .join(', ')}
       WHEN NOT MATCHED THEN INSERT (${columns.join(', ')}) VALUES (${columns.map((column) => `staged.${column}`).join(', ')})`,
-  );
-  return rowCount ?? 0;
+    },
+  ];
 }
 
 /** The columns that are not of the key. */

@@ -1,0 +1,72 @@
+/**
+ * Several statements and the rows of their COPYs as one message, without a word from Postgres awaited in between: it works through all of it while this process does
+ * other things. Source: PostgreSQL documentation, "Message Flow" (simple query, COPY operations).
+ */
+import type { ClientBase, Connection, Submittable } from 'pg';
+
+export interface Statement {
+  readonly text: string;
+  /** of a COPY FROM STDIN: its stream. All of it is in memory until Postgres has taken it. */
+  readonly pieces?: Iterable<Buffer>;
+}
+
+const COPY_DATA = 'd'.charCodeAt(0);
+const COPY_DONE = Buffer.from('c\0\0\0\u0004', 'latin1');
+const LENGTH_BYTES = 4;
+
+/** Inside the caller's transaction. Throws Postgres' error; what comes after the statement that failed is then not done. */
+export function copyIn(client: ClientBase, statements: readonly Statement[]): Promise<void> {
+  return statements.length === 0 ? Promise.resolve() : client.query(new CopyIn(statements)).done;
+}
+
+class CopyIn implements Submittable {
+  readonly #statements: readonly Statement[];
+  readonly #outcome = Promise.withResolvers<undefined>();
+
+  constructor(statements: readonly Statement[]) {
+    this.#statements = statements;
+  }
+
+  get done(): Promise<void> {
+    return this.#outcome.promise;
+  }
+
+  submit(connection: Connection): void {
+    const { stream } = connection;
+    stream.cork();
+    connection.query(this.#statements.map(({ text }) => text).join(';\n'));
+    for (const { pieces } of this.#statements) {
+      if (pieces === undefined) continue;
+      for (const piece of pieces) {
+        const header = Buffer.allocUnsafe(1 + LENGTH_BYTES);
+        header.writeUInt8(COPY_DATA, 0);
+        header.writeUInt32BE(piece.length + LENGTH_BYTES, 1);
+        stream.write(header);
+        stream.write(piece);
+      }
+      stream.write(COPY_DONE);
+    }
+    stream.uncork();
+  }
+
+  // what `pg` calls
+
+  handleError(error: Error): void {
+    this.#outcome.reject(error);
+  }
+
+  handleReadyForQuery(): void {
+    this.#outcome.resolve(undefined);
+  }
+
+  /** The rows are on their way already. */
+  handleCopyInResponse(): void {}
+
+  // what statements answer is of no interest
+
+  handleRowDescription(): void {}
+
+  handleDataRow(): void {}
+
+  handleCommandComplete(): void {}
+}

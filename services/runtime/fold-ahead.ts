@@ -1,0 +1,72 @@
+/**
+ * Folds the batch that comes next while the one before it is written, so that this process and Postgres need not wait for each other. It is folded into the tables
+ * as the batch before leaves them: what that one changes is remembered, and everything else stands there already. Where this cannot be said, nothing is folded
+ * ahead; and what was is used only under the lock of the checkpoint that it was folded for.
+ */
+import type { Pool } from 'pg';
+import type { Changes, Folded, Load, Projection } from '../../projections/projection.ts';
+import { loadRows } from './load-rows.ts';
+import type { Prepared } from './prepare.ts';
+import type { RowMemory } from './row-memory.ts';
+
+export type Whole = Exclude<Folded, { readonly broken: unknown }>;
+
+/** Tables at one moment: which ones, and the first offset that is not in them yet. */
+export interface TablesAt {
+  readonly build: string;
+  readonly next_offset: bigint;
+}
+
+/** The batch that comes next, when it is there. */
+export type Following<Event> = Promise<{ readonly prepared: Prepared<Event> } | undefined>;
+
+interface Folding<Event> {
+  readonly tables: TablesAt;
+  readonly folded: Promise<{ readonly batch: Prepared<Event>; readonly whole: Whole } | undefined>;
+}
+
+export class FoldAhead<Event extends { readonly type: string }> {
+  readonly #projection: Pick<Projection<Event>, 'fold'>;
+  readonly #pool: Pool;
+  readonly #memory: RowMemory;
+  #folding: Folding<Event> | undefined;
+
+  /** Asks over connections of the pool that is written by: it must have two. */
+  constructor(projection: Pick<Projection<Event>, 'fold'>, pool: Pool, memory: RowMemory) {
+    this.#projection = projection;
+    this.#pool = pool;
+    this.#memory = memory;
+  }
+
+  /** These changes are remembered and about to be written; `tables` are as they will then be. */
+  begin(changes: Changes, tables: TablesAt, following: Following<Event>): void {
+    this.#folding = this.#memory.holds(changes) ? { tables, folded: this.#fold(changes, tables, following) } : undefined;
+  }
+
+  /** What was folded of this batch for these tables; undefined when it was not. */
+  async take(batch: Prepared<Event>, { build, next_offset: next }: TablesAt): Promise<Whole | undefined> {
+    const folding = this.#folding;
+    this.#folding = undefined;
+    if (folding?.tables.build !== build || folding.tables.next_offset !== next) return undefined;
+    const folded = await folding.folded;
+    return folded?.batch === batch ? folded.whole : undefined;
+  }
+
+  async #fold(changes: Changes, { next_offset: next }: TablesAt, following: Following<Event>): Folding<Event>['folded'] {
+    try {
+      const batch = (await following)?.prepared;
+      if (batch === undefined || batch.events[0]?.offset !== next || !batch.loads.every((load) => isUntouched(load, changes)))
+        return undefined;
+      const whole = this.#projection.fold(await loadRows(this.#pool, batch.loads, this.#memory), batch.events);
+      return 'broken' in whole ? undefined : { batch, whole };
+    } catch {
+      // whatever it was: it comes up again where the batch is applied, and is dealt with there
+      return undefined;
+    }
+  }
+}
+
+/** Whether the changes have nothing of what is loaded but what is remembered of them. */
+function isUntouched(load: Load, { appends }: Changes): boolean {
+  return 'keys' in load && appends.every(({ table }) => table.name !== load.table.name);
+}

@@ -1,0 +1,136 @@
+import * as fc from 'fast-check';
+import { beforeAll, expect, inject, test, vi } from 'vitest';
+import { applyBatch } from '../../../services/runtime/apply-batch.ts';
+import { readCheckpoints } from '../../../services/runtime/checkpoint.ts';
+import { FoldAhead } from '../../../services/runtime/fold-ahead.ts';
+import type { Prepared } from '../../../services/runtime/prepare.ts';
+import { RowMemory } from '../../../services/runtime/row-memory.ts';
+import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { chainEvents } from '../../support/chain.ts';
+import { freshDatabase } from '../../support/database.ts';
+import { differences, plainFold, readTables } from '../../support/plain-fold.ts';
+import { batchOf, CLUSTER, openTables } from './projected.ts';
+
+let writerUrl: string;
+
+beforeAll(async () => {
+  ({ writer_url: writerUrl } = await freshDatabase(inject('stack')));
+});
+
+interface Step {
+  /** how many records the batch has */
+  readonly size: number;
+  /** how many another projector applies just before; 0: there is none */
+  readonly other: number;
+}
+
+interface Outcome {
+  readonly wrong: readonly string[];
+  readonly batches: number;
+  /** batches that were applied as they had been folded ahead */
+  readonly ahead: number;
+  readonly conflicts: number;
+}
+
+/** Applies a log with each batch folded ahead where that can be, another projector in between, and holds the rows against a plain fold. */
+async function applied(events: readonly ChainEvent[], steps: readonly Step[], rowsRemembered: number): Promise<Outcome> {
+  const tables = await openTables(writerUrl);
+  const { pool, projection } = tables;
+  const memory = new RowMemory(rowsRemembered);
+  const fold = new FoldAhead(projection, pool, memory);
+  const take = vi.spyOn(fold, 'take');
+  const made = new Map<string, Prepared<ChainEvent>>();
+  const batchAt = (from: number, turn: number): Prepared<ChainEvent> | undefined => {
+    const to = Math.min(events.length, from + (steps[turn % steps.length]?.size ?? 1));
+    if (from === to) return undefined;
+    const batch = made.get(`${from} ${to}`) ?? batchOf(events.slice(from, to), BigInt(from), projection);
+    made.set(`${from} ${to}`, batch);
+    return batch;
+  };
+  let batches = 0;
+  let conflicts = 0;
+  for (let turn = 0, at = 0; at < events.length; turn++) {
+    const batch = batchAt(at, turn);
+    if (batch === undefined) break;
+    const prepared = batchAt(at + batch.events.length, turn + 1);
+    const other = steps[turn % steps.length]?.other ?? 0;
+    if (other > 0) await applyBatch({ ...tables, cluster_id: CLUSTER }, batchOf(events.slice(at, at + other), BigInt(at), projection));
+    const following = Promise.resolve(prepared && { prepared });
+    const { outcome } = await applyBatch({ ...tables, cluster_id: CLUSTER, memory, ahead: { fold, following } }, batch);
+    if (outcome === 'applied') batches++;
+    else conflicts++;
+    at = Number((await readCheckpoints(pool, { projection: projection.name, version: projection.version }))[0]?.next_offset ?? 0n);
+  }
+  const taken = await Promise.all(take.mock.results.map(({ value }: { readonly value: unknown }) => value));
+  const wrong = differences(await readTables(pool, projection.name), plainFold(events));
+  await pool.end();
+  return { wrong, batches, ahead: taken.filter((whole) => whole !== undefined).length, conflicts };
+}
+
+test('on a chain that only grows every batch but the first is folded ahead', async () => {
+  const events = [...chainEvents({ seed: 4, blocks: 40, reorg_probability: 0 })];
+  const outcome = await applied(events, [{ size: 5, other: 0 }], 100_000);
+  expect(outcome).toEqual({ wrong: [], batches: Math.ceil(events.length / 5), ahead: Math.ceil(events.length / 5) - 1, conflicts: 0 });
+});
+
+test('where the rows of a batch cannot all be remembered nothing is folded ahead, and all is right', async () => {
+  const events = [...chainEvents({ seed: 5, blocks: 20, reorg_probability: 0 })];
+  expect(await applied(events, [{ size: 4, other: 0 }], 2)).toMatchObject({ wrong: [], ahead: 0, conflicts: 0 });
+});
+
+test('what was folded ahead is not used for tables that another projector has moved', async () => {
+  const events = [...chainEvents({ seed: 6, blocks: 30, reorg_probability: 0 })];
+  const outcome = await applied(
+    events,
+    [
+      { size: 4, other: 0 },
+      { size: 4, other: 6 },
+    ],
+    100_000,
+  );
+  expect(outcome.wrong).toEqual([]);
+  expect(outcome.conflicts).toBeGreaterThan(0);
+});
+
+test('random chains with reverts, batches, memories and other projectors give the rows of a plain fold', async () => {
+  const chains = fc.record({
+    seed: fc.nat(),
+    blocks: fc.constantFrom(10, 40),
+    transactions_per_block: fc.constantFrom(1, 8),
+    reorg_probability: fc.constantFrom(0, 0.1, 0.4),
+  });
+  const others = fc.oneof({ arbitrary: fc.constant(0), weight: 4 }, { arbitrary: fc.integer({ min: 1, max: 20 }), weight: 1 });
+  const steps = fc.array(fc.record({ size: fc.integer({ min: 1, max: 15 }), other: others }), { minLength: 1, maxLength: 6 });
+  let ahead = 0;
+  await fc.assert(
+    fc.asyncProperty(chains, steps, fc.constantFrom(5, 30, 100_000), async (options, turns, rowsRemembered) => {
+      const outcome = await applied([...chainEvents({ ...options, accounts: 12 })], turns, rowsRemembered);
+      ahead += outcome.ahead;
+      expect(outcome.wrong).toEqual([]);
+    }),
+    { numRuns: 12 },
+  );
+  expect(ahead).toBeGreaterThan(0);
+});
+
+test('when a batch that was followed is not committed, what comes after is folded into what stands', async () => {
+  const tables = await openTables(writerUrl);
+  const { pool, projection } = tables;
+  const memory = new RowMemory();
+  const fold = new FoldAhead(projection, pool, memory);
+  const events = [...chainEvents({ seed: 7, blocks: 12, reorg_probability: 0 })];
+  const [first, second] = [batchOf(events.slice(0, 6), 0n, projection), batchOf(events.slice(6), 6n, projection)];
+  const to = { ...tables, cluster_id: CLUSTER, memory };
+  const stopped = new AbortController();
+  // folded ahead, and given up before it is written
+  const following = Promise.resolve({ prepared: second }).finally(() => stopped.abort());
+  const givenUp = applyBatch({ ...to, ahead: { fold, following }, signal: stopped.signal }, first);
+  await expect(givenUp).rejects.toMatchObject({ code: 'stopped' });
+  expect(await applyBatch({ ...to, ahead: { fold, following: Promise.resolve(undefined) } }, second)).toEqual({ outcome: 'conflict' });
+  expect(await applyBatch({ ...to, ahead: { fold, following: Promise.resolve({ prepared: second }) } }, first)).toMatchObject({
+    outcome: 'applied',
+  });
+  expect(await applyBatch({ ...to, ahead: { fold, following: Promise.resolve(undefined) } }, second)).toMatchObject({ outcome: 'applied' });
+  expect(differences(await readTables(pool, projection.name), plainFold(events))).toEqual([]);
+  await pool.end();
+});
