@@ -1,7 +1,7 @@
-/** Gives loaded tables their indexes, one after the other. Each is there whole or not at all, so that a build that was killed goes on where it was. */
+/** Gives loaded tables their indexes, some at a time. Each is there whole or not at all, so that a build that was killed goes on where it was. */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as after } from 'node:timers/promises';
-import type { ClientBase, Pool } from 'pg';
+import type { ClientBase, Pool, PoolClient } from 'pg';
 import type { Projection } from '../../projections/projection.ts';
 import { Fault, propertyOf } from './errors.ts';
 import { isIndexed, markIndexed, tryBuildLock } from './load-state.ts';
@@ -11,15 +11,20 @@ import { endStalledWriters } from './stalled-writers.ts';
 import { aborted, untilAborted } from './wait.ts';
 
 const LOCK_EVERY_MS = 200;
+/** Less than what its server lets a session be silent. */
+const PING_EVERY_MS = 2_000;
 const WITHDRAW_MS = 3_000;
 const WITHDRAW_EVERY_MS = 100;
+
+/** Sorting and writing take turns in each: two at a time take two thirds of the time of one with parallel workers, and three no less. */
+const AT_ONCE = 2;
 
 /**
  * No limit of time, more memory to sort in; should this process be killed, its backend finds that out and stops building; should it be frozen between two
  * statements, its session ends and with it the lock that others wait for.
  */
-const SESSION =
-  "SET statement_timeout = 0; SET maintenance_work_mem = '512MB'; SET client_connection_check_interval = '1s'; SET idle_session_timeout = '10s'";
+const SESSION = `SET statement_timeout = 0; SET maintenance_work_mem = '256MB'; SET max_parallel_maintenance_workers = 0;
+  SET client_connection_check_interval = '1s'; SET idle_session_timeout = '10s'`;
 
 /** SQLSTATE of a relation or constraint whose name is taken: an earlier build had come so far. */
 const THERE_ALREADY: ReadonlySet<unknown> = new Set(['42P07', '42710']);
@@ -30,8 +35,21 @@ export interface IndexBuild {
   readonly log: Logger;
   /** ends the statement in hand, also at the server */
   readonly signal: AbortSignal;
-  /** told what is done next, such as `index 3 of 9 (blocks_hash)` */
+  /** told what is begun next, such as `index 3 of 9 (blocks_hash)` */
   readonly onStep: (what: string) => void;
+  /** how many indexes at a time: 2 when not given */
+  readonly at_once?: number;
+}
+
+interface Session {
+  readonly client: PoolClient;
+  readonly pid: number;
+}
+
+/** A build under way: whoever began it ends its sessions. */
+interface Under {
+  readonly sessions: Session[];
+  readonly finished: AbortSignal;
 }
 
 /**
@@ -39,28 +57,26 @@ export interface IndexBuild {
  * server is away, and when the signal was aborted.
  */
 export async function buildIndexes(build: IndexBuild): Promise<void> {
-  const { pool, projection, signal } = build;
+  const { projection, signal } = build;
   const statements = statementsOf(await readFile(projection.index_sql, 'utf8'));
   const finished = new AbortController();
-  const client = await pool.connect().catch((error: unknown) => {
-    throw faultOf(error);
-  });
+  const sessions: Session[] = [];
   try {
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    await client.query(SESSION);
-    await Promise.race([work(client, build, statements), withdrawn(build, rows[0]?.pid ?? 0, finished.signal)]);
+    const under = { sessions, finished: finished.signal };
+    await Promise.race([work(build, under, statements), withdrawn(build, under)]);
   } catch (error) {
     throw signal.aborted ? stopped(error) : faultOf(error);
   } finally {
     finished.abort();
-    // with the session go its settings and its lock
-    client.release(true);
+    // with the sessions go their settings and the lock
+    for (const { client } of sessions) client.release(true);
   }
 }
 
-async function work(client: ClientBase, build: IndexBuild, statements: readonly string[]): Promise<void> {
+async function work(build: IndexBuild, under: Under, statements: readonly string[]): Promise<void> {
   const { pool, projection, log, signal, onStep } = build;
   const id = { projection: projection.name, version: projection.version };
+  const client = await openSession(pool, under);
   while (!(await tryBuildLock(client, id))) {
     onStep('indexes (another projector is at it)');
     await endStalledWriters(pool, log);
@@ -68,16 +84,43 @@ async function work(client: ClientBase, build: IndexBuild, statements: readonly 
     if (signal.aborted) throw stopped();
   }
   if (await isIndexed(client, id)) return;
-  const step = async (what: string, text: string): Promise<void> => {
+  const step = async (by: ClientBase, what: string, text: string): Promise<void> => {
     if (signal.aborted) throw stopped();
     onStep(what);
     const begun = performance.now();
-    const outcome = await run(client, text);
+    const outcome = await run(by, text);
     log.info({ projection: projection.name, step: what, outcome, seconds: secondsSince(begun) }, 'indexing');
   };
-  for (const [at, text] of statements.entries()) await step(`index ${at + 1} of ${statements.length} (${nameIn(text)})`, text);
-  await step('statistics', `ANALYZE ${projection.tables.map(({ name }) => name).join(', ')}`);
+  const left = statements.entries();
+  const buildLeft = async (by: ClientBase): Promise<void> => {
+    for (const [at, text] of left) await step(by, `index ${at + 1} of ${statements.length} (${nameIn(text)})`, text);
+  };
+  const others = Promise.all(Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, async () => buildLeft(await openSession(pool, under))));
+  const own = async (): Promise<void> => {
+    await buildLeft(client);
+    // the session with the lock says that it is there still
+    const done = others.then(() => true);
+    while (!(await Promise.race([done, after(PING_EVERY_MS, false)]))) await client.query('SELECT 1');
+  };
+  await Promise.all([own(), others]);
+  await step(client, 'statistics', `ANALYZE ${projection.tables.map(({ name }) => name).join(', ')}`);
   await markIndexed(client, id);
+}
+
+async function openSession(pool: Pool, { sessions, finished }: Under): Promise<ClientBase> {
+  const client = await pool.connect();
+  // one that has nothing left to build may be ended by the server
+  client.on('error', () => undefined);
+  try {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await client.query(SESSION);
+    if (finished.aborted) throw stopped();
+    sessions.push({ client, pid: rows[0]?.pid ?? 0 });
+    return client;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
 }
 
 async function run(client: ClientBase, text: string): Promise<'done' | 'was there'> {
@@ -91,14 +134,16 @@ async function run(client: ClientBase, text: string): Promise<'done' | 'was ther
 }
 
 /** When told to stop: has the server cancel what runs, until that has ended or patience has. */
-async function withdrawn({ pool, signal, log }: IndexBuild, pid: number, finished: AbortSignal): Promise<never> {
+async function withdrawn({ pool, signal, log }: IndexBuild, { sessions, finished }: Under): Promise<never> {
   await aborted(signal);
   const begun = performance.now();
   // repeated, since one that comes between two statements is lost
   while (!finished.aborted && performance.now() - begun < WITHDRAW_MS) {
-    const cancelling = pool.query('SELECT pg_cancel_backend($1)', [pid]).catch((error: unknown) => {
-      log.debug({ err: error }, 'the index build was not cancelled');
-    });
+    const cancelling = pool
+      .query('SELECT pg_cancel_backend(pid) FROM unnest($1::int[]) AS pid', [sessions.map(({ pid }) => pid)])
+      .catch((error: unknown) => {
+        log.debug({ err: error }, 'the index build was not cancelled');
+      });
     await Promise.race([cancelling, after(WITHDRAW_EVERY_MS)]);
     await untilAborted(WITHDRAW_EVERY_MS, finished);
   }
