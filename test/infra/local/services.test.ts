@@ -24,7 +24,8 @@ test.each(services)('$name is run by this very Node, and told only what it is me
   const command = serviceCommand(spec, defaultCommon, at, place, {});
   expect(command.file).toBe(process.execPath);
   const known = Object.keys(command.env).filter((name) => !name.startsWith('APP_'));
-  expect(known.toSorted()).toEqual(['HOME', 'LC_ALL', 'NODE_COMPILE_CACHE', 'PATH', 'TZ']);
+  const options = 'NODE_OPTIONS' in spec.defaults ? ['NODE_OPTIONS'] : [];
+  expect(known.toSorted()).toEqual(['HOME', 'LC_ALL', 'NODE_COMPILE_CACHE', ...options, 'PATH', 'TZ']);
 });
 
 test('the explorer’s gateway is not given the writer’s connection', () => {
