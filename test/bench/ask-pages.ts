@@ -2,7 +2,7 @@
 import { Random } from '../support/random.ts';
 import { KeepAlive } from './keep-alive.ts';
 import type { PageMix } from './page-mix.ts';
-import { percentile } from './report.ts';
+import { median, percentile } from './report.ts';
 
 export interface Asked {
   /** of the gateway, without a path */
@@ -65,15 +65,13 @@ export interface Compared {
   readonly p99_ratio: number;
 }
 
+/** One interruption of the machine makes the p99 of what it falls into: of so many stretches of the run the median is taken. */
+const STRETCHES = 5;
+
 export function compare(small: Timings, large: Timings): readonly Compared[] {
   return [...small].map(([list, ofSmall]) => {
     const ofLarge = large.get(list) ?? [];
-    const [p50Small, p50Large, p99Small, p99Large] = [
-      percentile(ofSmall, 0.5),
-      percentile(ofLarge, 0.5),
-      percentile(ofSmall, 0.99),
-      percentile(ofLarge, 0.99),
-    ];
+    const [p50Small, p50Large, p99Small, p99Large] = [median(ofSmall), median(ofLarge), p99Of(ofSmall), p99Of(ofLarge)];
     return {
       list,
       p50_small_ms: p50Small,
@@ -84,4 +82,10 @@ export function compare(small: Timings, large: Timings): readonly Compared[] {
       p99_ratio: p99Large / p99Small,
     };
   });
+}
+
+function p99Of(timings: readonly number[]): number {
+  const length = Math.ceil(timings.length / STRETCHES);
+  const stretches = Array.from({ length: STRETCHES }, (_, at) => timings.slice(at * length, (at + 1) * length));
+  return median(stretches.filter((stretch) => stretch.length > 0).map((stretch) => percentile(stretch, 0.99)));
 }

@@ -22,7 +22,7 @@ export const size: Bench<Option> = {
   about: 'load time, memory and page times at a hundredth, a tenth and all of so many transactions',
   options: {
     transactions: { about: 'of the largest chain', default: 10_000_000 },
-    requests: { about: 'of each list at the smallest and at the largest', default: 5_000 },
+    requests: { about: 'of each list at the smallest and at the largest', default: 10_000 },
     seed: { about: 'of the chains', default: 1 },
   },
   run,
@@ -54,7 +54,7 @@ async function run({ transactions, requests, seed }: Readonly<Record<Option, num
     const worstOne = slowest.find(({ list }) => !LISTS.test(list));
     return {
       bench: 'size',
-      about: `${sizes.map(({ transactions: count }) => count.toLocaleString('en')).join(', ')} transactions; small is the first, large the last; ${requests} requests of each list to each, one at a time, in turns`,
+      about: `${sizes.map(({ transactions: count }) => count.toLocaleString('en')).join(', ')} transactions; small is the first, large the last; ${requests} requests of each list to each, one at a time, in turns, p99 the median of five stretches`,
       measured: [
         ...sizes.map(({ transactions: count, loaded }) => ({
           what: `load of ${count.toLocaleString('en')}, empty database to live`,
