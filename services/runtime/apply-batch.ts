@@ -71,13 +71,20 @@ export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch
   const giveUp = (): void => silence.reject(new Fault('stopped', 'told to stop before the batch was applied', { retry: true }));
   to.signal?.addEventListener('abort', giveUp, { once: true });
   if (to.signal?.aborted === true) giveUp();
+  const over = new AbortController();
   let failed: Error | undefined;
+  let outcome: Applied['outcome'] | undefined;
   try {
-    return await Promise.race([transact(client, to, batch), silence.promise]);
+    const applied = await Promise.race([transact(client, to, batch, over.signal), silence.promise]);
+    ({ outcome } = applied);
+    return applied;
   } catch (error) {
     failed = faultOf(error);
     throw failed;
   } finally {
+    over.abort();
+    // remembered is what was to be written
+    if (outcome !== 'applied') to.memory?.clear();
     clearTimeout(timer);
     to.signal?.removeEventListener('abort', giveUp);
     // a connection that failed is not trusted again: it may still hold the transaction
@@ -85,21 +92,25 @@ export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch
   }
 }
 
-async function transact<Event extends Typed>(client: ClientBase, to: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
-  let isWritten = false;
-  try {
-    await beginWriting(client, to.projection.name);
-    const applied = await inTransaction(client, to, batch);
-    await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
-    isWritten = applied.outcome === 'applied';
-    return applied;
-  } finally {
-    // remembered is what was to be written
-    if (!isWritten) to.memory?.clear();
-  }
+async function transact<Event extends Typed>(
+  client: ClientBase,
+  to: Applying<Event>,
+  batch: Prepared<Event>,
+  over: AbortSignal,
+): Promise<Applied> {
+  await beginWriting(client, to.projection.name);
+  const applied = await inTransaction(client, to, batch, over);
+  await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
+  return applied;
 }
 
-async function inTransaction<Event extends Typed>(client: ClientBase, applying: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
+/** `over`: it was given up, and whatever is shared is somebody else's now. */
+async function inTransaction<Event extends Typed>(
+  client: ClientBase,
+  applying: Applying<Event>,
+  batch: Prepared<Event>,
+  over: AbortSignal,
+): Promise<Applied> {
   const { projection, cluster_id: clusterId } = applying;
   const id = { projection: projection.name, version: projection.version };
   const phase = applying.loading === true ? await enterLoad(client, id) : 'loading';
@@ -121,6 +132,8 @@ async function inTransaction<Event extends Typed>(client: ClientBase, applying: 
   applying.memory?.at(checkpoint.next_offset, standing.build);
   const ahead =
     skipped === 0 ? await applying.ahead?.fold.take(batch, { build: standing.build, next_offset: checkpoint.next_offset }) : undefined;
+  // its fold was asked for over another connection, which may have been silent for longer than this one's patience
+  over.throwIfAborted();
   const loaded = ahead === undefined ? await loadRows(client, skipped === 0 ? batch.loads : projection.loads(fresh), applying.memory) : {};
   const folded = ahead ?? projection.fold(loaded, fresh);
   if (!('broken' in folded)) {

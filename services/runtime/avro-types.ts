@@ -33,7 +33,9 @@ class DecimalType extends avro.types.LogicalType {
     }
     tap.pos = from;
     const bytes = tap.readBytes();
-    return bytes === undefined ? 0n : decodeDecimal(bytes);
+    // at once: a list that claims to be long would be read on and on beyond the end
+    if (bytes === undefined) throw new RangeError('it ends within an amount');
+    return decodeDecimal(bytes);
   }
 
   protected override _fromValue(bytes: Buffer): bigint {

@@ -29,6 +29,8 @@ export class FoldAhead<Event extends { readonly type: string }> {
   readonly #projection: Pick<Projection<Event>, 'fold'>;
   readonly #pool: Pool;
   readonly #memory: RowMemory;
+  /** the tables of the newest fold, until it is dropped */
+  #newest: TablesAt | undefined;
   #folding: Folding<Event> | undefined;
 
   /** Asks over connections of the pool that is written by: it must have two. */
@@ -40,7 +42,16 @@ export class FoldAhead<Event extends { readonly type: string }> {
 
   /** These changes are remembered and about to be written; `tables` are as they will then be. */
   begin(changes: Changes, tables: TablesAt, following: Following<Event>): void {
-    this.#folding = this.#memory.holds(changes) ? { tables, folded: this.#fold(changes, tables, following) } : undefined;
+    this.drop();
+    if (!this.#memory.holds(changes)) return;
+    this.#newest = tables;
+    this.#folding = { tables, folded: this.#fold(changes, tables, following) };
+  }
+
+  /** Whatever was folded is not wanted any more. */
+  drop(): void {
+    this.#newest = undefined;
+    this.#folding = undefined;
   }
 
   /** What was folded of this batch for these tables; undefined when it was not. */
@@ -52,12 +63,17 @@ export class FoldAhead<Event extends { readonly type: string }> {
     return folded?.batch === batch ? folded.whole : undefined;
   }
 
-  async #fold(changes: Changes, { next_offset: next }: TablesAt, following: Following<Event>): Folding<Event>['folded'] {
+  async #fold(changes: Changes, tables: TablesAt, following: Following<Event>): Folding<Event>['folded'] {
+    const cleared = this.#memory.times_cleared;
     try {
       const batch = (await following)?.prepared;
-      if (batch === undefined || batch.events[0]?.offset !== next || !batch.loads.every((load) => isUntouched(load, changes)))
+      if (this.#newest !== tables) return undefined;
+      if (batch === undefined || batch.events[0]?.offset !== tables.next_offset || !batch.loads.every((load) => isUntouched(load, changes)))
         return undefined;
-      const whole = this.#projection.fold(await loadRows(this.#pool, batch.loads, this.#memory), batch.events);
+      const loaded = await loadRows(this.#pool, batch.loads, this.#memory);
+      // what was forgotten meanwhile was asked for, as it stood before it was written
+      if (this.#memory.times_cleared !== cleared) return undefined;
+      const whole = this.#projection.fold(loaded, batch.events);
       return 'broken' in whole ? undefined : { batch, whole };
     } catch {
       // whatever it was: it comes up again where the batch is applied, and is dealt with there

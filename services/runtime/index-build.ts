@@ -26,6 +26,9 @@ const AT_ONCE = 2;
 const SESSION = `SET statement_timeout = 0; SET maintenance_work_mem = '256MB'; SET max_parallel_maintenance_workers = 0;
   SET client_connection_check_interval = '1s'; SET idle_session_timeout = '10s'`;
 
+/** Of two sessions that make one name at the same moment the second is told so: the builder before may have been cut off from its lock. */
+const NAME_CONSTRAINT = 'pg_class_relname_nsp_index';
+
 /** SQLSTATE of a relation or constraint whose name is taken: an earlier build had come so far. */
 const THERE_ALREADY: ReadonlySet<unknown> = new Set(['42P07', '42710']);
 
@@ -128,7 +131,7 @@ async function run(client: ClientBase, text: string): Promise<'done' | 'was ther
     await client.query(text);
     return 'done';
   } catch (error) {
-    if (THERE_ALREADY.has(propertyOf(error, 'code'))) return 'was there';
+    if (THERE_ALREADY.has(propertyOf(error, 'code')) || propertyOf(error, 'constraint') === NAME_CONSTRAINT) return 'was there';
     throw error;
   }
 }

@@ -17,6 +17,7 @@ export class RowMemory {
   readonly #generationMax: number;
   #position: bigint | undefined;
   #build: string | undefined;
+  #cleared = 0;
   #young: Generation = new Map();
   #old: Generation = new Map();
 
@@ -62,8 +63,14 @@ export class RowMemory {
     return cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && touched <= this.#generationMax;
   }
 
+  /** How often everything was forgotten. */
+  get times_cleared(): number {
+    return this.#cleared;
+  }
+
   /** Nothing that is remembered holds. */
   clear(): void {
+    this.#cleared++;
     this.#position = undefined;
     this.#young.clear();
     this.#old.clear();

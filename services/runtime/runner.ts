@@ -1,7 +1,6 @@
 /**
- * Runs one projection: topics to Postgres to Redis hints. Reading, decoding and writing overlap; each batch is one transaction. New tables are loaded first,
- * without indexes and without hints. What may pass (a server away, a deadlock) is retried for as long as it takes; a log that cannot be right halts the
- * projection, and the process stays up to say so.
+ * Runs one projection: topics to Postgres to Redis hints. Reading, decoding and writing overlap; each batch is one transaction. New tables are loaded first, without
+ * indexes and hints. What may pass (a server away, a deadlock) is retried as long as it takes; a log that cannot be right halts it, and the process stays up to say so.
  */
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
@@ -173,9 +172,11 @@ export class Runner<Event extends { readonly type: string }> {
       // one that waits for its turn gets no batch, and learns from the checkpoints alone that all is loaded
       const batch = await (this.#load.isOn ? Promise.race([ahead, this.#load.completed]) : ahead);
       if (batch === undefined) return;
-      if (batch === 'completed') continue;
-      ahead = batches.next();
-      if (!reader.isStale(batch)) await this.#applyOrRewind(reader, batch.prepared, ahead);
+      if (batch === 'completed') await this.#load.finish();
+      else {
+        ahead = batches.next();
+        if (!reader.isStale(batch)) await this.#applyOrRewind(reader, batch.prepared, ahead);
+      }
     }
   }
 
@@ -221,9 +222,8 @@ export class Runner<Event extends { readonly type: string }> {
         pool,
         projection,
         cluster_id: this.#clusterId,
-        ...(this.#memory === undefined ? {} : { memory: this.#memory }),
-        ...(loading ? { loading, signal: this.#signal } : {}),
-        ...(loading && this.#ahead !== undefined ? { ahead: { fold: this.#ahead, following } } : {}),
+        ...(this.#memory && { memory: this.#memory }),
+        ...(loading && { loading, signal: this.#signal, ...(this.#ahead && { ahead: { fold: this.#ahead, following } }) }),
       };
       const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
       if (applied.outcome === 'not_loading') {
@@ -248,6 +248,7 @@ export class Runner<Event extends { readonly type: string }> {
     this.#figures.rows.inc(rows);
     this.#figures.batchRecords.observe(batch.events.length);
     if (loading) return this.#load.count(batch.events.length);
+    this.#ahead?.drop();
     if (announced.length === 0) return;
     const keys = announced.length > HINT_KEYS_MAX ? [] : announced;
     const position = { topic: batch.topic, partition: batch.partition, next_offset: next.toString() };

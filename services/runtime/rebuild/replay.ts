@@ -28,6 +28,8 @@ import { aborted, retrying, untilAborted } from '../wait.ts';
 const AHEAD_BYTES_MAX = 1;
 /** How long it rests after each batch while it loads, in times what that took. */
 const REST = 1;
+/** It may also have waited for a server that was away. */
+const REST_MS_MAX = 2_000;
 const LOOK_AGAIN_MS = 250;
 
 /** First offset that is not to be applied, by `partitionKey`. */
@@ -128,7 +130,7 @@ export class Replay<Event extends { readonly type: string }> {
       const batch = await Promise.race([this.#batches.next(), stop]);
       if (batch === undefined) throw stopped();
       if (!this.#reader.isStale(batch)) await this.#apply(batch.prepared);
-      if (this.#loading) await untilAborted((performance.now() - begun) * REST, signal);
+      if (this.#loading) await untilAborted(Math.min(REST_MS_MAX, (performance.now() - begun) * REST), signal);
     }
   }
 

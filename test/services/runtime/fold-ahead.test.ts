@@ -134,3 +134,23 @@ test('when a batch that was followed is not committed, what comes after is folde
   expect(differences(await readTables(pool, projection.name), plainFold(events))).toEqual([]);
   await pool.end();
 });
+
+test('a fold is not used where what was remembered for it was forgotten meanwhile, nor when it was dropped', async () => {
+  const { pool, projection } = await openTables(writerUrl);
+  const memory = new RowMemory();
+  const fold = new FoldAhead(projection, pool, memory);
+  const batch = batchOf([...chainEvents({ seed: 8, blocks: 3, reorg_probability: 0 })], 0n, projection);
+  const nothing = { cuts: [], deletes: [], appends: [], upserts: [] };
+  const at = { build: 'this', next_offset: 0n };
+  const folded = async (meanwhile: () => void): Promise<boolean> => {
+    const following = Promise.withResolvers<{ readonly prepared: Prepared<ChainEvent> }>();
+    fold.begin(nothing, at, following.promise);
+    meanwhile();
+    following.resolve({ prepared: batch });
+    return (await fold.take(batch, at)) !== undefined;
+  };
+  expect(await folded(() => undefined)).toBe(true);
+  expect(await folded(() => memory.clear())).toBe(false);
+  expect(await folded(() => fold.drop())).toBe(false);
+  await pool.end();
+});
