@@ -6,7 +6,6 @@ import avro from 'avsc';
 import { array, assert, bigInt, constant, dictionary, integer, nat, oneof, option, property, record, string, uint8Array } from 'fast-check';
 import { afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
-import { Fault } from '../../../services/runtime/errors.ts';
 import { decodeDecimal } from '../../../schemas/money.ts';
 import { CHAIN_BLOCKS, subjectOf, type Topic } from '../../../schemas/topics.ts';
 import type { BlockAppended } from '../../../schemas/chain.blocks/events.ts';
@@ -286,18 +285,4 @@ test('schemas of others, and of events that nobody here knows, are undecodable',
   expect(() => reader.decode(foreign)).toThrow(/is test.noted.Foreign, an event that this version of the software does not know/);
   expect(() => reader.decode(unreadable)).toThrow(/\(test.noted.Noted\) cannot be read as this version of the software knows the event/);
   expect(() => reader.decode(nameless)).toThrow(expect.objectContaining({ code: 'undecodable' }));
-});
-
-test('bytes that end too early, or claim to go on for ever, are undecodable at once', () => {
-  const [event] = chainEvents({ seed: 3, blocks: 1, transactions_per_block: 3 });
-  if (event?.type !== 'BlockAppended') throw new Error('a chain begins with a block');
-  const whole = codec.encode(event);
-  for (let length = 0; length < whole.length; length++) {
-    expect(() => codec.decode(whole.subarray(0, length)), `${length} of ${whole.length} bytes`).toThrow(Fault);
-  }
-  const block: BlockAppended = { ...event, transactions: [], balance_effects: [] };
-  const empty = codec.encode(block);
-  // the two empty lists are a zero byte each: one of 2^31 transactions instead, of which there are none
-  const endless = Buffer.concat([empty.subarray(0, -2), Buffer.from('8080808010', 'hex')]);
-  expect(() => codec.decode(endless)).toThrow(/do not fit/);
 });

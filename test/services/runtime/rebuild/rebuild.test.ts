@@ -70,7 +70,8 @@ test(
   SLOWLY,
   async () => {
     const world = await open();
-    const events = [...chainEvents({ seed: 301, blocks: 400, transactions_per_block: 2, reorg_probability: 0.08 })];
+    // more than are written while the slowest machine rebuilds
+    const events = [...chainEvents({ seed: 301, blocks: 3_000, transactions_per_block: 2, reorg_probability: 0.08 })];
     await world.log.append(events.slice(0, 120));
     const running = startRunner(world.log, world);
     await expectProjected(world, events.slice(0, 120));
