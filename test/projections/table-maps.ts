@@ -63,14 +63,14 @@ export class TableMaps {
   }
 }
 
-function named(table: Table, row: Row): Named {
+export function named(table: Table, row: Row): Named {
   const columns = Object.keys(table.columns);
   if (row.length !== columns.length) throw new Error(`a row of ${table.name} has ${row.length} values for ${columns.length} columns`);
   return Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
 }
 
 /** `columns` says what the row's values are. */
-function rowKey(table: Table, columns: readonly string[], row: Row): string {
+export function rowKey(table: Table, columns: readonly string[], row: Row): string {
   return table.key.map((column) => keyOf(row[columns.indexOf(column)])).join(' ');
 }
 

@@ -25,6 +25,8 @@ import { dropTables, endsOf, switchTables } from './switch-tables.ts';
 
 const TRY_AGAIN_MS = 200;
 const LOOK_AGAIN_MS = 1_000;
+/** Workers, of a vacuum too, would take processors from those who are read: that is not worth the seconds. */
+const GENTLY = { max_parallel_maintenance_workers: '0' };
 
 export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
@@ -152,7 +154,7 @@ export async function withReplay<Event extends { readonly type: string }, Result
 ): Promise<Result> {
   const { postgres_url, log } = options;
   const { name } = projection;
-  const pool = openWriter({ postgres_url, application_name: name, schema: name, onConnect: stepBackAtServer }, log);
+  const pool = openWriter({ postgres_url, application_name: name, schema: name, session: GENTLY, onConnect: stepBackAtServer }, log);
   const replay = new Replay({ ...options, projection, pool, signal, exact, onApplied: (records) => progress.count(records) });
   progress.watch(replay);
   try {

@@ -1,6 +1,7 @@
 /** How tables in memory answer the loads of `deposits` and `watch`: just the columns that they select. */
 import type { Value } from '../../../projections/projection.ts';
-import { keyOf, within, type Answers, type Named } from './memory-tables.ts';
+import { keyOf } from '../table-maps.ts';
+import { within, type Answers, type Named } from './memory-tables.ts';
 
 function only(...columns: readonly string[]): (row: Named) => Named {
   return (row) => Object.fromEntries(columns.map((column): [string, Value] => [column, row[column] ?? null]));

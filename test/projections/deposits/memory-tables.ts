@@ -1,7 +1,8 @@
 /** The tables of a projection as plain maps, so that its fold can be tried without a database: answers its loads, takes its changes, checks what Postgres would. */
-import type { Changes, Load, LoadedRow, Projection, Recorded, Row, Table, Value } from '../../../projections/projection.ts';
+import type { Changes, Load, LoadedRow, Projection, Recorded, Value } from '../../../projections/projection.ts';
 import { texts, type TableTexts } from '../../support/plain-fold.ts';
 import { rowsIn } from '../copied-rows.ts';
+import { keyOf, named, rowKey } from '../table-maps.ts';
 
 export type Named = Readonly<Record<string, Value>>;
 /** By the load's name, its rows; `wanted` are the texts of its first value. */
@@ -86,21 +87,6 @@ export class MemoryTables<Event extends { readonly type: string }> {
     if (rows === undefined) throw new Error(`${this.#projection.name} has no table ${table}`);
     return rows;
   }
-}
-
-function named(table: Table, row: Row): Named {
-  const columns = Object.keys(table.columns);
-  if (row.length !== columns.length) throw new Error(`a row of ${table.name} has ${row.length} values for ${columns.length} columns`);
-  return Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
-}
-
-/** `columns` says what the row's values are. */
-function rowKey(table: Table, columns: readonly string[], row: Row): string {
-  return table.key.map((column) => keyOf(row[columns.indexOf(column)])).join(' ');
-}
-
-export function keyOf(value: unknown): string {
-  return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
 }
 
 function asLoaded(value: Value): Value {
