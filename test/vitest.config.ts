@@ -11,9 +11,11 @@ export default defineConfig({
   test: {
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    maxWorkers: 2,
+    maxWorkers: 3,
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 60_000,
+    // what is waited for may take long on a busy machine
+    expect: { poll: { timeout: 50_000 } },
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
     reporters: ['default', fromHere('support/closing-line.ts')],

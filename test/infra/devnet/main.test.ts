@@ -62,7 +62,7 @@ const quick = (): Readonly<Record<string, string>> => ({
 });
 
 async function ready(run: Run): Promise<Line> {
-  await expect.poll(() => run.lines.some(({ event }) => event === 'ready'), { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => run.lines.some(({ event }) => event === 'ready')).toBe(true);
   return run.lines.find(({ event }) => event === 'ready') ?? { event: 'never' };
 }
 
@@ -176,7 +176,7 @@ test('killed again and again, TRON’s network keeps every transfer it took, and
       return data.map(({ transaction_id }) => transaction_id);
     };
     expect(await head()).toBeGreaterThanOrEqual(solidified);
-    await expect.poll(listed, { timeout: 30_000 }).toEqual(taken);
+    await expect.poll(listed).toEqual(taken);
     for (let sent = 0; sent < 12; sent++) {
       const body = JSON.stringify({ to: address, value: String(sent + 1) });
       const transfer = { method: 'POST', headers: { 'content-type': 'application/json' }, body };

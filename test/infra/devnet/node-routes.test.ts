@@ -164,10 +164,10 @@ test.each([
 test('traffic fills blocks, and the balance effects of all blocks give the balances of all accounts', () =>
   withDevnet(async (devnet) => {
     await devnet.admin('/admin/traffic', { transactions_per_second: 200 });
-    await expect.poll(() => devnet.devnet.node.chain.mempool.size, { timeout: 30_000 }).toBeGreaterThan(40);
+    await expect.poll(() => devnet.devnet.node.chain.mempool.size).toBeGreaterThan(40);
     await devnet.block();
     await devnet.admin('/admin/clt/reorg', { depth: 1 });
-    await expect.poll(() => devnet.devnet.node.chain.mempool.size, { timeout: 30_000 }).toBeGreaterThan(40);
+    await expect.poll(() => devnet.devnet.node.chain.mempool.size).toBeGreaterThan(40);
     await devnet.admin('/admin/traffic', { transactions_per_second: 0 });
     await devnet.block();
     const served: { readonly blocks: readonly BlockJson[] } = Object((await devnet.get('/v1/blocks?from=0&limit=500')).body);

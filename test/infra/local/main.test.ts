@@ -171,7 +171,7 @@ test(
 
 test('Ctrl-C in the middle of a boot exits 0 and leaves nothing', { timeout: BOOTS_MS }, async () => {
   const boot = run('start', '--servers-only');
-  await expect.poll(() => running().length, { timeout: 30_000 }).toBeGreaterThan(0);
+  await expect.poll(() => running().length).toBeGreaterThan(0);
   const were = running();
   boot.signal('SIGINT');
   expect(await boot.ended()).toBe(0);
@@ -185,12 +185,12 @@ test('a second Ctrl-C kills what does not end by itself', { timeout: BOOTS_MS },
   const were = running();
   process.kill(stackFile().pids['kafka'] ?? 0, 'SIGSTOP');
   start.signal('SIGINT');
-  await expect.poll(() => running().length, { timeout: 30_000 }).toBe(1);
+  await expect.poll(() => running().length).toBe(1);
   const again = (): number => {
     start.signal('SIGINT');
     return running().length;
   };
-  await expect.poll(again, { timeout: 20_000, interval: 300 }).toBe(0);
+  await expect.poll(again, { interval: 300 }).toBe(0);
   expect(await start.ended()).toBe(130);
   expect(start.printed()).toContain('killed everything');
   expect(were.filter(isAlive)).toEqual([]);
@@ -198,10 +198,10 @@ test('a second Ctrl-C kills what does not end by itself', { timeout: BOOTS_MS },
 
 test('an up that is killed while it waits takes the boot with it', { timeout: BOOTS_MS }, async () => {
   const up = run('up', '--servers-only');
-  await expect.poll(() => running().length, { timeout: 30_000 }).toBeGreaterThan(0);
+  await expect.poll(() => running().length).toBeGreaterThan(0);
   up.signal('SIGKILL');
   await up.ended();
-  await expect.poll(() => existsSync(folder.claim_file), { timeout: 30_000 }).toBe(false);
+  await expect.poll(() => existsSync(folder.claim_file)).toBe(false);
   await expectNothingLeft([]);
 });
 

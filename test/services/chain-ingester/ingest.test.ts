@@ -82,7 +82,7 @@ function told(log_events: readonly ChainEvent[]): { readonly hashes: string[]; r
 const ofNode = (): string[] => node.blocks.map(({ hash }) => hash.toString('hex'));
 
 async function untilTold(finalized = node.finalized): Promise<void> {
-  await expect.poll(async () => told(await events()), { timeout: 30_000 }).toEqual({ hashes: ofNode(), finalized });
+  await expect.poll(async () => told(await events())).toEqual({ hashes: ofNode(), finalized });
 }
 
 test('the whole chain of the node comes into the log, and each new block after it', async () => {
@@ -144,7 +144,7 @@ test('two ingesters at once tell the chain once', async () => {
   await Promise.all([ingester(), ingester()]);
   for (let round = 0; round < 20; round++) {
     node.grow(1);
-    await expect.poll(() => applied().then(({ hashes }) => hashes.length), { timeout: 30_000 }).toBe(node.blocks.length);
+    await expect.poll(() => applied().then(({ hashes }) => hashes.length)).toBe(node.blocks.length);
   }
   expect((await applied()).hashes).toEqual(ofNode());
 });
@@ -202,7 +202,7 @@ test('a node whose final blocks are others than those in the log is refused, and
   const before = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
   node.reorganise(10, 12);
   const second = await ingester();
-  await expect.poll(() => second.log(), { timeout: 30_000 }).toMatch(/blocks up to 25 are final.*another chain, or the node was reset/);
+  await expect.poll(() => second.log()).toMatch(/blocks up to 25 are final.*another chain, or the node was reset/);
   const ready = await fetch(`${second.url}/ready`);
   expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('halted')]);
   expect(await readLogEnds(kafka, CHAIN_BLOCKS.name, 0)).toEqual(before);
@@ -214,7 +214,7 @@ test('a node of another chain is refused', async () => {
   await begin(3);
   node.chain_id = 1;
   const service = await ingester();
-  await expect.poll(() => service.log(), { timeout: 30_000 }).toMatch(/serves chain 1, this service is set to 7777/);
+  await expect.poll(() => service.log()).toMatch(/serves chain 1, this service is set to 7777/);
 });
 
 test('a record by a foreign writer is noticed and the log read again', async () => {
@@ -228,5 +228,5 @@ test('a record by a foreign writer is noticed and the log read again', async () 
   for (const { entries } of toEntries(codec, [first], 1_000_000)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
   await writer.close();
   node.grow(3);
-  await expect.poll(() => applied().then(({ hashes }) => hashes), { timeout: 30_000 }).toEqual(ofNode());
+  await expect.poll(() => applied().then(({ hashes }) => hashes)).toEqual(ofNode());
 });

@@ -127,7 +127,7 @@ async function startGateway({ stack, topic, reader_url, settings, now }: Gateway
     await closing.close(() => undefined, expect.unreachable);
   };
   onTestFinished(end);
-  await expect.poll(() => lines.join(''), { timeout: 30_000 }).toContain('"msg":"listening"');
+  await expect.poll(() => lines.join('')).toContain('"msg":"listening"');
   const url = /"url":"([^"]+)"/.exec(lines.join(''))?.[1] ?? '';
   const ask: Gateway['ask'] = async (method, path, account) => {
     const token = signToken({ pk: toHex(account), exp: Math.floor(now() / 1_000) + 60 }, SECRET);

@@ -12,7 +12,6 @@ import { SECRET } from '../../support/tokens.ts';
 import { applyStretch, openTables } from '../../projections/deposits/applied.ts';
 
 const MAIN = new URL('../../../services/deposit-gateway/main.ts', import.meta.url).pathname;
-const PATIENCE = { timeout: 30_000 };
 const LOG: readonly DepositAddressEvent[] = [
   { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
   { type: 'AddressRequested', clt_address: accountAt(1), requested_at: Date.now() },
@@ -62,9 +61,9 @@ async function settings(): Promise<{ readonly env: Readonly<Record<string, strin
 test('it serves what is known without Kafka, and told to stop it finishes what it has begun and ends with 0; its log holds no token', async () => {
   const { env, writer_url } = await settings();
   const { child, text, ended } = start(env);
-  await expect.poll(text, PATIENCE).toContain('"msg":"listening"');
+  await expect.poll(text).toContain('"msg":"listening"');
   const url = /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
-  await expect.poll(async () => (await fetch(`${url}/ready`)).status, PATIENCE).toBe(200);
+  await expect.poll(async () => (await fetch(`${url}/ready`)).status).toBe(200);
   const authorization = `Bearer ${signToken({ pk: toHex(accountAt(1)), exp: Math.floor(Date.now() / 1_000) + 600 }, SECRET)}`;
   const post = await fetch(`${url}/api/v1/deposits`, { method: 'POST', headers: { authorization } });
   expect([post.status, await post.text()]).toEqual([200, '{"address":"TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6"}']);
@@ -75,15 +74,15 @@ test('it serves what is known without Kafka, and told to stop it finishes what i
   await holder.query('BEGIN; LOCK TABLE deposits.deposits IN ACCESS EXCLUSIVE MODE');
   const answering = fetch(`${url}/api/v1/deposits`, { headers: { authorization } });
   const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'deposits.deposits'::regclass`;
-  await expect.poll(async () => (await holder.query<{ count: number }>(waiting)).rows[0]?.count, PATIENCE).toBe(1);
+  await expect.poll(async () => (await holder.query<{ count: number }>(waiting)).rows[0]?.count).toBe(1);
   child.kill('SIGTERM');
-  await expect.poll(text, PATIENCE).toContain('draining');
+  await expect.poll(text).toContain('draining');
   const health = (): Promise<string> =>
     fetch(`${url}/health`).then(
       () => 'answers',
       () => 'gone',
     );
-  await expect.poll(health, PATIENCE).toBe('gone');
+  await expect.poll(health).toBe('gone');
   await holder.query('ROLLBACK');
   await holder.end();
   const answer = await answering;

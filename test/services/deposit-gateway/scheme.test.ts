@@ -40,7 +40,7 @@ test('of two keys that are pinned at the same moment the first counts, and the g
   };
   const pinning = new Map([XPUB, OTHER_XPUB].map((xpub) => [xpub, pin(xpub)]));
   const settled = Promise.allSettled(pinning.values());
-  await expect.poll(async () => (await world.events()).length, { timeout: 30_000 }).toBe(2);
+  await expect.poll(async () => (await world.events()).length).toBe(2);
   const [first] = await world.events();
   if (first?.type !== 'SchemePinned') throw new Error('the first event pins no key');
   world.startProjector();

@@ -10,8 +10,6 @@ import { applyStretch, openTables } from '../../projections/deposits/applied.ts'
 import { badTokens, SECRET } from '../../support/tokens.ts';
 import { openWorld, type Gateway, type World } from './deposit-world.ts';
 
-const PATIENCE = { timeout: 40_000, interval: 50 };
-
 async function ready(world: World, gateways = 1): Promise<Gateway[]> {
   world.startProjector();
   const started = await Promise.all(Array.from({ length: gateways }, () => world.startGateway()));
@@ -90,7 +88,7 @@ test('an address that does not come in time is 503; asking again says nothing tw
   expect(requestsIn(await world.events())).toHaveLength(1);
   expect(await gateway.counted('deposit_addresses_total', 'late')).toBe(3);
   world.startProjector();
-  await expect.poll(async () => (await gateway.ask('POST', '/api/v1/deposits', accountAt(1))).status, PATIENCE).toBe(200);
+  await expect.poll(async () => (await gateway.ask('POST', '/api/v1/deposits', accountAt(1))).status).toBe(200);
   expect(requestsIn(await world.events())).toHaveLength(1);
 });
 
@@ -129,7 +127,7 @@ test('that a panel is opened is said once in ten minutes an address, and by anot
   ]);
   now += 1;
   for (let times = 0; times < 5; times++) await one.open(accountAt(1));
-  await expect.poll(opened, PATIENCE).toBe(2);
+  await expect.poll(opened).toBe(2);
   expect(await one.counted('deposit_panels_total', 'coalesced')).toBe(5);
   const last = (await world.events()).at(-1);
   expect(last).toEqual({ type: 'PanelOpened', clt_address: accountAt(1), opened_at: now });
@@ -138,7 +136,7 @@ test('that a panel is opened is said once in ten minutes an address, and by anot
   const restarted = await world.startGateway({}, () => now);
   await restarted.serving;
   await restarted.open(accountAt(1));
-  await expect.poll(opened, PATIENCE).toBe(3);
+  await expect.poll(opened).toBe(3);
 });
 
 test('the key is pinned by the first gateway that comes, once; those that come later find it, without a word to the log', async () => {
@@ -176,7 +174,7 @@ test('nothing is served before the key is known to be pinned, and /ready says wh
   const world = await openWorld(inject('stack'));
   const gateway = await world.startGateway();
   const matter = async (): Promise<string> => (await fetch(`${gateway.url}/ready`)).text();
-  await expect.poll(matter, PATIENCE).toContain('deposit.addresses is folded up to 0 of');
+  await expect.poll(matter).toContain('deposit.addresses is folded up to 0 of');
   for (const method of ['POST', 'GET']) {
     const answer = await gateway.ask(method, '/api/v1/deposits', accountAt(1));
     expect([answer.status, answer.text]).toEqual([503, '{"error":"the service is starting: try again shortly"}']);
@@ -191,9 +189,9 @@ test('a gateway that starts before the projector has made its tables waits for t
   const world = await openWorld(inject('stack'));
   const { reader_url, writer_url } = await freshDatabase(world.stack);
   const gateway = await world.startGateway({ APP_POSTGRES_READER_URL: reader_url });
-  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).text(), PATIENCE).toContain('waiting: storage_missing');
+  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).text()).toContain('waiting: storage_missing');
   const pool = await openTables(writer_url, deposits);
-  await expect.poll(async () => (await world.events()).length, PATIENCE).toBe(1);
+  await expect.poll(async () => (await world.events()).length).toBe(1);
   await applyStretch(pool, deposits, { topic: 'deposit.addresses', partition: 0, from: 0, events: await world.events() });
   await pool.end();
   await gateway.serving;
@@ -204,10 +202,10 @@ test('while Kafka is away those who have an address get it, those who have none 
   const [healthy] = await ready(world);
   const known = await healthy?.open(accountAt(1));
   const gateway = await world.startGateway({ APP_KAFKA_BROKERS: '127.0.0.1:1', APP_ADDRESS_WAIT_MS: '300' });
-  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).status, PATIENCE).toBe(200);
+  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).status).toBe(200);
   expect(await gateway.open(accountAt(1))).toBe(known);
   expect((await gateway.ask('POST', '/api/v1/deposits', accountAt(2))).status).toBe(503);
-  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).text(), PATIENCE).toContain('log: ');
+  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).text()).toContain('log: ');
   await gateway.stop();
 });
 
@@ -218,7 +216,7 @@ test('told to stop, those who wait are answered at once', async () => {
   await gateway.serving;
   await projector.stop();
   const waiting = gateway.ask('POST', '/api/v1/deposits', accountAt(1));
-  await expect.poll(async () => requestsIn(await world.events()).length, PATIENCE).toBe(1);
+  await expect.poll(async () => requestsIn(await world.events()).length).toBe(1);
   await gateway.stop();
   expect((await waiting).status).toBe(503);
 });

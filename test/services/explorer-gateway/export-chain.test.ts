@@ -6,7 +6,6 @@ import { plainExportedActivity, plainExportedTransactions } from '../../projecti
 import { mostFrequent, seededBlocks, TYPES, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
 import { becomes, filled, linesOf, openExports, type ExportServer } from './export-server.ts';
 
-const PATIENCE = { timeout: 30_000 };
 const TOP = 399;
 const longer = seededBlocks({ seed: 31, blocks: 430, transactions_max: 12, addresses: 6 });
 const chain = longer.slice(0, TOP + 1);
@@ -38,7 +37,7 @@ function fork(from: number, to: number): readonly PlainBlock[] {
 
 /** Its one place is free again. */
 async function isFree({ url }: ExportServer): Promise<void> {
-  await expect.poll(async () => (await fetch(`${url}/api/v1/export/activity.csv`, { method: 'HEAD' })).status, PATIENCE).toBe(200);
+  await expect.poll(async () => (await fetch(`${url}/api/v1/export/activity.csv`, { method: 'HEAD' })).status).toBe(200);
 }
 
 describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
@@ -165,7 +164,7 @@ test.each(['kill', 'time-out'] as const)(
       const asking = fetch(`${server.url}/api/v1/export/activity.ndjson`);
       const { waiting, kill, release } = await held.promise;
       if (how === 'kill') {
-        await expect.poll(waiting, PATIENCE).toBe(1);
+        await expect.poll(waiting).toBe(1);
         await kill();
       }
       const answer = await asking;
@@ -187,7 +186,7 @@ test('as many run at once for one client as may, the next is told when to come a
   const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 4, connections_max: 3 });
   const { waiting, release } = await hold(urls.writer_url, 'activity');
   const running = ['csv', 'ndjson'].map((format) => fetch(`${server.url}/api/v1/export/activity.${format}`));
-  await expect.poll(waiting, PATIENCE).toBe(2);
+  await expect.poll(waiting).toBe(2);
   for (const [path, method] of [
     ['activity.csv', 'GET'],
     ['transactions.ndjson', 'GET'],

@@ -10,8 +10,6 @@ import { mostFrequent, TYPES } from '../../projections/explorer/seeded-rows.ts';
 import { chainWithBigBlock } from './big-block.ts';
 import { filled, linesOf, openExports, standstill } from './export-server.ts';
 
-const PATIENCE = { timeout: 30_000 };
-
 const { blocks, big } = chainWithBigBlock();
 const hot = mostFrequent(blocks);
 let urls: Awaited<ReturnType<typeof filled>>;
@@ -52,7 +50,7 @@ test('nothing is read while the client does not read, and it goes on when it doe
   const asked = await standstill(server);
   expect(asked).toBeLessThan(60);
   socket.resume();
-  await expect.poll(() => server.asked.length, PATIENCE).toBeGreaterThan(asked + 20);
+  await expect.poll(() => server.asked.length).toBeGreaterThan(asked + 20);
 });
 
 test('nothing is read any more when the client has left, and its place is free', async () => {
@@ -89,7 +87,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Proces
   onTestFinished(() => void child.kill('SIGKILL'));
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
-  await expect.poll(() => text, PATIENCE).toContain('"msg":"listening"');
+  await expect.poll(() => text).toContain('"msg":"listening"');
   return { child, url: new URL(/"url":"([^"]+)"/.exec(text)?.[1] ?? ''), text: () => text };
 }
 
@@ -151,6 +149,6 @@ async function readingStands(readerUrl: string): Promise<void> {
     last = rows[0]?.last;
     return stood;
   };
-  await expect.poll(stands, { ...PATIENCE, interval: 500 }).toBe(true);
+  await expect.poll(stands, { interval: 500 }).toBe(true);
   await client.end();
 }

@@ -106,7 +106,7 @@ export async function standstill({ asked }: ExportServer): Promise<number> {
     seen = asked.length;
     return stood;
   };
-  await expect.poll(stands, { timeout: 30_000, interval: 400 }).toBe(true);
+  await expect.poll(stands, { interval: 400 }).toBe(true);
   return seen;
 }
 

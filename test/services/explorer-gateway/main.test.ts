@@ -8,7 +8,6 @@ import { plainTransactions } from '../../projections/explorer/plain-answers.ts';
 import { fillExplorer, seededBlocks } from '../../projections/explorer/seeded-rows.ts';
 
 const MAIN = new URL('../../../services/explorer-gateway/main.ts', import.meta.url).pathname;
-const PATIENCE = { timeout: 30_000 };
 
 const running = new Set<ChildProcess>();
 afterEach(() => {
@@ -29,7 +28,7 @@ function start(env: Readonly<Record<string, string>>): {
 }
 
 async function listening(text: () => string): Promise<string> {
-  await expect.poll(text, PATIENCE).toContain('"msg":"listening"');
+  await expect.poll(text).toContain('"msg":"listening"');
   return /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
 }
 
@@ -52,9 +51,9 @@ test('it serves, and told to stop it finishes what it has begun and ends with 0'
   await holder.query('BEGIN; LOCK TABLE explorer.transactions IN ACCESS EXCLUSIVE MODE');
   const answering = fetch(`${url}/api/v1/transactions?limit=100`);
   const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'explorer.transactions'::regclass`;
-  await expect.poll(async () => (await holder.query<{ count: number }>(waiting)).rows[0]?.count, PATIENCE).toBe(1);
+  await expect.poll(async () => (await holder.query<{ count: number }>(waiting)).rows[0]?.count).toBe(1);
   child.kill('SIGTERM');
-  await expect.poll(text, PATIENCE).toContain('draining');
+  await expect.poll(text).toContain('draining');
   await expect(fetch(`${url}/health`)).rejects.toThrow('fetch failed');
   await holder.query('ROLLBACK');
   await holder.end();
@@ -127,6 +126,6 @@ test.each([
   }
   const redis = hinted ? new Redis(redisUrl) : undefined;
   await redis?.publish('projection:explorer', '{}');
-  await expect.poll(newest, PATIENCE).toBe(20);
+  await expect.poll(newest).toBe(20);
   redis?.disconnect();
 });

@@ -200,7 +200,7 @@ test(
     expect(keeping.statements).toBeLessThan(plain.statements);
     await expectProjected(tables, events);
     const newest = events.findLastIndex(({ type }) => type !== 'BlocksFinalized');
-    await expect.poll(() => storm.heard, { timeout: 30_000 }).toBeGreaterThan(newest);
+    await expect.poll(() => storm.heard).toBeGreaterThan(newest);
 
     const end = chain.at(events.length);
     const addresses = [...new Set(chain.blocks.flatMap(({ touched }) => Array.from(touched)))];

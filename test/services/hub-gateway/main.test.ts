@@ -8,7 +8,6 @@ import { RawSocket } from './raw-socket.ts';
 import { ReadModels } from './read-models.ts';
 
 const MAIN = new URL('../../../services/hub-gateway/main.ts', import.meta.url).pathname;
-const PATIENCE = { timeout: 30_000 };
 
 const running = new Set<ChildProcess>();
 afterEach(() => {
@@ -47,9 +46,9 @@ async function settings(nodeUrl: string): Promise<Record<string, string>> {
 test('it is ready when the node has told its chain; told to stop, it says goodbye to its sockets and ends with 0, all its lines JSON and none with a secret', async () => {
   await withDevnet(async (devnet) => {
     const { child, text, ended } = start(await settings(devnet.node_url));
-    await expect.poll(text, PATIENCE).toContain('"msg":"listening"');
+    await expect.poll(text).toContain('"msg":"listening"');
     const url = /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
-    await expect.poll(async () => (await fetch(`${url}/ready`)).status, PATIENCE).toBe(200);
+    await expect.poll(async () => (await fetch(`${url}/ready`)).status).toBe(200);
     const socket = await RawSocket.begun(`${url.replace('http', 'ws')}/graphql/ws`);
     socket.subscribe('1', 'subscription { activeTripsUpdated { txHash } }');
     await socket.next(({ type }) => type === 'next');

@@ -5,7 +5,6 @@ import { walletOf } from '../../support/wallets.ts';
 import { HubWorld } from './hub-world.ts';
 import { RawSocket } from './raw-socket.ts';
 
-const PATIENCE = { timeout: 30_000 };
 const SOCKETS = 200;
 const rider = walletOf('raw', 'rider of bad times');
 let world: HubWorld;
@@ -46,26 +45,24 @@ async function query(): Promise<unknown> {
   return (await world.ask('{ listRideRequests { txHash } }')).data;
 }
 
-test('while Redis is away queries are unaffected, and every open subscription is right within two seconds of its return', async () => {
+test('while Redis is away queries are unaffected, and every open subscription is right again after its return', async () => {
   const sockets = await Promise.all(Array.from({ length: SOCKETS }, () => RawSocket.begun(world.socket_url)));
   for (const socket of sockets) socket.subscribe('1', 'subscription { rideRequestsUpdated { txHash } }');
   const newest = (): Set<string> => new Set(sockets.map((socket) => JSON.stringify(socket.results('1').at(-1))));
-  await expect.poll(newest, PATIENCE).toEqual(new Set(['{"data":{"rideRequestsUpdated":[]}}']));
+  await expect.poll(newest).toEqual(new Set(['{"data":{"rideRequestsUpdated":[]}}']));
 
   proxy.mode = 'reset_before';
   proxy.cut();
-  await expect.poll(() => world.lines.join(), PATIENCE).toContain('Redis is away');
+  await expect.poll(() => world.lines.join()).toContain('Redis is away');
   const first = await request();
-  await expect.poll(query, PATIENCE).toEqual({ listRideRequests: [{ txHash: first }] });
+  await expect.poll(query).toEqual({ listRideRequests: [{ txHash: first }] });
 
   proxy.mode = 'pass';
-  const back = performance.now();
   const right = new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${first}"}]}}`]);
-  await expect.poll(newest, PATIENCE).toEqual(right);
-  expect(performance.now() - back).toBeLessThan(PATIENCE.timeout);
+  await expect.poll(newest).toEqual(right);
   // and what comes now is heard of again
   const second = await request();
-  await expect.poll(newest, PATIENCE).toEqual(new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${second}"},{"txHash":"${first}"}]}}`]));
+  await expect.poll(newest).toEqual(new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${second}"},{"txHash":"${first}"}]}}`]));
 
   // one more than a client may have
   const more = await Promise.allSettled(Array.from({ length: 20 }, () => RawSocket.open(world.socket_url)));
@@ -88,10 +85,10 @@ test('a socket that does not read holds no more than its share, is closed with 1
     for (let more = 0; more < 20; more++) slow.subscribe(String(asked++), long);
     return figure('hub_sockets_behind');
   };
-  await expect.poll(behind, PATIENCE).toBe('1');
+  await expect.poll(behind).toBe('1');
   const [answer] = await quick.outcome('meanwhile', '{ chainInfo { chainId } }');
   expect(answer?.payload).toEqual({ data: { chainInfo: { chainId: '7777' } } });
-  await expect.poll(() => figure('hub_sockets_given_up'), PATIENCE).toBe('1');
+  await expect.poll(() => figure('hub_sockets_given_up')).toBe('1');
   slow.socket.resume();
   expect(await slow.closed).toBe(1013);
   await quick.close();
@@ -110,7 +107,7 @@ test('a list that is not whole says so, as an answer, over a socket and as a sub
   expect(asked?.payload).toEqual({ data: { rideRequests: whole.data?.['rideRequests'] }, extensions: { truncated: ['rideRequests'] } });
   socket.subscribe('2', 'subscription { rideRequestsUpdated { txHash } }');
   await expect
-    .poll(() => socket.results('2'), PATIENCE)
+    .poll(() => socket.results('2'))
     .toEqual([{ data: { rideRequestsUpdated: whole.data?.['rideRequests'] }, extensions: { truncated: ['rideRequestsUpdated'] } }]);
   await socket.close();
 });

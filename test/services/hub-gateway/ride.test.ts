@@ -51,18 +51,20 @@ async function accepted(fare: number): Promise<{ readonly requested: string; rea
 
 test('a browser wallet and a TRON wallet drive a ride through the hub alone: request, offer, acceptance, two payments', async () => {
   const requested = await world.send(rider, riderToken, request(1_000_000));
-  expect(await list(REQUESTS)).toEqual([]);
+  await expect.poll(() => list(REQUESTS)).toEqual([]);
   await world.block();
-  expect(await list(REQUESTS)).toEqual([
-    {
-      txHash: requested,
-      fare: '1000000',
-      passengerAddress: rider.account,
-      referrer: `0x${'ab'.repeat(20)}`,
-      pickupLocation: { latitude: 52.52, longitude: -13.405 },
-      dropoffLocation: { latitude: 0.1234567, longitude: 180 },
-    },
-  ]);
+  await expect
+    .poll(() => list(REQUESTS))
+    .toEqual([
+      {
+        txHash: requested,
+        fare: '1000000',
+        passengerAddress: rider.account,
+        referrer: `0x${'ab'.repeat(20)}`,
+        pickupLocation: { latitude: 52.52, longitude: -13.405 },
+        dropoffLocation: { latitude: 0.1234567, longitude: 180 },
+      },
+    ]);
   const offered = await world.send(
     driver,
     driverToken,
@@ -70,13 +72,13 @@ test('a browser wallet and a TRON wallet drive a ride through the hub alone: req
   );
   await world.block();
   const offers = `{ listRideOffers(rideRequestTxHash: "${requested}") { txHash rideRequestTxHash fare driverAddress referrer } }`;
-  expect(await list(offers)).toEqual([
-    { txHash: offered, rideRequestTxHash: requested, fare: '2000000', driverAddress: driver.account, referrer: null },
-  ]);
+  await expect
+    .poll(() => list(offers))
+    .toEqual([{ txHash: offered, rideRequestTxHash: requested, fare: '2000000', driverAddress: driver.account, referrer: null }]);
   const trip = await world.send(rider, riderToken, `createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`);
   await world.block();
-  expect(await list(REQUESTS)).toEqual([]);
-  expect(await list(offers)).toEqual([]);
+  await expect.poll(() => list(REQUESTS)).toEqual([]);
+  await expect.poll(() => list(offers)).toEqual([]);
   const active = {
     txHash: trip,
     rideOfferTxHash: offered,
@@ -87,22 +89,24 @@ test('a browser wallet and a TRON wallet drive a ride through the hub alone: req
     passengerAddress: rider.account,
     pickupLocation: { latitude: 52.52, longitude: -13.405 },
   };
-  expect(await list(`{ listActiveTrips { ${TRIP} } }`)).toEqual([active]);
+  await expect.poll(() => list(`{ listActiveTrips { ${TRIP} } }`)).toEqual([active]);
 
   await world.send(rider, riderToken, `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "500000")`);
   await world.block();
-  expect(await list(`{ listActiveTrips(driverAddress: "${driver.account}") { ${TRIP} } }`)).toEqual([{ ...active, farePaid: '500000' }]);
-  expect(await list(`{ listActiveTrips(driverAddress: "${rider.account}") { ${TRIP} } }`)).toEqual([]);
+  await expect
+    .poll(() => list(`{ listActiveTrips(driverAddress: "${driver.account}") { ${TRIP} } }`))
+    .toEqual([{ ...active, farePaid: '500000' }]);
+  await expect.poll(() => list(`{ listActiveTrips(driverAddress: "${rider.account}") { ${TRIP} } }`)).toEqual([]);
 
   const before = await balance(riderToken);
   await world.send(rider, riderToken, `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "9000000")`);
   await world.block();
-  expect(await list(`{ listActiveTrips { ${TRIP} } }`)).toEqual([]);
+  await expect.poll(() => list(`{ listActiveTrips { ${TRIP} } }`)).toEqual([]);
   const completed = { ...active, farePaid: '2000000' };
-  expect(await list(`{ listCompletedTrips { ${TRIP} } }`)).toEqual([completed]);
-  expect(await list(`{ listRecentTrips(passengerAddress: "${rider.account}") { ${TRIP} tripStatus } }`)).toEqual([
-    { ...completed, tripStatus: 'completed' },
-  ]);
+  await expect.poll(() => list(`{ listCompletedTrips { ${TRIP} } }`)).toEqual([completed]);
+  await expect
+    .poll(() => list(`{ listRecentTrips(passengerAddress: "${rider.account}") { ${TRIP} tripStatus } }`))
+    .toEqual([{ ...completed, tripStatus: 'completed' }]);
   // what is paid was in escrow since the acceptance: only the fee goes now
   expect(before - (await balance(riderToken))).toBe(1_000n);
 });
@@ -113,7 +117,7 @@ test('a trip is cancelled and refunded, a request is cancelled, and a part of th
   const before = await balance(riderToken);
   await world.block();
   expect((await balance(riderToken)) - before).toBe(3_000_001n);
-  expect(await list('{ listRecentTrips(limit: 1) { txHash tripStatus } }')).toEqual([{ txHash: trip, tripStatus: 'cancelled' }]);
+  await expect.poll(() => list('{ listRecentTrips(limit: 1) { txHash tripStatus } }')).toEqual([{ txHash: trip, tripStatus: 'cancelled' }]);
   const again = await world.ask(`mutation { createUnsignedRideCancel(rideAcceptanceTransactionHash: "${trip}") }`, {}, riderToken);
   expect(again.errors).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }]);
 
@@ -121,7 +125,7 @@ test('a trip is cancelled and refunded, a request is cancelled, and a part of th
   await world.block();
   await world.send(rider, riderToken, `createUnsignedRideRequestCancel(rideRequestTransactionHash: "${requested}")`);
   await world.block();
-  expect(await list(REQUESTS)).toEqual([]);
+  await expect.poll(() => list(REQUESTS)).toEqual([]);
 
   const had = await balance(riderToken);
   await world.send(rider, riderToken, `createUnsignedBurn(amount: "5", redemptionRef: "${'cd'.repeat(32)}")`);

@@ -7,7 +7,6 @@ import { HubWorld } from './hub-world.ts';
 import { QUERIES_AND_MUTATIONS, SUBSCRIPTIONS } from './operations.ts';
 import { RawSocket } from './raw-socket.ts';
 
-const PATIENCE = { timeout: 30_000 };
 const rider = walletOf('raw', 'socket rider');
 let world: HubWorld;
 let riderToken: string;
@@ -56,7 +55,7 @@ test('a bad token, or none, is an anonymous connection; a token that expires goe
     .poll(async () => {
       const id = String(Math.random());
       return codeOf((await short.outcome(id, '{ accountBalance }'))[0]?.payload);
-    }, PATIENCE)
+    })
     .toBe('UNAUTHENTICATED');
   await short.close();
 });
@@ -125,7 +124,7 @@ test('an id that is used again at once has the result of its own operation alone
     { id: '1', type: 'complete' },
   ]);
   await expect
-    .poll(async () => /hub_subscription_groups\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1], PATIENCE)
+    .poll(async () => /hub_subscription_groups\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1])
     .toBe('0');
   await socket.close();
 });
@@ -147,12 +146,12 @@ test('a request for a socket that is none is told so in the shape of GraphQL', a
 test('a thousand subscriptions on one socket are twenty, and each of the others is told so', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   for (let at = 0; at < 1_000; at++) socket.subscribe(String(at), 'subscription { activeTripsUpdated { txHash } }');
-  await expect.poll(() => socket.messages.filter(({ type }) => type === 'error').length, PATIENCE).toBe(980);
+  await expect.poll(() => socket.messages.filter(({ type }) => type === 'error').length).toBe(980);
   expect(new Set(socket.messages.filter(({ type }) => type === 'error').map(({ payload }) => codeOf(payload)))).toEqual(
     new Set(['RATE_LIMITED']),
   );
   // one whose first answer is still being made counts until it is made, though nobody wants it any more
-  await expect.poll(() => socket.results('3').length, PATIENCE).toBe(1);
+  await expect.poll(() => socket.results('3').length).toBe(1);
   socket.send({ id: '3', type: 'complete' });
   const [answer] = await socket.outcome('after', '{ __typename }');
   expect(answer?.type).toBe('next');
@@ -163,7 +162,7 @@ test('what nobody told of is seen within seconds all the same', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   const query = `subscription { rideRequestsUpdated(bounds: { minLat: 40, maxLat: 41, minLng: 0, maxLng: 2 }) { txHash } }`;
   socket.subscribe('1', query);
-  await expect.poll(() => socket.results('1').length, PATIENCE).toBe(1);
+  await expect.poll(() => socket.results('1').length).toBe(1);
   world.models.tells = false;
   const requested = await world.send(
     rider,
@@ -173,7 +172,7 @@ test('what nobody told of is seen within seconds all the same', async () => {
   await world.block();
   world.models.tells = true;
   await expect
-    .poll(() => socket.results('1'), PATIENCE)
+    .poll(() => socket.results('1'))
     .toEqual([{ data: { rideRequestsUpdated: [] } }, { data: { rideRequestsUpdated: [{ txHash: requested }] } }]);
   expect(/hub_sockets\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1]).toBe('1');
   await socket.close();

@@ -3,7 +3,6 @@ import { walletOf, type TestWallet } from '../../support/wallets.ts';
 import { HubWorld } from './hub-world.ts';
 import { Watching, type Watched } from './watching.ts';
 
-const PATIENCE = { timeout: 30_000 };
 const WALLETS = {
   bare: walletOf('raw', 'watched bare'),
   browser: walletOf('browser', 'watched browser'),
@@ -82,8 +81,8 @@ class Story {
   /** Both clients have seen every state, in order, and are answered the newest one. */
   async holds(): Promise<void> {
     for (const [name, { list: asked, watched, states }] of this.#lists) {
-      await expect.poll(() => [name, watched.official], PATIENCE).toEqual([name, states]);
-      await expect.poll(() => [name, watched.apollo], PATIENCE).toEqual([name, states]);
+      await expect.poll(() => [name, watched.official]).toEqual([name, states]);
+      await expect.poll(() => [name, watched.apollo]).toEqual([name, states]);
       const newest = states.at(-1);
       expect([name, ...(await watching.ask(asked.query))]).toEqual([name, newest, newest]);
     }
@@ -166,8 +165,8 @@ test('a reorganisation is seen on every subscription, by both clients alike', as
     await Promise.all(watched.map(async ({ query }) => (await watching.ask(query))[1]));
   const agrees = async (): Promise<void> => {
     const now = await newest();
-    await expect.poll(() => watched.map(({ seen }) => seen.official.at(-1)), PATIENCE).toEqual(now);
-    await expect.poll(() => watched.map(({ seen }) => seen.apollo.at(-1)), PATIENCE).toEqual(now);
+    await expect.poll(() => watched.map(({ seen }) => seen.official.at(-1))).toEqual(now);
+    await expect.poll(() => watched.map(({ seen }) => seen.apollo.at(-1))).toEqual(now);
   };
   await agrees();
   const lists = new Set<string>();

@@ -72,11 +72,11 @@ async function appliedUpTo(): Promise<number> {
 
 async function further(records: number): Promise<void> {
   const from = await appliedUpTo();
-  await expect.poll(appliedUpTo, { timeout: 50_000 }).toBeGreaterThanOrEqual(from + records);
+  await expect.poll(appliedUpTo).toBeGreaterThanOrEqual(from + records);
 }
 
 async function expectProjected(): Promise<void> {
-  await expect.poll(appliedUpTo, { timeout: 60_000 }).toBe(log.length);
+  await expect.poll(appliedUpTo).toBe(log.length);
   expect(differences(await readTables(pool, 'explorer'), plainFold(log))).toEqual([]);
 }
 
@@ -104,7 +104,7 @@ async function activeOf(both: readonly [ServiceHandle, ServiceHandle]): Promise<
 
 async function expectUnready(projector: ServiceHandle, why: string): Promise<void> {
   await expect
-    .poll(() => isReady(projector).catch(() => undefined), { timeout: 40_000 })
+    .poll(() => isReady(projector).catch(() => undefined))
     .toEqual([503, JSON.stringify({ code: 'not_ready', message: `explorer: ${why}` })]);
 }
 
@@ -128,7 +128,7 @@ test('killed while it loads, killed between two indexes, told to stop during one
   const second = await stack.spawnService('projector-explorer');
   await expectUnready(second, building);
   await second.kill();
-  await expect.poll(() => isRunning(pool, 'CREATE%INDEX activity%'), { timeout: 9_000 }).toBe(false);
+  await expect.poll(() => isRunning(pool, 'CREATE%INDEX activity%')).toBe(false);
   const built = names.slice(names.indexOf('activity_ordinal') + 1, names.indexOf('activity_block'));
   expect(await indexesOf(pool, 'explorer')).toEqual(built.toSorted());
   await append(20);
@@ -175,7 +175,7 @@ test('one frozen at work for longer than its session wakes with a batch that is 
     await further(20);
     await active.kill('SIGSTOP');
     const stopped = await counted(other, 'projection_records_total');
-    await expect.poll(() => counted(other, 'projection_records_total'), { timeout: 60_000 }).toBeGreaterThan(stopped + 20);
+    await expect.poll(() => counted(other, 'projection_records_total')).toBeGreaterThan(stopped + 20);
     await active.kill('SIGCONT');
     await further(30);
   });
@@ -192,9 +192,7 @@ test('Postgres killed under load: it waits, says so, and goes on when Postgres i
   await underLoad(async () => {
     await further(10);
     await stack.servers.postgres.kill();
-    await expect
-      .poll(() => isReady(projector), { timeout: 30_000 })
-      .toEqual([503, expect.stringContaining('waiting: storage_unreachable')]);
+    await expect.poll(() => isReady(projector)).toEqual([503, expect.stringContaining('waiting: storage_unreachable')]);
     await append(5);
     await stack.servers.postgres.start();
     await further(20);
@@ -223,11 +221,11 @@ test('tables of a later version are not touched: it says what to do, and goes on
   const why =
     /^explorer: waiting: the tables of explorer are of version 7, this software writes version \d+, .*rebuild --rollback explorer/;
   await expect
-    .poll(async () => JSON.parse((await isReady(running))[1]), { timeout: 20_000 })
+    .poll(async () => JSON.parse((await isReady(running))[1]))
     .toEqual({ code: 'not_ready', message: expect.stringMatching(why) });
   const another = await stack.spawnService('projector-explorer');
   await expect
-    .poll(async () => JSON.parse((await isReady(another).catch(() => [0, '{}'] as const))[1]), { timeout: 20_000 })
+    .poll(async () => JSON.parse((await isReady(another).catch(() => [0, '{}'] as const))[1]))
     .toEqual({ code: 'not_ready', message: expect.stringMatching(why) });
   await another.kill('SIGTERM');
   expect(await another.waitExit()).toEqual({ code: 0, signal: null });
@@ -264,7 +262,7 @@ test('undecodable bytes halt it: /ready says why and what to do, the process sta
       ),
     ),
   };
-  await expect.poll(async () => (await isReady(projector))[0], { timeout: 30_000 }).toBe(503);
+  await expect.poll(async () => (await isReady(projector))[0]).toBe(503);
   expect(JSON.parse((await isReady(projector))[1])).toEqual(body);
   expect((await fetch(`${projector.url}/health`)).status).toBe(200);
   expect(await counted(projector, 'projection_halted')).toBe(1);
@@ -281,13 +279,13 @@ test(
     const admin = kafka.admin();
     await admin.connect();
     await admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] });
-    await expect.poll(() => ensureTopics(kafka, [CHAIN_BLOCKS]).then(() => 'created', String), { timeout: 30_000 }).toBe('created');
+    await expect.poll(() => ensureTopics(kafka, [CHAIN_BLOCKS]).then(() => 'created', String)).toBe('created');
     await admin.disconnect();
     const before = await readTables(pool, 'explorer');
     for (const { entries } of toEntries(codec, log, 1 << 20)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
     const projector = await stack.spawnService('projector-explorer');
     await expect
-      .poll(() => isReady(projector).catch(() => undefined), { timeout: 30_000 })
+      .poll(() => isReady(projector).catch(() => undefined))
       .toEqual([503, expect.stringMatching(/halted: .*deleted and created again.* What to do: .*restore the topic/)]);
     expect(await readTables(pool, 'explorer')).toEqual(before);
     // if that is to be the log from now on

@@ -30,8 +30,7 @@ async function open(options: TableOptions = {}, change: Partial<Projection<Chain
 }
 
 async function expectLive({ pool, projection }: Tables, ...running: readonly Running[]): Promise<void> {
-  for (const { runner } of running)
-    await expect.poll(() => runner.status, { timeout: 50_000, interval: 20 }).toEqual({ status: 'running' });
+  for (const { runner } of running) await expect.poll(() => runner.status, { interval: 20 }).toEqual({ status: 'running' });
   expect(await indexesOf(pool, projection.name)).toEqual((await wantedIndexes()).toSorted());
   expect(await isMarkedIndexed(pool, projection.name)).toBe(true);
 }
@@ -94,7 +93,7 @@ test('while it loads and builds it says how far it is', async () => {
   const [writing, indexing] = [await holdWrites(writerUrl, name, 'head'), await holdIndexing(writerUrl, name, 'validators')];
   const running = startRunner(log, tables);
   const loading = { status: 'loading', records_behind: BigInt(EVENTS.length), records_per_second: undefined, seconds_left: undefined };
-  await expect.poll(() => running.runner.status, { timeout: 20_000 }).toEqual(loading);
+  await expect.poll(() => running.runner.status).toEqual(loading);
   expect(await running.counted('projection_loading')).toBe(1);
   await writing.letGo();
   await expectProjected(tables, EVENTS);
@@ -113,14 +112,14 @@ test('stopped while loading, it gives the batch in hand up, leaves what it has c
   await log.append(EVENTS.slice(0, 100));
   const before = await holdIndexing(writerUrl, tables.projection.name, 'blocks');
   const first = startRunner(log, tables);
-  await expect.poll(() => first.runner.status, { timeout: 20_000 }).toMatchObject({ status: 'building' });
+  await expect.poll(() => first.runner.status).toMatchObject({ status: 'building' });
   await first.stop();
   await before.letGo();
 
   await log.append(EVENTS.slice(100));
   const held = await holdWrites(writerUrl, tables.projection.name, 'accounts');
   const second = startRunner(log, tables);
-  await expect.poll(() => isRunning(tables.pool, 'INSERT INTO accounts%'), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => isRunning(tables.pool, 'INSERT INTO accounts%')).toBe(true);
   await second.stop();
   await expect.poll(() => isRunning(tables.pool, 'INSERT INTO accounts%')).toBe(false);
   await held.letGo();
@@ -138,7 +137,7 @@ test('stopped between two indexes, the next one loads what came meanwhile and bu
   await log.append(EVENTS.slice(0, 200));
   const held = await holdIndexing(writerUrl, tables.projection.name, 'activity');
   const first = startRunner(log, tables);
-  await expect.poll(() => first.runner.status, { timeout: 20_000 }).toMatchObject({ what: expect.stringContaining('activity') });
+  await expect.poll(() => first.runner.status).toMatchObject({ what: expect.stringContaining('activity') });
   await first.stop();
   expect(first.runner.status).toEqual({ status: 'stopped' });
   const built = await indexesOf(tables.pool, tables.projection.name);
@@ -170,7 +169,7 @@ test('of two in one group the one without work learns when all is loaded, and is
   await log.append(EVENTS.slice(0, 100));
   const held = await holdIndexing(writerUrl, tables.projection.name, 'blocks');
   const both = [startRunner(log, tables), startRunner(log, tables)];
-  await expect.poll(() => both.map(({ runner }) => whatOf(runner.status)).toSorted(), { timeout: 30_000 }).toEqual([
+  await expect.poll(() => both.map(({ runner }) => whatOf(runner.status)).toSorted()).toEqual([
     expect.stringMatching(/\(blocks_(height|hash)\)$/),
     'indexes (another projector is at it)',
   ]); // prettier-ignore
@@ -187,11 +186,11 @@ test('one that loads stands still while another builds, can be told to stop mean
   expect(await tryBuildLock(builder, { projection: tables.projection.name, version: tables.projection.version })).toBe(true);
   const first = startRunner(log, tables);
   await expect
-    .poll(() => first.runner.status, { timeout: 20_000, interval: 20 })
+    .poll(() => first.runner.status, { interval: 20 })
     .toEqual({ status: 'building', what: 'indexes (another projector is at it)' });
   await first.stop();
   const second = startRunner(log, tables);
-  await expect.poll(() => second.runner.status, { timeout: 20_000, interval: 20 }).toMatchObject({ status: 'building' });
+  await expect.poll(() => second.runner.status, { interval: 20 }).toMatchObject({ status: 'building' });
   expect(await appliedUpTo(tables)).toBe(0n);
   builder.release(true);
   await expectProjected(tables, EVENTS);
@@ -205,7 +204,7 @@ test('one that loads goes on live where another has built the indexes meanwhile,
   const id = { projection: tables.projection.name, version: tables.projection.version };
   expect(await tryBuildLock(builder, id)).toBe(true);
   const running = startRunner(log, tables);
-  await expect.poll(() => running.runner.status, { timeout: 20_000, interval: 20 }).toMatchObject({ status: 'building' });
+  await expect.poll(() => running.runner.status, { interval: 20 }).toMatchObject({ status: 'building' });
   await markIndexed(builder, id);
   builder.release(true);
   await expectProjected(tables, EVENTS);
@@ -224,9 +223,7 @@ test('connections that break while it loads and builds neither lose nor double a
   await log.append(EVENTS);
   const held = await holdIndexing(writerUrl, tables.projection.name, 'transactions');
   const running = startRunner(log, tables);
-  await expect
-    .poll(() => running.runner.status, { timeout: 40_000 })
-    .toMatchObject({ what: expect.stringMatching(/\(transactions_(type|hash)\)$/) });
+  await expect.poll(() => running.runner.status).toMatchObject({ what: expect.stringMatching(/\(transactions_(type|hash)\)$/) });
   proxy.cut();
   await held.letGo();
   await expectProjected(tables, EVENTS);

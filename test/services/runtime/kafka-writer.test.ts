@@ -129,7 +129,7 @@ test('the offset told is where the batch stands, also when its answer was lost a
     const appended = writer.append(topic, 0, numbered(Number(next), 5));
     await expect.poll(async () => (await readLogEnds(direct, topic, 0)).high).toBe(next + 5n);
     await expect(other.append(topic, 0, numbered(Number(next) + 5, 5))).resolves.toBe(next + 5n);
-    await expect.poll(count, { timeout: 20_000 }).toBeGreaterThanOrEqual(rejections);
+    await expect.poll(count).toBeGreaterThanOrEqual(rejections);
     proxy.mode = 'pass';
     await expect(appended).resolves.toBe(next);
     next += 10n;
@@ -197,7 +197,7 @@ test('a batch given up by a drain never lends its sequence numbers to the next o
   proxy.mode = 'reset_before';
   const outcomes = Promise.allSettled([writer.append(topic, 0, numbered(1, 1)), writer.append(topic, 0, numbered(2, 1))]);
   // the client has given up, and the writer waits before it sends the same again
-  await expect.poll(count, { timeout: 20_000 }).toBe(1);
+  await expect.poll(count).toBe(1);
   proxy.mode = 'pass';
   draining.abort();
   expect(await outcomes).toMatchObject([{ reason: { code: 'append_unknown' } }, { reason: { code: 'append_unknown' } }]);
@@ -224,7 +224,7 @@ test('a topic that does not exist yet is waited for', async () => {
   const writer = openWriter(await produceProxy(), { log });
   const topic = ownTopic().name;
   const appended = writer.append(topic, 0, numbered(0, 2));
-  await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(0);
+  await expect.poll(count).toBeGreaterThan(0);
   await freshTopic(direct, { name: topic });
   await expect(appended).resolves.toBe(0n);
 });

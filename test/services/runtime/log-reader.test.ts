@@ -57,7 +57,7 @@ test('how far the checkpoints are is told to the group for lag tools, and never 
     const [committed] = await withAdmin(kafka, (admin) => admin.fetchOffsets({ groupId, topics: [topic] }));
     return committed?.partitions[0]?.offset;
   };
-  await expect.poll(offset, { timeout: 10_000 }).toBe('7');
+  await expect.poll(offset).toBe('7');
   await reader.close();
   expect(await take(await openReader(kafka, topic), 10)).toEqual(range(0, 10));
 });
@@ -83,10 +83,10 @@ test('two readers of one group hand on every record once between them, in order,
   const other = await openReader(kafka, topic, { positions });
   projecting.push(project(other));
   await writer.append(topic, 0, numbered(50, 50));
-  await expect.poll(() => log.length, { timeout: 20_000 }).toBe(100);
+  await expect.poll(() => log.length).toBe(100);
   await one.close();
   await writer.append(topic, 0, numbered(100, 50));
-  await expect.poll(() => log.length, { timeout: 20_000 }).toBe(150);
+  await expect.poll(() => log.length).toBe(150);
   await other.close();
   await Promise.all(projecting);
   await writer.close();
@@ -134,12 +134,12 @@ test('a full queue stops the fetching, keeps the membership, and reading goes on
   };
   const reader = await openReader(kafka, topic, { kafka: testKafka(stack, fetches), positions, ahead_bytes_max: 1_000 });
   await writer.append(topic, 0, numbered(0, 10));
-  await expect.poll(() => fetches.requestsOf(HEARTBEAT), { timeout: 10_000 }).toBeGreaterThan(1);
+  await expect.poll(() => fetches.requestsOf(HEARTBEAT)).toBeGreaterThan(1);
   const fetched = fetches.requestsOf(FETCH);
   for (let at = 1; at < 5; at++) await writer.append(topic, 0, numbered(at * 10, 10));
   // longer than the session of a member that does not show up
   const beats = fetches.requestsOf(HEARTBEAT);
-  await expect.poll(() => fetches.requestsOf(HEARTBEAT), { timeout: 20_000 }).toBeGreaterThan(beats + 7);
+  await expect.poll(() => fetches.requestsOf(HEARTBEAT)).toBeGreaterThan(beats + 7);
   expect(fetches.requestsOf(FETCH)).toBe(fetched);
   const first = await reader.take(10, 1);
   expect(first?.records).toHaveLength(10);
@@ -193,7 +193,7 @@ test('brokers that do not answer any more keep a reader and a watch from ending 
   await expect.poll(() => looks.length).toBeGreaterThan(0);
   proxy.mode = 'black_hole';
   // a fetch, and a look at the ends of the log
-  await expect.poll(() => proxy.counts.black_hole, { timeout: 10_000 }).toBeGreaterThanOrEqual(2);
+  await expect.poll(() => proxy.counts.black_hole).toBeGreaterThanOrEqual(2);
   stopping.abort();
   const begun = performance.now();
   await Promise.all([reader.close(), watching]);

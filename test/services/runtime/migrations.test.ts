@@ -180,7 +180,7 @@ test('a process killed in the middle, holding every lock, does not keep the next
   onTestFinished(() => void child.kill('SIGKILL'));
   const client = await connect(urls.writer_url);
   const stopped = `SELECT state, query FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'migrations' AND query LIKE 'SET LOCAL%'`;
-  await expect.poll(async () => (await client.query(stopped)).rows, { timeout: 30_000 }).toMatchObject([{ state: 'idle in transaction' }]);
+  await expect.poll(async () => (await client.query(stopped)).rows).toMatchObject([{ state: 'idle in transaction' }]);
   // as if it had been killed a little earlier: knex' own lock says that somebody is migrating
   await client.query('UPDATE projector.knex_migrations_lock SET is_locked = 1');
   const waiting = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database

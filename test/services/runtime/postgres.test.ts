@@ -97,16 +97,16 @@ test('a reader cannot write, whatever it is asked', async () => {
 test('a question that takes too long is a fault, and the next one is answered', async () => {
   const one = reader({ statement_timeout_ms: 200, connections_max: 1 });
   expect(await faultFrom(one.rows(select('SELECT pg_sleep(60)')))).toEqual({ code: 'storage_timeout', retry: true });
-  await expect.poll(() => one.rows(select('SELECT 1')).catch(() => undefined), { timeout: 30_000 }).toEqual([['1']]);
+  await expect.poll(() => one.rows(select('SELECT 1')).catch(() => undefined)).toEqual([['1']]);
 });
 
 test('a server that freezes in the middle of a question does not hold it for ever', async () => {
   const proxy = await FaultProxy.open({ port: Number(new URL(urls.reader_url).port) });
   const one = reader({ postgres_reader_url: proxy.url(urls.reader_url), statement_timeout_ms: 50, connections_max: 1 });
-  await expect.poll(() => one.rows(select('SELECT 1')).catch(() => undefined), { timeout: 30_000 }).toEqual([['1']]);
+  await expect.poll(() => one.rows(select('SELECT 1')).catch(() => undefined)).toEqual([['1']]);
   proxy.next('black_hole');
   expect(await faultFrom(one.rows(select('SELECT 2')))).toEqual({ code: 'storage_timeout', retry: true });
-  await expect.poll(() => one.rows(select('SELECT 2')).catch(() => undefined), { timeout: 30_000 }).toEqual([['2']]);
+  await expect.poll(() => one.rows(select('SELECT 2')).catch(() => undefined)).toEqual([['2']]);
   await proxy.close();
 });
 

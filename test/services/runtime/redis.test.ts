@@ -4,8 +4,6 @@ import { Metrics } from '../../../services/runtime/metrics.ts';
 import { openHintPublisher, openHintSubscriber, type HintPublisher, type HintSubscriber } from '../../../services/runtime/redis.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 
-const PATIENCE = { timeout: 30_000 };
-
 let proxy: FaultProxy;
 let url: string;
 let channel: string;
@@ -55,7 +53,7 @@ async function arrives(hints: HintPublisher, heard: Heard, message: string): Pro
     .poll(() => {
       hints.publish(channel, message);
       return heard.hints;
-    }, PATIENCE)
+    })
     .toContain(`=${message}`);
 }
 
@@ -66,11 +64,11 @@ async function counted(metrics: Metrics, outcome: string): Promise<number> {
 test('a hint reaches who listens to its channel, and is counted', async () => {
   const metrics = new Metrics('test');
   const [hints, heard] = [publisher(metrics), subscriber()];
-  await expect.poll(() => heard.subscribed, PATIENCE).toBe(1);
+  await expect.poll(() => heard.subscribed).toBe(1);
   await arrives(hints, heard, 'first');
   hints.publish(`${channel}:nobody`, 'lost');
   hints.publish(`${channel}:other`, 'second');
-  await expect.poll(() => heard.hints.at(-1), PATIENCE).toBe(':other=second');
+  await expect.poll(() => heard.hints.at(-1)).toBe(':other=second');
   expect(await counted(metrics, 'published')).toBeGreaterThanOrEqual(3);
 });
 
@@ -82,16 +80,16 @@ test('while Redis is away hints are dropped and counted, and both sides are back
 
   proxy.mode = 'reset_before';
   proxy.cut();
-  await expect.poll(() => logged.join(), PATIENCE).toContain('Redis is away');
+  await expect.poll(() => logged.join()).toContain('Redis is away');
   await expect
     .poll(async () => {
       hints.publish(channel, 'during');
       return await counted(metrics, 'dropped');
-    }, PATIENCE)
+    })
     .toBeGreaterThan(droppedBefore + 10);
 
   proxy.mode = 'pass';
-  await expect.poll(() => heard.subscribed, PATIENCE).toBe(2);
+  await expect.poll(() => heard.subscribed).toBe(2);
   await arrives(hints, heard, 'after');
   expect(heard.hints).not.toContain('=during');
   expect(logged.filter((line) => line.includes('Redis is back')).length).toBeGreaterThan(0);
@@ -105,7 +103,7 @@ test('a Redis that takes hints and never answers holds no more than a bounded nu
   proxy.mode = 'black_hole';
   for (let at = 0; at < 5_000; at++) hints.publish(channel, 'into the hole');
   expect(await counted(metrics, 'dropped')).toBeGreaterThanOrEqual(droppedBefore + 4_000);
-  await expect.poll(() => proxy.counts.black_hole, PATIENCE).toBeGreaterThan(0);
+  await expect.poll(() => proxy.counts.black_hole).toBeGreaterThan(0);
   proxy.mode = 'pass';
   await arrives(hints, heard, 'after');
   expect(await counted(metrics, 'dropped')).toBeGreaterThanOrEqual(droppedBefore + 5_000);
@@ -114,7 +112,7 @@ test('a Redis that takes hints and never answers holds no more than a bounded nu
 test('it can be closed while Redis is away', async () => {
   proxy.mode = 'reset_before';
   const [hints, heard] = [publisher(), subscriber()];
-  await expect.poll(() => logged.join(), PATIENCE).toContain('Redis is away');
+  await expect.poll(() => logged.join()).toContain('Redis is away');
   hints.publish(channel, 'nowhere');
   await Promise.all(closing.splice(0).map((each) => each.close()));
   expect(heard).toEqual({ hints: [], subscribed: 0 });

@@ -107,10 +107,8 @@ async function recreate(log: OwnLog, events: readonly ChainEvent[]): Promise<voi
   const admin = log.kafka.admin();
   await admin.connect();
   await admin.deleteTopics({ topics: [log.topic] });
-  await expect.poll(async () => (await admin.listTopics()).includes(log.topic), { timeout: 30_000 }).toBe(false);
-  await expect
-    .poll(() => ensureTopics(log.kafka, [ownTopic({ name: log.topic })]).then(() => 'created', String), { timeout: 30_000 })
-    .toBe('created');
+  await expect.poll(async () => (await admin.listTopics()).includes(log.topic)).toBe(false);
+  await expect.poll(() => ensureTopics(log.kafka, [ownTopic({ name: log.topic })]).then(() => 'created', String)).toBe('created');
   await admin.disconnect();
   const anew = await openOwnLog(log.stack, log.topic);
   await anew.append(events);

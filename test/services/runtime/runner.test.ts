@@ -132,7 +132,7 @@ test('connections that break at COMMIT, before or after it was done, neither los
   for (let at = 0; at < events.length; at += 3) {
     await log.append(events.slice(at, at + 3));
     // each part a batch of its own
-    await expect.poll(() => appliedUpTo(tables), { timeout: 50_000 }).toBe(BigInt(Math.min(events.length, at + 3)));
+    await expect.poll(() => appliedUpTo(tables)).toBe(BigInt(Math.min(events.length, at + 3)));
   }
   await expectProjected(tables, events);
   expect(proxy.counts.reset_after).toBeGreaterThan(3);
@@ -197,9 +197,7 @@ test('one that starts while Postgres is away waits, and can be told to stop', as
   proxy.cut();
   const running = startRunner(log, tables);
   expect(running.runner.status).toEqual({ status: 'starting' });
-  await expect
-    .poll(() => running.runner.status, { timeout: 30_000 })
-    .toMatchObject({ status: 'waiting', fault: { code: 'storage_unreachable' } });
+  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'storage_unreachable' } });
   await running.stop();
   expect(running.runner.status).toEqual({ status: 'stopped' });
 });
@@ -215,12 +213,10 @@ test('while Kafka is away it waits and says so; when it is back it goes on', asy
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
   proxy.mode = 'reset_before';
   await log.append(events.slice(5));
-  await expect
-    .poll(() => running.runner.status, { timeout: 50_000 })
-    .toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
+  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
   proxy.mode = 'pass';
   await expectProjected(tables, events);
-  await expect.poll(() => running.runner.status, { timeout: 50_000 }).toEqual({ status: 'running' });
+  await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
 test('one that starts while Kafka is away waits, and can be told to stop', async () => {
@@ -229,9 +225,7 @@ test('one that starts while Kafka is away waits, and can be told to stop', async
   onTestFinished(() => proxy.close());
   proxy.mode = 'reset_before';
   const running = startRunner(log, { ...tables, kafka: testKafka(stack, proxy) });
-  await expect
-    .poll(() => running.runner.status, { timeout: 50_000 })
-    .toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
+  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
   await running.stop();
   expect(running.runner.status).toEqual({ status: 'stopped' });
 });
@@ -242,7 +236,7 @@ test('a topic that is not there yet is waited for', async () => {
   const tables = await openTables(writerUrl, ownExplorer(log.topic));
   onTestFinished(() => tables.pool.end());
   const running = startRunner(log, tables);
-  await expect.poll(() => running.runner.status, { timeout: 30_000 }).toMatchObject({ status: 'waiting', fault: { code: 'kafka' } });
+  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'kafka' } });
   await ensureTopics(log.kafka, [unborn]);
   const events = [...chainEvents({ seed: 30, blocks: 5 })];
   await log.append(events);

@@ -118,11 +118,11 @@ export async function expectProjected(
   events: readonly ChainEvent[],
   records = events.length,
 ): Promise<void> {
-  await expect.poll(() => appliedUpTo(options), { timeout: 50_000, interval: 50 }).toBe(BigInt(records));
+  await expect.poll(() => appliedUpTo(options)).toBe(BigInt(records));
   expect(differences(await readTables(options.pool, options.projection.name), plainFold(events))).toEqual([]);
 }
 
 export async function expectHalted({ runner }: Running, reason: RegExp, remedy: RegExp): Promise<void> {
-  await expect.poll(() => runner.status, { timeout: 50_000, interval: 50 }).toMatchObject({ status: 'halted' });
+  await expect.poll(() => runner.status).toMatchObject({ status: 'halted' });
   expect(runner.status).toEqual({ status: 'halted', reason: expect.stringMatching(reason), remedy: expect.stringMatching(remedy) });
 }

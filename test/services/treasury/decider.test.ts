@@ -45,8 +45,8 @@ test('another treasury that confirms the same transfer first has its way: what c
   const theirs = confirmedEvent({ ...of, sequence: 1, gross: 2_100_000n, credit: 100_000n, decided_at: 77 });
   writeBefore(world, [theirs, { ...depositEvents(theirs.deposit_id).held('below_minimum'), sequence: 2 }]);
   await world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_lost_races_total'), { timeout: 20_000 }).toBe(1);
-  await expect.poll(() => working.counted('treasury_transfers_waiting'), { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => working.counted('treasury_lost_races_total')).toBe(1);
+  await expect.poll(() => working.counted('treasury_transfers_waiting')).toBe(0);
   expect((await world.wholeLedger()).map(({ type, sequence }) => [type, sequence])).toEqual([
     ['PolicySet', 0],
     ['DepositConfirmed', 1],
@@ -113,10 +113,10 @@ test('more behind a transfer that is held up than is kept in memory is read agai
   if (unknown === undefined) throw new Error('no address shares the partition');
   await world.observe(transferTo(unknown, 5_000_000n));
   const working = startTreasury(world);
-  await expect.poll(() => working.counted('treasury_partitions_held_up'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => working.counted('treasury_partitions_held_up')).toBe(1);
   const behind = Array.from({ length: 3_000 }, (_, at) => transferTo(0, 5_000_000n + BigInt(at)));
   await world.observe(...behind);
-  await expect.poll(() => working.counted('treasury_transfers_waiting'), { timeout: 20_000 }).toBe(2_000);
+  await expect.poll(() => working.counted('treasury_transfers_waiting')).toBe(2_000);
   await world.tellAddresses(requests(1, unknown + 1));
   const deposits = await expectDeposits(world, { ledger_of: working, deposits: 3_001 });
   expect(deposits.map(({ gross }) => gross)).toEqual([5_000_000n, ...behind.map(({ value }) => value)]);
@@ -131,7 +131,7 @@ test.each([11, 12])('three at once over a wild log (seed %i) decide every transf
   const working = [startTreasury(world), startTreasury(world), startTreasury(world)];
   for (const [partition, events] of log.entries()) await world.tellTransfers(partition, events.slice(half[partition]?.length));
   for (const each of working) await expectDeposits(world, { ledger_of: each, deposits: plainDepositsIn(log).flat().length });
-  for (const each of working) await expect.poll(() => each.counted('treasury_transfers_waiting'), { timeout: 20_000 }).toBe(0);
+  for (const each of working) await expect.poll(() => each.counted('treasury_transfers_waiting')).toBe(0);
   expectLedger(await world.wholeLedger(), log);
   const { high } = await readLogEnds(world.kafka, world.topics.ledger.name, 0);
   for (const each of working) expect(await each.counted('treasury_position', world.topics.ledger.name)).toBe(Number(high));

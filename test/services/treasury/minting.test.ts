@@ -62,7 +62,7 @@ test('above the cap of a single one it waits for a person; above the rolling cap
   await world.world.observe(fits);
   await credited(world, working, 1);
   await world.world.observe(single);
-  await expect.poll(() => world.storyOf(idOf(single)), { timeout: 20_000 }).toEqual(['DepositConfirmed', 'DepositHeld']);
+  await expect.poll(() => world.storyOf(idOf(single))).toEqual(['DepositConfirmed', 'DepositHeld']);
   await world.tell(depositEvents(idOf(single)).approved());
   await world.world.observe(waits);
   await credited(world, working, 2);
@@ -138,14 +138,14 @@ test('a Mint of the key that was never requested halts minting with an alarm; de
   await working.ready();
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   await expect
-    .poll(() => working.treasury.matter, { timeout: 20_000 })
+    .poll(() => working.treasury.matter)
     .toMatch(/^minting halted: .* with nonce 0 in final block 1 was never requested.*What to do: /);
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => working.counted('treasury_deposits_confirmed_total'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_confirmed_total')).toBe(1);
   await working.stop();
   // the next one finds it at its start
   const next = world.start();
-  await expect.poll(() => next.treasury.matter, { timeout: 20_000 }).toMatch(/^minting halted: /);
+  await expect.poll(() => next.treasury.matter).toMatch(/^minting halted: /);
   expect(await next.counted('treasury_minting_closed')).toBe(1);
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
 });
@@ -156,7 +156,7 @@ test('while the gate is closed nothing is requested and nothing sent; once it is
   let closed: string | undefined = 'the reserve does not match';
   const working = world.start({ allowed: () => closed });
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => working.counted('treasury_deposits_unminted'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
   for (let blocks = 0; blocks < 3; blocks++) await world.mine();
   expect(await working.counted('treasury_minting_closed')).toBe(1);
   expect(await world.mints()).toEqual([]);
@@ -183,7 +183,7 @@ test('a mint under way that another key has signed is never given up because our
   let closed: string | undefined = 'not yet';
   const working = world.start({ allowed: () => closed });
   await world.world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_deposits_unminted'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
   const foreign = { to: accountAt(0), amount: 8n * USD, fee: 2n * USD, tx_hash: Buffer.alloc(32, 7) };
   await world.tell({
     type: 'MintIntended',
@@ -199,7 +199,7 @@ test('a mint under way that another key has signed is never given up because our
   closed = undefined;
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   await expect
-    .poll(() => working.treasury.matter, { timeout: 20_000 })
+    .poll(() => working.treasury.matter)
     .toMatch(/^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /);
   expect(await world.storyOf(idOf(transfer))).toEqual(['DepositConfirmed', 'MintIntended']);
   expect(await world.mints()).toEqual([]);
@@ -211,9 +211,9 @@ test('a mint that is in no block for long is a matter for a person, until a bloc
   await world.mine();
   const working = world.start({ late_ms: 150 });
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => working.counted('treasury_mints_live'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
   await expect
-    .poll(() => working.treasury.matter, { timeout: 20_000 })
+    .poll(() => working.treasury.matter)
     .toMatch(/^the mint of deposit \S+, with nonce 0, was requested \d+ s ago and is in no block.*What to do: /);
   await world.mine();
   await working.ready();
@@ -243,10 +243,10 @@ test('a key in place of the one that the ledger was written with mints nothing, 
   const signer = new MintSigner(`0x${'1'.repeat(64)}`, 7777);
   const after = world.start({ signer, node: new OtherAuthority(world.devnet.node_url, signer.address) });
   await expect
-    .poll(() => after.treasury.matter, { timeout: 20_000 })
+    .poll(() => after.treasury.matter)
     .toMatch(/^minting halted: .* with nonce 0 was requested with another key.*the key cannot be replaced.*What to do: set APP_MINT_KEY/);
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => after.counted('treasury_deposits_unminted'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => after.counted('treasury_deposits_unminted')).toBe(1);
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(1);
 });
 
@@ -257,13 +257,13 @@ test('a ledger that gives up a mint which no final block has displaced is not be
   const transfer = transferTo(0, 10n * USD);
   const working = world.start();
   await world.world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_broadcasts_total', 'accepted'), { timeout: 20_000 }).toBeGreaterThan(0);
+  await expect.poll(() => working.counted('treasury_broadcasts_total', 'accepted')).toBeGreaterThan(0);
   const intent = (await world.world.ledger()).find((event) => event.type === 'MintIntended');
   if (intent === undefined) throw new Error('nothing was requested');
   await world.tell(depositEvents(idOf(transfer)).dead(intent.tx_hash, intent.nonce));
-  await expect.poll(() => working.counted('treasury_deposits_unminted'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
   for (let blocks = 0; blocks < 6; blocks++) await world.mine();
-  await expect.poll(() => working.treasury.matter, { timeout: 20_000 }).toMatch(/^minting halted: .* was given up in the ledger/);
+  await expect.poll(() => working.treasury.matter).toMatch(/^minting halted: .* was given up in the ledger/);
   expect(await world.mints()).toHaveLength(1);
   expect(await world.balanceOf(0)).toBe(8n * USD);
 });

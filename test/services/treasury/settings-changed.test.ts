@@ -56,7 +56,7 @@ test('settings that change rewrite no history: fee, credit, hold and mint of bef
   await after.ready();
   await world.world.observe(transferTo(0, 10n * USD), transferTo(3, 6n * USD), transferTo(1, 40n * USD), transferTo(2, 3n * USD));
   await expectDeposits(world.world, { ledger_of: after, deposits: 7 });
-  await expect.poll(() => after.counted('treasury_deposits_held_total'), { timeout: 20_000 }).toBe(4);
+  await expect.poll(() => after.counted('treasury_deposits_held_total')).toBe(4);
   // 50 + 8 + 9 are above the new rolling cap: the second 10 USDT of the first address wait
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   expect([await after.counted('treasury_deposits_unminted'), await after.counted('treasury_policy_version')]).toEqual([1, 2]);

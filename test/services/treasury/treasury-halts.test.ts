@@ -23,7 +23,7 @@ async function settled(): Promise<World> {
 
 async function recreate({ kafka }: World, topic: Topic): Promise<void> {
   await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic.name] }));
-  await expect.poll(() => ensureTopics(kafka, [topic]).then(() => 'created', String), { timeout: 30_000 }).toBe('created');
+  await expect.poll(() => ensureTopics(kafka, [topic]).then(() => 'created', String)).toBe('created');
 }
 
 /** It halts, and nothing was written. */

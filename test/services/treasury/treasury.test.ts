@@ -48,7 +48,7 @@ test('each transfer becomes a deposit with its fee, and is held where a person h
   expect(await working.counted('treasury_deposits_held_total', 'below_minimum')).toBe(4);
   expect(await working.counted('treasury_deposits_held_total', 'over_single_cap')).toBe(2);
   expect(await working.counted('treasury_policy_version')).toBe(1);
-  await expect.poll(() => working.counted('treasury_lag_records'), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => working.counted('treasury_lag_records')).toBe(0);
 });
 
 test('a transfer seen three times is one deposit; two logs of one transaction are two; what is no deposit is none', async () => {
@@ -100,7 +100,7 @@ test('a transfer to an address of nobody holds up its partition alone, until the
   const deposits = await expectDeposits(world, { ledger_of: working, deposits: besides.length });
   expect(deposits.every(({ gross }) => gross === 5_000_000n)).toBe(true);
   await expect
-    .poll(() => working.treasury.matter, { timeout: 20_000 })
+    .poll(() => working.treasury.matter)
     .toMatch(new RegExp(`/${home} is held up at offset 0: .* index ${unknown}, .*What to do: look at who wrote it`));
   expect(await working.counted('treasury_partitions_held_up')).toBe(1);
   expect(await working.counted('treasury_transfers_waiting')).toBe(1 + behind.length);
@@ -176,6 +176,6 @@ test('a deposit that was confirmed by itself, though its credit is outside the l
   });
   await world.write({ ...policy, sequence: 0 }, confirmed);
   const working = startTreasury(world);
-  await expect.poll(() => working.counted('treasury_deposits_held_total', 'below_minimum'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_held_total', 'below_minimum')).toBe(1);
   expect((await world.ledger()).slice(2)).toMatchObject([{ type: 'DepositHeld', deposit_id: confirmed.deposit_id, sequence: 2 }]);
 });

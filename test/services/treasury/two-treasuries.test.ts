@@ -82,8 +82,8 @@ async function expectAllDecided(): Promise<void> {
   const expected = plainDepositsIn(log).flat().length;
   for (const each of both) {
     await each.ready(60_000);
-    await expect.poll(() => counted(each, 'treasury_deposits_confirmed_total'), { timeout: 60_000 }).toBe(expected);
-    await expect.poll(() => counted(each, 'treasury_transfers_waiting'), { timeout: 60_000 }).toBe(0);
+    await expect.poll(() => counted(each, 'treasury_deposits_confirmed_total')).toBe(expected);
+    await expect.poll(() => counted(each, 'treasury_transfers_waiting')).toBe(0);
   }
   expectLedger(await world.wholeLedger(), log);
 }
@@ -104,6 +104,6 @@ test('told to stop both end with 0, and the next one finds nothing to do', async
   both = [next];
   await expectAllDecided();
   expect(await endOfLedger()).toBe(before);
-  await expect.poll(() => counted(next, 'treasury_lag_records'), { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => counted(next, 'treasury_lag_records')).toBe(0);
   expect(await counted(next, 'treasury_policy_version')).toBe(1);
 });

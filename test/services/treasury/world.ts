@@ -196,7 +196,7 @@ export function startTreasury({ kafka, codec, topics }: World, change: Partial<T
   onTestFinished(end);
   return {
     treasury,
-    ready: () => expect.poll(() => treasury.matter, { timeout: 50_000, interval: 20 }).toBe(undefined),
+    ready: () => expect.poll(() => treasury.matter, { interval: 20 }).toBe(undefined),
     async counted(metric, value) {
       const { values } = (await metrics.registry.getSingleMetric(metric)?.get()) ?? { values: [] };
       const wanted = values.filter(({ labels }) => value === undefined || Object.values<unknown>(labels).includes(value));
@@ -207,7 +207,7 @@ export function startTreasury({ kafka, codec, topics }: World, change: Partial<T
 }
 
 export async function expectHalted({ treasury }: Working, why: RegExp): Promise<void> {
-  await expect.poll(() => treasury.matter, { timeout: 50_000, interval: 20 }).toMatch(/^halted: /);
+  await expect.poll(() => treasury.matter, { interval: 20 }).toMatch(/^halted: /);
   expect(treasury.matter).toMatch(why);
   expect(treasury.matter).toContain('What to do: ');
 }
@@ -217,6 +217,6 @@ export async function expectDeposits(
   world: World,
   { ledger_of: working, deposits }: { readonly ledger_of: Working; readonly deposits: number },
 ): Promise<readonly DepositConfirmed[]> {
-  await expect.poll(() => working.counted('treasury_deposits_confirmed_total'), { timeout: 50_000, interval: 20 }).toBe(deposits);
+  await expect.poll(() => working.counted('treasury_deposits_confirmed_total'), { interval: 20 }).toBe(deposits);
   return world.deposits();
 }

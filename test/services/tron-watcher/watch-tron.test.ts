@@ -37,21 +37,21 @@ test('two watchers share the partitions; when one is killed or hangs the other h
   const one = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
   const other = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
   const parts = (): Promise<readonly number[]> => Promise.all([one, other].map((each) => metric(each, 'tron_partitions_assigned')));
-  await expect.poll(parts, { timeout: 30_000 }).toEqual([3, 3]);
+  await expect.poll(parts).toEqual([3, 3]);
   await world.devnet.admin('/admin/tron/requests', undefined, 'DELETE');
   const checked = await metric(other, 'tron_addresses_checked_total');
-  await expect.poll(() => metric(other, 'tron_addresses_checked_total'), { timeout: 30_000 }).toBeGreaterThan(checked + 30);
+  await expect.poll(() => metric(other, 'tron_addresses_checked_total')).toBeGreaterThan(checked + 30);
   await one.kill('SIGSTOP');
-  await expect.poll(() => metric(other, 'tron_partitions_assigned'), { timeout: 30_000 }).toBe(6);
+  await expect.poll(() => metric(other, 'tron_partitions_assigned')).toBe(6);
   await one.kill('SIGCONT');
-  await expect.poll(parts, { timeout: 30_000 }).toEqual([3, 3]);
+  await expect.poll(parts).toEqual([3, 3]);
   const { body }: { body: { total: number; max_in_1s: number } } = Object(
     await world.devnet.admin('/admin/tron/requests', undefined, 'GET'),
   );
   expect(body.total).toBeGreaterThan(30);
   expect(body.max_in_1s).toBeLessThanOrEqual(30);
   await one.kill();
-  await expect.poll(() => metric(other, 'tron_partitions_assigned'), { timeout: 30_000 }).toBe(6);
+  await expect.poll(() => metric(other, 'tron_partitions_assigned')).toBe(6);
   await other.kill('SIGTERM');
   expect(await other.waitExit()).toMatchObject({ code: 0 });
 }, 120_000);
@@ -67,7 +67,7 @@ test('while the provider is away /ready says so and what to do, figures tell of 
     const answer = await fetch(`${service.url}/ready`);
     return { status: answer.status, text: await answer.text() };
   };
-  await expect.poll(ready, { timeout: 20_000 }).toMatchObject({
+  await expect.poll(ready).toMatchObject({
     status: 503,
     text: expect.stringMatching(/no address was watched for \d+ s: tron_throttled.*429.*lower APP_TRON_REQUESTS_PER_SECOND/),
   });
@@ -76,7 +76,7 @@ test('while the provider is away /ready says so and what to do, figures tell of 
   expect(text).toMatch(/tron_requests_total\{route="getnowblock",outcome="throttled",service="tron-watcher"\} [1-9]/);
   expect(text).toMatch(/tron_cold_check_age_seconds\{service="tron-watcher"\} [0-9.]+/);
   await world.devnet.admin('/admin/faults', undefined, 'DELETE');
-  await expect.poll(ready, { timeout: 20_000 }).toMatchObject({ status: 200 });
+  await expect.poll(ready).toMatchObject({ status: 200 });
   await service.kill('SIGTERM');
   expect(await service.waitExit()).toMatchObject({ code: 0 });
   expect(service.log()).not.toContain(KEY);

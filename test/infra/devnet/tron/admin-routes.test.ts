@@ -9,7 +9,7 @@ test('a transfer is solidified by itself, and not before its time', () =>
     async (devnet) => {
       const tron = new TestTron(devnet);
       const id = await tron.transfer({ to: ALICE, value: '5' });
-      await expect.poll(() => tron.receipt(id), { timeout: 30_000, interval: 20 }).toBeDefined();
+      await expect.poll(() => tron.receipt(id), { interval: 20 }).toBeDefined();
       const receipt = await tron.receipt(id);
       const head = await tron.head();
       expect(head.number).toBeGreaterThanOrEqual(receipt?.blockNumber ?? Infinity);
@@ -44,7 +44,7 @@ test('a transfer that is held is in every new block and solid in none, until som
       const tron = new TestTron(devnet);
       const held = await tron.transfer({ to: ALICE, value: '5', solidified: false });
       const other = await tron.transfer({ to: ALICE, value: '6' });
-      await expect.poll(() => tron.receipt(other), { timeout: 30_000 }).toBeDefined();
+      await expect.poll(() => tron.receipt(other)).toBeDefined();
       expect(await tron.receipt(held)).toBeUndefined();
       const included = await tron.receipt(held, 'wallet');
       expect(included?.blockNumber).toBeGreaterThan((await tron.receipt(other))?.blockNumber ?? Infinity);

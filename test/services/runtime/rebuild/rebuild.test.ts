@@ -115,7 +115,7 @@ test('killed while it loads, between two indexes and at the switch it goes on wh
 
   const writing = await holdWrites(urls.writer_url, nextOf(name), 'head');
   const first = spawnRebuild(world);
-  await expect.poll(() => first.printed(), { timeout: 30_000 }).toMatch(new RegExp(`loading  ${events.length}`));
+  await expect.poll(() => first.printed()).toMatch(new RegExp(`loading  ${events.length}`));
   expect(await rebuild(optionsOf(world))).toEqual({
     refused: 'busy',
     message: expect.stringMatching(`there is a rebuild of ${name} already: pid \\d+ on .*, since .* UTC`),
@@ -125,7 +125,7 @@ test('killed while it loads, between two indexes and at the switch it goes on wh
 
   const indexing = await holdIndexing(urls.writer_url, nextOf(name), 'activity');
   const second = spawnRebuild(world);
-  await expect.poll(() => second.printed(), { timeout: 30_000 }).toMatch(/indexing index \d of \d \(activity_ordinal\)/);
+  await expect.poll(() => second.printed()).toMatch(/indexing index \d of \d \(activity_ordinal\)/);
   await second.kill();
   await indexing.letGo();
 
@@ -134,7 +134,7 @@ test('killed while it loads, between two indexes and at the switch it goes on wh
   onTestFinished(() => writer.end());
   await beginWriting(writer, name);
   const third = spawnRebuild(world);
-  await expect.poll(() => third.printed(), { timeout: 30_000 }).toMatch(/switching/);
+  await expect.poll(() => third.printed()).toMatch(/switching/);
   expect(third.printed()).not.toMatch(/loading  [1-9]/);
   await third.kill();
   await writer.query('ROLLBACK');
@@ -158,9 +158,7 @@ test('software of another version writes nothing after the switch, and goes on b
   expect(await rollback(optionsOf(world, { projection: raised }))).toMatchObject({ refused: 'another_version' });
   expect(await rebuild(optionsOf(world))).toMatchObject({ refused: 'newer_tables' });
   await world.log.append(events.slice(20, 30));
-  await expect
-    .poll(() => older.runner.status, { timeout: 20_000 })
-    .toMatchObject({ status: 'waiting', fault: { code: 'projection_version', retry: true } });
+  await expect.poll(() => older.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'projection_version', retry: true } });
   expect(differences(await readTables(world.pool, name), plainFold(events.slice(0, 20)))).toEqual([]);
   const newer = startRunner(world.log, { ...world, projection: raised, group_id: `${name}-newer` });
   await expectProjected({ ...world, projection: raised }, events.slice(0, 30));
@@ -169,9 +167,7 @@ test('software of another version writes nothing after the switch, and goes on b
   await world.log.append(events.slice(30));
   await expectProjected(world, events);
   await expect.poll(() => older.runner.status).toEqual({ status: 'running' });
-  await expect
-    .poll(() => newer.runner.status, { timeout: 20_000 })
-    .toMatchObject({ status: 'waiting', fault: { code: 'projection_version' } });
+  await expect.poll(() => newer.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'projection_version' } });
 });
 
 test('without tables, before they are loaded, and with nothing kept it is refused; a broken log ends it with what to do', async () => {

@@ -129,7 +129,7 @@ test('while the provider fails there is no run; it is tried again before the nex
     if (asked === 0) throw new Fault('tron_unreachable', 'the provider is away', { retry: true });
   };
   reconciling.start();
-  await expect.poll(() => reconciling.runs.length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => reconciling.runs.length).toBe(1);
   expect(reconciling.failures).toEqual(['tron_unreachable']);
   expect(reconciling.runs).toMatchObject([{ status: 'ok' }]);
 });

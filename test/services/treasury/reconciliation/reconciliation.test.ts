@@ -155,14 +155,13 @@ test('a healthy reserve is ok, a surplus is drift, a mint that nobody decided is
       const answer = await fetch(`${http.url}/public/reconciliation`);
       return answer.status === 200 ? parseReconciliation(await answer.text()) : answer.status;
     };
-    const isStatus = (status: string): Promise<unknown> =>
-      expect.poll(() => newest.run?.status, { timeout: 30_000, interval: 20 }).toBe(status);
+    const isStatus = (status: string): Promise<unknown> => expect.poll(() => newest.run?.status, { interval: 20 }).toBe(status);
     try {
       expect(await published()).toBe(503);
       const { working, stop } = start(reserve, newest, 150);
       await isStatus('ok');
       await reserve.credit();
-      await expect.poll(() => newest.run?.treasury_minted, { timeout: 30_000, interval: 20 }).toBe(8n * USD);
+      await expect.poll(() => newest.run?.treasury_minted, { interval: 20 }).toBe(8n * USD);
       expect(newest.run).toMatchObject({
         ledger_offset: 3,
         block_height: 1,
@@ -204,7 +203,7 @@ test('a healthy reserve is ok, a surplus is drift, a mint that nobody decided is
 
       const again = start(reserve, new NewestRun(), 86_400_000);
       expect(again.working.mintingAllowed()).toMatch('not read yet');
-      await expect.poll(() => again.working.mintingAllowed(), { timeout: 30_000, interval: 20 }).toMatch('does not match');
+      await expect.poll(() => again.working.mintingAllowed(), { interval: 20 }).toMatch('does not match');
       await again.stop();
       expect(await reserve.runs()).toHaveLength(runs.length);
     } finally {
@@ -237,11 +236,9 @@ test('a log that cannot be right halts it, says why, and closes the gate', async
   await withReserve(async (reserve) => {
     const newest = new NewestRun();
     const { working } = start(reserve, newest, 86_400_000);
-    await expect.poll(() => working.mintingAllowed(), { timeout: 30_000, interval: 20 }).toBe(undefined);
+    await expect.poll(() => working.mintingAllowed(), { interval: 20 }).toBe(undefined);
     await appendAll(reserve.kafka, reserve.names.chain, [{ key: '?', value: Buffer.from('no avro'), headers: {}, timestamp: 1 }]);
-    await expect
-      .poll(() => working.matter, { timeout: 30_000, interval: 20 })
-      .toMatch(/^reconciling halted: .*cannot be read.*What to do: /);
+    await expect.poll(() => working.matter, { interval: 20 }).toMatch(/^reconciling halted: .*cannot be read.*What to do: /);
     expect(working.mintingAllowed()).toBe(working.matter);
   });
 });
