@@ -11,7 +11,7 @@ export default defineConfig({
   test: {
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    maxWorkers: 3,
+    maxWorkers: 2,
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 60_000,
     // what is waited for may take long on a busy machine
