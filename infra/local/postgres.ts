@@ -21,8 +21,12 @@ export function postgresUrl(role: { readonly name: string; readonly password: st
   return `postgres://${role.name}:${role.password}@${host}/${name}`;
 }
 
-async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+/** A server that answers has accepted; a busy machine may take a while over the rest. */
+const CONNECT_MS = 30_000;
+const ANSWER_MS = 2_000;
+
+async function withClient<T>(url: string, work: (client: Client) => Promise<T>, connectMs = CONNECT_MS): Promise<T> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: connectMs });
   await client.connect();
   try {
     return await work(client);
@@ -50,7 +54,7 @@ export async function createDatabase(host: string, name: string): Promise<{ writ
 
 /** Whether a Postgres at host:port answers its superuser. */
 export async function postgresAnswers(host: string): Promise<boolean> {
-  await withClient(postgresUrl(superuser, host, 'postgres'), (client) => client.query('SELECT 1'));
+  await withClient(postgresUrl(superuser, host, 'postgres'), (client) => client.query('SELECT 1'), ANSWER_MS);
   return true;
 }
 

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Exit } from '../../infra/local/child.ts';
 import type { ServiceHandle, Stack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
 
 const LAST_LINES = 8;
 
@@ -73,9 +74,12 @@ export class Processes {
   async drain(slots: readonly string[]): Promise<readonly string[]> {
     const exits = await Promise.all(
       slots.map(async (slot): Promise<readonly [string, Exit]> => {
-        this.#wanted.delete(this.at(slot));
-        await this.at(slot).kill('SIGTERM');
-        return [slot, await this.at(slot).waitExit()];
+        const service = this.at(slot);
+        // before it has read its own modules it knows of no signal
+        await until(async () => service.log().includes('"msg":"listening"'), `${slot} to have begun`);
+        this.#wanted.delete(service);
+        await service.kill('SIGTERM');
+        return [slot, await service.waitExit()];
       }),
     );
     return exits.flatMap(([slot, exit]) =>

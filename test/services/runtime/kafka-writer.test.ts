@@ -182,7 +182,8 @@ test.each(['reset_before', 'black_hole'] as const)(
     proxy.mode = 'pass';
     await writer.close();
     await expect(writer.append(topic, 0, numbered(3, 1))).rejects.toMatchObject({ code: 'append_unknown' });
-    expect(numbers(await readAll(direct, topic))).toEqual([0]);
+    // unknown is what the drain said of the first: it may have come yet
+    expect([[0], [0, 1]]).toContainEqual(numbers(await readAll(direct, topic)));
   },
 );
 
