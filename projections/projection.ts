@@ -103,6 +103,9 @@ export type Folded =
   /** the log cannot be right: the projector halts at this record, changes nothing and says why */
   | { readonly broken: { readonly at: number; readonly reason: string } };
 
+/** Names of fields, by the name of their Avro record. */
+export type Unread = Readonly<Record<string, readonly string[]>>;
+
 export interface Projection<Event extends { readonly type: string } = never> {
   readonly name: string;
   /** raised when the same log gives other rows: the tables are then rebuilt from offset 0 */
@@ -115,6 +118,8 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly skips?: string;
   /** whether a decoded record is one of the events that it folds: any other halts the projector */
   readonly isEvent: (event: { readonly type: string }) => event is Event;
+  /** fields that the fold has no use for, by the record of their schema: skipped, not decoded */
+  readonly unread?: Unread;
   readonly tables: readonly Table[];
   /** DDL of the tables, names without schema */
   readonly table_sql: URL;

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { database, initdbArguments, postgresArguments, postgres_version, reader, superuser, writer } from '../postgres/settings.ts';
@@ -78,6 +79,11 @@ function postgresPlace(data: string, port: number): string[] {
   return ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
 }
 
+/** A quarter of this machine's memory, taken as it is needed: what the system itself keeps of files may be gone when it is asked for again. */
+function postgresMemory(): string[] {
+  return ['-c', `shared_buffers=${Math.floor(totalmem() / 4 / 2 ** 20)}MB`];
+}
+
 export function postgresServer(folder: Folder, programs: Programs, port: number): ServerSpec {
   const host = `127.0.0.1:${port}`;
   const account = serverAccount();
@@ -110,7 +116,7 @@ export function postgresServer(folder: Folder, programs: Programs, port: number)
         rmSync(password);
       }
       removeForeignLock(data);
-      return command('postgres', home, data, [...postgresPlace(data, port), ...postgresArguments()]);
+      return command('postgres', home, data, [...postgresPlace(data, port), ...postgresArguments(), ...postgresMemory()]);
     },
     answers: () => postgresAnswers(host),
     settle: () => settlePostgres(host),

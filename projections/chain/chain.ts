@@ -6,7 +6,7 @@
  * stands at just that offset. A batch that came after somebody else's, or stands in the log a second time, or strayed into another topic, thus shows by each
  * single record that it has no effect, and from any record that counts on, the log can be read without what came before.
  */
-import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type { ChainHeaderEvent } from '../../schemas/chain.blocks/events.ts';
 
 export type Chain =
   | { readonly status: 'empty' }
@@ -32,12 +32,12 @@ export type Judged =
 export const EMPTY_CHAIN: Chain = { status: 'empty' };
 
 /** True for an event that counts. */
-export function isInPlace(event: ChainEvent, offset: bigint): boolean {
+export function isInPlace(event: ChainHeaderEvent, offset: bigint): boolean {
   return BigInt(event.sequence) === offset;
 }
 
 /** The one step of the fold, by the record's offset. Total: a log that cannot be right is `broken`, never guessed at. */
-export function evolve(chain: Chain, event: ChainEvent, offset: bigint): Judged {
+export function evolve(chain: Chain, event: ChainHeaderEvent, offset: bigint): Judged {
   if (!isInPlace(event, offset)) return { verdict: 'ignored' };
   if (chain.status === 'empty') return begun(event);
   if (event.sequence <= chain.sequence) return { verdict: 'replayed' };
@@ -45,14 +45,14 @@ export function evolve(chain: Chain, event: ChainEvent, offset: bigint): Judged 
   return matter === undefined ? { verdict: 'applied', chain: continued(chain, event) } : broken(event, matter);
 }
 
-function begun(event: ChainEvent): Judged {
+function begun(event: ChainHeaderEvent): Judged {
   if (event.type !== 'BlockAppended') return broken(event, 'there is no block yet');
   const { sequence, height, hash } = event;
   return { verdict: 'applied', chain: { status: 'growing', sequence, top: { height, hash }, finalized_height: -1 } };
 }
 
 /** Why the event cannot come next; undefined when it can. */
-function misfit({ top, finalized_height: finalized }: Growing, event: ChainEvent): string | undefined {
+function misfit({ top, finalized_height: finalized }: Growing, event: ChainHeaderEvent): string | undefined {
   const newest = `the newest block is ${top.height} ${top.hash.toString('hex')}`;
   switch (event.type) {
     case 'BlockAppended':
@@ -66,7 +66,7 @@ function misfit({ top, finalized_height: finalized }: Growing, event: ChainEvent
   }
 }
 
-function continued(chain: Growing, event: ChainEvent): Growing {
+function continued(chain: Growing, event: ChainHeaderEvent): Growing {
   const { sequence, height, hash } = event;
   switch (event.type) {
     case 'BlockAppended':
@@ -78,6 +78,6 @@ function continued(chain: Growing, event: ChainEvent): Growing {
   }
 }
 
-function broken(event: ChainEvent, reason: string): Judged {
+function broken(event: ChainHeaderEvent, reason: string): Judged {
   return { verdict: 'broken', reason: `${event.type} ${event.sequence} at height ${event.height}: ${reason}` };
 }

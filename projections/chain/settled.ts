@@ -2,7 +2,7 @@
  * What of a stretch of `chain.blocks` is certain. A block that is final never leaves the chain again, so everything up to its record may be stored for good; blocks
  * that came and went before it have then left without ever having been stored.
  */
-import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type { ChainHeaderEvent } from '../../schemas/chain.blocks/events.ts';
 import type { Recorded } from '../projection.ts';
 import { isInPlace } from './chain.ts';
 
@@ -14,7 +14,7 @@ interface Standing {
 }
 
 /** How many leading records of the batch no later one can undo: up to and including the newest of its blocks that it says is final. 0 when it says so of none. */
-export function settled(batch: readonly Recorded<ChainEvent>[]): number {
+export function settled(batch: readonly Recorded<ChainHeaderEvent>[]): number {
   let standing: Standing[] = [];
   let count = 0;
   for (const [at, { event, offset }] of batch.entries()) {
@@ -38,7 +38,7 @@ export function settled(batch: readonly Recorded<ChainEvent>[]): number {
 }
 
 /** Heights of the blocks that the batch takes off without having put them on: those that stood before it. */
-export function revertedBelow(batch: readonly Recorded<ChainEvent>[]): readonly number[] {
+export function revertedBelow(batch: readonly Recorded<ChainHeaderEvent>[]): readonly number[] {
   const below: number[] = [];
   let own = 0;
   for (const { event, offset } of batch) {

@@ -2,22 +2,24 @@
  * The explorer's fold: blocks, transactions, balance effects and validators of `chain.blocks` as rows with dense ordinals. Everything is a stack: a block only
  * ever adds at the top of each ordinal, and a revert takes exactly that off again.
  */
-import { isChainEvent, type BlockAppended, type BlockReverted, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { isChainEvent, type BlockReverted } from '../../schemas/chain.blocks/events.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
 import { revertedBelow, settled } from '../chain/settled.ts';
 import { bytesIn, countIn } from '../loaded-row.ts';
 import type { Folded, Load, Loaded, LoadedRow, Projection, Recorded } from '../projection.ts';
 import { ACCOUNT_COLUMNS } from './accounts.ts';
 import { AddressMap } from './address-map.ts';
+import { UNREAD, type Block, type ExplorerEvent } from './events.ts';
 import { ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES, VALIDATORS } from './rows.ts';
 import { Stacks } from './stacks.ts';
 
-export const explorer: Projection<ChainEvent> = {
+export const explorer: Projection<ExplorerEvent> = {
   name: 'explorer',
   version: 2,
   topics: ['chain.blocks'],
   skips: 'explorer',
   isEvent: isChainEvent,
+  unread: { Transaction: UNREAD },
   tables: [HEAD, BLOCKS, TRANSACTIONS, TRANSACTION_TYPES, ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, VALIDATORS],
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
@@ -26,7 +28,7 @@ export const explorer: Projection<ChainEvent> = {
   fold,
 };
 
-function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
+function loads(batch: readonly Recorded<ExplorerEvent>[]): readonly Load[] {
   const addresses = new AddressMap<true>();
   const see = (address: Buffer): void => {
     if (addresses.get(address) === undefined) addresses.add(address, true);
@@ -86,7 +88,7 @@ function revertedLoads(heights: readonly number[]): readonly Load[] {
   ];
 }
 
-function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
+function fold(loaded: Loaded, batch: readonly Recorded<ExplorerEvent>[]): Folded {
   const head = loaded['head']?.[0];
   let chain = chainOf(head);
   const stacks = new Stacks(countsOf(head), loaded);
@@ -111,7 +113,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
   return { changes: stacks.changes(chain), outcomes: { applied, replayed, ignored }, announced: [...announced] };
 }
 
-function move(stacks: Stacks, event: BlockAppended | BlockReverted): void {
+function move(stacks: Stacks, event: Block | BlockReverted): void {
   if (event.type === 'BlockAppended') stacks.push(event);
   else stacks.pop(event.height);
 }

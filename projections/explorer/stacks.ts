@@ -1,10 +1,11 @@
 /** The rows of one batch while it is folded: what stands in the tables below, what the batch put on top. */
-import type { BalanceEffect, BlockAppended, BlockTransaction } from '../../schemas/chain.blocks/events.ts';
+import type { BalanceEffect } from '../../schemas/chain.blocks/events.ts';
 import type { Chain } from '../chain/chain.ts';
 import { amountIn, bytesIn, countIn, textIn } from '../loaded-row.ts';
 import { CopyRows, type Mark } from '../copy-rows.ts';
 import type { Changes, Cut, Loaded, LoadedRow, Row } from '../projection.ts';
 import { Accounts, type Account } from './accounts.ts';
+import type { Block, Transaction } from './events.ts';
 import { feesPaid, producerFees } from './fees.ts';
 import { ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES, VALIDATORS } from './rows.ts';
 
@@ -19,7 +20,7 @@ interface Count {
 
 /** One pending block and where the lists ended before it, so that a revert in the same batch takes off exactly its rows. */
 interface Pending {
-  readonly block: BlockAppended;
+  readonly block: Block;
   readonly row: Row;
   readonly transactions: Mark;
   readonly account_transactions: Mark;
@@ -58,7 +59,7 @@ export class Stacks {
   }
 
   /** Puts a block, its transactions and its balance effects on top. */
-  push(block: BlockAppended): void {
+  push(block: Block): void {
     const firstSeq = this.#cutSeq + this.#transactions.length;
     this.#pending.push({
       block,
@@ -87,7 +88,7 @@ export class Stacks {
     for (const effect of block.balance_effects) this.#pushEffect(block, effect, senders, firstSeq);
   }
 
-  #pushTransaction(block: BlockAppended, transaction: BlockTransaction, seq: number, fee: bigint): Account {
+  #pushTransaction(block: Block, transaction: Transaction, seq: number, fee: bigint): Account {
     const { from, to, function_call_type: type } = transaction;
     this.#transactions.add([
       seq,
@@ -117,7 +118,7 @@ export class Stacks {
     return sender;
   }
 
-  #pushEffect(block: BlockAppended, effect: BalanceEffect, senders: readonly Account[], firstSeq: number): void {
+  #pushEffect(block: Block, effect: BalanceEffect, senders: readonly Account[], firstSeq: number): void {
     const { kind, delta, tx_index: index, counterparty } = effect;
     if (delta === 0n) return;
     const account = this.#accounts.at(effect.address);

@@ -22,7 +22,7 @@ export async function withRebuildOptions<Outcome>(
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   return await named.with(async (projection) => {
-    const codec = await openCodec(config.registry_url, topicsOf(projection));
+    const codec = await openCodec(config.registry_url, topicsOf(projection), projection.unread);
     const kafka = openKafka({ ...config, client_id: 'ops' }, log);
     const onStep = json ? sayJson : sayText();
     return await use({ ...config, projection, kafka, codec, log, signal: stop.signal, onStep, afresh });

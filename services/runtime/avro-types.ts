@@ -11,6 +11,8 @@ interface Tap {
   pos: number;
   readBytes(): Buffer | undefined;
   readLong(): number;
+  readString(): string | undefined;
+  skipString(): void;
 }
 
 /** Amounts with at most so many bytes are read without a buffer of their own. */
@@ -48,6 +50,24 @@ class DecimalType extends avro.types.LogicalType {
 
   protected override _resolve(type: avro.Type): ((value: unknown) => unknown) | undefined {
     return type instanceof DecimalType ? (value): unknown => value : undefined;
+  }
+}
+
+/** The logical type of what nobody reads. */
+export const UNREAD = 'unread';
+
+class UnreadType extends avro.types.LogicalType {
+  _read(tap: Tap): undefined {
+    const type: avro.Type & { _skip?: (from: Tap) => void } = this.underlyingType;
+    type._skip?.(tap);
+  }
+
+  protected override _fromValue(): undefined {
+    return undefined;
+  }
+
+  protected override _resolve(): () => undefined {
+    return () => undefined;
   }
 }
 
@@ -99,12 +119,48 @@ function isAt(known: Buffer, bytes: Buffer, from: number): boolean {
   return true;
 }
 
-function isFixed(schema: avro.Schema): boolean {
-  return typeof schema === 'object' && 'type' in schema && schema.type === 'fixed';
+/** A map that claims to be long is not gone through beyond the end of the bytes. */
+class MapType extends avro.types.MapType {
+  _read(tap: Tap): Record<string, unknown> {
+    const entries: Record<string, unknown> = {};
+    for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
+      const name = tap.readString() ?? '';
+      entries[name] = this.valuesType._read(tap);
+      refuseBeyondEnd(tap);
+    }
+    return entries;
+  }
+
+  _skip(tap: Tap): void {
+    for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
+      tap.skipString();
+      this.valuesType._skip(tap);
+      refuseBeyondEnd(tap);
+    }
+  }
+}
+
+/** How many entries the next block of a map has; 0: there is none. */
+function entriesAt(tap: Tap): number {
+  const count = tap.readLong();
+  if (count >= 0) return count;
+  // its bytes, for those who pass over it whole
+  tap.readLong();
+  return -count;
+}
+
+function refuseBeyondEnd({ pos, buf }: Tap): void {
+  if (pos > buf.length) throw new RangeError('it ends within a map');
+}
+
+function isOf(type: 'fixed' | 'map', schema: avro.Schema): boolean {
+  return typeof schema === 'object' && 'type' in schema && schema.type === type;
 }
 
 export const AVRO_OPTIONS = {
-  logicalTypes: { decimal: DecimalType },
-  typeHook: (schema: avro.Schema, options: unknown): avro.Type | undefined =>
-    isFixed(schema) ? new FixedType(schema, options) : undefined,
+  logicalTypes: { decimal: DecimalType, [UNREAD]: UnreadType },
+  typeHook(schema: avro.Schema, options: unknown): avro.Type | undefined {
+    if (isOf('fixed', schema)) return new FixedType(schema, options);
+    return isOf('map', schema) ? new MapType(schema, options) : undefined;
+  },
 };

@@ -5,8 +5,9 @@
 import { readFile } from 'node:fs/promises';
 import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
 import avro from 'avsc';
+import type { Unread } from '../../projections/projection.ts';
 import { subjectOf, type Topic } from '../../schemas/topics.ts';
-import { AVRO_OPTIONS } from './avro-types.ts';
+import { AVRO_OPTIONS, UNREAD } from './avro-types.ts';
 import { Fault, messageOf, propertyOf } from './errors.ts';
 
 const HEADER_BYTES = 5;
@@ -39,17 +40,36 @@ export function undecodable(reason: string): Fault {
 interface Parsed {
   readonly namespace: string;
   readonly type: avro.Type;
+  /** as it is read: fields that nobody wants are passed over */
+  readonly reader: avro.Type;
   readonly text: string;
 }
 
-async function parseSchema(avsc: URL): Promise<Parsed> {
+async function parseSchema(avsc: URL, unread: Unread): Promise<Parsed> {
   const text = await readFile(avsc, 'utf8');
   const schema: avro.schema.RecordType = JSON.parse(text);
-  return { namespace: schema.namespace ?? '', type: avro.Type.forSchema(schema, { ...AVRO_OPTIONS }), text };
+  const lean: avro.schema.RecordType = JSON.parse(text, (_, part: unknown) => passingOver(part, unread));
+  const typeOf = (each: avro.Schema): avro.Type => avro.Type.forSchema(each, { ...AVRO_OPTIONS });
+  return { namespace: schema.namespace ?? '', type: typeOf(schema), reader: typeOf(lean), text };
 }
 
-/** Registers every event of these topics (FULL_TRANSITIVE: each version can read each other's records) and keeps their ids. */
-export async function openCodec(registryUrl: string, topics: readonly Topic[]): Promise<Codec> {
+/** A part of a schema: when it is a record, with the fields of it that are not read marked as such. */
+function passingOver(part: unknown, unread: Unread): unknown {
+  const name = propertyOf(part, 'name');
+  const names = typeof name === 'string' ? unread[name] : undefined;
+  const fields = propertyOf(part, 'fields');
+  if (names === undefined || typeof part !== 'object' || !Array.isArray(fields)) return part;
+  const marked = fields.map((field: avro.schema.RecordType['fields'][number]) =>
+    names.includes(field.name) ? { ...field, type: { type: field.type, logicalType: UNREAD } } : field,
+  );
+  return { ...part, fields: marked };
+}
+
+/**
+ * Registers every event of these topics (FULL_TRANSITIVE: each version can read each other's records) and keeps their ids. Fields that are not read are undefined
+ * in what is decoded.
+ */
+export async function openCodec(registryUrl: string, topics: readonly Topic[], unread: Unread = {}): Promise<Codec> {
   const registry = new SchemaRegistry({ host: registryUrl, middlewares: [answersInTime] }, { [SchemaType.AVRO]: AVRO_OPTIONS });
   const readers = new Map<string, avro.Type>();
   const written = new Map<string, { readonly id: number; readonly type: avro.Type }>();
@@ -58,14 +78,14 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[]): 
 
   for (const topic of topics) {
     for (const event of topic.events) {
-      const { namespace, type, text } = await parseSchema(event.avsc);
+      const { namespace, type, reader, text } = await parseSchema(event.avsc, unread);
       const subject = subjectOf(topic, event, namespace);
       const { id } = await register(registry, registryUrl, subject, text).catch((cause: unknown) => {
         throw registryFault(`schema ${subject} was not registered at ${registryUrl}`, cause);
       });
-      readers.set(`${namespace}.${event.type}`, type);
+      readers.set(`${namespace}.${event.type}`, reader);
       written.set(event.type, { id, type });
-      known.set(id, { event_type: event.type, decode: (body) => type.fromBuffer(body) });
+      known.set(id, { event_type: event.type, decode: decoderOf(reader, type, text) });
     }
   }
 
@@ -79,8 +99,7 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[]): 
     const name = writer.name ?? 'nameless';
     const reader = readers.get(name);
     if (reader === undefined) throw undecodable(`schema ${id} is ${name}, an event that this version of the software does not know`);
-    const resolver = resolverOf(reader, writer, `schema ${id} (${name})`);
-    known.set(id, { event_type: name.slice(name.lastIndexOf('.') + 1), decode: (body) => reader.fromBuffer(body, resolver) });
+    known.set(id, { event_type: name.slice(name.lastIndexOf('.') + 1), decode: decoderOf(reader, writer, `schema ${id} (${name})`) });
   }
 
   return {
@@ -168,9 +187,11 @@ function isCompatibilityUnset(error: unknown): boolean {
   return propertyOf(error, 'name') === 'ConfluentSchemaRegistryCompatibilityError' && messageOf(error).includes(`!= ${COMPATIBILITY.NONE}`);
 }
 
-function resolverOf(reader: avro.Type, writer: avro.Type, what: string): ReturnType<avro.Type['createResolver']> {
+function decoderOf(reader: avro.Type, writer: avro.Type, what: string): Known['decode'] {
   try {
-    return reader.createResolver(writer);
+    // a detour where they are the same
+    const resolver = reader.equals(writer) ? undefined : reader.createResolver(writer);
+    return (body) => reader.fromBuffer(body, resolver);
   } catch (cause) {
     throw undecodable(`${what} cannot be read as this version of the software knows the event: ${messageOf(cause)}`);
   }

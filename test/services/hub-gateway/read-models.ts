@@ -1,6 +1,7 @@
 /** The hub's read models in a database of their own, given a devnet's blocks as the projectors give them, hints included; without Kafka. */
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
+import type { ExplorerEvent } from '../../../projections/explorer/events.ts';
 import { explorer } from '../../../projections/explorer/explorer.ts';
 import { rideMarket } from '../../../projections/ride_market/ride_market.ts';
 import type { Projection } from '../../../projections/projection.ts';
@@ -19,7 +20,7 @@ const TOPIC = 'chain.blocks';
 const REORG_MAX = 6;
 
 export class ReadModels {
-  readonly #pools: readonly (readonly [Projection<ChainEvent>, Pool])[];
+  readonly #pools: readonly (readonly [Projection<ExplorerEvent>, Pool])[];
   readonly #hints: HintPublisher;
   /** the blocks that stand, by height */
   readonly #standing: NodeBlock[] = [];
@@ -27,14 +28,14 @@ export class ReadModels {
   /** whether changes are told on Redis */
   tells = true;
 
-  private constructor(pools: readonly (readonly [Projection<ChainEvent>, Pool])[], hints: HintPublisher) {
+  private constructor(pools: readonly (readonly [Projection<ExplorerEvent>, Pool])[], hints: HintPublisher) {
     this.#pools = pools;
     this.#hints = hints;
   }
 
   static async open(writerUrl: string, redisUrl: string): Promise<ReadModels> {
-    const projections: readonly Projection<ChainEvent>[] = [explorer, rideMarket];
-    const pools: (readonly [Projection<ChainEvent>, Pool])[] = [];
+    const projections: readonly Projection<ExplorerEvent>[] = [explorer, rideMarket];
+    const pools: (readonly [Projection<ExplorerEvent>, Pool])[] = [];
     for (const projection of projections) {
       await prepareDatabase(writerUrl, projection, { indexed: true });
       const pool = openWriter({ postgres_url: writerUrl, application_name: 'test', schema: projection.name }, silentLog());
@@ -73,7 +74,7 @@ export class ReadModels {
     for (const [, pool] of this.#pools) await pool.end();
   }
 
-  async #apply(projection: Projection<ChainEvent>, pool: Pool, events: readonly ChainEvent[]): Promise<void> {
+  async #apply(projection: Projection<ExplorerEvent>, pool: Pool, events: readonly ChainEvent[]): Promise<void> {
     const from = this.#offset;
     const recorded = events.map((event, at) => ({ event, partition: 0, offset: BigInt(from + at), timestamp: 0 }));
     const fingerprints = events.map((_, at) =>

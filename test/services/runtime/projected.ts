@@ -1,6 +1,7 @@
 /** What tests of the projector's inside share: projections in schemas of their own, batches without Kafka, and faults at COMMIT. */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import type { ExplorerEvent } from '../../../projections/explorer/events.ts';
 import { explorer } from '../../../projections/explorer/explorer.ts';
 import type { Projection } from '../../../projections/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
@@ -13,12 +14,12 @@ import { silentLog } from '../../support/kafka.ts';
 export const CLUSTER = 'cluster-of-the-test';
 
 /** The explorer under a name, and so in a schema, of its own, reading the topic given. */
-export function ownExplorer(topic: string = explorer.topics[0] ?? ''): Projection<ChainEvent> {
+export function ownExplorer(topic: string = explorer.topics[0] ?? ''): Projection<ExplorerEvent> {
   return { ...explorer, name: `explorer_${randomUUID().replaceAll('-', '')}`, topics: [topic] };
 }
 
 export interface Tables {
-  readonly projection: Projection<ChainEvent>;
+  readonly projection: Projection<ExplorerEvent>;
   readonly pool: Pool;
 }
 
@@ -32,7 +33,7 @@ export interface TableOptions {
 /** Its tables, and a pool that finds them. */
 export async function openTables(
   writerUrl: string,
-  projection: Projection<ChainEvent> = ownExplorer(),
+  projection: Projection<ExplorerEvent> = ownExplorer(),
   options: TableOptions = {},
 ): Promise<Tables> {
   const { through, indexed = true, ...settings } = options;
@@ -48,7 +49,7 @@ export async function openTables(
 export function batchOf(
   events: readonly ChainEvent[],
   from = 0n,
-  projection: Pick<Projection<ChainEvent>, 'loads'> = explorer,
+  projection: Pick<Projection<ExplorerEvent>, 'loads'> = explorer,
 ): Prepared<ChainEvent> {
   const recorded = events.map((event, at) => ({ event, partition: 0, offset: from + BigInt(at), timestamp: 0 }));
   return {

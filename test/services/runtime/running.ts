@@ -3,6 +3,7 @@ import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import type { Projection } from '../../../projections/projection.ts';
+import type { ExplorerEvent } from '../../../projections/explorer/events.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS, PROJECTOR_SKIPS } from '../../../schemas/topics.ts';
 import type { Addresses } from '../../../infra/local/addresses.ts';
@@ -49,7 +50,7 @@ export async function openOwnLog(stack: Addresses, topic?: string): Promise<OwnL
 }
 
 export interface Running {
-  readonly runner: Runner<ChainEvent>;
+  readonly runner: Runner<ExplorerEvent>;
   /** of `run` */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
@@ -58,7 +59,7 @@ export interface Running {
 }
 
 export interface RunningOptions {
-  readonly projection: Projection<ChainEvent>;
+  readonly projection: Projection<ExplorerEvent>;
   readonly pool: Pool;
   readonly group_id?: string;
   readonly redis_url?: string;
@@ -72,7 +73,7 @@ export function startRunner(log: OwnLog, options: RunningOptions): Running {
   const stop = new AbortController();
   const metrics = new Metrics('test');
   const hints = openHintPublisher({ redis_url: options.redis_url ?? log.stack.redis_url, client_name: 'test' }, silentLog(), metrics);
-  const runner = new Runner<ChainEvent>({
+  const runner = new Runner<ExplorerEvent>({
     projection,
     kafka: options.kafka ?? log.kafka,
     codec: log.codec,

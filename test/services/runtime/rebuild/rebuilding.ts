@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { Projection } from '../../../../projections/projection.ts';
+import type { ExplorerEvent } from '../../../../projections/explorer/events.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import type { RebuildOptions } from '../../../../services/runtime/rebuild/rebuild.ts';
 import { never, silentLog } from '../../../support/kafka.ts';
@@ -27,8 +28,8 @@ export async function openWorld(stack: Addresses, writerUrl: string, indexed = t
 
 export function optionsOf(
   { projection, log, writer_url }: World,
-  more: Partial<RebuildOptions<ChainEvent>> = {},
-): RebuildOptions<ChainEvent> {
+  more: Partial<RebuildOptions<ExplorerEvent>> = {},
+): RebuildOptions<ExplorerEvent> {
   return { projection, postgres_url: writer_url, kafka: log.kafka, codec: log.codec, log: silentLog(), signal: never, ...more };
 }
 
