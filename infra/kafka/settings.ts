@@ -18,6 +18,8 @@ export const kafkaSettings: Readonly<Record<string, string>> = {
   'message.max.bytes': String(record_bytes_max),
   'replica.fetch.max.bytes': String(record_bytes_max),
   'log.retention.ms': '-1',
+  // One broker with a dozen groups: the 50 that are usual are a second of the first group's start.
+  'offsets.topic.num.partitions': '4',
   'offsets.topic.replication.factor': '1',
   'transaction.state.log.replication.factor': '1',
   'transaction.state.log.min.isr': '1',

@@ -81,7 +81,7 @@ function removeHalves(cache: Cache): void {
   }
 }
 
-/** The path of `folder` in the cache; when it is not there yet, `fill` fills an empty folder, which then takes its place in one step. */
+/** The path of `folder` in the cache; when it is not there yet, `fill` fills an empty folder, which then takes its place in one step. `verb`: what is reported. */
 export async function fetchOnce(
   cache: Cache,
   folder: string,
@@ -89,6 +89,7 @@ export async function fetchOnce(
   report: Report,
   signal: AbortSignal,
   fill: (target: string) => Promise<void>,
+  verb: readonly [doing: string, done: string] = ['fetching', 'fetched'],
 ): Promise<string> {
   const path = join(cache.root, folder);
   if (existsSync(path)) return path;
@@ -98,7 +99,7 @@ export async function fetchOnce(
     if (existsSync(path)) return path;
     removeHalves(cache);
     const begun = performance.now();
-    report.now(`fetching ${what}`);
+    report.now(`${verb[0]} ${what}`);
     const half = mkdtempSync(join(cache.root, 'half-'));
     try {
       await fill(half);
@@ -107,7 +108,7 @@ export async function fetchOnce(
     } finally {
       rmSync(half, { recursive: true, force: true });
     }
-    report.line(`  fetched  ${what.padEnd(44)} ${seconds(performance.now() - begun)}`);
+    report.line(`  ${verb[1].padEnd(8)} ${what.padEnd(44)} ${seconds(performance.now() - begun)}`);
     return path;
   } finally {
     holding.release();

@@ -1,4 +1,5 @@
 import { localAddresses } from './addresses.ts';
+import { archiveClasses } from './archive-classes.ts';
 import { cacheOf } from './cache.ts';
 import { commonOf, ownSettings } from './choices.ts';
 import { openFolder, type Folder } from './folder.ts';
@@ -51,7 +52,9 @@ export async function boot({ folder, env, report, servers_only }: BootOptions, s
   const common = await commonOf(env, folder);
   removeStackFile(folder);
   await assertPortsFree(ports, servers_only ? serverPorts : portNames);
-  const programs = await findPrograms(cacheOf(env), env, report, signal);
+  const cache = cacheOf(env);
+  const programs = await findPrograms(cache, env, report, signal);
+  await archiveClasses(cache, folder, programs, ports, report, signal);
 
   const ready = (server: Server, after_ms: number): void =>
     report.line(`  ready    ${server.name.padEnd(20)} ${server.version.padEnd(14)} ${seconds(after_ms).padStart(7)}`);

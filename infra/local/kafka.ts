@@ -3,6 +3,7 @@ import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kafka_heap, kafkaPlace, kafkaSettings, kafka_version } from '../kafka/settings.ts';
 import { plainEnvironment, runToEnd, type Command } from './child.ts';
+import { archiveOption } from './class-archives.ts';
 import type { Folder } from './folder.ts';
 import { countBrokers } from './kafka-probe.ts';
 import type { Programs } from './programs.ts';
@@ -46,6 +47,7 @@ export function kafkaServer(
     file: programs.java,
     args: [
       ...heap,
+      ...archiveOption(programs.class_archives, 'kafka'),
       '-XX:-UsePerfData',
       '-XX:+ExitOnOutOfMemoryError',
       `-Djava.io.tmpdir=${folder.scratch}`,

@@ -4,6 +4,7 @@ import { arch, platform } from 'node:os';
 import { dirname, join } from 'node:path';
 import { kafka_version } from '../kafka/settings.ts';
 import { assertPinned, fetchOnce, pinnedName, type Cache } from './cache.ts';
+import { archivesName } from './class-archives.ts';
 import { StackFault } from './fault.ts';
 import { findJava } from './java.ts';
 import { fetchArtifact, fetchLibraries, type MavenRun } from './maven.ts';
@@ -24,6 +25,8 @@ export interface Programs {
   readonly redis_server: string;
   /** The folder with Postgres' bin, lib and share. */
   readonly postgres: string;
+  /** The folder with what `archiveClasses` makes; it may not be there yet. */
+  readonly class_archives: string;
 }
 
 function platformName(names: Readonly<Record<string, string>>, what: string): string {
@@ -99,11 +102,13 @@ export async function findPrograms(cache: Cache, env: NodeJS.ProcessEnv, report:
     rmSync(jar);
   });
 
+  const java_version = await runOrFail('asking Java for its version', java, ['-version'], { signal, env });
   return {
     java,
     kafka_classpath: join(libraries, '*'),
     registry_jar: join(registry, `apicurio-registry-app-${registry_version}-runner.jar`),
     redis_server: join(redis_folder, 'redis-server'),
     postgres,
+    class_archives: join(cache.root, archivesName(java_version, [libraries, registry])),
   };
 }

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { plainEnvironment } from './child.ts';
+import { archiveOption } from './class-archives.ts';
 import type { Folder } from './folder.ts';
 import type { Programs } from './programs.ts';
 import type { ServerSpec } from './server.ts';
@@ -22,8 +23,8 @@ export async function registryAnswers(port: number): Promise<boolean> {
   return answer.status === 200;
 }
 
-/** The schema registry (Apicurio, which speaks Confluent's API). */
-export function registryServer(folder: Folder, programs: Programs, port: number): ServerSpec {
+/** The schema registry (Apicurio, which speaks Confluent's API). `java_options` besides those that every registry has. */
+export function registryServer(folder: Folder, programs: Programs, port: number, java_options: readonly string[] = []): ServerSpec {
   const data = join(folder.data, 'registry');
   return {
     name: 'registry',
@@ -36,6 +37,8 @@ export function registryServer(folder: Folder, programs: Programs, port: number)
         file: programs.java,
         args: [
           ...registryJava,
+          ...archiveOption(programs.class_archives, 'registry'),
+          ...java_options,
           '-XX:-UsePerfData',
           `-Djava.io.tmpdir=${folder.scratch}`,
           `-Dquarkus.http.port=${port}`,

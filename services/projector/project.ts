@@ -55,7 +55,9 @@ async function open<Event extends { readonly type: string }>(
   const prepare = (): Promise<Tables> =>
     retrying({ ...patient, what: 'preparing the tables' }, () => prepareDatabase(config.postgres_url, projection));
   let tables = await prepare();
-  const codec = await retrying({ ...patient, what: 'registering the schemas' }, () => openCodec(config.registry_url, topics, projection.unread));
+  const codec = await retrying({ ...patient, what: 'registering the schemas' }, () =>
+    openCodec(config.registry_url, topics, projection.unread),
+  );
   const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);
   closing.add('postgres', () => pool.end());
   const hints = openHintPublisher({ ...config, client_name: name }, log, metrics);

@@ -1,14 +1,14 @@
 /** One batch, one transaction: the checkpoint is locked, the batch folded into it, rows and checkpoint committed together, or nothing at all. */
 import type { ClientBase, Pool } from 'pg';
 import type { Outcomes, Projection } from '../../projections/projection.ts';
-import { advanceCheckpoint, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
+import { advanceCheckpoint, advanced, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
 import { assert, Fault } from './errors.ts';
-import type { FoldAhead, Following, Whole } from './fold-ahead.ts';
+import type { Whole } from './fold-ahead.ts';
 import { anotherVersion, beginWriting, readStanding } from './live-tables.ts';
+import { writeGroup, type Ahead } from './load-group.ts';
 import { loadRows } from './load-rows.ts';
 import { enterLoad, LOAD_PATIENCE_MS, type LoadPhase } from './load-state.ts';
 import { anotherCluster } from './log-position.ts';
-import { digestNext } from './log-record.ts';
 import { faultOf } from './postgres.ts';
 import type { Prepared } from './prepare.ts';
 import type { RowMemory } from './row-memory.ts';
@@ -31,6 +31,8 @@ export type Applied =
   /** the tables are new ones, without indexes: they have to be loaded */
   | { readonly outcome: 'not_indexed' };
 
+export type Done = Extract<Applied, { readonly outcome: 'applied' }>;
+
 const NOTHING: Outcomes = { applied: 0, replayed: 0, ignored: 0 };
 
 /** What every event carries. */
@@ -46,8 +48,8 @@ export interface Applying<Event extends Typed> {
   readonly loading?: boolean;
   /** of what was written last; only where these tables change with one partition alone */
   readonly memory?: RowMemory;
-  /** folds the batch that follows while this one is written */
-  readonly ahead?: { readonly fold: FoldAhead<Event>; readonly following: Following<Event> };
+  /** folds the batch that follows while this one is written, and may apply it together with this one */
+  readonly ahead?: Ahead<Event>;
   /** gives the batch up at once, with nothing of it left behind */
   readonly signal?: AbortSignal;
   /** how long a transaction may take before its connection is given up; when not given 60 s, and while loading 10 min */
@@ -138,8 +140,13 @@ async function inTransaction<Event extends Typed>(
   const folded = ahead ?? projection.fold(loaded, fresh);
   if (!('broken' in folded)) {
     const to = advanced(checkpoint, batch.fingerprints.slice(skipped));
-    applying.memory?.remember(folded.changes, to.next_offset);
-    applying.ahead?.fold.begin(folded.changes, { build: standing.build, next_offset: to.next_offset }, applying.ahead.following);
+    const { memory, ahead: more } = applying;
+    if (more !== undefined && memory?.holds(folded.changes) === true) {
+      const written = await writeGroup(client, { ahead: more, memory, build: standing.build, over }, { whole: folded, to });
+      return commit(client, id, checkpoint, { ...written, announced: folded.announced });
+    }
+    memory?.remember(folded.changes, to.next_offset);
+    more?.fold.drop();
     return write(client, id, checkpoint, to, folded);
   }
   const { at, reason } = folded.broken;
@@ -153,18 +160,18 @@ async function inTransaction<Event extends Typed>(
   return applied.outcome === 'applied' ? { ...applied, broken } : applied;
 }
 
-function advanced(from: Checkpoint, fingerprints: readonly Buffer[]): Checkpoint {
-  return {
-    ...from,
-    next_offset: from.next_offset + BigInt(fingerprints.length),
-    last_record: fingerprints.at(-1) ?? from.last_record,
-    digest: fingerprints.reduce(digestNext, from.digest),
-  };
-}
-
 async function write(client: ClientBase, id: ProjectionId, from: Checkpoint, to: Checkpoint, folded: Whole): Promise<Applied> {
   const { changes, outcomes, announced } = folded;
   const rows = await writeChanges(client, changes);
+  return commit(client, id, from, { to, outcomes, rows, announced });
+}
+
+async function commit(
+  client: ClientBase,
+  id: ProjectionId,
+  from: Checkpoint,
+  { to, ...written }: Pick<Done, 'outcomes' | 'rows' | 'announced'> & { readonly to: Checkpoint },
+): Promise<Applied> {
   if (!(await advanceCheckpoint(client, id, from, to))) return { outcome: 'conflict' };
-  return { outcome: 'applied', next_offset: to.next_offset, outcomes, rows, announced };
+  return { outcome: 'applied', next_offset: to.next_offset, ...written };
 }

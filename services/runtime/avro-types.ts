@@ -153,14 +153,20 @@ function refuseBeyondEnd({ pos, buf }: Tap): void {
   if (pos > buf.length) throw new RangeError('it ends within a map');
 }
 
-function isOf(type: 'fixed' | 'map', schema: avro.Schema): boolean {
-  return typeof schema === 'object' && 'type' in schema && schema.type === type;
+/** Those with a logical type come twice: as that, and as what is below it. */
+const seen = new WeakSet<object>();
+
+function typeFor(schema: avro.Schema, options: unknown): avro.Type | undefined {
+  if (typeof schema !== 'object' || !('type' in schema)) return undefined;
+  if ('logicalType' in schema && !seen.has(schema)) {
+    seen.add(schema);
+    return undefined;
+  }
+  if (schema.type === 'fixed') return new FixedType(schema, options);
+  return schema.type === 'map' ? new MapType(schema, options) : undefined;
 }
 
 export const AVRO_OPTIONS = {
   logicalTypes: { decimal: DecimalType, [UNREAD]: UnreadType },
-  typeHook(schema: avro.Schema, options: unknown): avro.Type | undefined {
-    if (isOf('fixed', schema)) return new FixedType(schema, options);
-    return isOf('map', schema) ? new MapType(schema, options) : undefined;
-  },
+  typeHook: typeFor,
 };

@@ -3,6 +3,7 @@ import type { Projection } from '../../projections/projection.ts';
 import { Carry } from './carry.ts';
 import type { Chunk } from './chunk-queue.ts';
 import type { Codec } from './codec.ts';
+import type { Ahead, More } from './load-group.ts';
 import type { Retrying } from './log-ends.ts';
 import { decode, withLoads, type Prepared } from './prepare.ts';
 import type { Skips } from './skips.ts';
@@ -78,5 +79,42 @@ export class Batches<Event extends { readonly type: string }> {
     const { load } = this.#options;
     const last = records.at(-1);
     return last !== undefined && load.isOn && load.goesBeyond(topic, partition, last.offset);
+  }
+}
+
+/** The batches that come next, the first of them decoded ahead. */
+export class Coming<Event extends { readonly type: string }> {
+  readonly #batches: Pick<Batches<Event>, 'next'>;
+  readonly #isStale: (batch: Batch<Event>) => boolean;
+  readonly #load: BatchesOptions<Event>['load'];
+  #following: Promise<Batch<Event> | undefined>;
+
+  /** `isStale`: that a batch must not be applied any more. */
+  constructor(batches: Pick<Batches<Event>, 'next'>, isStale: (batch: Batch<Event>) => boolean, load: BatchesOptions<Event>['load']) {
+    this.#batches = batches;
+    this.#isStale = isStale;
+    this.#load = load;
+    this.#following = batches.next();
+  }
+
+  get following(): Promise<Batch<Event> | undefined> {
+    return this.#following;
+  }
+
+  /** On to the one after it. */
+  advance(): void {
+    this.#following = this.#batches.next();
+  }
+
+  /** What may be applied together with this batch. */
+  after({ topic, partition }: Prepared<Event>): Omit<Ahead<Event>, 'fold'> {
+    const comesAt = (next: bigint): boolean => this.#load.goesBeyond(topic, partition, next - 1n);
+    const take: More<Event>['take'] = async () => {
+      const batch = await this.#following;
+      if (batch === undefined || this.#isStale(batch)) return undefined;
+      this.advance();
+      return { following: this.#following };
+    };
+    return { following: this.#following, more: { comesAt, take } };
   }
 }

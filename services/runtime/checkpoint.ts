@@ -1,6 +1,6 @@
 /** How far a projection has come in each partition. It moves in the transaction of the rows that it stands for, and by compare-and-set. */
 import type { ClientBase } from 'pg';
-import { DIGEST_OF_NOTHING } from './log-record.ts';
+import { DIGEST_OF_NOTHING, digestNext } from './log-record.ts';
 
 export interface ProjectionId {
   readonly projection: string;
@@ -33,6 +33,16 @@ interface CheckpointRow {
 
 function fromRow(row: CheckpointRow): Checkpoint {
   return { ...row, next_offset: BigInt(row.next_offset) };
+}
+
+/** Where a partition is once the records that come next, of which these are the fingerprints, are applied too. */
+export function advanced(from: Checkpoint, fingerprints: readonly Buffer[]): Checkpoint {
+  return {
+    ...from,
+    next_offset: from.next_offset + BigInt(fingerprints.length),
+    last_record: fingerprints.at(-1) ?? from.last_record,
+    digest: fingerprints.reduce(digestNext, from.digest),
+  };
 }
 
 /** All checkpoints of a projection. */

@@ -49,20 +49,27 @@ async function parseSchema(avsc: URL, unread: Unread): Promise<Parsed> {
   const text = await readFile(avsc, 'utf8');
   const schema: avro.schema.RecordType = JSON.parse(text);
   const lean: avro.schema.RecordType = JSON.parse(text, (_, part: unknown) => passingOver(part, unread));
-  const typeOf = (each: avro.Schema): avro.Type => avro.Type.forSchema(each, { ...AVRO_OPTIONS });
   return { namespace: schema.namespace ?? '', type: typeOf(schema), reader: typeOf(lean), text };
+}
+
+function typeOf(schema: avro.Schema): avro.Type {
+  return avro.Type.forSchema(schema, { ...AVRO_OPTIONS });
 }
 
 /** A part of a schema: when it is a record, with the fields of it that are not read marked as such. */
 function passingOver(part: unknown, unread: Unread): unknown {
-  const name = propertyOf(part, 'name');
-  const names = typeof name === 'string' ? unread[name] : undefined;
-  const fields = propertyOf(part, 'fields');
-  if (names === undefined || typeof part !== 'object' || !Array.isArray(fields)) return part;
-  const marked = fields.map((field: avro.schema.RecordType['fields'][number]) =>
-    names.includes(field.name) ? { ...field, type: { type: field.type, logicalType: UNREAD } } : field,
-  );
-  return { ...part, fields: marked };
+  if (!isRecord(part)) return part;
+  for (const name of unread[part.name] ?? []) {
+    const field = part.fields.find((each) => each.name === name);
+    if (field === undefined || Array.isArray(field.type)) throw new Error(`${part.name} has no field ${name} that can be passed over`);
+    if (typeof field.type === 'object') Object.assign(field.type, { logicalType: UNREAD });
+    else Object.assign(field, { type: { type: field.type, logicalType: UNREAD } });
+  }
+  return part;
+}
+
+function isRecord(part: unknown): part is avro.schema.RecordType {
+  return typeof part === 'object' && part !== null && 'type' in part && part.type === 'record';
 }
 
 /**

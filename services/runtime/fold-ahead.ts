@@ -32,6 +32,8 @@ export class FoldAhead<Event extends { readonly type: string }> {
   /** the tables of the newest fold, until it is dropped */
   #newest: TablesAt | undefined;
   #folding: Folding<Event> | undefined;
+  /** names of those that rows were added to since the last commit: nobody else sees these rows yet */
+  readonly #appended = new Set<string>();
 
   /** Asks over connections of the pool that is written by: it must have two. */
   constructor(projection: Pick<Projection<Event>, 'fold'>, pool: Pool, memory: RowMemory) {
@@ -40,12 +42,13 @@ export class FoldAhead<Event extends { readonly type: string }> {
     this.#memory = memory;
   }
 
-  /** These changes are remembered and about to be written; `tables` are as they will then be. */
-  begin(changes: Changes, tables: TablesAt, following: Following<Event>): void {
+  /** All of these changes is remembered and about to be written; `tables` are as they will then be. `goesOn`: in the transaction of the changes before them. */
+  begin(changes: Changes, tables: TablesAt, following: Following<Event>, goesOn = false): void {
     this.drop();
-    if (!this.#memory.holds(changes)) return;
+    if (!goesOn) this.#appended.clear();
+    for (const { table } of changes.appends) this.#appended.add(table.name);
     this.#newest = tables;
-    this.#folding = { tables, folded: this.#fold(changes, tables, following) };
+    this.#folding = { tables, folded: this.#fold(tables, following) };
   }
 
   /** Whatever was folded is not wanted any more. */
@@ -63,12 +66,16 @@ export class FoldAhead<Event extends { readonly type: string }> {
     return folded?.batch === batch ? folded.whole : undefined;
   }
 
-  async #fold(changes: Changes, tables: TablesAt, following: Following<Event>): Folding<Event>['folded'] {
+  async #fold(tables: TablesAt, following: Following<Event>): Folding<Event>['folded'] {
     const cleared = this.#memory.times_cleared;
     try {
       const batch = (await following)?.prepared;
       if (this.#newest !== tables) return undefined;
-      if (batch === undefined || batch.events[0]?.offset !== tables.next_offset || !batch.loads.every((load) => isUntouched(load, changes)))
+      if (
+        batch === undefined ||
+        batch.events[0]?.offset !== tables.next_offset ||
+        !batch.loads.every((load) => isUntouched(load, this.#appended))
+      )
         return undefined;
       const loaded = await loadRows(this.#pool, batch.loads, this.#memory);
       // what was forgotten meanwhile was asked for, as it stood before it was written
@@ -82,7 +89,7 @@ export class FoldAhead<Event extends { readonly type: string }> {
   }
 }
 
-/** Whether the changes have nothing of what is loaded but what is remembered of them. */
-function isUntouched(load: Load, { appends }: Changes): boolean {
-  return 'keys' in load && appends.every(({ table }) => table.name !== load.table.name);
+/** Whether nothing of what is loaded was changed but what is remembered. */
+function isUntouched(load: Load, appended: ReadonlySet<string>): boolean {
+  return 'keys' in load && !appended.has(load.table.name);
 }

@@ -107,7 +107,7 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
   };
   await Promise.all([own(), others]);
   await step(client, 'statistics', `ANALYZE ${projection.tables.map(({ name }) => name).join(', ')}`);
-  await markIndexed(client, id);
+  await markIndexed(client, id, projection.tables);
 }
 
 async function openSession(pool: Pool, { sessions, finished }: Under): Promise<ClientBase> {

@@ -3,6 +3,7 @@
  * a batch that is loaded shares it for its transaction, the one that builds has it alone.
  */
 import type { ClientBase } from 'pg';
+import type { Table } from '../../projections/projection.ts';
 import type { ProjectionId } from './checkpoint.ts';
 import { lockKeyOf } from './live-tables.ts';
 
@@ -54,6 +55,14 @@ export async function tryBuildLock(client: Client, id: ProjectionId): Promise<bo
   return rows[0]?.locked === true;
 }
 
-export async function markIndexed(client: Client, { projection, version }: ProjectionId): Promise<void> {
+/** Outside a transaction. From then on the server vacuums the tables as any other. */
+export async function markIndexed(client: Client, { projection, version }: ProjectionId, tables: readonly Table[]): Promise<void> {
+  await client.query(`BEGIN; ${autovacuum(tables, 'on')}`);
   await client.query('UPDATE projector.projections SET indexed_at = now() WHERE projection = $1 AND version = $2', [projection, version]);
+  await client.query('COMMIT');
+}
+
+/** What tables that are loaded are created with: the server would vacuum them again and again meanwhile, though nothing in them is ever dead but states of a few accounts. */
+export function autovacuum(tables: readonly Table[], to: 'on' | 'off'): string {
+  return tables.map(({ name }) => `ALTER TABLE ${name} SET (autovacuum_enabled = ${to})`).join('; ');
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import knex, { type Knex } from 'knex';
 import type { Projection } from '../../projections/projection.ts';
 import { anotherVersion } from './live-tables.ts';
+import { autovacuum } from './load-state.ts';
 import { faultOf } from './postgres.ts';
 
 /** Key of the advisory lock under which everything here happens: projectors start together. */
@@ -97,7 +98,7 @@ const SOURCE: Knex.MigrationSource<string> = {
 /** What a projector waits for another that is doing the same, and how long it may itself stand still before the server ends it. */
 const PATIENCE = '-c lock_timeout=20000 -c idle_in_transaction_session_timeout=60000';
 
-type Prepared = Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>;
+type Prepared = Pick<Projection, 'name' | 'version' | 'tables' | 'table_sql' | 'index_sql'>;
 
 export interface PrepareOptions {
   /** new tables get their indexes at once, and so are never loaded but live from the first row on */
@@ -156,7 +157,7 @@ async function createTables(db: Knex.Transaction, projection: Prepared, { indexe
     await db.raw('CREATE SCHEMA ??', [name]);
     await db.raw('SET LOCAL search_path TO ??', [name]);
     await db.raw(await readFile(projection.table_sql, 'utf8'));
-    if (indexed) await db.raw(await readFile(projection.index_sql, 'utf8'));
+    await db.raw(indexed ? await readFile(projection.index_sql, 'utf8') : autovacuum(projection.tables, 'off'));
     await db('projector.projections').insert({
       projection: name,
       version,

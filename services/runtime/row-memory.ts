@@ -2,10 +2,8 @@
 import type { Changes, KeyedLoad, LoadedRow, Projection, Row, Table, TableRows, Value } from '../../projections/projection.ts';
 import { TOPICS } from '../../schemas/topics.ts';
 
-/** There are two generations at most: what was not needed for so many rows is forgotten. */
-const GENERATION_ROWS_MAX = 100_000;
-
-type Generation = Map<string, Row>;
+/** Of each table there are two generations at most: what was not needed for so many rows is forgotten. */
+const GENERATION_ROWS_MAX = 200_000;
 
 /** Only where the tables change with one partition alone: with the checkpoint of another they would have changed unseen. */
 export function memoryFor({ topics }: Pick<Projection, 'topics'>): RowMemory | undefined {
@@ -18,8 +16,8 @@ export class RowMemory {
   #position: bigint | undefined;
   #build: string | undefined;
   #cleared = 0;
-  #young: Generation = new Map();
-  #old: Generation = new Map();
+  /** by name */
+  readonly #tables = new Map<string, TableMemory>();
 
   constructor(generationRowsMax = GENERATION_ROWS_MAX) {
     this.#generationMax = generationRowsMax;
@@ -36,9 +34,9 @@ export class RowMemory {
   recall({ table, keys }: KeyedLoad): { readonly rows: readonly LoadedRow[]; readonly missing: readonly Value[] } {
     const rows: LoadedRow[] = [];
     const missing: Value[] = [];
+    const memory = this.#of(table);
     for (const key of keys) {
-      const name = nameOf(table, key);
-      const row = this.#young.get(name) ?? this.#old.get(name);
+      const row = memory.find(key);
       if (row === undefined) missing.push(key);
       else rows.push(loadedRow(table, row));
     }
@@ -46,21 +44,28 @@ export class RowMemory {
   }
 
   /** The tables are those of `position` from now on, by these changes alone. */
-  remember({ cuts, deletes, upserts }: Changes, position: bigint): void {
-    // what a cut took cannot be told from here
-    if (cuts.length > 0) this.clear();
-    this.#position = position;
-    for (const each of byOneKey(deletes)) for (const [key = null] of each.rows) this.#forget(nameOf(each.table, key));
-    for (const each of byOneKey(upserts)) {
-      const at = Object.keys(each.table.columns).indexOf(each.table.key[0] ?? '');
-      for (const row of each.rows) this.#keep(nameOf(each.table, row[at] ?? null), row);
-    }
+  remember(changes: Changes, position: bigint): void {
+    this.#remember(changes, position, false);
+  }
+
+  /**
+   * As `remember`, of changes that it `holds`; but rows that are found again by their key need not be written before they are released: gives what has to be
+   * written now.
+   */
+  hold(changes: Changes, position: bigint): Changes {
+    this.#remember(changes, position, true);
+    return { ...changes, upserts: changes.upserts.filter((each) => !isByOneKey(each)) };
+  }
+
+  /** The newest of each row that is held: they are to be written now. */
+  release(): readonly TableRows[] {
+    return [...this.#tables.values()].map((memory) => ({ table: memory.table, rows: memory.release() }));
   }
 
   /** Whether all that these changes touch, of the tables that are remembered, is known once they are. */
   holds({ cuts, deletes, upserts }: Changes): boolean {
-    const touched = upserts.reduce((sum, { rows }) => sum + rows.length, 0);
-    return cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && touched <= this.#generationMax;
+    const isRoom = ({ table, rows }: TableRows): boolean => this.#of(table).held + rows.length <= this.#generationMax;
+    return cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && upserts.every(isRoom);
   }
 
   /** How often everything was forgotten. */
@@ -72,30 +77,96 @@ export class RowMemory {
   clear(): void {
     this.#cleared++;
     this.#position = undefined;
-    this.#young.clear();
-    this.#old.clear();
+    this.#tables.clear();
   }
 
-  #keep(name: string, row: Row): void {
-    this.#old.delete(name);
-    this.#young.set(name, row);
+  #remember({ cuts, deletes, upserts }: Changes, position: bigint, isHeld: boolean): void {
+    // what a cut took cannot be told from here
+    if (cuts.length > 0) this.clear();
+    this.#position = position;
+    for (const { table, rows } of deletes.filter(isByOneKey)) for (const [key = null] of rows) this.#of(table).forget(key);
+    for (const { table, rows } of upserts.filter(isByOneKey)) {
+      const memory = this.#of(table);
+      const at = Object.keys(table.columns).indexOf(table.key[0] ?? '');
+      for (const row of rows) memory.keep(row[at] ?? null, row, isHeld);
+    }
+  }
+
+  #of(table: Table): TableMemory {
+    let memory = this.#tables.get(table.name);
+    if (memory === undefined) this.#tables.set(table.name, (memory = new TableMemory(table, this.#generationMax)));
+    return memory;
+  }
+}
+
+interface Remembered {
+  row: Row;
+  /** not written yet */
+  is_held: boolean;
+}
+
+/** While no more rows are held than a generation has, none of them is forgotten. */
+class TableMemory {
+  readonly table: Table;
+  readonly #generationMax: number;
+  #young = new Map<Value, Remembered>();
+  #old = new Map<Value, Remembered>();
+  #held: Remembered[] = [];
+
+  constructor(table: Table, generationMax: number) {
+    this.table = table;
+    this.#generationMax = generationMax;
+  }
+
+  find(key: Value): Row | undefined {
+    const name = nameOf(key);
+    return (this.#young.get(name) ?? this.#old.get(name))?.row;
+  }
+
+  keep(key: Value, row: Row, isHeld: boolean): void {
+    const name = nameOf(key);
+    let known = this.#young.get(name);
+    if (known === undefined) {
+      known = this.#old.get(name) ?? { row, is_held: false };
+      this.#old.delete(name);
+      this.#young.set(name, known);
+    }
+    known.row = row;
+    if (isHeld && !known.is_held) {
+      known.is_held = true;
+      this.#held.push(known);
+    }
     if (this.#young.size < this.#generationMax) return;
     this.#old = this.#young;
     this.#young = new Map();
   }
 
-  #forget(name: string): void {
+  forget(key: Value): void {
+    const name = nameOf(key);
     this.#young.delete(name);
     this.#old.delete(name);
   }
+
+  /** How many rows are held. */
+  get held(): number {
+    return this.#held.length;
+  }
+
+  release(): readonly Row[] {
+    const rows = this.#held.map(({ row }) => row);
+    for (const each of this.#held) each.is_held = false;
+    this.#held = [];
+    return rows;
+  }
 }
 
-function byOneKey(changes: readonly TableRows[]): readonly TableRows[] {
-  return changes.filter(({ table }) => table.key.length === 1);
+function isByOneKey({ table }: TableRows): boolean {
+  return table.key.length === 1;
 }
 
-function nameOf(table: Table, key: Value): string {
-  return `${table.name} ${Buffer.isBuffer(key) ? key.toString('latin1') : String(key)}`;
+/** What stands for a key in a map. */
+function nameOf(key: Value): Value {
+  return Buffer.isBuffer(key) ? key.toString('latin1') : key;
 }
 
 function loadedRow(table: Table, row: Row): LoadedRow {

@@ -5,13 +5,13 @@
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../projections/projection.ts';
-import { applyBatch, type Applied } from './apply-batch.ts';
-import { Batches } from './batches.ts';
+import { applyBatch, type Applied, type Done } from './apply-batch.ts';
+import { Batches, Coming } from './batches.ts';
 import { BulkLoad, type LoadStatus } from './bulk-load.ts';
 import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { Codec } from './codec.ts';
 import { Fault } from './errors.ts';
-import { FoldAhead, type Following } from './fold-ahead.ts';
+import { FoldAhead } from './fold-ahead.ts';
 import { withAdmin } from './kafka-topics.ts';
 import { LogLost, anotherCluster, partitionKey, type Positions } from './log-position.ts';
 import { LogReader } from './log-reader.ts';
@@ -59,7 +59,6 @@ export type RunnerStatus =
   | { readonly status: 'stopped' };
 
 type Written = Exclude<Applied, { readonly outcome: 'not_loading' | 'not_indexed' }>;
-type Done = Extract<Applied, { readonly outcome: 'applied' }>;
 
 export class Runner<Event extends { readonly type: string }> {
   readonly #options: RunnerOptions<Event>;
@@ -157,7 +156,7 @@ export class Runner<Event extends { readonly type: string }> {
     });
   }
 
-  /** Decodes the next batch, and while loading folds it too, while the one before is written. */
+  /** Decodes the next batch, and while loading folds it too, while the one before is written; many may be written together then. */
   async #project(reader: LogReader): Promise<void> {
     const batches = new Batches({
       ...this.#options,
@@ -166,23 +165,23 @@ export class Runner<Event extends { readonly type: string }> {
       load: this.#load,
       skips: this.#skips,
     });
-    let ahead = batches.next();
+    const coming = new Coming(batches, (batch) => reader.isStale(batch), this.#load);
     for (;;) {
       if (this.#load.isComplete) await this.#load.finish();
       // one that waits for its turn gets no batch, and learns from the checkpoints alone that all is loaded
-      const batch = await (this.#load.isOn ? Promise.race([ahead, this.#load.completed]) : ahead);
+      const batch = await (this.#load.isOn ? Promise.race([coming.following, this.#load.completed]) : coming.following);
       if (batch === undefined) return;
       if (batch === 'completed') await this.#load.finish();
       else {
-        ahead = batches.next();
-        if (!reader.isStale(batch)) await this.#applyOrRewind(reader, batch.prepared, ahead);
+        coming.advance();
+        if (!reader.isStale(batch)) await this.#applyOrRewind(reader, batch.prepared, coming);
       }
     }
   }
 
-  async #applyOrRewind(reader: LogReader, batch: Prepared<Event>, following: Following<Event>): Promise<void> {
+  async #applyOrRewind(reader: LogReader, batch: Prepared<Event>, coming: Coming<Event>): Promise<void> {
     if (batch.events.length > 0) {
-      const applied = await this.#apply(batch, following);
+      const applied = await this.#apply(batch, coming);
       if (applied.outcome === 'conflict') {
         this.#figures.conflicts.inc();
         return reader.rewind();
@@ -212,18 +211,19 @@ export class Runner<Event extends { readonly type: string }> {
     reader.rewind();
   }
 
-  async #apply(batch: Prepared<Event>, following: Following<Event>): Promise<Written> {
+  async #apply(batch: Prepared<Event>, coming: Coming<Event>): Promise<Written> {
     const { pool, projection } = this.#options;
     const timed = this.#figures.batch.startTimer();
     for (;;) {
       const loading = this.#load.isOn;
+      const ahead = this.#ahead && { fold: this.#ahead, ...coming.after(batch) };
       // a live batch is done in a moment; one of a load would keep a drain waiting
       const to = {
         pool,
         projection,
         cluster_id: this.#clusterId,
         ...(this.#memory && { memory: this.#memory }),
-        ...(loading && { loading, signal: this.#signal, ...(this.#ahead && { ahead: { fold: this.#ahead, following } }) }),
+        ...(loading && { loading, signal: this.#signal, ...(ahead && { ahead }) }),
       };
       const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
       if (applied.outcome === 'not_loading') {
@@ -244,10 +244,10 @@ export class Runner<Event extends { readonly type: string }> {
   #tell(batch: Prepared<Event>, { outcomes, announced, rows, next_offset: next }: Done, loading: boolean): void {
     const { projection, hints } = this.#options;
     this.#progress.applied.set(partitionKey(batch.topic, batch.partition), next);
-    for (const [outcome, count] of Object.entries(outcomes)) this.#figures.records.inc({ outcome }, count);
+    const records = this.#figures.count(outcomes);
     this.#figures.rows.inc(rows);
-    this.#figures.batchRecords.observe(batch.events.length);
-    if (loading) return this.#load.count(batch.events.length);
+    this.#figures.batchRecords.observe(records);
+    if (loading) return this.#load.count(records);
     this.#ahead?.drop();
     if (announced.length === 0) return;
     const keys = announced.length > HINT_KEYS_MAX ? [] : announced;

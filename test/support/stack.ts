@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync }
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { removeShelter } from '../../infra/local/account.ts';
+import { archiveClasses } from '../../infra/local/archive-classes.ts';
 import { localAddresses, type Addresses } from '../../infra/local/addresses.ts';
 import { cacheOf } from '../../infra/local/cache.ts';
 import { spawnChild, type Child, type Exit } from '../../infra/local/child.ts';
@@ -13,7 +14,7 @@ import { defaultPorts, portNames, type PortName, type Ports } from '../../infra/
 import { findPrograms } from '../../infra/local/programs.ts';
 import { silentReport } from '../../infra/local/report.ts';
 import { waitUntilReady } from '../../infra/local/server.ts';
-import { createServers, startServers, stopServers, type ServerName } from '../../infra/local/servers.ts';
+import { createServers, startServers, stopServers, type ServerName, type Servers } from '../../infra/local/servers.ts';
 import { readyAnswers } from '../../infra/local/service-server.ts';
 import { serviceCommand, services, type ServiceSpec } from '../../infra/local/services.ts';
 import { engineSocket } from './docker-engine.ts';
@@ -130,6 +131,13 @@ function killAtExit(folder: Folder): () => void {
   };
 }
 
+async function localServers(folder: Folder, ports: Ports): Promise<Servers> {
+  const cache = cacheOf(process.env);
+  const programs = await findPrograms(cache, process.env, silentReport, never);
+  await archiveClasses(cache, folder, programs, ports, silentReport, never);
+  return createServers(folder, programs, ports, KAFKA_JAVA);
+}
+
 /** Starts a stack of its own on free ports, beside any other, with its own data; `services` names what else to start (true: all of them). */
 export async function startStack(options: { readonly services?: boolean | readonly string[] } = {}): Promise<Stack> {
   const folder = makeFolder();
@@ -146,10 +154,7 @@ export async function startStack(options: { readonly services?: boolean | readon
   const spawned: Child[] = [];
 
   const socket = await engineSocket();
-  const local =
-    socket === undefined
-      ? createServers(folder, await findPrograms(cacheOf(process.env), process.env, silentReport, never), ports, KAFKA_JAVA)
-      : undefined;
+  const local = socket === undefined ? await localServers(folder, ports) : undefined;
   const servers: Stack['servers'] = local ?? (await import('./containers.ts')).containerServers(ports);
 
   const stop = async (): Promise<void> => {

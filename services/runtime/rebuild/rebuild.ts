@@ -11,6 +11,7 @@ import type { Codec } from '../codec.ts';
 import { Fault, type Refusal } from '../errors.ts';
 import { buildIndexes } from '../index-build.ts';
 import { readStanding, type Standing } from '../live-tables.ts';
+import { autovacuum } from '../load-state.ts';
 import { CONFIRMATIONS } from '../log-position.ts';
 import type { Logger } from '../log.ts';
 import { prepareDatabase } from '../migrations.ts';
@@ -178,13 +179,13 @@ async function load<Event extends { readonly type: string }>(
   await replay.refresh();
   const ends = await retrying({ ...patient, what: 'looking where the log ends' }, () => readEnds(kafka, next.topics));
   progress.begin('loading', ends);
-  await retrying({ ...patient, what: 'keeping the server from vacuuming' }, () => setAutovacuum(pool, next.tables, 'off'));
   await replay.advance(ends, { loading: true });
   progress.begin('indexing');
   const onStep = (what: string): void => progress.say(what);
   await retrying({ ...patient, what: 'building the indexes' }, () =>
     buildIndexes({ pool, projection: next, log, signal, onStep, at_once: 1 }),
   );
+  await retrying({ ...patient, what: 'keeping the server from vacuuming' }, () => setAutovacuum(pool, next.tables, 'off'));
   await retrying({ ...patient, what: 'vacuuming the tables' }, () => vacuum(pool, next.tables, onStep, signal));
 }
 
@@ -207,10 +208,9 @@ async function vacuum(pool: Pool, tables: readonly Table[], onStep: (what: strin
   }
 }
 
-/** Tables being loaded are vacuumed once, in the end; the server would do so again and again meanwhile, beside what is read. */
+/** The server would vacuum beside what is read, and as if nothing were. */
 async function setAutovacuum(pool: Pool, tables: readonly Table[], to: 'on' | 'off'): Promise<void> {
-  const statements = tables.map(({ name }) => `ALTER TABLE ${name} SET (autovacuum_enabled = ${to})`);
-  await pool.query(statements.join('; ')).catch((error: unknown) => {
+  await pool.query(autovacuum(tables, to)).catch((error: unknown) => {
     throw faultOf(error);
   });
 }

@@ -11,7 +11,7 @@ import type { Stretch } from './memory-tables.ts';
 /** Creates the tables, in the schema that queries name, and a pool that finds them. */
 export async function openTables(
   writerUrl: string,
-  projection: Pick<Projection, 'name' | 'version' | 'table_sql' | 'index_sql'>,
+  projection: Pick<Projection, 'name' | 'version' | 'tables' | 'table_sql' | 'index_sql'>,
 ): Promise<Pool> {
   await prepareDatabase(writerUrl, projection, { indexed: true });
   return openWriter({ postgres_url: writerUrl, application_name: 'test', schema: projection.name, connections_max: 8 }, silentLog());

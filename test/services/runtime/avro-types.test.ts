@@ -19,3 +19,43 @@ test('bytes that end too early, or claim to go on for ever, are undecodable at o
   const endless = Buffer.concat([empty.subarray(0, -2), Buffer.from('8080808010', 'hex')]);
   expect(() => codec.decode(endless)).toThrow(/do not fit/);
 });
+
+test('fields that nobody reads are passed over, whole or not at all, and all others are as they were', async () => {
+  const { registry_url: registry } = inject('stack');
+  const codec = await openCodec(registry, [CHAIN_BLOCKS]);
+  const lean = await openCodec(registry, [CHAIN_BLOCKS], { Transaction: ['arguments', 'raw'] });
+  let transactions = 0;
+  for (const event of chainEvents({ seed: 4, blocks: 20, transactions_per_block: 5, reorg_probability: 0.2 })) {
+    const bytes = codec.encode(event);
+    const read = lean.decode(bytes);
+    for (const each of 'transactions' in read && Array.isArray(read.transactions) ? read.transactions : []) {
+      expect(each).toMatchObject({ arguments: undefined, raw: undefined });
+      const written = event.type === 'BlockAppended' ? event.transactions[each.index] : undefined;
+      Object.assign(each, { arguments: written?.arguments, raw: written?.raw });
+      transactions++;
+    }
+    expect(read).toEqual(event);
+    for (const length of [bytes.length - 1, bytes.length >> 1]) expect(() => lean.decode(bytes.subarray(0, length))).toThrow(Fault);
+  }
+  expect(transactions).toBeGreaterThan(20);
+});
+
+test('arguments that claim to go on for ever are undecodable at once, read or passed over', async () => {
+  const { registry_url: registry } = inject('stack');
+  const event = [...chainEvents({ seed: 3, blocks: 5, transactions_per_block: 3 })].find(
+    (each) => each.type === 'BlockAppended' && each.transactions.length > 0,
+  );
+  const [transaction] = event?.type === 'BlockAppended' ? event.transactions : [];
+  if (event === undefined || transaction === undefined) throw new Error('there is a block with a transaction');
+  const name = 'a name that is nowhere else';
+  const block = { ...event, transactions: [{ ...transaction, arguments: { [name]: null } }] };
+  for (const unread of [{}, { Transaction: ['arguments'] }]) {
+    const codec = await openCodec(registry, [CHAIN_BLOCKS], unread);
+    const bytes = codec.encode(block);
+    const at = bytes.indexOf(name) - 2;
+    // one entry, of 27 letters; 2^31 of them instead
+    expect(bytes.subarray(at, at + 2).toString('hex')).toBe('0236');
+    const endless = Buffer.concat([bytes.subarray(0, at), Buffer.from('8080808010', 'hex'), bytes.subarray(at + 1)]);
+    expect(() => codec.decode(endless)).toThrow(/do not fit/);
+  }
+});

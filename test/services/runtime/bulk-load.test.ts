@@ -205,7 +205,7 @@ test('one that loads goes on live where another has built the indexes meanwhile,
   expect(await tryBuildLock(builder, id)).toBe(true);
   const running = startRunner(log, tables);
   await expect.poll(() => running.runner.status, { interval: 20 }).toMatchObject({ status: 'building' });
-  await markIndexed(builder, id);
+  await markIndexed(builder, id, tables.projection.tables);
   builder.release(true);
   await expectProjected(tables, EVENTS);
   expect(running.runner.status).toEqual({ status: 'running' });

@@ -3,6 +3,7 @@ import { beforeAll, expect, inject, test, vi } from 'vitest';
 import { applyBatch } from '../../../services/runtime/apply-batch.ts';
 import { readCheckpoints } from '../../../services/runtime/checkpoint.ts';
 import { FoldAhead } from '../../../services/runtime/fold-ahead.ts';
+import type { More } from '../../../services/runtime/load-group.ts';
 import type { Prepared } from '../../../services/runtime/prepare.ts';
 import { RowMemory } from '../../../services/runtime/row-memory.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
@@ -26,6 +27,7 @@ interface Step {
 
 interface Outcome {
   readonly wrong: readonly string[];
+  /** transactions */
   readonly batches: number;
   /** batches that were applied as they had been folded ahead */
   readonly ahead: number;
@@ -33,7 +35,7 @@ interface Outcome {
 }
 
 /** Applies a log with each batch folded ahead where that can be, another projector in between, and holds the rows against a plain fold. */
-async function applied(events: readonly ChainEvent[], steps: readonly Step[], rowsRemembered: number): Promise<Outcome> {
+async function applied(events: readonly ChainEvent[], steps: readonly Step[], rowsRemembered: number, together = 1): Promise<Outcome> {
   const tables = await openTables(writerUrl);
   const { pool, projection } = tables;
   const memory = new RowMemory(rowsRemembered);
@@ -56,7 +58,16 @@ async function applied(events: readonly ChainEvent[], steps: readonly Step[], ro
     const other = steps[turn % steps.length]?.other ?? 0;
     if (other > 0) await applyBatch({ ...tables, cluster_id: CLUSTER }, batchOf(events.slice(at, at + other), BigInt(at), projection));
     const following = Promise.resolve(prepared && { prepared });
-    const { outcome } = await applyBatch({ ...tables, cluster_id: CLUSTER, memory, ahead: { fold, following } }, batch);
+    let [next, from, left] = [turn + 1, at + batch.events.length, together];
+    const more: More<ChainEvent> = {
+      comesAt: (offset) => Number(offset) < events.length && --left > 0,
+      take() {
+        from += batchAt(from, next)?.events.length ?? 0;
+        const then = batchAt(from, ++next);
+        return Promise.resolve({ following: Promise.resolve(then && { prepared: then }) });
+      },
+    };
+    const { outcome } = await applyBatch({ ...tables, cluster_id: CLUSTER, memory, ahead: { fold, following, more } }, batch);
     if (outcome === 'applied') batches++;
     else conflicts++;
     at = Number((await readCheckpoints(pool, { projection: projection.name, version: projection.version }))[0]?.next_offset ?? 0n);
@@ -71,6 +82,13 @@ test('on a chain that only grows every batch but the first is folded ahead', asy
   const events = [...chainEvents({ seed: 4, blocks: 40, reorg_probability: 0 })];
   const outcome = await applied(events, [{ size: 5, other: 0 }], 100_000);
   expect(outcome).toEqual({ wrong: [], batches: Math.ceil(events.length / 5), ahead: Math.ceil(events.length / 5) - 1, conflicts: 0 });
+});
+
+test('batches that are folded ahead are written together, as many as may be', async () => {
+  const events = [...chainEvents({ seed: 9, blocks: 60, reorg_probability: 0 })];
+  const outcome = await applied(events, [{ size: 3, other: 0 }], 100_000, 8);
+  const batches = Math.ceil(events.length / 3);
+  expect(outcome).toEqual({ wrong: [], batches: Math.ceil(batches / 8), ahead: batches - 1, conflicts: 0 });
 });
 
 test('where the rows of a batch cannot all be remembered nothing is folded ahead, and all is right', async () => {
@@ -103,12 +121,18 @@ test('random chains with reverts, batches, memories and other projectors give th
   const steps = fc.array(fc.record({ size: fc.integer({ min: 1, max: 15 }), other: others }), { minLength: 1, maxLength: 6 });
   let ahead = 0;
   await fc.assert(
-    fc.asyncProperty(chains, steps, fc.constantFrom(5, 30, 100_000), async (options, turns, rowsRemembered) => {
-      const outcome = await applied([...chainEvents({ ...options, accounts: 12 })], turns, rowsRemembered);
-      ahead += outcome.ahead;
-      expect(outcome.wrong).toEqual([]);
-    }),
-    { numRuns: 12 },
+    fc.asyncProperty(
+      chains,
+      steps,
+      fc.constantFrom(5, 30, 100_000),
+      fc.constantFrom(1, 3, 100),
+      async (options, turns, rowsRemembered, together) => {
+        const outcome = await applied([...chainEvents({ ...options, accounts: 12 })], turns, rowsRemembered, together);
+        ahead += outcome.ahead;
+        expect(outcome.wrong).toEqual([]);
+      },
+    ),
+    { numRuns: 20 },
   );
   expect(ahead).toBeGreaterThan(0);
 });

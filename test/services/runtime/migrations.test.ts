@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import { explorer } from '../../../projections/explorer/explorer.ts';
+import { markIndexed } from '../../../services/runtime/load-state.ts';
 import { prepareDatabase } from '../../../services/runtime/migrations.ts';
 import { freshDatabase } from '../../support/database.ts';
 
@@ -92,6 +93,21 @@ test('new tables have no indexes and count as not indexed, unless they are wante
   const wanted = (await readFile(explorer.index_sql, 'utf8')).match(/^CREATE .*INDEX/gm) ?? [];
   expect(wanted.length).toBeGreaterThan(5);
   expect(await state(client)).toEqual({ indexes: wanted.length, indexed: [true] });
+});
+
+test('the server leaves tables alone that are loaded, and vacuums them once they have their indexes', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  const client = await connect(urls.writer_url);
+  const settings = async (): Promise<readonly unknown[]> => {
+    const text =
+      "SELECT DISTINCT reloptions[array_upper(reloptions, 1)] AS set FROM pg_class WHERE relkind = 'r' AND relnamespace = 'explorer'::regnamespace";
+    return (await client.query<{ set: string | null }>(text)).rows.map(({ set }) => set);
+  };
+  expect(await settings()).toEqual(['autovacuum_enabled=off']);
+  await client.query('SET search_path TO explorer');
+  await markIndexed(client, { projection: explorer.name, version: explorer.version }, explorer.tables);
+  expect(await settings()).toEqual(['autovacuum_enabled=on']);
+  expect(await state(client)).toMatchObject({ indexed: [true] });
 });
 
 test('tables from before indexes were built afterwards have them, and count as indexed', async () => {

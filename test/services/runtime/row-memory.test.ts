@@ -92,3 +92,24 @@ test('it holds two generations at most: what is written again stays, what is not
   expect(rows.length).toBeGreaterThan(9);
   expect(rows.length).toBeLessThan(21);
 });
+
+test('what is held is given once, as it was last, and is not forgotten before', () => {
+  const memory = new RowMemory(4);
+  memory.at(0n, 'a');
+  const pairs = { table: PAIRS, rows: [[1, 2]] };
+  const held = (rows: readonly Row[]): Changes => changes(rows, { upserts: [{ table: ACCOUNTS, rows }, pairs] });
+  expect(memory.hold(held([row(A, 1n), row(B, 2n)]), 1n).upserts).toEqual([pairs]);
+  expect(memory.hold(held([row(A, 3n)]), 2n).upserts).toEqual([pairs]);
+  expect(memory.holds(changes([row(A, 0n), row(C, 0n)]))).toBe(true);
+  expect(memory.holds(changes([row(A, 0n), row(B, 0n), row(C, 0n)]))).toBe(false);
+  memory.hold(held([row(numbered(1), 1n), row(numbered(2), 1n)]), 3n);
+  memory.at(3n, 'a');
+  expect(memory.recall(accounts(A, B)).rows).toEqual([
+    { address: A, balance: 3n },
+    { address: B, balance: 2n },
+  ]);
+  const released = [row(A, 3n), row(B, 2n), row(numbered(1), 1n), row(numbered(2), 1n)];
+  expect(memory.release()).toEqual([{ table: ACCOUNTS, rows: released }]);
+  expect(memory.release()).toEqual([{ table: ACCOUNTS, rows: [] }]);
+  expect(memory.recall(accounts(A)).rows).toEqual([{ address: A, balance: 3n }]);
+});

@@ -1,0 +1,90 @@
+/**
+ * While loading, a transaction goes on with the batches that were folded ahead: of a row that many of them change, only the newest is written, in the end. A load
+ * changes the same accounts over and over; to write each of their states takes as long as everything else together.
+ */
+import { setTimeout as after } from 'node:timers/promises';
+import type { ClientBase } from 'pg';
+import type { Outcomes } from '../../projections/projection.ts';
+import { advanced, type Checkpoint } from './checkpoint.ts';
+import type { FoldAhead, Following, Whole } from './fold-ahead.ts';
+import type { RowMemory } from './row-memory.ts';
+import { writeChanges } from './table-writer.ts';
+
+/** What a kill can undo, and another projector has to wait for, at the most. */
+const GROUP_MS = 8_000;
+/** So long the next batch is waited for, before what there is is committed. */
+const WAIT_MS = 1_000;
+
+export interface Ahead<Event extends { readonly type: string }> {
+  readonly fold: FoldAhead<Event>;
+  readonly following: Following<Event>;
+  /** when not given every batch has a transaction of its own */
+  readonly more?: More<Event>;
+}
+
+export interface More<Event extends { readonly type: string }> {
+  /** whether a batch is sure to come that begins at this offset */
+  readonly comesAt: (nextOffset: bigint) => boolean;
+  /** takes the batch that follows, so that it is applied together with those before it, and gives what follows then; undefined: it is not to be applied */
+  readonly take: () => Promise<{ readonly following: Following<Event> } | undefined>;
+}
+
+export interface Group<Event extends { readonly type: string }> {
+  readonly ahead: Ahead<Event>;
+  readonly memory: RowMemory;
+  /** which tables these are */
+  readonly build: string;
+  /** it was given up, and whatever is shared is somebody else's now */
+  readonly over: AbortSignal;
+}
+
+export interface Written {
+  /** where the tables are then */
+  readonly to: Checkpoint;
+  readonly outcomes: Outcomes;
+  /** how many rows were touched */
+  readonly rows: number;
+}
+
+/** Writes a batch that the memory holds, whose changes bring the tables to `to`, and all that can be written with it. Inside the caller's transaction. */
+export async function writeGroup<Event extends { readonly type: string }>(
+  client: ClientBase,
+  { ahead, memory, build, over }: Group<Event>,
+  first: { readonly whole: Whole; readonly to: Checkpoint },
+): Promise<Written> {
+  const begun = performance.now();
+  let { whole, to } = first;
+  let { following } = ahead;
+  let { outcomes } = whole;
+  let rows = 0;
+  for (let goesOn = false; ; goesOn = true) {
+    const tables = { build, next_offset: to.next_offset };
+    const now = memory.hold(whole.changes, to.next_offset);
+    ahead.fold.begin(whole.changes, tables, following, goesOn);
+    rows += await writeChanges(client, now);
+    if (ahead.more?.comesAt(to.next_offset) !== true || performance.now() - begun > GROUP_MS) break;
+    const batch = await soon(following);
+    if (batch === undefined || batch.poison !== undefined) break;
+    const folded = await ahead.fold.take(batch, tables);
+    over.throwIfAborted();
+    const taken = folded !== undefined && memory.holds(folded.changes) ? await ahead.more.take() : undefined;
+    if (folded === undefined || taken === undefined) break;
+    to = advanced(to, batch.fingerprints);
+    whole = folded;
+    outcomes = sum(outcomes, folded.outcomes);
+    ({ following } = taken);
+  }
+  over.throwIfAborted();
+  rows += await writeChanges(client, { cuts: [], deletes: [], appends: [], upserts: memory.release() });
+  return { to, outcomes, rows };
+}
+
+/** The batch, if it comes at once. Why there is none shows to whoever waits for it. */
+async function soon<Batch>(following: Promise<{ readonly prepared: Batch } | undefined>): Promise<Batch | undefined> {
+  const next = await Promise.race([following.catch(() => undefined), after(WAIT_MS, undefined, { ref: false })]);
+  return next?.prepared;
+}
+
+function sum(one: Outcomes, other: Outcomes): Outcomes {
+  return { applied: one.applied + other.applied, replayed: one.replayed + other.replayed, ignored: one.ignored + other.ignored };
+}
