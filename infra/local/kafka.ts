@@ -32,8 +32,7 @@ function writeProperties(file: string, properties: Readonly<Record<string, strin
   writeFileSync(file, lines.join(''));
 }
 
-/** Kafka as one process, broker and controller. */
-/** `java_options` besides those that every broker has. */
+/** Kafka as one process, broker and controller. `java_options` besides those that every broker has. */
 export function kafkaServer(
   folder: Folder,
   programs: Programs,

@@ -81,7 +81,9 @@ function postgresPlace(data: string, port: number): string[] {
 
 /** A quarter of this machine's memory, taken as it is needed: what the system itself keeps of files may be gone when it is asked for again. */
 function postgresMemory(): string[] {
-  return ['-c', `shared_buffers=${Math.floor(totalmem() / 4 / 2 ** 20)}MB`];
+  // 0: unknown; of a container that has a limit, less than the machine's
+  const mebibytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20;
+  return ['-c', `shared_buffers=${Math.floor(mebibytes / 4)}MB`, '-c', `effective_cache_size=${Math.floor(mebibytes / 2)}MB`];
 }
 
 export function postgresServer(folder: Folder, programs: Programs, port: number): ServerSpec {

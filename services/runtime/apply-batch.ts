@@ -1,4 +1,4 @@
-/** One batch, one transaction: the checkpoint is locked, the batch folded into it, rows and checkpoint committed together, or nothing at all. */
+/** One batch, and while loading many, in one transaction: the checkpoint is locked, the batch folded into it, rows and checkpoint committed together, or nothing at all. */
 import type { ClientBase, Pool } from 'pg';
 import type { Outcomes, Projection } from '../../projections/projection.ts';
 import { advanceCheckpoint, advanced, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
@@ -61,6 +61,8 @@ export interface Applying<Event extends Typed> {
  * was lost may have happened: the next attempt finds the checkpoint moved and answers `conflict`. Throws `LogLost` for another cluster's checkpoint.
  */
 export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
+  // by an attempt that failed: what it took is not to be had any more
+  if (to.ahead?.more?.hasTaken() === true) return { outcome: 'conflict' };
   const client = await to.pool.connect().catch((error: unknown) => {
     throw faultOf(error);
   });

@@ -153,7 +153,7 @@ function refuseBeyondEnd({ pos, buf }: Tap): void {
   if (pos > buf.length) throw new RangeError('it ends within a map');
 }
 
-/** Those with a logical type come twice: as that, and as what is below it. */
+/** Those with a logical type come twice: as that, and as what is below it. So the same object must not be made a type of twice. */
 const seen = new WeakSet<object>();
 
 function typeFor(schema: avro.Schema, options: unknown): avro.Type | undefined {

@@ -88,6 +88,7 @@ export class Coming<Event extends { readonly type: string }> {
   readonly #isStale: (batch: Batch<Event>) => boolean;
   readonly #load: BatchesOptions<Event>['load'];
   #following: Promise<Batch<Event> | undefined>;
+  #hasTaken = false;
 
   /** `isStale`: that a batch must not be applied any more. */
   constructor(batches: Pick<Batches<Event>, 'next'>, isStale: (batch: Batch<Event>) => boolean, load: BatchesOptions<Event>['load']) {
@@ -101,20 +102,24 @@ export class Coming<Event extends { readonly type: string }> {
     return this.#following;
   }
 
-  /** On to the one after it. */
+  /** On to the one after it, which nothing is taken with yet. */
   advance(): void {
+    this.#hasTaken = false;
     this.#following = this.#batches.next();
   }
 
   /** What may be applied together with this batch. */
   after({ topic, partition }: Prepared<Event>): Omit<Ahead<Event>, 'fold'> {
     const comesAt = (next: bigint): boolean => this.#load.goesBeyond(topic, partition, next - 1n);
-    const take: More<Event>['take'] = async () => {
+    const take: More<Event>['take'] = async (following) => {
+      // an attempt that was given up asks for what another has taken since
+      if (following !== this.#following) return undefined;
       const batch = await this.#following;
-      if (batch === undefined || this.#isStale(batch)) return undefined;
+      if (batch === undefined || following !== this.#following || this.#isStale(batch)) return undefined;
       this.advance();
+      this.#hasTaken = true;
       return { following: this.#following };
     };
-    return { following: this.#following, more: { comesAt, take } };
+    return { following: this.#following, more: { comesAt, take, hasTaken: () => this.#hasTaken } };
   }
 }

@@ -61,7 +61,9 @@ function passingOver(part: unknown, unread: Unread): unknown {
   if (!isRecord(part)) return part;
   for (const name of unread[part.name] ?? []) {
     const field = part.fields.find((each) => each.name === name);
-    if (field === undefined || Array.isArray(field.type)) throw new Error(`${part.name} has no field ${name} that can be passed over`);
+    // of a type that has a name, others would be read as this one
+    if (field === undefined || Array.isArray(field.type) || (typeof field.type === 'object' && 'name' in field.type))
+      throw new Error(`${part.name} has no field ${name} that can be passed over`);
     if (typeof field.type === 'object') Object.assign(field.type, { logicalType: UNREAD });
     else Object.assign(field, { type: { type: field.type, logicalType: UNREAD } });
   }

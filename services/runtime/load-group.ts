@@ -6,11 +6,12 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { Outcomes } from '../../projections/projection.ts';
 import { advanced, type Checkpoint } from './checkpoint.ts';
+import { assert } from './errors.ts';
 import type { FoldAhead, Following, Whole } from './fold-ahead.ts';
 import type { RowMemory } from './row-memory.ts';
 import { writeChanges } from './table-writer.ts';
 
-/** What a kill can undo, and another projector has to wait for, at the most. */
+/** After this no further batch is begun: so much a kill can undo, and another projector has to wait for, about. */
 const GROUP_MS = 8_000;
 /** So long the next batch is waited for, before what there is is committed. */
 const WAIT_MS = 1_000;
@@ -25,8 +26,13 @@ export interface Ahead<Event extends { readonly type: string }> {
 export interface More<Event extends { readonly type: string }> {
   /** whether a batch is sure to come that begins at this offset */
   readonly comesAt: (nextOffset: bigint) => boolean;
-  /** takes the batch that follows, so that it is applied together with those before it, and gives what follows then; undefined: it is not to be applied */
-  readonly take: () => Promise<{ readonly following: Following<Event> } | undefined>;
+  /**
+   * Takes the batch that follows, which is there, so that it is applied together with those before it, and gives what follows then; undefined: it is not to be
+   * applied.
+   */
+  readonly take: (following: Following<Event>) => Promise<{ readonly following: Following<Event> } | undefined>;
+  /** whether any was taken: should the transaction fail, it has to be read again */
+  readonly hasTaken: () => boolean;
 }
 
 export interface Group<Event extends { readonly type: string }> {
@@ -65,10 +71,13 @@ export async function writeGroup<Event extends { readonly type: string }>(
     if (ahead.more?.comesAt(to.next_offset) !== true || performance.now() - begun > GROUP_MS) break;
     const batch = await soon(following);
     if (batch === undefined || batch.poison !== undefined) break;
-    const folded = await ahead.fold.take(batch, tables);
     over.throwIfAborted();
-    const taken = folded !== undefined && memory.holds(folded.changes) ? await ahead.more.take() : undefined;
+    // its fold has to ask over another connection, which may be silent: what is written already does not wait for that
+    const folded = await Promise.race([ahead.fold.take(batch, tables), soonOver()]);
+    const taken = folded !== undefined && memory.holds(folded.changes) ? await ahead.more.take(following) : undefined;
+    over.throwIfAborted();
     if (folded === undefined || taken === undefined) break;
+    assert(batch.events.at(-1)?.offset === to.next_offset + BigInt(batch.events.length - 1), 'records are missing inside a batch');
     to = advanced(to, batch.fingerprints);
     whole = folded;
     outcomes = sum(outcomes, folded.outcomes);
@@ -81,8 +90,12 @@ export async function writeGroup<Event extends { readonly type: string }>(
 
 /** The batch, if it comes at once. Why there is none shows to whoever waits for it. */
 async function soon<Batch>(following: Promise<{ readonly prepared: Batch } | undefined>): Promise<Batch | undefined> {
-  const next = await Promise.race([following.catch(() => undefined), after(WAIT_MS, undefined, { ref: false })]);
+  const next = await Promise.race([following.catch(() => undefined), soonOver()]);
   return next?.prepared;
+}
+
+function soonOver(): Promise<undefined> {
+  return after(WAIT_MS, undefined, { ref: false });
 }
 
 function sum(one: Outcomes, other: Outcomes): Outcomes {

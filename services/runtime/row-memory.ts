@@ -1,4 +1,4 @@
-/** The rows that this process wrote last, so that the next batch need not ask for them: they are good as long as the checkpoint stands where it left it. */
+/** The rows that this process wrote last or is about to write, so that the next batch need not ask for them: they are good as long as the checkpoint stands where it left it. */
 import type { Changes, KeyedLoad, LoadedRow, Projection, Row, Table, TableRows, Value } from '../../projections/projection.ts';
 import { TOPICS } from '../../schemas/topics.ts';
 
@@ -48,13 +48,10 @@ export class RowMemory {
     this.#remember(changes, position, false);
   }
 
-  /**
-   * As `remember`, of changes that it `holds`; but rows that are found again by their key need not be written before they are released: gives what has to be
-   * written now.
-   */
+  /** As `remember`, of changes that it `holds`; but what they upsert need not be written before it is released: gives what has to be written now. */
   hold(changes: Changes, position: bigint): Changes {
     this.#remember(changes, position, true);
-    return { ...changes, upserts: changes.upserts.filter((each) => !isByOneKey(each)) };
+    return { ...changes, upserts: [] };
   }
 
   /** The newest of each row that is held: they are to be written now. */
@@ -62,10 +59,11 @@ export class RowMemory {
     return [...this.#tables.values()].map((memory) => ({ table: memory.table, rows: memory.release() }));
   }
 
-  /** Whether all that these changes touch, of the tables that are remembered, is known once they are. */
+  /** Whether all that these changes upsert is known once they are remembered, and they take nothing away. */
   holds({ cuts, deletes, upserts }: Changes): boolean {
     const isRoom = ({ table, rows }: TableRows): boolean => this.#of(table).held + rows.length <= this.#generationMax;
-    return cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && upserts.every(isRoom);
+    const isHeld = (each: TableRows): boolean => each.rows.length === 0 || (isByOneKey(each) && isRoom(each));
+    return cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && upserts.every(isHeld);
   }
 
   /** How often everything was forgotten. */
@@ -109,8 +107,8 @@ interface Remembered {
 class TableMemory {
   readonly table: Table;
   readonly #generationMax: number;
-  #young = new Map<Value, Remembered>();
-  #old = new Map<Value, Remembered>();
+  #young = new Map<string, Remembered>();
+  #old = new Map<string, Remembered>();
   #held: Remembered[] = [];
 
   constructor(table: Table, generationMax: number) {
@@ -164,9 +162,9 @@ function isByOneKey({ table }: TableRows): boolean {
   return table.key.length === 1;
 }
 
-/** What stands for a key in a map. */
-function nameOf(key: Value): Value {
-  return Buffer.isBuffer(key) ? key.toString('latin1') : key;
+/** What stands for a key in a map: 1 and 1n are the same. */
+function nameOf(key: Value): string {
+  return Buffer.isBuffer(key) ? key.toString('latin1') : String(key);
 }
 
 function loadedRow(table: Table, row: Row): LoadedRow {

@@ -59,12 +59,12 @@ function environmentOf(name: string): Record<string, string> {
   return Object.fromEntries(Object.entries(serviceOf(name).environment ?? {}).map(([key, value]) => [key, withDefaults(value)]));
 }
 
-/** The line that publishes a port of ours on this machine only, movable by the same variable as in the local stack. */
 /** The local stack takes a quarter of its machine's memory; whoever runs compose says how much there is. */
 function ofThatMemory(argument: string): string {
   return argument.replace(/^shared_buffers=(.*)/, 'shared_buffers=${APP_POSTGRES_SHARED_BUFFERS:-$1}');
 }
 
+/** The line that publishes a port of ours on this machine only, movable by the same variable as in the local stack. */
 function published(name: PortName, inside: number = defaultPorts[name]): string {
   return `127.0.0.1:\${${portVariable(name)}:-${defaultPorts[name]}}:${inside}`;
 }

@@ -1,11 +1,13 @@
 import * as fc from 'fast-check';
 import { beforeAll, expect, inject, test, vi } from 'vitest';
 import { applyBatch } from '../../../services/runtime/apply-batch.ts';
+import { Coming, type Batch } from '../../../services/runtime/batches.ts';
 import { readCheckpoints } from '../../../services/runtime/checkpoint.ts';
 import { FoldAhead } from '../../../services/runtime/fold-ahead.ts';
 import type { More } from '../../../services/runtime/load-group.ts';
 import type { Prepared } from '../../../services/runtime/prepare.ts';
 import { RowMemory } from '../../../services/runtime/row-memory.ts';
+import type { ExplorerEvent } from '../../../projections/explorer/events.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { chainEvents } from '../../support/chain.ts';
 import { freshDatabase } from '../../support/database.ts';
@@ -59,8 +61,9 @@ async function applied(events: readonly ChainEvent[], steps: readonly Step[], ro
     if (other > 0) await applyBatch({ ...tables, cluster_id: CLUSTER }, batchOf(events.slice(at, at + other), BigInt(at), projection));
     const following = Promise.resolve(prepared && { prepared });
     let [next, from, left] = [turn + 1, at + batch.events.length, together];
-    const more: More<ChainEvent> = {
+    const more: More<ExplorerEvent> = {
       comesAt: (offset) => Number(offset) < events.length && --left > 0,
+      hasTaken: () => false,
       take() {
         from += batchAt(from, next)?.events.length ?? 0;
         const then = batchAt(from, ++next);
@@ -155,6 +158,47 @@ test('when a batch that was followed is not committed, what comes after is folde
     outcome: 'applied',
   });
   expect(await applyBatch({ ...to, ahead: { fold, following: Promise.resolve(undefined) } }, second)).toMatchObject({ outcome: 'applied' });
+  expect(differences(await readTables(pool, projection.name), plainFold(events))).toEqual([]);
+  await pool.end();
+});
+
+test('what an attempt had taken when it failed is read again', async () => {
+  const tables = await openTables(writerUrl);
+  const { pool, projection } = tables;
+  const memory = new RowMemory();
+  const fold = new FoldAhead(projection, pool, memory);
+  const events = [...chainEvents({ seed: 11, blocks: 12, reorg_probability: 0 })];
+  const of = (from: number, to: number): Batch<ExplorerEvent> => ({
+    generation: 1,
+    prepared: batchOf(events.slice(from, to), BigInt(from), projection),
+  });
+  const [first, second] = [of(0, 6), of(6, events.length)];
+  const left = [first, second];
+  // after these there are none for a long time
+  const never = Promise.withResolvers<undefined>();
+  const batches = { next: () => (left.length > 0 ? Promise.resolve(left.shift()) : never.promise) };
+  const coming = new Coming(batches, () => false, {
+    isOn: true,
+    goesBeyond: (_topic, _partition, offset) => Number(offset) + 1 < events.length,
+  });
+  expect(await coming.following).toBe(first);
+  coming.advance();
+  const stopped = new AbortController();
+  const { following, more } = coming.after(first.prepared);
+  const take: More<ExplorerEvent>['take'] = async (each) => await more?.take(each).finally(() => stopped.abort());
+  const to = { ...tables, cluster_id: CLUSTER, memory };
+  const ahead = { fold, following, more: { comesAt: () => true, hasTaken: () => more?.hasTaken() === true, take } };
+  await expect(applyBatch({ ...to, ahead, signal: stopped.signal }, first.prepared)).rejects.toMatchObject({ code: 'stopped' });
+  expect(await applyBatch({ ...to, ahead }, first.prepared)).toEqual({ outcome: 'conflict' });
+  // read again
+  left.push(first, second);
+  coming.advance();
+  expect(await coming.following).toBe(first);
+  coming.advance();
+  expect(await applyBatch({ ...to, ahead: { fold, ...coming.after(first.prepared) } }, first.prepared)).toMatchObject({
+    outcome: 'applied',
+    next_offset: BigInt(events.length),
+  });
   expect(differences(await readTables(pool, projection.name), plainFold(events))).toEqual([]);
   await pool.end();
 });
