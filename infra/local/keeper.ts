@@ -21,7 +21,7 @@ function firstLine(error: unknown): string {
 
 /**
  * Starts a process again each time that it ends unasked, after a pause that grows, until `signal` aborts.
- * `say` is told what happens; `restarted` is called after each start that worked.
+ * `say` is told what happens; `restarted` is called after each start that worked, before it is told.
  */
 export async function keep(
   server: Server,
@@ -49,8 +49,8 @@ export async function keep(
       await pause(wait_ms, undefined, { signal });
       await server.start(signal);
       up_since = performance.now();
-      say(`${server.name} is ready again (process ${server.pid ?? '?'})`);
       restarted();
+      say(`${server.name} is ready again (process ${server.pid ?? '?'})`);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof StackFault)) throw error;
