@@ -134,21 +134,22 @@ async function inTransaction<Event extends Typed>(
 
   // what the batch itself put on before, the rest of it has to load
   applying.memory?.at(checkpoint.next_offset, standing.build);
-  const ahead =
+  const foldedAhead =
     skipped === 0 ? await applying.ahead?.fold.take(batch, { build: standing.build, next_offset: checkpoint.next_offset }) : undefined;
   // its fold was asked for over another connection, which may have been silent for longer than this one's patience
   over.throwIfAborted();
-  const loaded = ahead === undefined ? await loadRows(client, skipped === 0 ? batch.loads : projection.loads(fresh), applying.memory) : {};
-  const folded = ahead ?? projection.fold(loaded, fresh);
+  const loaded =
+    foldedAhead === undefined ? await loadRows(client, skipped === 0 ? batch.loads : projection.loads(fresh), applying.memory) : {};
+  const folded = foldedAhead ?? projection.fold(loaded, fresh);
   if (!('broken' in folded)) {
     const to = advanced(checkpoint, batch.fingerprints.slice(skipped));
-    const { memory, ahead: more } = applying;
-    if (more !== undefined && memory?.holds(folded.changes) === true) {
-      const written = await writeGroup(client, { ahead: more, memory, build: standing.build, over }, { whole: folded, to });
+    const { memory, ahead } = applying;
+    if (ahead !== undefined && memory?.holds(folded.changes) === true) {
+      const written = await writeGroup(client, { ahead, memory, build: standing.build, over }, { whole: folded, to });
       return commit(client, id, checkpoint, { ...written, announced: folded.announced });
     }
     memory?.remember(folded.changes, to.next_offset);
-    more?.fold.drop();
+    ahead?.fold.drop();
     return write(client, id, checkpoint, to, folded);
   }
   const { at, reason } = folded.broken;

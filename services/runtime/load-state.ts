@@ -55,14 +55,14 @@ export async function tryBuildLock(client: Client, id: ProjectionId): Promise<bo
   return rows[0]?.locked === true;
 }
 
-/** Outside a transaction. From then on the server vacuums the tables as any other. */
+/** In a transaction of its own: the tables have their indexes, and the server vacuums them as any other. */
 export async function markIndexed(client: Client, { projection, version }: ProjectionId, tables: readonly Table[]): Promise<void> {
   await client.query(`BEGIN; ${autovacuum(tables, 'on')}`);
   await client.query('UPDATE projector.projections SET indexed_at = now() WHERE projection = $1 AND version = $2', [projection, version]);
   await client.query('COMMIT');
 }
 
-/** What tables that are loaded are created with: the server would vacuum them again and again meanwhile, though nothing in them is ever dead but states of a few accounts. */
+/** DDL. Off while tables are loaded: the server would go over all of their rows again and again, of which next to none is ever dead. */
 export function autovacuum(tables: readonly Table[], to: 'on' | 'off'): string {
   return tables.map(({ name }) => `ALTER TABLE ${name} SET (autovacuum_enabled = ${to})`).join('; ');
 }

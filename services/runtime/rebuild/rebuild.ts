@@ -11,7 +11,6 @@ import type { Codec } from '../codec.ts';
 import { Fault, type Refusal } from '../errors.ts';
 import { buildIndexes } from '../index-build.ts';
 import { readStanding, type Standing } from '../live-tables.ts';
-import { autovacuum } from '../load-state.ts';
 import { CONFIRMATIONS } from '../log-position.ts';
 import type { Logger } from '../log.ts';
 import { prepareDatabase } from '../migrations.ts';
@@ -78,8 +77,6 @@ export function rebuild<Event extends { readonly type: string }>(options: Rebuil
     await prepareDatabase(options.postgres_url, next, { beside: projection.name });
     return await withReplay(work, next, false, async (replay, pool) => {
       if ((await readStanding(work.session, next.name))?.indexed !== true) await load(work, next, replay, pool);
-      const patient = { log: options.log, signal: work.signal };
-      await retrying({ ...patient, what: 'leaving the vacuum to the server' }, () => setAutovacuum(pool, next.tables, 'on'));
       return await takePlace(work, replay, pool, { name: next.name, kept: live?.version ?? next.version, exchange: false });
     });
   });
@@ -185,7 +182,6 @@ async function load<Event extends { readonly type: string }>(
   await retrying({ ...patient, what: 'building the indexes' }, () =>
     buildIndexes({ pool, projection: next, log, signal, onStep, at_once: 1 }),
   );
-  await retrying({ ...patient, what: 'keeping the server from vacuuming' }, () => setAutovacuum(pool, next.tables, 'off'));
   await retrying({ ...patient, what: 'vacuuming the tables' }, () => vacuum(pool, next.tables, onStep, signal));
 }
 
@@ -206,13 +202,6 @@ async function vacuum(pool: Pool, tables: readonly Table[], onStep: (what: strin
   } finally {
     client.release(true);
   }
-}
-
-/** The server would vacuum beside what is read, and as if nothing were. */
-async function setAutovacuum(pool: Pool, tables: readonly Table[], to: 'on' | 'off'): Promise<void> {
-  await pool.query(autovacuum(tables, to)).catch((error: unknown) => {
-    throw faultOf(error);
-  });
 }
 
 interface Place {
