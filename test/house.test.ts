@@ -24,7 +24,7 @@ const ROOMS: readonly Room[] = [
   { room: 'projections', rooms: ['schemas'], packages: [], builtins: [], pure: true },
   {
     room: 'services/runtime',
-    rooms: ['schemas', 'projections/projection.ts', 'projections/copy-rows.ts'],
+    rooms: ['schemas', 'projections/projection.ts', 'projections/bytes-index.ts', 'projections/copy-rows.ts'],
     packages: ['*'],
     builtins: ['*'],
   },

@@ -9,7 +9,7 @@ import { advanced, type Checkpoint } from './checkpoint.ts';
 import { assert } from './errors.ts';
 import type { FoldAhead, Following, Whole } from './fold-ahead.ts';
 import type { RowMemory } from './row-memory.ts';
-import { writeChanges } from './table-writer.ts';
+import { writeChanges, writeUpserts } from './table-writer.ts';
 
 /** After this no further batch is begun: so much a kill can undo, and another projector has to wait for, about. */
 const GROUP_MS = 8_000;
@@ -84,7 +84,7 @@ export async function writeGroup<Event extends { readonly type: string }>(
     ({ following } = taken);
   }
   over.throwIfAborted();
-  rows += await writeChanges(client, { cuts: [], deletes: [], appends: [], upserts: memory.release() });
+  rows += await writeUpserts(client, memory.release());
   return { to, outcomes, rows };
 }
 

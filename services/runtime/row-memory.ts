@@ -1,9 +1,11 @@
 /** The rows that this process wrote last or is about to write, so that the next batch need not ask for them: they are good as long as the checkpoint stands where it left it. */
-import type { Changes, KeyedLoad, LoadedRow, Projection, Row, Table, TableRows, Value } from '../../projections/projection.ts';
+import { CopyRows } from '../../projections/copy-rows.ts';
+import type { Changes, EncodedRows, KeyedLoad, LoadedRow, Projection, Row, Table, TableRows, Value } from '../../projections/projection.ts';
 import { TOPICS } from '../../schemas/topics.ts';
+import { bytesOfRow, PackedRows } from './packed-rows.ts';
 
-/** Of each table there are two generations at most: what was not needed for so many rows is forgotten. */
-const GENERATION_ROWS_MAX = 200_000;
+/** Of each table there are two generations at most: what was not needed for so much of others is forgotten. */
+const GENERATION_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Only where the tables change with one partition alone: with the checkpoint of another they would have changed unseen. */
 export function memoryFor({ topics }: Pick<Projection, 'topics'>): RowMemory | undefined {
@@ -12,14 +14,15 @@ export function memoryFor({ topics }: Pick<Projection, 'topics'>): RowMemory | u
 }
 
 export class RowMemory {
-  readonly #generationMax: number;
+  readonly #generationMax: number | undefined;
   #position: bigint | undefined;
   #build: string | undefined;
   #cleared = 0;
   /** by name */
   readonly #tables = new Map<string, TableMemory>();
 
-  constructor(generationRowsMax = GENERATION_ROWS_MAX) {
+  /** `generationRowsMax`: of a table; as many as have room in so much memory when not given. */
+  constructor(generationRowsMax?: number) {
     this.#generationMax = generationRowsMax;
   }
 
@@ -38,7 +41,7 @@ export class RowMemory {
     for (const key of keys) {
       const row = memory.find(key);
       if (row === undefined) missing.push(key);
-      else rows.push(loadedRow(table, row));
+      else rows.push(row);
     }
     return { rows, missing };
   }
@@ -55,13 +58,13 @@ export class RowMemory {
   }
 
   /** The newest of each row that is held: they are to be written now. */
-  release(): readonly TableRows[] {
-    return [...this.#tables.values()].map((memory) => ({ table: memory.table, rows: memory.release() }));
+  release(): readonly EncodedRows[] {
+    return [...this.#tables.values()].map((memory) => memory.release());
   }
 
   /** Whether all that these changes upsert is known once they are remembered, and they take nothing away. */
   holds({ cuts, deletes, upserts }: Changes): boolean {
-    const isRoom = ({ table, rows }: TableRows): boolean => this.#of(table).held + rows.length <= this.#generationMax;
+    const isRoom = ({ table, rows }: TableRows): boolean => this.#of(table).hasRoomFor(rows.length);
     const isHeld = (each: TableRows): boolean => each.rows.length === 0 || (isByOneKey(each) && isRoom(each));
     return cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && upserts.every(isHeld);
   }
@@ -97,79 +100,66 @@ export class RowMemory {
   }
 }
 
-interface Remembered {
-  row: Row;
-  /** not written yet */
-  is_held: boolean;
-}
-
 /** While no more rows are held than a generation has, none of them is forgotten. */
 class TableMemory {
   readonly table: Table;
   readonly #generationMax: number;
-  #young = new Map<string, Remembered>();
-  #old = new Map<string, Remembered>();
-  #held: Remembered[] = [];
+  #young: PackedRows;
+  #old: PackedRows;
 
-  constructor(table: Table, generationMax: number) {
+  constructor(table: Table, generationMax = Math.floor(GENERATION_BYTES_MAX / bytesOfRow(table))) {
     this.table = table;
     this.#generationMax = generationMax;
+    this.#young = new PackedRows(table);
+    this.#old = new PackedRows(table);
   }
 
-  find(key: Value): Row | undefined {
-    const name = nameOf(key);
-    return (this.#young.get(name) ?? this.#old.get(name))?.row;
+  find(key: Value): LoadedRow | undefined {
+    let place = this.#young.find(key);
+    if (place !== -1) return this.#young.loaded(place, key);
+    place = this.#old.find(key);
+    return place === -1 ? undefined : this.#old.loaded(place, key);
   }
 
+  /** `key` is the row's. */
   keep(key: Value, row: Row, isHeld: boolean): void {
-    const name = nameOf(key);
-    let known = this.#young.get(name);
-    if (known === undefined) {
-      known = this.#old.get(name) ?? { row, is_held: false };
-      this.#old.delete(name);
-      this.#young.set(name, known);
-    }
-    known.row = row;
-    if (isHeld && !known.is_held) {
-      known.is_held = true;
-      this.#held.push(known);
-    }
+    // a held one stays held when it is young again
+    this.#young.set(row, this.#take(key) || isHeld);
     if (this.#young.size < this.#generationMax) return;
     this.#old = this.#young;
-    this.#young = new Map();
+    this.#young = new PackedRows(this.table);
   }
 
   forget(key: Value): void {
-    const name = nameOf(key);
-    this.#young.delete(name);
-    this.#old.delete(name);
+    const place = this.#young.find(key);
+    if (place !== -1) this.#young.remove(place);
+    this.#take(key);
   }
 
-  /** How many rows are held. */
-  get held(): number {
-    return this.#held.length;
+  /** Whether so many rows more can be held. */
+  hasRoomFor(rows: number): boolean {
+    return this.#young.marked + this.#old.marked + rows <= this.#generationMax;
   }
 
-  release(): readonly Row[] {
-    const rows = this.#held.map(({ row }) => row);
-    for (const each of this.#held) each.is_held = false;
-    this.#held = [];
+  release(): EncodedRows {
+    const rows = new CopyRows(this.table);
+    for (const each of [this.#old, this.#young]) {
+      for (const row of each.markedRows()) rows.add(row);
+      each.unmark();
+    }
     return rows;
+  }
+
+  /** Out of the old ones, if it is there: whether it was held. */
+  #take(key: Value): boolean {
+    const place = this.#old.size === 0 ? -1 : this.#old.find(key);
+    if (place === -1) return false;
+    const wasHeld = this.#old.isMarked(place);
+    this.#old.remove(place);
+    return wasHeld;
   }
 }
 
 function isByOneKey({ table }: TableRows): boolean {
   return table.key.length === 1;
-}
-
-/** What stands for a key in a map: 1 and 1n are the same. */
-function nameOf(key: Value): string {
-  return Buffer.isBuffer(key) ? key.toString('latin1') : String(key);
-}
-
-function loadedRow(table: Table, row: Row): LoadedRow {
-  const loaded: Record<string, Value> = {};
-  let at = 0;
-  for (const column in table.columns) loaded[column] = row[at++] ?? null;
-  return loaded;
 }

@@ -14,11 +14,18 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   for (const gone of changes.deletes) rows += await deleteRows(client, gone);
   const appended = changes.appends.map((added) => CopyRows.from(added)).filter(({ length }) => length > 0);
   const [few, many] = [changes.upserts.filter((each) => !isMany(each)), changes.upserts.filter(isMany)];
-  await copyIn(client, [...appended.map(copied), ...many.flatMap(merged)]);
+  await copyIn(client, [...appended.map((added) => copied(added)), ...many.flatMap((each) => merged(CopyRows.from(each)))]);
   for (const { length } of appended) rows += length;
   for (const replaced of many) rows += replaced.rows.length;
   for (const replaced of few) rows += await upsertRows(client, replaced);
   return rows;
+}
+
+/** Rows that replace the one with the same key, at most one a key. Inside the caller's transaction; returns how many there were. */
+export async function writeUpserts(client: ClientBase, upserts: readonly EncodedRows[]): Promise<number> {
+  const there = upserts.filter(({ length }) => length > 0);
+  await copyIn(client, there.flatMap(merged));
+  return there.reduce((rows, { length }) => rows + length, 0);
 }
 
 function isMany({ rows }: TableRows): boolean {
@@ -45,9 +52,9 @@ async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
   return rowCount ?? 0;
 }
 
-function copied(rows: EncodedRows): Statement {
+function copied(rows: EncodedRows, into = rows.table.name): Statement {
   const { table } = rows;
-  return { text: `COPY ${table.name} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`, pieces: rows.pieces() };
+  return { text: `COPY ${into} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`, pieces: rows.pieces() };
 }
 
 async function deleteRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
@@ -75,14 +82,15 @@ async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promi
 }
 
 /** Many rows are copied beside the table and joined with it: nearly twice as fast as looking each of them up. */
-function merged({ table, rows }: TableRows): readonly Statement[] {
-  const staged: Table = { ...table, name: `staged_${table.name}` };
+function merged(rows: EncodedRows): readonly Statement[] {
+  const { table } = rows;
+  const staged = `staged_${table.name}`;
   const columns = Object.keys(table.columns);
   return [
-    { text: `CREATE TEMP TABLE IF NOT EXISTS ${staged.name} (LIKE ${table.name}) ON COMMIT DELETE ROWS` },
-    copied(CopyRows.of(staged, rows)),
+    { text: `CREATE TEMP TABLE IF NOT EXISTS ${staged} (LIKE ${table.name}) ON COMMIT DELETE ROWS` },
+    copied(rows, staged),
     {
-      text: `MERGE INTO ${table.name} USING ${staged.name} AS staged
+      text: `MERGE INTO ${table.name} USING ${staged} AS staged
         ON ${table.key.map((column) => `${table.name}.${column} = staged.${column}`).join(' AND ')}
       WHEN MATCHED THEN UPDATE SET ${othersOf(table)
         .map((column) => `${column} = staged.${column}`)

@@ -119,9 +119,9 @@ test('stopped while loading, it gives the batch in hand up, leaves what it has c
   await log.append(EVENTS.slice(100));
   const held = await holdWrites(writerUrl, tables.projection.name, 'accounts');
   const second = startRunner(log, tables);
-  await expect.poll(() => isRunning(tables.pool, 'INSERT INTO accounts%')).toBe(true);
+  await expect.poll(() => isRunning(tables.pool, '%COPY staged_head %')).toBe(true);
   await second.stop();
-  await expect.poll(() => isRunning(tables.pool, 'INSERT INTO accounts%')).toBe(false);
+  await expect.poll(() => isRunning(tables.pool, '%COPY staged_head %')).toBe(false);
   await held.letGo();
   expect(await appliedUpTo(tables)).toBe(100n);
   expect(await isMarkedIndexed(tables.pool, tables.projection.name)).toBe(false);
@@ -137,7 +137,7 @@ test('stopped between two indexes, the next one loads what came meanwhile and bu
   await log.append(EVENTS.slice(0, 200));
   const held = await holdIndexing(writerUrl, tables.projection.name, 'activity');
   const first = startRunner(log, tables);
-  await expect.poll(() => first.runner.status).toMatchObject({ what: expect.stringContaining('activity') });
+  await expect.poll(() => first.runner.status).toMatchObject({ what: expect.stringContaining('activity_block') });
   await first.stop();
   expect(first.runner.status).toEqual({ status: 'stopped' });
   const built = await indexesOf(tables.pool, tables.projection.name);

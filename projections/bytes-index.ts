@@ -1,0 +1,119 @@
+/**
+ * Byte strings, such as addresses, numbered 0, 1, 2, ... as they come, and found again. Batches look up millions of them: to make a string of each would cost more
+ * than the rest of a fold, and as objects they would have to be looked over by the garbage collector again and again.
+ */
+
+const CAPACITY_MIN = 512;
+const WORDS_MIN = CAPACITY_MIN * 5;
+const EMPTY = -1;
+
+export class BytesIndex {
+  #size = 0;
+  /** all of them, in words of four bytes, the last one of each filled up with zeros */
+  #words = new Int32Array(WORDS_MIN);
+  /** in `#words`, by place; one more than there are places */
+  #starts = new Int32Array(CAPACITY_MIN + 1);
+  /** in bytes, by place */
+  #lengths = new Int32Array(CAPACITY_MIN);
+  /** places; at most half of them are taken */
+  #slots = new Int32Array(CAPACITY_MIN * 2).fill(EMPTY);
+  /** what is looked up, in words */
+  #key = new Int32Array(16);
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Its place; -1 when it is not there. */
+  find(bytes: Uint8Array): number {
+    return this.#slots[this.#slotOf(bytes)] ?? EMPTY;
+  }
+
+  /** The place that it gets; it must not be there yet. */
+  add(bytes: Uint8Array): number {
+    const place = this.#size;
+    if (place === this.#lengths.length) this.#grow();
+    this.#slots[this.#slotOf(bytes)] = place;
+    const start = this.#starts[place] ?? 0;
+    const end = start + wordsIn(bytes.length);
+    if (end > this.#words.length) this.#words = enlarged(this.#words, Math.max(end, this.#words.length * 2));
+    const words = this.#words;
+    for (let from = 0, to = start; to < end;) words[to++] = this.#key[from++] ?? 0;
+    this.#starts[place + 1] = end;
+    this.#lengths[place] = bytes.length;
+    this.#size++;
+    return place;
+  }
+
+  /** A copy of what has this place. */
+  at(place: number): Buffer {
+    const length = this.#lengths[place] ?? 0;
+    const bytes = Buffer.allocUnsafe(length);
+    for (let at = 0, word = this.#starts[place] ?? 0; at < length; at += 4, word++) {
+      const bits = this.#words[word] ?? 0;
+      for (let byte = 0; byte < 4 && at + byte < length; byte++) bytes[at + byte] = bits >>> (byte * 8);
+    }
+    return bytes;
+  }
+
+  /** Where it stands, or may stand. Leaves it in `#key`. */
+  #slotOf(bytes: Uint8Array): number {
+    const { length } = bytes;
+    const count = wordsIn(length);
+    if (count > this.#key.length) this.#key = new Int32Array(count);
+    const key = this.#key;
+    let hash = length;
+    for (let word = 0, at = 0; word < count; word++, at += 4) {
+      // what is beyond the end counts as 0
+      const bits = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
+      key[word] = bits;
+      hash = mixed(hash, bits);
+    }
+    const last = this.#slots.length - 1;
+    let slot = hash & last;
+    while (!this.#isFreeOrSame(this.#slots[slot] ?? EMPTY, length, count)) slot = (slot + 1) & last;
+    return slot;
+  }
+
+  #isFreeOrSame(place: number, length: number, count: number): boolean {
+    if (place === EMPTY) return true;
+    if (this.#lengths[place] !== length) return false;
+    const words = this.#words;
+    const key = this.#key;
+    const start = this.#starts[place] ?? 0;
+    for (let word = 0; word < count; word++) if (words[start + word] !== key[word]) return false;
+    return true;
+  }
+
+  #grow(): void {
+    const capacity = this.#lengths.length * 2;
+    this.#lengths = enlarged(this.#lengths, capacity);
+    this.#starts = enlarged(this.#starts, capacity + 1);
+    const slots = new Int32Array(capacity * 2).fill(EMPTY);
+    const last = slots.length - 1;
+    for (let place = 0; place < this.#size; place++) {
+      let hash = this.#lengths[place] ?? 0;
+      const end = this.#starts[place + 1] ?? 0;
+      for (let word = this.#starts[place] ?? 0; word < end; word++) hash = mixed(hash, this.#words[word] ?? 0);
+      let slot = hash & last;
+      while (slots[slot] !== EMPTY) slot = (slot + 1) & last;
+      slots[slot] = place;
+    }
+    this.#slots = slots;
+  }
+}
+
+function wordsIn(bytes: number): number {
+  return (bytes + 3) >> 2;
+}
+
+function mixed(hash: number, bits: number): number {
+  const product = Math.imul(hash ^ bits, 0x9e3779b1);
+  return product ^ (product >>> 15);
+}
+
+function enlarged(array: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(length);
+  larger.set(array);
+  return larger;
+}

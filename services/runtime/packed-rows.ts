@@ -1,0 +1,236 @@
+/**
+ * Rows of one table by their key, packed column by column: hundreds of thousands of rows that are kept as objects cost the garbage collector more time than everything
+ * else that is done with them.
+ */
+import { BytesIndex } from '../../projections/bytes-index.ts';
+import type { ColumnType, LoadedRow, Row, Table, Value } from '../../projections/projection.ts';
+
+const CAPACITY_MIN = 512;
+
+const NOT_THERE = 0;
+const THERE = 1;
+/** and marked */
+const MARKED = 2;
+
+export class PackedRows {
+  readonly table: Table;
+  readonly #key: Keys;
+  /** where in a row the key is */
+  readonly #keyAt: number;
+  /** all but the key's, in the order of the rows */
+  readonly #columns: readonly (Column | undefined)[];
+  readonly #names: readonly string[];
+  #states = new Uint8Array(CAPACITY_MIN);
+  #marked = 0;
+
+  /** The table's key is one column. */
+  constructor(table: Table) {
+    this.table = table;
+    this.#names = Object.keys(table.columns);
+    this.#keyAt = this.#names.indexOf(table.key[0] ?? '');
+    this.#key = new Keys();
+    this.#columns = Object.values(table.columns).map((type, at) => (at === this.#keyAt ? undefined : columnOf(type)));
+  }
+
+  /** How many there ever were. */
+  get size(): number {
+    return this.#key.size;
+  }
+
+  /** How many are marked. */
+  get marked(): number {
+    return this.#marked;
+  }
+
+  /** Its place; -1 when there is no such row. */
+  find(key: Value): number {
+    const place = this.#key.find(key);
+    return place === -1 || this.#states[place] === NOT_THERE ? -1 : place;
+  }
+
+  isMarked(place: number): boolean {
+    return this.#states[place] === MARKED;
+  }
+
+  /** Adds it, or puts it in the place of the one with the same key, whose mark stays. */
+  set(row: Row, isMarked: boolean): void {
+    const key = row[this.#keyAt] ?? null;
+    let place = this.#key.find(key);
+    if (place === -1) place = this.#key.add(key);
+    if (place >= this.#states.length) this.#grow();
+    if (isMarked && this.#states[place] !== MARKED) {
+      this.#states[place] = MARKED;
+      this.#marked++;
+    } else if (this.#states[place] === NOT_THERE) this.#states[place] = THERE;
+    const columns = this.#columns;
+    for (let at = 0; at < columns.length; at++) columns[at]?.set(place, row[at] ?? null);
+  }
+
+  remove(place: number): void {
+    if (this.#states[place] === MARKED) this.#marked--;
+    this.#states[place] = NOT_THERE;
+  }
+
+  /** `key` is that of the place. */
+  loaded(place: number, key: Value): LoadedRow {
+    const names = this.#names;
+    const columns = this.#columns;
+    const loaded: Record<string, Value> = {};
+    for (let at = 0; at < names.length; at++) {
+      const column = columns[at];
+      loaded[names[at] ?? ''] = column === undefined ? key : column.get(place);
+    }
+    return loaded;
+  }
+
+  /** Those that are marked, in the order in which they came. */
+  *markedRows(): Generator<Row, undefined> {
+    const { size } = this;
+    for (let place = 0; place < size; place++) {
+      if (!this.isMarked(place)) continue;
+      const key = this.#key.at(place);
+      yield this.#columns.map((column) => (column === undefined ? key : column.get(place)));
+    }
+  }
+
+  unmark(): void {
+    const states = this.#states;
+    for (let place = 0; place < states.length; place++) if (states[place] === MARKED) states[place] = THERE;
+    this.#marked = 0;
+  }
+
+  #grow(): void {
+    const capacity = this.#states.length * 2;
+    const states = new Uint8Array(capacity);
+    states.set(this.#states);
+    this.#states = states;
+    for (const column of this.#columns) column?.grow(capacity);
+  }
+}
+
+/** Keys of any type, numbered as they come. 1 and 1n are the same. */
+class Keys {
+  readonly #bytes = new BytesIndex();
+  /** by place, of those that are no bytes */
+  readonly #others = new Map<number, Value>();
+
+  get size(): number {
+    return this.#bytes.size;
+  }
+
+  find(key: Value): number {
+    return this.#bytes.find(bytesOf(key));
+  }
+
+  add(key: Value): number {
+    const place = this.#bytes.add(bytesOf(key));
+    if (!(key instanceof Uint8Array)) this.#others.set(place, key);
+    return place;
+  }
+
+  at(place: number): Value {
+    return this.#others.get(place) ?? this.#bytes.at(place);
+  }
+}
+
+/** Within one column values are of one type. */
+function bytesOf(key: Value): Uint8Array {
+  return key instanceof Uint8Array ? key : Buffer.from(String(key));
+}
+
+const PACKED_BYTES = 8;
+/** of what is an object */
+const OBJECT_BYTES = 64;
+/** with its places in the index */
+const KEY_BYTES = 48;
+
+/** About how much memory a row takes. */
+export function bytesOfRow({ columns }: Table): number {
+  return Object.values(columns).reduce((bytes, type) => bytes + (isPacked(type) ? PACKED_BYTES : OBJECT_BYTES), KEY_BYTES);
+}
+
+function isPacked(type: ColumnType): boolean {
+  return type === 'numeric' || isNumber(type);
+}
+
+function isNumber(type: ColumnType): boolean {
+  return type === 'int4' || type === 'int8' || type === 'timestamptz';
+}
+
+interface Column {
+  get(place: number): Value;
+  set(place: number, value: Value): void;
+  grow(capacity: number): void;
+}
+
+function columnOf(type: ColumnType): Column {
+  if (isNumber(type)) return new NumberColumn();
+  return type === 'numeric' ? new BigIntColumn() : new AnyColumn();
+}
+
+/** Numbers; whatever else is there is beside. */
+class NumberColumn implements Column {
+  #values = new Float64Array(CAPACITY_MIN);
+  readonly #others = new Map<number, Value>();
+
+  get(place: number): Value {
+    const value = this.#values[place] ?? Number.NaN;
+    return Number.isNaN(value) ? (this.#others.get(place) ?? null) : value;
+  }
+
+  set(place: number, value: Value): void {
+    if (typeof value === 'number') this.#values[place] = value;
+    else {
+      this.#values[place] = Number.NaN;
+      this.#others.set(place, value);
+    }
+  }
+
+  grow(capacity: number): void {
+    const values = new Float64Array(capacity);
+    values.set(this.#values);
+    this.#values = values;
+  }
+}
+
+const ELSEWHERE = -(2n ** 63n);
+const BEYOND = 2n ** 63n;
+
+/** Integers of any size; those beyond 64 bits, and what else is there, are beside. */
+class BigIntColumn implements Column {
+  #values = new BigInt64Array(CAPACITY_MIN);
+  readonly #others = new Map<number, Value>();
+
+  get(place: number): Value {
+    const value = this.#values[place] ?? ELSEWHERE;
+    return value === ELSEWHERE ? (this.#others.get(place) ?? null) : value;
+  }
+
+  set(place: number, value: Value): void {
+    if (typeof value === 'bigint' && value > ELSEWHERE && value < BEYOND) this.#values[place] = value;
+    else {
+      this.#values[place] = ELSEWHERE;
+      this.#others.set(place, value);
+    }
+  }
+
+  grow(capacity: number): void {
+    const values = new BigInt64Array(capacity);
+    values.set(this.#values);
+    this.#values = values;
+  }
+}
+
+class AnyColumn implements Column {
+  readonly #values: Value[] = [];
+
+  get(place: number): Value {
+    return this.#values[place] ?? null;
+  }
+
+  set(place: number, value: Value): void {
+    this.#values[place] = value;
+  }
+
+  grow(): void {}
+}
