@@ -4,18 +4,18 @@
  */
 
 const CAPACITY_MIN = 512;
-const WORDS_MIN = CAPACITY_MIN * 5;
+/** What stands before the words of each: its place, its length in bytes. */
+const HEAD_WORDS = 2;
+const WORDS_MIN = CAPACITY_MIN * (HEAD_WORDS + 5);
 const EMPTY = -1;
 
 export class BytesIndex {
   #size = 0;
   /** all of them, in words of four bytes, the last one of each filled up with zeros */
   #words = new Int32Array(WORDS_MIN);
-  /** in `#words`, by place; one more than there are places */
+  /** where in `#words` they begin, by place; one more than there are places */
   #starts = new Int32Array(CAPACITY_MIN + 1);
-  /** in bytes, by place */
-  #lengths = new Int32Array(CAPACITY_MIN);
-  /** places; at most half of them are taken */
+  /** the same, by hash; at most half of them are taken */
   #slots = new Int32Array(CAPACITY_MIN * 2).fill(EMPTY);
   /** what is looked up, in words */
   #key = new Int32Array(16);
@@ -26,32 +26,36 @@ export class BytesIndex {
 
   /** Its place; -1 when it is not there. */
   find(bytes: Uint8Array): number {
-    return this.#slots[this.#slotOf(bytes)] ?? EMPTY;
+    const start = this.#slots[this.#slotOf(bytes)] ?? EMPTY;
+    return start === EMPTY ? -1 : (this.#words[start] ?? -1);
   }
 
   /** The place that it gets; it must not be there yet. */
   add(bytes: Uint8Array): number {
     const place = this.#size;
-    if (place === this.#lengths.length) this.#grow();
-    this.#slots[this.#slotOf(bytes)] = place;
+    if (place * 2 === this.#slots.length) this.#grow();
     const start = this.#starts[place] ?? 0;
-    const end = start + wordsIn(bytes.length);
+    this.#slots[this.#slotOf(bytes)] = start;
+    const count = wordsIn(bytes.length);
+    const end = start + HEAD_WORDS + count;
     if (end > this.#words.length) this.#words = enlarged(this.#words, Math.max(end, this.#words.length * 2));
     const words = this.#words;
-    for (let from = 0, to = start; to < end;) words[to++] = this.#key[from++] ?? 0;
+    words[start] = place;
+    words[start + 1] = bytes.length;
+    for (let word = 0; word < count; word++) words[start + HEAD_WORDS + word] = this.#key[word] ?? 0;
     this.#starts[place + 1] = end;
-    this.#lengths[place] = bytes.length;
     this.#size++;
     return place;
   }
 
   /** A copy of what has this place. */
   at(place: number): Buffer {
-    const length = this.#lengths[place] ?? 0;
-    const bytes = Buffer.allocUnsafe(length);
-    for (let at = 0, word = this.#starts[place] ?? 0; at < length; at += 4, word++) {
-      const bits = this.#words[word] ?? 0;
-      for (let byte = 0; byte < 4 && at + byte < length; byte++) bytes[at + byte] = bits >>> (byte * 8);
+    const words = this.#words;
+    const start = this.#starts[place] ?? 0;
+    const bytes = Buffer.allocUnsafe(words[start + 1] ?? 0);
+    for (let at = 0, word = start + HEAD_WORDS; at < bytes.length; at += 4, word++) {
+      const bits = words[word] ?? 0;
+      for (let byte = 0; byte < 4 && at + byte < bytes.length; byte++) bytes[at + byte] = bits >>> (byte * 8);
     }
     return bytes;
   }
@@ -75,29 +79,27 @@ export class BytesIndex {
     return slot;
   }
 
-  #isFreeOrSame(place: number, length: number, count: number): boolean {
-    if (place === EMPTY) return true;
-    if (this.#lengths[place] !== length) return false;
+  #isFreeOrSame(start: number, length: number, count: number): boolean {
+    if (start === EMPTY) return true;
     const words = this.#words;
+    if (words[start + 1] !== length) return false;
     const key = this.#key;
-    const start = this.#starts[place] ?? 0;
-    for (let word = 0; word < count; word++) if (words[start + word] !== key[word]) return false;
+    for (let word = 0, at = start + HEAD_WORDS; word < count; word++, at++) if (words[at] !== key[word]) return false;
     return true;
   }
 
   #grow(): void {
-    const capacity = this.#lengths.length * 2;
-    this.#lengths = enlarged(this.#lengths, capacity);
-    this.#starts = enlarged(this.#starts, capacity + 1);
-    const slots = new Int32Array(capacity * 2).fill(EMPTY);
+    this.#starts = enlarged(this.#starts, this.#size * 2 + 1);
+    const slots = new Int32Array(this.#slots.length * 2).fill(EMPTY);
     const last = slots.length - 1;
     for (let place = 0; place < this.#size; place++) {
-      let hash = this.#lengths[place] ?? 0;
+      const start = this.#starts[place] ?? 0;
       const end = this.#starts[place + 1] ?? 0;
-      for (let word = this.#starts[place] ?? 0; word < end; word++) hash = mixed(hash, this.#words[word] ?? 0);
+      let hash = this.#words[start + 1] ?? 0;
+      for (let word = start + HEAD_WORDS; word < end; word++) hash = mixed(hash, this.#words[word] ?? 0);
       let slot = hash & last;
       while (slots[slot] !== EMPTY) slot = (slot + 1) & last;
-      slots[slot] = place;
+      slots[slot] = start;
     }
     this.#slots = slots;
   }

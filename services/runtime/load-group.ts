@@ -11,8 +11,11 @@ import type { FoldAhead, Following, Whole } from './fold-ahead.ts';
 import type { RowMemory } from './row-memory.ts';
 import { writeChanges, writeUpserts } from './table-writer.ts';
 
-/** After this no further batch is begun: so much a kill can undo, and another projector has to wait for, about. */
-const GROUP_MS = 8_000;
+/** Before this another batch is always begun, where there is one; after the other never: so much a kill can undo, and another projector has to wait for, about. */
+const GROUP_MS_MIN = 8_000;
+const GROUP_MS_MAX = 30_000;
+/** Between the two it ends as soon as so many rows were written for each that is held: nothing else is written while those are, so that they should be few. */
+const WRITTEN_PER_HELD = 20;
 /** So long the next batch is waited for, before what there is is committed. */
 const WAIT_MS = 1_000;
 
@@ -68,7 +71,7 @@ export async function writeGroup<Event extends { readonly type: string }>(
     const now = memory.hold(whole.changes, to.next_offset);
     ahead.fold.begin(whole.changes, tables, following, goesOn);
     rows += await writeChanges(client, now);
-    if (ahead.more?.comesAt(to.next_offset) !== true || performance.now() - begun > GROUP_MS) break;
+    if (ahead.more?.comesAt(to.next_offset) !== true || isLongEnough(performance.now() - begun, rows, memory)) break;
     const batch = await soon(following);
     if (batch === undefined || batch.poison !== undefined) break;
     over.throwIfAborted();
@@ -86,6 +89,10 @@ export async function writeGroup<Event extends { readonly type: string }>(
   over.throwIfAborted();
   rows += await writeUpserts(client, memory.release());
   return { to, outcomes, rows };
+}
+
+function isLongEnough(elapsedMs: number, rows: number, { held }: RowMemory): boolean {
+  return elapsedMs > GROUP_MS_MAX || (elapsedMs > GROUP_MS_MIN && rows >= held * WRITTEN_PER_HELD);
 }
 
 /** The batch, if it comes at once. Why there is none shows to whoever waits for it. */

@@ -1,5 +1,5 @@
 /**
- * Rows of one table by their key, packed column by column: hundreds of thousands of rows that are kept as objects cost the garbage collector more time than everything
+ * Rows of one table by their key, packed into one piece of memory: hundreds of thousands of rows that are kept as objects cost the garbage collector more time than everything
  * else that is done with them.
  */
 import { BytesIndex } from '../../projections/bytes-index.ts';
@@ -20,6 +20,7 @@ export class PackedRows {
   /** all but the key's, in the order of the rows */
   readonly #columns: readonly (Column | undefined)[];
   readonly #names: readonly string[];
+  readonly #cells: Cells;
   #states = new Uint8Array(CAPACITY_MIN);
   #marked = 0;
 
@@ -29,7 +30,10 @@ export class PackedRows {
     this.#names = Object.keys(table.columns);
     this.#keyAt = this.#names.indexOf(table.key[0] ?? '');
     this.#key = new Keys();
-    this.#columns = Object.values(table.columns).map((type, at) => (at === this.#keyAt ? undefined : columnOf(type)));
+    const types = Object.values(table.columns);
+    const packed = [...types.keys()].filter((at) => at !== this.#keyAt && isPacked(types[at]));
+    this.#cells = new Cells(packed.length);
+    this.#columns = types.map((type, at) => (at === this.#keyAt ? undefined : columnOf(type, this.#cells, packed.indexOf(at))));
   }
 
   /** How many there ever were. */
@@ -57,7 +61,7 @@ export class PackedRows {
     const key = row[this.#keyAt] ?? null;
     let place = this.#key.find(key);
     if (place === -1) place = this.#key.add(key);
-    if (place >= this.#states.length) this.#grow();
+    if (place === this.#states.length) this.#grow();
     if (isMarked && this.#states[place] !== MARKED) {
       this.#states[place] = MARKED;
       this.#marked++;
@@ -104,7 +108,7 @@ export class PackedRows {
     const states = new Uint8Array(capacity);
     states.set(this.#states);
     this.#states = states;
-    for (const column of this.#columns) column?.grow(capacity);
+    this.#cells.grow(capacity);
   }
 }
 
@@ -149,47 +153,67 @@ export function bytesOfRow({ columns }: Table): number {
   return Object.values(columns).reduce((bytes, type) => bytes + (isPacked(type) ? PACKED_BYTES : OBJECT_BYTES), KEY_BYTES);
 }
 
-function isPacked(type: ColumnType): boolean {
+function isPacked(type: ColumnType | undefined): boolean {
   return type === 'numeric' || isNumber(type);
 }
 
-function isNumber(type: ColumnType): boolean {
+function isNumber(type: ColumnType | undefined): boolean {
   return type === 'int4' || type === 'int8' || type === 'timestamptz';
+}
+
+/** Eight bytes for each packed value; those of a row are side by side. */
+class Cells {
+  readonly per_row: number;
+  numbers: Float64Array;
+  /** the same memory */
+  bigints: BigInt64Array;
+
+  constructor(perRow: number) {
+    this.per_row = perRow;
+    this.numbers = new Float64Array(CAPACITY_MIN * perRow);
+    this.bigints = new BigInt64Array(this.numbers.buffer);
+  }
+
+  /** For so many rows. */
+  grow(capacity: number): void {
+    // as bits: not each of them is a number
+    const bigints = new BigInt64Array(capacity * this.per_row);
+    bigints.set(this.bigints);
+    this.bigints = bigints;
+    this.numbers = new Float64Array(bigints.buffer);
+  }
 }
 
 interface Column {
   get(place: number): Value;
   set(place: number, value: Value): void;
-  grow(capacity: number): void;
 }
 
-function columnOf(type: ColumnType): Column {
-  if (isNumber(type)) return new NumberColumn();
-  return type === 'numeric' ? new BigIntColumn() : new AnyColumn();
+function columnOf(type: ColumnType, cells: Cells, at: number): Column {
+  if (isNumber(type)) return new NumberColumn(cells, at);
+  return type === 'numeric' ? new BigIntColumn(cells, at) : new AnyColumn();
 }
 
 /** Numbers; whatever else is there is beside. */
 class NumberColumn implements Column {
-  #values = new Float64Array(CAPACITY_MIN);
+  readonly #cells: Cells;
+  readonly #at: number;
   readonly #others = new Map<number, Value>();
 
+  constructor(cells: Cells, at: number) {
+    this.#cells = cells;
+    this.#at = at;
+  }
+
   get(place: number): Value {
-    const value = this.#values[place] ?? Number.NaN;
+    const value = this.#cells.numbers[place * this.#cells.per_row + this.#at] ?? Number.NaN;
     return Number.isNaN(value) ? (this.#others.get(place) ?? null) : value;
   }
 
   set(place: number, value: Value): void {
-    if (typeof value === 'number') this.#values[place] = value;
-    else {
-      this.#values[place] = Number.NaN;
-      this.#others.set(place, value);
-    }
-  }
-
-  grow(capacity: number): void {
-    const values = new Float64Array(capacity);
-    values.set(this.#values);
-    this.#values = values;
+    const isNumeric = typeof value === 'number';
+    this.#cells.numbers[place * this.#cells.per_row + this.#at] = isNumeric ? value : Number.NaN;
+    if (!isNumeric) this.#others.set(place, value);
   }
 }
 
@@ -198,26 +222,24 @@ const BEYOND = 2n ** 63n;
 
 /** Integers of any size; those beyond 64 bits, and what else is there, are beside. */
 class BigIntColumn implements Column {
-  #values = new BigInt64Array(CAPACITY_MIN);
+  readonly #cells: Cells;
+  readonly #at: number;
   readonly #others = new Map<number, Value>();
 
+  constructor(cells: Cells, at: number) {
+    this.#cells = cells;
+    this.#at = at;
+  }
+
   get(place: number): Value {
-    const value = this.#values[place] ?? ELSEWHERE;
+    const value = this.#cells.bigints[place * this.#cells.per_row + this.#at] ?? ELSEWHERE;
     return value === ELSEWHERE ? (this.#others.get(place) ?? null) : value;
   }
 
   set(place: number, value: Value): void {
-    if (typeof value === 'bigint' && value > ELSEWHERE && value < BEYOND) this.#values[place] = value;
-    else {
-      this.#values[place] = ELSEWHERE;
-      this.#others.set(place, value);
-    }
-  }
-
-  grow(capacity: number): void {
-    const values = new BigInt64Array(capacity);
-    values.set(this.#values);
-    this.#values = values;
+    const fits = typeof value === 'bigint' && value > ELSEWHERE && value < BEYOND;
+    this.#cells.bigints[place * this.#cells.per_row + this.#at] = fits ? value : ELSEWHERE;
+    if (!fits) this.#others.set(place, value);
   }
 }
 
@@ -231,6 +253,4 @@ class AnyColumn implements Column {
   set(place: number, value: Value): void {
     this.#values[place] = value;
   }
-
-  grow(): void {}
 }

@@ -57,6 +57,11 @@ export class RowMemory {
     return { ...changes, upserts: [] };
   }
 
+  /** How many rows are held. */
+  get held(): number {
+    return this.#tables.values().reduce((rows, memory) => rows + memory.held, 0);
+  }
+
   /** The newest of each row that is held: they are to be written now. */
   release(): readonly EncodedRows[] {
     return [...this.#tables.values()].map((memory) => memory.release());
@@ -136,9 +141,13 @@ class TableMemory {
     this.#take(key);
   }
 
+  get held(): number {
+    return this.#young.marked + this.#old.marked;
+  }
+
   /** Whether so many rows more can be held. */
   hasRoomFor(rows: number): boolean {
-    return this.#young.marked + this.#old.marked + rows <= this.#generationMax;
+    return this.held + rows <= this.#generationMax;
   }
 
   release(): EncodedRows {
