@@ -79,11 +79,11 @@ function postgresPlace(data: string, port: number): string[] {
   return ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
 }
 
-/** A quarter of this machine's memory, taken as it is needed: what the system itself keeps of files may be gone when it is asked for again. */
+/** Two fifths of this machine's memory, taken as they are needed: what the system itself keeps of files may be gone when it is asked for again. */
 function postgresMemory(): string[] {
   // 0: unknown; of a container that has a limit, less than the machine's
   const mebibytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20;
-  return ['-c', `shared_buffers=${Math.floor(mebibytes / 4)}MB`, '-c', `effective_cache_size=${Math.floor(mebibytes / 2)}MB`];
+  return ['-c', `shared_buffers=${Math.floor(mebibytes * 0.4)}MB`, '-c', `effective_cache_size=${Math.floor(mebibytes * 0.6)}MB`];
 }
 
 export function postgresServer(folder: Folder, programs: Programs, port: number): ServerSpec {

@@ -8,6 +8,9 @@ END
 $$;
 GRANT CREATE, USAGE ON SCHEMA public TO clt_writer;
 
+-- Tables that were loaded are brought into memory before they are read.
+CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA public;
+
 -- Whatever the writer creates later, the reader may read.
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT USAGE ON SCHEMAS TO clt_reader;
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT SELECT ON TABLES TO clt_reader;

@@ -23,7 +23,10 @@ export const postgresSettings: Readonly<Record<string, string>> = {
   effective_cache_size: '4GB',
   work_mem: '16MB',
   maintenance_work_mem: '256MB',
-  max_wal_size: '4GB',
+  // a page that is first read after a checkpoint is logged whole, for its checksum: none should fall into a load of some ten million transactions
+  max_wal_size: '16GB',
+  // what was in memory when the server was stopped is read again when it starts
+  shared_preload_libraries: 'pg_prewarm',
   // every row can be made anew from the log: new indexes are written to their files alone, and what is logged in small pieces, so that nobody waits for a large one
   wal_level: 'minimal',
   max_wal_senders: '0',

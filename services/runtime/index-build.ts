@@ -2,13 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as after } from 'node:timers/promises';
 import type { ClientBase, Pool, PoolClient } from 'pg';
-import type { Projection } from '../../projections/projection.ts';
-import { Fault, propertyOf } from './errors.ts';
+import type { Projection, Table } from '../../projections/projection.ts';
+import { Fault, messageOf, propertyOf } from './errors.ts';
 import { isIndexed, markIndexed, tryBuildLock } from './load-state.ts';
 import type { Logger } from './log.ts';
 import { faultOf } from './postgres.ts';
 import { endStalledWriters } from './stalled-writers.ts';
 import { aborted, untilAborted } from './wait.ts';
+import { warmTables } from './warm-tables.ts';
 
 const LOCK_EVERY_MS = 200;
 /** Less than what its server lets a session be silent. */
@@ -87,16 +88,21 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     if (signal.aborted) throw stopped();
   }
   if (await isIndexed(client, id)) return;
-  const step = async (by: ClientBase, what: string, text: string): Promise<void> => {
+  const step = async (what: string, doIt: () => Promise<string>): Promise<void> => {
     if (signal.aborted) throw stopped();
     onStep(what);
     const begun = performance.now();
-    const outcome = await run(by, text);
+    const outcome = await doIt();
     log.info({ projection: projection.name, step: what, outcome, seconds: secondsSince(begun) }, 'indexing');
   };
   const left = statements.entries();
+  let isWarmed = false;
   const buildLeft = async (by: ClientBase): Promise<void> => {
-    for (const [at, text] of left) await step(by, `index ${at + 1} of ${statements.length} (${nameIn(text)})`, text);
+    for (const [at, text] of left) await step(`index ${at + 1} of ${statements.length} (${nameIn(text)})`, () => run(by, text));
+    // while the others are at the last indexes
+    if (isWarmed) return;
+    isWarmed = true;
+    await step('warming', () => warm(by, projection.tables, signal));
   };
   const others = Promise.all(Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, async () => buildLeft(await openSession(pool, under))));
   const own = async (): Promise<void> => {
@@ -106,8 +112,18 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     while (!(await Promise.race([done, after(PING_EVERY_MS, false)]))) await client.query('SELECT 1');
   };
   await Promise.all([own(), others]);
-  await step(client, 'statistics', `ANALYZE ${projection.tables.map(({ name }) => name).join(', ')}`);
+  await step('statistics', () => run(client, `ANALYZE ${projection.tables.map(({ name }) => name).join(', ')}`));
   await markIndexed(client, id, projection.tables);
+}
+
+/** Only speed depends on it. */
+async function warm(client: ClientBase, tables: readonly Table[], signal: AbortSignal): Promise<string> {
+  try {
+    const blocks = await warmTables(client, tables, signal);
+    return blocks === undefined ? 'left: the database has no extension pg_prewarm, so what is read first is slow' : `${blocks} blocks`;
+  } catch (error) {
+    return `left: ${messageOf(error)}`;
+  }
 }
 
 async function openSession(pool: Pool, { sessions, finished }: Under): Promise<ClientBase> {

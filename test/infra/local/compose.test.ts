@@ -59,7 +59,7 @@ function environmentOf(name: string): Record<string, string> {
   return Object.fromEntries(Object.entries(serviceOf(name).environment ?? {}).map(([key, value]) => [key, withDefaults(value)]));
 }
 
-/** The local stack takes a quarter of its machine's memory; whoever runs compose says how much there is. */
+/** The local stack takes two fifths of its machine's memory; whoever runs compose says how much there is. */
 function ofThatMemory(argument: string): string {
   return argument.replace(/^shared_buffers=(.*)/, 'shared_buffers=${APP_POSTGRES_SHARED_BUFFERS:-$1}');
 }

@@ -1,0 +1,65 @@
+import { Client } from 'pg';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { postgresUrl } from '../../../infra/local/postgres.ts';
+import { superuser } from '../../../infra/postgres/settings.ts';
+import type { Table } from '../../../projections/projection.ts';
+import { warmTables } from '../../../services/runtime/warm-tables.ts';
+import { freshDatabase } from '../../support/database.ts';
+
+const ONE: Table = { name: 'one', columns: { n: 'int8', words: 'text' }, key: ['n'] };
+const OTHER: Table = { ...ONE, name: 'other' };
+const NEVER = new AbortController().signal;
+
+/** Two tables with an index each, nothing of them in memory; the writer's session and the superuser's. */
+async function coldTables(): Promise<{ readonly writer: Client; readonly superior: Client }> {
+  const { writer_url: url } = await freshDatabase(inject('stack'));
+  const { host, pathname } = new URL(url);
+  const [writer, superior] = [new Client(url), new Client(postgresUrl(superuser, host, pathname.slice(1)))];
+  for (const client of [writer, superior]) await client.connect();
+  onTestFinished(async () => {
+    await Promise.all([writer.end(), superior.end()]);
+  });
+  for (const { name } of [ONE, OTHER]) {
+    await writer.query(`CREATE TABLE ${name} (n bigint PRIMARY KEY, words text)`);
+    await writer.query(`INSERT INTO ${name} SELECT n, repeat('x', 500) FROM generate_series(1, 5000) n`);
+  }
+  await superior.query('CREATE EXTENSION pg_buffercache; CHECKPOINT');
+  await superior.query("SELECT pg_buffercache_evict_relation(name) FROM unnest('{one,one_pkey,other,other_pkey}'::regclass[]) name");
+  return { writer, superior };
+}
+
+interface Memory {
+  readonly name: string;
+  readonly blocks: number;
+  readonly in_memory: number;
+}
+
+async function memoryOf(superior: Client): Promise<readonly Memory[]> {
+  const { rows } = await superior.query<Memory>(
+    `SELECT c.relname AS name, (pg_relation_size(c.oid) / 8192)::int AS blocks,
+            (SELECT count(*)::int FROM pg_buffercache b
+              WHERE b.relfilenode = pg_relation_filenode(c.oid) AND b.relforknumber = 0
+                AND b.reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())) AS in_memory
+       FROM pg_class c WHERE c.relname IN ('one', 'one_pkey', 'other', 'other_pkey') ORDER BY 1`,
+  );
+  return rows;
+}
+
+test('the tables that are named are in memory afterwards, their indexes too, and no others', async () => {
+  const { writer, superior } = await coldTables();
+  expect((await memoryOf(superior)).map(({ in_memory: count }) => count)).toEqual([0, 0, 0, 0]);
+  const blocks = await warmTables(writer, [ONE], NEVER);
+  const [one, pkey, ...others] = await memoryOf(superior);
+  expect(blocks).toBe((one?.blocks ?? 0) + (pkey?.blocks ?? 0));
+  expect(one?.blocks).toBeGreaterThan(300);
+  for (const each of [one, pkey]) expect(each?.in_memory).toBe(each?.blocks);
+  expect(others.map(({ in_memory: count }) => count)).toEqual([0, 0]);
+});
+
+test('told to stop it reads no further, and where the server has no such extension nothing is done', async () => {
+  const { writer, superior } = await coldTables();
+  expect(await warmTables(writer, [ONE, OTHER], AbortSignal.abort())).toBe(0);
+  await superior.query('DROP EXTENSION pg_prewarm');
+  expect(await warmTables(writer, [ONE, OTHER], NEVER)).toBeUndefined();
+  expect((await memoryOf(superior)).map(({ in_memory: count }) => count)).toEqual([0, 0, 0, 0]);
+});
