@@ -10,6 +10,7 @@ const WORDS_MIN = CAPACITY_MIN * (HEAD_WORDS + 5);
 const EMPTY = -1;
 
 export class BytesIndex {
+  readonly #seed: number;
   #size = 0;
   /** all of them, in words of four bytes, the last one of each filled up with zeros */
   #words = new Int32Array(WORDS_MIN);
@@ -19,6 +20,11 @@ export class BytesIndex {
   #slots = new Int32Array(CAPACITY_MIN * 2).fill(EMPTY);
   /** what is looked up, in words */
   #key = new Int32Array(16);
+
+  /** `seed`: any 32 bits, which nobody can know who chooses what comes, where much of it is kept for long. */
+  constructor(seed = 0) {
+    this.#seed = seed;
+  }
 
   get size(): number {
     return this.#size;
@@ -66,7 +72,7 @@ export class BytesIndex {
     const count = wordsIn(length);
     if (count > this.#key.length) this.#key = new Int32Array(count);
     const key = this.#key;
-    let hash = length;
+    let hash = this.#seed ^ length;
     for (let word = 0, at = 0; word < count; word++, at += 4) {
       // what is beyond the end counts as 0
       const bits = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
@@ -95,7 +101,7 @@ export class BytesIndex {
     for (let place = 0; place < this.#size; place++) {
       const start = this.#starts[place] ?? 0;
       const end = this.#starts[place + 1] ?? 0;
-      let hash = this.#words[start + 1] ?? 0;
+      let hash = this.#seed ^ (this.#words[start + 1] ?? 0);
       for (let word = start + HEAD_WORDS; word < end; word++) hash = mixed(hash, this.#words[word] ?? 0);
       let slot = hash & last;
       while (slots[slot] !== EMPTY) slot = (slot + 1) & last;

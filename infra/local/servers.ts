@@ -11,11 +11,14 @@ export const serverNames = ['kafka', 'postgres', 'registry', 'redis'] as const;
 export type ServerName = (typeof serverNames)[number];
 export type Servers = Readonly<Record<ServerName, Server>>;
 
+/** Killed in a load it redoes gigabytes of its log before it answers; stopped, it first writes out what is in memory alone. */
+const POSTGRES_LIMITS = { ready_ms: 300_000, stop_ms: 120_000 };
+
 /** The four servers of one stack; none is started yet. */
 export function createServers(folder: Folder, programs: Programs, ports: Ports, kafka_java: readonly string[] = []): Servers {
   return {
     kafka: new Server(kafkaServer(folder, programs, ports.kafka, ports.kafka_controller, kafka_java), folder),
-    postgres: new Server(postgresServer(folder, programs, ports.postgres), folder),
+    postgres: new Server(postgresServer(folder, programs, ports.postgres), folder, POSTGRES_LIMITS),
     registry: new Server(registryServer(folder, programs, ports.registry), folder),
     redis: new Server(redisServer(folder, programs, ports.redis), folder),
   };

@@ -8,10 +8,16 @@ END
 $$;
 GRANT CREATE, USAGE ON SCHEMA public TO clt_writer;
 
--- Tables that were loaded are brought into memory before they are read.
-CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA public;
-
 -- Whatever the writer creates later, the reader may read.
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT USAGE ON SCHEMAS TO clt_reader;
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT SELECT ON TABLES TO clt_reader;
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT SELECT ON SEQUENCES TO clt_reader;
+
+-- Tables that were loaded are brought into memory before they are read. Where that cannot be had, what is read first is slow, and that is all.
+DO $$
+BEGIN
+  CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA public;
+EXCEPTION WHEN undefined_file OR feature_not_supported OR insufficient_privilege THEN
+  RAISE NOTICE 'without pg_prewarm: %', SQLERRM;
+END
+$$;

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as after } from 'node:timers/promises';
 import type { ClientBase, Pool, PoolClient } from 'pg';
 import type { Projection, Table } from '../../projections/projection.ts';
-import { Fault, messageOf, propertyOf } from './errors.ts';
+import { Fault, propertyOf } from './errors.ts';
 import { isIndexed, markIndexed, tryBuildLock } from './load-state.ts';
 import type { Logger } from './log.ts';
 import { faultOf } from './postgres.ts';
@@ -43,6 +43,8 @@ export interface IndexBuild {
   readonly onStep: (what: string) => void;
   /** how many indexes at a time: 2 when not given */
   readonly at_once?: number;
+  /** false: they are not brought into memory, where they would take the place of what is read there */
+  readonly warm?: boolean;
 }
 
 interface Session {
@@ -96,13 +98,8 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     log.info({ projection: projection.name, step: what, outcome, seconds: secondsSince(begun) }, 'indexing');
   };
   const left = statements.entries();
-  let isWarmed = false;
   const buildLeft = async (by: ClientBase): Promise<void> => {
     for (const [at, text] of left) await step(`index ${at + 1} of ${statements.length} (${nameIn(text)})`, () => run(by, text));
-    // while the others are at the last indexes
-    if (isWarmed) return;
-    isWarmed = true;
-    await step('warming', () => warm(by, projection.tables, signal));
   };
   const others = Promise.all(Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, async () => buildLeft(await openSession(pool, under))));
   const own = async (): Promise<void> => {
@@ -112,6 +109,7 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     while (!(await Promise.race([done, after(PING_EVERY_MS, false)]))) await client.query('SELECT 1');
   };
   await Promise.all([own(), others]);
+  if (build.warm !== false) await step('warming', () => warm(client, projection.tables, signal));
   await step('statistics', () => run(client, `ANALYZE ${projection.tables.map(({ name }) => name).join(', ')}`));
   await markIndexed(client, id, projection.tables);
 }
@@ -122,7 +120,9 @@ async function warm(client: ClientBase, tables: readonly Table[], signal: AbortS
     const blocks = await warmTables(client, tables, signal);
     return blocks === undefined ? 'left: the database has no extension pg_prewarm, so what is read first is slow' : `${blocks} blocks`;
   } catch (error) {
-    return `left: ${messageOf(error)}`;
+    const fault = faultOf(error);
+    if (!(fault instanceof Fault)) throw fault;
+    return `left: ${fault.message}`;
   }
 }
 

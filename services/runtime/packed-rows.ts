@@ -2,10 +2,10 @@
  * Rows of one table by their key, packed into one piece of memory: hundreds of thousands of rows that are kept as objects cost the garbage collector more time than everything
  * else that is done with them.
  */
+import { randomBytes } from 'node:crypto';
 import { BytesIndex } from '../../projections/bytes-index.ts';
-import type { ColumnType, LoadedRow, Row, Table, Value } from '../../projections/projection.ts';
-
-const CAPACITY_MIN = 512;
+import type { LoadedRow, Row, Table, Value } from '../../projections/projection.ts';
+import { CAPACITY_MIN, Cells, columnOf, isPacked, type Column } from './packed-columns.ts';
 
 const NOT_THERE = 0;
 const THERE = 1;
@@ -114,7 +114,7 @@ export class PackedRows {
 
 /** Keys of any type, numbered as they come. 1 and 1n are the same. */
 class Keys {
-  readonly #bytes = new BytesIndex();
+  readonly #bytes = new BytesIndex(randomBytes(4).readInt32LE());
   /** by place, of those that are no bytes */
   readonly #others = new Map<number, Value>();
 
@@ -149,108 +149,7 @@ const OBJECT_BYTES = 64;
 const KEY_BYTES = 48;
 
 /** About how much memory a row takes. */
-export function bytesOfRow({ columns }: Table): number {
-  return Object.values(columns).reduce((bytes, type) => bytes + (isPacked(type) ? PACKED_BYTES : OBJECT_BYTES), KEY_BYTES);
-}
-
-function isPacked(type: ColumnType | undefined): boolean {
-  return type === 'numeric' || isNumber(type);
-}
-
-function isNumber(type: ColumnType | undefined): boolean {
-  return type === 'int4' || type === 'int8' || type === 'timestamptz';
-}
-
-/** Eight bytes for each packed value; those of a row are side by side. */
-class Cells {
-  readonly per_row: number;
-  numbers: Float64Array;
-  /** the same memory */
-  bigints: BigInt64Array;
-
-  constructor(perRow: number) {
-    this.per_row = perRow;
-    this.numbers = new Float64Array(CAPACITY_MIN * perRow);
-    this.bigints = new BigInt64Array(this.numbers.buffer);
-  }
-
-  /** For so many rows. */
-  grow(capacity: number): void {
-    // as bits: not each of them is a number
-    const bigints = new BigInt64Array(capacity * this.per_row);
-    bigints.set(this.bigints);
-    this.bigints = bigints;
-    this.numbers = new Float64Array(bigints.buffer);
-  }
-}
-
-interface Column {
-  get(place: number): Value;
-  set(place: number, value: Value): void;
-}
-
-function columnOf(type: ColumnType, cells: Cells, at: number): Column {
-  if (isNumber(type)) return new NumberColumn(cells, at);
-  return type === 'numeric' ? new BigIntColumn(cells, at) : new AnyColumn();
-}
-
-/** Numbers; whatever else is there is beside. */
-class NumberColumn implements Column {
-  readonly #cells: Cells;
-  readonly #at: number;
-  readonly #others = new Map<number, Value>();
-
-  constructor(cells: Cells, at: number) {
-    this.#cells = cells;
-    this.#at = at;
-  }
-
-  get(place: number): Value {
-    const value = this.#cells.numbers[place * this.#cells.per_row + this.#at] ?? Number.NaN;
-    return Number.isNaN(value) ? (this.#others.get(place) ?? null) : value;
-  }
-
-  set(place: number, value: Value): void {
-    const isNumeric = typeof value === 'number';
-    this.#cells.numbers[place * this.#cells.per_row + this.#at] = isNumeric ? value : Number.NaN;
-    if (!isNumeric) this.#others.set(place, value);
-  }
-}
-
-const ELSEWHERE = -(2n ** 63n);
-const BEYOND = 2n ** 63n;
-
-/** Integers of any size; those beyond 64 bits, and what else is there, are beside. */
-class BigIntColumn implements Column {
-  readonly #cells: Cells;
-  readonly #at: number;
-  readonly #others = new Map<number, Value>();
-
-  constructor(cells: Cells, at: number) {
-    this.#cells = cells;
-    this.#at = at;
-  }
-
-  get(place: number): Value {
-    const value = this.#cells.bigints[place * this.#cells.per_row + this.#at] ?? ELSEWHERE;
-    return value === ELSEWHERE ? (this.#others.get(place) ?? null) : value;
-  }
-
-  set(place: number, value: Value): void {
-    const fits = typeof value === 'bigint' && value > ELSEWHERE && value < BEYOND;
-    this.#cells.bigints[place * this.#cells.per_row + this.#at] = fits ? value : ELSEWHERE;
-    if (!fits) this.#others.set(place, value);
-  }
-}
-
-class AnyColumn implements Column {
-  readonly #values: Value[] = [];
-
-  get(place: number): Value {
-    return this.#values[place] ?? null;
-  }
-
-  set(place: number, value: Value): void {
-    this.#values[place] = value;
-  }
+export function bytesOfRow({ columns, key }: Table): number {
+  const others = Object.entries(columns).filter(([name]) => !key.includes(name));
+  return others.reduce((bytes, [, type]) => bytes + (isPacked(type) ? PACKED_BYTES : OBJECT_BYTES), KEY_BYTES);
 }

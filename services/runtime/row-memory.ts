@@ -2,6 +2,7 @@
 import { CopyRows } from '../../projections/copy-rows.ts';
 import type { Changes, EncodedRows, KeyedLoad, LoadedRow, Projection, Row, Table, TableRows, Value } from '../../projections/projection.ts';
 import { TOPICS } from '../../schemas/topics.ts';
+import { assert } from './errors.ts';
 import { bytesOfRow, PackedRows } from './packed-rows.ts';
 
 /** Of each table there are two generations at most: what was not needed for so much of others is forgotten. */
@@ -131,6 +132,7 @@ class TableMemory {
     // a held one stays held when it is young again
     this.#young.set(row, this.#take(key) || isHeld);
     if (this.#young.size < this.#generationMax) return;
+    assert(this.#old.marked === 0, `rows of ${this.table.name} would be forgotten before they are written`);
     this.#old = this.#young;
     this.#young = new PackedRows(this.table);
   }

@@ -180,7 +180,7 @@ async function load<Event extends { readonly type: string }>(
   progress.begin('indexing');
   const onStep = (what: string): void => progress.say(what);
   await retrying({ ...patient, what: 'building the indexes' }, () =>
-    buildIndexes({ pool, projection: next, log, signal, onStep, at_once: 1 }),
+    buildIndexes({ pool, projection: next, log, signal, onStep, at_once: 1, warm: false }),
   );
   await retrying({ ...patient, what: 'vacuuming the tables' }, () => vacuum(pool, next.tables, onStep, signal));
 }

@@ -116,7 +116,7 @@ test('killed while it loads, killed between two indexes, told to stop during one
   const first = await stack.spawnService('projector-explorer');
   await expectUnready(first, 'loading: 60 records behind');
   expect(await counted(first, 'projection_loading')).toBe(1);
-  await expect.poll(() => isRunning(pool, 'INSERT INTO head%')).toBe(true);
+  await expect.poll(() => isRunning(pool, '%COPY staged_head %')).toBe(true);
   await first.kill();
   await writing.letGo();
   expect(await appliedUpTo()).toBe(0);

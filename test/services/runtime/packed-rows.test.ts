@@ -81,3 +81,12 @@ test('a key may be of any type, and comes back as it was', () => {
     [7, 2],
   ]);
 });
+
+test('what is no number in a column of numbers stays what it is', () => {
+  const packed = new PackedRows(TABLE);
+  const key = Buffer.from('a');
+  packed.set([Number.NaN, key, 1n, true, '', 0, null], false);
+  expect(packed.loaded(packed.find(key), key)['number']).toBeNaN();
+  packed.set([5, key, 1n, true, '', 0, null], false);
+  expect(packed.loaded(packed.find(key), key)['number']).toBe(5);
+});

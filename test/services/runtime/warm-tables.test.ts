@@ -20,7 +20,7 @@ async function coldTables(): Promise<{ readonly writer: Client; readonly superio
     await Promise.all([writer.end(), superior.end()]);
   });
   for (const { name } of [ONE, OTHER]) {
-    await writer.query(`CREATE TABLE ${name} (n bigint PRIMARY KEY, words text)`);
+    await writer.query(`CREATE TABLE ${name} (n bigint PRIMARY KEY, words text) WITH (autovacuum_enabled = off)`);
     await writer.query(`INSERT INTO ${name} SELECT n, repeat('x', 500) FROM generate_series(1, 5000) n`);
   }
   await superior.query('CREATE EXTENSION pg_buffercache; CHECKPOINT');
