@@ -11,6 +11,8 @@ export type Ask = (random: Random) => string;
 export type PageMix = Readonly<Record<string, Ask>>;
 
 const SAMPLES = 3_000;
+/** Rows of a page. */
+const LIMIT = 20;
 /** How far into the list. */
 const DEPTHS = [0, 0.01, 0.5, 0.99, 'anywhere'] as const;
 
@@ -57,11 +59,13 @@ export async function pageMixOf(pool: Pool, counts: ChainCounts, random: Random)
   };
 }
 
+/** Full pages only, where the list has one: those that a short list ends with would be compared with twenty rows of a long one. */
 function list(path: string, rows: number): Ask {
+  const offsets = Math.max(1, rows - LIMIT + 1);
   return (random) => {
     const depth = random.pick(DEPTHS);
-    const offset = depth === 'anywhere' ? random.below(rows) : Math.floor(rows * depth);
-    return `${path}limit=20&offset=${offset}`;
+    const offset = depth === 'anywhere' ? random.below(offsets) : Math.floor((offsets - 1) * depth);
+    return `${path}limit=${LIMIT}&offset=${offset}`;
   };
 }
 

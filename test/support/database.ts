@@ -1,10 +1,39 @@
 import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
 import type { Addresses } from '../../infra/local/addresses.ts';
-import { createDatabase } from '../../infra/local/postgres.ts';
+import { createDatabase, postgresUrl } from '../../infra/local/postgres.ts';
+import { superuser } from '../../infra/postgres/settings.ts';
+
+type Where = Pick<Addresses, 'postgres_url'>;
+
+export interface DatabaseUrls {
+  readonly writer_url: string;
+  readonly reader_url: string;
+}
 
 /** A database of its own for one test, with the roles' grants; it goes when the stack goes. */
-export async function freshDatabase(
-  addresses: Pick<Addresses, 'postgres_url'>,
-): Promise<{ readonly writer_url: string; readonly reader_url: string }> {
-  return await createDatabase(new URL(addresses.postgres_url).host, `t_${randomBytes(6).toString('hex')}`);
+export async function freshDatabase(addresses: Where): Promise<DatabaseUrls> {
+  return await createDatabase(hostOf(addresses), ownName());
+}
+
+/** The same with everything that another holds, to which nobody is connected. */
+export async function copiedDatabase(addresses: Where, original: DatabaseUrls): Promise<DatabaseUrls> {
+  const host = hostOf(addresses);
+  const name = ownName();
+  const client = new Client({ connectionString: postgresUrl(superuser, host, 'postgres') });
+  await client.connect();
+  try {
+    await client.query(`CREATE DATABASE "${name}" TEMPLATE "${new URL(original.writer_url).pathname.slice(1)}"`);
+  } finally {
+    await client.end();
+  }
+  return await createDatabase(host, name);
+}
+
+function hostOf({ postgres_url: url }: Where): string {
+  return new URL(url).host;
+}
+
+function ownName(): string {
+  return `t_${randomBytes(6).toString('hex')}`;
 }

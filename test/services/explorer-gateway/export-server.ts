@@ -9,7 +9,7 @@ import { Metrics } from '../../../services/runtime/metrics.ts';
 import { openReader, type Reader } from '../../../services/runtime/postgres.ts';
 import { fillExplorer, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
 import { rowsOf } from '../../projections/explorer/table-rows.ts';
-import { freshDatabase } from '../../support/database.ts';
+import { copiedDatabase, freshDatabase, type DatabaseUrls } from '../../support/database.ts';
 
 export interface ExportServerOptions {
   readonly postgres_reader_url: string;
@@ -89,13 +89,19 @@ export async function openExports({ exports_max: max = 4, ...settings }: ExportS
   return server;
 }
 
-type Urls = Awaited<ReturnType<typeof freshDatabase>>;
+/** Filled once; those that are used are copies. */
+const originals = new Map<readonly PlainBlock[], Promise<DatabaseUrls>>();
 
 /** A database of its own that holds these blocks. */
-export async function filled(blocks: readonly PlainBlock[]): Promise<Urls> {
-  const urls = await freshDatabase(inject('stack'));
-  await fillExplorer(urls.writer_url, blocks);
-  return urls;
+export async function filled(blocks: readonly PlainBlock[]): Promise<DatabaseUrls> {
+  const fill = async (): Promise<DatabaseUrls> => {
+    const urls = await freshDatabase(inject('stack'));
+    await fillExplorer(urls.writer_url, blocks);
+    return urls;
+  };
+  const original = originals.get(blocks) ?? fill();
+  originals.set(blocks, original);
+  return await copiedDatabase(inject('stack'), await original);
 }
 
 /** Waits until no further statement was asked for a while; how many there were. */
