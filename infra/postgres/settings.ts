@@ -23,8 +23,10 @@ export const postgresSettings: Readonly<Record<string, string>> = {
   effective_cache_size: '4GB',
   work_mem: '16MB',
   maintenance_work_mem: '256MB',
-  // a page that is first read after a checkpoint is logged whole, for its checksum: few should fall into a load; a server that is killed has at most so much to redo
-  max_wal_size: '8GB',
+  // a page that is first read after a checkpoint is logged whole, for its checksum: none should fall into a load. A server that is killed has at most so much to redo
+  max_wal_size: '16GB',
+  // a new segment of that log is not filled with zeros first: a load needs hundreds, and takes as long again to fill them
+  wal_init_zero: 'off',
   // what was in memory when the server was stopped is read again when it starts
   shared_preload_libraries: 'pg_prewarm',
   // every row can be made anew from the log: new indexes are written to their files alone, and what is logged in small pieces, so that nobody waits for a large one

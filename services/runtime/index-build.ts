@@ -98,8 +98,13 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     log.info({ projection: projection.name, step: what, outcome, seconds: secondsSince(begun) }, 'indexing');
   };
   const left = statements.entries();
+  let isWarming = build.warm === false;
   const buildLeft = async (by: ClientBase): Promise<void> => {
     for (const [at, text] of left) await step(`index ${at + 1} of ${statements.length} (${nameIn(text)})`, () => run(by, text));
+    if (isWarming) return;
+    isWarming = true;
+    // while the others are at the last indexes, which are not there yet: those alone are left for later
+    await warm(by, projection.tables, signal);
   };
   const others = Promise.all(Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, async () => buildLeft(await openSession(pool, under))));
   const own = async (): Promise<void> => {

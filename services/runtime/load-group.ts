@@ -15,7 +15,7 @@ import { writeChanges, writeUpserts } from './table-writer.ts';
 const GROUP_MS_MIN = 8_000;
 const GROUP_MS_MAX = 30_000;
 /** Between the two it ends as soon as so many rows were written for each that is held: nothing else is written while those are, so that they should be few. */
-const WRITTEN_PER_HELD = 20;
+const WRITTEN_PER_HELD = 40;
 /** So long the next batch is waited for, before what there is is committed. */
 const WAIT_MS = 1_000;
 
