@@ -9,7 +9,7 @@ import { seconds, type Report } from './report.ts';
 import { DONE } from './run.ts';
 import { removeStackFile } from './stack-file.ts';
 
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 240_000;
 const POLL_MS = 50;
 
 /** Asks the process that runs this folder's stack to end, waits for it, and gives its claim to this one. */
