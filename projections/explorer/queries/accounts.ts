@@ -39,9 +39,9 @@ export function activityPage(address: Buffer, page: Page): Query {
 }
 
 /**
- * One row, always. Columns: the lowest and the highest height there is (null: none yet), the hash of the block at `height` (null: not there), whether the address
- * is known, its balance after that block (null: there was none yet). The newest of its effects up to the height is looked for by halving among its ordinals,
- * along which heights only grow: as many look-ups as the number of its effects has binary digits.
+ * One row, always. Columns: the lowest height there is (null: none yet, or the block at `height` is there), the highest, the hash of the block at `height` (null: not
+ * there), whether the address is known, its balance after that block (null: there was none yet). The newest of its effects up to the height is looked for by halving
+ * among its ordinals, along which heights only grow: as many look-ups as the number of its effects has binary digits.
  */
 export function balanceAt(address: Buffer, height: bigint): Query {
   return {
@@ -55,9 +55,10 @@ export function balanceAt(address: Buffer, height: bigint): Query {
                  (SELECT ordinal, block_height FROM explorer.activity
                    WHERE address = $1::bytea AND ordinal = (h.low + h.high) / 2 AND h.low < h.high OFFSET 0) m
            ), found (above) AS (SELECT max(low) FROM halving)
-           SELECT (SELECT height FROM explorer.blocks ORDER BY height LIMIT 1), (SELECT height FROM explorer.head WHERE one),
-                  (SELECT hash FROM explorer.blocks WHERE height = $2::bigint), above IS NOT NULL,
-                  (SELECT balance FROM explorer.activity WHERE address = $1::bytea AND ordinal = above - 1) FROM found`,
+           SELECT CASE WHEN b.hash IS NULL THEN (SELECT height FROM explorer.blocks ORDER BY height LIMIT 1) END,
+                  (SELECT height FROM explorer.head WHERE one), b.hash, above IS NOT NULL,
+                  (SELECT balance FROM explorer.activity WHERE address = $1::bytea AND ordinal = above - 1)
+             FROM found LEFT JOIN (SELECT hash FROM explorer.blocks WHERE height = $2::bigint OFFSET 0) b ON true`,
     values: [address, int8(height)],
   };
 }

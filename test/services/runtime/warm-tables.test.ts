@@ -56,6 +56,16 @@ test('the tables that are named are in memory afterwards, their indexes too, and
   expect(others.map(({ in_memory: count }) => count)).toEqual([0, 0]);
 });
 
+test('of a table that an index holds whole the index is enough', async () => {
+  const { writer, superior } = await coldTables();
+  await writer.query('CREATE UNIQUE INDEX whole ON one (n) INCLUDE (words)');
+  await superior.query("CHECKPOINT; SELECT pg_buffercache_evict_relation(name) FROM unnest('{one,one_pkey}'::regclass[]) name");
+  await warmTables(writer, [ONE], NEVER);
+  const [one, pkey] = await memoryOf(superior);
+  expect(one?.in_memory).toBeLessThan(one?.blocks ?? 0);
+  expect(pkey?.in_memory).toBe(pkey?.blocks);
+});
+
 test('told to stop it reads no further, and where the server has no such extension nothing is done', async () => {
   const { writer, superior } = await coldTables();
   expect(await warmTables(writer, [ONE, OTHER], AbortSignal.abort())).toBe(0);
