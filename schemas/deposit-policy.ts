@@ -4,6 +4,12 @@ import type { PolicyLimits } from './treasury.ledger/events.ts';
 export const NETWORKS = ['mainnet', 'testnet'] as const;
 export type Network = (typeof NETWORKS)[number];
 
+/** USDT's own contracts, on Nile and on the mainnet. Source: tronscan.org and nile.tronscan.org. */
+export const USDT_CONTRACTS: Readonly<Record<Network, string>> = {
+  mainnet: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
+  testnet: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+};
+
 const USD = 1_000_000n;
 
 /** The limits of each network where no setting says otherwise. */

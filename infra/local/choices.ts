@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { USDT_CONTRACTS } from '../../schemas/deposit-policy.ts';
 import { DEVELOPMENT_CUSTODY, DEVELOPMENT_JWT_SECRET, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
 import type { Folder } from './folder.ts';
 import { portNames, portVariable } from './ports.ts';
@@ -28,10 +29,6 @@ export interface Common {
   readonly reconcile_requests_per_day: string;
 }
 
-/** Where the devnet has its USDT: as the Nile testnet, and as the mainnet. */
-const USDT_CONTRACT = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
-const USDT_CONTRACT_OF_MAINNET = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
-
 const MAINNET = 'mainnet';
 
 export const defaultCommon: Common = {
@@ -44,7 +41,7 @@ export const defaultCommon: Common = {
   // the devnet's mint authority of that seed: it can mint nothing anywhere else
   mint_key: '0xc80c4a2b5390da9a5ebf241d252f4da0cd04c2a4ef946f29ce829b6814a15ba7',
   deposit_xpub: DEVELOPMENT_XPUB,
-  usdt_contract: USDT_CONTRACT,
+  usdt_contract: USDT_CONTRACTS.testnet,
   custody_addresses: DEVELOPMENT_CUSTODY,
   // the devnet has no quota
   reconcile_requests_per_second: '200',
@@ -92,7 +89,7 @@ export function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
 export function readCommon(env: NodeJS.ProcessEnv): Common {
   const chosen = chosenIn(env);
   const isMainnet = chosen.network === MAINNET;
-  return { ...defaultCommon, ...(isMainnet ? { usdt_contract: USDT_CONTRACT_OF_MAINNET } : {}), ...chosen };
+  return { ...defaultCommon, ...(isMainnet ? { usdt_contract: USDT_CONTRACTS.mainnet } : {}), ...chosen };
 }
 
 function chosenIn(env: NodeJS.ProcessEnv): Partial<Common> {

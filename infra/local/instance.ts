@@ -12,6 +12,7 @@ import type { Server } from './server.ts';
 import { createServers, serverNames, startServers } from './servers.ts';
 import { serviceServer } from './service-server.ts';
 import { services } from './services.ts';
+import { startInOrder } from './start-in-order.ts';
 import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
 
 /** What to boot, and who is told. */
@@ -65,14 +66,9 @@ export async function boot({ folder, env, report, servers_only }: BootOptions, s
     report.now('starting the servers');
     await startServers(servers, signal, ready);
     started.push(...serverNames.map((name) => servers[name]));
-    for (const spec of wanted) {
-      report.now(`starting ${spec.name}`);
-      const service = serviceServer(spec, common, addresses, ports, folder, own);
-      started.push(service);
-      const begun = performance.now();
-      await service.start(signal);
-      ready(service, performance.now() - begun);
-    }
+    const theirs = wanted.map((spec) => serviceServer(spec, common, addresses, ports, folder, own));
+    started.push(...theirs);
+    await startInOrder(theirs, signal, report, ready);
   } catch (error) {
     await stopInOrder(started, report);
     throw error;

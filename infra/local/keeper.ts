@@ -32,11 +32,13 @@ export async function keep(
 ): Promise<void> {
   let falls = 0;
   let up_since = performance.now();
+  let failed = false;
   for (;;) {
     const exit = await server.child?.exit;
     if (signal.aborted || exit === undefined) return;
     const verdict = isService ? verdictOf(exit) : 'restart';
-    if (verdict !== 'restart') {
+    // one that was not ready in time was told to end, and did so in order
+    if (verdict === 'misconfigured' || (verdict === 'ended' && !failed)) {
       const why = verdict === 'ended' ? 'ended by itself' : 'refused its configuration';
       say(`${server.name} ${why} (${describeExit(exit)}): not started again; see ${server.child?.log_file ?? 'its log'}`);
       return;
@@ -49,11 +51,14 @@ export async function keep(
       await pause(wait_ms, undefined, { signal });
       await server.start(signal);
       up_since = performance.now();
+      failed = false;
+      if (signal.aborted) return;
       restarted();
       say(`${server.name} is ready again (process ${server.pid ?? '?'})`);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof StackFault)) throw error;
+      failed = true;
       say(firstLine(error));
     }
   }

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Folder } from './folder.ts';
 import { isAlive, parseIdentity, type ProcessIdentity } from './process-identity.ts';
-import { serverNames } from './servers.ts';
+import { POSTGRES_LIMITS, serverNames } from './servers.ts';
 
 const POLL_MS = 50;
+const SERVICES_MS = 15_000;
 
 interface Leftover {
   readonly name: string;
@@ -45,13 +46,13 @@ async function endAll(leftovers: readonly Leftover[], patience_ms: number): Prom
 }
 
 /** Ends what a killed run of this folder left behind, services before servers, and gives their names. */
-export async function stopLeftovers(folder: Folder, patience_ms = 15_000): Promise<string[]> {
+export async function stopLeftovers(folder: Folder, patience_ms?: number): Promise<string[]> {
   const leftovers = leftoversIn(folder);
   await endAll(
     leftovers.filter((leftover) => !isServer(leftover)),
-    patience_ms,
+    patience_ms ?? SERVICES_MS,
   );
-  await endAll(leftovers.filter(isServer), patience_ms);
+  await endAll(leftovers.filter(isServer), patience_ms ?? POSTGRES_LIMITS.stop_ms);
   for (const { file } of leftovers) rmSync(file, { force: true });
   return leftovers.map(({ name }) => name);
 }

@@ -15,14 +15,14 @@ const SAME_SIGNAL_MS = 1_000;
 
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Aborts at the first signal; at a second one `kill` is called. */
+/** Aborts at the first signal; at a second Ctrl-C `kill` is called. Whoever asks in another way, as `down` does, waits. */
 function stopOnSignal(stop: AbortController, kill: () => void): () => void {
   let first_at: number | undefined;
-  const heard = (): void => {
+  const heard = (signal: NodeJS.Signals): void => {
     if (first_at === undefined) {
       first_at = performance.now();
       stop.abort();
-    } else if (performance.now() - first_at > SAME_SIGNAL_MS) kill();
+    } else if (signal === 'SIGINT' && performance.now() - first_at > SAME_SIGNAL_MS) kill();
   };
   for (const signal of SIGNALS) process.on(signal, heard);
   return () => {

@@ -28,15 +28,27 @@ export interface WaitLimits {
   readonly stop_ms: number;
 }
 
-/** Rejects unless the child holds its ports and answers within `ready_ms`. Never takes another process' answer for the child's. */
+/** What `answers` rejects with while a server is not ready because of work that takes as long as there is data, such as loading tables. */
+export class AtWork extends Error {}
+
+/** How long one that is at work may say the same: an index of a large table tells no progress. */
+const AT_WORK_MS = 1_800_000;
+
+/**
+ * Rejects unless the child holds its ports and answers within `ready_ms`, not counting the time in which it is at work; `atWork` is told at what. Never takes another
+ * process' answer for the child's.
+ */
 export async function waitUntilReady(
   child: Child,
   ports: readonly number[],
   answers: () => Promise<boolean>,
   ready_ms: number,
   signal: AbortSignal,
+  atWork: (what: string) => void = () => undefined,
 ): Promise<void> {
-  const deadline = performance.now() + ready_ms;
+  let patience_ms = ready_ms;
+  let since = performance.now();
+  let work: string | undefined;
   let last: unknown;
   for (;;) {
     signal.throwIfAborted();
@@ -46,16 +58,23 @@ export async function waitUntilReady(
         if (await answers()) return;
       } catch (error) {
         last = error;
+        const now = error instanceof AtWork ? error.message : undefined;
+        if (now !== work) {
+          patience_ms = now === undefined ? ready_ms : AT_WORK_MS;
+          since = performance.now();
+          work = now;
+          if (now !== undefined) atWork(now);
+        }
       }
     }
-    if (performance.now() > deadline) {
+    if (performance.now() - since > patience_ms) {
       const foreign = ports.flatMap((port) =>
         holdersOf(port)
           .filter((pid) => pid !== child.pid && !holdsPort(child.pid, port))
           .map((pid) => `${port} by process ${pid}`),
       );
       const why = foreign.length > 0 ? ` (held by others: ${foreign.join(', ')})` : last instanceof Error ? ` (${last.message})` : '';
-      throw child.faultOf(`was not ready within ${ready_ms / 1_000} s${why}`);
+      throw child.faultOf(`was not ready within ${patience_ms / 1_000} s${why}`);
     }
     await pause(POLL_MS, undefined, { signal });
   }
@@ -96,8 +115,8 @@ export class Server {
     return this.#child;
   }
 
-  /** Resolves when it answers on its own port. Rejects with a StackFault and the end of its log; then nothing of it runs. */
-  async start(signal: AbortSignal = new AbortController().signal): Promise<void> {
+  /** Resolves when it answers on its own port; until then `atWork` is told what it is at. Rejects with a StackFault and the end of its log; then nothing of it runs. */
+  async start(signal: AbortSignal = new AbortController().signal, atWork?: (what: string) => void): Promise<void> {
     if (this.pid !== undefined) throw new StackFault(`${this.name} runs already as process ${this.pid}`);
     const deadline = performance.now() + this.#limits.ready_ms;
     for (;;) {
@@ -106,7 +125,7 @@ export class Server {
       const child = await spawnChild(this.name, command, this.#folder);
       this.#child = child;
       try {
-        await waitUntilReady(child, this.#spec.ports, () => this.#spec.answers(), this.#limits.ready_ms, signal);
+        await waitUntilReady(child, this.#spec.ports, () => this.#spec.answers(), this.#limits.ready_ms, signal, atWork);
         await this.#spec.settle?.();
         return;
       } catch (error) {

@@ -12,7 +12,7 @@ export type ServerName = (typeof serverNames)[number];
 export type Servers = Readonly<Record<ServerName, Server>>;
 
 /** Killed in a load it redoes gigabytes of its log before it answers; stopped, it first writes out what is in memory alone. */
-const POSTGRES_LIMITS = { ready_ms: 300_000, stop_ms: 120_000 };
+export const POSTGRES_LIMITS = { ready_ms: 300_000, stop_ms: 120_000 };
 
 /** The four servers of one stack; none is started yet. */
 export function createServers(folder: Folder, programs: Programs, ports: Ports, kafka_java: readonly string[] = []): Servers {

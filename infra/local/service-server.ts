@@ -3,18 +3,22 @@ import type { Addresses } from './addresses.ts';
 import type { Common } from './choices.ts';
 import type { Folder } from './folder.ts';
 import type { Ports } from './ports.ts';
-import { Server } from './server.ts';
+import { AtWork, Server } from './server.ts';
 import { serviceCommand, type ServiceSpec } from './services.ts';
 
 const READY_MS = 120_000;
 const GRACE_MS = 5_000;
 
-/** Whether `/ready` at this address answers 200; rejects with what it says instead. */
+/** In `/ready` of a projector that loads or builds its tables, and of whoever serves them. */
+const AT_WORK = /: (loading|building|being built)\b| is being built\b/;
+
+/** Whether `/ready` at this address answers 200; rejects with what it says instead, and with `AtWork` when tables are being made. */
 export async function readyAnswers(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(2_000) });
   const body = await answer.text();
-  if (answer.status !== 200) throw new Error(`/ready answers ${answer.status}: ${body.slice(0, 200)}`);
-  return true;
+  if (answer.status === 200) return true;
+  if (AT_WORK.test(body)) throw new AtWork(body.slice(0, 200));
+  throw new Error(`/ready answers ${answer.status}: ${body.slice(0, 200)}`);
 }
 
 /** A service of the table as a process that can be started, stopped and started again. `own` are settings that the user gave. */

@@ -151,8 +151,8 @@ export const services: readonly ServiceSpec[] = [
       APP_JWT_SECRET: common.jwt_secret,
       APP_DEPOSIT_XPUB: common.deposit_xpub,
     }),
-    // The mainnet wants a list of accounts, and takes no default for it; elsewhere nobody looks at it.
-    defaults: { APP_ALLOWED_ACCOUNTS: 'none', APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' },
+    // The mainnet wants a list of accounts, and takes no default for it; elsewhere nobody looks at it. The clients of a development stack all share one address.
+    defaults: { APP_ALLOWED_ACCOUNTS: 'none', APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000', APP_ADDRESSES_PER_MINUTE: '0' },
   },
   {
     name: 'projector-watch',

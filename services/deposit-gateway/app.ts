@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { addressBook } from '../../projections/deposits/queries.ts';
 import type { Guard } from '../runtime/answers.ts';
+import { corsHeaders, preflight } from '../runtime/cors.ts';
 import type { HttpOptions } from '../runtime/http.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { RateLimit, rateGuard } from '../runtime/rate-limit.ts';
@@ -28,9 +29,9 @@ export interface DepositAppOptions {
   readonly writing: () => string | undefined;
 }
 
-type DepositApp = Pick<HttpOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'trust_proxy_hops' | 'header_bytes_max'>;
+type DepositApp = Pick<HttpOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops' | 'header_bytes_max'>;
 
-/** The token is asked for before all else, then the pilot's list. */
+/** The token is asked for before all else, then the pilot's list; only what a browser asks by itself needs none, and is told nothing. */
 export function depositApp(config: Settings, { reader, addresses, now, starting, writing }: DepositAppOptions): DepositApp {
   const callers = new Callers({ ...config, now });
   const limited = config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), () => performance.now(), DEPOSIT_ERRORS)];
@@ -43,7 +44,8 @@ export function depositApp(config: Settings, { reader, addresses, now, starting,
       { name: 'log', check: writing },
     ],
     errors: DEPOSIT_ERRORS,
-    guards: [(request) => callers.refuse(request), ...limited, open],
+    guards: [preflight('GET, HEAD, POST'), (request) => callers.refuse(request), ...limited, open],
+    headers: corsHeaders('retry-after, x-request-id'),
     trust_proxy_hops: config.trust_proxy_hops,
     header_bytes_max: HEADER_BYTES_MAX,
   };

@@ -32,6 +32,9 @@ const SETTINGS = {
   address_wait_ms: integer('APP_ADDRESS_WAIT_MS', { default: 10_000, min: 100, max: 10_000 }),
   rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
   rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
+  /** new ones of one client; 0: any number */
+  addresses_per_minute: integer('APP_ADDRESSES_PER_MINUTE', { default: 10, min: 0, max: 1_000_000 }),
+  addresses_burst: integer('APP_ADDRESSES_BURST', { default: 60, min: 1, max: 1_000_000 }),
   trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
 } as const;
 

@@ -8,6 +8,7 @@ import type { AddressRequested, PanelOpened } from '../../schemas/deposit.addres
 import { Fault } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { RateLimit } from '../runtime/rate-limit.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import type { AddressLog } from './address-log.ts';
 import { bytesOf, millisecondsOf } from './cells.ts';
@@ -26,6 +27,8 @@ const WAITING_MAX = 2_000;
 export interface DepositAddressesOptions {
   readonly reader: Reader;
   readonly addresses: Pick<AddressLog, 'append'>;
+  /** new addresses of one client; undefined: any number */
+  readonly limit: Pick<RateLimit, 'take'> | undefined;
   /** how long a caller waits for a new address, ms */
   readonly address_wait_ms: number;
   /** Unix milliseconds */
@@ -34,6 +37,11 @@ export interface DepositAddressesOptions {
   readonly metrics: Metrics;
   /** ends the waiting */
   readonly signal: AbortSignal;
+}
+
+/** One client has asked for too many new addresses: all of them are watched closely for a day, and the watcher's budget is everybody's. */
+export interface TooMany {
+  readonly wait_ms: number;
 }
 
 interface Known {
@@ -48,7 +56,7 @@ export class DepositAddresses {
   readonly #answers;
   readonly #panels;
   /** by account, as all others: those in flight are one */
-  readonly #asked = new Map<string, Promise<Buffer | undefined>>();
+  readonly #asked = new Map<string, Promise<Buffer | TooMany | undefined>>();
   /** appends of requests, from when they begin until the address shows */
   readonly #requested = new Map<string, Promise<bigint>>();
   /** when an address was last said to be looked at, the longest ago first */
@@ -58,7 +66,7 @@ export class DepositAddresses {
   constructor(options: DepositAddressesOptions) {
     const { metrics, signal } = options;
     this.#options = options;
-    this.#answers = metrics.counter('deposit_addresses_total', 'requests for an address, by whether it was known, new, or late', [
+    this.#answers = metrics.counter('deposit_addresses_total', 'requests for an address, by whether it was known, new, late, or refused', [
       'outcome',
     ]);
     this.#panels = metrics.counter('deposit_panels_total', 'panels opened, by what was said of it', ['outcome']);
@@ -72,23 +80,28 @@ export class DepositAddresses {
     else for (const key of keys) this.#hints.tell(key);
   }
 
-  /** The deposit address (20 bytes) of an account (20 bytes), which opens its panel; undefined when it is not there in time. Throws faults. */
-  open(account: Buffer): Promise<Buffer | undefined> {
+  /** The deposit address (20 bytes) of an account (20 bytes), which opens its panel; undefined when it is not there in time. `client` is who asks, as limits tell callers apart. Throws faults. */
+  open(account: Buffer, client: string): Promise<Buffer | TooMany | undefined> {
     const key = toHex(account);
     const asked = this.#asked.get(key);
     if (asked !== undefined) return asked;
-    const answer = this.#answer(account, key).finally(() => this.#asked.delete(key));
+    const answer = this.#answer(account, key, client).finally(() => this.#asked.delete(key));
     this.#asked.set(key, answer);
     return answer;
   }
 
-  async #answer(account: Buffer, key: string): Promise<Buffer | undefined> {
+  async #answer(account: Buffer, key: string, client: string): Promise<Buffer | TooMany | undefined> {
     const known = await this.#read(account);
     if (known !== undefined) {
       this.#requested.delete(key);
       this.#openPanel(account, key, known.requested_at);
       this.#answers.inc({ outcome: 'known' });
       return known.deposit_address;
+    }
+    const wait_ms = this.#requested.has(key) ? 0 : (this.#options.limit?.take(client, performance.now()) ?? 0);
+    if (wait_ms > 0) {
+      this.#answers.inc({ outcome: 'refused' });
+      return { wait_ms };
     }
     if (this.#waiting >= WAITING_MAX) throw new Fault('log_busy', `${WAITING_MAX} callers wait for an address`, { retry: true });
     this.#waiting++;

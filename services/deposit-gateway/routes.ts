@@ -5,9 +5,10 @@ import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { Answer, Asked, Route } from '../runtime/answers.ts';
 import { documentRoutes } from '../runtime/document-routes.ts';
 import type { Cells, Reader } from '../runtime/postgres.ts';
+import { callerOf, rateLimited } from '../runtime/rate-limit.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
-import { NOT_FOUND, unavailable } from './error-answers.ts';
+import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './error-answers.ts';
 import { addressBody, detailBody, listBody, timelineBody } from './json.ts';
 
 export interface Sources {
@@ -36,8 +37,9 @@ export function depositRoutes({ reader, callers, addresses, now }: Sources): rea
       method: 'post',
       path: PATH,
       handle: async (request) => {
-        const address = await addresses.open(callers.of(request));
-        return address === undefined ? LATE : ok(addressBody(address));
+        const address = await addresses.open(callers.of(request), callerOf(request));
+        if (address === undefined) return LATE;
+        return 'wait_ms' in address ? rateLimited(address.wait_ms, DEPOSIT_ERRORS, 'too many new addresses') : ok(addressBody(address));
       },
     },
     {

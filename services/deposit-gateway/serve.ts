@@ -3,6 +3,7 @@ import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
 import { openHttp } from '../runtime/http.ts';
 import type { Service } from '../runtime/main.ts';
 import { openReader } from '../runtime/postgres.ts';
+import { RateLimit } from '../runtime/rate-limit.ts';
 import { openHintSubscriber } from '../runtime/redis.ts';
 import { aborted } from '../runtime/wait.ts';
 import { AddressLog } from './address-log.ts';
@@ -24,7 +25,9 @@ export async function serve(
   closing.add('Postgres', () => reader.close());
   const addressLog = new AddressLog({ ...config, topic, log, signal });
   closing.add('Kafka', () => addressLog.close());
-  const addresses = new DepositAddresses({ ...config, reader, addresses: addressLog, now, log, metrics, signal });
+  const { addresses_per_minute: perMinute, addresses_burst: burst } = config;
+  const limit = perMinute === 0 ? undefined : new RateLimit({ rate_per_second: perMinute / 60, rate_burst: burst });
+  const addresses = new DepositAddresses({ ...config, reader, addresses: addressLog, limit, now, log, metrics, signal });
   const hints = openHintSubscriber(
     { ...config, client_name: NAME },
     ['projection:deposits'],

@@ -1,12 +1,12 @@
 /** What the explorer's HTTP server consists of: routes, guards, headers, error answers, readiness. */
 import { performance } from 'node:perf_hooks';
+import { corsHeaders, preflight } from '../runtime/cors.ts';
 import type { HttpAppOptions } from '../runtime/http-app.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { RateLimit, rateGuard } from '../runtime/rate-limit.ts';
 import type { ExplorerGatewayConfig } from './config.ts';
 import { AnswerCache } from './answer-cache.ts';
-import { answerPreflight, CORS_HEADERS } from './cors.ts';
 import { EXPLORER_ERRORS } from './error-answers.ts';
 import { indexCheck } from './index-check.ts';
 import type { IndexVersion } from './index-version.ts';
@@ -51,8 +51,8 @@ export function explorerApp(
     }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,
-    guards: [answerPreflight, ...limited],
-    headers: CORS_HEADERS,
+    guards: [preflight('GET, HEAD'), ...limited],
+    headers: corsHeaders('link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash'),
     trust_proxy_hops: config.trust_proxy_hops,
   };
 }

@@ -4,12 +4,12 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { JSON_TYPE, type Answer } from '../runtime/answers.ts';
+import { corsHeaders } from '../runtime/cors.ts';
 import type { InFlight } from '../runtime/http-app.ts';
 import type { HttpOptions } from '../runtime/http.ts';
 import type { RateLimit } from '../runtime/rate-limit.ts';
 import type { BodyCache } from './body-cache.ts';
 import { clientOfRequest } from './client-address.ts';
-import { CORS_HEADERS } from './cors.ts';
 import { GRAPHQL_PATH } from './paths.ts';
 import { takeBody } from './request-body.ts';
 
@@ -17,6 +17,8 @@ import { takeBody } from './request-body.ts';
 const BODY_CHARACTERS_MAX = 4_096;
 const ACCEPT_CHARACTERS_MAX = 256;
 
+/** Of every answer of the hub. */
+export const CORS_HEADERS = corsHeaders('retry-after, x-request-id');
 const HEADERS = { ...CORS_HEADERS, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
 export interface FrontOptions {

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride_market/queries.ts';
+import { preflight } from '../runtime/cors.ts';
 import { openHttp } from '../runtime/http.ts';
 import type { Service } from '../runtime/main.ts';
 import { openReader } from '../runtime/postgres.ts';
@@ -14,10 +15,9 @@ import { Builders } from './builders.ts';
 import { ChainParameters } from './chain-info.ts';
 import { hubChecks } from './checks.ts';
 import type { HubGatewayConfig } from './config.ts';
-import { answerPreflight, CORS_HEADERS } from './cors.ts';
 import { Documents } from './documents.ts';
 import { HUB_ERRORS } from './errors.ts';
-import { keptAnswers } from './front.ts';
+import { CORS_HEADERS, keptAnswers } from './front.ts';
 import { BODY_BYTES_MAX, graphqlRoutes } from './graphql-route.ts';
 import { Groups } from './groups.ts';
 import { openHints } from './hints.ts';
@@ -121,7 +121,7 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
     routes: graphqlRoutes({ apollo, hub, cache, tokens: config, now }),
     checks: hubChecks(reader, chain),
     errors: HUB_ERRORS,
-    guards: [answerPreflight, ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS, GRAPHQL_PATH)])],
+    guards: [preflight('GET, HEAD, POST'), ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS, GRAPHQL_PATH)])],
     headers: CORS_HEADERS,
     body_bytes_max: BODY_BYTES_MAX,
     front: keptAnswers({ ...config, cache, rate, now: clock }),

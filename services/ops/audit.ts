@@ -21,7 +21,7 @@ ${Object.entries(INVARIANTS)
 Exits 0 when all hold, 1 when it was asked wrongly, 2 with the first violation and its topic, partition and offset, or when something did not answer.
 
   --json    JSON instead of text
-  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 `;
 
 const USDT_CONTRACT: Setting<Buffer> = {

@@ -21,7 +21,7 @@ const USAGE = `usage: npm run ops -- deposit <command> [--json] [--help]
   reject <id> --actor A --reason R     leaves it unminted, for good; the USDT stays in the reserve
 
   --json    JSON instead of text
-  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 
 Exits 0 when it is done or was done before, 1 when it is refused, 2 when something did not answer.
 `;

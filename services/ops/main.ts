@@ -6,7 +6,7 @@ import { LogLost } from '../runtime/log-position.ts';
 import { stepBack } from '../runtime/step-back.ts';
 import { didYouMean, Misuse } from './usage.ts';
 
-const STACK_FILE = join(import.meta.dirname, '../../.local/stack.json');
+const STACK_FILE = join(process.env['APP_LOCAL_DIR'] ?? join(import.meta.dirname, '../../.local'), 'stack.json');
 
 interface Command {
   readonly about: string;
@@ -67,7 +67,7 @@ ${Object.entries(COMMANDS)
 
   --help    behind a command: what it takes
   --json    JSON instead of text
-  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 
 Exits 0 when it is done, 1 when it is refused or was asked wrongly, 2 when something did not answer.
 `;

@@ -21,7 +21,7 @@ const USAGE = `usage: npm run ops -- quarantine <command> [--json] [--help]
   skip <projection> --actor A --reason R     has the record that halts this projection passed over, for good and in every replay
 
   --json    JSON instead of text
-  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 
 Only explorer and ride_market may pass over a record. Projections of money halt until the log is right. What is passed over is as if it had said nothing: if it
 was a block of the chain, the next one does not link to what is there, and halts the projection again.

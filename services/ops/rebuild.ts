@@ -13,7 +13,7 @@ It takes one processor at a time and gives way to everybody else; so do its sess
   --rollback    puts the tables back that were kept, when they have caught up with the log; those that are read now are kept in turn
   --afresh      throws away what an interrupted call had built
   --json        JSON lines instead of text
-  --stack       the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack       the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 
 Exits 0 when other tables are in place, 1 when it is refused (also while another rebuild of the projection is under way), 2 when something did not answer.
 `;

@@ -13,7 +13,7 @@ const USAGE = `usage: npm run ops -- reserve <command> [--json] [--help]
   runs    the reconciliations there were, newest first; --limit (20, at most 100)
 
   --json    JSON instead of text
-  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 
 Exits 0 when it is done, 1 when it was asked wrongly, 2 when there can be no reconciliation now.
 `;

@@ -12,7 +12,7 @@ const USAGE = `usage: npm run ops -- status [--json] [--help]
 How far the node, the log and every projection are, how many records a second it applies, and of each service whether it is ready and its main figures.
 
   --json    JSON instead of text
-  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack   the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 
 Exits 0 when all is well, 2 when something does not answer or is not as it must be.
 `;

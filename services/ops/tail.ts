@@ -31,7 +31,7 @@ Shows the records of a topic, decoded, in the order of each partition, and goes 
                    A field is one of the record (offset, time, key, type, headers.source) or of its value (amount, transactions.from: any of them).
                    Numbers are compared exactly: --where 'type = MintIntended and (amount >= 5000000 or to = 0x7e5f...)'
   --json           one JSON object a line: topic, partition, offset, time, key, headers, type, schema_id, value
-  --stack          the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack          the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 
 Amounts are decimal text, bytes 0x and hex, TRON's addresses base58, times ISO 8601 in UTC. What cannot be decoded is shown with its bytes and the reason.
 Exits 0 at the end, at Ctrl-C and when nobody reads any more; 1 when asked wrongly; 2 when something does not answer or the log was deleted meanwhile.

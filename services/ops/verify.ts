@@ -12,7 +12,7 @@ offsets. Projector and gateways go on meanwhile. Interrupted, it goes on where i
   <projection>  one of: ${NAMES.join(', ')}
   --afresh      throws away what an interrupted call had built
   --json        JSON lines instead of text
-  --stack       the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json
+  --stack       the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
 
 Exits 0 when all rows are equal, 1 when it is refused, 2 when they differ (with the first row that does) or something did not answer.
 `;

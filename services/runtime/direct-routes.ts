@@ -49,6 +49,11 @@ export class DirectRoutes {
   }
 }
 
+/** All of its parameters: one that is not looked at could not be refused. */
+export function queryOf(text: string): ParsedUrlQuery {
+  return parse(text, '&', '=', { maxKeys: 0 });
+}
+
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replaceAll('.', String.raw`\.`).replaceAll(/:(\w+)/g, String.raw`(?<$1>[\w.-]+)`)}$`);
 }
@@ -72,7 +77,7 @@ class Direct implements Asked {
   }
 
   get query(): ParsedUrlQuery {
-    return parse(this.originalUrl.slice(this.path.length + 1));
+    return queryOf(this.originalUrl.slice(this.path.length + 1));
   }
 
   get ip(): string | undefined {

@@ -3,7 +3,7 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import express, { type ErrorRequestHandler } from 'express';
 import { JSON_TYPE, PLAIN_ERRORS, type Answer, type ErrorShape, type Failure, type Guard, type Route } from './answers.ts';
-import { DirectRoutes, type Found } from './direct-routes.ts';
+import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -54,7 +54,7 @@ export function buildHttpApp(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const { log, errors: shape = PLAIN_ERRORS, headers: always = {}, guards = [] } = options;
   const app = express();
-  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').set('query parser', 'simple');
+  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').set('query parser', queryOf);
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
 
   const writeHead = (response: ServerResponse, { status, content_type: type = JSON_TYPE, headers }: Head, bytes?: number): void => {
@@ -155,8 +155,10 @@ export function buildHttpApp(
   };
   return (request, response) => {
     const found = direct.find(request);
-    if (found === undefined) app(request, response);
-    else void serve(found, response);
+    if (found !== undefined) void serve(found, response);
+    // Express would answer an address that names a host which cannot be one without any of all this
+    else if (!isAddress(request.url)) fail(response, shape.undecodable ?? UNDECODABLE);
+    else app(request, response);
   };
 }
 
@@ -194,6 +196,10 @@ function failureOf(error: unknown, shape: ErrorShape): Failure {
     return { status, code: status === 413 ? 'too_large' : 'invalid_request', message: STATUS_CODES[status] ?? 'the request is malformed' };
   }
   return { status: 500, code: 'internal_error', message: 'something is wrong on our side' };
+}
+
+function isAddress(url = ''): boolean {
+  return url.startsWith('/') || url === '*' || URL.canParse(url);
 }
 
 function isDecodable(url: string): boolean {

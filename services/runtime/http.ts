@@ -22,7 +22,7 @@ export interface HttpOptions extends HttpAppOptions {
    * itself; `context.route` is for it to set.
    */
   readonly front?: (request: IncomingMessage, response: ServerResponse, context: InFlight, next: () => void) => void;
-  /** takes over connections that ask for another protocol; without it they are answered as ordinary requests. What it took over it closes itself, before the server is drained */
+  /** takes over connections that ask for a WebSocket; without it, and when they ask for another protocol, they are answered as ordinary requests. What it took over it closes itself, before the server is drained */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
@@ -44,7 +44,12 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   let draining = false;
   const app = buildHttpApp(options, inFlight);
   const { header_bytes_max: maxHeaderSize } = options;
-  const server = createServer({ ...LIMITS, ...(maxHeaderSize === undefined ? {} : { maxHeaderSize }) });
+  const server = createServer({
+    ...LIMITS,
+    ...(maxHeaderSize === undefined ? {} : { maxHeaderSize }),
+    // many a client offers HTTP/2 with its first request, and wants the answer when it is not taken up
+    shouldUpgradeCallback: ({ headers }) => options.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
+  });
   server.setTimeout(options.idle_ms ?? IDLE_MS);
 
   const observe = observer(options);

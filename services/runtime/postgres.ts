@@ -118,7 +118,7 @@ export function openWriter(settings: WriterSettings, log: Logger): Pool {
     new Pool({
       connectionString: settings.postgres_url,
       application_name: settings.application_name,
-      max: settings.connections_max ?? 4,
+      max: settings.connections_max ?? 6,
       idleTimeoutMillis: 60_000,
       connectionTimeoutMillis: CONNECT_MS,
       keepAlive: true,

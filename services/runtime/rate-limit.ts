@@ -90,11 +90,14 @@ export function rateGuard(
   return (request) => {
     if (!request.path.startsWith(prefix)) return undefined;
     const wait = limit.take(callerOf(request), now());
-    if (wait === 0) return undefined;
-    const seconds = String(Math.ceil(wait / 1_000));
-    const body = shape.body({ status: 429, code: 'rate_limited', message: `too many requests: try again in ${seconds} s` });
-    return { status: 429, body, headers: { 'retry-after': seconds } };
+    return wait === 0 ? undefined : rateLimited(wait, shape);
   };
+}
+
+export function rateLimited(wait_ms: number, shape: Pick<ErrorShape, 'body'>, what = 'too many requests'): Answer {
+  const seconds = String(Math.ceil(wait_ms / 1_000));
+  const body = shape.body({ status: 429, code: 'rate_limited', message: `${what}: try again in ${seconds} s` });
+  return { status: 429, body, headers: { 'retry-after': seconds } };
 }
 
 /** A text of any length must not become a key. */

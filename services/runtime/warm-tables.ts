@@ -12,48 +12,80 @@ const SHARE = 0.9;
 /** Read by one statement: 32 MiB. */
 const PIECE_BLOCKS = 4_096;
 
-interface Relation {
+/** A table without its indexes, or an index. */
+export interface Relation {
   readonly oid: number;
   readonly blocks: number;
+  /** itself, or what it is an index of */
+  readonly table: string;
+  readonly is_index: boolean;
 }
 
-/**
- * In the order in which the tables are given, of each its indexes first, as long as there is room; of what has no more room the newest part. Returns how many
- * blocks; undefined where the server has no `pg_prewarm`, without which the tables are as right, and slow at first.
- */
-export async function warmTables(client: Client, tables: readonly Table[], signal: AbortSignal): Promise<number | undefined> {
-  const { rows: found } = await client.query<{ warm: string; room: string }>(
-    `SELECT format('%I.pg_prewarm', n.nspname) AS warm, (SELECT setting FROM pg_settings WHERE name = 'shared_buffers') AS room
-       FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'`,
-  );
-  if (found[0] === undefined) return undefined;
-  const { warm, room } = found[0];
-  let left = Math.floor(Number(room) * SHARE);
-  let blocks = 0;
-  for (const relation of await relationsOf(client, tables)) {
-    const taken = Math.min(left, relation.blocks);
-    left -= taken;
-    for (let from = relation.blocks - taken; from < relation.blocks; from += PIECE_BLOCKS) {
-      if (signal.aborted) return blocks;
-      const to = Math.min(from + PIECE_BLOCKS, relation.blocks) - 1;
-      await client.query(`SELECT ${warm}($1::oid::regclass, 'buffer', 'main', $2::bigint, $3::bigint)`, [relation.oid, from, to]);
-      blocks += to - from + 1;
+export interface Bringing {
+  readonly signal: AbortSignal;
+  /** all when not given */
+  readonly only?: (relation: Relation) => boolean;
+  /** of the memory, for all that was brought so far and this: 0.9 when not given */
+  readonly share?: number;
+}
+
+/** Of some tables what is there and was not brought yet, piece by piece. */
+export class Warming {
+  readonly #tables: readonly Table[];
+  /** of blocks */
+  readonly #room: number;
+  /** the function by its full name */
+  readonly #prewarm: string;
+  readonly #brought = new Set<number>();
+  #blocks = 0;
+
+  private constructor(tables: readonly Table[], room: number, prewarm: string) {
+    this.#tables = tables;
+    this.#room = room;
+    this.#prewarm = prewarm;
+  }
+
+  /** Undefined where the server has no `pg_prewarm`, without which the tables are as right, and slow at first. */
+  static async open(client: Client, tables: readonly Table[]): Promise<Warming | undefined> {
+    const { rows } = await client.query<{ prewarm: string; room: string }>(
+      `SELECT format('%I.pg_prewarm', n.nspname) AS prewarm, (SELECT setting FROM pg_settings WHERE name = 'shared_buffers') AS room
+         FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'`,
+    );
+    return rows[0] === undefined ? undefined : new Warming(tables, Number(rows[0].room), rows[0].prewarm);
+  }
+
+  /** How many blocks were brought. */
+  get blocks(): number {
+    return this.#blocks;
+  }
+
+  /** In the order in which the tables are given, of each its indexes first, as long as there is room; of what has no more room the newest part. */
+  async bring(client: Client, { signal, only = () => true, share = SHARE }: Bringing): Promise<void> {
+    const relations = (await relationsOf(client, this.#tables)).filter((relation) => !this.#brought.has(relation.oid) && only(relation));
+    for (const { oid, blocks } of relations) {
+      const taken = Math.min(Math.max(0, Math.floor(this.#room * share) - this.#blocks), blocks);
+      for (let from = blocks - taken; from < blocks; from += PIECE_BLOCKS) {
+        if (signal.aborted) return;
+        const to = Math.min(from + PIECE_BLOCKS, blocks) - 1;
+        await client.query(`SELECT ${this.#prewarm}($1::oid::regclass, 'buffer', 'main', $2::bigint, $3::bigint)`, [oid, from, to]);
+        this.#blocks += to - from + 1;
+      }
+      this.#brought.add(oid);
     }
   }
-  return blocks;
 }
 
 /** A table that one of its indexes holds whole is read there. */
 async function relationsOf(client: Client, tables: readonly Table[]): Promise<readonly Relation[]> {
   const { rows } = await client.query<Relation>(
-    `SELECT r.oid, (pg_relation_size(r.oid) / current_setting('block_size')::int)::int AS blocks
+    `SELECT r.oid, (pg_relation_size(r.oid) / current_setting('block_size')::int)::int AS blocks, t.name AS table, r.is_index
        FROM unnest($1::text[]) WITH ORDINALITY AS t (name, place)
-      CROSS JOIN LATERAL (SELECT indexrelid AS oid, 0 AS place FROM pg_index WHERE indrelid = t.name::regclass
+      CROSS JOIN LATERAL (SELECT indexrelid AS oid, true AS is_index FROM pg_index WHERE indrelid = t.name::regclass
                           UNION ALL
-                          SELECT c.oid, 1 FROM pg_class c
+                          SELECT c.oid, false FROM pg_class c
                            WHERE c.oid = t.name::regclass AND NOT EXISTS (
                              SELECT FROM pg_index WHERE indrelid = c.oid AND indnatts = c.relnatts AND indexprs IS NULL AND indpred IS NULL)) r
-      ORDER BY t.place, r.place, r.oid`,
+      ORDER BY t.place, r.is_index DESC, r.oid`,
     [tables.map(({ name }) => name)],
   );
   return rows;

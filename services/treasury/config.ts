@@ -1,5 +1,5 @@
 import { toHex } from '../../schemas/address.ts';
-import { limitsOf, NETWORK_LIMITS, NETWORKS } from '../../schemas/deposit-policy.ts';
+import { limitsOf, NETWORK_LIMITS, NETWORKS, USDT_CONTRACTS } from '../../schemas/deposit-policy.ts';
 import { DEVELOPMENT_CUSTODY, DEVELOPMENT_MINT_AUTHORITY } from '../../schemas/development.ts';
 import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
 import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
@@ -74,8 +74,12 @@ function withVariables(problem: string): string {
   return Object.entries(VARIABLES).reduce((text, [limit, variable]) => text.replaceAll(limit, variable), problem);
 }
 
-/** What everybody has the key of is nothing to rely on where money is worth something. */
-function wellKnown({ mint_key, custody_addresses }: Pick<Config<typeof SETTINGS>, 'mint_key' | 'custody_addresses'>): readonly string[] {
+/** What everybody has the key of is nothing to rely on where money is worth something, and neither is a token that is worth nothing. */
+function wellKnown({
+  mint_key,
+  custody_addresses,
+  usdt_contract,
+}: Pick<Config<typeof SETTINGS>, 'mint_key' | 'custody_addresses' | 'usdt_contract'>): readonly string[] {
   const problems: string[] = [];
   if (toHex(authorityOf(mint_key)) === DEVELOPMENT_MINT_AUTHORITY)
     problems.push(
@@ -84,6 +88,10 @@ function wellKnown({ mint_key, custody_addresses }: Pick<Config<typeof SETTINGS>
   if (custody_addresses.some((address) => toTronAddress(address) === DEVELOPMENT_CUSTODY))
     problems.push(
       `APP_CUSTODY_ADDRESSES has ${DEVELOPMENT_CUSTODY}, whose private key everybody knows: on the mainnet it has to be set to the addresses where the swept USDT lies`,
+    );
+  if (toTronAddress(usdt_contract) === USDT_CONTRACTS.testnet)
+    problems.push(
+      `APP_USDT_CONTRACT is ${USDT_CONTRACTS.testnet}, a token of the testnet: on the mainnet it has to be set to ${USDT_CONTRACTS.mainnet}, here and for the watcher`,
     );
   return problems;
 }

@@ -13,6 +13,8 @@ import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { BAD_ANSWER, type TronGrid } from '../runtime/tron/tron-grid.ts';
 
+/** So far ahead of the provider's newest solidified block a clock cannot be: what was asked about "in the future" would not be asked about until then. */
+const CLOCK_AHEAD_MS = 3_600_000;
 /** So many addresses in a row that the provider cannot tell of: it is the provider's failure, not theirs. */
 const BAD_ADDRESSES_MAX = 3;
 const FOLDED_MS_MIN = 10;
@@ -50,6 +52,8 @@ export interface WatcherOptions extends WatcherSettings, Pick<AddressCheckOption
 
 interface Pass {
   readonly until: number;
+  /** when it is, at most, as the provider knows */
+  readonly latest: number;
   readonly done: (CheckedAddress & { readonly partition: number })[];
   failed: Entry[];
   /** the provider could tell of one at least */
@@ -84,7 +88,7 @@ export class Watcher {
     onStep("asking TRON's provider");
     // before anything is listed: what is solidified later may be missing in the lists
     const { timestamp } = await provider.head();
-    const pass: Pass = { until: Math.min(timestamp, now()), done: [], failed: [], fruitful: false };
+    const pass: Pass = { until: Math.min(timestamp, now()), latest: timestamp + CLOCK_AHEAD_MS, done: [], failed: [], fruitful: false };
     try {
       await this.#ask(entries, pass);
     } finally {
@@ -143,7 +147,7 @@ export class Watcher {
   }
 
   /** Those that the provider cannot tell of, while it tells of others, are asked about again when it is their turn: their cursors stay. */
-  async #conclude({ done, failed, fruitful }: Pass): Promise<void> {
+  async #conclude({ latest, done, failed, fruitful }: Pass): Promise<void> {
     const { transfers, now, onStep } = this.#options;
     const stayed = fruitful
       ? failed.map((entry) => ({ address: entry.address, partition: entry.partition, until: entry.checked_until }))
@@ -153,7 +157,7 @@ export class Watcher {
     for (const [partition, checked] of byPartition) {
       const event: AddressesChecked = {
         type: 'AddressesChecked',
-        checked_at: now(),
+        checked_at: Math.min(now(), latest),
         checked: checked.map(({ address, until }) => ({ address, until })),
       };
       await transfers.append(partition, [event]);

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { sha256, toUtf8Bytes } from 'ethers';
 import { keyOf } from '../clt/keys.ts';
+import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { BlockLog, DamagedLog } from '../store/block-log.ts';
 import type { BlockReference, Entry } from './chain.ts';
 import { TronChain } from './chain.ts';
@@ -29,8 +30,6 @@ export interface TronRefusal {
   readonly message: string;
 }
 
-/** USDT's own contracts on Nile and on mainnet: this network's contract has the address of the one or the other. */
-const USDT = { testnet: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', mainnet: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' } as const;
 /** 50 billion USDT, more than 2^53 base units. */
 const SUPPLY = 50_000_000_000n * 1_000_000n;
 
@@ -146,7 +145,7 @@ export class TronNetwork {
   }
 
   #begin(timestamp: number): TronChain {
-    const usdt_contract = addressDigits(this.#settings.is_testnet ? USDT.testnet : USDT.mainnet);
+    const usdt_contract = addressDigits(USDT_CONTRACTS[this.#settings.is_testnet ? 'testnet' : 'mainnet']);
     if (usdt_contract === undefined) throw new Error('the USDT contract has no address');
     const holder = digitsOf(this.#settings.seed, 'tron-holder');
     const genesis = { type: 'genesis', timestamp, usdt_contract, holder, supply: SUPPLY } as const;

@@ -30,7 +30,7 @@ interface ComposeService {
   readonly ports: readonly string[];
   readonly volumes?: readonly string[];
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
-  readonly healthcheck: { readonly test: readonly string[] };
+  readonly healthcheck: { readonly test: readonly string[]; readonly start_period?: string };
 }
 
 function textOf(path: string): string {
@@ -55,8 +55,10 @@ function withDefaults(text: string): string {
   return text.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1');
 }
 
+/** What is empty counts as not set: it is there for the user to set. */
 function environmentOf(name: string): Record<string, string> {
-  return Object.fromEntries(Object.entries(serviceOf(name).environment ?? {}).map(([key, value]) => [key, withDefaults(value)]));
+  const all = Object.entries(serviceOf(name).environment ?? {}).map(([key, value]) => [key, withDefaults(value)] as const);
+  return Object.fromEntries(all.filter(([, value]) => value !== ''));
 }
 
 /** The local stack takes two fifths of its machine's memory; whoever runs compose says how much there is. */
@@ -164,9 +166,20 @@ test.each(services)('what the user may choose for $name in the local stack can b
   for (const name of chosen) expect(settings[name]).toMatch(new RegExp(`^\\$\\{${name}:-.+\\}$`));
 });
 
+test('who refers, how long a token lives, and whether it is used once can be set for the hub of docker compose', () => {
+  const settings = serviceOf('hub-gateway').environment ?? {};
+  for (const name of ['APP_REQUEST_REFERRER', 'APP_OFFER_REFERRER', 'APP_JWT_EXPIRATION_HOURS', 'APP_AUTH_SINGLE_USE', 'APP_INTROSPECTION'])
+    expect(settings[name]).toBe(`\${${name}:-}`);
+});
+
 test.each(services)('$name is healthy when its /ready answers 200', (spec) => {
   const check = serviceOf(spec.name).healthcheck.test.join(' ');
   expect(check).toContain(`http://127.0.0.1:${defaultPorts[spec.ports[0]]}/ready`);
+});
+
+test('a projector may take a day to load its tables', () => {
+  const patient = Object.keys(compose).filter((name) => serviceOf(name).healthcheck.start_period === '24h');
+  expect(patient).toEqual(Object.keys(compose).filter((name) => name.startsWith('projector-')));
 });
 
 test('every container has a health check, and waits for the health of what it needs', () => {

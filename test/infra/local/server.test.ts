@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { plainEnvironment } from '../../../infra/local/child.ts';
 import { folderAt, openFolder, type Folder } from '../../../infra/local/folder.ts';
 import { keep, verdictOf } from '../../../infra/local/keeper.ts';
-import { Server, type ServerSpec } from '../../../infra/local/server.ts';
+import { AtWork, Server, type ServerSpec } from '../../../infra/local/server.ts';
+import { startInOrder } from '../../../infra/local/start-in-order.ts';
 import { takePort } from '../../support/free-ports.ts';
 
 let folder: Folder;
@@ -25,18 +26,22 @@ afterEach(async () => {
   rmSync(folder.root, { recursive: true, force: true });
 });
 
+const never = new AbortController().signal;
+const unwanted = (): void => expect.unreachable();
+
 const LISTENS = `require('node:http').createServer((_, answer) => answer.end('ok')).listen(Number(process.env.PORT), '127.0.0.1');`;
 
 /** A server that is a line of JavaScript. */
 function serverOf(script: string, limits = { ready_ms: 20_000, stop_ms: 20_000 }, more: Partial<ServerSpec> = {}): Server {
+  const [own] = more.ports ?? [port];
   const server = new Server(
     {
       name: 'small',
       version: '1',
-      ports: [port],
+      ports: [own],
       prepare: () =>
-        Promise.resolve({ file: process.execPath, args: ['-e', script], env: plainEnvironment({ PORT: String(port) }), cwd: folder.root }),
-      answers: async () => (await fetch(`http://127.0.0.1:${port}`)).ok,
+        Promise.resolve({ file: process.execPath, args: ['-e', script], env: plainEnvironment({ PORT: String(own) }), cwd: folder.root }),
+      answers: async () => (await fetch(`http://127.0.0.1:${own}`)).ok,
       stop_signal: 'SIGTERM',
       ...more,
     },
@@ -78,6 +83,20 @@ test('the answer of another process on its port is not taken for the server’s 
   } finally {
     foreign.close();
   }
+});
+
+test('a server at work is waited for, and has its time to become ready afterwards', async () => {
+  const said: string[] = [];
+  const begun = performance.now();
+  let sayings = 0;
+  const answers = (): Promise<boolean> => {
+    if (performance.now() - begun < 4_000) return Promise.reject(new AtWork('loading'));
+    sayings += 1;
+    return sayings === 1 ? Promise.reject(new Error('nearly')) : Promise.resolve(true);
+  };
+  const server = serverOf(LISTENS, { ready_ms: 3_000, stop_ms: 20_000 }, { answers });
+  await server.start(undefined, (what) => void said.push(what));
+  expect([said, sayings]).toEqual([['loading'], 2]);
 });
 
 test('a server that ends before it is ready is reported with the end of its log', async () => {
@@ -131,6 +150,40 @@ test('a start that fails for a passing reason is tried again', async () => {
   expect(tries).toBe(3);
 });
 
+describe('several servers are started in order', () => {
+  let second = { port: 0, release: (): void => undefined };
+  beforeEach(async () => {
+    second = await takePort();
+  });
+  afterEach(() => second.release());
+
+  test('and while one is at work those after it are started', async () => {
+    const shown: string[] = [];
+    let isDone = false;
+    const answers = (): Promise<boolean> => (isDone ? Promise.resolve(true) : Promise.reject(new AtWork('loading')));
+    const slow = serverOf(LISTENS, undefined, { name: 'slow', answers });
+    const quick = serverOf(LISTENS, undefined, { name: 'quick', ports: [second.port] });
+    await startInOrder([slow, quick], never, { line: unwanted, now: (text) => void shown.push(text) }, ({ name }) => {
+      shown.push(`ready: ${name}`);
+      isDone = true;
+    });
+    expect(shown).toEqual(['starting slow', 'slow is at work: loading', 'starting quick', 'ready: quick', 'ready: slow']);
+  });
+
+  test('and when one fails that was at work nothing else is still starting', async () => {
+    let asked = 0;
+    const answers = (): Promise<boolean> => {
+      asked += 1;
+      return asked === 1 ? Promise.reject(new AtWork('loading')) : Promise.reject(new Error('broken'));
+    };
+    const failing = serverOf(LISTENS, { ready_ms: 500, stop_ms: 20_000 }, { name: 'failing', answers });
+    const other = serverOf(LISTENS, undefined, { name: 'other', ports: [second.port], answers: () => Promise.resolve(false) });
+    const starting = startInOrder([failing, other], never, { line: unwanted, now: () => undefined }, unwanted);
+    await expect(starting).rejects.toThrow('failing was not ready within 0.5 s (broken)');
+    expect([failing.pid, other.pid]).toEqual([undefined, undefined]);
+  });
+});
+
 test('a process that falls is started again, until it is asked to end', async () => {
   const server = serverOf(LISTENS);
   const stop = new AbortController();
@@ -153,6 +206,24 @@ test('a process that falls is started again, until it is asked to end', async ()
   await server.stop();
   await kept;
   expect(restarts).toBe(2);
+});
+
+test('a service that was not ready in time after a fall, and ended in order when told to, is started once more', async () => {
+  const pids = new Set<number | undefined>();
+  const answers = (): Promise<boolean> => Promise.resolve(pids.add(server.pid).size !== 2);
+  const server = serverOf(`process.on('SIGTERM', () => process.exit(0)); ${LISTENS}`, { ready_ms: 500, stop_ms: 20_000 }, { answers });
+  const stop = new AbortController();
+  const said: string[] = [];
+  const restarted = Promise.withResolvers<void>();
+  await server.start();
+  const kept = keep(server, true, stop.signal, (line) => void said.push(line), restarted.resolve);
+  await server.kill('SIGKILL');
+  await restarted.promise;
+  expect(said.filter((line) => line.includes('was not ready within 0.5 s'))).toHaveLength(1);
+  expect(pids.size).toBe(3);
+  stop.abort();
+  await server.stop();
+  await kept;
 });
 
 test.each([

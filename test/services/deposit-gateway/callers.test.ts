@@ -56,6 +56,19 @@ test('without a token each route is a plain 401 with no hint, whatever the path,
   expect(asked).toEqual([]);
 });
 
+test('what a browser asks before it sends a token needs none, and the page may read the answer', async () => {
+  const headers = { 'access-control-request-method': 'POST' };
+  const preflight = await fetch(`${server.url}/api/v1/deposits`, { method: 'OPTIONS', headers });
+  expect([preflight.status, await preflight.text(), preflight.headers.get('access-control-allow-headers')]).toEqual([
+    204,
+    '',
+    'authorization, *',
+  ]);
+  const refused = await server.ask('GET', '/api/v1/deposits');
+  for (const answer of [preflight, refused]) expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+  expect((await server.ask('OPTIONS', '/api/v1/deposits')).status).toBe(401);
+});
+
 test.each(Object.entries(badTokens(NOW)))('a bad token gets that same 401: %s', async (_what, token) => {
   const none = bytesOf(await server.ask('GET', '/api/v1/deposits'));
   for (const each of [server, mainnet]) {

@@ -139,6 +139,20 @@ test('that a panel is opened is said once in ten minutes an address, and by anot
   await expect.poll(opened).toBe(3);
 });
 
+test('a client that asks for too many new addresses is told when to come back, and still gets those there are', async () => {
+  const world = await openWorld(inject('stack'));
+  world.startProjector();
+  const gateway = await world.startGateway({ APP_ADDRESSES_PER_MINUTE: '1', APP_ADDRESSES_BURST: '2' });
+  await gateway.serving;
+  const given = [await gateway.open(accountAt(1)), await gateway.open(accountAt(2))];
+  const refused = await gateway.ask('POST', '/api/v1/deposits', accountAt(3));
+  expect(refused).toMatchObject({ status: 429, text: expect.stringMatching(/^{"error":"too many new addresses: try again in \d+ s"}$/) });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect([await gateway.open(accountAt(1)), await gateway.open(accountAt(2))]).toEqual(given);
+  expect(await gateway.counted('deposit_addresses_total', 'refused')).toBe(1);
+  expect(countOf(await world.events(), 'AddressRequested')).toBe(2);
+});
+
 test('the key is pinned by the first gateway that comes, once; those that come later find it, without a word to the log', async () => {
   const world = await openWorld(inject('stack'));
   world.startProjector();

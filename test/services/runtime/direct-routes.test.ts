@@ -100,6 +100,8 @@ test.each([
   '/nowhere',
   '/health',
   'http://x/list?a=b',
+  'http://[::1/list',
+  `/list?${'a&'.repeat(1_000)}limit=1`,
 ])('%s is answered the same the short way and the long way', async (url) => {
   expect(await answerTo(url, {}, 0)).toBe(await answerTo(url, LONG_WAY, 0));
 });
@@ -113,6 +115,17 @@ test.each([undefined, '1.1.1.1', '1.1.1.1, 2.2.2.2', '1.1.1.1,2.2.2.2 , 3.3.3.3'
     }
   },
 );
+
+test('a parameter behind a thousand others is seen', async () => {
+  const asked = JSON.parse((await answerTo(`/list?${'a&'.repeat(1_000)}limit=1`, {}, 0)).split('\n').at(-1) ?? '');
+  expect(asked.query.limit).toBe('1');
+});
+
+test('an address of a host that cannot be one is refused in the shape of all errors', async () => {
+  const answer = await answerTo('http://[::1/list', {}, 0);
+  expect(answer).toContain('HTTP/1.1 400 Bad Request');
+  expect(JSON.parse(answer.split('\n').at(-1) ?? '')).toMatchObject({ code: 'invalid_request' });
+});
 
 test('only a GET without a body for an address that needs no decoding goes the short way', () => {
   const direct = new DirectRoutes([...routes, { method: 'post', path: '/posted', handle: () => ({ status: 200, body: '' }) }], 0);

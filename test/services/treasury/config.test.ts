@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
+import { NETWORK_LIMITS, USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { ConfigError } from '../../../services/runtime/config.ts';
 import { readTreasuryConfig } from '../../../services/treasury/config.ts';
 import { defaultCommon } from '../../../infra/local/choices.ts';
@@ -34,7 +34,9 @@ test('without settings of its own it takes the limits of its network', () => {
     usdt_contract: USDT_CONTRACT,
     limits: NETWORK_LIMITS.testnet,
   });
-  expect(readTreasuryConfig({ ...GOOD, APP_NETWORK: 'mainnet' }).limits).toEqual(NETWORK_LIMITS.mainnet);
+  expect(readTreasuryConfig({ ...GOOD, APP_NETWORK: 'mainnet', APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet }).limits).toEqual(
+    NETWORK_LIMITS.mainnet,
+  );
 });
 
 test('each limit has a variable, in micro-USD', () => {
@@ -80,13 +82,16 @@ test.each(['0', '0x', 'f'.repeat(64), '0'.repeat(64), 'a secret word', 'a'.repea
 );
 
 test('on the mainnet there is no key but the one that is set, and what everybody knows is refused by its variable', () => {
-  const mainnet = { ...GOOD, APP_NETWORK: 'mainnet' };
+  const mainnet = { ...GOOD, APP_NETWORK: 'mainnet', APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet };
   const { APP_MINT_KEY: _key, ...without } = mainnet;
   expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_MINT_KEY is not set: /)]);
   for (const known of [defaultCommon.mint_key, defaultCommon.mint_key.slice(2).toUpperCase()])
     expect(problemsOf({ ...mainnet, APP_MINT_KEY: known })).toEqual([expect.stringMatching(/^APP_MINT_KEY is the key of the devnet/)]);
   expect(problemsOf({ ...mainnet, APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses })).toEqual([
     expect.stringMatching(/^APP_CUSTODY_ADDRESSES has T\w+, whose private key everybody knows/),
+  ]);
+  expect(problemsOf({ ...mainnet, APP_USDT_CONTRACT: defaultCommon.usdt_contract })).toEqual([
+    expect.stringMatching(/^APP_USDT_CONTRACT is T\w+, a token of the testnet/),
   ]);
   expect(problemsOf({ ...GOOD, APP_MINT_KEY: defaultCommon.mint_key, APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses })).toEqual([]);
 });

@@ -66,6 +66,16 @@ test('a solidified transfer is in the log once, as its receipt has it, and a che
   });
 });
 
+test('a clock that is days ahead puts nobody off for days: the time of a check is held against that of the provider', async () => {
+  const { world, people } = await worldOf(1);
+  const watching = new Watching(world, { now: () => Date.now() + 3 * 86_400_000 });
+  expect(await watching.pass()).toBe(1);
+  const { timestamp } = await world.tron.head();
+  const [checked] = watching.events;
+  expect(checked).toMatchObject({ type: 'AddressesChecked', checked: [{ address: at(people, 0).bytes }] });
+  expect(checked?.type === 'AddressesChecked' && checked.checked_at).toBeLessThanOrEqual(timestamp + 3_600_000);
+});
+
 test('two logs to one and one to another of the same transaction are three transfers, each with its address', async () => {
   const { world, people } = await worldOf(8);
   const alice = at(people, 0);
