@@ -21,7 +21,7 @@ const WITHDRAW_EVERY_MS = 100;
 const AT_ONCE = 2;
 
 /** Of the memory for what is warm, while the indexes that it is for as well are not there yet. */
-const TABLES_SHARE = 0.6;
+const TABLES_SHARE = 0.55;
 
 /**
  * No limit of time, and no more memory to sort in than the processor's caches bear: of 25 million rows the largest index took 38 s with 64 MB, 47 with 256 and longer

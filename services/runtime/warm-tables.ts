@@ -8,7 +8,7 @@ import type { Table } from '../../projections/projection.ts';
 type Client = Pick<ClientBase, 'query'>;
 
 /** Of that memory: the rest is for what others read. */
-const SHARE = 0.9;
+const SHARE = 0.95;
 /** Read by one statement: 32 MiB. */
 const PIECE_BLOCKS = 4_096;
 
@@ -25,7 +25,7 @@ export interface Bringing {
   readonly signal: AbortSignal;
   /** all when not given */
   readonly only?: (relation: Relation) => boolean;
-  /** of the memory, for all that was brought so far and this: 0.9 when not given */
+  /** of the memory, for all that was brought so far and this: 0.95 when not given */
   readonly share?: number;
 }
 
