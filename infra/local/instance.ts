@@ -57,45 +57,40 @@ export async function boot({ folder, env, report, servers_only }: BootOptions, s
   const programs = await findPrograms(cache, env, report, signal);
   await archiveClasses(cache, folder, programs, ports, report, signal);
 
+  const servers = createServers(folder, programs, ports);
+  const ours = wanted.map((spec) => serviceServer(spec, common, addresses, ports, folder, own));
+  const all = [...serverNames.map((name) => servers[name]), ...ours];
+  const stopping = new AbortController();
+  const kept: Promise<void>[] = [];
+  const write = (): void => {
+    const pids = all.flatMap((server) => (server.pid === undefined ? [] : [[server.name, server.pid] as const]));
+    writeStackFile(folder, describeStack(folder, ports, addresses, common, Object.fromEntries(pids)));
+  };
   const ready = (server: Server, after_ms: number): void =>
     report.line(`  ready    ${server.name.padEnd(20)} ${server.version.padEnd(14)} ${seconds(after_ms).padStart(7)}`);
-  const servers = createServers(folder, programs, ports);
-  const started: Server[] = [];
+  const keepUp = (server: Server): void => {
+    kept.push(keep(server, ours.includes(server), stopping.signal, (line) => report.line(`  ${line}`), write));
+    write();
+  };
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    removeStackFile(folder);
+    await stopInOrder(all, report);
+    await Promise.all(kept);
+  };
 
   try {
     report.now('starting the servers');
     await startServers(servers, signal, ready);
-    started.push(...serverNames.map((name) => servers[name]));
-    const theirs = wanted.map((spec) => serviceServer(spec, common, addresses, ports, folder, own));
-    started.push(...theirs);
-    await startInOrder(theirs, signal, report, ready);
+    for (const name of serverNames) keepUp(servers[name]);
+    await startInOrder(ours, signal, report, (server, after_ms) => {
+      ready(server, after_ms);
+      // others may have hours of work before they are ready
+      keepUp(server);
+    });
   } catch (error) {
-    await stopInOrder(started, report);
+    await stop();
     throw error;
   }
-
-  const stopping = new AbortController();
-  const write = (): void => {
-    const pids = started.flatMap((server) => (server.pid === undefined ? [] : [[server.name, server.pid] as const]));
-    writeStackFile(folder, describeStack(folder, ports, addresses, common, Object.fromEntries(pids)));
-  };
-  write();
-  const say = (line: string): void => report.line(`  ${line}`);
-  const kept = started.map((server) =>
-    keep(
-      server,
-      services.some(({ name }) => name === server.name),
-      stopping.signal,
-      say,
-      write,
-    ),
-  );
-  return {
-    async stop() {
-      stopping.abort();
-      removeStackFile(folder);
-      await stopInOrder(started, report);
-      await Promise.all(kept);
-    },
-  };
+  return { stop };
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describeExit, type Exit } from './child.ts';
 import { StackFault } from './fault.ts';
 import { seconds } from './report.ts';
-import type { Server } from './server.ts';
+import { TooLate, type Server } from './server.ts';
 
 const BACK_OFF_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000] as const;
 /** After running for so long a process has proved itself, and its next fall begins at the shortest pause again. */
@@ -32,13 +32,12 @@ export async function keep(
 ): Promise<void> {
   let falls = 0;
   let up_since = performance.now();
-  let failed = false;
+  let wasTold = false;
   for (;;) {
     const exit = await server.child?.exit;
     if (signal.aborted || exit === undefined) return;
     const verdict = isService ? verdictOf(exit) : 'restart';
-    // one that was not ready in time was told to end, and did so in order
-    if (verdict === 'misconfigured' || (verdict === 'ended' && !failed)) {
+    if (verdict === 'misconfigured' || (verdict === 'ended' && !wasTold)) {
       const why = verdict === 'ended' ? 'ended by itself' : 'refused its configuration';
       say(`${server.name} ${why} (${describeExit(exit)}): not started again; see ${server.child?.log_file ?? 'its log'}`);
       return;
@@ -51,14 +50,14 @@ export async function keep(
       await pause(wait_ms, undefined, { signal });
       await server.start(signal);
       up_since = performance.now();
-      failed = false;
+      wasTold = false;
       if (signal.aborted) return;
       restarted();
       say(`${server.name} is ready again (process ${server.pid ?? '?'})`);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof StackFault)) throw error;
-      failed = true;
+      wasTold = error instanceof TooLate;
       say(firstLine(error));
     }
   }

@@ -17,12 +17,12 @@ const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Aborts at the first signal; at a second Ctrl-C `kill` is called. Whoever asks in another way, as `down` does, waits. */
 function stopOnSignal(stop: AbortController, kill: () => void): () => void {
-  let first_at: number | undefined;
+  let interrupted_at: number | undefined;
   const heard = (signal: NodeJS.Signals): void => {
-    if (first_at === undefined) {
-      first_at = performance.now();
-      stop.abort();
-    } else if (signal === 'SIGINT' && performance.now() - first_at > SAME_SIGNAL_MS) kill();
+    stop.abort();
+    if (signal !== 'SIGINT') return;
+    if (interrupted_at !== undefined && performance.now() - interrupted_at > SAME_SIGNAL_MS) kill();
+    interrupted_at ??= performance.now();
   };
   for (const signal of SIGNALS) process.on(signal, heard);
   return () => {

@@ -28,8 +28,18 @@ export interface WaitLimits {
   readonly stop_ms: number;
 }
 
-/** What `answers` rejects with while a server is not ready because of work that takes as long as there is data, such as loading tables. */
-export class AtWork extends Error {}
+/** What `answers` rejects with while a server is not ready because of work that takes as long as there is data, such as loading tables: its own, or another's whom it waits for. */
+export class AtWork extends Error {
+  readonly is_own: boolean;
+
+  constructor(message: string, is_own = true) {
+    super(message);
+    this.is_own = is_own;
+  }
+}
+
+/** It was not ready in time, and was therefore told to end. */
+export class TooLate extends StackFault {}
 
 /** How long one that is at work may say the same: an index of a large table tells no progress. */
 const AT_WORK_MS = 1_800_000;
@@ -60,7 +70,8 @@ export async function waitUntilReady(
         last = error;
         const now = error instanceof AtWork ? error.message : undefined;
         if (now !== work) {
-          patience_ms = now === undefined ? ready_ms : AT_WORK_MS;
+          if (error instanceof AtWork) patience_ms = error.is_own ? AT_WORK_MS : Infinity;
+          else patience_ms = ready_ms;
           since = performance.now();
           work = now;
           if (now !== undefined) atWork(now);
@@ -74,7 +85,7 @@ export async function waitUntilReady(
           .map((pid) => `${port} by process ${pid}`),
       );
       const why = foreign.length > 0 ? ` (held by others: ${foreign.join(', ')})` : last instanceof Error ? ` (${last.message})` : '';
-      throw child.faultOf(`was not ready within ${patience_ms / 1_000} s${why}`);
+      throw new TooLate(child.faultOf(`was not ready within ${patience_ms / 1_000} s${why}`).message);
     }
     await pause(POLL_MS, undefined, { signal });
   }

@@ -9,15 +9,22 @@ import { serviceCommand, type ServiceSpec } from './services.ts';
 const READY_MS = 120_000;
 const GRACE_MS = 5_000;
 
-/** In `/ready` of a projector that loads or builds its tables, and of whoever serves them. */
-const AT_WORK = /: (loading|building|being built)\b| is being built\b/;
+/** In `/ready` of a projector that loads or builds its tables. */
+const AT_WORK = /: (loading|building)\b/;
+/** In that of whoever waits for one that does. */
+const WAITS = /\bbeing built\b|\bis folded up to\b|waiting for the read model/;
+/** It becomes another with every look, also when nothing goes on. */
+const ESTIMATE = /, about \d+ s left/g;
+const SAID = /"(?:message|error)":"((?:[^"\\]|\\.)*)"/;
 
 /** Whether `/ready` at this address answers 200; rejects with what it says instead, and with `AtWork` when tables are being made. */
 export async function readyAnswers(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/ready`, { signal: AbortSignal.timeout(2_000) });
   const body = await answer.text();
   if (answer.status === 200) return true;
-  if (AT_WORK.test(body)) throw new AtWork(body.slice(0, 200));
+  const said = SAID.exec(body)?.[1]?.replaceAll(ESTIMATE, '') ?? body;
+  if (AT_WORK.test(said)) throw new AtWork(said.slice(0, 200));
+  if (WAITS.test(said)) throw new AtWork(said.slice(0, 200), false);
   throw new Error(`/ready answers ${answer.status}: ${body.slice(0, 200)}`);
 }
 

@@ -1,9 +1,12 @@
+import { describeExit } from './child.ts';
+import { verdictOf } from './keeper.ts';
 import type { Report } from './report.ts';
-import type { Server } from './server.ts';
+import { TooLate, type Server } from './server.ts';
 
 /**
  * Starts each when the one before is ready or at work: who makes tables may take hours, and the earlier ones are read meanwhile. Resolves when all are ready, and
- * tells `ready` of each. Rejects with the first fault; then nothing of them is still starting, and those that run are the caller's to stop.
+ * tells `ready` of each. One that falls at its work is started again. Rejects with the first fault; then nothing of them is still starting, and those that run are the
+ * caller's to stop.
  */
 export async function startInOrder(
   servers: readonly Server[],
@@ -26,7 +29,7 @@ export async function startInOrder(
         report.now(`${server.name} is at work: ${what}`);
         isAtWork.resolve();
       };
-      const start = server.start(either, atWork).then(() => ready(server, performance.now() - begun));
+      const start = startAtLast(server, either, report, atWork).then(() => ready(server, performance.now() - begun));
       start.catch(failed.reject);
       starts.push(start);
       await Promise.race([start, isAtWork.promise, failed.promise]);
@@ -36,5 +39,22 @@ export async function startInOrder(
     failing.abort();
     await Promise.allSettled(starts);
     throw error;
+  }
+}
+
+/** As often as it falls at its work: what it has done so far is not lost. */
+async function startAtLast(server: Server, signal: AbortSignal, report: Report, atWork: (what: string) => void): Promise<void> {
+  for (;;) {
+    let wasAtWork = false;
+    try {
+      return await server.start(signal, (what) => {
+        wasAtWork = true;
+        atWork(what);
+      });
+    } catch (error) {
+      const exit = server.child?.exited;
+      if (signal.aborted || error instanceof TooLate || !wasAtWork || exit === undefined || verdictOf(exit) !== 'restart') throw error;
+      report.line(`  ${server.name} ${describeExit(exit)}: starting it again`);
+    }
   }
 }

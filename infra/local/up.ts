@@ -97,9 +97,9 @@ export async function up({ folder, report, servers_only }: BootOptions): Promise
   const supervisor = fork(main, args, { detached: true, stdio: ['ignore', log, log, 'ipc'] });
   closeSync(log);
   let interrupted = false;
-  const interrupt = (): void => {
+  const interrupt = (signal: NodeJS.Signals): void => {
     interrupted = true;
-    supervisor.kill('SIGTERM');
+    supervisor.kill(signal);
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt).on('SIGHUP', interrupt);
   const fault = await watchBoot(supervisor, log_file, report);

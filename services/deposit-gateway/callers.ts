@@ -1,4 +1,4 @@
-/** Who is asking. Each request under `/api/` is asked for its token before anything else, so that without one there is nothing to be learnt here. */
+/** Who is asking. Each request under `/api/` but a browser's preflight is asked for its token before anything else, so that without one there is nothing to be learnt here. */
 import type { Request } from 'express';
 import { parseAddress, toHex } from '../../schemas/address.ts';
 import type { Answer } from '../runtime/answers.ts';

@@ -157,12 +157,13 @@ export function buildHttpApp(
     const found = direct.find(request);
     if (found !== undefined) void serve(found, response);
     // Express would answer an address that names a host which cannot be one without any of all this
-    else if (!isAddress(request.url)) fail(response, shape.undecodable ?? UNDECODABLE);
+    else if (!isAddress(request.url)) fail(response, shape.undecodable ?? NO_ADDRESS);
     else app(request, response);
   };
 }
 
 const TOO_LARGE: Failure = { status: 413, code: 'too_large', message: 'the body is too large' };
+const NO_ADDRESS: Failure = { status: 400, code: 'invalid_request', message: 'the address is not well-formed' };
 const UNDECODABLE: Failure = {
   status: 400,
   code: 'invalid_request',

@@ -20,7 +20,7 @@ const WITHDRAW_EVERY_MS = 100;
 /** Sorting and writing take turns in each: two at a time take two thirds of the time of one with parallel workers, and three no less. */
 const AT_ONCE = 2;
 
-/** Of the memory for what is warm, while the indexes that it is for as well are not there yet. */
+/** Of Postgres' memory, for tables while their indexes are not there yet: what is warm in the end has room for these first. */
 const TABLES_SHARE = 0.55;
 
 /**
@@ -147,6 +147,8 @@ async function warm(
     const end = all.then(() => true);
     for (let isEnd = false; !isEnd;) {
       const next = Promise.race([end, built().then(() => false)]);
+      // should the build fail meanwhile, it says so itself
+      next.catch(() => undefined);
       await warming.bring(client, { signal, only: ({ is_index }) => is_index });
       isEnd = await awake(client, next);
     }

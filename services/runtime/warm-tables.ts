@@ -36,7 +36,8 @@ export class Warming {
   readonly #room: number;
   /** the function by its full name */
   readonly #prewarm: string;
-  readonly #brought = new Set<number>();
+  /** of each relation the block from which on it was */
+  readonly #brought = new Map<number, number>();
   #blocks = 0;
 
   private constructor(tables: readonly Table[], room: number, prewarm: string) {
@@ -61,16 +62,16 @@ export class Warming {
 
   /** In the order in which the tables are given, of each its indexes first, as long as there is room; of what has no more room the newest part. */
   async bring(client: Client, { signal, only = () => true, share = SHARE }: Bringing): Promise<void> {
-    const relations = (await relationsOf(client, this.#tables)).filter((relation) => !this.#brought.has(relation.oid) && only(relation));
-    for (const { oid, blocks } of relations) {
-      const taken = Math.min(Math.max(0, Math.floor(this.#room * share) - this.#blocks), blocks);
-      for (let from = blocks - taken; from < blocks; from += PIECE_BLOCKS) {
+    for (const { oid, blocks } of (await relationsOf(client, this.#tables)).filter(only)) {
+      const end = this.#brought.get(oid) ?? blocks;
+      const begin = end - Math.min(end, Math.max(0, Math.floor(this.#room * share) - this.#blocks));
+      for (let from = begin; from < end; from += PIECE_BLOCKS) {
         if (signal.aborted) return;
-        const to = Math.min(from + PIECE_BLOCKS, blocks) - 1;
+        const to = Math.min(from + PIECE_BLOCKS, end) - 1;
         await client.query(`SELECT ${this.#prewarm}($1::oid::regclass, 'buffer', 'main', $2::bigint, $3::bigint)`, [oid, from, to]);
         this.#blocks += to - from + 1;
       }
-      this.#brought.add(oid);
+      this.#brought.set(oid, begin);
     }
   }
 }

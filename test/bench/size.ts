@@ -5,7 +5,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { askInTurns, compare, type Asked } from './ask-pages.ts';
 import { say, type Bench } from './bench.ts';
 import { checkRows } from './check-rows.ts';
-import { emptyDatabase, settle, vacuum, withPool, type BenchDatabase } from './databases.ts';
+import { dropDatabase, emptyDatabase, settle, vacuum, withPool, type BenchDatabase } from './databases.ts';
 import { fillTopic, type Filled } from './fill-topic.ts';
 import { loadByProjector, type Loaded } from './load-projection.ts';
 import { pageMixOf } from './page-mix.ts';
@@ -14,7 +14,6 @@ import type { BenchReport } from './report.ts';
 const log = openLog({ service: 'bench', level: 'error' });
 /** The lists among what is asked for. */
 const LISTS = /^(blocks|transactions|activity|validators)\b/;
-const SHARES = [100, 10, 1] as const;
 
 type Option = 'transactions' | 'requests' | 'seed';
 
@@ -38,15 +37,26 @@ interface Sized {
 async function run({ transactions, requests, seed }: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const stack = await startStack();
   try {
-    const sizes: Sized[] = [];
-    for (const share of SHARES) sizes.push(await load(stack, Math.ceil(transactions / share), seed));
-    const [small, middle, large] = sizes;
-    if (small === undefined || middle === undefined || large === undefined) throw new Error('a size is missing');
+    const loadShare = (share: number): Promise<Sized> => load(stack, Math.ceil(transactions / share), seed);
+    const check = ({ transactions: count, database, filled }: Sized): Promise<void> =>
+      withPool(database, (pool) => checkRows(pool, { transactions: count, seed }, filled.counts));
+    const small = await loadShare(100);
+    await check(small);
+    const middle = await loadShare(10);
+    await check(middle);
+    // it is only loaded: in Postgres' memory it would take the room of those that are asked
+    await dropDatabase(stack, middle.database);
+    const large = await loadShare(1);
+    const sizes = [small, middle, large];
     for (const server of ['kafka', 'registry', 'redis'] as const) await stack.servers[server].stop();
     const asked = [await serve(stack, small, seed), await serve(stack, large, seed)];
     await settle(stack);
     say(`${requests} requests of each list to each, after a warm-up`);
+    const before = await blocksRead(large);
     const [ofSmall, ofLarge] = await askInTurns(asked, requests, seed);
+    const read = (await blocksRead(large)) - before;
+    // after what it puts out of memory was asked for: it reads whole tables
+    await check(large);
     if (ofSmall === undefined || ofLarge === undefined) throw new Error('nobody was asked');
     const compared = compare(ofSmall, ofLarge);
     const slowest = compared.toSorted((one, other) => other.p99_ratio - one.p99_ratio);
@@ -66,6 +76,7 @@ async function run({ transactions, requests, seed }: Readonly<Record<Option, num
           unit: `MiB (${count.toLocaleString('en')})`,
           rounds: [Math.max(...loaded.resident)],
         })),
+        { what: 'blocks of the large that were not in Postgres’ memory when they were asked for', unit: '', rounds: [read] },
       ],
       detail: compared,
       ratios: [
@@ -86,7 +97,6 @@ async function load(stack: Stack, transactions: number, seed: number): Promise<S
   const database = await emptyDatabase(stack);
   const loaded = await loadByProjector(stack, database, filled.end);
   say(`${transactions} transactions loaded in ${loaded.seconds.toFixed(1)} s, at most ${Math.round(Math.max(...loaded.resident))} MiB`);
-  await withPool(database, (pool) => checkRows(pool, settings, filled.counts));
   await vacuum(stack, database);
   return { transactions, filled, database, loaded };
 }
@@ -102,6 +112,13 @@ async function serve(stack: Stack, { database, filled }: Sized, seed: number): P
   await gateway.ready();
   const mix = await withPool(database, (pool) => pageMixOf(pool, filled.counts, new Random(seed)));
   return { url: gateway.url, mix };
+}
+
+async function blocksRead({ database }: Sized): Promise<number> {
+  const { rows } = await withPool(database, (pool) =>
+    pool.query<{ read: number }>('SELECT blks_read::int AS read FROM pg_stat_database WHERE datname = current_database()'),
+  );
+  return rows[0]?.read ?? 0;
 }
 
 function growth({ resident }: Loaded): number {

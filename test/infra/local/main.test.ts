@@ -131,8 +131,8 @@ test(
     expect(await query('SELECT a FROM kept.rows')).toEqual([{ a: 7 }]);
     expect(stackFile().jwt_secret).toBe(stack.jwt_secret);
     // npm passes on a Ctrl-C that the terminal has sent already: that is one, not two.
-    second.signal('SIGTERM');
-    second.signal('SIGTERM');
+    second.signal('SIGINT');
+    second.signal('SIGINT');
     expect(await second.ended()).toBe(0);
     await expectNothingLeft([]);
   },

@@ -170,16 +170,33 @@ describe('several servers are started in order', () => {
     expect(shown).toEqual(['starting slow', 'slow is at work: loading', 'starting quick', 'ready: quick', 'ready: slow']);
   });
 
+  test('and one that falls at its work is started again', async () => {
+    const pids = new Set<number | undefined>();
+    const answers = (): Promise<boolean> => {
+      pids.add(slow.pid);
+      return pids.size > 1 ? Promise.resolve(true) : Promise.reject(new AtWork('loading'));
+    };
+    const slow = serverOf(LISTENS, undefined, { name: 'slow', answers });
+    const lines: string[] = [];
+    const atWork = Promise.withResolvers<void>();
+    const now = (text: string): void => void (text.includes('at work') && atWork.resolve());
+    const started = startInOrder([slow], never, { line: (text) => void lines.push(text), now }, () => undefined);
+    await atWork.promise;
+    await slow.kill('SIGKILL');
+    await started;
+    expect([pids.size, lines]).toEqual([2, ['  slow was ended by SIGKILL: starting it again']]);
+  });
+
   test('and when one fails that was at work nothing else is still starting', async () => {
     let asked = 0;
     const answers = (): Promise<boolean> => {
       asked += 1;
       return asked === 1 ? Promise.reject(new AtWork('loading')) : Promise.reject(new Error('broken'));
     };
-    const failing = serverOf(LISTENS, { ready_ms: 500, stop_ms: 20_000 }, { name: 'failing', answers });
+    const failing = serverOf(LISTENS, { ready_ms: 5_000, stop_ms: 20_000 }, { name: 'failing', answers });
     const other = serverOf(LISTENS, undefined, { name: 'other', ports: [second.port], answers: () => Promise.resolve(false) });
     const starting = startInOrder([failing, other], never, { line: unwanted, now: () => undefined }, unwanted);
-    await expect(starting).rejects.toThrow('failing was not ready within 0.5 s (broken)');
+    await expect(starting).rejects.toThrow('failing was not ready within 5 s (broken)');
     expect([failing.pid, other.pid]).toEqual([undefined, undefined]);
   });
 });
@@ -211,7 +228,7 @@ test('a process that falls is started again, until it is asked to end', async ()
 test('a service that was not ready in time after a fall, and ended in order when told to, is started once more', async () => {
   const pids = new Set<number | undefined>();
   const answers = (): Promise<boolean> => Promise.resolve(pids.add(server.pid).size !== 2);
-  const server = serverOf(`process.on('SIGTERM', () => process.exit(0)); ${LISTENS}`, { ready_ms: 500, stop_ms: 20_000 }, { answers });
+  const server = serverOf(`process.on('SIGTERM', () => process.exit(0)); ${LISTENS}`, { ready_ms: 5_000, stop_ms: 20_000 }, { answers });
   const stop = new AbortController();
   const said: string[] = [];
   const restarted = Promise.withResolvers<void>();
@@ -219,7 +236,7 @@ test('a service that was not ready in time after a fall, and ended in order when
   const kept = keep(server, true, stop.signal, (line) => void said.push(line), restarted.resolve);
   await server.kill('SIGKILL');
   await restarted.promise;
-  expect(said.filter((line) => line.includes('was not ready within 0.5 s'))).toHaveLength(1);
+  expect(said.filter((line) => line.includes('was not ready within 5 s'))).toHaveLength(1);
   expect(pids.size).toBe(3);
   stop.abort();
   await server.stop();

@@ -5,7 +5,7 @@ import { enterLoad, tryBuildLock } from '../../../services/runtime/load-state.ts
 import { freshDatabase } from '../../support/database.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 import { silentLog } from '../../support/kafka.ts';
-import { holdIndexing, indexesOf, indexSql, isMarkedIndexed, isRunning, wantedIndexes } from './loading.ts';
+import { hold, holdIndexing, indexesOf, indexSql, isMarkedIndexed, isRunning, wantedIndexes } from './loading.ts';
 import { openTables, ownExplorer, type TableOptions, type Tables } from './projected.ts';
 
 let writerUrl: string;
@@ -118,6 +118,23 @@ test('told to stop while an index takes long, it leaves nobody building at the s
   await expect(ended).rejects.toMatchObject({ code: 'stopped' });
   await expect.poll(() => isRunning(tables.pool, 'CREATE INDEX slowly%')).toBe(false);
   expect(await indexesOf(tables.pool, tables.projection.name)).toEqual([]);
+});
+
+test('told to stop while an index that is there is brought into memory, it stops the same way', async () => {
+  const tables = await open();
+  const { name } = tables.projection;
+  const [activity, transactions] = [await holdIndexing(writerUrl, name, 'activity'), await holdIndexing(writerUrl, name, 'transactions')];
+  const { ended, stop } = build(tables);
+  await expect.poll(() => isRunning(tables.pool, 'CREATE%transactions_type %')).toBe(true);
+  // what is warm is looked for among all tables
+  const accounts = await hold(writerUrl, `LOCK TABLE ${name}.accounts IN ACCESS EXCLUSIVE MODE`);
+  await transactions.letGo();
+  await expect.poll(() => isRunning(tables.pool, 'SELECT r.oid, (pg_relation_size%')).toBe(true);
+  stop();
+  await expect(ended).rejects.toMatchObject({ code: 'stopped' });
+  await Promise.all([activity.letGo(), accounts.letGo()]);
+  await build(tables).ended;
+  await expectBuilt(tables);
 });
 
 test('of two that build at once one builds and the other waits for it', async () => {
