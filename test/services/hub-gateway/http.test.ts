@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { request } from 'node:http';
-import { text as wholeText } from 'node:stream/consumers';
 import { serverAudits } from 'graphql-http';
 import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -285,20 +282,6 @@ test('web pages of any origin may ask it, with a token too', async () => {
   const response = await fetch(`${world.url}/graphql`, { method: 'OPTIONS', headers });
   expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([204, '*']);
   expect(response.headers.get('access-control-allow-headers')).toBe('authorization, *');
-});
-
-test('a client that offers HTTP/2 with its request gets its answer all the same', async () => {
-  const body = '{"query":"{ chainInfo { chainId } }"}';
-  const headers = {
-    'content-type': 'application/json',
-    connection: 'Upgrade, HTTP2-Settings',
-    upgrade: 'h2c',
-    'http2-settings': 'AAMAAABkAAQAAP__',
-  };
-  const asked = request(`${world.url}/graphql`, { method: 'POST', headers: { ...headers, 'content-length': body.length } });
-  asked.end(body);
-  const [response] = await once(asked, 'response');
-  expect([response.statusCode, await wholeText(response)]).toEqual([200, expect.stringContaining('"chainId":')]);
 });
 
 test.each(serverAudits({ url: () => `${world.url}/graphql` }))('GraphQL over HTTP, $id: $name', async ({ name, fn }) => {

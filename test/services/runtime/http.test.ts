@@ -265,3 +265,10 @@ test('a port that another process has is a fault that says what to do', async ()
   await expect(second).rejects.toMatchObject({ code: 'http_port', retry: false });
   await expect(second).rejects.toThrow(`cannot listen on 127.0.0.1:${port}: another process has it; stop that or set APP_HTTP_PORT`);
 });
+
+test('who offers HTTP/2 with a request is answered it, also where connections may become sockets', async () => {
+  const { port } = await open([{ ...greet, method: 'post' }], { upgrade: () => expect.unreachable() });
+  const offer = 'connection: close, Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__';
+  const answer = await raw(port, `POST /greet/you HTTP/1.1\r\nhost: x\r\n${offer}\r\ncontent-length: 2\r\n\r\n{}`);
+  expect([answer.split('\r\n')[0], answer.endsWith('"you"')]).toEqual(['HTTP/1.1 200 OK', true]);
+});
