@@ -20,7 +20,7 @@ const WITHDRAW_EVERY_MS = 100;
 /** Sorting and writing take turns in each: two at a time take two thirds of the time of one with parallel workers, and three no less. */
 const AT_ONCE = 2;
 
-/** Of Postgres' memory, for tables while their indexes are not there yet: what is warm in the end has room for these first. */
+/** Of Postgres' memory, for tables while their indexes are not there yet: the indexes need room too. */
 const TABLES_SHARE = 0.55;
 
 /**
