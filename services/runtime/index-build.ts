@@ -9,7 +9,7 @@ import type { Logger } from './log.ts';
 import { faultOf } from './postgres.ts';
 import { endStalledWriters } from './stalled-writers.ts';
 import { aborted, untilAborted } from './wait.ts';
-import { Warming } from './warm-tables.ts';
+import { warmTables } from './warm-tables.ts';
 
 const LOCK_EVERY_MS = 200;
 /** Less than what its server lets a session be silent. */
@@ -130,8 +130,8 @@ interface Progress {
 }
 
 /**
- * Over a session of its own, beside the build: first the tables of which several indexes are made, so that all but the first need not read them from the disk, then
- * each index that is there, in the end all else. Only speed depends on it.
+ * Over a session of its own, beside the build: first the tables of which several indexes are made, so that all but the first need not read them from the disk, with
+ * these each index that is there, in the end all else. Only speed depends on it.
  */
 async function warm(
   { pool, projection: { tables }, signal }: IndexBuild,
@@ -140,20 +140,18 @@ async function warm(
 ): Promise<string> {
   try {
     const client = await openSession(pool, under);
-    const warming = await Warming.open(client, tables);
-    if (warming === undefined) return 'left: the database has no extension pg_prewarm, so what is read first is slow';
-    const indexed = (table: string): number => statements.filter((text) => tableIn(text) === table).length;
-    await warming.bring(client, { signal, only: ({ table }) => indexed(table) > 1, share: TABLES_SHARE });
+    const hasSeveralIndexes = (table: string): boolean => statements.filter((text) => tableIn(text) === table).length > 1;
+    await warmTables(client, tables, { signal, only: ({ table }) => hasSeveralIndexes(table), share: TABLES_SHARE });
     const end = all.then(() => true);
     for (let isEnd = false; !isEnd;) {
       const next = Promise.race([end, built().then(() => false)]);
       // should the build fail meanwhile, it says so itself
       next.catch(() => undefined);
-      await warming.bring(client, { signal, only: ({ is_index }) => is_index });
+      await warmTables(client, tables, { signal, only: ({ table, is_index }) => is_index || hasSeveralIndexes(table) });
       isEnd = await awake(client, next);
     }
-    await warming.bring(client, { signal });
-    return `${warming.blocks} blocks`;
+    const blocks = await warmTables(client, tables, { signal });
+    return blocks === undefined ? 'left: the database has no extension pg_prewarm, so what is read first is slow' : `${blocks} blocks`;
   } catch (error) {
     const fault = faultOf(error);
     if (!(fault instanceof Fault)) throw fault;

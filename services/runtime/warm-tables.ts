@@ -21,59 +21,46 @@ export interface Relation {
   readonly is_index: boolean;
 }
 
-export interface Bringing {
+export interface Warming {
   readonly signal: AbortSignal;
   /** all when not given */
   readonly only?: (relation: Relation) => boolean;
-  /** of the memory, for all that was brought so far and this: 0.95 when not given */
+  /** of the memory: 0.95 when not given */
   readonly share?: number;
 }
 
-/** Of some tables what is there and was not brought yet, piece by piece. */
-export class Warming {
-  readonly #tables: readonly Table[];
-  /** of blocks */
-  readonly #room: number;
-  /** the function by its full name */
-  readonly #prewarm: string;
-  /** of each relation the block from which on it was */
-  readonly #brought = new Map<number, number>();
-  #blocks = 0;
-
-  private constructor(tables: readonly Table[], room: number, prewarm: string) {
-    this.#tables = tables;
-    this.#room = room;
-    this.#prewarm = prewarm;
-  }
-
-  /** Undefined where the server has no `pg_prewarm`, without which the tables are as right, and slow at first. */
-  static async open(client: Client, tables: readonly Table[]): Promise<Warming | undefined> {
-    const { rows } = await client.query<{ prewarm: string; room: string }>(
-      `SELECT format('%I.pg_prewarm', n.nspname) AS prewarm, (SELECT setting FROM pg_settings WHERE name = 'shared_buffers') AS room
-         FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'`,
-    );
-    return rows[0] === undefined ? undefined : new Warming(tables, Number(rows[0].room), rows[0].prewarm);
-  }
-
-  /** How many blocks were brought. */
-  get blocks(): number {
-    return this.#blocks;
-  }
-
-  /** In the order in which the tables are given, of each its indexes first, as long as there is room; of what has no more room the newest part. */
-  async bring(client: Client, { signal, only = () => true, share = SHARE }: Bringing): Promise<void> {
-    for (const { oid, blocks } of (await relationsOf(client, this.#tables)).filter(only)) {
-      const end = this.#brought.get(oid) ?? blocks;
-      const begin = end - Math.min(end, Math.max(0, Math.floor(this.#room * share) - this.#blocks));
-      for (let from = begin; from < end; from += PIECE_BLOCKS) {
-        if (signal.aborted) return;
-        const to = Math.min(from + PIECE_BLOCKS, end) - 1;
-        await client.query(`SELECT ${this.#prewarm}($1::oid::regclass, 'buffer', 'main', $2::bigint, $3::bigint)`, [oid, from, to]);
-        this.#blocks += to - from + 1;
-      }
-      this.#brought.set(oid, begin);
+/**
+ * In the order in which the tables are given, of each its indexes first, as long as there is room; of what has no more room the newest part. What is in memory already
+ * costs next to nothing, and stays there rather than what a load has left and nobody reads. Resolves to how many blocks are there now; undefined where the server has
+ * no `pg_prewarm`, without which the tables are as right, and slow at first.
+ */
+export async function warmTables(
+  client: Client,
+  tables: readonly Table[],
+  { signal, only = () => true, share = SHARE }: Warming,
+): Promise<number | undefined> {
+  const server = await serverOf(client);
+  if (server === undefined) return undefined;
+  const { prewarm, room } = server;
+  let warm = 0;
+  for (const { oid, blocks } of (await relationsOf(client, tables)).filter(only)) {
+    for (let from = blocks - Math.min(blocks, Math.floor(room * share) - warm); from < blocks; from += PIECE_BLOCKS) {
+      if (signal.aborted) return warm;
+      const to = Math.min(from + PIECE_BLOCKS, blocks) - 1;
+      await client.query(`SELECT ${prewarm}($1::oid::regclass, 'buffer', 'main', $2::bigint, $3::bigint)`, [oid, from, to]);
+      warm += to - from + 1;
     }
   }
+  return warm;
+}
+
+/** The full name of the function, and the memory's blocks. */
+async function serverOf(client: Client): Promise<{ readonly prewarm: string; readonly room: number } | undefined> {
+  const { rows } = await client.query<{ prewarm: string; room: number }>(
+    `SELECT format('%I.pg_prewarm', n.nspname) AS prewarm, (SELECT setting::int FROM pg_settings WHERE name = 'shared_buffers') AS room
+       FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'`,
+  );
+  return rows[0];
 }
 
 /** A table that one of its indexes holds whole is read there. */
