@@ -31,9 +31,8 @@ export async function askInTurns(all: readonly Asked[], requests: number, seed: 
     const kinds = Object.keys(all[0]?.mix ?? {});
     const timings = all.map(() => new Map(kinds.map((kind): [string, number[]] => [kind, []])));
     for (let time = 0; time < times; time++) {
-      for (let turn = 0; turn < kinds.length; turn++) {
-        // no kind always follows the same one, and no server is always the first
-        const kind = kinds[(turn * 5 + time) % kinds.length] ?? '';
+      // by chance, or what a server does now and then (to collect garbage) meets the same kind for minutes; and no server is always the first
+      for (const kind of shuffled(kinds)) {
         for (let at = 0; at < all.length; at++) {
           const whom = (at + time) % all.length;
           timings[whom]?.get(kind)?.push(await timed(whom, kind));
@@ -41,6 +40,13 @@ export async function askInTurns(all: readonly Asked[], requests: number, seed: 
       }
     }
     return timings;
+  }
+
+  function shuffled(kinds: readonly string[]): readonly string[] {
+    return kinds
+      .map((kind) => ({ kind, place: random.uint32() }))
+      .toSorted((one, other) => one.place - other.place)
+      .map(({ kind }) => kind);
   }
 
   async function timed(whom: number, kind: string): Promise<number> {
