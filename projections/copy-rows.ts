@@ -178,7 +178,11 @@ function takeDigits(magnitude: bigint): number {
       chunk = Math.floor(chunk / NUMERIC_BASE);
     }
   }
-  for (let small = Number(rest); small > 0; small = Math.floor(small / NUMERIC_BASE)) digits[count++] = small % NUMERIC_BASE;
+  for (let small = Number(rest); small > 0;) {
+    const more = Math.floor(small / NUMERIC_BASE);
+    digits[count++] = small - more * NUMERIC_BASE;
+    small = more;
+  }
   return count;
 }
 

@@ -19,6 +19,7 @@ interface Tap {
 const SHORT_BYTES = 6;
 const SLAB_BYTES = 4_096;
 const ADDRESS_BYTES = 20;
+const ADDRESS_WORDS = ADDRESS_BYTES / 4;
 /** A power of two. Each keeps the slab alive that its address stands in. */
 const KEPT_ADDRESSES = 4_096;
 
@@ -101,21 +102,28 @@ function read(tap: Tap, size: number): Buffer | undefined {
 
 /** The addresses read last, each where its bits put it: most of those that come are among them. */
 const kept: (Buffer | undefined)[] = Array.from({ length: KEPT_ADDRESSES });
+/** Their bytes, in words of four: to compare them one by one took a twentieth of a load. */
+const keptWords = new Int32Array(KEPT_ADDRESSES * ADDRESS_WORDS);
+const words = new Int32Array(ADDRESS_WORDS);
 
 function address(bytes: Buffer, from: number): Buffer {
   let hash = 0;
-  for (let at = from; at < from + ADDRESS_BYTES; at += 4) {
+  for (let word = 0, at = from; word < ADDRESS_WORDS; word++, at += 4) {
     const bits = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
+    words[word] = bits;
     hash = Math.imul(hash ^ bits, 0x9e3779b1);
     hash ^= hash >>> 15;
   }
   const slot = hash & (KEPT_ADDRESSES - 1);
   const known = kept[slot];
-  return known !== undefined && isAt(known, bytes, from) ? known : (kept[slot] = copyOf(bytes, from, ADDRESS_BYTES));
+  if (known !== undefined && isKeptAt(slot)) return known;
+  keptWords.set(words, slot * ADDRESS_WORDS);
+  return (kept[slot] = copyOf(bytes, from, ADDRESS_BYTES));
 }
 
-function isAt(known: Buffer, bytes: Buffer, from: number): boolean {
-  for (let at = 0; at < ADDRESS_BYTES; at++) if (known[at] !== bytes[from + at]) return false;
+function isKeptAt(slot: number): boolean {
+  const start = slot * ADDRESS_WORDS;
+  for (let word = 0; word < ADDRESS_WORDS; word++) if (keptWords[start + word] !== words[word]) return false;
   return true;
 }
 

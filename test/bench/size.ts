@@ -7,7 +7,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { askInTurns, compare, type Asked } from './ask-pages.ts';
 import { say, type Bench } from './bench.ts';
 import { checkRows } from './check-rows.ts';
-import { dropDatabase, emptyDatabase, settle, vacuum, withPool, type BenchDatabase } from './databases.ts';
+import { dropDatabase, emptyDatabase, settle, useMemory, vacuum, withPool, type BenchDatabase } from './databases.ts';
 import { fillTopic, type Filled } from './fill-topic.ts';
 import type { GeneratedChainSettings } from './generator.ts';
 import { loadByProjector, type Loaded } from './load-projection.ts';
@@ -47,6 +47,8 @@ async function run({ transactions, rounds, requests, seed }: Readonly<Record<Opt
       load(stack, { transactions: Math.ceil(transactions / share), seed }, times);
     const check = ({ transactions: count, database, filled }: Sized): Promise<void> =>
       withPool(database, (pool) => checkRows(pool, { transactions: count, seed }, filled.counts));
+    say('using all of Postgres’ memory once');
+    await useMemory(stack);
     const small = await loadShare(100);
     await check(small);
     const middle = await loadShare(10, rounds);
