@@ -179,6 +179,7 @@ function takeDigits(magnitude: bigint): number {
     }
   }
   for (let small = Number(rest); small > 0;) {
+    // the rest of a division of numbers beyond 2^31 takes longer than the division
     const more = Math.floor(small / NUMERIC_BASE);
     digits[count++] = small - more * NUMERIC_BASE;
     small = more;

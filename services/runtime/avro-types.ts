@@ -100,7 +100,7 @@ function read(tap: Tap, size: number): Buffer | undefined {
   return size === ADDRESS_BYTES ? address(tap.buf, from) : copyOf(tap.buf, from, size);
 }
 
-/** The addresses read last, each where its bits put it: most of those that come are among them. */
+/** The addresses read last, each where its bits put it: most of those that come are among them. Nobody may write to what is handed out. */
 const kept: (Buffer | undefined)[] = Array.from({ length: KEPT_ADDRESSES });
 /** Their bytes, in words of four: to compare them one by one took a twentieth of a load. */
 const keptWords = new Int32Array(KEPT_ADDRESSES * ADDRESS_WORDS);
@@ -117,8 +117,9 @@ function address(bytes: Buffer, from: number): Buffer {
   const slot = hash & (KEPT_ADDRESSES - 1);
   const known = kept[slot];
   if (known !== undefined && isKeptAt(slot)) return known;
+  const made = copyOf(bytes, from, ADDRESS_BYTES);
   keptWords.set(words, slot * ADDRESS_WORDS);
-  return (kept[slot] = copyOf(bytes, from, ADDRESS_BYTES));
+  return (kept[slot] = made);
 }
 
 function isKeptAt(slot: number): boolean {

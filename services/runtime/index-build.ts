@@ -130,8 +130,8 @@ interface Progress {
 }
 
 /**
- * Over a session of its own, beside the build: first the tables of which several indexes are made, so that all but the first need not read them from the disk, with
- * these each index that is there, in the end all else. Only speed depends on it.
+ * Over a session of its own, beside the build: first the tables of which several indexes are made, so that all but the first need not read them from the disk,
+ * whenever an index is there these and all indexes, in the end all else. Only speed depends on it.
  */
 async function warm(
   { pool, projection: { tables }, signal }: IndexBuild,
@@ -143,12 +143,16 @@ async function warm(
     const hasSeveralIndexes = (table: string): boolean => statements.filter((text) => tableIn(text) === table).length > 1;
     await warmTables(client, tables, { signal, only: ({ table }) => hasSeveralIndexes(table), share: TABLES_SHARE });
     const end = all.then(() => true);
-    for (let isEnd = false; !isEnd;) {
+    const whetherEnd = (): Promise<boolean> => {
       const next = Promise.race([end, built().then(() => false)]);
       // should the build fail meanwhile, it says so itself
       next.catch(() => undefined);
+      return next;
+    };
+    let isEnd = whetherEnd();
+    while (!(await awake(client, isEnd))) {
+      isEnd = whetherEnd();
       await warmTables(client, tables, { signal, only: ({ table, is_index }) => is_index || hasSeveralIndexes(table) });
-      isEnd = await awake(client, next);
     }
     const blocks = await warmTables(client, tables, { signal });
     return blocks === undefined ? 'left: the database has no extension pg_prewarm, so what is read first is slow' : `${blocks} blocks`;

@@ -30,8 +30,8 @@ export interface Warming {
 }
 
 /**
- * In the order in which the tables are given, of each its indexes first, as long as there is room; of what has no more room the newest part. What is in memory already
- * costs next to nothing, and stays there rather than what a load has left and nobody reads. Resolves to how many blocks are there now; undefined where the server has
+ * Indexes first, then tables, both in the order in which the tables are given, as long as there is room; of what has no more room the newest part. What is in memory
+ * already costs next to nothing, and stays there rather than what a load has left and nobody reads. Resolves to how many blocks are there now; undefined where the server has
  * no `pg_prewarm`, without which the tables are as right, and slow at first.
  */
 export async function warmTables(
@@ -73,7 +73,7 @@ async function relationsOf(client: Client, tables: readonly Table[]): Promise<re
                           SELECT c.oid, false FROM pg_class c
                            WHERE c.oid = t.name::regclass AND NOT EXISTS (
                              SELECT FROM pg_index WHERE indrelid = c.oid AND indnatts = c.relnatts AND indexprs IS NULL AND indpred IS NULL)) r
-      ORDER BY t.place, r.is_index DESC, r.oid`,
+      ORDER BY r.is_index DESC, t.place, r.oid`,
     [tables.map(({ name }) => name)],
   );
   return rows;

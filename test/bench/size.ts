@@ -12,7 +12,7 @@ import { fillTopic, type Filled } from './fill-topic.ts';
 import type { GeneratedChainSettings } from './generator.ts';
 import { loadByProjector, type Loaded } from './load-projection.ts';
 import { pageMixOf } from './page-mix.ts';
-import type { BenchReport } from './report.ts';
+import { median, type BenchReport } from './report.ts';
 
 const log = openLog({ service: 'bench', level: 'error' });
 /** The lists among what is asked for. */
@@ -59,7 +59,8 @@ async function run({ transactions, rounds, requests, seed }: Readonly<Record<Opt
     const sizes = [small, middle, large];
     for (const server of ['kafka', 'registry', 'redis'] as const) await stack.servers[server].stop();
     // the load of the large one has put it out, and whoever waits for the disk here flatters the large one
-    await withPool(small.database, (pool) => warmTables(pool, explorer.tables, { signal: new AbortController().signal }));
+    const warm = await withPool(small.database, (pool) => warmTables(pool, explorer.tables, { signal: new AbortController().signal }));
+    if (warm === undefined) throw new Error('the database has no extension pg_prewarm, without which the two cannot be compared');
     const asked = [await serve(stack, small, seed), await serve(stack, large, seed)];
     await settle(stack);
     say(`${requests} requests of each list to each, after a warm-up`);
@@ -125,9 +126,8 @@ async function load(stack: Stack, settings: GeneratedChainSettings, rounds: numb
   }
 }
 
-/** The mean, since a load is as long as the sum of what it met with. */
 function secondsOf({ loaded }: Sized): number {
-  return loaded.reduce((sum, { seconds }) => sum + seconds, 0) / loaded.length;
+  return median(loaded.map(({ seconds }) => seconds));
 }
 
 async function serve(stack: Stack, { database, filled }: Sized, seed: number): Promise<Asked> {

@@ -4,6 +4,7 @@ import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { openCodec } from '../../../services/runtime/codec.ts';
 import { Fault } from '../../../services/runtime/errors.ts';
 import { chainEvents } from '../../support/chain.ts';
+import { Random } from '../../support/random.ts';
 
 test('bytes that end too early, or claim to go on for ever, are undecodable at once', async () => {
   const codec = await openCodec(inject('stack').registry_url, [CHAIN_BLOCKS]);
@@ -38,6 +39,23 @@ test('fields that nobody reads are passed over, whole or not at all, and all oth
     for (const length of [bytes.length - 1, bytes.length >> 1]) expect(() => lean.decode(bytes.subarray(0, length))).toThrow(Fault);
   }
   expect(transactions).toBeGreaterThan(20);
+});
+
+test('each of ten thousand addresses is read as it was written, also those that differ in one bit', async () => {
+  const codec = await openCodec(inject('stack').registry_url, [CHAIN_BLOCKS]);
+  const [event] = chainEvents({ seed: 3, blocks: 1, transactions_per_block: 3 });
+  if (event?.type !== 'BlockAppended') throw new Error('a chain begins with a block');
+  const random = new Random(5);
+  const one = random.bytes(20);
+  const flipped = Array.from({ length: 160 }, (_, bit) =>
+    Buffer.from(one.map((byte, at) => (at === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte))),
+  );
+  const addresses = [...flipped, ...Array.from({ length: 10_000 }, () => random.bytes(20)), one, ...flipped];
+  const block: BlockAppended = {
+    ...event,
+    balance_effects: addresses.map((address) => ({ address, kind: 'mint', delta: 1n, tx_index: null, counterparty: null })),
+  };
+  for (let time = 0; time < 2; time++) expect(codec.decode(codec.encode(block))).toEqual(block);
 });
 
 test('arguments that claim to go on for ever are undecodable at once, read or passed over', async () => {
