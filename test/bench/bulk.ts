@@ -6,7 +6,7 @@ import { openLog } from '../../services/runtime/log.ts';
 import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { checkRows } from './check-rows.ts';
-import { dropDatabase, emptyDatabase, withPool } from './databases.ts';
+import { dropDatabase, emptyDatabase, useMemory, withPool } from './databases.ts';
 import { eachMessageRate } from './each-message.ts';
 import { fillTopic } from './fill-topic.ts';
 import { loadByProjector } from './load-projection.ts';
@@ -32,6 +32,9 @@ async function run({ transactions, rounds, slice, seed }: Readonly<Record<Option
   const settings = { transactions, seed };
   const stack = await startStack();
   try {
+    // of the ways in turns the first would pay for it, and that is always the projector
+    say('using all of Postgres’ memory once');
+    await useMemory(stack);
     const filled = await fillTopic(stack.addresses, settings, log, say);
     const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
     const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
