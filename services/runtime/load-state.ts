@@ -55,7 +55,7 @@ export async function tryBuildLock(client: Client, id: ProjectionId): Promise<bo
   return rows[0]?.locked === true;
 }
 
-/** In a transaction of its own: the tables have their indexes, and the server vacuums them as any other. */
+/** Outside a transaction: it has its own. From then on the server vacuums the tables as any other. */
 export async function markIndexed(client: Client, { projection, version }: ProjectionId, tables: readonly Table[]): Promise<void> {
   await client.query(`BEGIN; ${autovacuum(tables, 'on')}`);
   await client.query('UPDATE projector.projections SET indexed_at = now() WHERE projection = $1 AND version = $2', [projection, version]);
