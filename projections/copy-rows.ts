@@ -1,99 +1,19 @@
 /** Rows as Postgres' COPY BINARY wants them; about twice as fast as text on both sides. Source: PostgreSQL documentation, "COPY", binary format. */
+import { Output, PIECE_BYTES } from './copy-output.ts';
 import type { ColumnType, EncodedRows, Row, Table, TableRows, Value } from './projection.ts';
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
 const NULL_LENGTH = -1;
 /** A row of -1 fields is the end. */
 const END = Buffer.from([0xff, 0xff]);
-const FIRST_BYTES = 4_096;
 /** Postgres counts timestamps from 2000-01-01, in microseconds. */
 const EPOCH_2000_MS = 946_684_800_000;
-const TWO_32 = 2 ** 32;
 const NUMERIC_BASE = 10_000;
 const NUMERIC_NEGATIVE = 0x4000;
 /** The largest power of the base below 2^53: of larger numbers so many digits are taken at once. */
 const NUMERIC_CHUNK = 1_000_000_000_000n;
 const NUMERIC_CHUNK_DIGITS = 3;
 const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
-/** Up to here text is looked at letter by letter: it is nearly always ASCII, and the way to the native encoder is long. */
-const SHORT_TEXT = 64;
-
-/** Up to here bytes are copied one by one: a call of the native copy takes longer. */
-const SHORT_BYTES = 48;
-
-/** A buffer that grows when it is told to: whoever writes reserves first. */
-class Output {
-  bytes: Buffer;
-  length = 0;
-
-  constructor(capacity: number) {
-    this.bytes = Buffer.allocUnsafeSlow(capacity);
-  }
-
-  reserve(count: number): void {
-    if (this.length + count <= this.bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.length + count));
-    larger.set(this.bytes.subarray(0, this.length));
-    this.bytes = larger;
-  }
-
-  int16(value: number): void {
-    const { bytes, length: at } = this;
-    bytes[at] = value >> 8;
-    bytes[at + 1] = value;
-    this.length = at + 2;
-  }
-
-  int32(value: number): void {
-    const { bytes, length: at } = this;
-    bytes[at] = value >> 24;
-    bytes[at + 1] = value >> 16;
-    bytes[at + 2] = value >> 8;
-    bytes[at + 3] = value;
-    this.length = at + 4;
-  }
-
-  int64(value: bigint | number): void {
-    if (typeof value === 'bigint') {
-      this.length = this.bytes.writeBigInt64BE(value, this.length);
-      return;
-    }
-    const high = Math.floor(value / TWO_32);
-    this.int32(high);
-    this.int32(value - high * TWO_32);
-  }
-
-  raw(value: Uint8Array): void {
-    const { bytes, length: start } = this;
-    if (value.length > SHORT_BYTES) bytes.set(value, start);
-    else for (let at = 0; at < value.length; at++) bytes[start + at] = value[at] ?? 0;
-    this.length = start + value.length;
-  }
-
-  /** Its length first; reserves by itself. */
-  text(value: string): void {
-    if (value.length <= SHORT_TEXT && this.#ascii(value)) return;
-    const length = Buffer.byteLength(value);
-    this.reserve(4 + length);
-    this.int32(length);
-    this.bytes.write(value, this.length);
-    this.length += length;
-  }
-
-  /** False, and nothing written, when it is not ASCII. */
-  #ascii(value: string): boolean {
-    this.reserve(4 + value.length);
-    const { bytes, length: start } = this;
-    for (let at = 0; at < value.length; at++) {
-      const code = value.charCodeAt(at);
-      if (code > 0x7f) return false;
-      bytes[start + 4 + at] = code;
-    }
-    this.int32(value.length);
-    this.length = start + 4 + value.length;
-    return true;
-  }
-}
 
 /** Writes one value that is not null, its length first. */
 type Encode = (output: Output, value: Exclude<Value, null>) => void;
@@ -152,22 +72,34 @@ function mismatch(type: ColumnType, value: Value): Error {
 
 /** Digits in base 10,000, the most significant first: count, weight of the first, sign, scale, digits. */
 function numeric(output: Output, value: bigint): void {
-  const isNegative = value < 0n;
-  const count = takeDigits(isNegative ? -value : value);
+  // exact wherever it is safe
+  const near = Number(value);
+  const count = Number.isSafeInteger(near) ? takeDigits(Math.abs(near), 0) : takeLargeDigits(near < 0 ? -value : value);
   output.reserve(12 + count * 2);
   output.int32(8 + count * 2);
   output.int16(count);
   output.int16(Math.max(0, count - 1));
-  output.int16(isNegative ? NUMERIC_NEGATIVE : 0);
+  output.int16(near < 0 ? NUMERIC_NEGATIVE : 0);
   output.int16(0);
   for (let at = count - 1; at >= 0; at--) output.int16(digits[at] ?? 0);
 }
 
-/** Of the number being written, the least significant first; reused, since there are millions. */
+/** Of the number being written, in base 10,000, the least significant first; reused, since there are millions. */
 const digits: number[] = [];
 
-/** Fills `digits` in base 10,000 and says how many there are: none for zero. */
-function takeDigits(magnitude: bigint): number {
+/** Adds those of a magnitude below 2^53 to the first `count` and says how many there are then: none for zero. */
+function takeDigits(magnitude: number, count: number): number {
+  let rest = magnitude;
+  while (rest > 0) {
+    // the rest of a division of numbers beyond 2^31 takes longer than the division
+    const more = Math.floor(rest / NUMERIC_BASE);
+    digits[count++] = rest - more * NUMERIC_BASE;
+    rest = more;
+  }
+  return count;
+}
+
+function takeLargeDigits(magnitude: bigint): number {
   let count = 0;
   let rest = magnitude;
   while (rest > SAFE) {
@@ -178,13 +110,7 @@ function takeDigits(magnitude: bigint): number {
       chunk = Math.floor(chunk / NUMERIC_BASE);
     }
   }
-  for (let small = Number(rest); small > 0;) {
-    // the rest of a division of numbers beyond 2^31 takes longer than the division
-    const more = Math.floor(small / NUMERIC_BASE);
-    digits[count++] = small - more * NUMERIC_BASE;
-    small = more;
-  }
-  return count;
+  return takeDigits(Number(rest), count);
 }
 
 /** Where a list of rows ended at some moment. */
@@ -193,8 +119,6 @@ export interface Mark {
   readonly piece: number;
   readonly bytes: number;
 }
-
-const PIECE_BYTES = 1024 * 1024;
 
 /**
  * Rows that are encoded as they are added. A fold that keeps millions of rows as arrays until they are written spends more on moving them about in memory than on
@@ -267,15 +191,22 @@ export class CopyRows implements EncodedRows {
 
   /** The stream of one COPY, header and trailer included. */
   *pieces(): Generator<Buffer, void> {
+    if (this.#pieces.length === 0) throw new Error(`the rows of ${this.table.name} were released: their memory is used for others`);
     for (const { bytes, length } of this.#pieces) yield bytes.subarray(0, length);
     yield END;
   }
 
+  release(): void {
+    for (const piece of this.#pieces) piece.giveBack();
+    this.#pieces.length = 0;
+    // whoever adds a row after this must not write where others do
+    this.#piece = Output.small();
+  }
+
   #begin(): Output {
     // small ones are many, and most hold a few rows
-    const output = new Output(
-      this.#pieces.length === 0 ? Math.min(FIRST_BYTES, this.#pieceBytes) : this.#pieceBytes + (this.#pieceBytes >> 3),
-    );
+    const isSmall = this.#pieces.length === 0 || this.#pieceBytes < PIECE_BYTES;
+    const output = isSmall ? Output.small(this.#pieceBytes) : Output.piece();
     this.#pieces.push(output);
     return output;
   }

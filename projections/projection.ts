@@ -85,6 +85,8 @@ export interface EncodedRows {
   readonly length: number;
   /** the stream of one COPY BINARY */
   pieces(): Iterable<Buffer>;
+  /** Once whoever was given the pieces has no more use for them: their memory is then used for other rows. It may be left out. */
+  release(): void;
 }
 
 export interface Outcomes {

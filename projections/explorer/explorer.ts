@@ -42,7 +42,11 @@ function loads(batch: readonly Recorded<ExplorerEvent>[]): readonly Load[] {
       see(to);
       types.add(type);
     }
-    for (const { address } of event.balance_effects) see(address);
+    for (const { address, tx_index: index } of event.balance_effects) {
+      const { from, to } = event.transactions[index ?? -1] ?? {};
+      // nearly always one that was seen, and then the same object
+      if (address !== from && address !== to && address !== event.producer) see(address);
+    }
   }
   const always: Load[] = [
     { name: 'head', table: HEAD, keys: [true] },

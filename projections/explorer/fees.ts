@@ -5,7 +5,7 @@ import type { Block } from './events.ts';
 export function producerFees(block: Block): bigint {
   let total = 0n;
   for (const { kind, address, delta } of block.balance_effects) {
-    if (kind === 'tx_fee_earned' && address.equals(block.producer)) total += delta;
+    if (kind === 'tx_fee_earned' && isSame(address, block.producer)) total += delta;
   }
   return total;
 }
@@ -16,9 +16,14 @@ export function feesPaid(block: Block): ReadonlyMap<number, bigint> {
   for (const { kind, tx_index: index, delta } of block.balance_effects) {
     if (kind !== 'tx_fee_paid' || index === null) continue;
     const transaction = block.transactions[index];
-    if (transaction === undefined || transaction.function_call_type === 'RideAcceptance' || transaction.from.equals(block.producer))
+    if (transaction === undefined || transaction.function_call_type === 'RideAcceptance' || isSame(transaction.from, block.producer))
       continue;
     fees.set(index, (fees.get(index) ?? 0n) - delta);
   }
   return fees;
+}
+
+/** Most of those that are the same are one object, and most others differ in the first byte. */
+function isSame(one: Buffer, other: Buffer): boolean {
+  return one === other || (one[0] === other[0] && one.equals(other));
 }

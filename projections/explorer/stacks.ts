@@ -14,8 +14,13 @@ const RIDE = /^Ride/;
 /** How many transactions of one type there are: when the batch began, and now. */
 interface Count {
   readonly type: string;
+  readonly is_ride_related: boolean;
   readonly loaded: number;
   now: number;
+}
+
+function newCount(type: string, loaded: number): Count {
+  return { type, is_ride_related: RIDE.test(type), loaded, now: loaded };
 }
 
 /** One pending block and where the lists ended before it, so that a revert in the same batch takes off exactly its rows. */
@@ -25,6 +30,20 @@ interface Pending {
   readonly transactions: Mark;
   readonly account_transactions: Mark;
   readonly activity: Mark;
+}
+
+/** Of one transaction. */
+interface Parties {
+  readonly from: Buffer;
+  readonly to: Buffer;
+  readonly sender: Account;
+  readonly recipient: Account;
+}
+
+/** Its party at this address, where that is the same object: so it nearly always is, and need not be looked up. */
+function partyAt({ from, to, sender, recipient }: Parties, address: Buffer): Account | undefined {
+  if (address === from) return sender;
+  return address === to ? recipient : undefined;
 }
 
 export class Stacks {
@@ -48,7 +67,7 @@ export class Stacks {
     for (const row of [...(loaded['types'] ?? []), ...(loaded['reverted_types'] ?? [])]) {
       const type = textIn(row, 'function_call_type');
       const count = countIn(row, 'transactions');
-      this.#types.set(type, { type, loaded: count, now: count });
+      this.#types.set(type, newCount(type, count));
     }
     this.#accounts = new Accounts([...(loaded['accounts'] ?? []), ...(loaded['reverted_accounts'] ?? [])]);
     this.#stored = {
@@ -82,14 +101,15 @@ export class Stacks {
     const producer = this.#accounts.at(block.producer);
     if (producer.blocks_produced++ === 0) this.#validators.push([this.#storedValidators + this.#validators.length, producer.address]);
     const fees = feesPaid(block);
-    const senders = block.transactions.map((transaction, position) =>
+    const parties = block.transactions.map((transaction, position) =>
       this.#pushTransaction(block, transaction, firstSeq + position, fees.get(position) ?? 0n),
     );
-    for (const effect of block.balance_effects) this.#pushEffect(block, effect, senders, firstSeq);
+    for (const effect of block.balance_effects) this.#pushEffect(block, effect, parties, firstSeq);
   }
 
-  #pushTransaction(block: Block, transaction: Transaction, seq: number, fee: bigint): Account {
+  #pushTransaction(block: Block, transaction: Transaction, seq: number, fee: bigint): Parties {
     const { from, to, function_call_type: type } = transaction;
+    const ofType = this.#type(type);
     this.#transactions.add([
       seq,
       transaction.hash,
@@ -101,8 +121,8 @@ export class Stacks {
       transaction.amount,
       fee,
       type,
-      this.#type(type).now++,
-      RIDE.test(type),
+      ofType.now++,
+      ofType.is_ride_related,
       block.timestamp,
       transaction.referrer,
       transaction.request_referrer,
@@ -115,17 +135,18 @@ export class Stacks {
     sender.nonce = transaction.nonce + 1;
     this.#accountTransactions.add([from, sender.transactions++, seq]);
     if (recipient !== sender) this.#accountTransactions.add([to, recipient.transactions++, seq]);
-    return sender;
+    return { from, to, sender, recipient };
   }
 
-  #pushEffect(block: Block, effect: BalanceEffect, senders: readonly Account[], firstSeq: number): void {
-    const { kind, delta, tx_index: index, counterparty } = effect;
+  #pushEffect(block: Block, effect: BalanceEffect, parties: readonly Parties[], firstSeq: number): void {
+    const { address, kind, delta, tx_index: index, counterparty } = effect;
     if (delta === 0n) return;
-    const account = this.#accounts.at(effect.address);
+    const its = index === null ? undefined : parties[index];
+    const account = (its && partyAt(its, address)) ?? this.#accounts.at(address);
     account.balance += delta;
-    if (delta < 0n && (index === null || senders[index] !== account)) account.unsigned_debits++;
+    if (delta < 0n && its?.sender !== account) account.unsigned_debits++;
     const seq = index === null ? null : firstSeq + index;
-    this.#activity.add([effect.address, account.activities++, kind, delta, account.balance, block.height, seq, counterparty]);
+    this.#activity.add([address, account.activities++, kind, delta, account.balance, block.height, seq, counterparty]);
   }
 
   /** Takes the newest block off: one of this batch, or one that stands in the tables. */
@@ -219,7 +240,7 @@ export class Stacks {
 
   #type(type: string): Count {
     let count = this.#types.get(type);
-    if (count === undefined) this.#types.set(type, (count = { type, loaded: 0, now: 0 }));
+    if (count === undefined) this.#types.set(type, (count = newCount(type, 0)));
     return count;
   }
 

@@ -128,6 +128,43 @@ function isKeptAt(slot: number): boolean {
   return true;
 }
 
+/** Text of so many bytes at most is kept: names of kinds and types, of which there are few. */
+const KEPT_TEXT_BYTES = 24;
+/** A power of two. */
+const KEPT_TEXTS = 1_024;
+const keptTexts = Array.from({ length: KEPT_TEXTS }, () => ({ bytes: Buffer.alloc(0), text: '' }));
+
+class StringType extends avro.types.StringType {
+  _read(tap: Tap): string | undefined {
+    const from = tap.pos;
+    const length = tap.readLong();
+    const start = tap.pos;
+    const end = start + length;
+    if (length >= 0 && length <= KEPT_TEXT_BYTES && end <= tap.buf.length) {
+      tap.pos = end;
+      return keptText(tap.buf, start, end);
+    }
+    tap.pos = from;
+    return tap.readString();
+  }
+}
+
+function keptText(bytes: Buffer, start: number, end: number): string {
+  let hash = end - start;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);
+  const slot = (hash ^ (hash >>> 15)) & (KEPT_TEXTS - 1);
+  const known = keptTexts[slot];
+  if (known !== undefined && known.bytes.length === end - start && isAt(bytes, start, known.bytes)) return known.text;
+  const text = bytes.toString('utf8', start, end);
+  keptTexts[slot] = { bytes: Buffer.from(bytes.subarray(start, end)), text };
+  return text;
+}
+
+function isAt(bytes: Buffer, start: number, what: Buffer): boolean {
+  for (let at = 0; at < what.length; at++) if (bytes[start + at] !== what[at]) return false;
+  return true;
+}
+
 /** A map that claims to be long is not gone through beyond the end of the bytes. */
 class MapType extends avro.types.MapType {
   _read(tap: Tap): Record<string, unknown> {
@@ -166,6 +203,7 @@ function refuseBeyondEnd({ pos, buf }: Tap): void {
 const seen = new WeakSet<object>();
 
 function typeFor(schema: avro.Schema, options: unknown): avro.Type | undefined {
+  if (schema === 'string') return new StringType();
   if (typeof schema !== 'object' || !('type' in schema)) return undefined;
   if ('logicalType' in schema && !seen.has(schema)) {
     seen.add(schema);

@@ -15,7 +15,10 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   const appended = changes.appends.map((added) => CopyRows.from(added)).filter(({ length }) => length > 0);
   const [few, many] = [changes.upserts.filter((each) => !isMany(each)), changes.upserts.filter(isMany)];
   await copyIn(client, [...appended.map((added) => copied(added)), ...many.flatMap((each) => merged(CopyRows.from(each)))]);
-  for (const { length } of appended) rows += length;
+  for (const added of appended) {
+    rows += added.length;
+    added.release();
+  }
   for (const replaced of many) rows += replaced.rows.length;
   for (const replaced of few) rows += await upsertRows(client, replaced);
   return rows;
@@ -25,6 +28,7 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
 export async function writeUpserts(client: ClientBase, upserts: readonly EncodedRows[]): Promise<number> {
   const there = upserts.filter(({ length }) => length > 0);
   await copyIn(client, there.flatMap(merged));
+  for (const each of there) each.release();
   return there.reduce((rows, { length }) => rows + length, 0);
 }
 

@@ -188,6 +188,42 @@ test('rows that are cut off again leave nothing behind, wherever the pieces end'
   );
 });
 
+const LETTERS: Table = { name: 'letters', columns: { at: 'int8', letters: 'text' }, key: ['at'] };
+
+function lettersOf(letter: string, count: number): CopyRows {
+  return CopyRows.of(
+    LETTERS,
+    Array.from({ length: count }, (_, at) => [at, letter.repeat(50)]),
+  );
+}
+
+/** Where its bytes are; without the end of the stream, which all share. */
+function memoryOf(rows: CopyRows): ArrayBufferLike[] {
+  return [...rows.pieces()].slice(0, -1).map(({ buffer }) => buffer);
+}
+
+test('the memory of rows that were released holds other rows, each piece of it those of one list', () => {
+  const [kept, released] = [lettersOf('a', 60_000), lettersOf('b', 60_000)];
+  const before = streamOf(kept);
+  const memory = new Set(memoryOf(released));
+  released.release();
+  released.release();
+  const others = Array.from({ length: 4 }, () => lettersOf('c', 60_000));
+  const used = [kept, ...others].flatMap(memoryOf);
+  expect(used.filter((each) => memory.has(each)).length).toBeGreaterThan(0);
+  expect(new Set(used).size).toBe(used.length);
+  const [first, ...more] = others.map(streamOf);
+  for (const each of more) expect(each.equals(first ?? Buffer.alloc(0))).toBe(true);
+  expect(copiedRows(LETTERS, first ?? Buffer.alloc(0))).toEqual(Array.from({ length: 60_000 }, (_, at) => [at, 'c'.repeat(50)]));
+  expect(streamOf(kept).equals(before)).toBe(true);
+});
+
+test('rows that were released cannot be written again', () => {
+  const rows = lettersOf('a', 1);
+  rows.release();
+  expect(() => [...rows.pieces()]).toThrow('released');
+});
+
 test('no rows at all are a stream that Postgres takes', async () => {
   await pool.query('CREATE TABLE nothing (amount numeric)');
   await copy({ name: 'nothing', columns: { amount: 'numeric' }, key: [] }, []);

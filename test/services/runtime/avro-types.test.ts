@@ -58,6 +58,24 @@ test('each of ten thousand addresses is read as it was written, also those that 
   for (let time = 0; time < 2; time++) expect(codec.decode(codec.encode(block))).toEqual(block);
 });
 
+test('each of thousands of texts is read as it was written, short or long, empty, in any script, or one letter apart', async () => {
+  const codec = await openCodec(inject('stack').registry_url, [CHAIN_BLOCKS]);
+  const [event] = chainEvents({ seed: 3, blocks: 1, transactions_per_block: 3 });
+  if (event?.type !== 'BlockAppended') throw new Error('a chain begins with a block');
+  const address = event.producer;
+  const lengths = Array.from({ length: 40 }, (_, length) => [
+    'a'.repeat(length),
+    'a'.repeat(Math.max(0, length - 1)) + 'b',
+    'é'.repeat(length),
+  ]);
+  const kinds = [...lengths.flat(), '\0', '\ufeff', '𝄞 "100%_"', ...Array.from({ length: 3_000 }, (_, at) => `kind ${at}`)];
+  const block: BlockAppended = {
+    ...event,
+    balance_effects: [...kinds, ...kinds.toReversed()].map((kind) => ({ address, kind, delta: 1n, tx_index: null, counterparty: null })),
+  };
+  for (let time = 0; time < 2; time++) expect(codec.decode(codec.encode(block))).toEqual(block);
+});
+
 test('arguments that claim to go on for ever are undecodable at once, read or passed over', async () => {
   const { registry_url: registry } = inject('stack');
   const event = [...chainEvents({ seed: 3, blocks: 5, transactions_per_block: 3 })].find(
