@@ -8,11 +8,11 @@ import type { Retrying } from './log-ends.ts';
 import { decode, withLoads, type Prepared } from './prepare.ts';
 import type { Skips } from './skips.ts';
 
-/** A live batch holds at most this, except that the bytes of one fetch are never split. */
+/** A live batch holds at most this, but always one record. */
 const RECORDS_MAX = 5_000;
 const BYTES_MAX = 8 * 1024 * 1024;
-/** One of a load: several are held decoded (the one being written, the one being folded, the one being decoded). */
-const LOAD_BYTES_MAX = 8 * 1024 * 1024;
+/** One of a load. Smaller than a fetch: what is decoded is then folded, and gone, before the garbage collector moves it; with less, what each batch costs is more. */
+const LOAD_BYTES_MAX = 2 * 1024 * 1024;
 const CARRY_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface BatchesOptions<Event extends { readonly type: string }> {

@@ -58,7 +58,7 @@ export class ChunkQueue {
     this.#room?.();
   }
 
-  /** Waits for a chunk and joins to it what follows of the same partition, or splits it where it has more records. Undefined when closed. */
+  /** Waits for a chunk and joins to it what follows of the same partition, or splits it where it has more; one record always. Undefined when closed. */
   async take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
     while (this.#chunks.length === 0 && this.#failed === undefined) {
       await new Promise<void>((resolve) => {
@@ -69,7 +69,7 @@ export class ChunkQueue {
       if (this.#failed.error === undefined) return undefined;
       throw this.#failed.error;
     }
-    const first = this.#split(recordsMax);
+    const first = this.#split(recordsMax, bytesMax);
     const records: LogRecord[] = [];
     let bytes = 0;
     let taken = 0;
@@ -86,15 +86,21 @@ export class ChunkQueue {
     return { ...first, records, bytes };
   }
 
-  /** The first chunk, of which what is more than `recordsMax` becomes a chunk of its own. */
-  #split(recordsMax: number): Chunk {
+  /** The first chunk, of which what is beyond the limits becomes a chunk of its own. */
+  #split(recordsMax: number, bytesMax: number): Chunk {
     const [first] = this.#chunks;
     if (first === undefined) throw new Error('a queue that is neither empty nor failed has a first chunk');
-    if (first.records.length <= recordsMax) return first;
-    const records = first.records.slice(0, recordsMax);
-    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
-    const begin = { ...first, records, bytes };
-    const rest = { ...first, records: first.records.slice(recordsMax), bytes: first.bytes - bytes };
+    let count = 0;
+    let bytes = 0;
+    for (const record of first.records) {
+      const more = bytes + bytesOf(record);
+      if (count > 0 && (count === recordsMax || more > bytesMax)) break;
+      bytes = more;
+      count++;
+    }
+    if (count === first.records.length) return first;
+    const begin = { ...first, records: first.records.slice(0, count), bytes };
+    const rest = { ...first, records: first.records.slice(count), bytes: first.bytes - bytes };
     this.#chunks.splice(0, 1, begin, rest);
     return begin;
   }

@@ -45,7 +45,7 @@ export interface IndexBuild {
   readonly signal: AbortSignal;
   /** told what is begun next, such as `index 3 of 9 (blocks_hash)` */
   readonly onStep: (what: string) => void;
-  /** how many indexes at a time: 2 when not given */
+  /** how many indexes, and then tables' statistics, at a time: 2 when not given */
   readonly at_once?: number;
   /** false: they are not brought into memory, where they would take the place of what is read there */
   readonly warm?: boolean;
@@ -101,6 +101,8 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     const outcome = await doIt();
     log.info({ projection: projection.name, step: what, outcome, seconds: secondsSince(begun) }, 'indexing');
   };
+  const besides = (doIt: (by: ClientBase) => Promise<void>): readonly Promise<void>[] =>
+    Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, async () => doIt(await openSession(pool, under)));
   const left = statements.entries();
   let built = Promise.withResolvers<void>();
   const buildLeft = async (by: ClientBase): Promise<void> => {
@@ -110,14 +112,22 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
       built = Promise.withResolvers();
     }
   };
-  const others = Promise.all(Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, async () => buildLeft(await openSession(pool, under))));
+  const others = Promise.all(besides(buildLeft));
   const all = Promise.all([buildLeft(client).then(() => awake(client, others)), others]);
   const warming = build.warm === false ? undefined : warm(build, under, { statements, built: () => built.promise, all });
   // whatever ends the build has ended it already
   warming?.catch(() => undefined);
   await all;
+  // meanwhile the rest is brought in
+  await step('statistics', async () => {
+    const tables = projection.tables.values();
+    const analyze = async (by: ClientBase): Promise<void> => {
+      for (const { name } of tables) await run(by, `ANALYZE ${name}`);
+    };
+    await Promise.all([analyze(client), ...besides(analyze)]);
+    return 'done';
+  });
   if (warming !== undefined) await step('warming', () => awake(client, warming));
-  await step('statistics', () => run(client, `ANALYZE ${projection.tables.map(({ name }) => name).join(', ')}`));
   await markIndexed(client, id, projection.tables);
 }
 

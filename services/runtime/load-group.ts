@@ -66,11 +66,17 @@ export async function writeGroup<Event extends { readonly type: string }>(
   let { following } = ahead;
   let { outcomes } = whole;
   let rows = 0;
+  let writing = Promise.resolve(0);
   for (let goesOn = false; ; goesOn = true) {
     const tables = { build, next_offset: to.next_offset };
     const now = memory.hold(whole.changes, to.next_offset);
     ahead.fold.begin(whole.changes, tables, following, goesOn);
-    rows += await writeChanges(client, now);
+    const before = writing;
+    // not awaited before the next one is on its way too: Postgres always has something to do
+    writing = writeChanges(client, now);
+    // thrown where it is awaited, if the group comes to that
+    writing.catch(() => undefined);
+    rows += await before;
     if (ahead.more?.comesAt(to.next_offset) !== true || isLongEnough(performance.now() - begun, rows, memory)) break;
     const batch = await soon(following);
     if (batch === undefined || batch.poison !== undefined) break;
@@ -86,6 +92,7 @@ export async function writeGroup<Event extends { readonly type: string }>(
     outcomes = sum(outcomes, folded.outcomes);
     ({ following } = taken);
   }
+  rows += await writing;
   over.throwIfAborted();
   rows += await writeUpserts(client, memory.release());
   return { to, outcomes, rows };

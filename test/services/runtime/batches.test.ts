@@ -66,7 +66,7 @@ test('while loading a batch may have any number of records, ends where all is se
     [1, 0, 1],
     [1, 2, 3, 4],
   ]);
-  expect(asked[0]).toEqual([Number.POSITIVE_INFINITY, 8 * 1024 * 1024]);
+  expect(asked[0]).toEqual([Number.POSITIVE_INFINITY, 2 * 1024 * 1024]);
 });
 
 test('where the load ends everything is applied, and what comes after is not held', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ChunkQueue, type Chunk } from '../../../services/runtime/chunk-queue.ts';
-import type { LogRecord } from '../../../services/runtime/log-record.ts';
+import { bytesOf, type LogRecord } from '../../../services/runtime/log-record.ts';
 
 function record(offset: number): LogRecord {
   return { offset: BigInt(offset), timestamp: 0, key: null, value: null, headers: {} };
@@ -8,39 +8,53 @@ function record(offset: number): LogRecord {
 
 function chunk(from: number, count: number, change: Partial<Chunk> = {}): Chunk {
   const records = Array.from({ length: count }, (_, at) => record(from + at));
-  return { topic: 't', partition: 0, generation: 1, records, bytes: count * 10, ...change };
+  return { topic: 't', partition: 0, generation: 1, records, bytes: count * RECORD, ...change };
 }
+
+/** Bytes that a record counts for without key, value and headers. */
+const RECORD = bytesOf(record(0));
 
 function offsets(taken: Chunk | undefined): number[] {
   return (taken?.records ?? []).map(({ offset }) => Number(offset));
 }
 
 test('what follows of the same partition is taken together, up to the limits', async () => {
-  const queue = new ChunkQueue(1_000);
+  const queue = new ChunkQueue(100 * RECORD);
   for (const from of [0, 2, 4, 6]) queue.put(chunk(from, 2));
-  expect(offsets(await queue.take(5, 1_000))).toEqual([0, 1, 2, 3]);
-  expect(offsets(await queue.take(100, 30))).toEqual([4, 5]);
-  expect(offsets(await queue.take(2, 1))).toEqual([6, 7]);
+  expect(offsets(await queue.take(5, 100 * RECORD))).toEqual([0, 1, 2, 3]);
+  expect(offsets(await queue.take(100, 3 * RECORD))).toEqual([4, 5]);
+  expect(offsets(await queue.take(2, 2 * RECORD))).toEqual([6, 7]);
+});
+
+test('a chunk of more bytes than wanted is split, down to one record, and room is made for just what was taken', async () => {
+  const queue = new ChunkQueue(4 * RECORD);
+  queue.put(chunk(0, 5));
+  queue.put(chunk(5, 1));
+  expect(offsets(await queue.take(100, 1))).toEqual([0]);
+  expect(queue.isFull()).toBe(true);
+  expect(offsets(await queue.take(100, 3 * RECORD - 1))).toEqual([1, 2]);
+  expect(queue.isFull()).toBe(false);
+  expect(offsets(await queue.take(100, 3 * RECORD))).toEqual([3, 4, 5]);
 });
 
 test('a chunk of more records than wanted is split, and nothing of it is lost', async () => {
-  const queue = new ChunkQueue(1_000);
+  const queue = new ChunkQueue(100 * RECORD);
   queue.put(chunk(0, 5));
   queue.put(chunk(5, 1));
-  expect(offsets(await queue.take(2, 1_000))).toEqual([0, 1]);
-  expect(offsets(await queue.take(2, 1_000))).toEqual([2, 3]);
-  expect(offsets(await queue.take(2, 1_000))).toEqual([4, 5]);
+  expect(offsets(await queue.take(2, 100 * RECORD))).toEqual([0, 1]);
+  expect(offsets(await queue.take(2, 100 * RECORD))).toEqual([2, 3]);
+  expect(offsets(await queue.take(2, 100 * RECORD))).toEqual([4, 5]);
 });
 
 test('another partition, topic or generation is never joined to what is before it', async () => {
-  const queue = new ChunkQueue(1_000);
+  const queue = new ChunkQueue(100 * RECORD);
   const different = [{}, { partition: 1 }, { topic: 'u' }, { generation: 2 }];
   for (const [at, change] of different.entries()) queue.put(chunk(at, 1, change));
-  for (const [at, change] of different.entries()) expect(await queue.take(100, 1_000)).toMatchObject({ ...chunk(at, 1, change) });
+  for (const [at, change] of different.entries()) expect(await queue.take(100, 100 * RECORD)).toMatchObject({ ...chunk(at, 1, change) });
 });
 
 test('it is full from its limit of bytes on, and room is told when something was taken', async () => {
-  const queue = new ChunkQueue(40);
+  const queue = new ChunkQueue(4 * RECORD);
   queue.put(chunk(0, 3));
   expect(queue.isFull()).toBe(false);
   queue.put(chunk(3, 1));

@@ -203,6 +203,37 @@ test('what an attempt had taken when it failed is read again', async () => {
   await pool.end();
 });
 
+test.each([1, 8, 15, 19])(
+  'when block %i cannot be written, whatever is on its way after it, nothing of the group stays',
+  async (height) => {
+    const tables = await openTables(writerUrl);
+    const { pool, projection } = tables;
+    const memory = new RowMemory();
+    const events = [...chainEvents({ seed: 12, blocks: 20, reorg_probability: 0 })];
+    const batchAt = (at: number): Promise<{ readonly prepared: Prepared<ChainEvent> } | undefined> => {
+      const part = events.slice(at * 3, at * 3 + 3);
+      return Promise.resolve(part.length === 0 ? undefined : { prepared: batchOf(part, BigInt(at * 3), projection) });
+    };
+    const write = async (): Promise<unknown> => {
+      let at = 1;
+      const more: More<ExplorerEvent> = {
+        comesAt: (offset) => Number(offset) < events.length,
+        hasTaken: () => false,
+        take: () => Promise.resolve({ following: batchAt(++at) }),
+      };
+      const ahead = { fold: new FoldAhead(projection, pool, memory), following: batchAt(1), more };
+      return await applyBatch({ ...tables, cluster_id: CLUSTER, memory, ahead }, batchOf(events.slice(0, 3), 0n, projection));
+    };
+    await pool.query(`ALTER TABLE blocks ADD CONSTRAINT refused CHECK (height <> ${height})`);
+    await expect(write()).rejects.toThrow('refused');
+    expect(differences(await readTables(pool, projection.name), plainFold([]))).toEqual([]);
+    await pool.query('ALTER TABLE blocks DROP CONSTRAINT refused');
+    expect(await write()).toMatchObject({ outcome: 'applied', next_offset: BigInt(events.length) });
+    expect(differences(await readTables(pool, projection.name), plainFold(events))).toEqual([]);
+    await pool.end();
+  },
+);
+
 test('a fold is not used where what was remembered for it was forgotten meanwhile, nor when it was dropped', async () => {
   const { pool, projection } = await openTables(writerUrl);
   const memory = new RowMemory();

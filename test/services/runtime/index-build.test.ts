@@ -65,7 +65,7 @@ test('all indexes are built in order, then statistics, and what is built is said
   await ended;
   await expectBuilt(tables);
   const names = await wantedIndexes();
-  expect(steps).toEqual([...names.map((name, at) => `index ${at + 1} of ${names.length} (${name})`), 'warming', 'statistics']);
+  expect(steps).toEqual([...names.map((name, at) => `index ${at + 1} of ${names.length} (${name})`), 'statistics', 'warming']);
   const { rows } = await tables.pool.query("SELECT reltuples::int AS count FROM pg_class WHERE oid = 'transaction_types'::regclass");
   expect(rows).toEqual([{ count: 321 }]);
   const again = build(tables);
