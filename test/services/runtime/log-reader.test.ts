@@ -141,7 +141,7 @@ test('a full queue stops the fetching, keeps the membership, and reading goes on
   const beats = fetches.requestsOf(HEARTBEAT);
   await expect.poll(() => fetches.requestsOf(HEARTBEAT)).toBeGreaterThan(beats + 7);
   expect(fetches.requestsOf(FETCH)).toBe(fetched);
-  const first = await reader.take(10, 1);
+  const first = await reader.take(10, 1_000_000);
   expect(first?.records).toHaveLength(10);
   expect(await take(reader, 40)).toEqual(range(10, 50));
   expect(joins).toBe(1);
