@@ -183,17 +183,16 @@ export class CopyRows implements EncodedRows {
 
   /** Takes off what was added since. */
   cutTo({ rows, piece, bytes }: Mark): void {
-    this.#pieces.length = piece + 1;
+    for (const dropped of this.#pieces.splice(piece + 1)) dropped.giveBack();
     this.#piece = this.#pieces[piece] ?? this.#begin();
     this.#piece.length = bytes;
     this.#rows = rows;
   }
 
   /** The stream of one COPY, header and trailer included. */
-  *pieces(): Generator<Buffer, void> {
+  pieces(): Iterable<Buffer> {
     if (this.#pieces.length === 0) throw new Error(`the rows of ${this.table.name} were released: their memory is used for others`);
-    for (const { bytes, length } of this.#pieces) yield bytes.subarray(0, length);
-    yield END;
+    return [...this.#pieces.map(({ bytes, length }) => bytes.subarray(0, length)), END];
   }
 
   release(): void {

@@ -11,8 +11,11 @@ import type { Skips } from './skips.ts';
 /** A live batch holds at most this, but always one record. */
 const RECORDS_MAX = 5_000;
 const BYTES_MAX = 8 * 1024 * 1024;
-/** One of a load. Smaller than a fetch: what is decoded is then folded, and gone, before the garbage collector moves it; with less, what each batch costs is more. */
-const LOAD_BYTES_MAX = 2 * 1024 * 1024;
+/**
+ * Of a load whose batches are written together. Smaller than a fetch: what is decoded is then folded, and gone, before the garbage collector moves it; with less,
+ * what each batch costs is more.
+ */
+export const GROUPED_BYTES_MAX = 2 * 1024 * 1024;
 const CARRY_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface BatchesOptions<Event extends { readonly type: string }> {
@@ -29,6 +32,8 @@ export interface BatchesOptions<Event extends { readonly type: string }> {
     /** whether records that come after this offset are to be loaded too */
     readonly goesBeyond: (topic: string, partition: number, offset: bigint) => boolean;
   };
+  /** of a batch, while loading; as live when not given */
+  readonly load_bytes_max?: number;
   /** of what is not settled, while loading; 32 MB when not given */
   readonly carry_bytes_max?: number;
 }
@@ -62,10 +67,10 @@ export class Batches<Event extends { readonly type: string }> {
   }
 
   async #read(): Promise<Batch<Event> | undefined> {
-    const { projection, codec, take, retrying } = this.#options;
+    const { projection, codec, take, retrying, load, load_bytes_max: loadBytesMax = BYTES_MAX } = this.#options;
     const { records_max: recordsMax = Number.POSITIVE_INFINITY } = projection;
     for (;;) {
-      const chunk = await (this.#options.load.isOn ? take(recordsMax, LOAD_BYTES_MAX) : take(Math.min(RECORDS_MAX, recordsMax), BYTES_MAX));
+      const chunk = await (load.isOn ? take(recordsMax, loadBytesMax) : take(Math.min(RECORDS_MAX, recordsMax), BYTES_MAX));
       if (chunk === undefined) return undefined;
       const decoded = await retrying('decoding a batch', () => decode(projection, codec, chunk, this.#options.skips));
       const { generation } = chunk;

@@ -101,8 +101,8 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     const outcome = await doIt();
     log.info({ projection: projection.name, step: what, outcome, seconds: secondsSince(begun) }, 'indexing');
   };
-  const besides = (doIt: (by: ClientBase) => Promise<void>): readonly Promise<void>[] =>
-    Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, async () => doIt(await openSession(pool, under)));
+  const others = Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, () => openSession(pool, under));
+  const clients = [client, ...(await Promise.all(others))];
   const left = statements.entries();
   let built = Promise.withResolvers<void>();
   const buildLeft = async (by: ClientBase): Promise<void> => {
@@ -112,21 +112,17 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
       built = Promise.withResolvers();
     }
   };
-  const others = Promise.all(besides(buildLeft));
-  const all = Promise.all([buildLeft(client).then(() => awake(client, others)), others]);
+  const all = together(clients, buildLeft);
   const warming = build.warm === false ? undefined : warm(build, under, { statements, built: () => built.promise, all });
   // whatever ends the build has ended it already
   warming?.catch(() => undefined);
   await all;
   // meanwhile the rest is brought in
-  await step('statistics', async () => {
-    const tables = projection.tables.values();
-    const analyze = async (by: ClientBase): Promise<void> => {
-      for (const { name } of tables) await run(by, `ANALYZE ${name}`);
-    };
-    await Promise.all([analyze(client), ...besides(analyze)]);
-    return 'done';
-  });
+  const tables = projection.tables.values();
+  const analyzeLeft = async (by: ClientBase): Promise<void> => {
+    for (const { name } of tables) await run(by, `ANALYZE ${name}`);
+  };
+  await step('statistics', () => together(clients, analyzeLeft).then(() => 'done'));
   if (warming !== undefined) await step('warming', () => awake(client, warming));
   await markIndexed(client, id, projection.tables);
 }
@@ -171,6 +167,15 @@ async function warm(
     if (!(fault instanceof Fault)) throw fault;
     return `left: ${fault.message}`;
   }
+}
+
+/** Each does its part, and then waits for the others: the session that holds the lock must not be silent, nor must one that is wanted again. */
+async function together(clients: readonly ClientBase[], doPart: (by: ClientBase) => Promise<void>): Promise<void> {
+  const parts = clients.map(async (by) => ({ by, done: await doPart(by) }));
+  const all = Promise.all(parts);
+  // of a part that fails each of those below tells as well
+  all.catch(() => undefined);
+  await Promise.all(parts.map(async (part) => awake((await part).by, all)));
 }
 
 /** Waits; meanwhile the session says that it is there still. */

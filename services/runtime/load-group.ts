@@ -72,8 +72,8 @@ export async function writeGroup<Event extends { readonly type: string }>(
     const now = memory.hold(whole.changes, to.next_offset);
     ahead.fold.begin(whole.changes, tables, following, goesOn);
     const before = writing;
-    // not awaited before the next one is on its way too: Postgres always has something to do
-    writing = writeChanges(client, now);
+    // while the one before is written the next is folded: Postgres gets it without this process having to come to it first
+    writing = before.then(() => writeChanges(client, now));
     // thrown where it is awaited, if the group comes to that
     writing.catch(() => undefined);
     rows += await before;

@@ -6,7 +6,7 @@ import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../projections/projection.ts';
 import { applyBatch, type Applied, type Done } from './apply-batch.ts';
-import { Batches, Coming } from './batches.ts';
+import { Batches, Coming, GROUPED_BYTES_MAX } from './batches.ts';
 import { BulkLoad, type LoadStatus } from './bulk-load.ts';
 import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { Codec } from './codec.ts';
@@ -100,7 +100,6 @@ export class Runner<Event extends { readonly type: string }> {
 
   /** Runs until the signal is aborted; a halted projection waits for that. Throws what nobody foresaw. */
   async run(): Promise<void> {
-    const { signal } = this.#options;
     const reader = this.#openReader();
     this.#reader = reader;
     const watching = this.#watch();
@@ -118,7 +117,7 @@ export class Runner<Event extends { readonly type: string }> {
       this.#stopping.abort();
       await Promise.all([this.#close(reader), watching]);
     }
-    await aborted(signal);
+    await aborted(this.#options.signal);
   }
 
   #openReader(): LogReader {
@@ -164,6 +163,7 @@ export class Runner<Event extends { readonly type: string }> {
       retrying: (what, attempt) => this.#retrying(what, attempt),
       load: this.#load,
       skips: this.#skips,
+      ...(this.#ahead && { load_bytes_max: GROUPED_BYTES_MAX }),
     });
     const coming = new Coming(batches, (batch) => reader.isStale(batch), this.#load);
     for (;;) {

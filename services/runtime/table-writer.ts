@@ -14,13 +14,13 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   for (const gone of changes.deletes) rows += await deleteRows(client, gone);
   const appended = changes.appends.map((added) => CopyRows.from(added)).filter(({ length }) => length > 0);
   const [few, many] = [changes.upserts.filter((each) => !isMany(each)), changes.upserts.filter(isMany)];
-  await copyIn(client, [...appended.map((added) => copied(added)), ...many.flatMap((each) => merged(CopyRows.from(each)))]);
-  for (const added of appended) {
-    rows += added.length;
-    added.release();
+  const replaced = many.map((each) => CopyRows.of(each.table, each.rows));
+  await copyIn(client, [...appended.map((added) => copied(added)), ...replaced.flatMap(merged)]);
+  for (const each of [...appended, ...replaced]) {
+    rows += each.length;
+    each.release();
   }
-  for (const replaced of many) rows += replaced.rows.length;
-  for (const replaced of few) rows += await upsertRows(client, replaced);
+  for (const each of few) rows += await upsertRows(client, each);
   return rows;
 }
 

@@ -61,12 +61,14 @@ test('live, each chunk is a batch at once', async () => {
 });
 
 test('while loading a batch may have any number of records, ends where all is settled, and a chunk that settles nothing gives none', async () => {
-  const { batches, asked } = open([chunk(0, ['go', 'settle', 'go']), chunk(3, ['go']), chunk(4, ['settle', 'go'])]);
+  const { batches, asked } = open([chunk(0, ['go', 'settle', 'go']), chunk(3, ['go']), chunk(4, ['settle', 'go'])], {
+    load_bytes_max: 1_000,
+  });
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0, 1],
     [1, 2, 3, 4],
   ]);
-  expect(asked[0]).toEqual([Number.POSITIVE_INFINITY, 2 * 1024 * 1024]);
+  expect(asked[0]).toEqual([Number.POSITIVE_INFINITY, 1_000]);
 });
 
 test('where the load ends everything is applied, and what comes after is not held', async () => {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { CopyRows } from '../../../projections/copy-rows.ts';
 import type { Changes, Row, Table } from '../../../projections/projection.ts';
 import { openWriter } from '../../../services/runtime/postgres.ts';
 import { writeChanges } from '../../../services/runtime/table-writer.ts';
@@ -56,6 +57,37 @@ async function stack(): Promise<unknown[]> {
   });
   return rows;
 }
+
+/** So many that they take several pieces of memory, which are used again. */
+const MANY = 60_000;
+
+function many(owner: Buffer, last: bigint): CopyRows {
+  return CopyRows.of(
+    STACK,
+    Array.from({ length: MANY }, (_, at) => [owner, at, at === MANY - 1 ? last : BigInt(at)]),
+  );
+}
+
+/** Without the end of the stream, which all share. */
+function memoryOf(rows: CopyRows): readonly ArrayBufferLike[] {
+  return [...rows.pieces()].slice(0, -1).map(({ buffer }) => buffer);
+}
+
+test('the memory of rows is used again once Postgres has taken them, and never when it refused them', async () => {
+  await pool.query('ALTER TABLE stack ADD CONSTRAINT at_least_nothing CHECK (amount >= 0)');
+  const [refused, taken] = [many(A, -1n), many(B, 1n)];
+  const [ofRefused, ofTaken] = [new Set(memoryOf(refused)), new Set(memoryOf(taken))];
+  await expect(change({ appends: [refused] })).rejects.toThrow('at_least_nothing');
+  expect(await change({ appends: [taken] })).toBe(MANY);
+  const next = [1n, 2n, 3n].map((last) => many(A, last));
+  const used = next.flatMap(memoryOf);
+  expect(used.some((each) => ofTaken.has(each))).toBe(true);
+  expect(used.some((each) => ofRefused.has(each))).toBe(false);
+  expect(new Set(used).size).toBe(used.length);
+  await pool.query('ALTER TABLE stack DROP CONSTRAINT at_least_nothing');
+  const { rows } = await pool.query("SELECT count(*)::int, sum(amount) FROM stack WHERE owner = '\\x02'");
+  expect(rows).toEqual([{ count: MANY, sum: String((BigInt(MANY - 1) * BigInt(MANY - 2)) / 2n + 1n) }]);
+});
 
 test('rows are appended in the order of their columns, and counted', async () => {
   const rows = [
