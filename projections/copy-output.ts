@@ -7,6 +7,7 @@ const PIECE_CAPACITY = PIECE_BYTES + PIECE_BYTES / 8;
 /** What grows beyond this is a whole piece. */
 const SMALL_BYTES = 64 * 1024;
 const SPARE_PIECES = 32;
+const NO_BYTES = Buffer.alloc(0);
 const TWO_32 = 2 ** 32;
 /** Up to here text is looked at letter by letter: it is nearly always ASCII, and the way to the native encoder is long. */
 const SHORT_TEXT = 64;
@@ -36,9 +37,11 @@ export class Output {
     return new Output(newPiece());
   }
 
-  /** Nobody has any use for its bytes any more. Once only. */
+  /** Only when nobody reads its bytes any more: others write to them. It is then empty, and has memory of its own again once it is written to. */
   giveBack(): void {
     if (this.bytes.length === PIECE_CAPACITY && spare.length < SPARE_PIECES) spare.push(this.bytes);
+    this.bytes = NO_BYTES;
+    this.length = 0;
   }
 
   reserve(count: number): void {

@@ -198,8 +198,6 @@ export class CopyRows implements EncodedRows {
   release(): void {
     for (const piece of this.#pieces) piece.giveBack();
     this.#pieces.length = 0;
-    // whoever adds a row after this must not write where others do
-    this.#piece = Output.small();
   }
 
   #begin(): Output {

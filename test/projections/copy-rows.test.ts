@@ -218,9 +218,13 @@ test('the memory of rows that were released holds other rows, each piece of it t
   expect(streamOf(kept).equals(before)).toBe(true);
 });
 
-test('rows that were released cannot be written again', () => {
-  const rows = lettersOf('a', 1);
+test('rows that were released cannot be written again, and one that is added too late goes nowhere', () => {
+  const rows = lettersOf('a', 60_000);
   rows.release();
+  const others = lettersOf('b', 60_000);
+  const before = streamOf(others);
+  rows.add([0, 'late']);
+  expect(streamOf(others).equals(before)).toBe(true);
   expect(() => [...rows.pieces()]).toThrow('released');
 });
 
