@@ -44,11 +44,13 @@ export class BytesIndex {
     this.#slots[this.#slotOf(bytes)] = start;
     const count = wordsIn(bytes.length);
     const end = start + HEAD_WORDS + count;
-    if (end > this.#words.length) this.#words = enlarged(this.#words, Math.max(end, this.#words.length * 2));
+    if (end > this.#words.length)
+      this.#words = enlarged(this.#words, Math.max(end, this.#words.length * 2));
     const words = this.#words;
     words[start] = place;
     words[start + 1] = bytes.length;
-    for (let word = 0; word < count; word++) words[start + HEAD_WORDS + word] = this.#key[word] ?? 0;
+    for (let word = 0; word < count; word++)
+      words[start + HEAD_WORDS + word] = this.#key[word] ?? 0;
     this.#starts[place + 1] = end;
     this.#size++;
     return place;
@@ -61,7 +63,8 @@ export class BytesIndex {
     const bytes = Buffer.allocUnsafe(words[start + 1] ?? 0);
     for (let at = 0, word = start + HEAD_WORDS; at < bytes.length; at += 4, word++) {
       const bits = words[word] ?? 0;
-      for (let byte = 0; byte < 4 && at + byte < bytes.length; byte++) bytes[at + byte] = bits >>> (byte * 8);
+      for (let byte = 0; byte < 4 && at + byte < bytes.length; byte++)
+        bytes[at + byte] = bits >>> (byte * 8);
     }
     return bytes;
   }
@@ -75,7 +78,11 @@ export class BytesIndex {
     let hash = this.#seed ^ length;
     for (let word = 0, at = 0; word < count; word++, at += 4) {
       // what is beyond the end counts as 0
-      const bits = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
+      const bits =
+        (bytes[at] ?? 0) |
+        ((bytes[at + 1] ?? 0) << 8) |
+        ((bytes[at + 2] ?? 0) << 16) |
+        ((bytes[at + 3] ?? 0) << 24);
       key[word] = bits;
       hash = mixed(hash, bits);
     }
@@ -90,7 +97,8 @@ export class BytesIndex {
     const words = this.#words;
     if (words[start + 1] !== length) return false;
     const key = this.#key;
-    for (let word = 0, at = start + HEAD_WORDS; word < count; word++, at++) if (words[at] !== key[word]) return false;
+    for (let word = 0, at = start + HEAD_WORDS; word < count; word++, at++)
+      if (words[at] !== key[word]) return false;
     return true;
   }
 
@@ -102,7 +110,8 @@ export class BytesIndex {
       const start = this.#starts[place] ?? 0;
       const end = this.#starts[place + 1] ?? 0;
       let hash = this.#seed ^ (this.#words[start + 1] ?? 0);
-      for (let word = start + HEAD_WORDS; word < end; word++) hash = mixed(hash, this.#words[word] ?? 0);
+      for (let word = start + HEAD_WORDS; word < end; word++)
+        hash = mixed(hash, this.#words[word] ?? 0);
       let slot = hash & last;
       while (slots[slot] !== EMPTY) slot = (slot + 1) & last;
       slots[slot] = start;

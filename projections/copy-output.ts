@@ -48,7 +48,9 @@ export class Output {
     const needed = this.length + count;
     if (needed <= this.bytes.length) return;
     const larger =
-      needed > SMALL_BYTES && needed <= PIECE_CAPACITY ? newPiece() : Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, needed));
+      needed > SMALL_BYTES && needed <= PIECE_CAPACITY
+        ? newPiece()
+        : Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, needed));
     larger.set(this.bytes.subarray(0, this.length));
     this.bytes = larger;
   }

@@ -53,12 +53,15 @@ const ENCODERS: Readonly<Record<ColumnType, Encode>> = {
     output.text(value);
   },
   timestamptz(output, value) {
-    if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw mismatch('timestamptz', value);
+    if (typeof value !== 'number' || !Number.isSafeInteger(value))
+      throw mismatch('timestamptz', value);
     output.reserve(12);
     output.int32(8);
     const sinceEpoch = value - EPOCH_2000_MS;
     // in microseconds a number is exact for 285 years on either side
-    output.int64(Number.isSafeInteger(sinceEpoch * 1000) ? sinceEpoch * 1000 : BigInt(sinceEpoch) * 1000n);
+    output.int64(
+      Number.isSafeInteger(sinceEpoch * 1000) ? sinceEpoch * 1000 : BigInt(sinceEpoch) * 1000n,
+    );
   },
 };
 
@@ -67,14 +70,18 @@ function isWhole(value: unknown): value is bigint | number {
 }
 
 function mismatch(type: ColumnType, value: Value): Error {
-  return new TypeError(`a ${value === null ? 'null' : typeof value} is no value of a ${type} column`);
+  return new TypeError(
+    `a ${value === null ? 'null' : typeof value} is no value of a ${type} column`,
+  );
 }
 
 /** Digits in base 10,000, the most significant first: count, weight of the first, sign, scale, digits. */
 function numeric(output: Output, value: bigint): void {
   // exact wherever it is safe
   const near = Number(value);
-  const count = Number.isSafeInteger(near) ? takeDigits(Math.abs(near), 0) : takeLargeDigits(near < 0 ? -value : value);
+  const count = Number.isSafeInteger(near)
+    ? takeDigits(Math.abs(near), 0)
+    : takeLargeDigits(near < 0 ? -value : value);
   output.reserve(12 + count * 2);
   output.int32(8 + count * 2);
   output.int16(count);
@@ -191,7 +198,10 @@ export class CopyRows implements EncodedRows {
 
   /** The stream of one COPY, header and trailer included. */
   pieces(): Iterable<Buffer> {
-    if (this.#pieces.length === 0) throw new Error(`the rows of ${this.table.name} were released: their memory is used for others`);
+    if (this.#pieces.length === 0)
+      throw new Error(
+        `the rows of ${this.table.name} were released: their memory is used for others`,
+      );
     return [...this.#pieces.map(({ bytes, length }) => bytes.subarray(0, length)), END];
   }
 

@@ -26,7 +26,10 @@ export function amountIn(row: LoadedRow, column: string): bigint {
 /** An int8 or int4 below 2^53. */
 export function countIn(row: LoadedRow, column: string): number {
   const value = row[column];
-  const count = typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
+  const count =
+    typeof value === 'number' || (typeof value === 'string' && value !== '')
+      ? Number(value)
+      : Number.NaN;
   if (!Number.isSafeInteger(count)) throw mismatch(column, 'a whole number below 2^53');
   return count;
 }

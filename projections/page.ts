@@ -40,8 +40,13 @@ export function topOf(page: Page, count: string): string {
 }
 
 /** For lists that are looked through: what limits `ordinal` to the page, and what follows LIMIT. */
-export function lookedThrough(page: Page, ordinal: string): { readonly within: string; readonly skip: string } {
-  return 'below' in page ? { within: `AND ${ordinal} < $2::bigint`, skip: '' } : { within: '', skip: 'OFFSET $2::bigint' };
+export function lookedThrough(
+  page: Page,
+  ordinal: string,
+): { readonly within: string; readonly skip: string } {
+  return 'below' in page
+    ? { within: `AND ${ordinal} < $2::bigint`, skip: '' }
+    : { within: '', skip: 'OFFSET $2::bigint' };
 }
 
 export function named(name: string, page: Page): string {

@@ -19,12 +19,19 @@ const HEADERS = {
     event_id: { type: 'string', description: 'the same fact has the same id in every retry' },
     event_type: { type: 'string', description: "name of the event, equal to the Avro record's" },
     source: { type: 'string', description: 'the service that wrote it' },
-    trace_id: { type: 'string', description: 'of the attempt that wrote it, 32 hex digits', pattern: '^[0-9a-f]{32}$' },
+    trace_id: {
+      type: 'string',
+      description: 'of the attempt that wrote it, 32 hex digits',
+      pattern: '^[0-9a-f]{32}$',
+    },
   },
 } as const;
 
 /** The document as JSON. `schemaOf` gives the parsed Avro schema of an event. */
-export function asyncApi(schemaOf: (event: EventSchema) => Avro, topics: readonly Topic[] = TOPICS): object {
+export function asyncApi(
+  schemaOf: (event: EventSchema) => Avro,
+  topics: readonly Topic[] = TOPICS,
+): object {
   return {
     asyncapi: '3.0.0',
     info: { title: 'Topics of the CLT token system', version: '1.0.0', description: ABOUT },
@@ -33,7 +40,9 @@ export function asyncApi(schemaOf: (event: EventSchema) => Avro, topics: readonl
     operations: Object.fromEntries(topics.map((topic) => [`read-${topic.name}`, readingOf(topic)])),
     components: {
       messages: Object.fromEntries(
-        topics.flatMap((topic) => topic.events.map((event) => [event.type, messageOf(topic, event, schemaOf(event))])),
+        topics.flatMap((topic) =>
+          topic.events.map((event) => [event.type, messageOf(topic, event, schemaOf(event))]),
+        ),
       ),
     },
   };
@@ -43,15 +52,24 @@ function channelOf({ name, about, partitions, config, events }: Topic): object {
   return {
     address: name,
     description: about,
-    messages: Object.fromEntries(events.map(({ type }) => [type, { $ref: `#/components/messages/${type}` }])),
+    messages: Object.fromEntries(
+      events.map(({ type }) => [type, { $ref: `#/components/messages/${type}` }]),
+    ),
     bindings: {
-      kafka: { topic: name, partitions, topicConfiguration: configurationOf(config), bindingVersion: BINDING_VERSION },
+      kafka: {
+        topic: name,
+        partitions,
+        topicConfiguration: configurationOf(config),
+        bindingVersion: BINDING_VERSION,
+      },
     },
   };
 }
 
 function configurationOf(config: Topic['config']): object {
-  return Object.fromEntries(Object.entries(config).map(([name, value]) => [name, settingOf(name, value)]));
+  return Object.fromEntries(
+    Object.entries(config).map(([name, value]) => [name, settingOf(name, value)]),
+  );
 }
 
 /** As the document wants it: numbers as numbers, the policy as a list. */
@@ -77,7 +95,10 @@ function messageOf({ key }: Topic, { type }: EventSchema, schema: Avro): object 
     contentType: 'avro/binary',
     headers: {
       ...HEADERS,
-      properties: { ...HEADERS.properties, event_type: { const: type, description: HEADERS.properties.event_type.description } },
+      properties: {
+        ...HEADERS.properties,
+        event_type: { const: type, description: HEADERS.properties.event_type.description },
+      },
     },
     payload: { schemaFormat: AVRO_FORMAT, schema },
     bindings: {

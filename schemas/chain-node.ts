@@ -61,8 +61,10 @@ export function parseBlocks(json: unknown): Parsed<readonly NodeBlock[]> {
     for (const [index, each] of blocks.entries()) {
       const before = blocks[index - 1];
       if (before === undefined) continue;
-      if (each.height !== before.height + 1) throw new Mismatch(`blocks[${index}].height`, `${before.height + 1}`);
-      if (!each.parent_hash.equals(before.hash)) throw new Mismatch(`blocks[${index}].parent_hash`, 'the hash of the block before it');
+      if (each.height !== before.height + 1)
+        throw new Mismatch(`blocks[${index}].height`, `${before.height + 1}`);
+      if (!each.parent_hash.equals(before.hash))
+        throw new Mismatch(`blocks[${index}].parent_hash`, 'the hash of the block before it');
     }
     return blocks;
   });
@@ -90,9 +92,18 @@ export function parseRefusal(json: unknown): Parsed<NodeRefusal> {
 
 const ADDRESS = { pattern: /^0x[0-9a-f]{40}$/, expected: '0x and 40 lower-case hex digits' };
 const HASH = { pattern: /^0x[0-9a-f]{64}$/, expected: '0x and 64 lower-case hex digits' };
-const RAW = { pattern: /^0x(?:[0-9a-f]{2})+$/, expected: '0x and an even number of lower-case hex digits' };
-const UNSIGNED = { pattern: /^(?:0|[1-9][0-9]{0,77})$/, expected: 'a decimal integer as text, at most 78 digits' };
-const SIGNED = { pattern: /^(?:0|-?[1-9][0-9]{0,77})$/, expected: 'a signed decimal integer as text, at most 78 digits' };
+const RAW = {
+  pattern: /^0x(?:[0-9a-f]{2})+$/,
+  expected: '0x and an even number of lower-case hex digits',
+};
+const UNSIGNED = {
+  pattern: /^(?:0|[1-9][0-9]{0,77})$/,
+  expected: 'a decimal integer as text, at most 78 digits',
+};
+const SIGNED = {
+  pattern: /^(?:0|-?[1-9][0-9]{0,77})$/,
+  expected: 'a signed decimal integer as text, at most 78 digits',
+};
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
 interface Format {
@@ -110,7 +121,12 @@ class Mismatch extends Error {
     this.expected = expected;
   }
   inside(outer: string): Mismatch {
-    return new Mismatch(this.path === '' || this.path.startsWith('[') ? `${outer}${this.path}` : `${outer}.${this.path}`, this.expected);
+    return new Mismatch(
+      this.path === '' || this.path.startsWith('[')
+        ? `${outer}${this.path}`
+        : `${outer}.${this.path}`,
+      this.expected,
+    );
   }
 }
 
@@ -147,7 +163,10 @@ function block(json: unknown): NodeBlock {
   }
   for (const [index, effect] of effects.entries()) {
     if (effect.tx_index !== null && effect.tx_index >= transactions.length) {
-      throw new Mismatch(`balance_effects[${index}].tx_index`, `null or less than ${transactions.length}`);
+      throw new Mismatch(
+        `balance_effects[${index}].tx_index`,
+        `null or less than ${transactions.length}`,
+      );
     }
   }
   return {
@@ -240,7 +259,8 @@ function text(json: unknown, key: string): string {
 
 function name(json: unknown, key: string): string {
   const value = field(json, key);
-  if (typeof value !== 'string' || !NAME.test(value)) throw new Mismatch(key, 'a name of letters, digits and _');
+  if (typeof value !== 'string' || !NAME.test(value))
+    throw new Mismatch(key, 'a name of letters, digits and _');
   return value;
 }
 
@@ -253,7 +273,12 @@ function flag(json: unknown, key: string): boolean {
 function count(json: unknown, key: string): number {
   const value = field(json, key);
   // Avro's JavaScript encoder takes nothing larger
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value === Number.MAX_SAFE_INTEGER) {
+  if (
+    typeof value !== 'number' ||
+    !Number.isSafeInteger(value) ||
+    value < 0 ||
+    value === Number.MAX_SAFE_INTEGER
+  ) {
     throw new Mismatch(key, 'an integer from 0 to 2^53 - 2');
   }
   return value;
@@ -261,13 +286,15 @@ function count(json: unknown, key: string): number {
 
 function amount(json: unknown, key: string, format: Format): bigint {
   const value = field(json, key);
-  if (typeof value !== 'string' || !format.pattern.test(value)) throw new Mismatch(key, format.expected);
+  if (typeof value !== 'string' || !format.pattern.test(value))
+    throw new Mismatch(key, format.expected);
   return BigInt(value);
 }
 
 function bytes(json: unknown, key: string, format: Format): Buffer {
   const value = field(json, key);
-  if (typeof value !== 'string' || !format.pattern.test(value)) throw new Mismatch(key, format.expected);
+  if (typeof value !== 'string' || !format.pattern.test(value))
+    throw new Mismatch(key, format.expected);
   return Buffer.from(value.slice(2), 'hex');
 }
 

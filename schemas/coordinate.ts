@@ -6,11 +6,16 @@ export const LONGITUDE_MAX = 180;
 const CANONICAL = /^-?(0|[1-9][0-9]{0,2})(\.[0-9]{0,14}[1-9])?$/;
 
 /** Why the text is no coordinate from -limit to limit; undefined when it is one. Compared as text: no digit is lost to rounding. */
-export function coordinateProblem(text: string, limit: number): 'coordinate_not_canonical' | 'coordinate_out_of_range' | undefined {
+export function coordinateProblem(
+  text: string,
+  limit: number,
+): 'coordinate_not_canonical' | 'coordinate_out_of_range' | undefined {
   const match = CANONICAL.exec(text);
   if (match === null || text === '-0') return 'coordinate_not_canonical';
   const whole = Number(match[1]);
-  return whole > limit || (whole === limit && match[2] !== undefined) ? 'coordinate_out_of_range' : undefined;
+  return whole > limit || (whole === limit && match[2] !== undefined)
+    ? 'coordinate_out_of_range'
+    : undefined;
 }
 
 /** Finite degrees as canonical text, rounded to 7 digits (about a centimetre). */

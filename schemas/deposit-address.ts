@@ -67,11 +67,15 @@ function parsed(text: string): ReadDepositKey {
       'it is an extended private key, whoever holds it can spend every deposit: keep it offline, consider it exposed, give the xpub',
     );
   }
-  if (!PUBLIC.test(text) || !hasChecksum(text)) return problem('it is no extended public key (111 characters, xpub first), or mistyped');
+  if (!PUBLIC.test(text) || !hasChecksum(text))
+    return problem('it is no extended public key (111 characters, xpub first), or mistyped');
   const parent = nodeOf(text);
-  if (parent === undefined) return problem('its bytes are no point of the curve: export it from the wallet again');
+  if (parent === undefined)
+    return problem('its bytes are no point of the curve: export it from the wallet again');
   if (parent.depth !== DEPTH)
-    return problem(`it is at depth ${parent.depth} of its wallet, the one of m/44'/195'/0'/0 is at depth ${DEPTH}`);
+    return problem(
+      `it is at depth ${parent.depth} of its wallet, the one of m/44'/195'/0'/0 is at depth ${DEPTH}`,
+    );
   return { key: new DepositKey(text, parent) };
 }
 

@@ -14,8 +14,20 @@ const USD = 1_000_000n;
 
 /** The limits of each network where no setting says otherwise. */
 export const NETWORK_LIMITS: Readonly<Record<Network, PolicyLimits>> = {
-  mainnet: { first_fee: 4n * USD, later_fee: 2n * USD, minimum: 5n * USD, single_cap: 100n * USD, rolling_cap: 200n * USD },
-  testnet: { first_fee: 2n * USD, later_fee: USD / 2n, minimum: USD, single_cap: 1_000n * USD, rolling_cap: 5_000n * USD },
+  mainnet: {
+    first_fee: 4n * USD,
+    later_fee: 2n * USD,
+    minimum: 5n * USD,
+    single_cap: 100n * USD,
+    rolling_cap: 200n * USD,
+  },
+  testnet: {
+    first_fee: 2n * USD,
+    later_fee: USD / 2n,
+    minimum: USD,
+    single_cap: 1_000n * USD,
+    rolling_cap: 5_000n * USD,
+  },
 };
 
 /** Why a person has to decide: the two by the policy, or a mint that the chain took and did not carry out. */
@@ -35,11 +47,21 @@ export function limitsOf(
 /** What would make limits contradict each other; empty when nothing does. */
 export function problemsOf(limits: PolicyLimits): readonly string[] {
   const { first_fee, later_fee, minimum, single_cap, rolling_cap } = limits;
-  const negative = Object.entries({ first_fee, later_fee, minimum, single_cap, rolling_cap }).filter(([, amount]) => amount < 0n);
+  const negative = Object.entries({
+    first_fee,
+    later_fee,
+    minimum,
+    single_cap,
+    rolling_cap,
+  }).filter(([, amount]) => amount < 0n);
   return [
     ...negative.map(([name]) => `${name} is below 0`),
-    ...(minimum > single_cap ? ['minimum is above single_cap: no deposit would ever be minted without a person'] : []),
-    ...(single_cap > rolling_cap ? ['single_cap is above rolling_cap: a deposit between the two would wait for ever'] : []),
+    ...(minimum > single_cap
+      ? ['minimum is above single_cap: no deposit would ever be minted without a person']
+      : []),
+    ...(single_cap > rolling_cap
+      ? ['single_cap is above rolling_cap: a deposit between the two would wait for ever']
+      : []),
   ];
 }
 
@@ -59,7 +81,10 @@ export function shortfallOf(gross: bigint, fee: bigint): bigint {
 }
 
 /** Why a credit is not minted without a person; undefined when it is. Equal to a limit passes; nothing at all never does. */
-export function holdReasonOf(limits: PolicyLimits, credit: bigint): Extract<HoldReason, 'below_minimum' | 'over_single_cap'> | undefined {
+export function holdReasonOf(
+  limits: PolicyLimits,
+  credit: bigint,
+): Extract<HoldReason, 'below_minimum' | 'over_single_cap'> | undefined {
   if (credit === 0n || credit < limits.minimum) return 'below_minimum';
   return credit > limits.single_cap ? 'over_single_cap' : undefined;
 }

@@ -42,12 +42,18 @@ export type FunctionCallType = keyof typeof CALLS;
 export type FunctionCall = {
   readonly [Type in FunctionCallType]: {
     readonly function_call_type: Type;
-    readonly arguments: { readonly [Name in keyof (typeof CALLS)[Type]]: ArgumentTypes[(typeof CALLS)[Type][Name] & ArgumentType] };
+    readonly arguments: {
+      readonly [Name in keyof (typeof CALLS)[Type]]: ArgumentTypes[(typeof CALLS)[Type][Name] &
+        ArgumentType];
+    };
   };
 }[FunctionCallType];
 
 /** One member of the union. */
-export type Call<Type extends FunctionCallType> = Extract<FunctionCall, { readonly function_call_type: Type }>;
+export type Call<Type extends FunctionCallType> = Extract<
+  FunctionCall,
+  { readonly function_call_type: Type }
+>;
 
 export const FUNCTION_CALL_TYPES: readonly FunctionCallType[] = [
   'RideRequest',
@@ -76,17 +82,27 @@ type Value = string | bigint | null;
 
 /** The arguments as JSON shows them: amounts are decimal text. */
 export function argumentsJson(call: FunctionCall): Readonly<Record<string, string | null>> {
-  return Object.fromEntries(Object.entries<Value>(call.arguments).map(([name, value]) => [name, value === null ? null : String(value)]));
+  return Object.fromEntries(
+    Object.entries<Value>(call.arguments).map(([name, value]) => [
+      name,
+      value === null ? null : String(value),
+    ]),
+  );
 }
 
 /** The arguments as they are signed. */
 export function encodeArguments(call: FunctionCall): readonly Uint8Array[] {
   const values: Readonly<Record<string, Value>> = call.arguments;
-  return Object.entries<ArgumentType>(CALLS[call.function_call_type]).map(([name, type]) => encodeArgument(type, values[name] ?? null));
+  return Object.entries<ArgumentType>(CALLS[call.function_call_type]).map(([name, type]) =>
+    encodeArgument(type, values[name] ?? null),
+  );
 }
 
 /** The call of that name with arguments as they are signed; strict, so that a call has one encoding. */
-export function decodeCall(name: string, items: readonly Rlp[]): { readonly call: FunctionCall } | { readonly refused: CallRefusal } {
+export function decodeCall(
+  name: string,
+  items: readonly Rlp[],
+): { readonly call: FunctionCall } | { readonly refused: CallRefusal } {
   const type = FUNCTION_CALL_TYPES.find((each) => each === name);
   if (type === undefined) return { refused: 'unknown_function_call' };
   const parameters = Object.entries<ArgumentType>(CALLS[type]);
@@ -108,16 +124,23 @@ function isCall(call: {
   readonly function_call_type: FunctionCallType;
   readonly arguments: Readonly<Record<string, Value>>;
 }): call is FunctionCall {
-  return Object.keys(CALLS[call.function_call_type]).every((name) => Object.hasOwn(call.arguments, name));
+  return Object.keys(CALLS[call.function_call_type]).every((name) =>
+    Object.hasOwn(call.arguments, name),
+  );
 }
 
 function encodeArgument(type: ArgumentType, value: Value): Uint8Array {
   if (value === null) return new Uint8Array(0);
   if (typeof value === 'bigint') return encodeInteger(value);
-  return type === 'latitude' || type === 'longitude' ? Buffer.from(value, 'utf8') : Buffer.from(value.slice(2), 'hex');
+  return type === 'latitude' || type === 'longitude'
+    ? Buffer.from(value, 'utf8')
+    : Buffer.from(value.slice(2), 'hex');
 }
 
-function decodeArgument(type: ArgumentType, bytes: Uint8Array): { readonly value: Value } | { readonly refused: CallRefusal } {
+function decodeArgument(
+  type: ArgumentType,
+  bytes: Uint8Array,
+): { readonly value: Value } | { readonly refused: CallRefusal } {
   switch (type) {
     case 'amount': {
       const value = decodeInteger(bytes);
@@ -139,7 +162,10 @@ function decodeArgument(type: ArgumentType, bytes: Uint8Array): { readonly value
   }
 }
 
-function coordinate(bytes: Uint8Array, limit: number): { readonly value: string } | { readonly refused: CallRefusal } {
+function coordinate(
+  bytes: Uint8Array,
+  limit: number,
+): { readonly value: string } | { readonly refused: CallRefusal } {
   if (bytes.length > 32) return { refused: 'coordinate_not_canonical' };
   const value = Buffer.from(bytes).toString('latin1');
   const refused = coordinateProblem(value, limit);

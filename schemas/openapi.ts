@@ -1,6 +1,7 @@
 /** OpenAPI 3.1 as far as our documents use it. */
 
-export type Json = boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
+export type Json =
+  boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
 
 export interface Reference {
   readonly $ref: string;
@@ -89,7 +90,12 @@ export interface SecurityScheme {
 
 export interface OpenApi<Served extends Paths = Paths> {
   readonly openapi: '3.1.0';
-  readonly info: { readonly title: string; readonly version: string; readonly summary: string; readonly description: string };
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly summary: string;
+    readonly description: string;
+  };
   readonly servers: readonly { readonly url: string; readonly description?: string }[];
   /** of every operation that does not say otherwise */
   readonly security: readonly SecurityRequirement[];
@@ -104,17 +110,32 @@ export interface OpenApi<Served extends Paths = Paths> {
 }
 
 /** An object with exactly these fields. */
-export function object(properties: Readonly<Record<string, Schema>>, described: Pick<Schema, 'title' | 'description'> = {}): Schema {
-  return { ...described, type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+export function object(
+  properties: Readonly<Record<string, Schema>>,
+  described: Pick<Schema, 'title' | 'description'> = {},
+): Schema {
+  return {
+    ...described,
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  };
 }
 
 /** A schema of the document's components. */
 export function schema(name: string, description?: string): Schema {
-  return { $ref: `#/components/schemas/${name}`, ...(description === undefined ? {} : { description }) };
+  return {
+    $ref: `#/components/schemas/${name}`,
+    ...(description === undefined ? {} : { description }),
+  };
 }
 
 export function orNull(inner: Schema, description?: string): Schema {
-  return { oneOf: [inner, { type: 'null' }], ...(description === undefined ? {} : { description }) };
+  return {
+    oneOf: [inner, { type: 'null' }],
+    ...(description === undefined ? {} : { description }),
+  };
 }
 
 /** The schema that is meant, with the description of where it is used. */

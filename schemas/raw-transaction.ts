@@ -51,7 +51,12 @@ export function unsignedDigest(transaction: UnsignedTransaction): string {
 /** The bytes to submit. */
 export function encodeRaw(transaction: SignedTransaction): Uint8Array {
   const { v, r, s } = transaction.signature;
-  return encodeRlp([...unsignedItems(transaction), encodeInteger(BigInt(v)), encodeInteger(BigInt(r)), encodeInteger(BigInt(s))]);
+  return encodeRlp([
+    ...unsignedItems(transaction),
+    encodeInteger(BigInt(v)),
+    encodeInteger(BigInt(r)),
+    encodeInteger(BigInt(s)),
+  ]);
 }
 
 /** keccak256 of the raw bytes, 0x + hex. */
@@ -77,7 +82,8 @@ export function decodeRaw(
   if (raw.length > bytes_max) return { refused: 'too_large' };
   const decoded = decodeRlp(raw, 2);
   if ('refused' in decoded) return decoded;
-  if (decoded.item instanceof Uint8Array || decoded.item.length !== 7) return { refused: 'wrong_arity' };
+  if (decoded.item instanceof Uint8Array || decoded.item.length !== 7)
+    return { refused: 'wrong_arity' };
   const [chainId, nonce, type, args, v, r, s] = decoded.item;
   if (args === undefined || args instanceof Uint8Array) return { refused: 'wrong_arity' };
   if (!(type instanceof Uint8Array)) return { refused: 'unexpected_list' };
@@ -85,16 +91,26 @@ export function decodeRaw(
   if ('refused' in called) return called;
   const numbers = integers([chainId, nonce, v, r, s]);
   if ('refused' in numbers) return numbers;
-  const [chainIdValue = 0n, nonceValue = 0n, vValue = 0n, rValue = 0n, sValue = 0n] = numbers.values;
+  const [chainIdValue = 0n, nonceValue = 0n, vValue = 0n, rValue = 0n, sValue = 0n] =
+    numbers.values;
   if (chainIdValue > Number.MAX_SAFE_INTEGER) return { refused: 'chain_id_too_large' };
   if (nonceValue > Number.MAX_SAFE_INTEGER) return { refused: 'nonce_too_large' };
   const signature = signatureOf(vValue, rValue, sValue);
   if ('refused' in signature) return signature;
-  return { transaction: { chain_id: Number(chainIdValue), nonce: Number(nonceValue), call: called.call, signature: signature.signature } };
+  return {
+    transaction: {
+      chain_id: Number(chainIdValue),
+      nonce: Number(nonceValue),
+      call: called.call,
+      signature: signature.signature,
+    },
+  };
 }
 
 /** Address of the key that signed, 0x + lower-case hex. Refused when r is on no point of the curve. */
-export function recoverSigner(transaction: SignedTransaction): { readonly signer: string } | { readonly refused: 'bad_signature' } {
+export function recoverSigner(
+  transaction: SignedTransaction,
+): { readonly signer: string } | { readonly refused: 'bad_signature' } {
   const digest = unsignedDigest(transaction);
   try {
     return { signer: recoverAddress(digest, transaction.signature).toLowerCase() };
@@ -113,7 +129,9 @@ function unsignedItems({ chain_id, nonce, call }: UnsignedTransaction): readonly
   ];
 }
 
-function integers(items: readonly (Rlp | undefined)[]): { readonly values: readonly bigint[] } | { readonly refused: RawRefusal } {
+function integers(
+  items: readonly (Rlp | undefined)[],
+): { readonly values: readonly bigint[] } | { readonly refused: RawRefusal } {
   const values: bigint[] = [];
   for (const item of items) {
     if (!(item instanceof Uint8Array)) return { refused: 'unexpected_list' };
@@ -124,7 +142,11 @@ function integers(items: readonly (Rlp | undefined)[]): { readonly values: reado
   return { values };
 }
 
-function signatureOf(v: bigint, r: bigint, s: bigint): { readonly signature: Signature } | { readonly refused: RawRefusal } {
+function signatureOf(
+  v: bigint,
+  r: bigint,
+  s: bigint,
+): { readonly signature: Signature } | { readonly refused: RawRefusal } {
   if (v !== 27n && v !== 28n) return { refused: 'signature_v_not_27_or_28' };
   if (r === 0n || r >= CURVE_ORDER) return { refused: 'signature_r_out_of_range' };
   // the upper half of the curve is the same signature once more: one of the two has to go, or a transaction would have two hashes

@@ -60,7 +60,8 @@ function parseDigits(text: string): unknown {
     return JSON.parse(text, digitsOf);
   } catch (error) {
     // RangeError: nested deeper than the stack
-    if (error instanceof SyntaxError || error instanceof RangeError) throw new Mismatch('expected JSON');
+    if (error instanceof SyntaxError || error instanceof RangeError)
+      throw new Mismatch('expected JSON');
     throw error;
   }
 }
@@ -75,15 +76,27 @@ function readRun(run: unknown): ReconciliationRun {
     onchain_supply: read(run, 'onchain_supply', AMOUNT, parseAmount),
     genesis_allocation: read(run, 'genesis_allocation', AMOUNT, parseAmount),
     treasury_minted: read(run, 'treasury_minted', AMOUNT, parseAmount),
-    ledger_liability: read(run, 'ledger_liability', 'an integer between -2^256 and 2^256', signedOf),
+    ledger_liability: read(
+      run,
+      'ledger_liability',
+      'an integer between -2^256 and 2^256',
+      signedOf,
+    ),
     custody_reported: read(run, 'custody_reported', AMOUNT, parseAmount),
-    status: read(run, 'status', `one of ${RUN_STATUSES.join(', ')}`, (text) => RUN_STATUSES.find((status) => status === text)),
+    status: read(run, 'status', `one of ${RUN_STATUSES.join(', ')}`, (text) =>
+      RUN_STATUSES.find((status) => status === text),
+    ),
   };
 }
 
 const AMOUNT = 'an integer from 0 to 2^256 - 1';
 
-function read<Value>(run: unknown, name: string, expected: string, parse: (text: string) => Value | undefined): Value {
+function read<Value>(
+  run: unknown,
+  name: string,
+  expected: string,
+  parse: (text: string) => Value | undefined,
+): Value {
   const text = field(run, name, 'last_run.');
   const value = typeof text === 'string' ? parse(text) : undefined;
   if (value === undefined) throw new Mismatch(`last_run.${name}: expected ${expected}`);

@@ -2,10 +2,14 @@
 
 export type Rlp = Uint8Array | readonly Rlp[];
 
-export type RlpRefusal = 'rlp_truncated' | 'rlp_not_minimal' | 'rlp_nested_too_deep' | 'trailing_bytes';
+export type RlpRefusal =
+  'rlp_truncated' | 'rlp_not_minimal' | 'rlp_nested_too_deep' | 'trailing_bytes';
 
 /** The one item that the bytes are; lists inside one another at most `depth_max` deep. Byte strings are views of `bytes`. */
-export function decodeRlp(bytes: Uint8Array, depth_max: number): { readonly item: Rlp } | { readonly refused: RlpRefusal } {
+export function decodeRlp(
+  bytes: Uint8Array,
+  depth_max: number,
+): { readonly item: Rlp } | { readonly refused: RlpRefusal } {
   const read = itemAt(bytes, 0, bytes.length, depth_max);
   if (typeof read === 'string') return { refused: read };
   return read.end === bytes.length ? { item: read.item } : { refused: 'trailing_bytes' };
@@ -52,7 +56,8 @@ function payload(
     const digits = code - 55;
     if (start + digits > limit) return 'rlp_truncated';
     length = 0;
-    for (let digit = 0; digit < digits; digit++) length = length * 256 + (bytes[start + digit] ?? 0);
+    for (let digit = 0; digit < digits; digit++)
+      length = length * 256 + (bytes[start + digit] ?? 0);
     if (bytes[start] === 0 || length <= 55) return 'rlp_not_minimal';
     start += digits;
   }
@@ -62,7 +67,9 @@ function payload(
 /** The canonical bytes of an item. */
 export function encodeRlp(item: Rlp): Uint8Array {
   if (item instanceof Uint8Array) {
-    return item.length === 1 && (item[0] ?? 0) < 0x80 ? item : Buffer.concat([prefix(item.length, 0x80), item]);
+    return item.length === 1 && (item[0] ?? 0) < 0x80
+      ? item
+      : Buffer.concat([prefix(item.length, 0x80), item]);
   }
   const parts = item.map(encodeRlp);
   const length = parts.reduce((sum, part) => sum + part.length, 0);
@@ -85,5 +92,7 @@ export function encodeInteger(value: bigint): Uint8Array {
 /** The inverse of `encodeInteger`; undefined when a leading byte is zero. */
 export function decodeInteger(bytes: Uint8Array): bigint | undefined {
   if (bytes.length === 0) return 0n;
-  return bytes[0] === 0 ? undefined : BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`);
+  return bytes[0] === 0
+    ? undefined
+    : BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`);
 }

@@ -52,7 +52,11 @@ export function challengeDigest(form: SignInForm, challenge: string): string {
 }
 
 /** Undefined when the challenge of this request was signed by its key within the time; `now_ms` in Unix milliseconds. */
-export function refuseSignIn(request: SignInRequest, chain_id: number, now_ms: number): SignInRefusal | undefined {
+export function refuseSignIn(
+  request: SignInRequest,
+  chain_id: number,
+  now_ms: number,
+): SignInRefusal | undefined {
   const { publicKey, timestamp, signature } = request;
   const late = Math.abs(Math.floor(now_ms / 1_000) - timestamp);
   if (!Number.isSafeInteger(timestamp) || late > TIMESTAMP_SECONDS_MAX) return 'wrong_time';
@@ -87,9 +91,12 @@ function formsOf(publicKey: string): readonly SignInForm[] {
 
 /** Whether a recovered key, 0x04.., is the one that was named; undefined when none was. */
 function keyTest(publicKey: string): ((recovered: string) => boolean) | undefined {
-  if (ADDRESS.test(publicKey)) return (recovered) => computeAddress(recovered).toLowerCase() === publicKey.toLowerCase();
+  if (ADDRESS.test(publicKey))
+    return (recovered) => computeAddress(recovered).toLowerCase() === publicKey.toLowerCase();
   const digits = PUBLIC_KEY.exec(publicKey)?.[1];
-  return digits === undefined ? undefined : (recovered) => recovered.toLowerCase() === `0x${digits.toLowerCase()}`;
+  return digits === undefined
+    ? undefined
+    : (recovered) => recovered.toLowerCase() === `0x${digits.toLowerCase()}`;
 }
 
 interface CheckedSignature {
@@ -104,7 +111,8 @@ function checkedSignature({ r, s, v }: AuthSignature): CheckedSignature | undefi
   const [rDigits, sDigits] = [SCALAR.exec(r)?.[1], SCALAR.exec(s)?.[1]];
   if (rDigits === undefined || sDigits === undefined || (v !== 27 && v !== 28)) return undefined;
   const [rValue, sValue] = [BigInt(`0x${rDigits}`), BigInt(`0x${sDigits}`)];
-  if (rValue === 0n || rValue >= CURVE_ORDER || sValue === 0n || sValue > CURVE_ORDER / 2n) return undefined;
+  if (rValue === 0n || rValue >= CURVE_ORDER || sValue === 0n || sValue > CURVE_ORDER / 2n)
+    return undefined;
   return { r: `0x${rDigits}`, s: `0x${sDigits}`, v };
 }
 
@@ -121,5 +129,7 @@ function signerOf(digest: string, signature: CheckedSignature): string | undefin
 /** EIP-191 and, with another network's name, TIP-191: the length is that of the UTF-8 bytes. */
 function prefixedDigest(network: 'Ethereum' | 'TRON', challenge: string): string {
   const message = Buffer.from(challenge);
-  return keccak256(Buffer.concat([Buffer.from(`\u0019${network} Signed Message:\n${message.length}`), message]));
+  return keccak256(
+    Buffer.concat([Buffer.from(`\u0019${network} Signed Message:\n${message.length}`), message]),
+  );
 }

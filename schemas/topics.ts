@@ -24,7 +24,11 @@ export interface Topic {
 const MIB = 1024 * 1024;
 
 /** Nothing is ever deleted or compacted: a replay from offset 0 is the audit. */
-const KEPT_FOR_EVER = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' } as const;
+const KEPT_FOR_EVER = {
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+} as const;
 
 /** What an acknowledged record of these says about money is on disk, whatever becomes of the machine. */
 const ON_DISK = {
@@ -40,12 +44,19 @@ function eventOf(topic: string, type: string): EventSchema {
 
 export const CHAIN_BLOCKS: Topic = {
   name: 'chain.blocks',
-  about: 'The CLT chain as the node told it, in one order. A block of 20,000 transactions is one record.',
+  about:
+    'The CLT chain as the node told it, in one order. A block of 20,000 transactions is one record.',
   key: 'height of the block, decimal',
   partitions: 1,
   record_bytes_max: 32 * MIB,
-  config: { ...KEPT_FOR_EVER, 'max.message.bytes': String(32 * MIB), 'message.timestamp.type': 'CreateTime' },
-  events: ['BlockAppended', 'BlockReverted', 'BlocksFinalized'].map((type) => eventOf('chain.blocks', type)),
+  config: {
+    ...KEPT_FOR_EVER,
+    'max.message.bytes': String(32 * MIB),
+    'message.timestamp.type': 'CreateTime',
+  },
+  events: ['BlockAppended', 'BlockReverted', 'BlocksFinalized'].map((type) =>
+    eventOf('chain.blocks', type),
+  ),
 };
 
 export const RESERVE_RUNS: Topic = {
@@ -54,7 +65,11 @@ export const RESERVE_RUNS: Topic = {
   key: 'id of the run',
   partitions: 1,
   record_bytes_max: MIB,
-  config: { ...KEPT_FOR_EVER, 'max.message.bytes': String(MIB), 'message.timestamp.type': 'CreateTime' },
+  config: {
+    ...KEPT_FOR_EVER,
+    'max.message.bytes': String(MIB),
+    'message.timestamp.type': 'CreateTime',
+  },
   events: [eventOf('reserve.runs', 'ReserveReconciled')],
 };
 
@@ -65,7 +80,9 @@ export const DEPOSIT_ADDRESSES: Topic = {
   partitions: 1,
   record_bytes_max: MIB,
   config: ON_DISK,
-  events: ['SchemePinned', 'AddressRequested', 'PanelOpened'].map((type) => eventOf('deposit.addresses', type)),
+  events: ['SchemePinned', 'AddressRequested', 'PanelOpened'].map((type) =>
+    eventOf('deposit.addresses', type),
+  ),
 };
 
 export const TRON_TRANSFERS: Topic = {
@@ -104,11 +121,22 @@ export const PROJECTOR_SKIPS: Topic = {
   key: 'projection, topic, partition and offset of what is passed over',
   partitions: 1,
   record_bytes_max: MIB,
-  config: { ...KEPT_FOR_EVER, 'max.message.bytes': String(MIB), 'message.timestamp.type': 'CreateTime' },
+  config: {
+    ...KEPT_FOR_EVER,
+    'max.message.bytes': String(MIB),
+    'message.timestamp.type': 'CreateTime',
+  },
   events: [eventOf('projector.skips', 'RecordSkipped')],
 };
 
-export const TOPICS: readonly Topic[] = [CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, RESERVE_RUNS, PROJECTOR_SKIPS];
+export const TOPICS: readonly Topic[] = [
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  TRON_TRANSFERS,
+  TREASURY_LEDGER,
+  RESERVE_RUNS,
+  PROJECTOR_SKIPS,
+];
 
 /**
  * The registry's subject of one event: topic and record name, so that each event evolves by itself. (A union under `<topic>-value` could never gain an

@@ -20,12 +20,15 @@ function fromBase58(text: string): Buffer | undefined {
   if (value >> BigInt(8 * (WITH_CHECKSUM - 1)) !== BigInt(PREFIX)) return undefined;
   const bytes = Buffer.from(getBytes(toBeHex(value, WITH_CHECKSUM)));
   const payload = bytes.subarray(0, 1 + BYTES);
-  return checksum(payload).equals(bytes.subarray(1 + BYTES)) ? Buffer.from(payload.subarray(1)) : undefined;
+  return checksum(payload).equals(bytes.subarray(1 + BYTES))
+    ? Buffer.from(payload.subarray(1))
+    : undefined;
 }
 
 /** Base58check of an address of 20 bytes. */
 export function toTronAddress(address: Uint8Array): string {
-  if (address.length !== BYTES) throw new RangeError(`an address of TRON has ${BYTES} bytes, not ${address.length}`);
+  if (address.length !== BYTES)
+    throw new RangeError(`an address of TRON has ${BYTES} bytes, not ${address.length}`);
   const payload = Buffer.concat([Uint8Array.of(PREFIX), address]);
   return encodeBase58(Buffer.concat([payload, checksum(payload)]));
 }

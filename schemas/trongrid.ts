@@ -96,7 +96,8 @@ export function parseReceipt(json: unknown): Parsed<TronReceipt | undefined> {
 /** `walletsolidity/triggerconstantcontract` of `balanceOf(address)`: base units. */
 export function parseBalance(json: unknown): Parsed<bigint> {
   return parsed(json, (answer) => {
-    if (field(field(answer, 'result'), 'result') !== true) throw new Mismatch('result.result is not true');
+    if (field(field(answer, 'result'), 'result') !== true)
+      throw new Mismatch('result.result is not true');
     const [word, ...others] = list(answer, 'constant_result');
     if (typeof word !== 'string' || !/^[0-9a-f]{64}$/i.test(word) || others.length > 0)
       throw new Mismatch('constant_result is not one word of 64 hex digits');
@@ -105,9 +106,14 @@ export function parseBalance(json: unknown): Parsed<bigint> {
 }
 
 /** What moved of the token of this contract, and of no other; nothing where the transaction failed. A problem: the contract does not log as a TRC-20 token does. */
-export function transfersIn(receipt: TronReceipt, contract: Buffer): Parsed<readonly TokenTransfer[]> {
+export function transfersIn(
+  receipt: TronReceipt,
+  contract: Buffer,
+): Parsed<readonly TokenTransfer[]> {
   return parsed(receipt, ({ succeeded, logs }) =>
-    succeeded ? logs.flatMap((each, index) => (each.contract.equals(contract) ? transfer(each, index) : [])) : [],
+    succeeded
+      ? logs.flatMap((each, index) => (each.contract.equals(contract) ? transfer(each, index) : []))
+      : [],
   );
 }
 
@@ -115,8 +121,17 @@ function transfer({ topics, data }: ReceiptLog, index: number): readonly TokenTr
   const [what, from, to, ...others] = topics;
   if (what !== TRANSFER_TOPIC) return [];
   if (from === undefined || to === undefined || others.length > 0 || data.length !== 64)
-    throw new Mismatch(`log[${index}] is a Transfer with ${topics.length} topics and ${data.length / 2} bytes of data`);
-  return [{ log_index: index, from: addressIn(from, index), to: addressIn(to, index), value: BigInt(`0x${data}`) }];
+    throw new Mismatch(
+      `log[${index}] is a Transfer with ${topics.length} topics and ${data.length / 2} bytes of data`,
+    );
+  return [
+    {
+      log_index: index,
+      from: addressIn(from, index),
+      to: addressIn(to, index),
+      value: BigInt(`0x${data}`),
+    },
+  ];
 }
 
 function addressIn(topic: string, index: number): Buffer {
@@ -140,14 +155,19 @@ function row(json: unknown, index: number): ListedRow {
 function log(json: unknown, index: number): ReceiptLog {
   const path = `log[${index}]`;
   if (!isRecord(json)) throw new Mismatch(`${path} is no object`);
-  const address = typeof json['address'] === 'string' ? /^(?:41)?([0-9a-f]{40})$/i.exec(json['address'])?.[1] : undefined;
+  const address =
+    typeof json['address'] === 'string'
+      ? /^(?:41)?([0-9a-f]{40})$/i.exec(json['address'])?.[1]
+      : undefined;
   if (address === undefined) throw new Mismatch(`${path}.address is not 40 hex digits`);
   const topics = (json['topics'] === undefined ? [] : list(json, 'topics')).map((topic) => {
-    if (typeof topic !== 'string' || !/^[0-9a-f]{64}$/i.test(topic)) throw new Mismatch(`${path}.topics are not 64 hex digits each`);
+    if (typeof topic !== 'string' || !/^[0-9a-f]{64}$/i.test(topic))
+      throw new Mismatch(`${path}.topics are not 64 hex digits each`);
     return topic.toLowerCase();
   });
   const data = json['data'] ?? '';
-  if (typeof data !== 'string' || !/^(?:[0-9a-f]{2})*$/i.test(data)) throw new Mismatch(`${path}.data is not hex`);
+  if (typeof data !== 'string' || !/^(?:[0-9a-f]{2})*$/i.test(data))
+    throw new Mismatch(`${path}.data is not hex`);
   return { contract: Buffer.from(address, 'hex'), topics, data: data.toLowerCase() };
 }
 
@@ -170,8 +190,12 @@ const SAID_MAX = 200;
 /** What the provider says instead of an answer. */
 function refusalIn(json: unknown): string | undefined {
   if (!isRecord(json)) return undefined;
-  const said = json['Error'] ?? (json['success'] === false ? (json['error'] ?? 'success is false') : undefined);
-  return said === undefined ? undefined : `it says: ${(typeof said === 'string' ? said : JSON.stringify(said)).slice(0, SAID_MAX)}`;
+  const said =
+    json['Error'] ??
+    (json['success'] === false ? (json['error'] ?? 'success is false') : undefined);
+  return said === undefined
+    ? undefined
+    : `it says: ${(typeof said === 'string' ? said : JSON.stringify(said)).slice(0, SAID_MAX)}`;
 }
 
 function isRecord(json: unknown): json is Readonly<Record<string, unknown>> {
@@ -192,8 +216,15 @@ function list(json: unknown, key: string): readonly unknown[] {
 function integer(json: unknown, key: string, path?: string): number {
   const value = field(json, key, path);
   // Avro's JavaScript encoder takes nothing larger
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value === Number.MAX_SAFE_INTEGER)
-    throw new Mismatch(`${path === undefined ? '' : `${path}.`}${key} is no integer from 0 to 2^53 - 2`);
+  if (
+    typeof value !== 'number' ||
+    !Number.isSafeInteger(value) ||
+    value < 0 ||
+    value === Number.MAX_SAFE_INTEGER
+  )
+    throw new Mismatch(
+      `${path === undefined ? '' : `${path}.`}${key} is no integer from 0 to 2^53 - 2`,
+    );
   return value;
 }
 

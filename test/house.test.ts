@@ -24,11 +24,21 @@ const ROOMS: readonly Room[] = [
   { room: 'projections', rooms: ['schemas'], packages: [], builtins: [], pure: true },
   {
     room: 'services/runtime',
-    rooms: ['schemas', 'projections/projection.ts', 'projections/bytes-index.ts', 'projections/copy-rows.ts'],
+    rooms: [
+      'schemas',
+      'projections/projection.ts',
+      'projections/bytes-index.ts',
+      'projections/copy-rows.ts',
+    ],
     packages: ['*'],
     builtins: ['*'],
   },
-  { room: 'services/projector', rooms: ['schemas', 'projections', 'services/runtime'], packages: [], builtins: [] },
+  {
+    room: 'services/projector',
+    rooms: ['schemas', 'projections', 'services/runtime'],
+    packages: [],
+    builtins: [],
+  },
   {
     room: 'services/chain-ingester',
     rooms: ['schemas', 'projections/chain', 'services/runtime'],
@@ -37,7 +47,13 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: 'services/explorer-gateway',
-    rooms: ['schemas', 'projections/page.ts', 'projections/explorer/queries', 'projections/reserve/queries.ts', 'services/runtime'],
+    rooms: [
+      'schemas',
+      'projections/page.ts',
+      'projections/explorer/queries',
+      'projections/reserve/queries.ts',
+      'services/runtime',
+    ],
     packages: ['express'],
     builtins: ['*'],
   },
@@ -51,12 +67,26 @@ const ROOMS: readonly Room[] = [
       'projections/explorer/queries',
       'services/runtime',
     ],
-    packages: ['express', 'graphql', '@apollo/server', 'graphql-ws', 'graphql-redis-subscriptions', 'ws'],
+    packages: [
+      'express',
+      'graphql',
+      '@apollo/server',
+      'graphql-ws',
+      'graphql-redis-subscriptions',
+      'ws',
+    ],
     builtins: ['node:crypto', 'node:fs', 'node:http', 'node:perf_hooks', 'node:stream'],
   },
   {
     room: 'services/treasury',
-    rooms: ['schemas', 'projections/projection.ts', 'projections/deposits', 'projections/chain', 'projections/reserve', 'services/runtime'],
+    rooms: [
+      'schemas',
+      'projections/projection.ts',
+      'projections/deposits',
+      'projections/chain',
+      'projections/reserve',
+      'services/runtime',
+    ],
     // ethers: the mint authority signs here and nowhere else
     packages: ['kafkajs', 'ethers'],
     builtins: ['node:crypto'],
@@ -76,12 +106,23 @@ const ROOMS: readonly Room[] = [
   {
     room: 'services/ops',
     // what is done on demand is done by the same code as on the schedule
-    rooms: ['schemas', 'projections', 'services/runtime', 'services/treasury/reconciliation', 'services/projector/projections.ts'],
+    rooms: [
+      'schemas',
+      'projections',
+      'services/runtime',
+      'services/treasury/reconciliation',
+      'services/projector/projections.ts',
+    ],
     packages: ['kafkajs'],
     builtins: ['*'],
   },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },
-  { room: 'test', rooms: ['schemas', 'projections', 'services', 'infra'], packages: ['*'], builtins: ['*'] },
+  {
+    room: 'test',
+    rooms: ['schemas', 'projections', 'services', 'infra'],
+    packages: ['*'],
+    builtins: ['*'],
+  },
 ];
 
 /** Of the runtime, what a gateway may not touch: it only reads. */
@@ -136,12 +177,16 @@ function importsOf(path: string, source: string): Import[] {
   );
   return [...found].map(([, from, alone, dynamic]) => {
     const specifier = from ?? alone ?? dynamic ?? '';
-    return specifier.startsWith('.') ? { specifier, file: relative(ROOT, join(ROOT, dirname(path), specifier)) } : { specifier };
+    return specifier.startsWith('.')
+      ? { specifier, file: relative(ROOT, join(ROOT, dirname(path), specifier)) }
+      : { specifier };
   });
 }
 
 function roomOf(path: string): Room | undefined {
-  return ROOMS.filter(({ room }) => path === room || path.startsWith(`${room}/`)).toSorted((a, b) => b.room.length - a.room.length)[0];
+  return ROOMS.filter(({ room }) => path === room || path.startsWith(`${room}/`)).toSorted(
+    (a, b) => b.room.length - a.room.length,
+  )[0];
 }
 
 function isWithin(path: string, prefix: string): boolean {
@@ -154,15 +199,25 @@ function packageOf(specifier: string): string {
 
 function complaint(room: Room, { specifier, file }: Import): string | undefined {
   if (file !== undefined) {
-    if (!file.endsWith('.ts') && !file.endsWith('.json')) return `imports ${specifier} without its ending`;
-    if (room.room.endsWith('-gateway') && NOT_FOR_GATEWAYS.some((name) => file === `services/runtime/${name}.ts`))
+    if (!file.endsWith('.ts') && !file.endsWith('.json'))
+      return `imports ${specifier} without its ending`;
+    if (
+      room.room.endsWith('-gateway') &&
+      NOT_FOR_GATEWAYS.some((name) => file === `services/runtime/${name}.ts`)
+    )
       return `reaches for ${file}: gateways only read`;
-    return [room.room, ...room.rooms].some((prefix) => isWithin(file, prefix)) ? undefined : `imports ${file}`;
+    return [room.room, ...room.rooms].some((prefix) => isWithin(file, prefix))
+      ? undefined
+      : `imports ${file}`;
   }
   if (specifier.startsWith('node:'))
-    return room.builtins.includes('*') || room.builtins.includes(specifier) ? undefined : `imports ${specifier}`;
+    return room.builtins.includes('*') || room.builtins.includes(specifier)
+      ? undefined
+      : `imports ${specifier}`;
   const name = packageOf(specifier);
-  return room.packages.includes('*') || room.packages.includes(name) ? undefined : `imports the package ${name}`;
+  return room.packages.includes('*') || room.packages.includes(name)
+    ? undefined
+    : `imports the package ${name}`;
 }
 
 const SOURCES = ['schemas', 'projections', 'services', 'infra', 'test']
@@ -171,7 +226,9 @@ const SOURCES = ['schemas', 'projections', 'services', 'infra', 'test']
 
 /** Code without comments and without what stands between quotes: words there do nothing. */
 function bare(source: string): string {
-  return source.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, '').replaceAll(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, "''");
+  return source
+    .replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, '')
+    .replaceAll(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, "''");
 }
 
 test('every file stands in a room, and imports only what its room may', () => {
@@ -187,9 +244,13 @@ test('every file stands in a room, and imports only what its room may', () => {
 });
 
 test('the imports that this test reads are there', () => {
-  expect(SOURCES.flatMap(({ path, source }) => importsOf(path, source)).length).toBeGreaterThan(SOURCES.length);
+  expect(SOURCES.flatMap(({ path, source }) => importsOf(path, source)).length).toBeGreaterThan(
+    SOURCES.length,
+  );
   const broken = SOURCES.flatMap(({ path, source }) =>
-    importsOf(path, source).flatMap(({ file }) => (file === undefined || existsSync(join(ROOT, file)) ? [] : [`${path}: ${file}`])),
+    importsOf(path, source).flatMap(({ file }) =>
+      file === undefined || existsSync(join(ROOT, file)) ? [] : [`${path}: ${file}`],
+    ),
   );
   expect(broken).toEqual([]);
 });
@@ -204,16 +265,19 @@ test('no gateway reads the log or opens the writer pool: it may append, and ask 
 });
 
 test('schemas and projections know no clock, no chance, no waiting and no process', () => {
-  const complaints = SOURCES.filter(({ path }) => roomOf(path)?.pure === true).flatMap(({ path, source }) =>
-    IMPURE.flatMap(([pattern, what]) => (pattern.test(bare(source)) ? [`${path} uses ${what}`] : [])),
+  const complaints = SOURCES.filter(({ path }) => roomOf(path)?.pure === true).flatMap(
+    ({ path, source }) =>
+      IMPURE.flatMap(([pattern, what]) =>
+        pattern.test(bare(source)) ? [`${path} uses ${what}`] : [],
+      ),
   );
   expect(complaints).toEqual([]);
 });
 
 test('no file is longer than 300 lines', () => {
-  const long = SOURCES.map(({ path, source }) => [path, source.trimEnd().split('\n').length] as const).filter(
-    ([, lines]) => lines > LINES_MAX,
-  );
+  const long = SOURCES.map(
+    ({ path, source }) => [path, source.trimEnd().split('\n').length] as const,
+  ).filter(([, lines]) => lines > LINES_MAX);
   expect(long).toEqual([]);
 });
 
@@ -238,12 +302,18 @@ test('every projection and every service has a test', () => {
       .map(({ name }) => `${top}/${name}`),
   );
   expect(folders.length).toBeGreaterThan(0);
-  const tested = SOURCES.filter(({ path }) => path.endsWith('.test.ts')).map(({ path }) => dirname(path));
-  expect(folders.filter((folder) => !tested.some((path) => isWithin(path, `test/${folder}`)))).toEqual([]);
+  const tested = SOURCES.filter(({ path }) => path.endsWith('.test.ts')).map(({ path }) =>
+    dirname(path),
+  );
+  expect(
+    folders.filter((folder) => !tested.some((path) => isWithin(path, `test/${folder}`))),
+  ).toEqual([]);
 });
 
 test('a test mirrors the file it tests, or the folder', () => {
-  const orphans = SOURCES.filter(({ path }) => path.endsWith('.test.ts') && path !== 'test/house.test.ts')
+  const orphans = SOURCES.filter(
+    ({ path }) => path.endsWith('.test.ts') && path !== 'test/house.test.ts',
+  )
     .map(({ path }) => relative('test', path))
     .filter(
       (path) =>
@@ -255,8 +325,9 @@ test('a test mirrors the file it tests, or the folder', () => {
 });
 
 test('the gateways and the ground never import the tests', () => {
-  const importers = SOURCES.filter(({ path }) => !path.startsWith('test/')).filter(({ path, source }) =>
-    importsOf(path, source).some(({ file }) => file !== undefined && isWithin(file, 'test')),
+  const importers = SOURCES.filter(({ path }) => !path.startsWith('test/')).filter(
+    ({ path, source }) =>
+      importsOf(path, source).some(({ file }) => file !== undefined && isWithin(file, 'test')),
   );
   expect(importers.map(({ path }) => path)).toEqual([]);
 });

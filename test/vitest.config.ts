@@ -7,7 +7,9 @@ const fromHere = (path: string): string => fileURLToPath(new URL(path, import.me
 export default defineConfig({
   root: fromHere('..'),
   // as Node itself finds it: graphql must not be there twice
-  resolve: { alias: [{ find: /^graphql$/, replacement: fromHere('../node_modules/graphql/index.js') }] },
+  resolve: {
+    alias: [{ find: /^graphql$/, replacement: fromHere('../node_modules/graphql/index.js') }],
+  },
   test: {
     pool: 'forks',
     sequence: { sequencer: LongestFirst },

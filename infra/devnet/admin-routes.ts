@@ -23,7 +23,14 @@ export interface AdminParts {
 
 export const TRAFFIC_PER_SECOND_MAX = 500;
 
-export function adminRoutes({ node, producer, traffic, metrics, now, random }: AdminParts): (app: Express) => void {
+export function adminRoutes({
+  node,
+  producer,
+  traffic,
+  metrics,
+  now,
+  random,
+}: AdminParts): (app: Express) => void {
   const { block_transactions_max, chain_id } = node.chain.parameters;
   let lastBulk: Promise<unknown> = Promise.resolve();
 
@@ -41,10 +48,14 @@ export function adminRoutes({ node, producer, traffic, metrics, now, random }: A
   const makeBlock = async (request: Request, response: Response): Promise<void> => {
     const count = fields(request.body)['transactions'] ?? 0;
     if (!isInteger(count, 0, block_transactions_max)) {
-      invalid(response, `{"transactions": an integer from 0 to ${block_transactions_max}}, or no body`);
+      invalid(
+        response,
+        `{"transactions": an integer from 0 to ${block_transactions_max}}, or no body`,
+      );
       return;
     }
-    const { height, hash, transactions } = count === 0 ? node.produce(now()) : await afterLastBulk(count);
+    const { height, hash, transactions } =
+      count === 0 ? node.produce(now()) : await afterLastBulk(count);
     answer(response, { height, hash, transactions: transactions.length });
   };
 
@@ -58,13 +69,19 @@ export function adminRoutes({ node, producer, traffic, metrics, now, random }: A
       const to = typeof body['to'] === 'string' ? parseAddress(body['to']) : undefined;
       const amount = typeof body['amount'] === 'string' ? parseAmount(body['amount']) : undefined;
       if (to === undefined || amount === undefined || amount === 0n) {
-        invalid(response, '{"to": "0x + 40 hex digits", "amount": "base units above zero, decimal text"}');
+        invalid(
+          response,
+          '{"to": "0x + 40 hex digits", "amount": "base units above zero, decimal text"}',
+        );
         return;
       }
       const { faucet } = node.genesis.cast;
       const nonce = node.chain.mempool.account(faucet.address).nonce;
       const result = node.submit(
-        signCall(faucet, chain_id, nonce, { function_call_type: 'Transfer', arguments: { to: toHex(to), amount } }),
+        signCall(faucet, chain_id, nonce, {
+          function_call_type: 'Transfer',
+          arguments: { to: toHex(to), amount },
+        }),
       );
       if ('refused' in result) refuse(response, 409, result.refused, result.message);
       else answer(response, { transaction_hash: result.hash });
@@ -100,7 +117,10 @@ export function adminRoutes({ node, producer, traffic, metrics, now, random }: A
       const { transactions_per_second } = fields(request.body);
       const within = typeof transactions_per_second === 'number' && transactions_per_second >= 0;
       if (!within || transactions_per_second > TRAFFIC_PER_SECOND_MAX) {
-        invalid(response, `{"transactions_per_second": a number from 0 to ${TRAFFIC_PER_SECOND_MAX}}`);
+        invalid(
+          response,
+          `{"transactions_per_second": a number from 0 to ${TRAFFIC_PER_SECOND_MAX}}`,
+        );
         return;
       }
       traffic.setRate(transactions_per_second);

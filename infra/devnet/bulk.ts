@@ -10,7 +10,11 @@ import { verifiedByUs } from './clt/verify.ts';
 const SIGNED_A_TURN = 25;
 
 /** Signs the transactions, which takes about half a millisecond each, then makes a block of what waits and of them. One call at a time. */
-export async function makeBulkBlock(node: CltNode, count: number, now: () => number): Promise<Block> {
+export async function makeBulkBlock(
+  node: CltNode,
+  count: number,
+  now: () => number,
+): Promise<Block> {
   const { bulk, passengers, drivers } = node.genesis.cast;
   const recipients = [...passengers, ...drivers];
   const { chain_id } = node.chain.parameters;
@@ -24,7 +28,8 @@ export async function makeBulkBlock(node: CltNode, count: number, now: () => num
   }
   for (const transaction of signed) {
     const result = node.enqueue(transaction);
-    if ('refused' in result) throw new Error(`a transaction of a large block was refused: ${result.message}`);
+    if ('refused' in result)
+      throw new Error(`a transaction of a large block was refused: ${result.message}`);
   }
   return node.produce(now());
 }

@@ -43,7 +43,11 @@ const ADMIN_BODY_BYTES_MAX = 2 * 1024 * 1024;
 const now = (): number => Date.now();
 
 /** Takes the ports first, so that a second devnet on the same ports ends before it touches the chain; then opens the chain and begins. */
-export async function startDevnet(config: DevnetConfig, settings: GenesisSettings, log: Logger): Promise<Devnet> {
+export async function startDevnet(
+  config: DevnetConfig,
+  settings: GenesisSettings,
+  log: Logger,
+): Promise<Devnet> {
   const nodeSide = await listen(config.http_host, config.node_port);
   const tronSide = await listen(config.http_host, config.tron_port);
   const adminSide = await listen(config.http_host, config.admin_port);
@@ -51,22 +55,42 @@ export async function startDevnet(config: DevnetConfig, settings: GenesisSetting
   const genesis = makeGenesis(settings);
   const store = new ChainStore(config.directory, genesis);
   const metrics = new Metrics();
-  const node = new CltNode(genesis, store, { blocksAdded: (blocks) => metrics.blocksAdded(blocks), broken: reject });
+  const node = new CltNode(genesis, store, {
+    blocksAdded: (blocks) => metrics.blocksAdded(blocks),
+    broken: reject,
+  });
   metrics.watch(node);
-  const tron = new TronNetwork(config.directory, { ...settings, solidify_ms: config.tron_solidify_ms }, now(), reject);
+  const tron = new TronNetwork(
+    config.directory,
+    { ...settings, solidify_ms: config.tron_solidify_ms },
+    now(),
+    reject,
+  );
   metrics.watchTron(tron);
   const faults = new Faults(NODE_FAULT_DELAYS_MS);
   const tronFaults = new Faults<TronFaultMode>(TRON_FAULT_DELAYS_MS);
   const requests = new RequestCounter();
   const rateLimit = new RateLimit(config.tron_requests_per_second_max, config.tron_suspended_ms);
-  const provider = new Provider({ faults: tronFaults, requests, rate_limit: rateLimit, api_key: config.tron_api_key, now });
-  const producers = [new Producer(node, config.block_interval_ms, now), new Producer(tron, config.tron_block_interval_ms, now)] as const;
+  const provider = new Provider({
+    faults: tronFaults,
+    requests,
+    rate_limit: rateLimit,
+    api_key: config.tron_api_key,
+    now,
+  });
+  const producers = [
+    new Producer(node, config.block_interval_ms, now),
+    new Producer(tron, config.tron_block_interval_ms, now),
+  ] as const;
   const [producer] = producers;
   const traffic = new Traffic(node, config.seed, (outcome) => metrics.trafficCounted(outcome));
   const random = randomOf(`reorganisations:${config.seed}:${node.head.height}`);
   nodeSide.server.on('request', application(log, 300 * 1024, nodeRoutes(node, faults, now)));
   const providerRoutes = [accountRoutes(tron.chain, provider), walletRoutes(tron.chain, provider)];
-  tronSide.server.on('request', application(log, 64 * 1024, together([...providerRoutes, (app) => provider.rest(app)])));
+  tronSide.server.on(
+    'request',
+    application(log, 64 * 1024, together([...providerRoutes, (app) => provider.rest(app)])),
+  );
   const admin = [
     adminRoutes({ node, producer, traffic, metrics, now, random }),
     tronAdminRoutes({ tron, requests, now }),

@@ -40,7 +40,10 @@ export function faultRoutes(node: Faults, tron: Faults<TronFaultMode>): (app: Ex
         return;
       }
       if (times !== null && !isInteger(times, 1, Number.MAX_SAFE_INTEGER)) {
-        invalid(response, '"times": an integer from 1; leave it out for a fault that stays until DELETE /admin/faults');
+        invalid(
+          response,
+          '"times": an integer from 1; leave it out for a fault that stays until DELETE /admin/faults',
+        );
         return;
       }
       if (delay_ms !== undefined && !isInteger(delay_ms, 0, LAG_MS_MAX)) {
@@ -48,16 +51,32 @@ export function faultRoutes(node: Faults, tron: Faults<TronFaultMode>): (app: Ex
         return;
       }
       const fault = target.set(mode, times, delay_ms);
-      if (fault === undefined) invalid(response, `{"target": "${String(name)}", "mode": one of ${target.modes.join(', ')}, ..}`);
+      if (fault === undefined)
+        invalid(
+          response,
+          `{"target": "${String(name)}", "mode": one of ${target.modes.join(', ')}, ..}`,
+        );
       else answer(response, fault);
     });
   };
 }
 
-function targetOf<Mode extends string>(target: string, modes: readonly Mode[], faults: Faults<Mode>): Target {
+function targetOf<Mode extends string>(
+  target: string,
+  modes: readonly Mode[],
+  faults: Faults<Mode>,
+): Target {
   return {
     modes,
-    list: () => faults.list().map((fault) => ({ target, mode: fault.mode, times: fault.times, delay_ms: fault.delay_ms })),
+    list: () =>
+      faults
+        .list()
+        .map((fault) => ({
+          target,
+          mode: fault.mode,
+          times: fault.times,
+          delay_ms: fault.delay_ms,
+        })),
     clear: () => faults.clear(),
     set: (wanted, times, delay_ms) => {
       const mode = modes.find((each) => each === wanted);

@@ -7,18 +7,29 @@ import type { ErrorRequestHandler, Express, Response } from 'express';
 import type { Logger } from 'pino';
 
 /** An Express application without its defaults that surprise. `routes` adds the routes; what is left over is 404. */
-export function application(log: Logger, body_bytes_max: number, routes: (app: Express) => void): Express {
+export function application(
+  log: Logger,
+  body_bytes_max: number,
+  routes: (app: Express) => void,
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
   app.use(express.json({ limit: body_bytes_max, strict: true }));
   routes(app);
-  app.use((request, response) => refuse(response, 404, 'not_found', `there is no ${request.method} route at this path`));
+  app.use((request, response) =>
+    refuse(response, 404, 'not_found', `there is no ${request.method} route at this path`),
+  );
   const onError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
     const status = clientStatus(error);
     if (status !== undefined) {
-      refuse(response, status, status === 413 ? 'too_large' : 'invalid_request', clientMessage(status));
+      refuse(
+        response,
+        status,
+        status === 413 ? 'too_large' : 'invalid_request',
+        clientMessage(status),
+      );
       return;
     }
     log.error({ event: 'request_failed', err: error });
@@ -45,7 +56,10 @@ export function refuse(response: Response, status: number, code: string, message
 }
 
 /** Listens and resolves with the server and its port; requests wait until somebody handles them. */
-export async function listen(host: string, port: number): Promise<{ readonly server: Server; readonly port: number }> {
+export async function listen(
+  host: string,
+  port: number,
+): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer();
   // a block of 20,000 transactions is tens of megabytes on a slow line, and a long poll is silent for half a minute
   server.requestTimeout = 60_000;
@@ -64,7 +78,9 @@ export async function listen(host: string, port: number): Promise<{ readonly ser
 export async function drain(server: Server, drain_ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());
-  server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'));
+  server.prependListener('request', (_request, response) =>
+    response.setHeader('connection', 'close'),
+  );
   const idle = setInterval(() => server.closeIdleConnections(), 50);
   const late = setTimeout(() => server.closeAllConnections(), drain_ms);
   await promise;
@@ -74,7 +90,8 @@ export async function drain(server: Server, drain_ms: number): Promise<void> {
 
 /** 4xx of what Express and its body parser throw; undefined for everything else. */
 function clientStatus(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number') return undefined;
+  if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number')
+    return undefined;
   return error.status >= 400 && error.status < 500 ? error.status : undefined;
 }
 

@@ -5,7 +5,10 @@ import { startDevnet } from './devnet.ts';
 import { identify } from './store/identity.ts';
 
 const read = readConfig(process.env);
-const log = pino({ level: 'config' in read ? read.config.log_level : 'info', base: { service: 'devnet' } });
+const log = pino({
+  level: 'config' in read ? read.config.log_level : 'info',
+  base: { service: 'devnet' },
+});
 const stop = Promise.withResolvers<void>();
 process.on('SIGTERM', () => stop.resolve()).on('SIGINT', () => stop.resolve());
 process.on('uncaughtException', (err) => end(2, { event: 'fault', err }));
@@ -19,10 +22,18 @@ function end(code: 0 | 1 | 2, line: object): never {
 async function run(): Promise<never> {
   if ('problems' in read) end(1, { event: 'bad_configuration', problems: read.problems });
   const identified = identify(read.config.directory, read.config, Date.now());
-  if ('problems' in identified) end(1, { event: 'bad_configuration', problems: identified.problems });
+  if ('problems' in identified)
+    end(1, { event: 'bad_configuration', problems: identified.problems });
   const devnet = await startDevnet(read.config, identified.settings, log);
   const { node_port, tron_port, admin_port, node } = devnet;
-  log.info({ event: 'ready', node_port, tron_port, admin_port, height: node.head.height, chain_id: read.config.chain_id });
+  log.info({
+    event: 'ready',
+    node_port,
+    tron_port,
+    admin_port,
+    height: node.head.height,
+    chain_id: read.config.chain_id,
+  });
   await Promise.race([stop.promise, devnet.broken]);
   log.info({ event: 'draining', height: node.head.height });
   await devnet.close();

@@ -28,21 +28,42 @@ export class Metrics {
   /** The gauges are read from the node when somebody asks. */
   watch(node: CltNode): void {
     this.#gauge('devnet_head_height', 'height of the newest block', () => node.head.height);
-    this.#gauge('devnet_finalized_height', 'height of the last final block', () => node.chain.finalizedHeight);
-    this.#gauge('devnet_mempool_transactions', 'transactions that wait for a block', () => node.chain.mempool.size);
+    this.#gauge(
+      'devnet_finalized_height',
+      'height of the last final block',
+      () => node.chain.finalizedHeight,
+    );
+    this.#gauge(
+      'devnet_mempool_transactions',
+      'transactions that wait for a block',
+      () => node.chain.mempool.size,
+    );
     this.#gauge('devnet_long_polls', 'requests that wait for a block', () => node.waiting);
   }
 
   watchTron({ chain }: TronNetwork): void {
-    this.#gauge('devnet_tron_head_number', 'number of the newest block of TRON', () => chain.head.number);
-    this.#gauge('devnet_tron_solidified_number', 'number of the newest solidified block of TRON', () => chain.solidified.number);
-    this.#gauge('devnet_tron_open_transactions', 'transactions of TRON that are not solidified', () => chain.open.length);
+    this.#gauge(
+      'devnet_tron_head_number',
+      'number of the newest block of TRON',
+      () => chain.head.number,
+    );
+    this.#gauge(
+      'devnet_tron_solidified_number',
+      'number of the newest solidified block of TRON',
+      () => chain.solidified.number,
+    );
+    this.#gauge(
+      'devnet_tron_open_transactions',
+      'transactions of TRON that are not solidified',
+      () => chain.open.length,
+    );
   }
 
   blocksAdded(blocks: readonly Block[]): void {
     this.#blocks.inc(blocks.length);
     for (const block of blocks)
-      for (const { call } of block.transactions) this.#transactions.inc({ function_call_type: call.function_call_type });
+      for (const { call } of block.transactions)
+        this.#transactions.inc({ function_call_type: call.function_call_type });
   }
 
   trafficCounted(outcome: TrafficOutcome): void {

@@ -45,7 +45,12 @@ export class NodeReads {
     const from = integer(request.query['from'], undefined);
     const limit = integer(request.query['limit'], BLOCKS_DEFAULT);
     if (from === undefined || limit === undefined || limit < 1 || limit > BLOCKS_MAX) {
-      refuse(response, 400, 'invalid_request', `from is a height, limit an integer from 1 to ${BLOCKS_MAX}`);
+      refuse(
+        response,
+        400,
+        'invalid_request',
+        `from is a height, limit an integer from 1 to ${BLOCKS_MAX}`,
+      );
       return;
     }
     const to = Math.min(from + limit - 1, this.#head(this.#lag()).height);
@@ -59,7 +64,12 @@ export class NodeReads {
     const height = integer(request.params['height'], undefined);
     const wait = integer(request.query['wait_ms'], 0);
     if (height === undefined || wait === undefined || wait > WAIT_MS_MAX) {
-      refuse(response, 400, 'invalid_request', `the height is a decimal integer, wait_ms an integer from 0 to ${WAIT_MS_MAX}`);
+      refuse(
+        response,
+        400,
+        'invalid_request',
+        `the height is a decimal integer, wait_ms an integer from 0 to ${WAIT_MS_MAX}`,
+      );
       return;
     }
     const lag = this.#lag();

@@ -8,7 +8,11 @@ import { NodeReads } from './node-reads.ts';
 import { submitted } from './node-submit.ts';
 import type { CltNode } from './clt/node.ts';
 
-export function nodeRoutes(node: CltNode, faults: Faults, now: () => number): (app: Express) => void {
+export function nodeRoutes(
+  node: CltNode,
+  faults: Faults,
+  now: () => number,
+): (app: Express) => void {
   const reads = new NodeReads(node, faults, now);
   return (app) => {
     app.use(async (_request, response, next) => {
@@ -45,7 +49,8 @@ function submit(node: CltNode, faults: Faults, request: Request, response: Respo
   }
   const parsed = parseRawText(text);
   if (!('refused' in parsed)) submitted(node, faults, parsed.raw, response);
-  else if (parsed.refused === 'too_large') refuse(response, 413, 'too_large', 'raw_transaction is at most 128 KiB');
+  else if (parsed.refused === 'too_large')
+    refuse(response, 413, 'too_large', 'raw_transaction is at most 128 KiB');
   else refuse(response, 400, 'invalid_transaction', 'raw_transaction is not hex');
 }
 

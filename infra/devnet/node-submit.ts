@@ -35,7 +35,10 @@ export function submitted(node: CltNode, faults: Faults, raw: Buffer, response: 
     refuse(response, STATUS[transaction.refused], transaction.refused, transaction.message);
     return;
   }
-  if (transaction.call.function_call_type === 'Mint' && transaction.from === node.genesis.cast.mint_authority.address) {
+  if (
+    transaction.call.function_call_type === 'Mint' &&
+    transaction.from === node.genesis.cast.mint_authority.address
+  ) {
     if (faults.take('human_takes_nonce') !== undefined) takeNonce(node, transaction.nonce);
   }
   const result = node.enqueue(transaction);
@@ -60,6 +63,14 @@ export function submitted(node: CltNode, faults: Faults, raw: Buffer, response: 
 /** What a person does who uses the mint authority's key in a wallet of their own: a transfer of one base unit, at the nonce that the treasury chose. */
 function takeNonce(node: CltNode, nonce: number): void {
   const { mint_authority, faucet } = node.genesis.cast;
-  const call = { function_call_type: 'Transfer', arguments: { to: faucet.address, amount: 1n } } as const;
-  node.enqueue(verifiedByUs(signCall(mint_authority, node.chain.parameters.chain_id, nonce, call), mint_authority.address));
+  const call = {
+    function_call_type: 'Transfer',
+    arguments: { to: faucet.address, amount: 1n },
+  } as const;
+  node.enqueue(
+    verifiedByUs(
+      signCall(mint_authority, node.chain.parameters.chain_id, nonce, call),
+      mint_authority.address,
+    ),
+  );
 }

@@ -24,6 +24,8 @@ export class Producer {
 
   enable(enabled: boolean): void {
     clearInterval(this.#timer);
-    this.#timer = enabled ? setInterval(() => this.#chain.produce(this.#now()), this.#interval_ms) : undefined;
+    this.#timer = enabled
+      ? setInterval(() => this.#chain.produce(this.#now()), this.#interval_ms)
+      : undefined;
   }
 }

@@ -1,5 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { chownSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { StackFault } from './fault.ts';
@@ -23,24 +34,34 @@ export function serverAccount(): Account | undefined {
     const [uid, gid] = [Number(entry?.[2]), Number(entry?.[3])];
     if (entry !== undefined && uid > 0 && gid >= 0) return { uid, gid, name: wanted };
   }
-  throw new StackFault('Postgres refuses to run as root and /etc/passwd has neither "postgres" nor "nobody": run as an ordinary user');
+  throw new StackFault(
+    'Postgres refuses to run as root and /etc/passwd has neither "postgres" nor "nobody": run as an ordinary user',
+  );
 }
 
 function canUse(path: string, account: Account): boolean {
-  const look = spawnSync('/bin/sh', ['-c', '[ -r "$1" ] && [ -x "$1" ]', 'sh', path], { uid: account.uid, gid: account.gid, cwd: '/' });
+  const look = spawnSync('/bin/sh', ['-c', '[ -r "$1" ] && [ -x "$1" ]', 'sh', path], {
+    uid: account.uid,
+    gid: account.gid,
+    cwd: '/',
+  });
   return look.status === 0;
 }
 
 /** A folder that every user can reach, for a checkout that they cannot (one below /root, say). Only root may own it. */
 function shelterOf(folder: Folder): string {
-  return join('/var/lib', `clt-stack-${createHash('sha256').update(folder.root).digest('hex').slice(0, 12)}`);
+  return join(
+    '/var/lib',
+    `clt-stack-${createHash('sha256').update(folder.root).digest('hex').slice(0, 12)}`,
+  );
 }
 
 function openShelter(folder: Folder): string {
   const shelter = shelterOf(folder);
   mkdirSync(shelter, { recursive: true, mode: 0o755 });
   const found = lstatSync(shelter);
-  if (!found.isDirectory() || found.uid !== 0) throw new StackFault(`${shelter} belongs to someone else: remove it and start again`);
+  if (!found.isDirectory() || found.uid !== 0)
+    throw new StackFault(`${shelter} belongs to someone else: remove it and start again`);
   return shelter;
 }
 
@@ -50,9 +71,16 @@ export function removeShelter(folder: Folder): void {
 }
 
 /** The programs at `programs`, or a copy of them, where `account` can run them. */
-export function reachablePrograms(programs: string, folder: Folder, account: Account | undefined): string {
+export function reachablePrograms(
+  programs: string,
+  folder: Folder,
+  account: Account | undefined,
+): string {
   if (account === undefined || canUse(programs, account)) return programs;
-  const copy = join(openShelter(folder), createHash('sha256').update(programs).digest('hex').slice(0, 12));
+  const copy = join(
+    openShelter(folder),
+    createHash('sha256').update(programs).digest('hex').slice(0, 12),
+  );
   if (!existsSync(copy)) {
     const half = `${copy}.${process.pid}`;
     cpSync(programs, half, { recursive: true, verbatimSymlinks: true });
@@ -62,7 +90,11 @@ export function reachablePrograms(programs: string, folder: Folder, account: Acc
 }
 
 /** A data folder that belongs to `account` and that it can reach: `wanted` itself, or a link there to one that it can. */
-export function reachableData(wanted: string, folder: Folder, account: Account | undefined): string {
+export function reachableData(
+  wanted: string,
+  folder: Folder,
+  account: Account | undefined,
+): string {
   if (lstatSync(wanted, { throwIfNoEntry: false }) === undefined) {
     mkdirSync(wanted, { mode: 0o700 });
     if (account !== undefined) chownSync(wanted, account.uid, account.gid);
@@ -75,7 +107,10 @@ export function reachableData(wanted: string, folder: Folder, account: Account |
       symlinkSync(sheltered, wanted);
     }
   }
-  if (!existsSync(wanted)) throw new StackFault(`the data that ${wanted} links to has gone: npm run down -- --wipe begins anew`);
+  if (!existsSync(wanted))
+    throw new StackFault(
+      `the data that ${wanted} links to has gone: npm run down -- --wipe begins anew`,
+    );
   const real = realpathSync(wanted);
   if (account !== undefined && !canUse(real, account)) {
     throw new StackFault(

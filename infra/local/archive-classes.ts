@@ -28,7 +28,10 @@ export async function archiveClasses(
       `-XX:ArchiveClassesAtExit=${archiveFile(target, server)}`,
     ];
     const servers = [
-      new Server(kafkaServer(folder, programs, ports.kafka, ports.kafka_controller, recorded('kafka')), folder),
+      new Server(
+        kafkaServer(folder, programs, ports.kafka, ports.kafka_controller, recorded('kafka')),
+        folder,
+      ),
       new Server(registryServer(folder, programs, ports.registry, recorded('registry')), folder),
     ];
     const starts = await Promise.allSettled(servers.map((server) => server.start(signal)));
@@ -41,7 +44,10 @@ export async function archiveClasses(
   };
   const name = basename(programs.class_archives);
   try {
-    await fetchOnce(cache, name, 'classes of the Java servers', report, signal, fill, ['archiving', 'archived']);
+    await fetchOnce(cache, name, 'classes of the Java servers', report, signal, fill, [
+      'archiving',
+      'archived',
+    ]);
   } catch (error) {
     if (signal.aborted) throw error;
     // they make starts faster, no more; a server that cannot start says so itself

@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -18,7 +28,12 @@ export function cacheOf(env: NodeJS.ProcessEnv): Cache {
   const own = env['APP_CACHE_DIR'];
   if (own !== undefined && own !== '') return { root: resolve(own) };
   const shared = env['XDG_CACHE_HOME'];
-  return { root: join(shared !== undefined && shared !== '' ? shared : join(homedir(), '.cache'), 'clt-stack') };
+  return {
+    root: join(
+      shared !== undefined && shared !== '' ? shared : join(homedir(), '.cache'),
+      'clt-stack',
+    ),
+  };
 }
 
 /** What `sha256sum` prints for the files of each folder. Those of another version are taken from files that Maven fetched under its own checksums. */
@@ -37,14 +52,18 @@ async function sha256(file: string): Promise<string> {
 
 /** The cache's folder for `folder`: another list of checksums is another folder. */
 export function pinnedName(folder: string, suffix = ''): string {
-  const lines = [...pinned].filter(([name]) => name.startsWith(`${folder}/`)).map(([name, sum]) => `${sum}  ${name}\n`);
+  const lines = [...pinned]
+    .filter(([name]) => name.startsWith(`${folder}/`))
+    .map(([name, sum]) => `${sum}  ${name}\n`);
   const digest = createHash('sha256').update(lines.join('')).digest('hex').slice(0, 8);
   return `${folder}${suffix}-${digest}`;
 }
 
 /** Checks that a folder holds exactly the files that checksums.sha256 lists for `folder`. Throws a StackFault that names the first difference. */
 export async function assertPinned(path: string, folder: string): Promise<void> {
-  const wanted = [...pinned.keys()].filter((name) => name.startsWith(`${folder}/`)).map((name) => name.slice(folder.length + 1));
+  const wanted = [...pinned.keys()]
+    .filter((name) => name.startsWith(`${folder}/`))
+    .map((name) => name.slice(folder.length + 1));
   const found = readdirSync(path).filter((name) => statSync(join(path, name)).isFile());
   const missing = wanted.filter((name) => !found.includes(name));
   const unknown = found.filter((name) => !wanted.includes(name));
@@ -65,7 +84,11 @@ export async function assertPinned(path: string, folder: string): Promise<void> 
 }
 
 /** One fetch at a time on this machine: the package clients' own folders do not take two. */
-async function fetchClaim(cache: Cache, report: Report, signal: AbortSignal): Promise<Extract<Claim, { held: true }>> {
+async function fetchClaim(
+  cache: Cache,
+  report: Report,
+  signal: AbortSignal,
+): Promise<Extract<Claim, { held: true }>> {
   for (;;) {
     const taken = claim(join(cache.root, 'fetching.json'));
     if (taken.held) return taken;

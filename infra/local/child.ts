@@ -23,7 +23,9 @@ export interface Exit {
 }
 
 /** What a child needs from the system to run at all. */
-export function plainEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function plainEnvironment(
+  extra: Readonly<Record<string, string>> = {},
+): Record<string, string> {
   const kept = ['PATH', 'HOME'].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
@@ -33,7 +35,9 @@ export function plainEnvironment(extra: Readonly<Record<string, string>> = {}): 
 
 /** How a process ended, in words. */
 export function describeExit(exit: Exit): string {
-  return exit.signal === null ? `exited with code ${exit.code ?? '?'}` : `was ended by ${exit.signal}`;
+  return exit.signal === null
+    ? `exited with code ${exit.code ?? '?'}`
+    : `was ended by ${exit.signal}`;
 }
 
 /** A process of the stack: its own session (a Ctrl-C at the terminal must not reach it), its output in a log file, its identity on disk. */
@@ -45,7 +49,13 @@ export class Child {
   #exited: Exit | undefined;
   readonly #process: ChildProcess;
 
-  constructor(name: string, pid: number, log_file: string, process: ChildProcess, exit: Promise<Exit>) {
+  constructor(
+    name: string,
+    pid: number,
+    log_file: string,
+    process: ChildProcess,
+    exit: Promise<Exit>,
+  ) {
     this.name = name;
     this.pid = pid;
     this.log_file = log_file;
@@ -77,7 +87,9 @@ export class Child {
   /** A fault that shows how it ended and its last log lines. */
   faultOf(what: string): StackFault {
     const lines = logTail(this.log_file).map((line) => `  | ${line}`);
-    return new StackFault([`${this.name} ${what}; the end of ${this.log_file}:`, ...lines].join('\n'));
+    return new StackFault(
+      [`${this.name} ${what}; the end of ${this.log_file}:`, ...lines].join('\n'),
+    );
   }
 }
 
@@ -106,14 +118,22 @@ export async function spawnChild(name: string, command: Command, folder: Folder)
   try {
     await once(started, 'spawn');
   } catch (error) {
-    throw new StackFault(`${name} could not be started: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new StackFault(
+      `${name} could not be started: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
   }
   if (pid === undefined) throw new StackFault(`${name} was started without a pid`);
   return new Child(name, pid, log_file, started, exit);
 }
 
 /** Runs a command to its end. Rejects with a StackFault and its last log lines when it fails, and ends it when `signal` aborts. */
-export async function runToEnd(name: string, command: Command, folder: Folder, signal: AbortSignal): Promise<void> {
+export async function runToEnd(
+  name: string,
+  command: Command,
+  folder: Folder,
+  signal: AbortSignal,
+): Promise<void> {
   signal.throwIfAborted();
   const child = await spawnChild(name, command, folder);
   const end = (): void => child.signal('SIGKILL');

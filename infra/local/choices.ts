@@ -3,7 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { USDT_CONTRACTS } from '../../schemas/deposit-policy.ts';
-import { DEVELOPMENT_CUSTODY, DEVELOPMENT_JWT_SECRET, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
+import {
+  DEVELOPMENT_CUSTODY,
+  DEVELOPMENT_JWT_SECRET,
+  DEVELOPMENT_XPUB,
+} from '../../schemas/development.ts';
 import type { Folder } from './folder.ts';
 import { portNames, portVariable } from './ports.ts';
 
@@ -80,7 +84,9 @@ const ofTheStack = new Set<string>([
 export function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) =>
-      value !== undefined && name.startsWith('APP_') && !ofTheStack.has(name) ? [[name, value]] : [],
+      value !== undefined && name.startsWith('APP_') && !ofTheStack.has(name)
+        ? [[name, value]]
+        : [],
     ),
   );
 }
@@ -89,7 +95,11 @@ export function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
 export function readCommon(env: NodeJS.ProcessEnv): Common {
   const chosen = chosenIn(env);
   const isMainnet = chosen.network === MAINNET;
-  return { ...defaultCommon, ...(isMainnet ? { usdt_contract: USDT_CONTRACTS.mainnet } : {}), ...chosen };
+  return {
+    ...defaultCommon,
+    ...(isMainnet ? { usdt_contract: USDT_CONTRACTS.mainnet } : {}),
+    ...chosen,
+  };
 }
 
 function chosenIn(env: NodeJS.ProcessEnv): Partial<Common> {
@@ -108,7 +118,9 @@ export async function commonOf(env: NodeJS.ProcessEnv, folder: Folder): Promise<
   const chosen = chosenIn(env);
   const common = readCommon(env);
   const jwt_secret = chosen.jwt_secret ?? kept(folder, 'jwt-secret');
-  const devnet_seed = chosen.devnet_seed ?? (common.network === MAINNET ? kept(folder, 'devnet-seed') : common.devnet_seed);
+  const devnet_seed =
+    chosen.devnet_seed ??
+    (common.network === MAINNET ? kept(folder, 'devnet-seed') : common.devnet_seed);
   if (devnet_seed === defaultCommon.devnet_seed) return { ...common, jwt_secret, devnet_seed };
   // loaded only here: it takes long
   const { keysOf } = await import('./own-keys.ts');

@@ -5,7 +5,9 @@ import { codeOf, StackFault } from './fault.ts';
 import { identify, isAlive, parseIdentity, type ProcessIdentity } from './process-identity.ts';
 
 /** A file that one living process holds; the claim of a process that has gone is void. */
-export type Claim = { readonly held: true; release: () => void } | { readonly held: false; readonly holder: ProcessIdentity };
+export type Claim =
+  | { readonly held: true; release: () => void }
+  | { readonly held: false; readonly holder: ProcessIdentity };
 
 function holderOf(file: string): ProcessIdentity | 'void' | 'free' {
   try {
@@ -33,7 +35,8 @@ function removeVoid(file: string): void {
 /** Claims `file` for this process: held, or the living process that holds it (which may be this one). */
 export function claim(file: string): Claim {
   const self = identify(process.pid);
-  if (self === undefined) throw new StackFault('cannot read when this very process began: are /proc or ps missing?');
+  if (self === undefined)
+    throw new StackFault('cannot read when this very process began: are /proc or ps missing?');
   mkdirSync(dirname(file), { recursive: true });
   const mine = `${file}.${randomBytes(6).toString('hex')}`;
   writeFileSync(mine, JSON.stringify(self));

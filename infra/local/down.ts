@@ -39,9 +39,14 @@ export async function down(folder: Folder, wipe: boolean, report: Report): Promi
   const { holding, stopped } = await takeOver(folder, report);
   try {
     const left = await stopLeftovers(folder);
-    if (left.length > 0) report.line(`  ended what an interrupted run had left behind: ${left.join(', ')}`);
+    if (left.length > 0)
+      report.line(`  ended what an interrupted run had left behind: ${left.join(', ')}`);
     removeStackFile(folder);
-    report.line(stopped || left.length > 0 ? `  stopped in ${seconds(performance.now() - begun)}` : '  nothing of this folder runs');
+    report.line(
+      stopped || left.length > 0
+        ? `  stopped in ${seconds(performance.now() - begun)}`
+        : '  nothing of this folder runs',
+    );
     if (wipe) {
       removeShelter(folder);
       for (const path of [folder.data, folder.logs, `${folder.logs}.before`, folder.scratch])

@@ -8,6 +8,7 @@ export class Refusal extends StackFault {}
 
 /** The `code` of a system error (`ENOENT`, ...), or undefined. */
 export function codeOf(error: unknown): string | undefined {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+    return error.code;
   return undefined;
 }

@@ -46,5 +46,6 @@ export function openFolder(folder: Folder): void {
     renameSync(folder.logs, before);
   }
   rmSync(folder.scratch, { recursive: true, force: true });
-  for (const path of [folder.root, folder.data, folder.logs, folder.pids, folder.scratch]) mkdirSync(path, { recursive: true });
+  for (const path of [folder.root, folder.data, folder.logs, folder.pids, folder.scratch])
+    mkdirSync(path, { recursive: true });
 }

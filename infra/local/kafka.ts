@@ -16,7 +16,11 @@ function clusterId(): string {
 }
 
 /** The settings of the local broker: those that every way of running it shares, and its place on this machine. */
-export function kafkaProperties(port: number, controller_port: number, data: string): Record<string, string> {
+export function kafkaProperties(
+  port: number,
+  controller_port: number,
+  data: string,
+): Record<string, string> {
   const place = kafkaPlace({
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller_port}`,
     advertised_listeners: `PLAINTEXT://127.0.0.1:${port}`,
@@ -72,7 +76,12 @@ export function kafkaServer(
         rmSync(half, { recursive: true, force: true });
         writeProperties(properties, kafkaProperties(port, controller_port, half));
         const args = ['format', '-t', clusterId(), '-c', properties];
-        await runToEnd('kafka-format', java(['-XX:TieredStopAtLevel=1'], 'kafka.tools.StorageTool', args), folder, signal);
+        await runToEnd(
+          'kafka-format',
+          java(['-XX:TieredStopAtLevel=1'], 'kafka.tools.StorageTool', args),
+          folder,
+          signal,
+        );
         renameSync(half, data);
       }
       writeProperties(properties, kafkaProperties(port, controller_port, data));

@@ -39,7 +39,9 @@ export async function keep(
     const verdict = isService ? verdictOf(exit) : 'restart';
     if (verdict === 'misconfigured' || (verdict === 'ended' && !wasTold)) {
       const why = verdict === 'ended' ? 'ended by itself' : 'refused its configuration';
-      say(`${server.name} ${why} (${describeExit(exit)}): not started again; see ${server.child?.log_file ?? 'its log'}`);
+      say(
+        `${server.name} ${why} (${describeExit(exit)}): not started again; see ${server.child?.log_file ?? 'its log'}`,
+      );
       return;
     }
     if (performance.now() - up_since > PROVED_MS) falls = 0;

@@ -20,7 +20,9 @@ export function leftoversIn(folder: Folder): Leftover[] {
   return readdirSync(folder.pids).flatMap((entry) => {
     const file = join(folder.pids, entry);
     const identity = parseIdentity(readFileSync(file, 'utf8'));
-    return identity !== undefined && isAlive(identity) ? [{ name: entry.replace(/\.json$/, ''), file, identity }] : [];
+    return identity !== undefined && isAlive(identity)
+      ? [{ name: entry.replace(/\.json$/, ''), file, identity }]
+      : [];
   });
 }
 
@@ -31,7 +33,8 @@ function isServer({ name }: Leftover): boolean {
 
 async function endAll(leftovers: readonly Leftover[], patience_ms: number): Promise<void> {
   const signalAll = (signal: (leftover: Leftover) => NodeJS.Signals): void => {
-    for (const leftover of leftovers) if (isAlive(leftover.identity)) process.kill(leftover.identity.pid, signal(leftover));
+    for (const leftover of leftovers)
+      if (isAlive(leftover.identity)) process.kill(leftover.identity.pid, signal(leftover));
   };
   const deadline = performance.now() + patience_ms;
   signalAll(({ name }) => (name === 'postgres' ? 'SIGINT' : 'SIGTERM'));

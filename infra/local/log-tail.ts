@@ -12,7 +12,8 @@ export function readableLine(line: string): string {
       const field = fields.get(name);
       return typeof field === 'string' ? field : field === undefined ? '' : JSON.stringify(field);
     };
-    const said = text('msg') === '' ? line : `${text('time')} ${text('level')} ${text('msg')}`.trim();
+    const said =
+      text('msg') === '' ? line : `${text('time')} ${text('level')} ${text('msg')}`.trim();
     return said.slice(0, CHARACTERS_MAX);
   } catch (error) {
     if (error instanceof SyntaxError) return line.slice(0, CHARACTERS_MAX);

@@ -29,8 +29,14 @@ settings (environment):
 
 async function main(): Promise<number> {
   if (Number(process.versions.node.split('.')[0]) < 26)
-    throw new StackFault(`this needs Node 26, not ${process.version}: run it through npm (npm start)`);
-  const options = { wipe: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, 'servers-only': { type: 'boolean' } } as const;
+    throw new StackFault(
+      `this needs Node 26, not ${process.version}: run it through npm (npm start)`,
+    );
+  const options = {
+    wipe: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+    'servers-only': { type: 'boolean' },
+  } as const;
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
   const [command, ...others] = positionals;
   if (values.help === true) {
@@ -54,7 +60,10 @@ try {
   process.exitCode = await main();
 } catch (error) {
   const refused = error instanceof Refusal || codeOf(error)?.startsWith('ERR_PARSE_ARGS') === true;
-  const said = error instanceof Error && (refused || error instanceof StackFault) ? error.message : inspect(error);
+  const said =
+    error instanceof Error && (refused || error instanceof StackFault)
+      ? error.message
+      : inspect(error);
   process.stderr.write(`\n${said}\n`);
   process.exitCode = refused ? REFUSED : FAULT;
 }

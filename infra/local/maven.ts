@@ -21,7 +21,11 @@ export interface MavenRun {
 }
 
 /** Runs Maven and shows its progress. Throws a StackFault with Maven's own errors. */
-async function maven(what: string, args: readonly string[], { java, env, report, signal }: MavenRun): Promise<void> {
+async function maven(
+  what: string,
+  args: readonly string[],
+  { java, env, report, signal }: MavenRun,
+): Promise<void> {
   const home = /^(.*)\/bin\/java$/.exec(java)?.[1];
   const watch = (text: string): void => {
     const last = [...text.matchAll(/Progress \(\d+\): ([^\r\n]+)/g)].at(-1)?.[1];
@@ -34,18 +38,36 @@ async function maven(what: string, args: readonly string[], { java, env, report,
   });
   if (outcome.missing) throw new StackFault(advice);
   if (outcome.code === 0) return;
-  const errors = outcome.output.split(/[\r\n]+/).filter((line) => line.includes('ERROR') && !line.includes('[Help'));
+  const errors = outcome.output
+    .split(/[\r\n]+/)
+    .filter((line) => line.includes('ERROR') && !line.includes('[Help'));
   const lines = errors.slice(0, 6).map((line) => `  | ${line}`);
-  throw new StackFault([`fetching ${what} failed; is the network there? Maven says:`, ...lines].join('\n'));
+  throw new StackFault(
+    [`fetching ${what} failed; is the network there? Maven says:`, ...lines].join('\n'),
+  );
 }
 
 /** One file of an artifact (group:artifact:version[:type[:classifier]]), without what it depends on, into `target`. */
-export async function fetchArtifact(artifact: string, target: string, what: string, by: MavenRun): Promise<void> {
-  await maven(what, [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, `-DoutputDirectory=${target}`], by);
+export async function fetchArtifact(
+  artifact: string,
+  target: string,
+  what: string,
+  by: MavenRun,
+): Promise<void> {
+  await maven(
+    what,
+    [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, `-DoutputDirectory=${target}`],
+    by,
+  );
 }
 
 /** Artifacts (group:artifact:version) and all that they need at run time, into `target`. */
-export async function fetchLibraries(artifacts: readonly string[], target: string, what: string, by: MavenRun): Promise<void> {
+export async function fetchLibraries(
+  artifacts: readonly string[],
+  target: string,
+  what: string,
+  by: MavenRun,
+): Promise<void> {
   const dependencies = artifacts.map((artifact) => {
     const [group, name, version] = artifact.split(':');
     return `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`;
@@ -59,6 +81,16 @@ export async function fetchLibraries(artifacts: readonly string[], target: strin
 <groupId>local</groupId><artifactId>servers</artifactId><version>1</version>
 <dependencies>${dependencies.join('\n')}</dependencies></project>\n`,
   );
-  await maven(what, ['-f', pom, `${PLUGIN}:copy-dependencies`, '-DincludeScope=runtime', `-DoutputDirectory=${target}`], by);
+  await maven(
+    what,
+    [
+      '-f',
+      pom,
+      `${PLUGIN}:copy-dependencies`,
+      '-DincludeScope=runtime',
+      `-DoutputDirectory=${target}`,
+    ],
+    by,
+  );
   rmSync(project, { recursive: true });
 }

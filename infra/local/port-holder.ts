@@ -24,7 +24,8 @@ function listeningInodes(port: number): Set<string> {
     const lines = readable(() => readFileSync(table, 'utf8'), '').split('\n');
     for (const line of lines.slice(1)) {
       const [, local, , state, , , , , , inode] = line.trim().split(/\s+/);
-      if (state === '0A' && inode !== undefined && local?.endsWith(`:${wanted}`) === true) inodes.add(inode);
+      if (state === '0A' && inode !== undefined && local?.endsWith(`:${wanted}`) === true)
+        inodes.add(inode);
     }
   }
   return inodes;
@@ -39,7 +40,9 @@ function hasSocket(pid: number, inodes: ReadonlySet<string>): boolean {
 }
 
 function listenersByLsof(port: number): number[] {
-  const answer = spawnSync('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-t'], { encoding: 'utf8' });
+  const answer = spawnSync('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-t'], {
+    encoding: 'utf8',
+  });
   return (answer.stdout ?? '')
     .split('\n')
     .filter((line) => line !== '')
@@ -75,7 +78,11 @@ export function commandLineOf(pid: number): string {
 export async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   return await new Promise<boolean>((resolve, reject) => {
-    server.once('error', (error) => (codeOf(error) === 'EADDRINUSE' ? resolve(false) : reject(error)));
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+    server.once('error', (error) =>
+      codeOf(error) === 'EADDRINUSE' ? resolve(false) : reject(error),
+    );
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () =>
+      server.close(() => resolve(true)),
+    );
   });
 }

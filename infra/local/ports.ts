@@ -27,7 +27,9 @@ export const defaultPorts = {
 export type PortName = keyof typeof defaultPorts;
 export type Ports = Readonly<Record<PortName, number>>;
 
-export const portNames: readonly PortName[] = Object.keys(defaultPorts).filter((name): name is PortName => name in defaultPorts);
+export const portNames: readonly PortName[] = Object.keys(defaultPorts).filter(
+  (name): name is PortName => name in defaultPorts,
+);
 
 /** The environment variable that moves a port. */
 export function portVariable(name: PortName): string {
@@ -66,9 +68,13 @@ export async function assertPortsFree(ports: Ports, names: readonly PortName[]):
   for (const name of names) {
     const port = ports[name];
     if (await isFree(port)) continue;
-    const holders = holdersOf(port).map((pid) => `process ${pid} (${shortened(commandLineOf(pid))})`);
+    const holders = holdersOf(port).map(
+      (pid) => `process ${pid} (${shortened(commandLineOf(pid))})`,
+    );
     const holder = holders.length > 0 ? holders.join(', ') : 'a process that this user may not see';
-    problems.push(`port ${port} (${name}) is held by ${holder}: stop it, or set ${portVariable(name)} to another port`);
+    problems.push(
+      `port ${port} (${name}) is held by ${holder}: stop it, or set ${portVariable(name)} to another port`,
+    );
   }
   if (problems.length > 0) throw new Refusal(problems.join('\n'));
 }

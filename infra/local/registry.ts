@@ -18,13 +18,20 @@ export function registryDatabase(file: string): string {
 
 /** Whether a registry on this port of 127.0.0.1 answers a question about its schemas. */
 export async function registryAnswers(port: number): Promise<boolean> {
-  const answer = await fetch(`http://127.0.0.1:${port}${registry_path}/subjects`, { signal: AbortSignal.timeout(2_000) });
+  const answer = await fetch(`http://127.0.0.1:${port}${registry_path}/subjects`, {
+    signal: AbortSignal.timeout(2_000),
+  });
   await answer.arrayBuffer();
   return answer.status === 200;
 }
 
 /** The schema registry (Apicurio, which speaks Confluent's API). `java_options` besides those that every registry has. */
-export function registryServer(folder: Folder, programs: Programs, port: number, java_options: readonly string[] = []): ServerSpec {
+export function registryServer(
+  folder: Folder,
+  programs: Programs,
+  port: number,
+  java_options: readonly string[] = [],
+): ServerSpec {
   const data = join(folder.data, 'registry');
   return {
     name: 'registry',
@@ -46,7 +53,9 @@ export function registryServer(folder: Folder, programs: Programs, port: number,
           '-jar',
           programs.registry_jar,
         ],
-        env: plainEnvironment({ REGISTRY_DATASOURCE_URL: registryDatabase(join(data, 'registry')) }),
+        env: plainEnvironment({
+          REGISTRY_DATASOURCE_URL: registryDatabase(join(data, 'registry')),
+        }),
         cwd: data,
       });
     },

@@ -34,11 +34,17 @@ function stopOnSignal(stop: AbortController, kill: () => void): () => void {
  * Boots the stack of a folder, calls `ready`, and runs it until a signal (or `stop` by other means) asks it to end.
  * Gives the exit code: 0 after everything has been ended in order, 2 when the boot failed. Throws a Refusal when the folder's stack runs already.
  */
-export async function runInstance(options: BootOptions, stop: AbortController, ready: () => void): Promise<number> {
+export async function runInstance(
+  options: BootOptions,
+  stop: AbortController,
+  ready: () => void,
+): Promise<number> {
   const { folder, report } = options;
   const holding = claim(folder.claim_file);
   if (!holding.held) {
-    throw new Refusal(`the stack of ${folder.root} runs already (process ${holding.holder.pid}); npm run down stops it`);
+    throw new Refusal(
+      `the stack of ${folder.root} runs already (process ${holding.holder.pid}); npm run down stops it`,
+    );
   }
   const unhear = stopOnSignal(stop, () => {
     for (const { identity } of leftoversIn(folder)) process.kill(identity.pid, 'SIGKILL');
@@ -52,7 +58,9 @@ export async function runInstance(options: BootOptions, stop: AbortController, r
     const begun = performance.now();
     report.line('  stopping; a second Ctrl-C kills');
     await instance.stop();
-    report.line(`  stopped in ${seconds(performance.now() - begun)}; the data stays in ${folder.data}`);
+    report.line(
+      `  stopped in ${seconds(performance.now() - begun)}; the data stays in ${folder.data}`,
+    );
     return DONE;
   } catch (error) {
     const asked = stop.signal.aborted && error instanceof Error && error.name === 'AbortError';

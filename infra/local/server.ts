@@ -62,7 +62,8 @@ export async function waitUntilReady(
   let last: unknown;
   for (;;) {
     signal.throwIfAborted();
-    if (child.exited !== undefined) throw child.faultOf(`${describeExit(child.exited)} before it was ready`);
+    if (child.exited !== undefined)
+      throw child.faultOf(`${describeExit(child.exited)} before it was ready`);
     if (ports.every((port) => holdsPort(child.pid, port))) {
       try {
         if (await answers()) return;
@@ -84,8 +85,15 @@ export async function waitUntilReady(
           .filter((pid) => pid !== child.pid && !holdsPort(child.pid, port))
           .map((pid) => `${port} by process ${pid}`),
       );
-      const why = foreign.length > 0 ? ` (held by others: ${foreign.join(', ')})` : last instanceof Error ? ` (${last.message})` : '';
-      throw new TooLate(child.faultOf(`was not ready within ${patience_ms / 1_000} s${why}`).message);
+      const why =
+        foreign.length > 0
+          ? ` (held by others: ${foreign.join(', ')})`
+          : last instanceof Error
+            ? ` (${last.message})`
+            : '';
+      throw new TooLate(
+        child.faultOf(`was not ready within ${patience_ms / 1_000} s${why}`).message,
+      );
     }
     await pause(POLL_MS, undefined, { signal });
   }
@@ -98,7 +106,11 @@ export class Server {
   readonly #limits: WaitLimits;
   #child: Child | undefined;
 
-  constructor(spec: ServerSpec, folder: Folder, limits: WaitLimits = { ready_ms: 90_000, stop_ms: 30_000 }) {
+  constructor(
+    spec: ServerSpec,
+    folder: Folder,
+    limits: WaitLimits = { ready_ms: 90_000, stop_ms: 30_000 },
+  ) {
     this.#spec = spec;
     this.#folder = folder;
     this.#limits = limits;
@@ -127,8 +139,12 @@ export class Server {
   }
 
   /** Resolves when it answers on its own port; until then `atWork` is told what it is at. Rejects with a StackFault and the end of its log; then nothing of it runs. */
-  async start(signal: AbortSignal = new AbortController().signal, atWork?: (what: string) => void): Promise<void> {
-    if (this.pid !== undefined) throw new StackFault(`${this.name} runs already as process ${this.pid}`);
+  async start(
+    signal: AbortSignal = new AbortController().signal,
+    atWork?: (what: string) => void,
+  ): Promise<void> {
+    if (this.pid !== undefined)
+      throw new StackFault(`${this.name} runs already as process ${this.pid}`);
     const deadline = performance.now() + this.#limits.ready_ms;
     for (;;) {
       const command = await this.#spec.prepare(signal);
@@ -136,12 +152,24 @@ export class Server {
       const child = await spawnChild(this.name, command, this.#folder);
       this.#child = child;
       try {
-        await waitUntilReady(child, this.#spec.ports, () => this.#spec.answers(), this.#limits.ready_ms, signal, atWork);
+        await waitUntilReady(
+          child,
+          this.#spec.ports,
+          () => this.#spec.answers(),
+          this.#limits.ready_ms,
+          signal,
+          atWork,
+        );
         await this.#spec.settle?.();
         return;
       } catch (error) {
         await this.stop();
-        if (signal.aborted || performance.now() > deadline || this.#spec.isPassing?.(child) !== true) throw error;
+        if (
+          signal.aborted ||
+          performance.now() > deadline ||
+          this.#spec.isPassing?.(child) !== true
+        )
+          throw error;
       }
       await pause(POLL_MS, undefined, { signal });
     }

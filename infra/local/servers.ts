@@ -15,9 +15,17 @@ export type Servers = Readonly<Record<ServerName, Server>>;
 export const POSTGRES_LIMITS = { ready_ms: 300_000, stop_ms: 120_000 };
 
 /** The four servers of one stack; none is started yet. */
-export function createServers(folder: Folder, programs: Programs, ports: Ports, kafka_java: readonly string[] = []): Servers {
+export function createServers(
+  folder: Folder,
+  programs: Programs,
+  ports: Ports,
+  kafka_java: readonly string[] = [],
+): Servers {
   return {
-    kafka: new Server(kafkaServer(folder, programs, ports.kafka, ports.kafka_controller, kafka_java), folder),
+    kafka: new Server(
+      kafkaServer(folder, programs, ports.kafka, ports.kafka_controller, kafka_java),
+      folder,
+    ),
     postgres: new Server(postgresServer(folder, programs, ports.postgres), folder, POSTGRES_LIMITS),
     registry: new Server(registryServer(folder, programs, ports.registry), folder),
     redis: new Server(redisServer(folder, programs, ports.redis), folder),

@@ -59,7 +59,11 @@ export const services: readonly ServiceSpec[] = [
     entry: 'services/chain-ingester/main.ts',
     args: [],
     ports: ['chain_ingester'],
-    settings: (at, place) => ({ ...http(place, 'chain_ingester'), ...kafka(at), APP_NODE_URL: at.node_url }),
+    settings: (at, place) => ({
+      ...http(place, 'chain_ingester'),
+      ...kafka(at),
+      APP_NODE_URL: at.node_url,
+    }),
     defaults: {},
   },
   {
@@ -152,7 +156,12 @@ export const services: readonly ServiceSpec[] = [
       APP_DEPOSIT_XPUB: common.deposit_xpub,
     }),
     // The mainnet wants a list of accounts, and takes no default for it; elsewhere nobody looks at it. The clients of a development stack all share one address.
-    defaults: { APP_ALLOWED_ACCOUNTS: 'none', APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000', APP_ADDRESSES_PER_MINUTE: '0' },
+    defaults: {
+      APP_ALLOWED_ACCOUNTS: 'none',
+      APP_RATE_PER_SECOND: '2000',
+      APP_RATE_BURST: '6000',
+      APP_ADDRESSES_PER_MINUTE: '0',
+    },
   },
   {
     name: 'projector-watch',
@@ -214,12 +223,21 @@ export const services: readonly ServiceSpec[] = [
       APP_JWT_SECRET: common.jwt_secret,
     }),
     // The clients of a development stack all share one address.
-    defaults: { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000', APP_SOCKETS_PER_CLIENT_MAX: '20000' },
+    defaults: {
+      APP_RATE_PER_SECOND: '2000',
+      APP_RATE_BURST: '6000',
+      APP_SOCKETS_PER_CLIENT_MAX: '20000',
+    },
   },
 ];
 
 /** The environment of a service, as the stack and docker-compose.yml give it. */
-export function serviceEnvironment(spec: ServiceSpec, common: Common, at: Addresses, place: Place): Record<string, string> {
+export function serviceEnvironment(
+  spec: ServiceSpec,
+  common: Common,
+  at: Addresses,
+  place: Place,
+): Record<string, string> {
   return {
     APP_NETWORK: common.network,
     APP_CHAIN_ID: common.chain_id,
@@ -239,7 +257,11 @@ export function serviceCommand(
   own: Environment,
   extra: Environment = {},
 ): Command {
-  const environment = { ...serviceEnvironment(spec, common, at, place), ...own, ...spec.settings(at, place, common) };
+  const environment = {
+    ...serviceEnvironment(spec, common, at, place),
+    ...own,
+    ...spec.settings(at, place, common),
+  };
   return {
     file: process.execPath,
     // kafkajs sets timers with a negative time, of which Node warns.

@@ -29,7 +29,9 @@ export async function startInOrder(
         report.now(`${server.name} is at work: ${what}`);
         isAtWork.resolve();
       };
-      const start = startAtLast(server, either, report, atWork).then(() => ready(server, performance.now() - begun));
+      const start = startAtLast(server, either, report, atWork).then(() =>
+        ready(server, performance.now() - begun),
+      );
       start.catch(failed.reject);
       starts.push(start);
       await Promise.race([start, isAtWork.promise, failed.promise]);
@@ -43,7 +45,12 @@ export async function startInOrder(
 }
 
 /** As often as it falls at its work: what it has done so far is not lost. */
-async function startAtLast(server: Server, signal: AbortSignal, report: Report, atWork: (what: string) => void): Promise<void> {
+async function startAtLast(
+  server: Server,
+  signal: AbortSignal,
+  report: Report,
+  atWork: (what: string) => void,
+): Promise<void> {
   for (;;) {
     let wasAtWork = false;
     try {
@@ -53,7 +60,14 @@ async function startAtLast(server: Server, signal: AbortSignal, report: Report, 
       });
     } catch (error) {
       const exit = server.child?.exited;
-      if (signal.aborted || error instanceof TooLate || !wasAtWork || exit === undefined || verdictOf(exit) !== 'restart') throw error;
+      if (
+        signal.aborted ||
+        error instanceof TooLate ||
+        !wasAtWork ||
+        exit === undefined ||
+        verdictOf(exit) !== 'restart'
+      )
+        throw error;
       report.line(`  ${server.name} ${describeExit(exit)}: starting it again`);
     }
   }

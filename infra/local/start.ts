@@ -13,6 +13,8 @@ export async function start(options: BootOptions): Promise<number> {
   return await runInstance(options, new AbortController(), () => {
     report.line('');
     for (const line of summaryOf(folder)) report.line(line);
-    report.line(`\n  ready in ${seconds(performance.now() - begun)} · Ctrl-C stops everything, the data stays\n`);
+    report.line(
+      `\n  ready in ${seconds(performance.now() - begun)} · Ctrl-C stops everything, the data stays\n`,
+    );
   });
 }

@@ -34,5 +34,9 @@ export function summaryOf(folder: Folder): string[] {
     const value = values.get(key);
     return typeof value === 'string' ? [line(name, `${value}${path}`)] : [];
   });
-  return [...addresses, line('logs', shortest(folder.logs)), line('for scripts', shortest(folder.stack_file))];
+  return [
+    ...addresses,
+    line('logs', shortest(folder.logs)),
+    line('for scripts', shortest(folder.stack_file)),
+  ];
 }

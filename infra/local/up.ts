@@ -13,7 +13,9 @@ import { summaryOf } from './summary.ts';
 const INTERRUPTED = 130;
 
 /** What the supervisor tells the `up` that waits for it. */
-type Message = { readonly kind: 'line' | 'now' | 'refusal' | 'fault'; readonly text: string } | { readonly kind: 'ready' };
+type Message =
+  | { readonly kind: 'line' | 'now' | 'refusal' | 'fault'; readonly text: string }
+  | { readonly kind: 'ready' };
 
 function isMessage(value: unknown): value is Message {
   return (
@@ -47,7 +49,8 @@ export async function supervise(options: BootOptions): Promise<number> {
       tell({ kind: 'ready' });
     });
   } catch (error) {
-    if (error instanceof StackFault) tell({ kind: error instanceof Refusal ? 'refusal' : 'fault', text: error.message });
+    if (error instanceof StackFault)
+      tell({ kind: error instanceof Refusal ? 'refusal' : 'fault', text: error.message });
     throw error;
   } finally {
     // A listener keeps the channel open, and an open channel keeps this process alive.
@@ -57,11 +60,19 @@ export async function supervise(options: BootOptions): Promise<number> {
 
 /** The supervisor's end when it did not say why: all that there is, is what it printed. */
 function silentEnd(log_file: string): StackFault {
-  return new StackFault(['the supervisor ended; it printed:', ...logTail(log_file).map((line) => `  | ${line}`)].join('\n'));
+  return new StackFault(
+    ['the supervisor ended; it printed:', ...logTail(log_file).map((line) => `  | ${line}`)].join(
+      '\n',
+    ),
+  );
 }
 
 /** Resolves to undefined when the supervisor says that everything is ready, or, once it has ended, to why it is not. */
-async function watchBoot(supervisor: ChildProcess, log_file: string, report: Report): Promise<StackFault | undefined> {
+async function watchBoot(
+  supervisor: ChildProcess,
+  log_file: string,
+  report: Report,
+): Promise<StackFault | undefined> {
   let fault: StackFault | undefined;
   return await new Promise((resolve) => {
     supervisor.on('message', (message: unknown) => {
@@ -83,7 +94,9 @@ export async function up({ folder, report, servers_only }: BootOptions): Promise
   const free = claim(folder.claim_file);
   if (!free.held) {
     if (!existsSync(folder.stack_file))
-      throw new Refusal(`the stack of ${folder.root} is just starting or stopping (process ${free.holder.pid})`);
+      throw new Refusal(
+        `the stack of ${folder.root} is just starting or stopping (process ${free.holder.pid})`,
+      );
     report.line(`  runs already (process ${free.holder.pid}); npm run down stops it\n`);
     for (const line of summaryOf(folder)) report.line(line);
     return DONE;
@@ -111,6 +124,8 @@ export async function up({ folder, report, servers_only }: BootOptions): Promise
   supervisor.unref();
   report.line('');
   for (const line of summaryOf(folder)) report.line(line);
-  report.line(`\n  ready in ${seconds(performance.now() - begun)} · npm run down stops everything, the data stays\n`);
+  report.line(
+    `\n  ready in ${seconds(performance.now() - begun)} · npm run down stops everything, the data stays\n`,
+  );
   return DONE;
 }

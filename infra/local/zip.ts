@@ -16,7 +16,11 @@ function endOfDirectory(zip: Buffer): number {
 export function unzipEntry(zip: Buffer, name: string): Buffer {
   const end = endOfDirectory(zip);
   let at = zip.readUInt32LE(end + 16);
-  for (let left = zip.readUInt16LE(end + 10); left > 0 && zip.readUInt32LE(at) === ENTRY; left -= 1) {
+  for (
+    let left = zip.readUInt16LE(end + 10);
+    left > 0 && zip.readUInt32LE(at) === ENTRY;
+    left -= 1
+  ) {
     const name_bytes = zip.readUInt16LE(at + 28);
     if (zip.toString('utf8', at + 46, at + 46 + name_bytes) === name) {
       const local = zip.readUInt32LE(at + 42);

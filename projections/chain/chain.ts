@@ -42,27 +42,40 @@ export function evolve(chain: Chain, event: ChainHeaderEvent, offset: bigint): J
   if (chain.status === 'empty') return begun(event);
   if (event.sequence <= chain.sequence) return { verdict: 'replayed' };
   const matter = misfit(chain, event);
-  return matter === undefined ? { verdict: 'applied', chain: continued(chain, event) } : broken(event, matter);
+  return matter === undefined
+    ? { verdict: 'applied', chain: continued(chain, event) }
+    : broken(event, matter);
 }
 
 function begun(event: ChainHeaderEvent): Judged {
   if (event.type !== 'BlockAppended') return broken(event, 'there is no block yet');
   const { sequence, height, hash } = event;
-  return { verdict: 'applied', chain: { status: 'growing', sequence, top: { height, hash }, finalized_height: -1 } };
+  return {
+    verdict: 'applied',
+    chain: { status: 'growing', sequence, top: { height, hash }, finalized_height: -1 },
+  };
 }
 
 /** Why the event cannot come next; undefined when it can. */
-function misfit({ top, finalized_height: finalized }: Growing, event: ChainHeaderEvent): string | undefined {
+function misfit(
+  { top, finalized_height: finalized }: Growing,
+  event: ChainHeaderEvent,
+): string | undefined {
   const newest = `the newest block is ${top.height} ${top.hash.toString('hex')}`;
   switch (event.type) {
     case 'BlockAppended':
-      return event.height === top.height + 1 && event.parent_hash.equals(top.hash) ? undefined : `${newest}, to which it does not link`;
+      return event.height === top.height + 1 && event.parent_hash.equals(top.hash)
+        ? undefined
+        : `${newest}, to which it does not link`;
     case 'BlockReverted':
       if (event.height !== top.height || !event.hash.equals(top.hash)) return newest;
       return event.height <= finalized ? `blocks up to ${finalized} are final` : undefined;
     case 'BlocksFinalized':
       if (event.height <= finalized) return `blocks up to ${finalized} are final already`;
-      return event.height > top.height || (event.height === top.height && !event.hash.equals(top.hash)) ? newest : undefined;
+      return event.height > top.height ||
+        (event.height === top.height && !event.hash.equals(top.hash))
+        ? newest
+        : undefined;
   }
 }
 
@@ -79,5 +92,8 @@ function continued(chain: Growing, event: ChainHeaderEvent): Growing {
 }
 
 function broken(event: ChainHeaderEvent, reason: string): Judged {
-  return { verdict: 'broken', reason: `${event.type} ${event.sequence} at height ${event.height}: ${reason}` };
+  return {
+    verdict: 'broken',
+    reason: `${event.type} ${event.sequence} at height ${event.height}: ${reason}`,
+  };
 }

@@ -2,7 +2,11 @@
  * One account's own transactions as `chain.blocks` tells them: those in final blocks, which nothing takes back, and those in blocks that still may leave. Knows of no
  * other account, and of a final block only what is asked for.
  */
-import type { BlockAppended, BlockTransaction, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type {
+  BlockAppended,
+  BlockTransaction,
+  ChainEvent,
+} from '../../schemas/chain.blocks/events.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from './chain.ts';
 
 export interface SentTransaction {
@@ -54,13 +58,19 @@ export class Sender {
 
   /** Whether it stands in a block, final or not. */
   has(nonce: number, txHash: Buffer): boolean {
-    return this.#final.get(nonce)?.tx_hash.equals(txHash) === true || this.#standingHashes.has(keyOf(txHash));
+    return (
+      this.#final.get(nonce)?.tx_hash.equals(txHash) === true ||
+      this.#standingHashes.has(keyOf(txHash))
+    );
   }
 
   /** Folds the record at this offset; every record must be given, in order. `broken`: the log cannot be right, and says why. */
   apply(event: ChainEvent, offset: bigint): { readonly broken: string } | undefined {
     if (offset < this.#end) return undefined;
-    if (offset > this.#end) throw new Error(`chain.blocks goes on at ${this.#end}, not at ${offset}: records are missing`);
+    if (offset > this.#end)
+      throw new Error(
+        `chain.blocks goes on at ${this.#end}, not at ${offset}: records are missing`,
+      );
     this.#end++;
     const judged = evolve(this.#chain, event, offset);
     if (judged.verdict === 'broken') return { broken: judged.reason };
@@ -72,7 +82,8 @@ export class Sender {
         this.#appended(event);
         break;
       case 'BlockReverted':
-        for (const { tx_hash } of this.#standing.get(event.height) ?? []) this.#standingHashes.delete(keyOf(tx_hash));
+        for (const { tx_hash } of this.#standing.get(event.height) ?? [])
+          this.#standingHashes.delete(keyOf(tx_hash));
         this.#standing.delete(event.height);
         break;
       case 'BlocksFinalized':
@@ -83,7 +94,9 @@ export class Sender {
   }
 
   #appended(block: BlockAppended): void {
-    const own = block.transactions.filter(({ from }) => from.equals(this.#address)).map((each) => sentIn(block, each));
+    const own = block.transactions
+      .filter(({ from }) => from.equals(this.#address))
+      .map((each) => sentIn(block, each));
     if (own.length === 0) return;
     this.#standing.set(block.height, own);
     for (const { tx_hash } of own) this.#standingHashes.add(keyOf(tx_hash));
@@ -100,15 +113,29 @@ export class Sender {
   }
 }
 
-function sentIn(block: BlockAppended, { hash, index, nonce, function_call_type, to, amount }: BlockTransaction): SentTransaction {
+function sentIn(
+  block: BlockAppended,
+  { hash, index, nonce, function_call_type, to, amount }: BlockTransaction,
+): SentTransaction {
   // what moved a balance is in the block's effects: the transaction alone says only what was asked for
   const isDone =
     function_call_type === 'Mint' &&
     block.balance_effects.some(
-      (effect) => effect.tx_index === index && effect.kind === 'mint' && effect.delta === amount && effect.address.equals(to),
+      (effect) =>
+        effect.tx_index === index &&
+        effect.kind === 'mint' &&
+        effect.delta === amount &&
+        effect.address.equals(to),
     );
   const minted = isDone ? { to, amount } : undefined;
-  return { nonce, tx_hash: hash, function_call_type, block_height: block.height, block_hash: block.hash, minted };
+  return {
+    nonce,
+    tx_hash: hash,
+    function_call_type,
+    block_height: block.height,
+    block_hash: block.hash,
+    minted,
+  };
 }
 
 function keyOf(hash: Buffer): string {

@@ -28,7 +28,9 @@ export function settled(batch: readonly Recorded<ChainHeaderEvent>[]): number {
         standing.pop();
         break;
       case 'BlocksFinalized': {
-        const final = standing.findIndex((block) => block.height === height && block.hash.equals(hash));
+        const final = standing.findIndex(
+          (block) => block.height === height && block.hash.equals(hash),
+        );
         count = standing[final]?.records ?? count;
         standing = standing.slice(final + 1);
       }

@@ -2,7 +2,12 @@
  * Whose deposit address is whose, as `deposit.addresses` tells it. The first scheme in the log that addresses can be derived from counts for ever. From then on the
  * first request of each account gets the next derivation index; asking again changes nothing. Whoever folds the topic judges by `judge`.
  */
-import { isDepositIndex, readDepositKey, SCHEME, type DepositKey } from '../../schemas/deposit-address.ts';
+import {
+  isDepositIndex,
+  readDepositKey,
+  SCHEME,
+  type DepositKey,
+} from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent, SchemePinned } from '../../schemas/deposit.addresses/events.ts';
 
 /** What an event means to a log in which so far `key` is pinned and `addresses` accounts have an address. */
@@ -23,21 +28,31 @@ export interface Book {
 }
 
 /** `isKnown`: whether the event's account has an address already. */
-export function judge({ key, addresses }: Book, event: DepositAddressEvent, isKnown: boolean): AddressVerdict {
+export function judge(
+  { key, addresses }: Book,
+  event: DepositAddressEvent,
+  isKnown: boolean,
+): AddressVerdict {
   switch (event.type) {
     case 'SchemePinned':
       return pinned(key, event);
     case 'AddressRequested':
       if (isKnown) return { verdict: 'replayed' };
-      return key === undefined || !isDepositIndex(addresses) ? { verdict: 'ignored' } : { verdict: 'assigned', key, index: addresses };
+      return key === undefined || !isDepositIndex(addresses)
+        ? { verdict: 'ignored' }
+        : { verdict: 'assigned', key, index: addresses };
     case 'PanelOpened':
       return { verdict: isKnown ? 'opened' : 'ignored' };
   }
 }
 
-function pinned(key: DepositKey | undefined, { scheme, extended_public_key: text }: SchemePinned): AddressVerdict {
+function pinned(
+  key: DepositKey | undefined,
+  { scheme, extended_public_key: text }: SchemePinned,
+): AddressVerdict {
   if (scheme !== SCHEME) return { verdict: 'ignored' };
-  if (key !== undefined) return { verdict: key.extended_public_key === text ? 'replayed' : 'ignored' };
+  if (key !== undefined)
+    return { verdict: key.extended_public_key === text ? 'replayed' : 'ignored' };
   const read = readDepositKey(text);
   return 'problem' in read ? { verdict: 'ignored' } : { verdict: 'pinned', key: read.key };
 }
@@ -68,7 +83,10 @@ export class AddressBook {
   /** Folds the record at this offset; every record must be given, in order. One given before has no effect again. */
   apply(event: DepositAddressEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
-    if (offset > this.#end) throw new Error(`deposit.addresses goes on at ${this.#end}, not at ${offset}: records are missing`);
+    if (offset > this.#end)
+      throw new Error(
+        `deposit.addresses goes on at ${this.#end}, not at ${offset}: records are missing`,
+      );
     this.#end++;
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
     const isKnown = account !== undefined && this.#indexes.has(keyOf(account));

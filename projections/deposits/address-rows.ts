@@ -12,7 +12,8 @@ type Whole = Exclude<Folded, { readonly broken: unknown }>;
 /** What is known of the accounts that a batch names, and how far the book is. */
 export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): readonly Load[] {
   const accounts = new Map<string, Buffer>();
-  for (const { event } of batch) if (event.type !== 'SchemePinned') accounts.set(keyOf(event.clt_address), event.clt_address);
+  for (const { event } of batch)
+    if (event.type !== 'SchemePinned') accounts.set(keyOf(event.clt_address), event.clt_address);
   return [
     { name: 'book', text: 'SELECT log_end, extended_public_key, addresses FROM book', values: [] },
     {
@@ -41,13 +42,19 @@ export interface Sightings {
 }
 
 /** Folds a batch on what `addressLoads` loaded. */
-export function foldSightings(loaded: Loaded, batch: readonly Recorded<DepositAddressEvent>[]): Sightings {
+export function foldSightings(
+  loaded: Loaded,
+  batch: readonly Recorded<DepositAddressEvent>[],
+): Sightings {
   const head = loaded['book']?.[0];
   let book = bookOf(head);
   const before = head === undefined ? 0n : amountIn(head, 'log_end');
   let end = before;
   const known = new Map(
-    (loaded['known_addresses'] ?? []).map((row) => [keyOf(bytesIn(row, 'clt_address')), bytesIn(row, 'deposit_address')]),
+    (loaded['known_addresses'] ?? []).map((row) => [
+      keyOf(bytesIn(row, 'clt_address')),
+      bytesIn(row, 'deposit_address'),
+    ]),
   );
   const sightings: Sighting[] = [];
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
@@ -90,14 +97,22 @@ function sightingOf(
 ): Sighting {
   const { clt_address } = event;
   const seen_at = event.type === 'AddressRequested' ? event.requested_at : event.opened_at;
-  if (address !== undefined) return { clt_address, deposit_address: address, assigned: undefined, seen_at };
+  if (address !== undefined)
+    return { clt_address, deposit_address: address, assigned: undefined, seen_at };
   const { key, index } = judged;
-  if (key === undefined || index === undefined) throw new Error('an account without an address was seen');
-  return { clt_address, deposit_address: key.addressAt(index), assigned: { index, requested_at: seen_at }, seen_at };
+  if (key === undefined || index === undefined)
+    throw new Error('an account without an address was seen');
+  return {
+    clt_address,
+    deposit_address: key.addressAt(index),
+    assigned: { index, requested_at: seen_at },
+    seen_at,
+  };
 }
 
 function bookOf(head: LoadedRow | undefined): Book {
-  if (head === undefined || head['extended_public_key'] === null) return { key: undefined, addresses: 0 };
+  if (head === undefined || head['extended_public_key'] === null)
+    return { key: undefined, addresses: 0 };
   const read = readDepositKey(textIn(head, 'extended_public_key'));
   if ('problem' in read) throw new Error(`the pinned key is none: ${read.problem}`);
   return { key: read.key, addresses: countIn(head, 'addresses') };
@@ -107,15 +122,27 @@ function bookRow(end: bigint, { key, addresses }: Book): Row {
   return [true, end, key?.extended_public_key ?? null, key?.fingerprint ?? null, addresses];
 }
 
-export function foldAddresses(loaded: Loaded, batch: readonly Recorded<DepositAddressEvent>[]): Whole {
+export function foldAddresses(
+  loaded: Loaded,
+  batch: readonly Recorded<DepositAddressEvent>[],
+): Whole {
   const { sightings, book, outcomes } = foldSightings(loaded, batch);
   const rows = sightings.flatMap(({ clt_address, deposit_address, assigned }): Row[] =>
-    assigned === undefined ? [] : [[clt_address, assigned.index, deposit_address, assigned.requested_at]],
+    assigned === undefined
+      ? []
+      : [[clt_address, assigned.index, deposit_address, assigned.requested_at]],
   );
   return {
-    changes: { cuts: [], deletes: [], appends: [{ table: ADDRESSES, rows }], upserts: [{ table: BOOK, rows: book }] },
+    changes: {
+      cuts: [],
+      deletes: [],
+      appends: [{ table: ADDRESSES, rows }],
+      upserts: [{ table: BOOK, rows: book }],
+    },
     outcomes,
-    announced: sightings.filter(({ assigned }) => assigned !== undefined).map(({ clt_address }) => toHex(clt_address)),
+    announced: sightings
+      .filter(({ assigned }) => assigned !== undefined)
+      .map(({ clt_address }) => toHex(clt_address)),
   };
 }
 

@@ -1,9 +1,23 @@
 /** The treasury's verbs, first half: which transfer is a deposit, on which terms, and whether a person has to look at it. They change nothing: what they answer is to be appended. The second half is `mint.ts`. */
 import { depositIdOf } from '../../schemas/deposit-id.ts';
-import { creditOf, feeOf, holdReasonOf, problemsOf, sameLimits, type HoldReason, type Network } from '../../schemas/deposit-policy.ts';
+import {
+  creditOf,
+  feeOf,
+  holdReasonOf,
+  problemsOf,
+  sameLimits,
+  type HoldReason,
+  type Network,
+} from '../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed, DepositHeld, PolicyLimits, PolicySet, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositConfirmed,
+  DepositHeld,
+  PolicyLimits,
+  PolicySet,
+  TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import type { Recorded } from '../projection.ts';
 import type { Ledger } from './ledger.ts';
 import type { Policy } from './mint-book.ts';
@@ -13,7 +27,8 @@ export type Decision<Reason extends string, Event extends TreasuryEvent = Treasu
   { readonly events: readonly Event[] } | { readonly refused: Reason };
 
 /** What a transfer can never become a deposit for. */
-type Never = 'zero_value' | 'self_transfer' | 'wrong_contract' | 'wrong_partition' | 'other_address';
+type Never =
+  'zero_value' | 'self_transfer' | 'wrong_contract' | 'wrong_partition' | 'other_address';
 /** What a transfer is not decided for as far as this ledger has read: it may be later. */
 type NotYet = 'no_policy' | 'unknown_address';
 export type TransferRefusal = Never | NotYet;
@@ -54,7 +69,11 @@ export interface Confirmations {
 }
 
 /** `confirm` for several transfers at once, in the order given: each partition's in the order of the log. */
-export function confirmAll(ledger: Ledger, observed: readonly Recorded<TransferObserved>[], deciding: Deciding): Confirmations {
+export function confirmAll(
+  ledger: Ledger,
+  observed: readonly Recorded<TransferObserved>[],
+  deciding: Deciding,
+): Confirmations {
   const batch = new Batch(ledger, deciding);
   const refused: Refused<Never>[] = [];
   const waiting: Refused<NotYet>[] = [];
@@ -141,7 +160,8 @@ class Batch {
       decided_at: this.#deciding.now,
     });
     const reason = holdReasonOf(policy, credit);
-    if (reason !== undefined) this.events.push(heldEvent(id, reason, this.#sequence(), this.#deciding.now));
+    if (reason !== undefined)
+      this.events.push(heldEvent(id, reason, this.#sequence(), this.#deciding.now));
   }
 
   #sequence(): number {
@@ -158,7 +178,11 @@ class Batch {
 }
 
 /** Holds a deposit whose phase is `decide` although it is confirmed; no events when there is nothing to hold. */
-export function hold(ledger: Ledger, id: string, now: number): Decision<'no_such_deposit', DepositHeld> {
+export function hold(
+  ledger: Ledger,
+  id: string,
+  now: number,
+): Decision<'no_such_deposit', DepositHeld> {
   const deposit = ledger.deposit(id);
   if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
   if (deposit.status !== 'confirmed' || deposit.approved) return { events: [] };
@@ -184,5 +208,16 @@ export function setPolicy(
   const { first_fee, later_fee, minimum, single_cap, rolling_cap } = limits;
   const version = (policy?.version ?? 0) + 1;
   const set = { first_fee, later_fee, minimum, single_cap, rolling_cap };
-  return { events: [{ type: 'PolicySet', sequence: Number(ledger.end), version, network, ...set, decided_at: now }] };
+  return {
+    events: [
+      {
+        type: 'PolicySet',
+        sequence: Number(ledger.end),
+        version,
+        network,
+        ...set,
+        decided_at: now,
+      },
+    ],
+  };
 }

@@ -6,7 +6,13 @@
  * Events that do not fit a state have no effect.
  */
 import { holdReasonOf } from '../../schemas/deposit-policy.ts';
-import type { DepositConfirmed, DepositEvent, DepositHeld, MintIntended, PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositConfirmed,
+  DepositEvent,
+  DepositHeld,
+  MintIntended,
+  PolicyLimits,
+} from '../../schemas/treasury.ledger/events.ts';
 
 export type Deposit = Absent | Confirmed | NeedsManual | MintRequested | Credited;
 
@@ -64,20 +70,26 @@ export const ABSENT: Absent = { status: 'absent' };
 export function evolve(deposit: Deposit, event: DepositEvent): Deposit {
   switch (event.type) {
     case 'DepositConfirmed':
-      return deposit.status === 'absent' ? { status: 'confirmed', terms: termsOf(event), approved: false } : deposit;
+      return deposit.status === 'absent'
+        ? { status: 'confirmed', terms: termsOf(event), approved: false }
+        : deposit;
     case 'DepositHeld':
       return held(deposit, event);
     case 'DepositApproved':
-      return isAwaited(deposit) && deposit.terms.credit > 0n ? { status: 'confirmed', terms: deposit.terms, approved: true } : deposit;
+      return isAwaited(deposit) && deposit.terms.credit > 0n
+        ? { status: 'confirmed', terms: deposit.terms, approved: true }
+        : deposit;
     case 'DepositRejected':
       return isAwaited(deposit) ? { ...deposit, rejected: true } : deposit;
     case 'MintIntended':
       return intended(deposit, event);
     case 'MintCredited':
-      if (deposit.status !== 'mint_requested' || !event.tx_hash.equals(deposit.mint.tx_hash)) return deposit;
+      if (deposit.status !== 'mint_requested' || !event.tx_hash.equals(deposit.mint.tx_hash))
+        return deposit;
       return { status: 'credited', terms: deposit.terms, mint: deposit.mint };
     case 'MintDead':
-      if (deposit.status !== 'mint_requested' || !event.tx_hash.equals(deposit.mint.tx_hash)) return deposit;
+      if (deposit.status !== 'mint_requested' || !event.tx_hash.equals(deposit.mint.tx_hash))
+        return deposit;
       return { status: 'confirmed', terms: deposit.terms, approved: deposit.approved };
   }
 }
@@ -100,7 +112,8 @@ export function phase(deposit: Deposit, { limits, cap_left: left }: Circumstance
       return 'decide';
     case 'confirmed':
       // as it stands between the two records of a batch that holds it
-      if (!deposit.approved && holdReasonOf(limits, deposit.terms.credit) !== undefined) return 'decide';
+      if (!deposit.approved && holdReasonOf(limits, deposit.terms.credit) !== undefined)
+        return 'decide';
       return deposit.terms.credit <= left ? 'mint' : 'await_cap';
     case 'needs_manual':
       return deposit.rejected ? 'nothing' : 'await_human';
@@ -113,7 +126,10 @@ export function phase(deposit: Deposit, { limits, cap_left: left }: Circumstance
 
 /** By the policy when it was confirmed and nobody has decided yet; as failed when its mint was. */
 function held(deposit: Deposit, event: DepositHeld): Deposit {
-  const isDue = event.reason === 'mint_failed' ? deposit.status === 'mint_requested' : deposit.status === 'confirmed' && !deposit.approved;
+  const isDue =
+    event.reason === 'mint_failed'
+      ? deposit.status === 'mint_requested'
+      : deposit.status === 'confirmed' && !deposit.approved;
   if (!isDue || deposit.status === 'absent') return deposit;
   return { status: 'needs_manual', terms: deposit.terms, reason: event.reason, rejected: false };
 }

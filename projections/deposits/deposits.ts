@@ -2,12 +2,26 @@
  * The fold of deposits: who has which deposit address (from `deposit.addresses`), what was deposited and what became of it (from `treasury.ledger`). Each half
  * writes tables of its own, so that neither depends on how far the other topic was read.
  */
-import { isDepositAddressEvent, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import {
+  isDepositAddressEvent,
+  type DepositAddressEvent,
+} from '../../schemas/deposit.addresses/events.ts';
 import { isTreasuryEvent, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { Folded, Load, Loaded, Projection, Recorded } from '../projection.ts';
 import { addressLoads, foldAddresses } from './address-rows.ts';
 import { foldLedger, ledgerLoads } from './ledger-rows.ts';
-import { ADDRESSES, BOOK, BY_STATUS, DEPOSITS, DEPOSIT_EVENTS, LEDGER, MINTS, OWNERS, POLICIES, STANDINGS } from './rows.ts';
+import {
+  ADDRESSES,
+  BOOK,
+  BY_STATUS,
+  DEPOSITS,
+  DEPOSIT_EVENTS,
+  LEDGER,
+  MINTS,
+  OWNERS,
+  POLICIES,
+  STANDINGS,
+} from './rows.ts';
 
 type DepositsEvent = DepositAddressEvent | TreasuryEvent;
 
@@ -15,8 +29,20 @@ export const deposits: Projection<DepositsEvent> = {
   name: 'deposits',
   version: 2,
   topics: ['deposit.addresses', 'treasury.ledger'],
-  isEvent: (event): event is DepositsEvent => isDepositAddressEvent(event) || isTreasuryEvent(event),
-  tables: [BOOK, ADDRESSES, LEDGER, POLICIES, MINTS, OWNERS, DEPOSITS, STANDINGS, BY_STATUS, DEPOSIT_EVENTS],
+  isEvent: (event): event is DepositsEvent =>
+    isDepositAddressEvent(event) || isTreasuryEvent(event),
+  tables: [
+    BOOK,
+    ADDRESSES,
+    LEDGER,
+    POLICIES,
+    MINTS,
+    OWNERS,
+    DEPOSITS,
+    STANDINGS,
+    BY_STATUS,
+    DEPOSIT_EVENTS,
+  ],
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
   // a first request costs the derivation of its address, some 0.6 ms
@@ -42,7 +68,10 @@ function halvesOf(batch: readonly Recorded<DepositsEvent>[]): Halves {
 
 function loads(batch: readonly Recorded<DepositsEvent>[]): readonly Load[] {
   const { addresses, ledger } = halvesOf(batch);
-  return [...(addresses.length === 0 ? [] : addressLoads(addresses)), ...(ledger.length === 0 ? [] : ledgerLoads(ledger))];
+  return [
+    ...(addresses.length === 0 ? [] : addressLoads(addresses)),
+    ...(ledger.length === 0 ? [] : ledgerLoads(ledger)),
+  ];
 }
 
 function fold(loaded: Loaded, batch: readonly Recorded<DepositsEvent>[]): Folded {

@@ -1,12 +1,25 @@
 /** The rows of deposits while a batch of `treasury.ledger` is folded: what they were, and what the batch makes of them. */
 import { toHex } from '../../schemas/address.ts';
-import type { DepositConfirmed, DepositEvent, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositConfirmed,
+  DepositEvent,
+  TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { bytesIn, countIn } from '../loaded-row.ts';
 import type { Folded, Load, Loaded, Recorded, Row } from '../projection.ts';
 import { ABSENT, evolve, type Deposit } from './deposit.ts';
 import { isWrittenFor } from './ledger.ts';
 import { mintLoads, MintRows } from './mint-rows.ts';
-import { BY_STATUS, DEPOSITS, DEPOSIT_EVENTS, LEDGER, MINTS, OWNERS, POLICIES, STANDINGS } from './rows.ts';
+import {
+  BY_STATUS,
+  DEPOSITS,
+  DEPOSIT_EVENTS,
+  LEDGER,
+  MINTS,
+  OWNERS,
+  POLICIES,
+  STANDINGS,
+} from './rows.ts';
 import { depositOf, standingRow, STORED_COLUMNS } from './standing.ts';
 import { timelineRow, transferRow } from './timeline.ts';
 
@@ -20,7 +33,11 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
     if (event.type === 'DepositConfirmed') owners.set(keyOf(event.clt_address), event.clt_address);
   }
   return [
-    { name: 'ledger', text: 'SELECT sequence, deposits, policy_version, last_nonce, mint_time, window_nonce FROM ledger', values: [] },
+    {
+      name: 'ledger',
+      text: 'SELECT sequence, deposits, policy_version, last_nonce, mint_time, window_nonce FROM ledger',
+      values: [],
+    },
     ...mintLoads(batch),
     {
       name: 'owners',
@@ -48,13 +65,17 @@ interface Known {
 export function foldLedger(loaded: Loaded, batch: readonly Recorded<TreasuryEvent>[]): Whole {
   const rows = new LedgerRows(loaded);
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
-  for (const { event, partition, offset } of batch) outcomes[rows.apply(event, { partition, offset })]++;
+  for (const { event, partition, offset } of batch)
+    outcomes[rows.apply(event, { partition, offset })]++;
   return { changes: rows.changes(), outcomes, announced: rows.announced() };
 }
 
 class LedgerRows {
   readonly #deposits = new Map<string, Known>();
-  readonly #owners = new Map<string, { readonly address: Buffer; deposits: number; moved: boolean }>();
+  readonly #owners = new Map<
+    string,
+    { readonly address: Buffer; deposits: number; moved: boolean }
+  >();
   readonly #confirmed: Row[] = [];
   readonly #timeline: Row[] = [];
   readonly #mints: MintRows;
@@ -70,7 +91,11 @@ class LedgerRows {
     this.#mints = new MintRows(loaded, head);
     for (const row of loaded['owners'] ?? []) {
       const address = bytesIn(row, 'clt_address');
-      this.#owners.set(keyOf(address), { address, deposits: countIn(row, 'deposits'), moved: false });
+      this.#owners.set(keyOf(address), {
+        address,
+        deposits: countIn(row, 'deposits'),
+        moved: false,
+      });
     }
     for (const row of loaded['stored_deposits'] ?? []) {
       const { id, seq, events, deposit } = depositOf(row);
@@ -78,7 +103,10 @@ class LedgerRows {
     }
   }
 
-  apply(event: TreasuryEvent, place: { readonly partition: number; readonly offset: bigint }): 'applied' | 'replayed' | 'ignored' {
+  apply(
+    event: TreasuryEvent,
+    place: { readonly partition: number; readonly offset: bigint },
+  ): 'applied' | 'replayed' | 'ignored' {
     if (!isWrittenFor(event, place.offset)) return 'ignored';
     if (event.sequence <= this.#sequence) return 'replayed';
     if (event.type === 'PolicySet') {
@@ -96,7 +124,8 @@ class LedgerRows {
     if (event.type === 'MintDead' || event.type === 'DepositHeld') this.#mints.release(before);
     const deposit = known ?? this.#add(event);
     deposit.now = after;
-    if (event.type === 'DepositConfirmed') this.#timeline.push(transferRow(event, deposit.events++));
+    if (event.type === 'DepositConfirmed')
+      this.#timeline.push(transferRow(event, deposit.events++));
     this.#timeline.push(timelineRow(event, deposit.events++, place));
     return 'applied';
   }
@@ -115,14 +144,19 @@ class LedgerRows {
   #owner(address: Buffer): { deposits: number; moved: boolean } {
     const key = keyOf(address);
     let owner = this.#owners.get(key);
-    if (owner === undefined) this.#owners.set(key, (owner = { address, deposits: 0, moved: false }));
+    if (owner === undefined)
+      this.#owners.set(key, (owner = { address, deposits: 0, moved: false }));
     return owner;
   }
 
   changes(): Whole['changes'] {
-    const moved = [...this.#deposits].filter(([, { events, loaded_events: before }]) => events > before);
+    const moved = [...this.#deposits].filter(
+      ([, { events, loaded_events: before }]) => events > before,
+    );
     const relisted = moved.filter(([, { loaded, now }]) => loaded.status !== now.status);
-    const gone = relisted.filter(([, { loaded }]) => loaded.status !== 'absent').map(([, { loaded, seq }]): Row => [loaded.status, seq]);
+    const gone = relisted
+      .filter(([, { loaded }]) => loaded.status !== 'absent')
+      .map(([, { loaded, seq }]): Row => [loaded.status, seq]);
     const owners = [...this.#owners.values()].filter((owner) => owner.moved);
     return {
       cuts: [],
@@ -132,15 +166,27 @@ class LedgerRows {
       ],
       appends: [
         { table: DEPOSITS, rows: this.#confirmed },
-        { table: BY_STATUS, rows: relisted.map(([id, { now, seq }]): Row => [now.status, seq, id]) },
+        {
+          table: BY_STATUS,
+          rows: relisted.map(([id, { now, seq }]): Row => [now.status, seq, id]),
+        },
         { table: DEPOSIT_EVENTS, rows: this.#timeline },
         { table: POLICIES, rows: this.#mints.policies },
         { table: MINTS, rows: this.#mints.added },
       ],
       upserts: [
-        { table: STANDINGS, rows: moved.map(([id, { now, events }]) => standingRow(id, now, events)) },
+        {
+          table: STANDINGS,
+          rows: moved.map(([id, { now, events }]) => standingRow(id, now, events)),
+        },
         { table: OWNERS, rows: owners.map(({ address, deposits }): Row => [address, deposits]) },
-        { table: LEDGER, rows: this.#sequence === this.#loadedSequence ? [] : [[true, this.#sequence, this.#count, ...this.#mints.head]] },
+        {
+          table: LEDGER,
+          rows:
+            this.#sequence === this.#loadedSequence
+              ? []
+              : [[true, this.#sequence, this.#count, ...this.#mints.head]],
+        },
       ],
     };
   }

@@ -6,7 +6,12 @@
  * Intents to mint are judged once more, by what stands before them alone: see `mint-book.ts`.
  */
 import { shortfallOf } from '../../schemas/deposit-policy.ts';
-import type { DepositConfirmed, DepositEvent, MintIntended, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositConfirmed,
+  DepositEvent,
+  MintIntended,
+  TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { AddressBook } from './address-book.ts';
 import { ABSENT, evolve, type Deposit } from './deposit.ts';
 import { MintBook, type CountedMint, type Policy } from './mint-book.ts';
@@ -139,7 +144,10 @@ export class Ledger {
   /** Folds the record of `treasury.ledger` at this offset; every record must be given, in order. One given before has no effect again. */
   apply(event: TreasuryEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
-    if (offset > this.#end) throw new Error(`treasury.ledger goes on at ${this.#end}, not at ${offset}: records are missing`);
+    if (offset > this.#end)
+      throw new Error(
+        `treasury.ledger goes on at ${this.#end}, not at ${offset}: records are missing`,
+      );
     this.#end++;
     if (!isWrittenFor(event, offset)) return 'ignored';
     const fits = event.type === 'PolicySet' ? this.#book.setPolicy(event) : this.#evolve(event);
@@ -148,7 +156,8 @@ export class Ledger {
 
   #evolve(event: DepositEvent): boolean {
     const before = this.deposit(event.deposit_id);
-    if (event.type === 'MintIntended' && this.#book.voidReasonOf(before, event) !== undefined) return false;
+    if (event.type === 'MintIntended' && this.#book.voidReasonOf(before, event) !== undefined)
+      return false;
     const after = evolve(before, event);
     if (after === before) return false;
     this.#deposits.set(event.deposit_id, after);
@@ -165,7 +174,11 @@ export class Ledger {
         this.#settle(id, before, 'gone');
         return this.#queue.remove(id);
       case 'DepositApproved':
-        return this.#queue.enter({ deposit_id: id, place: event.sequence, since: event.decided_at });
+        return this.#queue.enter({
+          deposit_id: id,
+          place: event.sequence,
+          since: event.decided_at,
+        });
       case 'DepositRejected':
         return;
       case 'MintIntended':
@@ -192,13 +205,25 @@ export class Ledger {
       shortfalls: shortfalls + shortfallOf(gross, fee),
       minted,
     };
-    this.#queue.enter({ deposit_id: event.deposit_id, place: event.sequence, since: event.decided_at });
+    this.#queue.enter({
+      deposit_id: event.deposit_id,
+      place: event.sequence,
+      since: event.decided_at,
+    });
   }
 
   #intended(event: MintIntended): void {
     const { deposit_id, nonce, to, amount, tx_hash } = event;
     const { at } = this.#book.count(event);
-    const mint = { deposit_id, nonce, to, amount, tx_hash, at, rolling_cap: this.policy?.rolling_cap ?? 0n };
+    const mint = {
+      deposit_id,
+      nonce,
+      to,
+      amount,
+      tx_hash,
+      at,
+      rolling_cap: this.policy?.rolling_cap ?? 0n,
+    };
     this.#requested.set(tx_hash.toString('latin1'), mint);
     this.#live.set(nonce, mint);
     this.#queue.leave(deposit_id);

@@ -7,7 +7,11 @@
  * policy in force; the limits of a single mint are those of the policy that the deposit was confirmed under. What will never be minted leaves the window.
  */
 import { holdReasonOf } from '../../schemas/deposit-policy.ts';
-import type { MintIntended, PolicyLimits, PolicySet } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  MintIntended,
+  PolicyLimits,
+  PolicySet,
+} from '../../schemas/treasury.ledger/events.ts';
 import type { Deposit } from './deposit.ts';
 
 /** The rolling cap holds over (t - 24 h, t]. */
@@ -37,9 +41,16 @@ export interface StoredMints {
   readonly counted: readonly CountedMint[];
 }
 
-export type VoidReason = 'not_waiting' | 'no_policy' | 'nonce_taken' | 'outside_limits' | 'over_rolling_cap';
+export type VoidReason =
+  'not_waiting' | 'no_policy' | 'nonce_taken' | 'outside_limits' | 'over_rolling_cap';
 
-const NOTHING: StoredMints = { policies: [], policy_version: 0, last_nonce: -1, time: 0, counted: [] };
+const NOTHING: StoredMints = {
+  policies: [],
+  policy_version: 0,
+  last_nonce: -1,
+  time: 0,
+  counted: [],
+};
 
 export class MintBook {
   readonly #policies: Map<number, Policy>;
@@ -50,7 +61,13 @@ export class MintBook {
   readonly #counted: Map<number, CountedMint>;
   #sum: bigint;
 
-  constructor({ policies, policy_version: version, last_nonce: nonce, time, counted }: StoredMints = NOTHING) {
+  constructor({
+    policies,
+    policy_version: version,
+    last_nonce: nonce,
+    time,
+    counted,
+  }: StoredMints = NOTHING) {
     this.#policies = new Map(policies.map((policy) => [policy.version, policy]));
     this.#policy = this.#policies.get(version);
     this.#lastNonce = nonce;
@@ -144,6 +161,9 @@ export class MintBook {
 }
 
 /** True while only a person can have it minted, and none has. */
-export function needsApproval(deposit: Extract<Deposit, { readonly status: 'confirmed' }>, limits: PolicyLimits): boolean {
+export function needsApproval(
+  deposit: Extract<Deposit, { readonly status: 'confirmed' }>,
+  limits: PolicyLimits,
+): boolean {
   return !deposit.approved && holdReasonOf(limits, deposit.terms.credit) !== undefined;
 }

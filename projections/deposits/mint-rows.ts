@@ -1,5 +1,9 @@
 /** The rows by which intents to mint are judged, while a batch of `treasury.ledger` is folded: `mint-book.ts` between two loads. */
-import type { MintIntended, PolicySet, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  MintIntended,
+  PolicySet,
+  TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { amountIn, countIn, textIn } from '../loaded-row.ts';
 import type { Load, Loaded, LoadedRow, Recorded, Row } from '../projection.ts';
 import type { Deposit } from './deposit.ts';
@@ -17,7 +21,8 @@ const NOTHING: MintHead = { policy_version: 0, last_nonce: -1, mint_time: 0, win
 
 /** What only those batches need that set a policy or intend to mint. */
 export function mintLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly Load[] {
-  if (!batch.some(({ event: { type } }) => type === 'MintIntended' || type === 'PolicySet')) return [];
+  if (!batch.some(({ event: { type } }) => type === 'MintIntended' || type === 'PolicySet'))
+    return [];
   return [
     {
       name: 'policies',
@@ -74,8 +79,18 @@ export class MintRows {
 
   setPolicy(event: PolicySet): boolean {
     if (!this.#book.setPolicy(event)) return false;
-    const { version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at } = event;
-    this.#policies.push([version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at]);
+    const { version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at } =
+      event;
+    this.#policies.push([
+      version,
+      network,
+      first_fee,
+      later_fee,
+      minimum,
+      single_cap,
+      rolling_cap,
+      decided_at,
+    ]);
     this.#head = { ...this.#head, policy_version: version };
     return true;
   }
@@ -88,7 +103,12 @@ export class MintRows {
     const { nonce, amount, at } = this.#book.count(event);
     this.#added.set(nonce, [nonce, event.deposit_id, amount, at]);
     const [first] = this.#book.counted;
-    this.#head = { ...this.#head, last_nonce: nonce, mint_time: at, window_nonce: first?.nonce ?? nonce };
+    this.#head = {
+      ...this.#head,
+      last_nonce: nonce,
+      mint_time: at,
+      window_nonce: first?.nonce ?? nonce,
+    };
   }
 
   /** The mint under way of this deposit is given up. */
@@ -123,5 +143,9 @@ function policyOf(row: LoadedRow): Policy {
 }
 
 function mintOf(row: LoadedRow): CountedMint {
-  return { nonce: countIn(row, 'nonce'), amount: amountIn(row, 'amount'), at: countIn(row, 'counted_at') };
+  return {
+    nonce: countIn(row, 'nonce'),
+    amount: amountIn(row, 'amount'),
+    at: countIn(row, 'counted_at'),
+  };
 }

@@ -38,7 +38,11 @@ export function pinnedScheme(): Query {
 
 /** One row when anything of `deposit.addresses` is folded: up to which offset, and the key pinned before it. Columns: log_end, extended_public_key (null: none). */
 export function addressBook(): Query {
-  return { name: 'deposits_book', text: 'SELECT log_end, extended_public_key FROM deposits.book', values: [] };
+  return {
+    name: 'deposits_book',
+    text: 'SELECT log_end, extended_public_key FROM deposits.book',
+    values: [],
+  };
 }
 
 /** Columns: id, status, gross, tx_id, created_at. The account's newest by the time of their blocks, at most 20; OFFSET 0 keeps each look-up a look-up. */

@@ -3,13 +3,24 @@ import type { Table } from '../projection.ts';
 
 export const BOOK: Table = {
   name: 'book',
-  columns: { one: 'bool', log_end: 'int8', extended_public_key: 'text', fingerprint: 'text', addresses: 'int8' },
+  columns: {
+    one: 'bool',
+    log_end: 'int8',
+    extended_public_key: 'text',
+    fingerprint: 'text',
+    addresses: 'int8',
+  },
   key: ['one'],
 };
 
 export const ADDRESSES: Table = {
   name: 'addresses',
-  columns: { clt_address: 'bytea', derivation_index: 'int8', deposit_address: 'bytea', requested_at: 'timestamptz' },
+  columns: {
+    clt_address: 'bytea',
+    derivation_index: 'int8',
+    deposit_address: 'bytea',
+    requested_at: 'timestamptz',
+  },
   key: ['clt_address'],
 };
 
@@ -48,7 +59,11 @@ export const MINTS: Table = {
   key: ['nonce'],
 };
 
-export const OWNERS: Table = { name: 'owners', columns: { clt_address: 'bytea', deposits: 'int8' }, key: ['clt_address'] };
+export const OWNERS: Table = {
+  name: 'owners',
+  columns: { clt_address: 'bytea', deposits: 'int8' },
+  key: ['clt_address'],
+};
 
 export const DEPOSITS: Table = {
   name: 'deposits',
@@ -86,7 +101,11 @@ export const STANDINGS: Table = {
   key: ['id'],
 };
 
-export const BY_STATUS: Table = { name: 'by_status', columns: { status: 'text', seq: 'int8', id: 'text' }, key: ['status', 'seq'] };
+export const BY_STATUS: Table = {
+  name: 'by_status',
+  columns: { status: 'text', seq: 'int8', id: 'text' },
+  key: ['status', 'seq'],
+};
 
 export const DEPOSIT_EVENTS: Table = {
   name: 'deposit_events',

@@ -16,9 +16,27 @@ export function standingRow(id: string, deposit: Deposit, events: number): Row {
     case 'needs_manual':
       return [id, deposit.status, deposit.reason, false, deposit.rejected, null, null, events];
     case 'mint_requested':
-      return [id, deposit.status, null, deposit.approved, false, deposit.mint.nonce, deposit.mint.tx_hash, events];
+      return [
+        id,
+        deposit.status,
+        null,
+        deposit.approved,
+        false,
+        deposit.mint.nonce,
+        deposit.mint.tx_hash,
+        events,
+      ];
     case 'credited':
-      return [id, deposit.status, null, false, false, deposit.mint.nonce, deposit.mint.tx_hash, events];
+      return [
+        id,
+        deposit.status,
+        null,
+        false,
+        false,
+        deposit.mint.nonce,
+        deposit.mint.tx_hash,
+        events,
+      ];
   }
 }
 
@@ -30,7 +48,12 @@ interface Stored {
 }
 
 export function depositOf(row: LoadedRow): Stored {
-  return { id: textIn(row, 'id'), seq: countIn(row, 'seq'), events: countIn(row, 'events'), deposit: stateOf(row) };
+  return {
+    id: textIn(row, 'id'),
+    seq: countIn(row, 'seq'),
+    events: countIn(row, 'events'),
+    deposit: stateOf(row),
+  };
 }
 
 function stateOf(row: LoadedRow): Deposit {

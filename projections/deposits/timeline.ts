@@ -16,11 +16,20 @@ interface Details {
 /** The transfer that the deposit is, where it stands in `tron.transfers`. */
 export function transferRow(event: DepositConfirmed, ordinal: number): Row {
   const details = { gross: event.gross, tx_hash: event.tx_id, block_height: event.block_number };
-  const place: readonly Value[] = ['tron.transfers', event.transfer_partition, event.transfer_offset, event.block_timestamp];
+  const place: readonly Value[] = [
+    'tron.transfers',
+    event.transfer_partition,
+    event.transfer_offset,
+    event.block_timestamp,
+  ];
   return [event.deposit_id, ordinal, 'TransferObserved', ...cells(details), ...place];
 }
 
-export function timelineRow(event: DepositEvent, ordinal: number, at: { readonly partition: number; readonly offset: bigint }): Row {
+export function timelineRow(
+  event: DepositEvent,
+  ordinal: number,
+  at: { readonly partition: number; readonly offset: bigint },
+): Row {
   const place: readonly Value[] = ['treasury.ledger', at.partition, at.offset, event.decided_at];
   return [event.deposit_id, ordinal, event.type, ...cells(detailsOf(event)), ...place];
 }
@@ -46,7 +55,16 @@ function detailsOf(event: DepositEvent): Details {
 /** In the order of the table's columns. */
 function cells(details: Details): readonly Value[] {
   const { reason, actor, gross, fee, credit, nonce, tx_hash: hash, block_height: height } = details;
-  return [written(reason), written(actor), gross ?? null, fee ?? null, credit ?? null, nonce ?? null, hash ?? null, height ?? null];
+  return [
+    written(reason),
+    written(actor),
+    gross ?? null,
+    fee ?? null,
+    credit ?? null,
+    nonce ?? null,
+    hash ?? null,
+    height ?? null,
+  ];
 }
 
 /** What a person wrote, as Postgres can hold it: any text without U+0000. */

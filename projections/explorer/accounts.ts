@@ -14,9 +14,17 @@ interface Figures {
 }
 
 /** The columns that an account is loaded by. */
-export const ACCOUNT_COLUMNS = 'address, balance, nonce, transactions, activities, unsigned_debits, blocks_produced';
+export const ACCOUNT_COLUMNS =
+  'address, balance, nonce, transactions, activities, unsigned_debits, blocks_produced';
 
-const UNSEEN: Figures = { balance: 0n, nonce: 0, transactions: 0, activities: 0, unsigned_debits: 0, blocks_produced: 0 };
+const UNSEEN: Figures = {
+  balance: 0n,
+  nonce: 0,
+  transactions: 0,
+  activities: 0,
+  unsigned_debits: 0,
+  blocks_produced: 0,
+};
 
 export class Account {
   readonly address: Buffer;
@@ -80,7 +88,8 @@ export class Accounts {
   constructor(loaded: Iterable<LoadedRow>) {
     for (const row of loaded) {
       const address = bytesIn(row, 'address');
-      if (this.#accounts.get(address) === undefined) this.#accounts.add(address, new Account(address, figuresOf(row)));
+      if (this.#accounts.get(address) === undefined)
+        this.#accounts.add(address, new Account(address, figuresOf(row)));
     }
   }
 
@@ -98,7 +107,15 @@ export class Accounts {
     const rows: Row[] = [];
     for (const account of this.#accounts.values) {
       if (!account.has_moved || !isSeen(account)) continue;
-      const { address, balance, nonce, transactions, activities, unsigned_debits: debits, blocks_produced: blocks } = account;
+      const {
+        address,
+        balance,
+        nonce,
+        transactions,
+        activities,
+        unsigned_debits: debits,
+        blocks_produced: blocks,
+      } = account;
       rows.push([address, balance, nonce, transactions, activities, debits, blocks]);
     }
     return rows;
@@ -107,7 +124,8 @@ export class Accounts {
   /** Keys of those that a revert left with nothing: as if they had never been seen. */
   gone(): Row[] {
     const keys: Row[] = [];
-    for (const account of this.#accounts.values) if (account.was_seen && !isSeen(account)) keys.push([account.address]);
+    for (const account of this.#accounts.values)
+      if (account.was_seen && !isSeen(account)) keys.push([account.address]);
     return keys;
   }
 
@@ -118,8 +136,16 @@ export class Accounts {
     const quieter = accounts.filter(({ lost_activities: lost }) => lost);
     const groups = { column: 'ordinal', within: 'address' } as const;
     return [
-      { ...groups, table: transactions, groups: shorter.map(({ address, stored_transactions: from }) => [address, from]) },
-      { ...groups, table: activity, groups: quieter.map(({ address, stored_activities: from }) => [address, from]) },
+      {
+        ...groups,
+        table: transactions,
+        groups: shorter.map(({ address, stored_transactions: from }) => [address, from]),
+      },
+      {
+        ...groups,
+        table: activity,
+        groups: quieter.map(({ address, stored_activities: from }) => [address, from]),
+      },
     ];
   }
 }

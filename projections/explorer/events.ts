@@ -1,5 +1,9 @@
 /** The events of `chain.blocks` as far as the explorer reads them: a third of their bytes is of no interest to it. */
-import type { BlockAppendedWithout, BlockTransaction, ChainEventWithout } from '../../schemas/chain.blocks/events.ts';
+import type {
+  BlockAppendedWithout,
+  BlockTransaction,
+  ChainEventWithout,
+} from '../../schemas/chain.blocks/events.ts';
 
 export const UNREAD = ['arguments', 'raw'] as const satisfies readonly (keyof BlockTransaction)[];
 

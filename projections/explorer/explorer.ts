@@ -10,7 +10,16 @@ import type { Folded, Load, Loaded, LoadedRow, Projection, Recorded } from '../p
 import { ACCOUNT_COLUMNS } from './accounts.ts';
 import { AddressMap } from './address-map.ts';
 import { UNREAD, type Block, type ExplorerEvent } from './events.ts';
-import { ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES, VALIDATORS } from './rows.ts';
+import {
+  ACCOUNTS,
+  ACCOUNT_TRANSACTIONS,
+  ACTIVITY,
+  BLOCKS,
+  HEAD,
+  TRANSACTIONS,
+  TRANSACTION_TYPES,
+  VALIDATORS,
+} from './rows.ts';
 import { Stacks } from './stacks.ts';
 
 export const explorer: Projection<ExplorerEvent> = {
@@ -20,7 +29,16 @@ export const explorer: Projection<ExplorerEvent> = {
   skips: 'explorer',
   isEvent: isChainEvent,
   unread: { Transaction: UNREAD },
-  tables: [HEAD, BLOCKS, TRANSACTIONS, TRANSACTION_TYPES, ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, VALIDATORS],
+  tables: [
+    HEAD,
+    BLOCKS,
+    TRANSACTIONS,
+    TRANSACTION_TYPES,
+    ACCOUNTS,
+    ACCOUNT_TRANSACTIONS,
+    ACTIVITY,
+    VALIDATORS,
+  ],
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
   settled,
@@ -64,8 +82,16 @@ const REVERTED = `blocks b JOIN transactions t ON t.seq >= b.first_seq AND t.seq
 function revertedLoads(heights: readonly number[]): readonly Load[] {
   const values = [heights];
   return [
-    { name: 'reverted_types', text: 'SELECT function_call_type, transactions FROM transaction_types', values: [] },
-    { name: 'reverted_blocks', text: 'SELECT height, first_seq, producer FROM blocks WHERE height = ANY($1::bigint[])', values },
+    {
+      name: 'reverted_types',
+      text: 'SELECT function_call_type, transactions FROM transaction_types',
+      values: [],
+    },
+    {
+      name: 'reverted_blocks',
+      text: 'SELECT height, first_seq, producer FROM blocks WHERE height = ANY($1::bigint[])',
+      values,
+    },
     {
       name: 'reverted_transactions',
       text: `SELECT b.height, t.from_address, t.to_address, t.nonce, t.function_call_type FROM ${REVERTED} ORDER BY t.seq`,
@@ -114,7 +140,11 @@ function fold(loaded: Loaded, batch: readonly Recorded<ExplorerEvent>[]): Folded
     move(stacks, event);
     announced.add(String(event.height));
   }
-  return { changes: stacks.changes(chain), outcomes: { applied, replayed, ignored }, announced: [...announced] };
+  return {
+    changes: stacks.changes(chain),
+    outcomes: { applied, replayed, ignored },
+    announced: [...announced],
+  };
 }
 
 function move(stacks: Stacks, event: Block | BlockReverted): void {
@@ -132,7 +162,10 @@ function chainOf(head: LoadedRow | undefined): Chain {
   };
 }
 
-function countsOf(head: LoadedRow | undefined): { readonly transactions: number; readonly validators: number } {
+function countsOf(head: LoadedRow | undefined): {
+  readonly transactions: number;
+  readonly validators: number;
+} {
   if (head === undefined) return { transactions: 0, validators: 0 };
   return { transactions: countIn(head, 'transactions'), validators: countIn(head, 'validators') };
 }

@@ -16,7 +16,11 @@ export function feesPaid(block: Block): ReadonlyMap<number, bigint> {
   for (const { kind, tx_index: index, delta } of block.balance_effects) {
     if (kind !== 'tx_fee_paid' || index === null) continue;
     const transaction = block.transactions[index];
-    if (transaction === undefined || transaction.function_call_type === 'RideAcceptance' || isSame(transaction.from, block.producer))
+    if (
+      transaction === undefined ||
+      transaction.function_call_type === 'RideAcceptance' ||
+      isSame(transaction.from, block.producer)
+    )
       continue;
     fees.set(index, (fees.get(index) ?? 0n) - delta);
   }

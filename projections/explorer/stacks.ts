@@ -7,7 +7,16 @@ import type { Changes, Cut, Loaded, LoadedRow, Row } from '../projection.ts';
 import { Accounts, type Account } from './accounts.ts';
 import type { Block, Transaction } from './events.ts';
 import { feesPaid, producerFees } from './fees.ts';
-import { ACCOUNTS, ACCOUNT_TRANSACTIONS, ACTIVITY, BLOCKS, HEAD, TRANSACTIONS, TRANSACTION_TYPES, VALIDATORS } from './rows.ts';
+import {
+  ACCOUNTS,
+  ACCOUNT_TRANSACTIONS,
+  ACTIVITY,
+  BLOCKS,
+  HEAD,
+  TRANSACTIONS,
+  TRANSACTION_TYPES,
+  VALIDATORS,
+} from './rows.ts';
 
 const RIDE = /^Ride/;
 
@@ -60,7 +69,10 @@ export class Stacks {
   #cutSeq: number;
   #storedValidators: number;
 
-  constructor(head: { readonly transactions: number; readonly validators: number }, loaded: Loaded) {
+  constructor(
+    head: { readonly transactions: number; readonly validators: number },
+    loaded: Loaded,
+  ) {
     this.#cutSeq = head.transactions;
     this.#loadedValidators = head.validators;
     this.#storedValidators = head.validators;
@@ -69,9 +81,14 @@ export class Stacks {
       const count = countIn(row, 'transactions');
       this.#types.set(type, newCount(type, count));
     }
-    this.#accounts = new Accounts([...(loaded['accounts'] ?? []), ...(loaded['reverted_accounts'] ?? [])]);
+    this.#accounts = new Accounts([
+      ...(loaded['accounts'] ?? []),
+      ...(loaded['reverted_accounts'] ?? []),
+    ]);
     this.#stored = {
-      blocks: new Map((loaded['reverted_blocks'] ?? []).map((row) => [countIn(row, 'height'), row])),
+      blocks: new Map(
+        (loaded['reverted_blocks'] ?? []).map((row) => [countIn(row, 'height'), row]),
+      ),
       transactions: byHeight(loaded['reverted_transactions']),
       activity: byHeight(loaded['reverted_activity']),
     };
@@ -99,7 +116,8 @@ export class Stacks {
       activity: this.#activity.mark(),
     });
     const producer = this.#accounts.at(block.producer);
-    if (producer.blocks_produced++ === 0) this.#validators.push([this.#storedValidators + this.#validators.length, producer.address]);
+    if (producer.blocks_produced++ === 0)
+      this.#validators.push([this.#storedValidators + this.#validators.length, producer.address]);
     const fees = feesPaid(block);
     const parties = block.transactions.map((transaction, position) =>
       this.#pushTransaction(block, transaction, firstSeq + position, fees.get(position) ?? 0n),
@@ -138,7 +156,12 @@ export class Stacks {
     return { from, to, sender, recipient };
   }
 
-  #pushEffect(block: Block, effect: BalanceEffect, parties: readonly Parties[], firstSeq: number): void {
+  #pushEffect(
+    block: Block,
+    effect: BalanceEffect,
+    parties: readonly Parties[],
+    firstSeq: number,
+  ): void {
     const { address, kind, delta, tx_index: index, counterparty } = effect;
     if (delta === 0n) return;
     const its = index === null ? undefined : parties[index];
@@ -146,7 +169,16 @@ export class Stacks {
     account.balance += delta;
     if (delta < 0n && its?.sender !== account) account.unsigned_debits++;
     const seq = index === null ? null : firstSeq + index;
-    this.#activity.add([address, account.activities++, kind, delta, account.balance, block.height, seq, counterparty]);
+    this.#activity.add([
+      address,
+      account.activities++,
+      kind,
+      delta,
+      account.balance,
+      block.height,
+      seq,
+      counterparty,
+    ]);
   }
 
   /** Takes the newest block off: one of this batch, or one that stands in the tables. */
@@ -178,7 +210,8 @@ export class Stacks {
 
   #popStored(height: number): void {
     const block = this.#stored.blocks.get(height);
-    if (block === undefined) throw new Error(`block ${height} is on the chain but not in the table of blocks`);
+    if (block === undefined)
+      throw new Error(`block ${height} is on the chain but not in the table of blocks`);
     this.#cutHeight = height;
     this.#cutSeq = countIn(block, 'first_seq');
     for (const row of this.#stored.activity.get(height) ?? []) {
@@ -211,7 +244,10 @@ export class Stacks {
   changes(chain: Chain): Changes {
     const cuts: Cut[] = [];
     if (this.#cutHeight !== undefined) {
-      cuts.push({ table: BLOCKS, column: 'height', from: this.#cutHeight }, { table: TRANSACTIONS, column: 'seq', from: this.#cutSeq });
+      cuts.push(
+        { table: BLOCKS, column: 'height', from: this.#cutHeight },
+        { table: TRANSACTIONS, column: 'seq', from: this.#cutSeq },
+      );
       cuts.push(...this.#accounts.cuts(ACCOUNT_TRANSACTIONS, ACTIVITY));
       if (this.#storedValidators < this.#loadedValidators)
         cuts.push({ table: VALIDATORS, column: 'ordinal', from: this.#storedValidators });
@@ -220,7 +256,10 @@ export class Stacks {
     return {
       cuts,
       deletes: [
-        { table: TRANSACTION_TYPES, rows: types.filter(({ now }) => now === 0).map(({ type }) => [type]) },
+        {
+          table: TRANSACTION_TYPES,
+          rows: types.filter(({ now }) => now === 0).map(({ type }) => [type]),
+        },
         { table: ACCOUNTS, rows: this.#accounts.gone() },
       ],
       appends: [
@@ -232,7 +271,10 @@ export class Stacks {
       ],
       upserts: [
         { table: HEAD, rows: this.#head(chain) },
-        { table: TRANSACTION_TYPES, rows: types.filter(({ now }) => now > 0).map(({ type, now }) => [type, now]) },
+        {
+          table: TRANSACTION_TYPES,
+          rows: types.filter(({ now }) => now > 0).map(({ type, now }) => [type, now]),
+        },
         { table: ACCOUNTS, rows: this.#accounts.moved() },
       ],
     };
@@ -248,7 +290,17 @@ export class Stacks {
     if (chain.status === 'empty') return [];
     const { sequence, top, finalized_height: finalized } = chain;
     const transactions = this.#cutSeq + this.#transactions.length;
-    return [[true, sequence, top.height, top.hash, finalized, transactions, this.#storedValidators + this.#validators.length]];
+    return [
+      [
+        true,
+        sequence,
+        top.height,
+        top.hash,
+        finalized,
+        transactions,
+        this.#storedValidators + this.#validators.length,
+      ],
+    ];
   }
 }
 

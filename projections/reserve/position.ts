@@ -22,7 +22,11 @@ export interface LedgerPosition {
  * deposit, and one of another amount or to somebody else are not the treasury's: the supply then is more than is explained. The block must be older than the ledger:
  * every intent is appended before its transaction is sent.
  */
-export function ledgerPosition(ledger: Ledger, supply: ChainSupply, final: FinalSupply): LedgerPosition {
+export function ledgerPosition(
+  ledger: Ledger,
+  supply: ChainSupply,
+  final: FinalSupply,
+): LedgerPosition {
   let minted = 0n;
   let gross = 0n;
   let credits = 0n;
@@ -36,7 +40,12 @@ export function ledgerPosition(ledger: Ledger, supply: ChainSupply, final: Final
     if (mint === undefined || others.length > 0 || mint.height > final.height) continue;
     if (mint.amount === terms.credit && mint.to.equals(terms.clt_address)) minted += terms.credit;
   }
-  return { ledger_offset: ledger.end, treasury_minted: minted, held: credits - minted, retained_fees: gross - credits };
+  return {
+    ledger_offset: ledger.end,
+    treasury_minted: minted,
+    held: credits - minted,
+    retained_fees: gross - credits,
+  };
 }
 
 export interface Position extends Omit<LedgerPosition, 'ledger_offset'> {
@@ -63,17 +72,27 @@ export function positionOf(ledger: LedgerPosition, final: FinalSupply, custody: 
 }
 
 /** What there is in custody beyond what is owed, held and retained; below zero where fees were spent, or something is missing. */
-export function surplusOf({ ledger_liability, held, retained_fees, custody_reported }: Position): bigint {
+export function surplusOf({
+  ledger_liability,
+  held,
+  retained_fees,
+  custody_reported,
+}: Position): bigint {
   return custody_reported - (ledger_liability + held + retained_fees);
 }
 
 /** Whether the token that exists is just what was there at the beginning and what the treasury minted, less what was burned. */
-export function isSupplyExplained({ onchain_supply, genesis_allocation, ledger_liability }: Position): boolean {
+export function isSupplyExplained({
+  onchain_supply,
+  genesis_allocation,
+  ledger_liability,
+}: Position): boolean {
   return onchain_supply === genesis_allocation + ledger_liability;
 }
 
 /** `tolerance`: how much more there may be in custody than is explained. */
 export function statusOf(position: Position, tolerance: bigint): RunStatus {
-  if (!isSupplyExplained(position) || position.custody_reported < position.ledger_liability) return 'mismatch';
+  if (!isSupplyExplained(position) || position.custody_reported < position.ledger_liability)
+    return 'mismatch';
   return surplusOf(position) > tolerance ? 'over_backed_drift' : 'ok';
 }

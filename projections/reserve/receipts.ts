@@ -38,6 +38,8 @@ export class Receipts {
 
   /** What came to an address as far as the ledger said before this offset. */
   of(address: Buffer, beforeOffset: bigint): readonly Received[] {
-    return (this.#byAddress.get(address.toString('latin1')) ?? []).filter(({ offset }) => offset < beforeOffset);
+    return (this.#byAddress.get(address.toString('latin1')) ?? []).filter(
+      ({ offset }) => offset < beforeOffset,
+    );
   }
 }

@@ -19,7 +19,11 @@ export const reserve: Projection<ReserveReconciled> = {
 function loads(batch: readonly Recorded<ReserveReconciled>[]): readonly Load[] {
   return [
     { name: 'head', text: 'SELECT runs FROM head', values: [] },
-    { name: 'known', text: 'SELECT run_id FROM runs WHERE run_id = ANY($1::text[])', values: [batch.map(({ event }) => event.run_id)] },
+    {
+      name: 'known',
+      text: 'SELECT run_id FROM runs WHERE run_id = ANY($1::text[])',
+      values: [batch.map(({ event }) => event.run_id)],
+    },
   ];
 }
 
@@ -37,7 +41,12 @@ function fold(loaded: Loaded, batch: readonly Recorded<ReserveReconciled>[]): Fo
   }
   const heads: Row[] = runs.length === 0 ? [] : [[true, before + runs.length]];
   return {
-    changes: { cuts: [], deletes: [], appends: [{ table: RUNS, rows: runs }], upserts: [{ table: HEAD, rows: heads }] },
+    changes: {
+      cuts: [],
+      deletes: [],
+      appends: [{ table: RUNS, rows: runs }],
+      upserts: [{ table: HEAD, rows: heads }],
+    },
     outcomes: { applied: runs.length, replayed: batch.length - runs.length, ignored: 0 },
     announced,
   };

@@ -63,13 +63,18 @@ export class ChainSupply {
   /** Folds the record of `chain.blocks` at this offset; every record must be given, in order. `broken`: the log cannot be right, and nothing more may be folded. */
   apply(event: ChainEvent, offset: bigint): SupplyVerdict {
     if (offset < this.#end) return 'replayed';
-    if (offset > this.#end) throw new Error(`chain.blocks goes on at ${this.#end}, not at ${offset}: records are missing`);
+    if (offset > this.#end)
+      throw new Error(
+        `chain.blocks goes on at ${this.#end}, not at ${offset}: records are missing`,
+      );
     const judged = evolve(this.#chain, event, offset);
     if (judged.verdict === 'broken') return { broken: judged.reason };
     this.#end++;
     if (judged.verdict !== 'applied') return judged.verdict;
     if (event.type === 'BlockAppended' && this.#chain.status === 'empty' && event.height !== 0)
-      return { broken: `the first block is ${event.height}, not 0: what was there before it is not known` };
+      return {
+        broken: `the first block is ${event.height}, not 0: what was there before it is not known`,
+      };
     this.#chain = judged.chain;
     switch (event.type) {
       case 'BlockAppended':
@@ -80,7 +85,8 @@ export class ChainSupply {
         return 'applied';
       case 'BlocksFinalized': {
         const behind = this.#open.findIndex(({ height }) => height > event.height);
-        for (const change of this.#open.splice(0, behind === -1 ? this.#open.length : behind)) this.#settle(change);
+        for (const change of this.#open.splice(0, behind === -1 ? this.#open.length : behind))
+          this.#settle(change);
         return 'applied';
       }
     }
@@ -96,11 +102,18 @@ export class ChainSupply {
       supply: (before?.supply ?? 0n) + created,
       burned: (before?.burned ?? 0n) + burned,
     };
-    for (const { tx_hash, ...mint } of mints) this.#mints.set(tx_hash.toString('latin1'), [...this.mintsOf(tx_hash), mint]);
+    for (const { tx_hash, ...mint } of mints)
+      this.#mints.set(tx_hash.toString('latin1'), [...this.mintsOf(tx_hash), mint]);
   }
 }
 
-function changeOf({ height, hash, timestamp, transactions, balance_effects: effects }: BlockAppended): BlockChange {
+function changeOf({
+  height,
+  hash,
+  timestamp,
+  transactions,
+  balance_effects: effects,
+}: BlockAppended): BlockChange {
   let created = 0n;
   let burned = 0n;
   const mints: (ChainMint & { readonly tx_hash: Buffer })[] = [];

@@ -38,7 +38,11 @@ export class Draft {
   }
 
   #load<Name extends RecordTable>(table: Name, record: Records[Name]): void {
-    this.#entries[table].set(keyOf(record.hash), { hash: record.hash, stored: record, now: record });
+    this.#entries[table].set(keyOf(record.hash), {
+      hash: record.hash,
+      stored: record,
+      now: record,
+    });
   }
 
   get<Name extends RecordTable>(table: Name, hash: Buffer): Records[Name] | undefined {
@@ -53,10 +57,15 @@ export class Draft {
     this.#set(table, hash, undefined);
   }
 
-  #set<Name extends RecordTable>(table: Name, hash: Buffer, record: Records[Name] | undefined): void {
+  #set<Name extends RecordTable>(
+    table: Name,
+    hash: Buffer,
+    record: Records[Name] | undefined,
+  ): void {
     const entry = this.#entry(table, hash, undefined);
     const name = `${table} ${keyOf(hash)}`;
-    if (!this.#touched.has(name)) this.#touched.set(name, { table, hash, before: entry.now, exists_after: false });
+    if (!this.#touched.has(name))
+      this.#touched.set(name, { table, hash, before: entry.now, exists_after: false });
     entry.now = record;
   }
 
@@ -77,11 +86,20 @@ export class Draft {
   }
 
   /** A row that this batch has not met yet is stored as the newest block that changed it has left it. */
-  #restore<Name extends RecordTable>({ table, hash, before, exists_after: isThere }: UndoRow<Name>): void {
+  #restore<Name extends RecordTable>({
+    table,
+    hash,
+    before,
+    exists_after: isThere,
+  }: UndoRow<Name>): void {
     this.#entry(table, hash, isThere ? 'unread' : undefined).now = before;
   }
 
-  #entry<Name extends RecordTable>(table: Name, hash: Buffer, stored: 'unread' | undefined): Entry<Records[Name]> {
+  #entry<Name extends RecordTable>(
+    table: Name,
+    hash: Buffer,
+    stored: 'unread' | undefined,
+  ): Entry<Records[Name]> {
     const entries: Map<string, Entry<Records[Name]>> = this.#entries[table];
     const key = keyOf(hash);
     let entry = entries.get(key);
@@ -90,7 +108,13 @@ export class Draft {
   }
 
   changes(): Omit<Changes, 'cuts'> {
-    const { open_requests: open, closed_requests: closed, offers, active_trips: active, ended_trips: ended } = this.#entries;
+    const {
+      open_requests: open,
+      closed_requests: closed,
+      offers,
+      active_trips: active,
+      ended_trips: ended,
+    } = this.#entries;
     const tables = [
       moved(SHAPES.open_requests, open),
       moved(SHAPES.closed_requests, closed),
@@ -112,7 +136,10 @@ interface Moved {
   readonly replaced: TableRows;
 }
 
-function moved<Kept>({ table, write }: Shape<Kept>, entries: ReadonlyMap<string, Entry<Kept>>): Moved {
+function moved<Kept>(
+  { table, write }: Shape<Kept>,
+  entries: ReadonlyMap<string, Entry<Kept>>,
+): Moved {
   const gone: Row[] = [];
   const added: Row[] = [];
   const replaced: Row[] = [];
@@ -123,7 +150,11 @@ function moved<Kept>({ table, write }: Shape<Kept>, entries: ReadonlyMap<string,
     if (stored === 'unread' || stored === undefined) added.push(write(now));
     else replaced.push(write(now));
   }
-  return { gone: { table, rows: gone }, added: { table, rows: added }, replaced: { table, rows: replaced } };
+  return {
+    gone: { table, rows: gone },
+    added: { table, rows: added },
+    replaced: { table, rows: replaced },
+  };
 }
 
 function keyOf(hash: Buffer): string {

@@ -31,7 +31,9 @@ export class Journal {
     this.#from = head === undefined ? undefined : countIn(head, 'journal_from');
     this.#storedFrom = this.#from ?? 0;
     this.#storedTo = head === undefined ? -1 : countIn(head, 'height');
-    this.#storedUndos = new Map((loaded['journal'] ?? []).map((row) => [countIn(row, 'height'), textIn(row, 'undo')]));
+    this.#storedUndos = new Map(
+      (loaded['journal'] ?? []).map((row) => [countIn(row, 'height'), textIn(row, 'undo')]),
+    );
   }
 
   /** The lowest height of which there is a row; 0 before the first block. */
@@ -49,7 +51,8 @@ export class Journal {
     const pending = this.#pending.pop();
     if (pending !== undefined) return pending.undo;
     const undo = this.#storedUndos.get(height);
-    if (undo === undefined) throw new Error(`block ${height} is on the chain but not in the journal`);
+    if (undo === undefined)
+      throw new Error(`block ${height} is on the chain but not in the journal`);
     this.#cutFrom = height;
     this.#storedTo = height - 1;
     return decodeUndo(undo);
@@ -62,13 +65,16 @@ export class Journal {
   }
 
   cuts(): readonly Cut[] {
-    return this.#cutFrom === undefined ? [] : [{ table: JOURNAL, column: 'height', from: this.#cutFrom }];
+    return this.#cutFrom === undefined
+      ? []
+      : [{ table: JOURNAL, column: 'height', from: this.#cutFrom }];
   }
 
   /** Keys of the rows of blocks that have become final. */
   settled(): readonly Row[] {
     const rows: Row[] = [];
-    for (let height = this.#storedFrom; height <= this.#storedTo && height < this.from; height++) rows.push([height]);
+    for (let height = this.#storedFrom; height <= this.#storedTo && height < this.from; height++)
+      rows.push([height]);
     return rows;
   }
 
@@ -78,7 +84,12 @@ export class Journal {
 }
 
 type StoredValue = boolean | number | string | null;
-type StoredRow = readonly [table: RecordTable, hash: string, before: readonly StoredValue[] | null, exists_after: boolean];
+type StoredRow = readonly [
+  table: RecordTable,
+  hash: string,
+  before: readonly StoredValue[] | null,
+  exists_after: boolean,
+];
 
 interface StoredUndo {
   readonly rows: readonly StoredRow[];
@@ -95,7 +106,12 @@ export function decodeUndo(text: string): BlockUndo {
   return { rows: rows.map(undoRow), areas };
 }
 
-function storedRow<Name extends RecordTable>({ table, hash, before, exists_after: isThere }: UndoRow<Name>): StoredRow {
+function storedRow<Name extends RecordTable>({
+  table,
+  hash,
+  before,
+  exists_after: isThere,
+}: UndoRow<Name>): StoredRow {
   const values = before === undefined ? null : SHAPES[table].write(before).map(storedValue);
   return [table, hash.toString('hex'), values, isThere];
 }
@@ -116,7 +132,10 @@ function loadedRow(table: RecordTable, values: readonly StoredValue[]): LoadedRo
   return Object.fromEntries(
     columns.map(([column, type], at) => {
       const value = values[at] ?? null;
-      return [column, type === 'bytea' && typeof value === 'string' ? Buffer.from(value, 'hex') : value];
+      return [
+        column,
+        type === 'bytea' && typeof value === 'string' ? Buffer.from(value, 'hex') : value,
+      ];
     }),
   );
 }

@@ -64,7 +64,12 @@ export class Market {
     this.#areas.add(offersFor(offer.request_hash));
   }
 
-  #accept(step: { readonly step: 'accepted'; readonly hash: Buffer; readonly offer_hash: Buffer; readonly at: Place }): void {
+  #accept(step: {
+    readonly step: 'accepted';
+    readonly hash: Buffer;
+    readonly offer_hash: Buffer;
+    readonly at: Place;
+  }): void {
     const offer = this.#draft.get('offers', step.offer_hash);
     const state = offer === undefined ? NO_REQUEST : this.#request(offer.request_hash);
     if (offer === undefined || state.status !== 'open') return;
@@ -72,7 +77,16 @@ export class Market {
     this.#evolveRequest(offer.request_hash, step);
     const { request_hash, fare, driver } = offer;
     const route = { pickup_lat, pickup_lng, dropoff_lat, dropoff_lng };
-    const terms = { hash: step.hash, offer_hash: step.offer_hash, request_hash, ...route, fare, driver, passenger, ...step.at };
+    const terms = {
+      hash: step.hash,
+      offer_hash: step.offer_hash,
+      request_hash,
+      ...route,
+      fare,
+      driver,
+      passenger,
+      ...step.at,
+    };
     this.#evolveTrip(step.hash, { step: 'begun', terms });
   }
 
@@ -93,7 +107,12 @@ export class Market {
     this.#draft.remove('open_requests', hash);
     const { height, tx_index } = after.closed;
     const offer_hash = after.status === 'accepted' ? after.offer_hash : null;
-    this.#draft.put('closed_requests', { ...request, offer_hash, closed_height: height, closed_index: tx_index });
+    this.#draft.put('closed_requests', {
+      ...request,
+      offer_hash,
+      closed_height: height,
+      closed_index: tx_index,
+    });
   }
 
   /** As with requests, one that ended in an earlier batch counts as absent. */
@@ -114,12 +133,20 @@ export class Market {
     if (after.status === 'active') return this.#draft.put('active_trips', row);
     this.#announceTrip(ENDED_TRIPS, row);
     const { height, tx_index } = after.ended;
-    const ended: EndedTripRow = { ...row, trip_status: after.status, ended_height: height, ended_index: tx_index };
+    const ended: EndedTripRow = {
+      ...row,
+      trip_status: after.status,
+      ended_height: height,
+      ended_index: tx_index,
+    };
     this.#draft.remove('active_trips', hash);
     this.#draft.put('ended_trips', ended);
   }
 
-  #announceTrip(area: typeof TRIPS | typeof ENDED_TRIPS, { driver, passenger }: ActiveTripRow): void {
+  #announceTrip(
+    area: typeof TRIPS | typeof ENDED_TRIPS,
+    { driver, passenger }: ActiveTripRow,
+  ): void {
     this.#areas.add(area).add(tripsOf(area, driver)).add(tripsOf(area, passenger));
   }
 }

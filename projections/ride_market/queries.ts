@@ -26,7 +26,8 @@ export interface Bounds {
   readonly max_lng: number;
 }
 
-const REQUEST_COLUMNS = 'r.hash, r.pickup_lat, r.pickup_lng, r.dropoff_lat, r.dropoff_lng, r.fare, r.passenger, r.referrer';
+const REQUEST_COLUMNS =
+  'r.hash, r.pickup_lat, r.pickup_lng, r.dropoff_lat, r.dropoff_lng, r.fare, r.passenger, r.referrer';
 const NEWEST_REQUESTS = 'ORDER BY r.height DESC, r.tx_index DESC LIMIT $1::bigint';
 
 /**
@@ -81,7 +82,12 @@ function box(at: number): string {
 type Box = readonly [west: number, south: number, east: number, north: number];
 
 /** One box or two without a common point. 180 and -180 are the same meridian, whichever of them a pickup names. */
-function boxesOf({ min_lat: south, max_lat: north, min_lng: west, max_lng: east }: Bounds): readonly Box[] {
+function boxesOf({
+  min_lat: south,
+  max_lat: north,
+  min_lng: west,
+  max_lng: east,
+}: Bounds): readonly Box[] {
   const whole: Box = [west, south, east, north];
   if (west > east) {
     return [
@@ -168,8 +174,13 @@ function asked({ driver, passenger }: Parties): Asked {
       ? { name: '', where: [], values: [] }
       : { name: '_passenger', where: ['t.passenger = $2::bytea'], values: [passenger] };
   }
-  if (passenger === undefined) return { name: '_driver', where: ['t.driver = $2::bytea'], values: [driver] };
-  return { name: '_parties', where: ['t.driver = $2::bytea', 't.passenger = $3::bytea'], values: [driver, passenger] };
+  if (passenger === undefined)
+    return { name: '_driver', where: ['t.driver = $2::bytea'], values: [driver] };
+  return {
+    name: '_parties',
+    where: ['t.driver = $2::bytea', 't.passenger = $3::bytea'],
+    values: [driver, passenger],
+  };
 }
 
 /** One row when there is such a request. Columns: status (open, accepted, cancelled), passenger, fare. Offers and its cancellation are for an open one. */

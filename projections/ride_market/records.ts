@@ -43,7 +43,12 @@ export const SHAPES: { readonly [Name in RecordTable]: Shape<Records[Name]> } = 
   open_requests: { table: OPEN_REQUESTS, write: requestValues, read: readRequest },
   closed_requests: {
     table: CLOSED_REQUESTS,
-    write: (record) => [...requestValues(record), record.offer_hash, record.closed_height, record.closed_index],
+    write: (record) => [
+      ...requestValues(record),
+      record.offer_hash,
+      record.closed_height,
+      record.closed_index,
+    ],
     read: (row) => ({
       ...readRequest(row),
       offer_hash: optionalBytesIn(row, 'offer_hash'),
@@ -75,7 +80,12 @@ export const SHAPES: { readonly [Name in RecordTable]: Shape<Records[Name]> } = 
   active_trips: { table: ACTIVE_TRIPS, write: tripValues, read: readTrip },
   ended_trips: {
     table: ENDED_TRIPS,
-    write: (record) => [...tripValues(record), record.trip_status, record.ended_height, record.ended_index],
+    write: (record) => [
+      ...tripValues(record),
+      record.trip_status,
+      record.ended_height,
+      record.ended_index,
+    ],
     read: (row) => ({
       ...readTrip(row),
       trip_status: tripStatusIn(row),
@@ -103,8 +113,29 @@ function readRequest(row: LoadedRow): RideRequest {
 }
 
 function tripValues(record: ActiveTripRow): Row {
-  const { hash, offer_hash: offer, request_hash: request, fare, fare_paid: paid, driver, passenger, height, tx_index: index } = record;
-  return [hash, offer, request, ...routeValues(record), fare, paid, driver, passenger, height, index];
+  const {
+    hash,
+    offer_hash: offer,
+    request_hash: request,
+    fare,
+    fare_paid: paid,
+    driver,
+    passenger,
+    height,
+    tx_index: index,
+  } = record;
+  return [
+    hash,
+    offer,
+    request,
+    ...routeValues(record),
+    fare,
+    paid,
+    driver,
+    passenger,
+    height,
+    index,
+  ];
 }
 
 function readTrip(row: LoadedRow): ActiveTripRow {
@@ -141,6 +172,7 @@ function optionalBytesIn(row: LoadedRow, column: string): Buffer | null {
 
 function tripStatusIn(row: LoadedRow): EndedTrip['status'] {
   const status = textIn(row, 'trip_status');
-  if (status !== 'completed' && status !== 'cancelled') throw new Error(`a stored trip ended as ${status}, which there is not`);
+  if (status !== 'completed' && status !== 'cancelled')
+    throw new Error(`a stored trip ended as ${status}, which there is not`);
   return status;
 }

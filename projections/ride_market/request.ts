@@ -46,8 +46,15 @@ export function evolve(state: Request, step: RequestStep): Request {
       return state.status === 'absent' ? { status: 'open', request: step.request } : state;
     case 'accepted':
       if (state.status !== 'open') return state;
-      return { status: 'accepted', request: state.request, offer_hash: step.offer_hash, closed: step.at };
+      return {
+        status: 'accepted',
+        request: state.request,
+        offer_hash: step.offer_hash,
+        closed: step.at,
+      };
     case 'request_cancelled':
-      return state.status === 'open' ? { status: 'cancelled', request: state.request, closed: step.at } : state;
+      return state.status === 'open'
+        ? { status: 'cancelled', request: state.request, closed: step.at }
+        : state;
   }
 }

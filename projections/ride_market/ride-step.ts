@@ -43,9 +43,19 @@ export interface RideOffer extends Place {
 export type RideStep =
   | { readonly step: 'requested'; readonly request: RideRequest }
   | { readonly step: 'offered'; readonly offer: RideOffer }
-  | { readonly step: 'accepted'; readonly hash: Buffer; readonly offer_hash: Buffer; readonly at: Place }
+  | {
+      readonly step: 'accepted';
+      readonly hash: Buffer;
+      readonly offer_hash: Buffer;
+      readonly at: Place;
+    }
   | { readonly step: 'request_cancelled'; readonly request_hash: Buffer; readonly at: Place }
-  | { readonly step: 'paid'; readonly trip_hash: Buffer; readonly amount: bigint; readonly at: Place }
+  | {
+      readonly step: 'paid';
+      readonly trip_hash: Buffer;
+      readonly amount: bigint;
+      readonly at: Place;
+    }
   | { readonly step: 'cancelled'; readonly trip_hash: Buffer; readonly at: Place };
 
 /** The steps of a block, in its order. */
@@ -54,14 +64,21 @@ export function rideSteps(block: BlockAppended): readonly RideStep[] {
   const steps: RideStep[] = [];
   for (const transaction of block.transactions) {
     const { hash, index } = transaction;
-    const step = stepOf(transaction, { hash, at: { height: block.height, tx_index: index }, paid: payments.get(index) ?? 0n });
+    const step = stepOf(transaction, {
+      hash,
+      at: { height: block.height, tx_index: index },
+      paid: payments.get(index) ?? 0n,
+    });
     if (step !== undefined) steps.push(step);
   }
   return steps;
 }
 
 /** The hash that a transaction names, of what its type is about; undefined where it names none. */
-export function namedHash({ function_call_type: type, arguments: named }: BlockTransaction): Buffer | undefined {
+export function namedHash({
+  function_call_type: type,
+  arguments: named,
+}: BlockTransaction): Buffer | undefined {
   switch (type) {
     case 'RideOffer':
     case 'RideRequestCancel':
@@ -83,7 +100,10 @@ interface Circumstances {
   readonly paid: bigint;
 }
 
-function stepOf(transaction: BlockTransaction, { hash, at, paid: amount }: Circumstances): RideStep | undefined {
+function stepOf(
+  transaction: BlockTransaction,
+  { hash, at, paid: amount }: Circumstances,
+): RideStep | undefined {
   if (transaction.function_call_type === 'RideRequest') return requestedIn(transaction, at);
   const named = namedHash(transaction);
   if (named === undefined) return undefined;
@@ -103,18 +123,28 @@ function stepOf(transaction: BlockTransaction, { hash, at, paid: amount }: Circu
   }
 }
 
-function requestedIn({ hash, from, arguments: named, referrer }: BlockTransaction, at: Place): RideStep | undefined {
+function requestedIn(
+  { hash, from, arguments: named, referrer }: BlockTransaction,
+  at: Place,
+): RideStep | undefined {
   const fare = amountIn(named['fare']);
   const route = routeIn(named);
   if (fare === undefined || route === undefined) return undefined;
   return { step: 'requested', request: { hash, passenger: from, ...route, fare, referrer, ...at } };
 }
 
-function offeredIn({ hash, from, arguments: named, referrer }: BlockTransaction, requestHash: Buffer, at: Place): RideStep | undefined {
+function offeredIn(
+  { hash, from, arguments: named, referrer }: BlockTransaction,
+  requestHash: Buffer,
+  at: Place,
+): RideStep | undefined {
   const fare = amountIn(named['fare']);
   return fare === undefined
     ? undefined
-    : { step: 'offered', offer: { hash, request_hash: requestHash, driver: from, fare, referrer, ...at } };
+    : {
+        step: 'offered',
+        offer: { hash, request_hash: requestHash, driver: from, fare, referrer, ...at },
+      };
 }
 
 function routeIn(named: BlockTransaction['arguments']): Route | undefined {
@@ -122,7 +152,13 @@ function routeIn(named: BlockTransaction['arguments']): Route | undefined {
   const pickup_lng = degreesIn(named['pickup_lng'], LONGITUDE_MAX);
   const dropoff_lat = degreesIn(named['dropoff_lat'], LATITUDE_MAX);
   const dropoff_lng = degreesIn(named['dropoff_lng'], LONGITUDE_MAX);
-  if (pickup_lat === undefined || pickup_lng === undefined || dropoff_lat === undefined || dropoff_lng === undefined) return undefined;
+  if (
+    pickup_lat === undefined ||
+    pickup_lng === undefined ||
+    dropoff_lat === undefined ||
+    dropoff_lng === undefined
+  )
+    return undefined;
   return { pickup_lat, pickup_lng, dropoff_lat, dropoff_lng };
 }
 
@@ -135,14 +171,17 @@ function amountIn(text: string | null | undefined): bigint | undefined {
 }
 
 function degreesIn(text: string | null | undefined, limit: number): string | undefined {
-  return typeof text === 'string' && DEGREES.test(text) && Math.abs(Number(text)) <= limit ? text : undefined;
+  return typeof text === 'string' && DEGREES.test(text) && Math.abs(Number(text)) <= limit
+    ? text
+    : undefined;
 }
 
 /** What each transaction's payment took out of escrow, by its index. */
 function paymentsOf(block: BlockAppended): ReadonlyMap<number, bigint> {
   const payments = new Map<number, bigint>();
   for (const { kind, delta, tx_index: index } of block.balance_effects) {
-    if (kind === 'ride_pay' && delta < 0n && index !== null) payments.set(index, (payments.get(index) ?? 0n) - delta);
+    if (kind === 'ride_pay' && delta < 0n && index !== null)
+      payments.set(index, (payments.get(index) ?? 0n) - delta);
   }
   return payments;
 }

@@ -6,11 +6,28 @@ import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events
 import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
 import { revertedBelow, settled } from '../chain/settled.ts';
 import { bytesIn, countIn } from '../loaded-row.ts';
-import type { Folded, Load, Loaded, LoadedRow, Projection, Recorded, Row, Table } from '../projection.ts';
+import type {
+  Folded,
+  Load,
+  Loaded,
+  LoadedRow,
+  Projection,
+  Recorded,
+  Row,
+  Table,
+} from '../projection.ts';
 import { Journal } from './journal.ts';
 import { Market } from './market.ts';
 import { namedHash } from './ride-step.ts';
-import { ACTIVE_TRIPS, CLOSED_REQUESTS, ENDED_TRIPS, HEAD, JOURNAL, OFFERS, OPEN_REQUESTS } from './rows.ts';
+import {
+  ACTIVE_TRIPS,
+  CLOSED_REQUESTS,
+  ENDED_TRIPS,
+  HEAD,
+  JOURNAL,
+  OFFERS,
+  OPEN_REQUESTS,
+} from './rows.ts';
 
 export const rideMarket: Projection<ChainEvent> = {
   name: 'ride_market',
@@ -48,7 +65,11 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
       ofTable.set(hash.toString('latin1'), hash);
     }
   }
-  const asked: Load[] = [...keys].map(([table, hashes]) => ({ name: table.name, table, keys: [...hashes.values()] }));
+  const asked: Load[] = [...keys].map(([table, hashes]) => ({
+    name: table.name,
+    table,
+    keys: [...hashes.values()],
+  }));
   const offers = keys.get(OFFERS);
   const reverted = revertedBelow(batch);
   return [
@@ -71,7 +92,11 @@ function requestsOf(offers: readonly Buffer[]): Load {
 }
 
 function journalOf(heights: readonly number[]): Load {
-  return { name: 'journal', text: 'SELECT height, undo FROM journal WHERE height = ANY($1::bigint[])', values: [heights] };
+  return {
+    name: 'journal',
+    text: 'SELECT height, undo FROM journal WHERE height = ANY($1::bigint[])',
+    values: [heights],
+  };
 }
 
 function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {

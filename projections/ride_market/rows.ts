@@ -3,16 +3,39 @@ import type { Table } from '../projection.ts';
 
 export const HEAD: Table = {
   name: 'head',
-  columns: { one: 'bool', sequence: 'int8', height: 'int8', hash: 'bytea', finalized_height: 'int8', journal_from: 'int8' },
+  columns: {
+    one: 'bool',
+    sequence: 'int8',
+    height: 'int8',
+    hash: 'bytea',
+    finalized_height: 'int8',
+    journal_from: 'int8',
+  },
   key: ['one'],
 };
 
-export const JOURNAL: Table = { name: 'journal', columns: { height: 'int8', undo: 'text' }, key: ['height'] };
+export const JOURNAL: Table = {
+  name: 'journal',
+  columns: { height: 'int8', undo: 'text' },
+  key: ['height'],
+};
 
-const ROUTE = { pickup_lat: 'text', pickup_lng: 'text', dropoff_lat: 'text', dropoff_lng: 'text' } as const;
+const ROUTE = {
+  pickup_lat: 'text',
+  pickup_lng: 'text',
+  dropoff_lat: 'text',
+  dropoff_lng: 'text',
+} as const;
 const PLACE = { height: 'int8', tx_index: 'int4' } as const;
 
-const REQUEST = { hash: 'bytea', passenger: 'bytea', ...ROUTE, fare: 'numeric', referrer: 'bytea', ...PLACE } as const;
+const REQUEST = {
+  hash: 'bytea',
+  passenger: 'bytea',
+  ...ROUTE,
+  fare: 'numeric',
+  referrer: 'bytea',
+  ...PLACE,
+} as const;
 
 export const OPEN_REQUESTS: Table = { name: 'open_requests', columns: REQUEST, key: ['hash'] };
 
@@ -24,7 +47,14 @@ export const CLOSED_REQUESTS: Table = {
 
 export const OFFERS: Table = {
   name: 'offers',
-  columns: { hash: 'bytea', request_hash: 'bytea', driver: 'bytea', fare: 'numeric', referrer: 'bytea', ...PLACE },
+  columns: {
+    hash: 'bytea',
+    request_hash: 'bytea',
+    driver: 'bytea',
+    fare: 'numeric',
+    referrer: 'bytea',
+    ...PLACE,
+  },
   key: ['hash'],
 };
 

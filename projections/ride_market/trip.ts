@@ -47,16 +47,22 @@ export const NO_TRIP: AbsentTrip = { status: 'absent' };
 export function evolve(trip: Trip, step: TripStep): Trip {
   switch (step.step) {
     case 'begun':
-      return trip.status === 'absent' ? { status: 'active', terms: step.terms, fare_paid: 0n } : trip;
+      return trip.status === 'absent'
+        ? { status: 'active', terms: step.terms, fare_paid: 0n }
+        : trip;
     case 'paid':
       return trip.status === 'active' && step.amount > 0n ? paid(trip, step.amount, step.at) : trip;
     case 'cancelled':
-      return trip.status === 'active' ? { status: 'cancelled', terms: trip.terms, fare_paid: trip.fare_paid, ended: step.at } : trip;
+      return trip.status === 'active'
+        ? { status: 'cancelled', terms: trip.terms, fare_paid: trip.fare_paid, ended: step.at }
+        : trip;
   }
 }
 
 /** More than the fare is never paid: the chain takes no more out of escrow than is due. Should it say so all the same, it is shown. */
 function paid({ terms, fare_paid: before }: ActiveTrip, amount: bigint, at: Place): Trip {
   const total = before + amount;
-  return total < terms.fare ? { status: 'active', terms, fare_paid: total } : { status: 'completed', terms, fare_paid: total, ended: at };
+  return total < terms.fare
+    ? { status: 'active', terms, fare_paid: total }
+    : { status: 'completed', terms, fare_paid: total, ended: at };
 }

@@ -42,7 +42,11 @@ export function seenTransfers(txId: Buffer): Query {
 
 /** One row when anything was said yet: how many addresses there are. */
 export function watchedAddresses(): Query {
-  return { name: 'watch_addresses', text: 'SELECT addresses FROM watch.book WHERE one', values: [] };
+  return {
+    name: 'watch_addresses',
+    text: 'SELECT addresses FROM watch.book WHERE one',
+    values: [],
+  };
 }
 
 /** Columns: deposit_address, derivation_index. Which of these are deposit addresses; OFFSET 0 keeps each look-up a look-up. */

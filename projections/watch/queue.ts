@@ -6,7 +6,8 @@ import { bytesIn, countIn } from '../loaded-row.ts';
 import type { LoadedRow, Row } from '../projection.ts';
 
 /** Of `queue q`: the columns that an entry is loaded by. */
-export const QUEUE_COLUMNS = 'q.deposit_address, q.partition, q.requested, q.hot_until, q.checked_at, q.checked_until';
+export const QUEUE_COLUMNS =
+  'q.deposit_address, q.partition, q.requested, q.hot_until, q.checked_at, q.checked_until';
 
 /** Times are Unix milliseconds, 0 when there is none yet. */
 interface Entry {
@@ -50,7 +51,10 @@ export class Queue {
   }
 
   /** Addresses of another partition have no effect. */
-  check({ checked, checked_at: at }: AddressesChecked, partition: number): 'applied' | 'replayed' | 'ignored' {
+  check(
+    { checked, checked_at: at }: AddressesChecked,
+    partition: number,
+  ): 'applied' | 'replayed' | 'ignored' {
     const own = checked.filter(({ address }) => transferPartition(address) === partition);
     let moved = false;
     for (const { address, until } of own) {
@@ -70,7 +74,14 @@ export class Queue {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
       const times = { hot_until: 0, checked_at: 0, checked_until: 0 };
-      entry = { address, partition: transferPartition(address), requested: false, ...times, moved: false, heated: false };
+      entry = {
+        address,
+        partition: transferPartition(address),
+        requested: false,
+        ...times,
+        moved: false,
+        heated: false,
+      };
       this.#entries.set(key, entry);
     }
     return entry;
@@ -79,19 +90,22 @@ export class Queue {
   moved(): Row[] {
     return [...this.#entries.values()]
       .filter((entry) => entry.moved)
-      .map(({ address, partition, requested, hot_until: hotUntil, checked_at: at, checked_until: until }) => [
-        address,
-        partition,
-        requested,
-        hotUntil > at,
-        hotUntil,
-        at,
-        until,
-      ]);
+      .map(
+        ({
+          address,
+          partition,
+          requested,
+          hot_until: hotUntil,
+          checked_at: at,
+          checked_until: until,
+        }) => [address, partition, requested, hotUntil > at, hotUntil, at, until],
+      );
   }
 
   /** Addresses that became hot, or stay so for longer: 0x + hex. */
   heated(): string[] {
-    return [...this.#entries.values()].filter((entry) => entry.heated).map(({ address }) => toHex(address));
+    return [...this.#entries.values()]
+      .filter((entry) => entry.heated)
+      .map(({ address }) => toHex(address));
   }
 }

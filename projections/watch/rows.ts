@@ -7,7 +7,13 @@ export const BOOK: Table = DEPOSITS_BOOK;
 
 export const ADDRESSES: Table = {
   name: 'addresses',
-  columns: { clt_address: 'bytea', derivation_index: 'int8', deposit_address: 'bytea', partition: 'int4', requested_at: 'timestamptz' },
+  columns: {
+    clt_address: 'bytea',
+    derivation_index: 'int8',
+    deposit_address: 'bytea',
+    partition: 'int4',
+    requested_at: 'timestamptz',
+  },
   key: ['clt_address'],
 };
 

@@ -5,9 +5,17 @@
  * The queue is folded from two topics, whose records may be read in any order relative to each other: each of its times is the latest of those said, so the order
  * does not matter.
  */
-import { isDepositAddressEvent, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import {
+  isDepositAddressEvent,
+  type DepositAddressEvent,
+} from '../../schemas/deposit.addresses/events.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
-import { isTransferEvent, transferKey, type TransferEvent, type TransferObserved } from '../../schemas/tron.transfers/events.ts';
+import {
+  isTransferEvent,
+  transferKey,
+  type TransferEvent,
+  type TransferObserved,
+} from '../../schemas/tron.transfers/events.ts';
 import { addressLoads, foldSightings } from '../deposits/address-rows.ts';
 import { bytesIn, countIn } from '../loaded-row.ts';
 import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../projection.ts';
@@ -59,7 +67,9 @@ function loads(batch: readonly Recorded<WatchEvent>[]): readonly Load[] {
   const turn: Load = { name: 'turn', text: 'SELECT one FROM turn FOR UPDATE', values: [] };
   return [
     turn,
-    ...(addresses.length === 0 ? [] : [...addressLoads(addresses), queueOfAccounts([...accounts.values()]), UNREQUESTED]),
+    ...(addresses.length === 0
+      ? []
+      : [...addressLoads(addresses), queueOfAccounts([...accounts.values()]), UNREQUESTED]),
     ...(checked.size === 0 ? [] : [queueOfAddresses([...checked.values()])]),
     ...(transactions.size === 0 ? [] : [transfersOf([...transactions.values()])]),
   ];
@@ -82,14 +92,26 @@ function queueOfAddresses(addresses: readonly Buffer[]): Load {
 }
 
 /** Which of them a request will turn out to be of shows only when its address is derived. Once both topics are read there are none. */
-const UNREQUESTED: Load = { name: 'queue_unrequested', text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE NOT q.requested`, values: [] };
+const UNREQUESTED: Load = {
+  name: 'queue_unrequested',
+  text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE NOT q.requested`,
+  values: [],
+};
 
 function transfersOf(transactions: readonly Buffer[]): Load {
-  return { name: 'known_transfers', text: 'SELECT tx_id, log_index FROM transfers WHERE tx_id = ANY($1::bytea[])', values: [transactions] };
+  return {
+    name: 'known_transfers',
+    text: 'SELECT tx_id, log_index FROM transfers WHERE tx_id = ANY($1::bytea[])',
+    values: [transactions],
+  };
 }
 
 function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
-  const queue = new Queue(['queue_of_accounts', 'queue_unrequested', 'queue_of_addresses'].flatMap((name) => loaded[name] ?? []));
+  const queue = new Queue(
+    ['queue_of_accounts', 'queue_unrequested', 'queue_of_addresses'].flatMap(
+      (name) => loaded[name] ?? [],
+    ),
+  );
   const addresses: Recorded<DepositAddressEvent>[] = [];
   const transfers = new Transfers(loaded);
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
@@ -103,7 +125,13 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
   for (const { clt_address, deposit_address, assigned, seen_at } of sightings) {
     queue.heat(deposit_address, seen_at + HOT_WINDOW_MS);
     if (assigned === undefined) continue;
-    requested.push([clt_address, assigned.index, deposit_address, transferPartition(deposit_address), assigned.requested_at]);
+    requested.push([
+      clt_address,
+      assigned.index,
+      deposit_address,
+      transferPartition(deposit_address),
+      assigned.requested_at,
+    ]);
   }
   return {
     changes: {
@@ -134,11 +162,19 @@ class Transfers {
   readonly #known: Set<string>;
 
   constructor(loaded: Loaded) {
-    this.#known = new Set((loaded['known_transfers'] ?? []).map((row) => transferKey(bytesIn(row, 'tx_id'), countIn(row, 'log_index'))));
+    this.#known = new Set(
+      (loaded['known_transfers'] ?? []).map((row) =>
+        transferKey(bytesIn(row, 'tx_id'), countIn(row, 'log_index')),
+      ),
+    );
   }
 
   /** A record in a partition that is not its address' has no effect: nobody looks for it there. */
-  add(event: TransferObserved, partition: number, offset: bigint): 'applied' | 'replayed' | 'ignored' {
+  add(
+    event: TransferObserved,
+    partition: number,
+    offset: bigint,
+  ): 'applied' | 'replayed' | 'ignored' {
     if (transferPartition(event.to) !== partition) return 'ignored';
     const key = transferKey(event.tx_id, event.log_index);
     if (this.#known.has(key)) return 'replayed';

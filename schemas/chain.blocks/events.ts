@@ -59,16 +59,24 @@ export interface BlocksFinalized {
 export type ChainEvent = BlockAppended | BlockReverted | BlocksFinalized;
 
 /** The same to whoever does not read these fields of transactions. */
-export type ChainEventWithout<Field extends keyof BlockTransaction> = BlockAppendedWithout<Field> | BlockReverted | BlocksFinalized;
+export type ChainEventWithout<Field extends keyof BlockTransaction> =
+  BlockAppendedWithout<Field> | BlockReverted | BlocksFinalized;
 
-export interface BlockAppendedWithout<Field extends keyof BlockTransaction> extends Omit<BlockAppended, 'transactions'> {
+export interface BlockAppendedWithout<Field extends keyof BlockTransaction> extends Omit<
+  BlockAppended,
+  'transactions'
+> {
   readonly transactions: readonly Omit<BlockTransaction, Field>[];
 }
 
 /** The same to whoever reads headers alone. */
 export type ChainHeaderEvent = ChainEventWithout<keyof BlockTransaction>;
 
-const TYPES: Readonly<Record<ChainEvent['type'], true>> = { BlockAppended: true, BlockReverted: true, BlocksFinalized: true };
+const TYPES: Readonly<Record<ChainEvent['type'], true>> = {
+  BlockAppended: true,
+  BlockReverted: true,
+  BlocksFinalized: true,
+};
 
 /** Whether a decoded record is one of this topic's events: its schema has given it the shape that its type says. */
 export function isChainEvent(event: { readonly type: string }): event is ChainEvent {

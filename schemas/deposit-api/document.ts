@@ -16,7 +16,8 @@ export const DEPOSIT_API: OpenApi = {
   info: {
     title: 'CLT deposits',
     version: '1.0.0',
-    summary: 'A permanent USDT deposit address for each account, and what came of each transfer to it',
+    summary:
+      'A permanent USDT deposit address for each account, and what came of each transfer to it',
     description: DESCRIPTION,
   },
   servers: [{ url: '/', description: 'where this document came from' }],
@@ -31,7 +32,12 @@ export const DEPOSIT_API: OpenApi = {
     headers: HEADERS,
     responses: RESPONSES,
     securitySchemes: {
-      bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'HS256, claims pk and exp, as the hub issues it.' },
+      bearer: {
+        type: 'http',
+        scheme: 'bearer',
+        bearerFormat: 'JWT',
+        description: 'HS256, claims pk and exp, as the hub issues it.',
+      },
     },
   },
 };

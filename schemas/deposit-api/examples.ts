@@ -9,7 +9,9 @@ const SEEN = '2026-11-21T07:28:03.000Z';
 export const ADDRESS = { address: 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6' } as const;
 
 export const LIST = {
-  deposits: [{ id: ID, status: 'credited', amount_usdt: 10_000_000, tron_tx_id: TRON_TX, created_at: SEEN }],
+  deposits: [
+    { id: ID, status: 'credited', amount_usdt: 10_000_000, tron_tx_id: TRON_TX, created_at: SEEN },
+  ],
 } as const;
 
 export const DETAIL = {

@@ -51,7 +51,11 @@ function header(name: string): Reference {
   return { $ref: `#/components/headers/${name}` };
 }
 
-function errorResponse(description: string, error: string, more: Readonly<Record<string, Reference>> = {}): Response {
+function errorResponse(
+  description: string,
+  error: string,
+  more: Readonly<Record<string, Reference>> = {},
+): Response {
   return {
     description,
     headers: { ...ALWAYS, ...more },
@@ -65,19 +69,36 @@ export const RESPONSES = {
     'The token carries a public key rather than an address, or the request is malformed.',
     'deposits require an address-form token (0x + 40 hex) and public-key tokens are not accepted',
   ),
-  Malformed: errorResponse('The request is malformed.', 'the address is not well-formed: each % must begin the hex digits of UTF-8 text'),
+  Malformed: errorResponse(
+    'The request is malformed.',
+    'the address is not well-formed: each % must begin the hex digits of UTF-8 text',
+  ),
   Unauthorized: {
     description: 'There is no token, or it is not valid: no hint.',
     headers: { ...ALWAYS, 'www-authenticate': header('Authenticate') },
     content: { 'text/plain': { schema: { type: 'string', const: '' } } },
   },
-  Forbidden: errorResponse("On the mainnet: the account is not on the pilot's list.", "account is not on the pilot's list"),
-  NotFound: errorResponse("There is no such deposit, or it is another account's: the same answer.", 'not found'),
-  MethodNotAllowed: errorResponse('The path does not answer this method.', 'this path answers GET, HEAD only', { allow: header('Allow') }),
+  Forbidden: errorResponse(
+    "On the mainnet: the account is not on the pilot's list.",
+    "account is not on the pilot's list",
+  ),
+  NotFound: errorResponse(
+    "There is no such deposit, or it is another account's: the same answer.",
+    'not found',
+  ),
+  MethodNotAllowed: errorResponse(
+    'The path does not answer this method.',
+    'this path answers GET, HEAD only',
+    { allow: header('Allow') },
+  ),
   TooLarge: errorResponse('The request has a body, and a large one.', 'the body is too large'),
-  RateLimited: errorResponse('Too many requests from this client.', 'too many requests: try again in 1 s', {
-    'retry-after': header('RetryAfter'),
-  }),
+  RateLimited: errorResponse(
+    'Too many requests from this client.',
+    'too many requests: try again in 1 s',
+    {
+      'retry-after': header('RetryAfter'),
+    },
+  ),
   InternalError: errorResponse('Something is wrong on our side.', 'something is wrong on our side'),
   Unavailable: errorResponse(
     'Deposits cannot be read at the moment, or a new address is not there yet. Send the same request again.',
@@ -88,7 +109,11 @@ export const RESPONSES = {
 
 type Name = keyof typeof RESPONSES;
 
-const OPEN: Readonly<Record<string, Name>> = { '400': 'Malformed', '413': 'TooLarge', '500': 'InternalError' };
+const OPEN: Readonly<Record<string, Name>> = {
+  '400': 'Malformed',
+  '413': 'TooLarge',
+  '500': 'InternalError',
+};
 const SECURED: Readonly<Record<string, Name>> = {
   '400': 'NoAddress',
   '401': 'Unauthorized',
@@ -134,7 +159,12 @@ function operation({
         headers: ALWAYS,
         content: { [media]: { schema: body, ...(example === undefined ? {} : { example }) } },
       },
-      ...Object.fromEntries(refused.map(([status, response]) => [status, { $ref: `#/components/responses/${response}` }])),
+      ...Object.fromEntries(
+        refused.map(([status, response]) => [
+          status,
+          { $ref: `#/components/responses/${response}` },
+        ]),
+      ),
     },
   };
 }
@@ -148,8 +178,15 @@ const DEPOSIT: Parameter = {
   example: examples.ID,
 };
 
-function service(operationId: string, summary: string, answer: string, rest: Partial<Described> = {}): { readonly get: Operation } {
-  return { get: operation({ operationId, summary, answer, tag: 'Service', refusals: OPEN, ...rest }) };
+function service(
+  operationId: string,
+  summary: string,
+  answer: string,
+  rest: Partial<Described> = {},
+): { readonly get: Operation } {
+  return {
+    get: operation({ operationId, summary, answer, tag: 'Service', refusals: OPEN, ...rest }),
+  };
 }
 
 export const PATHS: Paths = {
@@ -194,7 +231,8 @@ export const PATHS: Paths = {
       operationId: 'listDepositEvents',
       tag: 'Deposits',
       summary: "One deposit's story",
-      description: 'Every event with its place in the log, so that whoever has the topics can look it up.',
+      description:
+        'Every event with its place in the log, so that whoever has the topics can look it up.',
       parameters: [DEPOSIT],
       answer: 'The story so far.',
       schema: schema('Timeline'),
@@ -202,13 +240,22 @@ export const PATHS: Paths = {
       refusals: OWNED,
     }),
   },
-  '/health': service('getHealth', 'Whether the process runs', 'It does.', { schema: schema('Health'), example: { status: 'ok' } }),
+  '/health': service('getHealth', 'Whether the process runs', 'It does.', {
+    schema: schema('Health'),
+    example: { status: 'ok' },
+  }),
   '/ready': service('getReadiness', 'Whether deposits can be served', 'They can.', {
     schema: schema('Ready'),
     example: { status: 'ready' },
     refusals: { ...OPEN, '503': 'Unavailable' },
   }),
-  '/metrics': service('getMetrics', 'Figures for monitoring', "Prometheus' text format.", { media: 'text/plain' }),
-  '/openapi.json': service('getOpenApi', 'This document', 'OpenAPI 3.1.', { schema: { type: 'object' } }),
-  '/docs': service('getDocs', 'This document as a page', 'A page without scripts.', { media: 'text/html' }),
+  '/metrics': service('getMetrics', 'Figures for monitoring', "Prometheus' text format.", {
+    media: 'text/plain',
+  }),
+  '/openapi.json': service('getOpenApi', 'This document', 'OpenAPI 3.1.', {
+    schema: { type: 'object' },
+  }),
+  '/docs': service('getDocs', 'This document as a page', 'A page without scripts.', {
+    media: 'text/html',
+  }),
 };

@@ -23,10 +23,16 @@ export interface PanelOpened {
 
 export type DepositAddressEvent = SchemePinned | AddressRequested | PanelOpened;
 
-const TYPES: Readonly<Record<DepositAddressEvent['type'], true>> = { SchemePinned: true, AddressRequested: true, PanelOpened: true };
+const TYPES: Readonly<Record<DepositAddressEvent['type'], true>> = {
+  SchemePinned: true,
+  AddressRequested: true,
+  PanelOpened: true,
+};
 
 /** Whether a decoded record is one of this topic's events: its schema has given it the shape that its type says. */
-export function isDepositAddressEvent(event: { readonly type: string }): event is DepositAddressEvent {
+export function isDepositAddressEvent(event: {
+  readonly type: string;
+}): event is DepositAddressEvent {
   return Object.hasOwn(TYPES, event.type);
 }
 

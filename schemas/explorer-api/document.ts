@@ -18,7 +18,8 @@ export const EXPLORER_API: OpenApi<ReadOnlyPaths> = {
   info: {
     title: 'CLT explorer',
     version: '1.0.0',
-    summary: 'Blocks, transactions, accounts, validators, search, figures and the reserve of the CLT chain',
+    summary:
+      'Blocks, transactions, accounts, validators, search, figures and the reserve of the CLT chain',
     description: DESCRIPTION,
   },
   servers: [{ url: '/', description: 'where this document came from' }],
@@ -26,7 +27,10 @@ export const EXPLORER_API: OpenApi<ReadOnlyPaths> = {
   tags: [
     { name: 'Blocks', description: 'The chain, block by block.' },
     { name: 'Transactions', description: 'What the blocks carry.' },
-    { name: 'Accounts', description: 'Who holds and moves the token, and who produces the blocks.' },
+    {
+      name: 'Accounts',
+      description: 'Who holds and moves the token, and who produces the blocks.',
+    },
     { name: 'Export', description: 'Everything at once, in one long answer.' },
     { name: 'Search', description: 'From a height, a hash or an address to what it names.' },
     { name: 'Network', description: 'How the chain and its index are doing.' },

@@ -8,7 +8,8 @@ const DRIVER = '0x2b5ad5c4795c026514f8317c7a215e218dccd6cf';
 export const ADDRESS = PASSENGER;
 export const BLOCK_HASH = '0x5b1f0d6ac4f94b4e8a5c20a3b5c0a3cf7f2f2c6e9d01b34a6d1b7c3e8f9a0b1c';
 const PARENT_HASH = '0x9a8b7c6d5e4f30211203f4e5d6c7b8a99a8b7c6d5e4f30211203f4e5d6c7b8a9';
-export const TRANSACTION_HASH = '0xc3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4';
+export const TRANSACTION_HASH =
+  '0xc3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4';
 
 export const BLOCK = {
   height: 1200,
@@ -38,7 +39,13 @@ export const TRANSACTION = {
   offer_referrer_fee: 0,
 } as const;
 
-export const TRANSACTION_DETAIL = { ...TRANSACTION, nonce: 7, tx_index: 0, request_referrer: null, offer_referrer: null } as const;
+export const TRANSACTION_DETAIL = {
+  ...TRANSACTION,
+  nonce: 7,
+  tx_index: 0,
+  request_referrer: null,
+  offer_referrer: null,
+} as const;
 
 export const ACCOUNT: Json = {
   address: PASSENGER,
@@ -64,9 +71,19 @@ export const ACTIVITY: Json = {
   timestamp: '2026-11-21T07:28:02.500Z',
 };
 
-export const BALANCE_AT: Json = { address: PASSENGER, height: 1200, block_hash: BLOCK_HASH, balance: 87_499_000 };
+export const BALANCE_AT: Json = {
+  address: PASSENGER,
+  height: 1200,
+  block_hash: BLOCK_HASH,
+  balance: 87_499_000,
+};
 
-export const VALIDATOR: Json = { address: PRODUCER, is_active: true, blocks_produced: 301, peer_id: '' };
+export const VALIDATOR: Json = {
+  address: PRODUCER,
+  is_active: true,
+  blocks_produced: 301,
+  peer_id: '',
+};
 
 /** The envelope around a first page of one item. */
 export function firstPage(item: Json): Json {

@@ -7,11 +7,23 @@ import { exported, query, SOME_ADDRESS } from './operations.ts';
 const DESCRIPTION =
   'The answer is written while the index is read, however long it is, and covers the chain up to one block, which its headers name; blocks that arrive meanwhile are not in it. Rows come in the order of the chain, oldest first. An answer that breaks off before its end is not whole. Only a few run at once; where exports are turned off they are not found.';
 
-const TRANSACTIONS = { tag: 'Export', description: DESCRIPTION, parameters: [...TRANSACTION_FILTERS, ...HEIGHT_RANGE] } as const;
+const TRANSACTIONS = {
+  tag: 'Export',
+  description: DESCRIPTION,
+  parameters: [...TRANSACTION_FILTERS, ...HEIGHT_RANGE],
+} as const;
 const ACTIVITY = {
   tag: 'Export',
   description: DESCRIPTION,
-  parameters: [query('address', 'Of this address, in any case, with or without 0x.', SOME_ADDRESS, examples.ADDRESS), ...HEIGHT_RANGE],
+  parameters: [
+    query(
+      'address',
+      'Of this address, in any case, with or without 0x.',
+      SOME_ADDRESS,
+      examples.ADDRESS,
+    ),
+    ...HEIGHT_RANGE,
+  ],
 } as const;
 
 export const EXPORTS: ReadOnlyPaths = {

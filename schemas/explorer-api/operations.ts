@@ -26,19 +26,22 @@ export const HEADERS: Readonly<Record<string, Header>> = {
     example: '*',
   },
   Link: {
-    description: 'The page below this one, as `<path?query>; rel="next"`, with a cursor. It is there exactly when the page is full.',
+    description:
+      'The page below this one, as `<path?query>; rel="next"`, with a cursor. It is there exactly when the page is full.',
     required: false,
     schema: { type: 'string', pattern: '^<[^<> ]+>; rel="next"$' },
     example: '</api/v1/blocks?limit=2&cursor=AAAAAAAABLAKqwxG>; rel="next"',
   },
   ToHeight: {
-    description: 'The height of the last block that the answer covers; absent while no block is indexed.',
+    description:
+      'The height of the last block that the answer covers; absent while no block is indexed.',
     required: false,
     schema: { type: 'string', pattern: '^[0-9]+$' },
     example: '1200',
   },
   ToHash: {
-    description: 'The hash of that block: where another hash stands at this height later, the chain was reorganised since.',
+    description:
+      'The hash of that block: where another hash stands at this height later, the chain was reorganised since.',
     required: false,
     schema: { type: 'string', pattern: '^0x[0-9a-f]{64}$' },
     example: '0x5b1f0d6ac4f94b4e8a5c20a3b5c0a3cf7f2f2c6e9d01b34a6d1b7c3e8f9a0b1c',
@@ -57,13 +60,21 @@ export const HEADERS: Readonly<Record<string, Header>> = {
   },
 };
 
-const ALWAYS = { 'x-request-id': header('RequestId'), 'access-control-allow-origin': header('AnyOrigin') } as const;
+const ALWAYS = {
+  'x-request-id': header('RequestId'),
+  'access-control-allow-origin': header('AnyOrigin'),
+} as const;
 
 function header(name: string): Reference {
   return { $ref: `#/components/headers/${name}` };
 }
 
-function errorResponse(description: string, code: string, message: string, more: Readonly<Record<string, Reference>> = {}): Response {
+function errorResponse(
+  description: string,
+  code: string,
+  message: string,
+  more: Readonly<Record<string, Reference>> = {},
+): Response {
   return {
     description,
     headers: { ...ALWAYS, ...more },
@@ -78,15 +89,37 @@ export const ERRORS = {
     'invalid_request',
     `limit must be a decimal integer from 1 to ${LIMIT_MAX}`,
   ),
-  NotFound: errorResponse('There is no such thing, or nothing at this path.', 'not_found', 'no such block is indexed'),
-  MethodNotAllowed: errorResponse('Only GET and HEAD are answered.', 'invalid_request', 'this path answers GET, HEAD only', {
-    allow: header('Allow'),
-  }),
-  TooLarge: errorResponse('The request has a body, and a large one.', 'invalid_request', 'the body is too large'),
-  RateLimited: errorResponse('Too many requests from this client.', 'rate_limited', 'too many requests: try again in 1 s', {
-    'retry-after': header('RetryAfter'),
-  }),
-  InternalError: errorResponse('Something is wrong on our side.', 'internal_error', 'something is wrong on our side'),
+  NotFound: errorResponse(
+    'There is no such thing, or nothing at this path.',
+    'not_found',
+    'no such block is indexed',
+  ),
+  MethodNotAllowed: errorResponse(
+    'Only GET and HEAD are answered.',
+    'invalid_request',
+    'this path answers GET, HEAD only',
+    {
+      allow: header('Allow'),
+    },
+  ),
+  TooLarge: errorResponse(
+    'The request has a body, and a large one.',
+    'invalid_request',
+    'the body is too large',
+  ),
+  RateLimited: errorResponse(
+    'Too many requests from this client.',
+    'rate_limited',
+    'too many requests: try again in 1 s',
+    {
+      'retry-after': header('RetryAfter'),
+    },
+  ),
+  InternalError: errorResponse(
+    'Something is wrong on our side.',
+    'internal_error',
+    'something is wrong on our side',
+  ),
   StorageError: errorResponse(
     'The index cannot be read at the moment, or the query took too long.',
     'storage_error',
@@ -134,8 +167,21 @@ export interface Described {
 
 /** A path that answers GET. */
 export function get(described: Described): { readonly get: Operation } {
-  const { id, tag, summary, description, parameters = [], answer, example, examples, media = 'application/json', headers = {} } = described;
-  const errors = [...EVERYWHERE, ...(described.errors ?? [])].toSorted((a, b) => Number(STATUS_OF[a]) - Number(STATUS_OF[b]));
+  const {
+    id,
+    tag,
+    summary,
+    description,
+    parameters = [],
+    answer,
+    example,
+    examples,
+    media = 'application/json',
+    headers = {},
+  } = described;
+  const errors = [...EVERYWHERE, ...(described.errors ?? [])].toSorted(
+    (a, b) => Number(STATUS_OF[a]) - Number(STATUS_OF[b]),
+  );
   const content: MediaType = {
     schema: described.schema,
     ...(example === undefined ? {} : { example }),
@@ -149,8 +195,14 @@ export function get(described: Described): { readonly get: Operation } {
       ...(description === undefined ? {} : { description }),
       parameters,
       responses: {
-        '200': { description: answer, headers: { ...ALWAYS, ...headers }, content: { [media]: content } },
-        ...Object.fromEntries(errors.map((name) => [STATUS_OF[name], { $ref: `#/components/responses/${name}` }])),
+        '200': {
+          description: answer,
+          headers: { ...ALWAYS, ...headers },
+          content: { [media]: content },
+        },
+        ...Object.fromEntries(
+          errors.map((name) => [STATUS_OF[name], { $ref: `#/components/responses/${name}` }]),
+        ),
       },
     },
   };
@@ -158,7 +210,10 @@ export function get(described: Described): { readonly get: Operation } {
 
 /** A question that the index answers. */
 export function fromIndex(described: Described): { readonly get: Operation } {
-  return get({ ...described, errors: ['RateLimited', 'StorageError', ...(described.errors ?? [])] });
+  return get({
+    ...described,
+    errors: ['RateLimited', 'StorageError', ...(described.errors ?? [])],
+  });
 }
 
 /** One thing by its name. */
@@ -167,23 +222,46 @@ export function detail(described: Described): { readonly get: Operation } {
 }
 
 /** A list in pages; `filters` come besides limit, offset and cursor. */
-export function list({ filters = [], ...described }: Omit<Described, 'parameters'> & { readonly filters?: readonly Parameter[] }): {
+export function list({
+  filters = [],
+  ...described
+}: Omit<Described, 'parameters'> & { readonly filters?: readonly Parameter[] }): {
   readonly get: Operation;
 } {
-  return fromIndex({ ...described, parameters: [...filters, ...PAGING], headers: { link: header('Link') } });
+  return fromIndex({
+    ...described,
+    parameters: [...filters, ...PAGING],
+    headers: { link: header('Link') },
+  });
 }
 
 /** All of something in one answer that is written while it is read. `lines` is the schema of a line of NDJSON; without it the answer is CSV. */
-export function exported({ lines, ...described }: Omit<Described, 'schema' | 'media' | 'headers'> & { readonly lines?: Schema }): {
+export function exported({
+  lines,
+  ...described
+}: Omit<Described, 'schema' | 'media' | 'headers'> & { readonly lines?: Schema }): {
   readonly get: Operation;
 } {
-  const [media, schemaOfIt] = lines === undefined ? ['text/csv', { type: 'string' }] : ['application/x-ndjson', lines];
+  const [media, schemaOfIt] =
+    lines === undefined ? ['text/csv', { type: 'string' }] : ['application/x-ndjson', lines];
   const headers = { 'x-clt-to-height': header('ToHeight'), 'x-clt-to-hash': header('ToHash') };
   return fromIndex({ ...described, media, schema: schemaOfIt, headers, errors: ['NotFound'] });
 }
 
-export function query(name: string, description: string, inner: Schema, example?: number | string): Parameter {
-  return { name, in: 'query', required: false, description, schema: inner, ...(example === undefined ? {} : { example }) };
+export function query(
+  name: string,
+  description: string,
+  inner: Schema,
+  example?: number | string,
+): Parameter {
+  return {
+    name,
+    in: 'query',
+    required: false,
+    description,
+    schema: inner,
+    ...(example === undefined ? {} : { example }),
+  };
 }
 
 export function path(name: string, description: string, inner: Schema, example: string): Parameter {
@@ -191,15 +269,32 @@ export function path(name: string, description: string, inner: Schema, example: 
 }
 
 /** Text of a parameter that is given. */
-export const SOME_TEXT: Schema = { type: 'string', minLength: 1, maxLength: PARAMETER_CHARACTERS_MAX };
+export const SOME_TEXT: Schema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: PARAMETER_CHARACTERS_MAX,
+};
 export const SOME_ADDRESS: Schema = { type: 'string', pattern: '^(0[xX])?[0-9a-fA-F]{40}$' };
 export const SOME_HASH: Schema = { type: 'string', pattern: '^(0[xX])?[0-9a-fA-F]{64}$' };
 
 const PAGING: readonly Parameter[] = [
-  query('limit', 'Items at most.', { type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT }),
-  query('offset', 'Items to leave out, counted from the newest. Not together with a cursor.', { type: 'integer', minimum: 0, default: 0 }),
-  query('cursor', 'Where to go on, as the Link header of the page before says it. Opaque, and good for the same list and filters only.', {
-    type: 'string',
-    pattern: CURSOR.source,
+  query('limit', 'Items at most.', {
+    type: 'integer',
+    minimum: 1,
+    maximum: LIMIT_MAX,
+    default: LIMIT_DEFAULT,
   }),
+  query('offset', 'Items to leave out, counted from the newest. Not together with a cursor.', {
+    type: 'integer',
+    minimum: 0,
+    default: 0,
+  }),
+  query(
+    'cursor',
+    'Where to go on, as the Link header of the page before says it. Opaque, and good for the same list and filters only.',
+    {
+      type: 'string',
+      pattern: CURSOR.source,
+    },
+  ),
 ];

@@ -3,7 +3,16 @@ import { PARAMETER_CHARACTERS_MAX } from './bounds.ts';
 import * as examples from './examples.ts';
 import { EXPORTS } from './export-paths.ts';
 import { schema, type ReadOnlyPaths, type Schema } from '../openapi.ts';
-import { detail, fromIndex, get, list, path, query, SOME_ADDRESS, SOME_HASH } from './operations.ts';
+import {
+  detail,
+  fromIndex,
+  get,
+  list,
+  path,
+  query,
+  SOME_ADDRESS,
+  SOME_HASH,
+} from './operations.ts';
 import { HEIGHT, TRANSACTION_FILTERS } from './filters.ts';
 
 const BLOCK_ID: Schema = {
@@ -28,7 +37,14 @@ export const PATHS: ReadOnlyPaths = {
     id: 'getBlock',
     tag: 'Blocks',
     summary: 'One block',
-    parameters: [path('id', 'Its height, or its hash with or without 0x. 64 digits are a hash.', BLOCK_ID, '1200')],
+    parameters: [
+      path(
+        'id',
+        'Its height, or its hash with or without 0x. 64 digits are a hash.',
+        BLOCK_ID,
+        '1200',
+      ),
+    ],
     answer: 'The block.',
     schema: schema('BlockDetail'),
     example: examples.BLOCK_DETAIL,
@@ -48,7 +64,9 @@ export const PATHS: ReadOnlyPaths = {
     id: 'getTransaction',
     tag: 'Transactions',
     summary: 'One transaction',
-    parameters: [path('hash', 'Its hash, with or without 0x.', SOME_HASH, examples.TRANSACTION_HASH)],
+    parameters: [
+      path('hash', 'Its hash, with or without 0x.', SOME_HASH, examples.TRANSACTION_HASH),
+    ],
     answer: 'The transaction.',
     schema: schema('TransactionDetail'),
     example: examples.TRANSACTION_DETAIL,
@@ -76,7 +94,10 @@ export const PATHS: ReadOnlyPaths = {
     id: 'getBalanceAt',
     tag: 'Accounts',
     summary: 'The balance of an account after a block',
-    parameters: [ACCOUNT, { ...query('height', 'The height of the block.', HEIGHT, 1200), required: true }],
+    parameters: [
+      ACCOUNT,
+      { ...query('height', 'The height of the block.', HEIGHT, 1200), required: true },
+    ],
     answer:
       'The balance. 404 when there is no such height, which then says which there are, and when no indexed block had to do with the account.',
     schema: schema('BalanceAt'),
@@ -97,7 +118,12 @@ export const PATHS: ReadOnlyPaths = {
     summary: 'Find by exact match',
     description:
       'A decimal integer is looked up among block heights. 64 hex digits, with or without 0x and in any case, are looked up among the hashes of blocks and transactions. 40 hex digits give an account, also when the index has never seen it; its summary then says so. Anything else finds nothing.',
-    parameters: [{ ...query('q', 'A height, a hash or an address.', { type: 'string', minLength: 1 }, '1200'), required: true }],
+    parameters: [
+      {
+        ...query('q', 'A height, a hash or an address.', { type: 'string', minLength: 1 }, '1200'),
+        required: true,
+      },
+    ],
     answer: 'What was found; nothing is an empty list.',
     schema: schema('SearchResults'),
     example: examples.SEARCH_RESULTS,

@@ -16,7 +16,9 @@ export interface RecordSkipped {
   readonly decided_at: number;
 }
 
-type Place = Pick<RecordSkipped, 'projection' | 'topic' | 'partition'> & { readonly record_offset: bigint | number };
+type Place = Pick<RecordSkipped, 'projection' | 'topic' | 'partition'> & {
+  readonly record_offset: bigint | number;
+};
 
 /** Key of the record: the projection and the place. */
 export function skipKey({ projection, topic, partition, record_offset: offset }: Place): string {

@@ -102,7 +102,14 @@ export interface MintDead extends Decided {
 }
 
 /** What happens to one deposit. */
-export type DepositEvent = DepositConfirmed | DepositHeld | DepositApproved | DepositRejected | MintIntended | MintCredited | MintDead;
+export type DepositEvent =
+  | DepositConfirmed
+  | DepositHeld
+  | DepositApproved
+  | DepositRejected
+  | MintIntended
+  | MintCredited
+  | MintDead;
 
 export type TreasuryEvent = PolicySet | DepositEvent;
 

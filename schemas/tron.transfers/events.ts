@@ -33,7 +33,10 @@ export interface AddressesChecked {
 
 export type TransferEvent = TransferObserved | AddressesChecked;
 
-const TYPES: Readonly<Record<TransferEvent['type'], true>> = { TransferObserved: true, AddressesChecked: true };
+const TYPES: Readonly<Record<TransferEvent['type'], true>> = {
+  TransferObserved: true,
+  AddressesChecked: true,
+};
 
 /** Whether a decoded record is one of this topic's events: its schema has given it the shape that its type says. */
 export function isTransferEvent(event: { readonly type: string }): event is TransferEvent {

@@ -1,4 +1,12 @@
-import { httpUrl, integer, list, readConfig, SERVICE_SETTINGS, type Config, type Environment } from '../runtime/config.ts';
+import {
+  httpUrl,
+  integer,
+  list,
+  readConfig,
+  SERVICE_SETTINGS,
+  type Config,
+  type Environment,
+} from '../runtime/config.ts';
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,

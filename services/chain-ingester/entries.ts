@@ -10,7 +10,11 @@ export interface Part {
 }
 
 /** In order, in parts of about `bytesMax`; an event that is larger goes alone. */
-export function* toEntries(codec: Codec, events: readonly ChainEvent[], bytesMax: number): Generator<Part> {
+export function* toEntries(
+  codec: Codec,
+  events: readonly ChainEvent[],
+  bytesMax: number,
+): Generator<Part> {
   const trace = randomBytes(16).toString('hex');
   let part: { events: ChainEvent[]; entries: LogEntry[] } = { events: [], entries: [] };
   let bytes = 0;
@@ -25,7 +29,12 @@ export function* toEntries(codec: Codec, events: readonly ChainEvent[], bytesMax
     part.entries.push({
       key: String(event.height),
       value,
-      headers: { event_id: chainEventId(event), event_type: event.type, source: 'chain-ingester', trace_id: trace },
+      headers: {
+        event_id: chainEventId(event),
+        event_type: event.type,
+        source: 'chain-ingester',
+        trace_id: trace,
+      },
       timestamp: event.type === 'BlockAppended' ? event.timestamp : Date.now(),
     });
     bytes += value.length;

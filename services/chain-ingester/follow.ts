@@ -14,7 +14,16 @@ import type { Logger } from '../runtime/log.ts';
 import { untilAborted } from '../runtime/wait.ts';
 import { toEntries } from './entries.ts';
 import { PARTITION, recoverTail } from './recover.ts';
-import { appended, continued, finalHeightOf, finalized, linkAt, nextHeight, reverted, type Tail } from './tail.ts';
+import {
+  appended,
+  continued,
+  finalHeightOf,
+  finalized,
+  linkAt,
+  nextHeight,
+  reverted,
+  type Tail,
+} from './tail.ts';
 
 /** The node's own limit on one answer. */
 const BLOCKS_MAX = 500;
@@ -67,7 +76,10 @@ export class Follower {
   async #recover(): Promise<Tail> {
     const { kafka, codec, log } = this.#options;
     const recovered = await recoverTail(kafka, codec);
-    log.info({ next_height: nextHeight(recovered), next_offset: recovered.next_offset }, 'following from the end of the log');
+    log.info(
+      { next_height: nextHeight(recovered), next_offset: recovered.next_offset },
+      'following from the end of the log',
+    );
     return recovered;
   }
 
@@ -93,7 +105,8 @@ export class Follower {
     const top = nextHeight(end) - 1;
     if (chain.head.height > top) return this.#append(end, await this.#extended(end, chain));
     const ours = linkAt(end, chain.head.height);
-    if (ours !== undefined && !ours.hash.equals(chain.head.hash)) return this.#append(end, await this.#otherBranch(end, chain.head.height));
+    if (ours !== undefined && !ours.hash.equals(chain.head.hash))
+      return this.#append(end, await this.#otherBranch(end, chain.head.height));
     const finality = this.#finality(end, chain, ours?.hash);
     if (finality !== undefined) return this.#append(end, [finality]);
     return this.#wait(end, top + 1);
@@ -104,15 +117,22 @@ export class Follower {
     const block = await this.#options.node.block(height, LONG_POLL_MS);
     if (block === undefined) return end;
     const event = appended(end, block);
-    return this.#append(end, event === undefined ? await this.#otherBranch(end, height - 1) : [event]);
+    return this.#append(
+      end,
+      event === undefined ? await this.#otherBranch(end, height - 1) : [event],
+    );
   }
 
   /** Behind the head: as many blocks as one answer holds, and finality as far as it has come with them. */
-  async #extended(tail: Tail, { head, finalized_height: finalHeight }: NodeChain): Promise<readonly ChainEvent[]> {
+  async #extended(
+    tail: Tail,
+    { head, finalized_height: finalHeight }: NodeChain,
+  ): Promise<readonly ChainEvent[]> {
     const blocks = await this.#blocks(nextHeight(tail));
     const [first] = blocks;
     if (first === undefined) return [];
-    if (appended(tail, first) === undefined) return this.#otherBranch(tail, Math.min(head.height, nextHeight(tail) - 1));
+    if (appended(tail, first) === undefined)
+      return this.#otherBranch(tail, Math.min(head.height, nextHeight(tail) - 1));
     const { tail: after, events } = extend(tail, blocks);
     // what the node calls final it never takes back, so the final ones are these blocks, asked for afterwards, and those that they link to
     const final = finalized(after, Math.min(finalHeight, nextHeight(after) - 1));
@@ -150,7 +170,10 @@ export class Follower {
       reduced = continued(reduced, event);
     }
     if (events.length > 0) {
-      log.warn({ from_height: nextHeight(tail) - 1, to_height: height, blocks: events.length }, 'the chain was reorganised');
+      log.warn(
+        { from_height: nextHeight(tail) - 1, to_height: height, blocks: events.length },
+        'the chain was reorganised',
+      );
     }
     const extension = extend(reduced, await this.#blocks(height + 1));
     return [...events, ...extension.events];
@@ -158,7 +181,9 @@ export class Follower {
 
   /** What became final among our blocks, if the node's head is one of them: then all below it are the node's as well. */
   #finality(tail: Tail, chain: NodeChain, ours: Buffer | undefined): ChainEvent | undefined {
-    return ours?.equals(chain.head.hash) === true ? finalized(tail, chain.finalized_height) : undefined;
+    return ours?.equals(chain.head.hash) === true
+      ? finalized(tail, chain.finalized_height)
+      : undefined;
   }
 
   async #append(end: Tail, events: readonly ChainEvent[]): Promise<Tail | undefined> {
@@ -184,7 +209,10 @@ export class Follower {
   }
 }
 
-function extend(tail: Tail, blocks: readonly NodeBlock[]): { readonly tail: Tail; readonly events: ChainEvent[] } {
+function extend(
+  tail: Tail,
+  blocks: readonly NodeBlock[],
+): { readonly tail: Tail; readonly events: ChainEvent[] } {
   const events: ChainEvent[] = [];
   let after = tail;
   for (const block of blocks) {
@@ -198,7 +226,8 @@ function extend(tail: Tail, blocks: readonly NodeBlock[]): { readonly tail: Tail
 
 function contradiction(tail: Tail, height: number): Fault {
   const final = finalHeightOf(tail);
-  const why = final < 0 ? 'and not one block of the log is on it' : `but blocks up to ${final} are final`;
+  const why =
+    final < 0 ? 'and not one block of the log is on it' : `but blocks up to ${final} are final`;
   return new Fault(
     'final_block_changed',
     `the node's chain differs from the log at or below height ${height}, ${why}: APP_NODE_URL points to another chain, or the node was reset; nothing is written`,

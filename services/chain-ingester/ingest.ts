@@ -15,20 +15,40 @@ import { Follower } from './follow.ts';
 /** A round at the head of a silent chain takes the node's long poll. */
 const ROUND_SECONDS_MAX = 15;
 
-export async function ingest({ config, log, metrics, signal, closing }: Service<ReturnType<typeof readIngesterConfig>>): Promise<void> {
+export async function ingest({
+  config,
+  log,
+  metrics,
+  signal,
+  closing,
+}: Service<ReturnType<typeof readIngesterConfig>>): Promise<void> {
   let matter: string | undefined = 'starting';
   let rounded = performance.now();
   const check = (): string | undefined => {
     const seconds = Math.round((performance.now() - rounded) / 1_000);
-    return matter ?? (seconds > ROUND_SECONDS_MAX ? `nothing has been heard of the brokers or the node for ${seconds} s` : undefined);
+    return (
+      matter ??
+      (seconds > ROUND_SECONDS_MAX
+        ? `nothing has been heard of the brokers or the node for ${seconds} s`
+        : undefined)
+    );
   };
-  const http = await openHttp({ ...config, log, metrics, checks: [{ name: 'chain.blocks', check }] });
+  const http = await openHttp({
+    ...config,
+    log,
+    metrics,
+    checks: [{ name: 'chain.blocks', check }],
+  });
   closing.add('http', () => http.drain());
 
   const kafka = openKafka({ ...config, client_id: 'chain-ingester' }, log);
   const opening = { log, signal };
-  await retrying({ ...opening, what: 'creating the topic' }, () => ensureTopics(kafka, [CHAIN_BLOCKS]));
-  const codec = await retrying({ ...opening, what: 'registering the schemas' }, () => openCodec(config.registry_url, [CHAIN_BLOCKS]));
+  await retrying({ ...opening, what: 'creating the topic' }, () =>
+    ensureTopics(kafka, [CHAIN_BLOCKS]),
+  );
+  const codec = await retrying({ ...opening, what: 'registering the schemas' }, () =>
+    openCodec(config.registry_url, [CHAIN_BLOCKS]),
+  );
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.add('kafka', () => writer.close());
 

@@ -21,7 +21,13 @@ export async function recoverTail(kafka: Kafka, codec: Codec): Promise<Tail> {
   }
 }
 
-async function foldRange(kafka: Kafka, codec: Codec, from: bigint, to: bigint, isWhole: boolean): Promise<Tail> {
+async function foldRange(
+  kafka: Kafka,
+  codec: Codec,
+  from: bigint,
+  to: bigint,
+  isWhole: boolean,
+): Promise<Tail> {
   let tail: Tail | undefined = isWhole ? EMPTY_TAIL : undefined;
   let pending: LogRecord[] = [];
   const fold = async (): Promise<void> => {
@@ -29,14 +35,20 @@ async function foldRange(kafka: Kafka, codec: Codec, from: bigint, to: bigint, i
     for (const { value, offset } of pending) {
       const event = codec.decode(value);
       if (!isChainEvent(event))
-        throw new Fault('log_damaged', `chain.blocks carries ${event.type}, which is no event of the chain: look at who wrote it`, {
-          retry: false,
-        });
+        throw new Fault(
+          'log_damaged',
+          `chain.blocks carries ${event.type}, which is no event of the chain: look at who wrote it`,
+          {
+            retry: false,
+          },
+        );
       tail = tail === undefined ? beginningAt(event, offset) : continued(tail, event);
     }
     pending = [];
   };
-  await readLogRange(kafka, CHAIN_BLOCKS.name, PARTITION, from, to, (record) => pending.push(record));
+  await readLogRange(kafka, CHAIN_BLOCKS.name, PARTITION, from, to, (record) =>
+    pending.push(record),
+  );
   await fold();
   return tail ?? EMPTY_TAIL;
 }

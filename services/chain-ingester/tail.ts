@@ -2,7 +2,12 @@
  * The end of the log, as far as it matters for going on: where it ends and the blocks that may still leave the chain. The log itself is the cursor: this is
  * read back from it at every start, and judged by the same fold as every projection.
  */
-import type { BlockAppended, BlockReverted, BlocksFinalized, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type {
+  BlockAppended,
+  BlockReverted,
+  BlocksFinalized,
+  ChainEvent,
+} from '../../schemas/chain.blocks/events.ts';
 import type { NodeBlock } from '../../schemas/chain-node.ts';
 import { EMPTY_CHAIN, evolve, isInPlace, type Chain } from '../../projections/chain/chain.ts';
 import { Fault } from '../runtime/errors.ts';
@@ -31,9 +36,13 @@ export function continued(tail: Tail, event: ChainEvent): Tail {
   const { next_offset: offset, chain, links } = tail;
   const judged = evolve(chain, event, offset);
   if (judged.verdict === 'broken') {
-    throw new Fault('log_damaged', `chain.blocks is damaged: ${judged.reason}; restore the topic, nothing is written to it`, {
-      retry: false,
-    });
+    throw new Fault(
+      'log_damaged',
+      `chain.blocks is damaged: ${judged.reason}; restore the topic, nothing is written to it`,
+      {
+        retry: false,
+      },
+    );
   }
   if (judged.verdict !== 'applied') return { ...tail, next_offset: offset + 1n };
   return { next_offset: offset + 1n, chain: judged.chain, links: linksAfter(links, event) };
@@ -42,10 +51,16 @@ export function continued(tail: Tail, event: ChainEvent): Tail {
 /** The tail as one record in the middle of the log shows it: where reading back begins. Undefined where none can: that record does not count, or names no block. */
 export function beginningAt(event: ChainEvent, offset: bigint): Tail | undefined {
   if (event.type === 'BlocksFinalized' || !isInPlace(event, offset)) return undefined;
-  const top = event.type === 'BlockAppended' ? event : { height: event.height - 1, hash: event.parent_hash };
+  const top =
+    event.type === 'BlockAppended' ? event : { height: event.height - 1, hash: event.parent_hash };
   return {
     next_offset: offset + 1n,
-    chain: { status: 'growing', sequence: event.sequence, top: { height: top.height, hash: top.hash }, finalized_height: -1 },
+    chain: {
+      status: 'growing',
+      sequence: event.sequence,
+      top: { height: top.height, hash: top.hash },
+      finalized_height: -1,
+    },
     links: event.type === 'BlockAppended' ? [linkOf(event)] : [],
   };
 }
@@ -68,7 +83,12 @@ function linkOf({ height, hash, parent_hash }: BlockLink): BlockLink {
 /** True once every block that may still be reverted is known. */
 export function reachesFinality({ chain, links }: Tail): boolean {
   const lowest = links[0];
-  return chain.status === 'growing' && chain.finalized_height >= 0 && lowest !== undefined && lowest.height <= chain.finalized_height + 1;
+  return (
+    chain.status === 'growing' &&
+    chain.finalized_height >= 0 &&
+    lowest !== undefined &&
+    lowest.height <= chain.finalized_height + 1
+  );
 }
 
 export function linkAt({ links }: Tail, height: number): BlockLink | undefined {
@@ -94,20 +114,41 @@ export function nextHeight({ chain }: Tail): number {
 /** The block as the event that puts it on top; undefined when it does not link to the newest block: the node is on another branch. */
 export function appended(tail: Tail, block: NodeBlock): BlockAppended | undefined {
   const { chain } = tail;
-  if (chain.status === 'growing' && (block.height !== chain.top.height + 1 || !block.parent_hash.equals(chain.top.hash))) return undefined;
+  if (
+    chain.status === 'growing' &&
+    (block.height !== chain.top.height + 1 || !block.parent_hash.equals(chain.top.hash))
+  )
+    return undefined;
   return { type: 'BlockAppended', sequence: nextSequence(tail), ...block };
 }
 
 /** The event that takes the newest block off; undefined when it is final or not known. */
 export function reverted(tail: Tail): BlockReverted | undefined {
   const top = tail.links.at(-1);
-  if (top === undefined || tail.chain.status === 'empty' || top.height <= tail.chain.finalized_height) return undefined;
-  return { type: 'BlockReverted', sequence: nextSequence(tail), height: top.height, hash: top.hash, parent_hash: top.parent_hash };
+  if (
+    top === undefined ||
+    tail.chain.status === 'empty' ||
+    top.height <= tail.chain.finalized_height
+  )
+    return undefined;
+  return {
+    type: 'BlockReverted',
+    sequence: nextSequence(tail),
+    height: top.height,
+    hash: top.hash,
+    parent_hash: top.parent_hash,
+  };
 }
 
 /** The event that makes a height final; undefined when it is already, or not known. */
 export function finalized(tail: Tail, height: number): BlocksFinalized | undefined {
   const link = linkAt(tail, height);
-  if (link === undefined || tail.chain.status === 'empty' || height <= tail.chain.finalized_height) return undefined;
-  return { type: 'BlocksFinalized', sequence: nextSequence(tail), height: link.height, hash: link.hash };
+  if (link === undefined || tail.chain.status === 'empty' || height <= tail.chain.finalized_height)
+    return undefined;
+  return {
+    type: 'BlocksFinalized',
+    sequence: nextSequence(tail),
+    height: link.height,
+    hash: link.hash,
+  };
 }

@@ -1,6 +1,10 @@
 /** What the gateway says: events of `deposit.addresses`. What comes while an append is under way goes out together with the next one. */
 import { randomBytes } from 'node:crypto';
-import { depositAddressEventId, depositAddressEventKey, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import {
+  depositAddressEventId,
+  depositAddressEventKey,
+  type DepositAddressEvent,
+} from '../../schemas/deposit.addresses/events.ts';
 import type { Topic } from '../../schemas/topics.ts';
 import { openCodec, type Codec } from '../runtime/codec.ts';
 import { Fault } from '../runtime/errors.ts';
@@ -69,7 +73,11 @@ export class AddressLog {
   /** Appends these events, one after the other; resolves with the offset of the first once the broker has them. Throws faults. */
   append(events: readonly DepositAddressEvent[]): Promise<bigint> {
     if (this.#pending.length >= PENDING_MAX) {
-      return Promise.reject(new Fault('log_busy', `${PENDING_MAX} requests wait to be appended: is Kafka up?`, { retry: true }));
+      return Promise.reject(
+        new Fault('log_busy', `${PENDING_MAX} requests wait to be appended: is Kafka up?`, {
+          retry: true,
+        }),
+      );
     }
     const pending = { events, since: performance.now(), appended: Promise.withResolvers<bigint>() };
     this.#pending.push(pending);
@@ -92,8 +100,12 @@ export class AddressLog {
 
   async #open(): Promise<Codec> {
     const { registry_url: registryUrl, topic, log, signal } = this.#options;
-    await retrying({ what: 'looking for the topic', log, signal }, () => ensureTopics(this.#kafka, [topic]));
-    return retrying({ what: 'registering the schemas', log, signal }, () => openCodec(registryUrl, [topic]));
+    await retrying({ what: 'looking for the topic', log, signal }, () =>
+      ensureTopics(this.#kafka, [topic]),
+    );
+    return retrying({ what: 'registering the schemas', log, signal }, () =>
+      openCodec(registryUrl, [topic]),
+    );
   }
 
   async #flush(): Promise<void> {
@@ -105,7 +117,9 @@ export class AddressLog {
       try {
         const codec = await this.#codec;
         const trace = randomBytes(16).toString('hex');
-        const entries = batch.flatMap(({ events }) => events.map((event) => entryOf(codec, event, trace)));
+        const entries = batch.flatMap(({ events }) =>
+          events.map((event) => entryOf(codec, event, trace)),
+        );
         let offset = await this.#writer.append(this.#options.topic.name, PARTITION, entries);
         for (const { events, appended } of batch) {
           appended.resolve(offset);
@@ -124,7 +138,12 @@ function entryOf(codec: Codec, event: DepositAddressEvent, trace: string): LogEn
   return {
     key: depositAddressEventKey(event),
     value: codec.encode(event),
-    headers: { event_id: depositAddressEventId(event), event_type: event.type, source: 'deposit-gateway', trace_id: trace },
+    headers: {
+      event_id: depositAddressEventId(event),
+      event_type: event.type,
+      source: 'deposit-gateway',
+      trace_id: trace,
+    },
     timestamp: timeOf(event),
   };
 }

@@ -16,7 +16,10 @@ import { depositRoutes } from './routes.ts';
 const HEADER_BYTES_MAX = 256 * 1024;
 const STARTING = unavailable('the service is starting: try again shortly');
 
-type Settings = Pick<DepositGatewayConfig, 'jwt_secret' | 'allowed_accounts' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'>;
+type Settings = Pick<
+  DepositGatewayConfig,
+  'jwt_secret' | 'allowed_accounts' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'
+>;
 
 export interface DepositAppOptions {
   readonly reader: Reader;
@@ -29,13 +32,23 @@ export interface DepositAppOptions {
   readonly writing: () => string | undefined;
 }
 
-type DepositApp = Pick<HttpOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops' | 'header_bytes_max'>;
+type DepositApp = Pick<
+  HttpOptions,
+  'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops' | 'header_bytes_max'
+>;
 
 /** The token is asked for before all else, then the pilot's list; only what a browser asks by itself needs none, and is told nothing. */
-export function depositApp(config: Settings, { reader, addresses, now, starting, writing }: DepositAppOptions): DepositApp {
+export function depositApp(
+  config: Settings,
+  { reader, addresses, now, starting, writing }: DepositAppOptions,
+): DepositApp {
   const callers = new Callers({ ...config, now });
-  const limited = config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), () => performance.now(), DEPOSIT_ERRORS)];
-  const open: Guard = ({ path }) => (path.startsWith('/api/') && starting() !== undefined ? STARTING : undefined);
+  const limited =
+    config.rate_per_second === 0
+      ? []
+      : [rateGuard(new RateLimit(config), () => performance.now(), DEPOSIT_ERRORS)];
+  const open: Guard = ({ path }) =>
+    path.startsWith('/api/') && starting() !== undefined ? STARTING : undefined;
   const readable = async (): Promise<undefined> => void (await reader.rows(addressBook()));
   return {
     routes: depositRoutes({ reader, callers, addresses, now }),

@@ -16,7 +16,9 @@ const UNAUTHORIZED: Answer = {
 };
 const NO_ADDRESS: Answer = {
   status: 400,
-  body: errorBody('deposits require an address-form token (0x + 40 hex) and public-key tokens are not accepted'),
+  body: errorBody(
+    'deposits require an address-form token (0x + 40 hex) and public-key tokens are not accepted',
+  ),
 };
 const NOT_ALLOWED: Answer = { status: 403, body: errorBody("account is not on the pilot's list") };
 

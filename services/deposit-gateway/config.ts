@@ -27,13 +27,21 @@ const SETTINGS = {
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
   redis_url: redisUrl('APP_REDIS_URL'),
   jwt_secret: secret('APP_JWT_SECRET', { characters_min: 32 }),
-  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', { default: 2_000, min: 10, max: 60_000 }),
+  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', {
+    default: 2_000,
+    min: 10,
+    max: 60_000,
+  }),
   connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
   address_wait_ms: integer('APP_ADDRESS_WAIT_MS', { default: 10_000, min: 100, max: 10_000 }),
   rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
   rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
   /** new ones of one client; 0: any number */
-  addresses_per_minute: integer('APP_ADDRESSES_PER_MINUTE', { default: 10, min: 0, max: 1_000_000 }),
+  addresses_per_minute: integer('APP_ADDRESSES_PER_MINUTE', {
+    default: 10,
+    min: 0,
+    max: 1_000_000,
+  }),
   addresses_burst: integer('APP_ADDRESSES_BURST', { default: 60, min: 1, max: 1_000_000 }),
   trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
 } as const;
@@ -44,7 +52,9 @@ const ALLOWED_ACCOUNTS: Setting<ReadonlySet<string> | undefined> = {
   expected: 'the accounts of the pilot, each 0x + 40 hex digits, several separated by commas',
   secret: false,
   read(text) {
-    const accounts = text.split(',').map((account) => (/^\s*0x/i.test(account) ? parseAddress(account.trim()) : undefined));
+    const accounts = text
+      .split(',')
+      .map((account) => (/^\s*0x/i.test(account) ? parseAddress(account.trim()) : undefined));
     const known = accounts.filter((account) => account !== undefined);
     return known.length === accounts.length ? new Set(known.map(toHex)) : undefined;
   },
@@ -65,7 +75,9 @@ function depositKey(env: Environment): Setting<DepositKey> {
 
 /** The list of accounts is needed on the mainnet, and of no effect elsewhere. */
 function allowedAccounts(env: Environment): Setting<ReadonlySet<string> | undefined> {
-  return env['APP_NETWORK']?.trim() === 'mainnet' ? ALLOWED_ACCOUNTS : { ...ALLOWED_ACCOUNTS, fallback: undefined, read: () => new Set() };
+  return env['APP_NETWORK']?.trim() === 'mainnet'
+    ? ALLOWED_ACCOUNTS
+    : { ...ALLOWED_ACCOUNTS, fallback: undefined, read: () => new Set() };
 }
 
 export type DepositGatewayConfig = Config<typeof SETTINGS> & {
@@ -76,7 +88,11 @@ export type DepositGatewayConfig = Config<typeof SETTINGS> & {
 };
 
 export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig {
-  const config = readConfig(env, { ...SETTINGS, deposit_key: depositKey(env), allowed_accounts: allowedAccounts(env) });
+  const config = readConfig(env, {
+    ...SETTINGS,
+    deposit_key: depositKey(env),
+    allowed_accounts: allowedAccounts(env),
+  });
   if (config.network !== 'mainnet') return { ...config, allowed_accounts: undefined };
   const problems = [
     ...(config.deposit_key.extended_public_key === DEVELOPMENT_XPUB

@@ -66,10 +66,16 @@ export class DepositAddresses {
   constructor(options: DepositAddressesOptions) {
     const { metrics, signal } = options;
     this.#options = options;
-    this.#answers = metrics.counter('deposit_addresses_total', 'requests for an address, by whether it was known, new, late, or refused', [
-      'outcome',
-    ]);
-    this.#panels = metrics.counter('deposit_panels_total', 'panels opened, by what was said of it', ['outcome']);
+    this.#answers = metrics.counter(
+      'deposit_addresses_total',
+      'requests for an address, by whether it was known, new, late, or refused',
+      ['outcome'],
+    );
+    this.#panels = metrics.counter(
+      'deposit_panels_total',
+      'panels opened, by what was said of it',
+      ['outcome'],
+    );
     signal.addEventListener('abort', () => this.#hints.tellAll(), { once: true });
   }
 
@@ -90,7 +96,11 @@ export class DepositAddresses {
     return answer;
   }
 
-  async #answer(account: Buffer, key: string, client: string): Promise<Buffer | TooMany | undefined> {
+  async #answer(
+    account: Buffer,
+    key: string,
+    client: string,
+  ): Promise<Buffer | TooMany | undefined> {
     const known = await this.#read(account);
     if (known !== undefined) {
       this.#requested.delete(key);
@@ -98,12 +108,15 @@ export class DepositAddresses {
       this.#answers.inc({ outcome: 'known' });
       return known.deposit_address;
     }
-    const wait_ms = this.#requested.has(key) ? 0 : (this.#options.limit?.take(client, performance.now()) ?? 0);
+    const wait_ms = this.#requested.has(key)
+      ? 0
+      : (this.#options.limit?.take(client, performance.now()) ?? 0);
     if (wait_ms > 0) {
       this.#answers.inc({ outcome: 'refused' });
       return { wait_ms };
     }
-    if (this.#waiting >= WAITING_MAX) throw new Fault('log_busy', `${WAITING_MAX} callers wait for an address`, { retry: true });
+    if (this.#waiting >= WAITING_MAX)
+      throw new Fault('log_busy', `${WAITING_MAX} callers wait for an address`, { retry: true });
     this.#waiting++;
     try {
       const made = await this.#wait(account, key, this.#request(account, key));
@@ -117,7 +130,11 @@ export class DepositAddresses {
   }
 
   /** Until the read model has the address, or time is up. */
-  async #wait(account: Buffer, key: string, requested: Promise<bigint>): Promise<Known | undefined> {
+  async #wait(
+    account: Buffer,
+    key: string,
+    requested: Promise<bigint>,
+  ): Promise<Known | undefined> {
     const { address_wait_ms: patience, signal } = this.#options;
     const end = performance.now() + patience;
     const failed = requested.then(() => Promise.withResolvers<never>().promise);
@@ -139,7 +156,11 @@ export class DepositAddresses {
     const earlier = this.#requested.get(key);
     if (earlier !== undefined) return earlier;
     const at = this.#options.now();
-    const request: AddressRequested = { type: 'AddressRequested', clt_address: account, requested_at: at };
+    const request: AddressRequested = {
+      type: 'AddressRequested',
+      clt_address: account,
+      requested_at: at,
+    };
     const appended = this.#options.addresses.append([request, panelOf(account, at)]);
     keep(this.#requested, key, appended, REQUESTED_MAX);
     keep(this.#opened, key, at, PANELS_MAX);
@@ -168,14 +189,19 @@ export class DepositAddresses {
       (error: unknown) => {
         if (this.#opened.get(key) === at) this.#opened.delete(key);
         this.#panels.inc({ outcome: 'failed' });
-        log.warn({ err: error }, 'that a panel was opened may not have been said: its address waits for its turn among all others');
+        log.warn(
+          { err: error },
+          'that a panel was opened may not have been said: its address waits for its turn among all others',
+        );
       },
     );
   }
 
   async #read(account: Buffer): Promise<Known | undefined> {
     const [row] = await this.#options.reader.rows(addressOf(account));
-    return row === undefined ? undefined : { deposit_address: bytesOf(row[0]), requested_at: millisecondsOf(row[2]) };
+    return row === undefined
+      ? undefined
+      : { deposit_address: bytesOf(row[0]), requested_at: millisecondsOf(row[2]) };
   }
 }
 

@@ -4,11 +4,16 @@ import type { Fault, Refusal } from '../runtime/errors.ts';
 
 export const NOT_FOUND: Refusal<'not_found'> = { refused: 'not_found', message: 'not found' };
 
-const UNREADABLE: Failure = { status: 503, code: 'storage_error', message: 'deposits cannot be read at the moment: try again shortly' };
+const UNREADABLE: Failure = {
+  status: 503,
+  code: 'storage_error',
+  message: 'deposits cannot be read at the moment: try again shortly',
+};
 const UNWRITABLE: Failure = {
   status: 503,
   code: 'log_error',
-  message: 'the request could not be recorded: send it again shortly, it gives one address however often it is sent',
+  message:
+    'the request could not be recorded: send it again shortly, it gives one address however often it is sent',
 };
 
 export const DEPOSIT_ERRORS: ErrorShape = {

@@ -37,7 +37,13 @@ export function keysOf(message: string): readonly string[] | undefined {
   } catch {
     return undefined;
   }
-  if (typeof hint !== 'object' || hint === null || !('keys' in hint) || !Array.isArray(hint.keys) || hint.keys.length === 0)
+  if (
+    typeof hint !== 'object' ||
+    hint === null ||
+    !('keys' in hint) ||
+    !Array.isArray(hint.keys) ||
+    hint.keys.length === 0
+  )
     return undefined;
   return hint.keys.filter((key: unknown) => typeof key === 'string');
 }

@@ -29,7 +29,11 @@ export function detailBody([id, account, address, gross, _fee, _credit, status]:
 }
 
 /** A row of `depositOf`, those of `eventsOf`, and whether `waitsForCap` has one. */
-export function timelineBody(deposit: Cells, events: readonly Cells[], waitsForCap: boolean): string {
+export function timelineBody(
+  deposit: Cells,
+  events: readonly Cells[],
+  waitsForCap: boolean,
+): string {
   const [id, , , gross, fee, credit, status, reason, , rejected] = deposit;
   return (
     `{"deposit_id":"${id}","status":"${status}","reason":${reasonOf(reason)},"waiting_for":${waitingFor(status, rejected, waitsForCap)},` +
@@ -45,7 +49,21 @@ function waitingFor(status: Cell, rejected: Cell, waitsForCap: boolean): string 
 
 /** Who decided, and what that person wrote, stays with those who run the service. */
 function eventItem(cells: Cells): string {
-  const [event, reason, _actor, gross, fee, credit, nonce, hash, height, topic, partition, offset, at] = cells;
+  const [
+    event,
+    reason,
+    _actor,
+    gross,
+    fee,
+    credit,
+    nonce,
+    hash,
+    height,
+    topic,
+    partition,
+    offset,
+    at,
+  ] = cells;
   const chain = event === 'TransferObserved' ? '"tron"' : '"clt"';
   return (
     `{"event":"${event}","at":${time(at)},"reason":${reasonOf(reason)},"gross":${gross},"fee":${fee},"credit":${credit},` +

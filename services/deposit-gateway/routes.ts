@@ -1,5 +1,10 @@
 /** All routes of deposits. What is not the caller's is not there. */
-import { depositOf, depositsOf, eventsOf, waitsForCap } from '../../projections/deposits/queries.ts';
+import {
+  depositOf,
+  depositsOf,
+  eventsOf,
+  waitsForCap,
+} from '../../projections/deposits/queries.ts';
 import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { Answer, Asked, Route } from '../runtime/answers.ts';
@@ -39,7 +44,9 @@ export function depositRoutes({ reader, callers, addresses, now }: Sources): rea
       handle: async (request) => {
         const address = await addresses.open(callers.of(request), callerOf(request));
         if (address === undefined) return LATE;
-        return 'wait_ms' in address ? rateLimited(address.wait_ms, DEPOSIT_ERRORS, 'too many new addresses') : ok(addressBody(address));
+        return 'wait_ms' in address
+          ? rateLimited(address.wait_ms, DEPOSIT_ERRORS, 'too many new addresses')
+          : ok(addressBody(address));
       },
     },
     {
@@ -62,7 +69,10 @@ export function depositRoutes({ reader, callers, addresses, now }: Sources): rea
         const deposit = await owned(request);
         if (deposit === undefined) return NOT_FOUND;
         const id = String(deposit[0]);
-        const [events, waiting] = await Promise.all([reader.rows(eventsOf(id, callers.of(request))), reader.rows(waitsForCap(id, now()))]);
+        const [events, waiting] = await Promise.all([
+          reader.rows(eventsOf(id, callers.of(request))),
+          reader.rows(waitsForCap(id, now())),
+        ]);
         return ok(timelineBody(deposit, events, waiting.length > 0));
       },
     },

@@ -34,21 +34,33 @@ interface Book {
 /** Resolves once the key is the pinned one, or when told to stop. Throws a `ConfigError` when another is pinned. */
 export async function pinScheme(options: PinningOptions): Promise<void> {
   const { key, reader, addresses, now, log, signal, onWait } = options;
-  const onFault = (fault: Fault | undefined): void => onWait(fault === undefined ? 'starting' : `waiting: ${fault.code}`);
+  const onFault = (fault: Fault | undefined): void =>
+    onWait(fault === undefined ? 'starting' : `waiting: ${fault.code}`);
   const patient = { log, signal, onFault, what: 'looking which key is pinned' };
   let said: bigint | undefined;
   while (!signal.aborted) {
     const { end, pinned } = await retrying(patient, () => readBook(reader));
     if (pinned !== undefined) return confirm(key, pinned);
-    if (said !== undefined && end > said) throw new Bug('the key was pinned and folded, and none is pinned');
+    if (said !== undefined && end > said)
+      throw new Bug('the key was pinned and folded, and none is pinned');
     await addresses.opened();
     const logEnd = await retrying(patient, () => addresses.end());
     if (end === logEnd) {
-      const event = { type: 'SchemePinned', scheme: SCHEME, extended_public_key: key.extended_public_key, pinned_at: now() } as const;
+      const event = {
+        type: 'SchemePinned',
+        scheme: SCHEME,
+        extended_public_key: key.extended_public_key,
+        pinned_at: now(),
+      } as const;
       said = await addresses.append([event]);
-      log.info({ fingerprint: key.fingerprint, offset: said }, 'the key that deposit addresses are derived from was pinned');
+      log.info(
+        { fingerprint: key.fingerprint, offset: said },
+        'the key that deposit addresses are derived from was pinned',
+      );
     }
-    onWait(`deposit.addresses is folded up to ${end} of ${logEnd} records: see /ready of projector deposits`);
+    onWait(
+      `deposit.addresses is folded up to ${end} of ${logEnd} records: see /ready of projector deposits`,
+    );
     await untilAborted(LOOK_AGAIN_MS, signal);
   }
 }
@@ -56,7 +68,9 @@ export async function pinScheme(options: PinningOptions): Promise<void> {
 /** Whatever keeps it from being read may pass: the tables are not there before the projector has made them. */
 async function readBook(reader: Reader): Promise<Book> {
   const rows = await reader.rows(addressBook()).catch((error: unknown) => {
-    throw error instanceof Fault ? new Fault(error.code, error.message, { retry: true, cause: error }) : error;
+    throw error instanceof Fault
+      ? new Fault(error.code, error.message, { retry: true, cause: error })
+      : error;
   });
   const [[end, pinned] = []] = rows;
   return { end: BigInt(end ?? '0'), pinned: pinned ?? undefined };

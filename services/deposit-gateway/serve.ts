@@ -26,22 +26,51 @@ export async function serve(
   const addressLog = new AddressLog({ ...config, topic, log, signal });
   closing.add('Kafka', () => addressLog.close());
   const { addresses_per_minute: perMinute, addresses_burst: burst } = config;
-  const limit = perMinute === 0 ? undefined : new RateLimit({ rate_per_second: perMinute / 60, rate_burst: burst });
-  const addresses = new DepositAddresses({ ...config, reader, addresses: addressLog, limit, now, log, metrics, signal });
+  const limit =
+    perMinute === 0
+      ? undefined
+      : new RateLimit({ rate_per_second: perMinute / 60, rate_burst: burst });
+  const addresses = new DepositAddresses({
+    ...config,
+    reader,
+    addresses: addressLog,
+    limit,
+    now,
+    log,
+    metrics,
+    signal,
+  });
   const hints = openHintSubscriber(
     { ...config, client_name: NAME },
     ['projection:deposits'],
-    { onHint: (_channel, message) => addresses.told(message), onSubscribed: () => addresses.told(undefined) },
+    {
+      onHint: (_channel, message) => addresses.told(message),
+      onSubscribed: () => addresses.told(undefined),
+    },
     log,
   );
   closing.add('Redis', () => hints.close());
-  const app = depositApp(config, { reader, addresses, now, starting: () => starting, writing: () => addressLog.matter });
+  const app = depositApp(config, {
+    reader,
+    addresses,
+    now,
+    starting: () => starting,
+    writing: () => addressLog.matter,
+  });
   const http = await openHttp({ ...config, log, metrics, ...app });
   closing.add('HTTP', () => http.drain());
 
   const onWait = (matter: string): void => void (starting = matter);
   const start = async (): Promise<void> => {
-    await pinScheme({ key: config.deposit_key, reader, addresses: addressLog, now, log, signal, onWait });
+    await pinScheme({
+      key: config.deposit_key,
+      reader,
+      addresses: addressLog,
+      now,
+      log,
+      signal,
+      onWait,
+    });
     if (!signal.aborted) starting = undefined;
     // what is known is served without it; a log that can never be written to ends the process
     await addressLog.opened();

@@ -1,4 +1,8 @@
-import { accountByAddress, activityPage, balanceAt } from '../../projections/explorer/queries/accounts.ts';
+import {
+  accountByAddress,
+  activityPage,
+  balanceAt,
+} from '../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../schemas/address.ts';
 import type { Answer, GetRoute } from '../runtime/answers.ts';
 import type { Refusal } from '../runtime/errors.ts';
@@ -18,7 +22,12 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
         const account = parseAccountName(params['address']);
         if ('refused' in account) return account;
         const { address } = account;
-        return detailAnswer(reader, accountByAddress(address), accountBody(toHex(address)), 'account');
+        return detailAnswer(
+          reader,
+          accountByAddress(address),
+          accountBody(toHex(address)),
+          'account',
+        );
       },
     },
     {
@@ -32,7 +41,11 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
         const page = parsePage(query, list);
         if ('refused' in page) return page;
         const path = `/api/v1/accounts/${address}/activity`;
-        return listAnswer({ path, filters: {}, page, list }, await reader.rows(activityPage(account.address, page)), activityItem(address));
+        return listAnswer(
+          { path, filters: {}, page, list },
+          await reader.rows(activityPage(account.address, page)),
+          activityItem(address),
+        );
       },
     },
     {
@@ -48,11 +61,21 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
   ];
 }
 
-async function balanceAnswer(reader: Reader, address: Buffer, height: bigint): Promise<Answer | Refusal<'not_found'>> {
-  const [[first, newest, hash, isKnown, balance] = []] = await reader.rows(balanceAt(address, height));
-  if (newest === null || newest === undefined) return { refused: 'not_found', message: 'no block is indexed yet' };
+async function balanceAnswer(
+  reader: Reader,
+  address: Buffer,
+  height: bigint,
+): Promise<Answer | Refusal<'not_found'>> {
+  const [[first, newest, hash, isKnown, balance] = []] = await reader.rows(
+    balanceAt(address, height),
+  );
+  if (newest === null || newest === undefined)
+    return { refused: 'not_found', message: 'no block is indexed yet' };
   if (hash === null) {
-    return { refused: 'not_found', message: `no block is indexed at this height: there are the heights from ${first} to ${newest}` };
+    return {
+      refused: 'not_found',
+      message: `no block is indexed at this height: there are the heights from ${first} to ${newest}`,
+    };
   }
   if (isKnown !== 't') return { refused: 'not_found', message: 'no such account is indexed' };
   const body = `{"address":"${toHex(address)}","height":${height},"block_hash":${hex(hash)},"balance":${balance ?? 0}}`;

@@ -23,7 +23,11 @@ export class AnswerCache {
   #characters = 0;
   #version = 0;
 
-  constructor(index: Pick<IndexVersion, 'current'>, entriesMax: number, charactersMax: number = CHARACTERS_MAX) {
+  constructor(
+    index: Pick<IndexVersion, 'current'>,
+    entriesMax: number,
+    charactersMax: number = CHARACTERS_MAX,
+  ) {
     this.#index = index;
     this.#entriesMax = entriesMax;
     this.#charactersMax = charactersMax;
@@ -35,7 +39,9 @@ export class AnswerCache {
       ...route,
       handle: (request) => {
         const { originalUrl: key } = request;
-        return key.length > KEY_CHARACTERS_MAX ? route.handle(request) : this.#answer(key, async () => await route.handle(request));
+        return key.length > KEY_CHARACTERS_MAX
+          ? route.handle(request)
+          : this.#answer(key, async () => await route.handle(request));
       },
     };
   }
@@ -59,7 +65,12 @@ export class AnswerCache {
   }
 
   #keep(key: string, made: { characters: number }, answer: Answered): void {
-    if ('refused' in answer || answer.status !== 200 || typeof answer.body !== 'string' || !this.#isAskedAgain(key)) {
+    if (
+      'refused' in answer ||
+      answer.status !== 200 ||
+      typeof answer.body !== 'string' ||
+      !this.#isAskedAgain(key)
+    ) {
       this.#answers.delete(key);
       return;
     }

@@ -35,9 +35,13 @@ export function explorerApp(
   log: Logger,
   now = (): number => performance.now(),
   index?: IndexVersion,
-): Pick<HttpAppOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'body_bytes_max' | 'trust_proxy_hops'> {
+): Pick<
+  HttpAppOptions,
+  'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'body_bytes_max' | 'trust_proxy_hops'
+> {
   const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
-  const limited = config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now, EXPLORER_ERRORS)];
+  const limited =
+    config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now, EXPLORER_ERRORS)];
   const head = nodeHead(config.node_url, now, log);
   const reserve = treasuryUrl === undefined ? undefined : reserveOf(treasuryUrl, now, log);
   return {
@@ -47,7 +51,10 @@ export function explorerApp(
       ends: brokers === undefined ? () => Promise.resolve(undefined) : logEnds(brokers, now, log),
       reserve,
       exports_max: config.exports_max,
-      cache: index === undefined || config.answers_kept_max === 0 ? undefined : new AnswerCache(index, config.answers_kept_max),
+      cache:
+        index === undefined || config.answers_kept_max === 0
+          ? undefined
+          : new AnswerCache(index, config.answers_kept_max),
     }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,

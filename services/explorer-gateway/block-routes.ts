@@ -1,4 +1,8 @@
-import { blockByHash, blockByHeight, blocksPage } from '../../projections/explorer/queries/blocks.ts';
+import {
+  blockByHash,
+  blockByHeight,
+  blocksPage,
+} from '../../projections/explorer/queries/blocks.ts';
 import type { GetRoute } from '../runtime/answers.ts';
 import type { Reader } from '../runtime/postgres.ts';
 import { detailAnswer } from './detail.ts';
@@ -16,7 +20,11 @@ export function blockRoutes(reader: Reader): readonly GetRoute[] {
       handle: async ({ query }) => {
         const page = parsePage(query, LIST);
         if ('refused' in page) return page;
-        return listAnswer({ path: '/api/v1/blocks', filters: {}, page, list: LIST }, await reader.rows(blocksPage(page)), blockItem);
+        return listAnswer(
+          { path: '/api/v1/blocks', filters: {}, page, list: LIST },
+          await reader.rows(blocksPage(page)),
+          blockItem,
+        );
       },
     },
     {
@@ -25,7 +33,12 @@ export function blockRoutes(reader: Reader): readonly GetRoute[] {
       handle: ({ params }) => {
         const block = parseBlockId(params['id']);
         if ('refused' in block) return block;
-        return detailAnswer(reader, 'hash' in block ? blockByHash(block.hash) : blockByHeight(block.height), blockDetail, 'block');
+        return detailAnswer(
+          reader,
+          'hash' in block ? blockByHash(block.hash) : blockByHeight(block.height),
+          blockDetail,
+          'block',
+        );
       },
     },
   ];

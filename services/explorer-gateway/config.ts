@@ -12,10 +12,16 @@ import {
 } from '../runtime/config.ts';
 
 /** Without it there is no treasury behind this deployment. */
-const TREASURY_URL: Setting<string | undefined> = { ...httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL'), fallback: undefined };
+const TREASURY_URL: Setting<string | undefined> = {
+  ...httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL'),
+  fallback: undefined,
+};
 
 /** Without it nobody knows how many records projections are behind: all else is shown all the same. */
-const KAFKA_BROKERS: Setting<readonly string[] | undefined> = { ...list('APP_KAFKA_BROKERS'), fallback: undefined };
+const KAFKA_BROKERS: Setting<readonly string[] | undefined> = {
+  ...list('APP_KAFKA_BROKERS'),
+  fallback: undefined,
+};
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,
@@ -24,9 +30,17 @@ const SETTINGS = {
   node_url: httpUrl('APP_NODE_URL'),
   kafka_brokers: KAFKA_BROKERS,
   treasury_public_reconciliation_url: TREASURY_URL,
-  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', { default: 2_000, min: 10, max: 60_000 }),
+  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', {
+    default: 2_000,
+    min: 10,
+    max: 60_000,
+  }),
   connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
-  ready_lag_blocks_max: integer('APP_READY_LAG_BLOCKS_MAX', { default: 20, min: 0, max: 1_000_000_000 }),
+  ready_lag_blocks_max: integer('APP_READY_LAG_BLOCKS_MAX', {
+    default: 20,
+    min: 0,
+    max: 1_000_000_000,
+  }),
   answers_kept_max: integer('APP_ANSWERS_KEPT_MAX', { default: 4_096, min: 0, max: 1_000_000 }),
   exports_max: integer('APP_EXPORTS_MAX', { default: 4, min: 0, max: 100 }),
   rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),

@@ -19,7 +19,9 @@ export function cursorOf(list: string, place: bigint): string {
 export function placeOf(list: string, cursor: string): bigint | undefined {
   if (!CURSOR.test(cursor)) return undefined;
   const bytes = Buffer.from(cursor, 'base64url');
-  return bytes.readUInt32BE(PLACE_BYTES) === checkOf(list, bytes) ? bytes.readBigUInt64BE() : undefined;
+  return bytes.readUInt32BE(PLACE_BYTES) === checkOf(list, bytes)
+    ? bytes.readBigUInt64BE()
+    : undefined;
 }
 
 /** Not against forgery, for which there is no reason: against a cursor that lands in another list. */

@@ -11,5 +11,7 @@ export async function detailAnswer(
   what: string,
 ): Promise<Answer | Refusal<'not_found'>> {
   const [row] = await reader.rows(query);
-  return row === undefined ? { refused: 'not_found', message: `no such ${what} is indexed` } : { status: 200, body: toJson(row) };
+  return row === undefined
+    ? { refused: 'not_found', message: `no such ${what} is indexed` }
+    : { status: 200, body: toJson(row) };
 }

@@ -9,13 +9,22 @@ const CODES: Readonly<Record<string, string>> = {
   not_ready: 'storage_error',
 };
 
-const UNREADABLE: Failure = { status: 503, code: 'storage_error', message: 'the index cannot be read at the moment: try again shortly' };
+const UNREADABLE: Failure = {
+  status: 503,
+  code: 'storage_error',
+  message: 'the index cannot be read at the moment: try again shortly',
+};
 const TOO_SLOW: Failure = {
   status: 503,
   code: 'storage_error',
-  message: 'the query took too long: narrow it with other filters, for example a block, or a smaller offset',
+  message:
+    'the query took too long: narrow it with other filters, for example a block, or a smaller offset',
 };
-const UPSTREAM: Failure = { status: 502, code: 'upstream_error', message: 'a server behind this one did not answer: try again shortly' };
+const UPSTREAM: Failure = {
+  status: 502,
+  code: 'upstream_error',
+  message: 'a server behind this one did not answer: try again shortly',
+};
 
 function explain({ code }: Fault): Failure {
   if (code === 'storage_timeout') return TOO_SLOW;
@@ -30,6 +39,10 @@ export const EXPLORER_ERRORS: ErrorShape = {
 
 /** That somebody has to come again later. */
 export function tooMany(message: string, seconds: number): Answer {
-  const body = EXPLORER_ERRORS.body({ status: 429, code: 'rate_limited', message: `${message}: try again in ${seconds} s` });
+  const body = EXPLORER_ERRORS.body({
+    status: 429,
+    code: 'rate_limited',
+    message: `${message}: try again in ${seconds} s`,
+  });
   return { status: 429, body, headers: { 'retry-after': String(seconds) } };
 }

@@ -14,7 +14,8 @@ export const CSV: ExportFormat = {
   extension: 'csv',
   content_type: 'text/csv; charset=utf-8; header=present',
   opening: (fields) => `${fields.join(',')}\r\n`,
-  row: (object) => `${Array.from(object.matchAll(FIELD), ([, value = '']) => csvValue(value)).join(',')}\r\n`,
+  row: (object) =>
+    `${Array.from(object.matchAll(FIELD), ([, value = '']) => csvValue(value)).join(',')}\r\n`,
 };
 
 export const NDJSON: ExportFormat = {

@@ -43,7 +43,10 @@ class PieceSize {
   /** These rows as text. */
   text(rows: readonly Cells[], item: (cells: Cells) => string, render: Render): string {
     const text = rows.map((cells) => render(item(cells))).join('');
-    if (rows.length > 0) this.rows = Math.ceil(Math.min(PieceSize.#ROWS_MAX, (PieceSize.#CHARACTERS * rows.length) / text.length));
+    if (rows.length > 0)
+      this.rows = Math.ceil(
+        Math.min(PieceSize.#ROWS_MAX, (PieceSize.#CHARACTERS * rows.length) / text.length),
+      );
     return text;
   }
 }
@@ -63,7 +66,10 @@ export async function* transactionPieces(
   if (heights.low > heights.high) return;
   const seqs = await ordinalsIn(reader, seqsOf(heights, end));
   const { way, ordinals } = await wayTo(reader, seqs, address, type, end);
-  const leavesOut = way.along === 'address' ? way.type !== undefined : way.along === 'type' && way.address !== undefined;
+  const leavesOut =
+    way.along === 'address'
+      ? way.type !== undefined
+      : way.along === 'type' && way.address !== undefined;
   const size = new PieceSize();
   for (let { low } = ordinals; low < ordinals.high;) {
     const limit = size.rows;
@@ -81,13 +87,25 @@ interface Way {
 }
 
 /** Along the shorter one of two. */
-async function wayTo(reader: Reader, seqs: Ordinals, address: Buffer | undefined, type: string | undefined, end: ExportEnd): Promise<Way> {
+async function wayTo(
+  reader: Reader,
+  seqs: Ordinals,
+  address: Buffer | undefined,
+  type: string | undefined,
+  end: ExportEnd,
+): Promise<Way> {
   const ways: Way[] = [];
   if (address !== undefined) {
-    ways.push({ way: { along: 'address', address, type }, ordinals: await ordinalsIn(reader, addressOrdinals(address, seqs, end)) });
+    ways.push({
+      way: { along: 'address', address, type },
+      ordinals: await ordinalsIn(reader, addressOrdinals(address, seqs, end)),
+    });
   }
   if (type !== undefined) {
-    ways.push({ way: { along: 'type', type, address }, ordinals: await ordinalsIn(reader, typeOrdinals(type, seqs, end)) });
+    ways.push({
+      way: { along: 'type', type, address },
+      ordinals: await ordinalsIn(reader, typeOrdinals(type, seqs, end)),
+    });
   }
   const [shortest] = ways.toSorted((one, other) => Number(lengthOf(one) - lengthOf(other)));
   return shortest ?? { way: { along: 'seq' }, ordinals: seqs };
@@ -109,7 +127,10 @@ export async function* addressActivityPieces(
   const size = new PieceSize();
   for (let { low } = ordinals; low < ordinals.high;) {
     const high = least(low + BigInt(size.rows), ordinals.high);
-    const rows = await standing(reader, addressActivityPiece(address, { low, high }, size.rows, end));
+    const rows = await standing(
+      reader,
+      addressActivityPiece(address, { low, high }, size.rows, end),
+    );
     assert(BigInt(rows.length) === high - low, 'ordinals are dense');
     low = high;
     yield size.text(rows, item, render);
@@ -123,7 +144,11 @@ const [HEIGHT, ADDRESS, SEQ, ORDINAL, UPTO] = [2, 8, 9, 10, 11];
  * All activity in these blocks: by block, in it by transaction with what the block itself did last, in that by address and as its balance moved. Throws a `Fault` when the
  * chain was reorganised meanwhile.
  */
-export async function* activityPieces(reader: Reader, { heights, end }: Span, render: Render): AsyncGenerator<string> {
+export async function* activityPieces(
+  reader: Reader,
+  { heights, end }: Span,
+  render: Render,
+): AsyncGenerator<string> {
   const size = new PieceSize();
   for (let after = beforeBlock(heights.low); after.height <= heights.high;) {
     const limit = size.rows;
@@ -138,14 +163,20 @@ function itemOfAnybody(cells: Cells): string {
   return activityItem(hexOf(cells[ADDRESS]))(cells);
 }
 
-async function reading(reader: Reader, query: Query): Promise<readonly [upto: bigint, rows: readonly Cells[]]> {
+async function reading(
+  reader: Reader,
+  query: Query,
+): Promise<readonly [upto: bigint, rows: readonly Cells[]]> {
   const rows = await answer(reader, query);
   return [BigInt(rows[0]?.[UPTO] ?? -1), withoutNothing(rows)];
 }
 
 function placeOf(cells: Cells): ActivityPlace {
   const [height, seq, ordinal] = [HEIGHT, SEQ, ORDINAL].map((at) => BigInt(cells[at] ?? -1));
-  assert(height !== undefined && seq !== undefined && ordinal !== undefined, 'three numbers are three');
+  assert(
+    height !== undefined && seq !== undefined && ordinal !== undefined,
+    'three numbers are three',
+  );
   return { height, seq, address: Buffer.from(hexOf(cells[ADDRESS]).slice(2), 'hex'), ordinal };
 }
 
@@ -170,9 +201,13 @@ function withoutNothing(rows: readonly Cells[]): readonly Cells[] {
 async function answer(reader: Reader, query: Query): Promise<readonly Cells[]> {
   const rows = await reader.rows(query);
   if (rows[0]?.at(-1) === 't') return rows;
-  throw new Fault(REORGANISED, 'the chain was reorganised while it was exported: the export has to be asked for again', {
-    retry: true,
-  });
+  throw new Fault(
+    REORGANISED,
+    'the chain was reorganised while it was exported: the export has to be asked for again',
+    {
+      retry: true,
+    },
+  );
 }
 
 function least(one: bigint, other: bigint): bigint {

@@ -6,8 +6,18 @@ import type { Reader } from '../runtime/postgres.ts';
 import { callerOf } from '../runtime/rate-limit.ts';
 import { tooMany } from './error-answers.ts';
 import { CSV, NDJSON } from './export-formats.ts';
-import { parseActivityExport, parseTransactionsExport, type AskedHeights } from './export-parameters.ts';
-import { activityPieces, addressActivityPieces, REORGANISED, transactionPieces, type Span } from './export-pieces.ts';
+import {
+  parseActivityExport,
+  parseTransactionsExport,
+  type AskedHeights,
+} from './export-parameters.ts';
+import {
+  activityPieces,
+  addressActivityPieces,
+  REORGANISED,
+  transactionPieces,
+  type Span,
+} from './export-pieces.ts';
 import { ExportSlots } from './export-slots.ts';
 import { invalid, type InvalidRequest, type Parameters } from './parameters.ts';
 import { STORED_STATUS } from './transaction-routes.ts';
@@ -18,9 +28,15 @@ const TRANSACTION_FIELDS =
     ',',
   );
 const ACTIVITY_FIELDS =
-  'address,kind,label,delta,direction,amount,tx_hash,block_height,tx_index,function_call_type,counterparty,timestamp'.split(',');
+  'address,kind,label,delta,direction,amount,tx_hash,block_height,tx_index,function_call_type,counterparty,timestamp'.split(
+    ',',
+  );
 
-type Read = (reader: Reader, span: Span, render: (item: string) => string) => AsyncGenerator<string>;
+type Read = (
+  reader: Reader,
+  span: Span,
+  render: (item: string) => string,
+) => AsyncGenerator<string>;
 
 interface Export {
   readonly heights: AskedHeights;
@@ -31,7 +47,11 @@ interface Export {
 export function exportRoutes(reader: Reader, max: number): readonly GetRoute[] {
   const slots = new ExportSlots(max);
   return [
-    ...bothFormats(reader, slots, { name: 'transactions', fields: TRANSACTION_FIELDS, ask: askTransactions }),
+    ...bothFormats(reader, slots, {
+      name: 'transactions',
+      fields: TRANSACTION_FIELDS,
+      ask: askTransactions,
+    }),
     ...bothFormats(reader, slots, { name: 'activity', fields: ACTIVITY_FIELDS, ask: askActivity }),
   ];
 }
@@ -41,7 +61,12 @@ function askTransactions(query: Parameters): Export | InvalidRequest {
   if ('refused' in asked) return asked;
   const { heights, block, status } = asked;
   const isNone = status !== undefined && status !== STORED_STATUS;
-  return { heights, read: isNone ? nothing : (source, span, render) => transactionPieces(source, within(span, block), asked, render) };
+  return {
+    heights,
+    read: isNone
+      ? nothing
+      : (source, span, render) => transactionPieces(source, within(span, block), asked, render),
+  };
 }
 
 function askActivity(query: Parameters): Export | InvalidRequest {
@@ -50,7 +75,10 @@ function askActivity(query: Parameters): Export | InvalidRequest {
   const { heights, address } = asked;
   return {
     heights,
-    read: address === undefined ? activityPieces : (source, span, render) => addressActivityPieces(source, span, address, render),
+    read:
+      address === undefined
+        ? activityPieces
+        : (source, span, render) => addressActivityPieces(source, span, address, render),
   };
 }
 
@@ -61,7 +89,10 @@ async function* nothing(): AsyncGenerator<string> {
 function within(span: Span, block: bigint | undefined): Span {
   if (block === undefined) return span;
   const { low, high } = span.heights;
-  return { ...span, heights: { low: block > low ? block : low, high: block < high ? block : high } };
+  return {
+    ...span,
+    heights: { low: block > low ? block : low, high: block < high ? block : high },
+  };
 }
 
 interface Exported {
@@ -70,18 +101,29 @@ interface Exported {
   readonly ask: (query: Parameters) => Export | InvalidRequest;
 }
 
-function bothFormats(reader: Reader, slots: ExportSlots, { name, fields, ask }: Exported): readonly GetRoute[] {
+function bothFormats(
+  reader: Reader,
+  slots: ExportSlots,
+  { name, fields, ask }: Exported,
+): readonly GetRoute[] {
   return [CSV, NDJSON].map(({ extension, content_type: type, opening, row }): GetRoute => {
     const handle = async (request: Asked): Promise<Answer | Refusal> => {
       const { query, method } = request;
       if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
       const asked = ask(query);
       if ('refused' in asked) return asked;
-      const begun = await slots.hold(callerOf(request), () => begin(reader, asked, row, method === 'HEAD' ? undefined : opening(fields)));
+      const begun = await slots.hold(callerOf(request), () =>
+        begin(reader, asked, row, method === 'HEAD' ? undefined : opening(fields)),
+      );
       if (begun === undefined) return busy(slots);
       if ('refused' in begun) return begun;
       const disposition = { 'content-disposition': `attachment; filename="${name}.${extension}"` };
-      return { status: 200, body: begun.body, content_type: type, headers: { ...disposition, ...begun.headers } };
+      return {
+        status: 200,
+        body: begun.body,
+        content_type: type,
+        headers: { ...disposition, ...begun.headers },
+      };
     };
     return { method: 'get', path: `/api/v1/export/${name}.${extension}`, handle };
   });
@@ -108,14 +150,20 @@ async function begin(
     const pieces = 'end' in span ? asked.read(reader, span, render) : nothing();
     if (opening === undefined) return { pieces, headers: endHeaders(span) };
     const first = await pieces.next().catch((error: unknown) => {
-      if (error instanceof Fault && error.code === REORGANISED && beginnings < BEGINNINGS_MAX) return undefined;
+      if (error instanceof Fault && error.code === REORGANISED && beginnings < BEGINNINGS_MAX)
+        return undefined;
       throw error;
     });
-    if (first !== undefined) return { pieces: opened(opening, first, pieces), headers: endHeaders(span) };
+    if (first !== undefined)
+      return { pieces: opened(opening, first, pieces), headers: endHeaders(span) };
   }
 }
 
-async function* opened(opening: string, first: IteratorResult<string, unknown>, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+async function* opened(
+  opening: string,
+  first: IteratorResult<string, unknown>,
+  rest: AsyncGenerator<string>,
+): AsyncGenerator<string> {
   yield first.done === true ? opening : opening + first.value;
   yield* rest;
 }
@@ -126,11 +174,17 @@ type Empty = typeof EMPTY;
 
 function endHeaders(span: Span | Empty): Readonly<Record<string, string>> {
   if (!('end' in span)) return {};
-  return { 'x-clt-to-height': String(span.end.height), 'x-clt-to-hash': `0x${span.end.hash.toString('hex')}` };
+  return {
+    'x-clt-to-height': String(span.end.height),
+    'x-clt-to-hash': `0x${span.end.hash.toString('hex')}`,
+  };
 }
 
 /** What is indexed now, as far as it was asked for. */
-async function spanOf(reader: Reader, { from, to }: AskedHeights): Promise<Span | Empty | InvalidRequest> {
+async function spanOf(
+  reader: Reader,
+  { from, to }: AskedHeights,
+): Promise<Span | Empty | InvalidRequest> {
   const [row] = await reader.rows(exportEnd(to));
   if (row === undefined) {
     return from === undefined && to === undefined
@@ -141,15 +195,26 @@ async function spanOf(reader: Reader, { from, to }: AskedHeights): Promise<Span 
   const newestHeight = BigInt(newest ?? -1);
   const end = to ?? newestHeight;
   if (end > newestHeight)
-    return invalid(`to_height must not be above the newest indexed block, ${newest}: leave it out to get all there is`);
-  if (hash === null || hash === undefined) return invalid(`to_height must not be below the lowest indexed block, ${lowest}`);
+    return invalid(
+      `to_height must not be above the newest indexed block, ${newest}: leave it out to get all there is`,
+    );
+  if (hash === null || hash === undefined)
+    return invalid(`to_height must not be below the lowest indexed block, ${lowest}`);
   if (from !== undefined && from > end)
-    return invalid(`from_height must not be above the newest indexed block, ${newest}: ask again later`);
-  return { heights: { low: from ?? 0n, high: end }, end: { height: end, hash: Buffer.from(hash.slice(2), 'hex') } };
+    return invalid(
+      `from_height must not be above the newest indexed block, ${newest}: ask again later`,
+    );
+  return {
+    heights: { low: from ?? 0n, high: end },
+    end: { height: end, hash: Buffer.from(hash.slice(2), 'hex') },
+  };
 }
 
 const RETRY_SECONDS = 10;
 
 function busy({ max }: ExportSlots): Answer {
-  return tooMany(`as many exports are running as may at once, ${max} in all and half of them for one client`, RETRY_SECONDS);
+  return tooMany(
+    `as many exports are running as may at once, ${max} in all and half of them for one client`,
+    RETRY_SECONDS,
+  );
 }

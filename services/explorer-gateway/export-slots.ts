@@ -16,8 +16,18 @@ export class ExportSlots {
    */
   async hold<Refused extends object>(
     client: string,
-    begin: () => Promise<{ readonly pieces: AsyncGenerator<string>; readonly headers: Readonly<Record<string, string>> } | Refused>,
-  ): Promise<{ readonly body: AsyncIterable<string>; readonly headers: Readonly<Record<string, string>> } | Refused | undefined> {
+    begin: () => Promise<
+      | {
+          readonly pieces: AsyncGenerator<string>;
+          readonly headers: Readonly<Record<string, string>>;
+        }
+      | Refused
+    >,
+  ): Promise<
+    | { readonly body: AsyncIterable<string>; readonly headers: Readonly<Record<string, string>> }
+    | Refused
+    | undefined
+  > {
     const release = this.#take(client);
     if (release === undefined) return undefined;
     try {

@@ -13,16 +13,27 @@ const INDEXED: Statement = {
  * Ready when the index can be read, has all its indexes and is not further behind the node than `lagMax` blocks. A node that cannot be reached does not make the gateway unready: it
  * answers from the index alone, and that the index stands still then is what the ingester's own `/ready` says.
  */
-export function indexCheck(reader: Reader, head: () => Promise<NodeHead | undefined>, lagMax: number): Check {
+export function indexCheck(
+  reader: Reader,
+  head: () => Promise<NodeHead | undefined>,
+  lagMax: number,
+): Check {
   return {
     name: 'index',
     check: async () => {
-      const [rows, [[isIndexed] = []], newest] = await Promise.all([reader.rows(indexedHead()), reader.rows(INDEXED), head()]);
-      if (isIndexed === 'f') return 'being built, and slow until it is: see /ready of projector-explorer';
+      const [rows, [[isIndexed] = []], newest] = await Promise.all([
+        reader.rows(indexedHead()),
+        reader.rows(INDEXED),
+        head(),
+      ]);
+      if (isIndexed === 'f')
+        return 'being built, and slow until it is: see /ready of projector-explorer';
       if (newest === undefined) return undefined;
       const indexed = Number(rows[0]?.[0] ?? -1);
       const lag = newest.height - indexed;
-      return lag > lagMax ? `${lag} blocks behind the node, more than ${lagMax}: see /ready of chain-ingester and projector` : undefined;
+      return lag > lagMax
+        ? `${lag} blocks behind the node, more than ${lagMax}: see /ready of chain-ingester and projector`
+        : undefined;
     },
   };
 }

@@ -26,7 +26,8 @@ export class IndexVersion {
 
   /** What is read after this is of this version or a newer one; a change that nobody told of shows after a second. Throws a fault when Postgres had to be asked. */
   async current(): Promise<number> {
-    if (this.#asking !== undefined || this.#now() - this.#asked >= ASK_MS) await (this.#asking ??= this.#ask());
+    if (this.#asking !== undefined || this.#now() - this.#asked >= ASK_MS)
+      await (this.#asking ??= this.#ask());
     return this.#version;
   }
 

@@ -13,7 +13,8 @@ export function hex(bytea: Cell): string {
 export function isoTime(timestamptz: string): string {
   const dot = timestamptz.indexOf('.');
   const zone = timestamptz.length - '+00'.length;
-  const milliseconds = dot === -1 ? '000' : timestamptz.slice(dot + 1, Math.min(zone, dot + 4)).padEnd(3, '0');
+  const milliseconds =
+    dot === -1 ? '000' : timestamptz.slice(dot + 1, Math.min(zone, dot + 4)).padEnd(3, '0');
   return `${timestamptz.slice(0, dot === -1 ? zone : dot).replace(' ', 'T')}.${milliseconds}Z`;
 }
 
@@ -50,7 +51,20 @@ export function blockDetail(cells: Cells): string {
 }
 
 function transactionFields(cells: Cells): string {
-  const [hash, height, from, to, amount, fee, type, isRideRelated, timestamp, referrer, requestFee, offerFee] = cells;
+  const [
+    hash,
+    height,
+    from,
+    to,
+    amount,
+    fee,
+    type,
+    isRideRelated,
+    timestamp,
+    referrer,
+    requestFee,
+    offerFee,
+  ] = cells;
   return (
     `"hash":${hex(hash)},"block_height":${height},"from":${hex(from)},"to":${hex(to)},"amount":${amount},"fee":${fee},"status":"confirmed",` +
     `"function_call_type":${JSON.stringify(type)},"is_ride_related":${isRideRelated === 't'},"timestamp":${time(timestamp)},` +
@@ -73,7 +87,11 @@ export function transactionDetail(cells: Cells): string {
 }
 
 /** The envelope: `total` is the offset plus what the page holds, `has_more` whether it is full. A page below a place counts from there: its offset is 0. */
-export function pageBody<Row>(rows: readonly Row[], toJson: (row: Row) => string, page: Page): string {
+export function pageBody<Row>(
+  rows: readonly Row[],
+  toJson: (row: Row) => string,
+  page: Page,
+): string {
   const { limit } = page;
   let items = '';
   for (const row of rows) items += items === '' ? toJson(row) : `,${toJson(row)}`;

@@ -20,7 +20,11 @@ export interface Listed {
 }
 
 /** `rows` end in their place; `toJson` makes an item of each. A full page links to the one below its last row. */
-export function listAnswer(listed: Listed, rows: readonly Cells[], toJson: (cells: Cells) => string): Answer {
+export function listAnswer(
+  listed: Listed,
+  rows: readonly Cells[],
+  toJson: (cells: Cells) => string,
+): Answer {
   const { page } = listed;
   const place = rows.length === page.limit ? rows.at(-1)?.at(-1) : undefined;
   const body = pageBody(rows, toJson, page);

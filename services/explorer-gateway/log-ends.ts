@@ -34,10 +34,20 @@ async function tooLate(): Promise<never> {
   throw new Fault('kafka', `no answer within ${ANSWER_MS} ms`, { retry: true });
 }
 
-async function read(brokers: readonly string[], topics: readonly string[], log: Logger): Promise<LogEnds> {
+async function read(
+  brokers: readonly string[],
+  topics: readonly string[],
+  log: Logger,
+): Promise<LogEnds> {
   // the client is large, and many a gateway is never asked
-  const [{ openKafka }, { readTopicEnds }] = await Promise.all([import('../runtime/kafka.ts'), import('../runtime/kafka-topics.ts')]);
-  const kafka = openKafka({ kafka_brokers: brokers, client_id: 'explorer-gateway' }, log.child({}, { level: 'silent' }));
+  const [{ openKafka }, { readTopicEnds }] = await Promise.all([
+    import('../runtime/kafka.ts'),
+    import('../runtime/kafka-topics.ts'),
+  ]);
+  const kafka = openKafka(
+    { kafka_brokers: brokers, client_id: 'explorer-gateway' },
+    log.child({}, { level: 'silent' }),
+  );
   const ends = new Map<string, bigint[]>();
   for (const { topic, partition, high } of await readTopicEnds(kafka, topics)) {
     const own = ends.get(topic) ?? [];

@@ -9,18 +9,27 @@ import { IndexVersion } from './index-version.ts';
 
 const now = (): number => performance.now();
 
-await runMain('explorer-gateway', readExplorerGatewayConfig, async ({ config, log, metrics, closing }) => {
-  const reader = openReader({ ...config, application_name: 'explorer-gateway' }, log);
-  closing.add('Postgres', () => reader.close());
-  const index = new IndexVersion(reader, now);
-  const moved = (): void => index.moved();
-  const hints = openHintSubscriber(
-    { ...config, client_name: 'explorer-gateway' },
-    ['projection:explorer'],
-    { onHint: moved, onSubscribed: moved },
-    log,
-  );
-  closing.add('Redis', () => hints.close());
-  const http = await openHttp({ ...config, log, metrics, ...explorerApp(config, reader, log, now, index) });
-  closing.add('HTTP', () => http.drain());
-});
+await runMain(
+  'explorer-gateway',
+  readExplorerGatewayConfig,
+  async ({ config, log, metrics, closing }) => {
+    const reader = openReader({ ...config, application_name: 'explorer-gateway' }, log);
+    closing.add('Postgres', () => reader.close());
+    const index = new IndexVersion(reader, now);
+    const moved = (): void => index.moved();
+    const hints = openHintSubscriber(
+      { ...config, client_name: 'explorer-gateway' },
+      ['projection:explorer'],
+      { onHint: moved, onSubscribed: moved },
+      log,
+    );
+    closing.add('Redis', () => hints.close());
+    const http = await openHttp({
+      ...config,
+      log,
+      metrics,
+      ...explorerApp(config, reader, log, now, index),
+    });
+    closing.add('HTTP', () => http.drain());
+  },
+);

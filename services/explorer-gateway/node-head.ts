@@ -11,10 +11,22 @@ export interface NodeHead {
 }
 
 /** The node's newest heights, or undefined while it does not tell. `now` in ms. */
-export function nodeHead(nodeUrl: string, now: () => number, log: Logger): () => Promise<NodeHead | undefined> {
-  const what = { now, log, lost: 'the node does not tell its head, so the lag is unknown', back: 'the node tells its head again' };
+export function nodeHead(
+  nodeUrl: string,
+  now: () => number,
+  log: Logger,
+): () => Promise<NodeHead | undefined> {
+  const what = {
+    now,
+    log,
+    lost: 'the node does not tell its head, so the lag is unknown',
+    back: 'the node tells its head again',
+  };
   return lately(what, async () => {
-    const response = await fetch(`${nodeUrl}/v1/chain`, { signal: AbortSignal.timeout(FETCH_MS), redirect: 'error' });
+    const response = await fetch(`${nodeUrl}/v1/chain`, {
+      signal: AbortSignal.timeout(FETCH_MS),
+      redirect: 'error',
+    });
     const told = readHead(await response.json());
     if (told === undefined) throw new TypeError(`an answer ${response.status} without head.height`);
     return told;
@@ -24,7 +36,8 @@ export function nodeHead(nodeUrl: string, now: () => number, log: Logger): () =>
 function readHead(body: unknown): NodeHead | undefined {
   if (typeof body !== 'object' || body === null || !('head' in body)) return undefined;
   const { head } = body;
-  if (typeof head !== 'object' || head === null || !('height' in head) || !isHeight(head.height)) return undefined;
+  if (typeof head !== 'object' || head === null || !('height' in head) || !isHeight(head.height))
+    return undefined;
   const final = 'finalized_height' in body ? body.finalized_height : null;
   return { height: head.height, finalized_height: isHeight(final) ? final : null };
 }

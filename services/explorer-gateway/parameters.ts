@@ -2,7 +2,11 @@
 import type { Page } from '../../projections/page.ts';
 import type { TransactionFilter, Way } from '../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../schemas/address.ts';
-import { LIMIT_DEFAULT, LIMIT_MAX, PARAMETER_CHARACTERS_MAX } from '../../schemas/explorer-api/bounds.ts';
+import {
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  PARAMETER_CHARACTERS_MAX,
+} from '../../schemas/explorer-api/bounds.ts';
 import type { Refusal } from '../runtime/errors.ts';
 import { placeOf } from './cursor.ts';
 
@@ -27,9 +31,11 @@ export function pick<Name extends string>(
     const name = names.find((known) => key === known || key.startsWith(`${known}[`));
     if (name === undefined) continue;
     const value = parameters[key];
-    if (key !== name || typeof value !== 'string') return invalid(`parameter ${name} may be given only once`);
+    if (key !== name || typeof value !== 'string')
+      return invalid(`parameter ${name} may be given only once`);
     if (value === '') return invalid(`parameter ${name} is empty: leave it out or give it a value`);
-    if (value.length > PARAMETER_CHARACTERS_MAX) return invalid(`parameter ${name} is longer than ${PARAMETER_CHARACTERS_MAX} characters`);
+    if (value.length > PARAMETER_CHARACTERS_MAX)
+      return invalid(`parameter ${name} is longer than ${PARAMETER_CHARACTERS_MAX} characters`);
     picked[name] = value;
   }
   return picked;
@@ -52,18 +58,27 @@ interface PageParameters {
 
 const PAGE = ['limit', 'offset', 'cursor'] as const;
 
-function pageOf({ limit: limitText = String(LIMIT_DEFAULT), offset, cursor }: PageParameters, list: string): Page | InvalidRequest {
+function pageOf(
+  { limit: limitText = String(LIMIT_DEFAULT), offset, cursor }: PageParameters,
+  list: string,
+): Page | InvalidRequest {
   const rows = parseDecimal(limitText);
-  if (rows === undefined || rows < 1n || rows > LIMIT_MAX) return invalid(`limit must be a decimal integer from 1 to ${LIMIT_MAX}`);
+  if (rows === undefined || rows < 1n || rows > LIMIT_MAX)
+    return invalid(`limit must be a decimal integer from 1 to ${LIMIT_MAX}`);
   const limit = Number(rows);
   if (cursor === undefined) {
     const skipped = parseDecimal(offset ?? '0');
-    return skipped === undefined ? invalid('offset must be a decimal integer, 0 or more') : { limit, offset: skipped };
+    return skipped === undefined
+      ? invalid('offset must be a decimal integer, 0 or more')
+      : { limit, offset: skipped };
   }
-  if (offset !== undefined) return invalid('offset and cursor must not be combined: give one of them');
+  if (offset !== undefined)
+    return invalid('offset and cursor must not be combined: give one of them');
   const below = placeOf(list, cursor);
   return below === undefined
-    ? invalid('cursor must be one that came in a Link header of the same list with the same filters')
+    ? invalid(
+        'cursor must be one that came in a Link header of the same list with the same filters',
+      )
     : { limit, below };
 }
 
@@ -85,13 +100,18 @@ export interface TransactionsRequest {
 }
 
 /** limit, offset or cursor, address, block, type, status. */
-export function parseTransactionsRequest(parameters: Parameters): TransactionsRequest | InvalidRequest {
+export function parseTransactionsRequest(
+  parameters: Parameters,
+): TransactionsRequest | InvalidRequest {
   const given = pick(parameters, [...PAGE, 'address', 'block', 'type', 'status']);
   if ('refused' in given) return given;
   const { limit: _limit, offset: _offset, cursor, ...filters } = given;
   const filter = filterOf(filters);
   if ('refused' in filter) return filter;
-  const way = cursor === undefined ? undefined : WAYS.find((each) => placeOf(transactionsList(filter, each), cursor) !== undefined);
+  const way =
+    cursor === undefined
+      ? undefined
+      : WAYS.find((each) => placeOf(transactionsList(filter, each), cursor) !== undefined);
   const page = pageOf(given, transactionsList(filter, way ?? 'address'));
   return 'refused' in page ? page : { page, filter, way, status: filters.status, filters };
 }
@@ -103,9 +123,11 @@ export function filterOf(given: {
   readonly type?: string;
 }): TransactionFilter | InvalidRequest {
   const address = given.address === undefined ? undefined : parseAddress(given.address);
-  if (given.address !== undefined && address === undefined) return invalid('address must be 40 hex digits, with or without 0x');
+  if (given.address !== undefined && address === undefined)
+    return invalid('address must be 40 hex digits, with or without 0x');
   const block = given.block === undefined ? undefined : parseDecimal(given.block);
-  if (given.block !== undefined && block === undefined) return invalid('block must be a height, a decimal integer');
+  if (given.block !== undefined && block === undefined)
+    return invalid('block must be a height, a decimal integer');
   const { type } = given;
   // Postgres takes no text with it, so no type contains it
   if (type?.includes('\0') === true) return invalid('type must not contain the character NUL');
@@ -117,7 +139,13 @@ const WAYS: readonly Way[] = ['address', 'type'];
 /** The list of these transactions as cursors know it: places are of one way where there are two. */
 export function transactionsList({ block, address, type }: TransactionFilter, way: Way): string {
   const twoWays = block === undefined && address !== undefined && type !== undefined;
-  return JSON.stringify(['transactions', String(block), address === undefined ? null : toHex(address), type, twoWays ? way : null]);
+  return JSON.stringify([
+    'transactions',
+    String(block),
+    address === undefined ? null : toHex(address),
+    type,
+    twoWays ? way : null,
+  ]);
 }
 
 /** q: any text that is not empty; one longer than anything there is to be found finds nothing. */
@@ -126,7 +154,9 @@ export function parseQuestion(parameters: Parameters): { readonly q: string } | 
   if (typeof q === 'string' && q.length > PARAMETER_CHARACTERS_MAX) return { q: '' };
   const given = pick(parameters, ['q']);
   if ('refused' in given) return given;
-  return given.q === undefined ? invalid('parameter q is missing: give a height, a hash or an address') : { q: given.q };
+  return given.q === undefined
+    ? invalid('parameter q is missing: give a height, a hash or an address')
+    : { q: given.q };
 }
 
 export type BlockId = { readonly hash: Buffer } | { readonly height: bigint };
@@ -138,25 +168,36 @@ export function parseBlockId(given: unknown): BlockId | InvalidRequest {
   if (hash !== undefined) return { hash };
   const height = parseHeight(id);
   return height === undefined
-    ? invalid('a block is named by its height, a decimal integer, or its hash, 64 hex digits with or without 0x')
+    ? invalid(
+        'a block is named by its height, a decimal integer, or its hash, 64 hex digits with or without 0x',
+      )
     : { height };
 }
 
 export function parseTransactionHash(given: unknown): { readonly hash: Buffer } | InvalidRequest {
   const hash = typeof given === 'string' ? parseHash(given) : undefined;
-  return hash === undefined ? invalid('a transaction is named by its hash, 64 hex digits with or without 0x') : { hash };
+  return hash === undefined
+    ? invalid('a transaction is named by its hash, 64 hex digits with or without 0x')
+    : { hash };
 }
 
 export function parseAccountName(given: unknown): { readonly address: Buffer } | InvalidRequest {
   const address = typeof given === 'string' ? parseAddress(given) : undefined;
-  return address === undefined ? invalid('an account is named by its address, 40 hex digits with or without 0x') : { address };
+  return address === undefined
+    ? invalid('an account is named by its address, 40 hex digits with or without 0x')
+    : { address };
 }
 
 /** height: after which block. */
-export function parseBalanceHeight(parameters: Parameters): { readonly height: bigint } | InvalidRequest {
+export function parseBalanceHeight(
+  parameters: Parameters,
+): { readonly height: bigint } | InvalidRequest {
   const given = pick(parameters, ['height']);
   if ('refused' in given) return given;
-  if (given.height === undefined) return invalid('parameter height is missing: give the height of a block');
+  if (given.height === undefined)
+    return invalid('parameter height is missing: give the height of a block');
   const height = parseDecimal(given.height);
-  return height === undefined ? invalid('height must be the height of a block, a decimal integer') : { height };
+  return height === undefined
+    ? invalid('height must be the height of a block, a decimal integer')
+    : { height };
 }

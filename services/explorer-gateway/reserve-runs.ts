@@ -17,12 +17,31 @@ export function reserveRunsRoute(reader: Reader, hasTreasury: boolean): Route {
       const page = parsePage(query, LIST);
       if ('refused' in page) return page;
       const rows = hasTreasury ? await reader.rows(runsPage(page)) : [];
-      return listAnswer({ path: '/api/v1/reserve/runs', filters: {}, page, list: LIST }, rows, runItem);
+      return listAnswer(
+        { path: '/api/v1/reserve/runs', filters: {}, page, list: LIST },
+        rows,
+        runItem,
+      );
     },
   };
 }
 
-function runItem([id, at, offset, height, hash, supply, genesis, minted, burned, liability, custody, held, fees, status]: Cells): string {
+function runItem([
+  id,
+  at,
+  offset,
+  height,
+  hash,
+  supply,
+  genesis,
+  minted,
+  burned,
+  liability,
+  custody,
+  held,
+  fees,
+  status,
+]: Cells): string {
   return (
     `{"run_id":${JSON.stringify(id)},"run_at":"${isoTime(at ?? '')}","ledger_offset":${offset},"block_height":${height},` +
     `"block_hash":"0x${hash?.slice(2)}","onchain_supply":${supply},"genesis_allocation":${genesis},"treasury_minted":${minted},` +

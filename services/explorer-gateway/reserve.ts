@@ -15,7 +15,12 @@ export interface Reserve {
 }
 
 /** The treasury's answer, or why there is none; one request to it at a time. `now` in ms of a clock that never goes back. */
-export function reserveOf(url: string, now: () => number, log: Logger, ask: typeof askTreasury = askTreasury): () => Promise<Reserve> {
+export function reserveOf(
+  url: string,
+  now: () => number,
+  log: Logger,
+  ask: typeof askTreasury = askTreasury,
+): () => Promise<Reserve> {
   let held: { readonly answer: Reserve['answer']; readonly at: number } | undefined;
   let asking: Promise<NonNullable<typeof held>> | undefined;
   let silent = false;
@@ -26,7 +31,10 @@ export function reserveOf(url: string, now: () => number, log: Logger, ask: type
       const wasSilent = silent;
       silent = 'unavailable' in answer;
       if ('unavailable' in answer && !wasSilent)
-        log.warn({ err: answer.cause }, `the reserve position is unavailable: ${answer.unavailable}`);
+        log.warn(
+          { err: answer.cause },
+          `the reserve position is unavailable: ${answer.unavailable}`,
+        );
       if (!silent && wasSilent) log.info('the reserve position is available again');
       return (held = { answer, at: now() });
     } finally {
@@ -34,13 +42,16 @@ export function reserveOf(url: string, now: () => number, log: Logger, ask: type
     }
   };
   return async () => {
-    const stands = held !== undefined && now() - held.at < ('unavailable' in held.answer ? FRESH_UNAVAILABLE_MS : FRESH_MS);
+    const stands =
+      held !== undefined &&
+      now() - held.at < ('unavailable' in held.answer ? FRESH_UNAVAILABLE_MS : FRESH_MS);
     const { answer, at } = stands && held !== undefined ? held : await (asking ??= refresh());
     return { answer, age_seconds: Math.floor((now() - at) / 1_000) };
   };
 }
 
-const NOT_CONFIGURED = '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}';
+const NOT_CONFIGURED =
+  '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}';
 
 /** The four answers of the interface; undefined: no treasury is behind this deployment. */
 export function reserveBody(reserve: Reserve | undefined): string {

@@ -32,7 +32,14 @@ export interface Sources {
   readonly cache: AnswerCache | undefined;
 }
 
-export function explorerRoutes({ reader, head, ends, reserve, exports_max: exportsMax, cache }: Sources): readonly Route[] {
+export function explorerRoutes({
+  reader,
+  head,
+  ends,
+  reserve,
+  exports_max: exportsMax,
+  cache,
+}: Sources): readonly Route[] {
   const ofTheIndex = [
     ...blockRoutes(reader),
     ...transactionRoutes(reader),

@@ -30,7 +30,8 @@ export function searchRoute(reader: Reader): GetRoute {
 /** 64 hex digits are a hash, decimals too; 40 an address, and a height when they are decimals; other decimals a height. */
 export async function search(reader: Reader, q: string): Promise<readonly Found[]> {
   const hash = parseHash(q);
-  if (hash !== undefined) return (await Promise.all([blockOfHash(reader, hash), transactionOfHash(reader, hash)])).flat();
+  if (hash !== undefined)
+    return (await Promise.all([blockOfHash(reader, hash), transactionOfHash(reader, hash)])).flat();
   const height = parseHeight(q);
   const address = parseAddress(q);
   const found = await Promise.all([
@@ -41,24 +42,31 @@ export async function search(reader: Reader, q: string): Promise<readonly Found[
 }
 
 async function blockOfHeight(reader: Reader, height: bigint): Promise<readonly Found[]> {
-  return (await reader.rows(blockByHeight(height))).map((cells) => blockFound(String(height), cells));
+  return (await reader.rows(blockByHeight(height))).map((cells) =>
+    blockFound(String(height), cells),
+  );
 }
 
 async function blockOfHash(reader: Reader, hash: Buffer): Promise<readonly Found[]> {
   return (await reader.rows(blockByHash(hash))).map((cells) => blockFound(toHex(hash), cells));
 }
 
-function blockFound(identifier: string, [height, hash, count, producer, , , timestamp]: Cells): Found {
+function blockFound(
+  identifier: string,
+  [height, hash, count, producer, , , timestamp]: Cells,
+): Found {
   const summary = `block ${height}, ${hex(hash)}: ${counted(count, 'transaction', 'transactions')}, produced by ${hex(producer)} at ${isoTime(timestamp ?? '')}`;
   return { kind: 'block', identifier, summary };
 }
 
 async function transactionOfHash(reader: Reader, hash: Buffer): Promise<readonly Found[]> {
-  return (await reader.rows(transactionByHash(hash))).map(([, height, from, to, amount, , type, , timestamp]) => ({
-    kind: 'transaction',
-    identifier: toHex(hash),
-    summary: `${type} of ${amount} from ${hex(from)} to ${hex(to)} in block ${height} at ${isoTime(timestamp ?? '')}`,
-  }));
+  return (await reader.rows(transactionByHash(hash))).map(
+    ([, height, from, to, amount, , type, , timestamp]) => ({
+      kind: 'transaction',
+      identifier: toHex(hash),
+      summary: `${type} of ${amount} from ${hex(from)} to ${hex(to)} in block ${height} at ${isoTime(timestamp ?? '')}`,
+    }),
+  );
 }
 
 async function accountOf(reader: Reader, address: Buffer): Promise<readonly Found[]> {

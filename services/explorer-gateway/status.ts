@@ -19,12 +19,20 @@ const POSITIONS: Statement = {
 /** Of these topics; undefined while the brokers do not tell. */
 type Ends = (topics: readonly string[]) => Promise<LogEnds | undefined>;
 
-export function statusRoute(reader: Reader, head: () => Promise<NodeHead | undefined>, ends: Ends): Route {
+export function statusRoute(
+  reader: Reader,
+  head: () => Promise<NodeHead | undefined>,
+  ends: Ends,
+): Route {
   return {
     method: 'get',
     path: '/api/v1/status',
     handle: async () => {
-      const [node, indexed, positions] = await Promise.all([head(), reader.rows(indexedHead()), reader.rows(POSITIONS)]);
+      const [node, indexed, positions] = await Promise.all([
+        head(),
+        reader.rows(indexedHead()),
+        reader.rows(POSITIONS),
+      ]);
       // after the positions: nobody is ahead of the log
       const log = await ends([...new Set(positions.map(([, , topic]) => topic ?? ''))]);
       return { status: 200, body: statusBody(node, indexed[0], positions, log) };
@@ -39,9 +47,18 @@ export function statusBody(
   positions: readonly Cells[],
   log: LogEnds | undefined,
 ): string {
-  const lag = node === undefined || indexed === undefined ? null : Math.max(0, node.height - Number(indexed[0]));
-  const head = node === undefined ? 'null' : `{"height":${node.height},"finalized_height":${node.finalized_height}}`;
-  const index = indexed === undefined ? 'null' : `{"height":${indexed[0]},"finalized_height":${finalHeight(indexed[1])}}`;
+  const lag =
+    node === undefined || indexed === undefined
+      ? null
+      : Math.max(0, node.height - Number(indexed[0]));
+  const head =
+    node === undefined
+      ? 'null'
+      : `{"height":${node.height},"finalized_height":${node.finalized_height}}`;
+  const index =
+    indexed === undefined
+      ? 'null'
+      : `{"height":${indexed[0]},"finalized_height":${finalHeight(indexed[1])}}`;
   return `{"head":${head},"indexed":${index},"lag_blocks":${lag},"projections":[${positions.map((cells) => positionItem(cells, log)).join(',')}]}`;
 }
 
@@ -49,7 +66,10 @@ function finalHeight(height: string | null | undefined): string {
   return height === undefined || height === null || height.startsWith('-') ? 'null' : height;
 }
 
-function positionItem([projection, version, topic, partition, next, isLoading, moved]: Cells, log: LogEnds | undefined): string {
+function positionItem(
+  [projection, version, topic, partition, next, isLoading, moved]: Cells,
+  log: LogEnds | undefined,
+): string {
   const end = log?.get(topic ?? '')?.[Number(partition)];
   const behind = end === undefined ? null : end - BigInt(next ?? 0);
   return (

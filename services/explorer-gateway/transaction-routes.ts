@@ -11,7 +11,12 @@ import { detailAnswer } from './detail.ts';
 import { tooMany } from './error-answers.ts';
 import { transactionDetail, transactionItem } from './json.ts';
 import { listAnswer } from './list.ts';
-import { parseTransactionHash, parseTransactionsRequest, transactionsList, type TransactionsRequest } from './parameters.ts';
+import {
+  parseTransactionHash,
+  parseTransactionsRequest,
+  transactionsList,
+  type TransactionsRequest,
+} from './parameters.ts';
 import { Turnstile } from './turnstile.ts';
 
 /** The only status that a transaction ever has. */
@@ -33,12 +38,21 @@ export function transactionRoutes(reader: Reader): readonly GetRoute[] {
         if ('refused' in request) return request;
         const { filter, filters, page, status } = request;
         const way = request.way ?? (await shorterWay(reader, request));
-        const ask = (): Promise<readonly Cells[]> => reader.rows(transactionsPage(filter, page, way));
+        const ask = (): Promise<readonly Cells[]> =>
+          reader.rows(transactionsPage(filter, page, way));
         const isNone = status !== undefined && status !== STORED_STATUS;
         const rows = isNone ? [] : await (isLookedThrough(filter) ? costly.pass(ask) : ask());
-        if (rows === undefined) return tooMany('too many ask for the transactions of an address and a type at once', RETRY_SECONDS);
+        if (rows === undefined)
+          return tooMany(
+            'too many ask for the transactions of an address and a type at once',
+            RETRY_SECONDS,
+          );
         const list = transactionsList(filter, way);
-        return listAnswer({ path: '/api/v1/transactions', filters, page, list }, rows, transactionItem);
+        return listAnswer(
+          { path: '/api/v1/transactions', filters, page, list },
+          rows,
+          transactionItem,
+        );
       },
     },
     {
@@ -47,7 +61,12 @@ export function transactionRoutes(reader: Reader): readonly GetRoute[] {
       handle: ({ params }) => {
         const transaction = parseTransactionHash(params['hash']);
         if ('refused' in transaction) return transaction;
-        return detailAnswer(reader, transactionByHash(transaction.hash), transactionDetail, 'transaction');
+        return detailAnswer(
+          reader,
+          transactionByHash(transaction.hash),
+          transactionDetail,
+          'transaction',
+        );
       },
     },
   ];

@@ -16,14 +16,22 @@ export interface Unavailable {
 }
 
 /** Asks once. No redirect is followed, nothing is unpacked, and reading ends where the body is too large. Never throws for what the treasury does. */
-export async function askTreasury(url: string, limits = TREASURY_LIMITS): Promise<Reconciliation | Unavailable> {
+export async function askTreasury(
+  url: string,
+  limits = TREASURY_LIMITS,
+): Promise<Reconciliation | Unavailable> {
   const text = await readTreasury(url, limits);
   if (typeof text !== 'string') return text;
   const parsed = parseReconciliation(text);
-  return 'problem' in parsed ? unavailable(`answered something else than agreed: ${parsed.problem}`) : parsed.value;
+  return 'problem' in parsed
+    ? unavailable(`answered something else than agreed: ${parsed.problem}`)
+    : parsed.value;
 }
 
-async function readTreasury(url: string, { answer_ms: answerMs, body_bytes_max: bytesMax }: TreasuryLimits): Promise<string | Unavailable> {
+async function readTreasury(
+  url: string,
+  { answer_ms: answerMs, body_bytes_max: bytesMax }: TreasuryLimits,
+): Promise<string | Unavailable> {
   const signal = AbortSignal.timeout(answerMs);
   let failing = 'cannot be reached';
   try {
@@ -43,10 +51,13 @@ async function readTreasury(url: string, { answer_ms: answerMs, body_bytes_max: 
 }
 
 function objectionTo({ status, headers }: Response): string | undefined {
-  if (status >= 300 && status < 400) return `answered with status ${status}, and redirects are not followed`;
+  if (status >= 300 && status < 400)
+    return `answered with status ${status}, and redirects are not followed`;
   if (status !== 200) return `answered with status ${status}`;
   const encoding = headers.get('content-encoding') ?? 'identity';
-  return encoding.toLowerCase() === 'identity' ? undefined : 'answered in an encoding that was not asked for';
+  return encoding.toLowerCase() === 'identity'
+    ? undefined
+    : 'answered in an encoding that was not asked for';
 }
 
 async function textOf({ body }: Response, bytesMax: number): Promise<string | Unavailable> {

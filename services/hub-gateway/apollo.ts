@@ -1,6 +1,14 @@
 /** Apollo Server, which is the one implementation of GraphQL over HTTP here: what it answers to a request, as values. */
-import { ApolloServer, HeaderMap, type ApolloServerPlugin, type HTTPGraphQLRequest } from '@apollo/server';
-import { ApolloServerPluginCacheControlDisabled, ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled';
+import {
+  ApolloServer,
+  HeaderMap,
+  type ApolloServerPlugin,
+  type HTTPGraphQLRequest,
+} from '@apollo/server';
+import {
+  ApolloServerPluginCacheControlDisabled,
+  ApolloServerPluginLandingPageDisabled,
+} from '@apollo/server/plugin/disabled';
 import { OperationTypeNode, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Answer } from '../runtime/answers.ts';
@@ -79,14 +87,24 @@ export class Apollo {
 
   async answer({ method, headers, search, body }: Asked, context: HubContext): Promise<Made> {
     const problems = this.#problemsOfSubscription(body, search);
-    if (problems.length > 0) return { answer: { status: 400, body: JSON.stringify({ errors: problems }) }, keep: false };
+    if (problems.length > 0)
+      return { answer: { status: 400, body: JSON.stringify({ errors: problems }) }, keep: false };
     const truncation = new Truncation();
     const told = { keep: false, truncation };
     const own: HttpContext = { ...context, cut: truncation.cut, told };
-    const httpGraphQLRequest: HTTPGraphQLRequest = { method, headers: headerMap(headers), search, body };
-    const response = await this.#server.executeHTTPGraphQLRequest({ httpGraphQLRequest, context: () => Promise.resolve(own) });
+    const httpGraphQLRequest: HTTPGraphQLRequest = {
+      method,
+      headers: headerMap(headers),
+      search,
+      body,
+    };
+    const response = await this.#server.executeHTTPGraphQLRequest({
+      httpGraphQLRequest,
+      context: () => Promise.resolve(own),
+    });
     const { 'content-type': type, ...others } = Object.fromEntries(response.headers);
-    const text = response.body.kind === 'complete' ? response.body.string : response.body.asyncIterator;
+    const text =
+      response.body.kind === 'complete' ? response.body.string : response.body.asyncIterator;
     const answer: Answer = {
       status: response.status ?? 200,
       body: text,
@@ -101,7 +119,9 @@ export class Apollo {
     const query = queryIn(body, search);
     if (typeof query !== 'string' || !query.includes('subscription')) return [];
     const read = this.#documents.read(query);
-    return 'kind' in read ? [] : read.map((error) => shownError(this.#formatting, error.toJSON(), error));
+    return 'kind' in read
+      ? []
+      : read.map((error) => shownError(this.#formatting, error.toJSON(), error));
   }
 }
 
@@ -123,7 +143,8 @@ const marking: ApolloServerPlugin<HttpContext> = {
       willSendResponse: ({ operation, response, contextValue }) => {
         const { body } = response;
         const { extensions } = contextValue.told.truncation;
-        if (body.kind === 'single' && extensions !== undefined) body.singleResult.extensions = extensions;
+        if (body.kind === 'single' && extensions !== undefined)
+          body.singleResult.extensions = extensions;
         contextValue.told.keep =
           operation?.operation === OperationTypeNode.QUERY &&
           contextValue.caller === undefined &&
@@ -135,7 +156,8 @@ const marking: ApolloServerPlugin<HttpContext> = {
 };
 
 const explorable: ApolloServerPlugin<HttpContext> = {
-  serverWillStart: () => Promise.resolve({ renderLandingPage: () => Promise.resolve({ html: explorePage(HUB_SDL) }) }),
+  serverWillStart: () =>
+    Promise.resolve({ renderLandingPage: () => Promise.resolve({ html: explorePage(HUB_SDL) }) }),
 };
 
 function headerMap(headers: IncomingHttpHeaders): HeaderMap {

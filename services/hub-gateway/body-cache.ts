@@ -31,7 +31,11 @@ export class BodyCache {
   #version = 0;
   #used = 0;
 
-  constructor(model: Pick<ReadModel, 'known' | 'current'>, entriesMax: number, charactersMax = CHARACTERS_MAX) {
+  constructor(
+    model: Pick<ReadModel, 'known' | 'current'>,
+    entriesMax: number,
+    charactersMax = CHARACTERS_MAX,
+  ) {
     this.#model = model;
     this.#entriesMax = entriesMax;
     this.#charactersMax = charactersMax;

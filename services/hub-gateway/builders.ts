@@ -14,7 +14,10 @@ export interface UnsignedTransactionJson {
   readonly from: string;
   readonly nonce: number;
   readonly chain_id: number;
-  readonly data: { readonly function_call_type: string; readonly arguments: Readonly<Record<string, string | null>> };
+  readonly data: {
+    readonly function_call_type: string;
+    readonly arguments: Readonly<Record<string, string | null>>;
+  };
 }
 
 export interface BuilderOptions {
@@ -54,54 +57,115 @@ export class Builders {
     });
   }
 
-  async rideOffer(caller: Caller, requestHash: string, fare: string): Promise<UnsignedTransactionJson> {
+  async rideOffer(
+    caller: Caller,
+    requestHash: string,
+    fare: string,
+  ): Promise<UnsignedTransactionJson> {
     const hash = readHash('rideRequestTransactionHash', requestHash);
     const amount = readAmount('fare', fare);
     const { status, passenger } = await this.#request(hash);
-    if (passenger === caller.account) throw new Refused('FORBIDDEN', 'nobody can offer a ride to themselves');
-    if (status !== 'open') throw new Refused('BAD_USER_INPUT', `the ride request is ${status}: only an open one takes offers`);
+    if (passenger === caller.account)
+      throw new Refused('FORBIDDEN', 'nobody can offer a ride to themselves');
+    if (status !== 'open')
+      throw new Refused(
+        'BAD_USER_INPUT',
+        `the ride request is ${status}: only an open one takes offers`,
+      );
     const { offer_referrer: referrer } = this.#options;
-    return this.#unsigned(caller, { function_call_type: 'RideOffer', arguments: { request_hash: toHex(hash), fare: amount, referrer } });
+    return this.#unsigned(caller, {
+      function_call_type: 'RideOffer',
+      arguments: { request_hash: toHex(hash), fare: amount, referrer },
+    });
   }
 
   async rideAcceptance(caller: Caller, offerHash: string): Promise<UnsignedTransactionJson> {
     const hash = readHash('rideOfferTransactionHash', offerHash);
     const [row] = await this.#options.reader.rows(offerByHash(hash));
     if (row === undefined)
-      throw new Refused('NOT_FOUND', 'there is no such ride offer; one that was sent just now is there once a block holds it');
+      throw new Refused(
+        'NOT_FOUND',
+        'there is no such ride offer; one that was sent just now is there once a block holds it',
+      );
     const [status, , , , passenger] = row;
-    if (hex(passenger) !== caller.account) throw new Refused('FORBIDDEN', 'only the passenger of the ride request can accept its offers');
-    if (status !== 'open') throw new Refused('BAD_USER_INPUT', `the ride offer is ${status}: only an open one can be accepted`);
-    return this.#unsigned(caller, { function_call_type: 'RideAcceptance', arguments: { offer_hash: toHex(hash) } });
+    if (hex(passenger) !== caller.account)
+      throw new Refused(
+        'FORBIDDEN',
+        'only the passenger of the ride request can accept its offers',
+      );
+    if (status !== 'open')
+      throw new Refused(
+        'BAD_USER_INPUT',
+        `the ride offer is ${status}: only an open one can be accepted`,
+      );
+    return this.#unsigned(caller, {
+      function_call_type: 'RideAcceptance',
+      arguments: { offer_hash: toHex(hash) },
+    });
   }
 
-  async ridePay(caller: Caller, acceptanceHash: string, fare: string): Promise<UnsignedTransactionJson> {
+  async ridePay(
+    caller: Caller,
+    acceptanceHash: string,
+    fare: string,
+  ): Promise<UnsignedTransactionJson> {
     const hash = readHash('rideAcceptanceTransactionHash', acceptanceHash);
     const amount = readAmount('fare', fare);
     const { status, passenger } = await this.#trip(hash);
-    if (passenger !== caller.account) throw new Refused('FORBIDDEN', 'only the passenger can pay for the trip');
-    if (status !== 'active') throw new Refused('BAD_USER_INPUT', `the trip is ${status}: only an active one can be paid for`);
-    return this.#unsigned(caller, { function_call_type: 'RidePay', arguments: { acceptance_hash: toHex(hash), fare: amount } });
+    if (passenger !== caller.account)
+      throw new Refused('FORBIDDEN', 'only the passenger can pay for the trip');
+    if (status !== 'active')
+      throw new Refused(
+        'BAD_USER_INPUT',
+        `the trip is ${status}: only an active one can be paid for`,
+      );
+    return this.#unsigned(caller, {
+      function_call_type: 'RidePay',
+      arguments: { acceptance_hash: toHex(hash), fare: amount },
+    });
   }
 
   async rideCancel(caller: Caller, acceptanceHash: string): Promise<UnsignedTransactionJson> {
     const hash = readHash('rideAcceptanceTransactionHash', acceptanceHash);
     const { status, driver, passenger } = await this.#trip(hash);
-    if (passenger !== caller.account && driver !== caller.account) throw new Refused('FORBIDDEN', 'only a party of the trip can cancel it');
-    if (status !== 'active') throw new Refused('BAD_USER_INPUT', `the trip is ${status}: only an active one can be cancelled`);
-    return this.#unsigned(caller, { function_call_type: 'RideCancel', arguments: { acceptance_hash: toHex(hash) } });
+    if (passenger !== caller.account && driver !== caller.account)
+      throw new Refused('FORBIDDEN', 'only a party of the trip can cancel it');
+    if (status !== 'active')
+      throw new Refused(
+        'BAD_USER_INPUT',
+        `the trip is ${status}: only an active one can be cancelled`,
+      );
+    return this.#unsigned(caller, {
+      function_call_type: 'RideCancel',
+      arguments: { acceptance_hash: toHex(hash) },
+    });
   }
 
   async rideRequestCancel(caller: Caller, requestHash: string): Promise<UnsignedTransactionJson> {
     const hash = readHash('rideRequestTransactionHash', requestHash);
     const { status, passenger } = await this.#request(hash);
-    if (passenger !== caller.account) throw new Refused('FORBIDDEN', 'only the passenger can cancel the ride request');
-    if (status !== 'open') throw new Refused('BAD_USER_INPUT', `the ride request is ${status}: only an open one can be cancelled`);
-    return this.#unsigned(caller, { function_call_type: 'RideRequestCancel', arguments: { request_hash: toHex(hash) } });
+    if (passenger !== caller.account)
+      throw new Refused('FORBIDDEN', 'only the passenger can cancel the ride request');
+    if (status !== 'open')
+      throw new Refused(
+        'BAD_USER_INPUT',
+        `the ride request is ${status}: only an open one can be cancelled`,
+      );
+    return this.#unsigned(caller, {
+      function_call_type: 'RideRequestCancel',
+      arguments: { request_hash: toHex(hash) },
+    });
   }
 
-  burn(caller: Caller, amount: string, redemptionRef: string | null | undefined): Promise<UnsignedTransactionJson> {
-    const reference = redemptionRef === null || redemptionRef === undefined ? null : toHex(readHash('redemptionRef', redemptionRef));
+  burn(
+    caller: Caller,
+    amount: string,
+    redemptionRef: string | null | undefined,
+  ): Promise<UnsignedTransactionJson> {
+    const reference =
+      redemptionRef === null || redemptionRef === undefined
+        ? null
+        : toHex(readHash('redemptionRef', redemptionRef));
     return this.#unsigned(caller, {
       function_call_type: 'Burn',
       arguments: { amount: readAmount('amount', amount), redemption_ref: reference },
@@ -111,14 +175,22 @@ export class Builders {
   async #request(hash: Buffer): Promise<{ readonly status: string; readonly passenger: string }> {
     const [row] = await this.#options.reader.rows(requestByHash(hash));
     if (row === undefined)
-      throw new Refused('NOT_FOUND', 'there is no such ride request; one that was sent just now is there once a block holds it');
+      throw new Refused(
+        'NOT_FOUND',
+        'there is no such ride request; one that was sent just now is there once a block holds it',
+      );
     return { status: String(row[0]), passenger: hex(row[1]) };
   }
 
-  async #trip(hash: Buffer): Promise<{ readonly status: string; readonly driver: string; readonly passenger: string }> {
+  async #trip(
+    hash: Buffer,
+  ): Promise<{ readonly status: string; readonly driver: string; readonly passenger: string }> {
     const [row] = await this.#options.reader.rows(tripByHash(hash));
     if (row === undefined)
-      throw new Refused('NOT_FOUND', 'there is no trip of this acceptance; one that was sent just now is there once a block holds it');
+      throw new Refused(
+        'NOT_FOUND',
+        'there is no trip of this acceptance; one that was sent just now is there once a block holds it',
+      );
     return { status: String(row[0]), driver: hex(row[1]), passenger: hex(row[2]) };
   }
 

@@ -27,18 +27,29 @@ export class ChainParameters {
   /** Throws a fault while the node has not told yet. */
   get info(): ChainInfo {
     if (this.#info === undefined)
-      throw new Fault('chain_node', 'the CLT node has not told the parameters of the chain yet', { retry: true });
+      throw new Fault('chain_node', 'the CLT node has not told the parameters of the chain yet', {
+        retry: true,
+      });
     return this.#info;
   }
 
   /** What is waited for; undefined: nothing. */
   get matter(): string | undefined {
-    return this.#info === undefined ? 'the CLT node has not told the parameters of the chain yet: is it up?' : undefined;
+    return this.#info === undefined
+      ? 'the CLT node has not told the parameters of the chain yet: is it up?'
+      : undefined;
   }
 
   /** Asks until the node tells. Throws a `ConfigError` when it is the node of another chain. */
-  async load(node: Pick<HubNode, 'chain'>, settings: ChainInfoSettings, log: Logger, signal: AbortSignal): Promise<void> {
-    const chain = await retrying({ what: 'asking the node for its chain', log, signal }, () => node.chain());
+  async load(
+    node: Pick<HubNode, 'chain'>,
+    settings: ChainInfoSettings,
+    log: Logger,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const chain = await retrying({ what: 'asking the node for its chain', log, signal }, () =>
+      node.chain(),
+    );
     refuseOther(chain, settings);
     this.#info = {
       chainId: String(chain.chain_id),
@@ -50,12 +61,19 @@ export class ChainParameters {
   }
 }
 
-function refuseOther({ chain_id: chainId, is_testnet: isTestnet }: NodeChain, settings: ChainInfoSettings): void {
+function refuseOther(
+  { chain_id: chainId, is_testnet: isTestnet }: NodeChain,
+  settings: ChainInfoSettings,
+): void {
   const problems = [
-    ...(chainId === settings.chain_id ? [] : [`APP_CHAIN_ID is ${settings.chain_id}, the node at APP_NODE_URL is of chain ${chainId}`]),
+    ...(chainId === settings.chain_id
+      ? []
+      : [`APP_CHAIN_ID is ${settings.chain_id}, the node at APP_NODE_URL is of chain ${chainId}`]),
     ...(isTestnet === (settings.network === 'testnet')
       ? []
-      : [`APP_NETWORK is ${settings.network}, the node at APP_NODE_URL is of ${isTestnet ? 'a testnet' : 'the mainnet'}`]),
+      : [
+          `APP_NETWORK is ${settings.network}, the node at APP_NODE_URL is of ${isTestnet ? 'a testnet' : 'the mainnet'}`,
+        ]),
   ];
   if (problems.length > 0) throw new ConfigError(problems);
 }

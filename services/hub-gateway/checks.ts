@@ -12,13 +12,20 @@ const INDEXED: Statement = {
   values: [],
 };
 
-export function hubChecks(reader: Reader, chain: Pick<ChainParameters, 'matter'>): readonly Check[] {
+export function hubChecks(
+  reader: Reader,
+  chain: Pick<ChainParameters, 'matter'>,
+): readonly Check[] {
   const readModels = async (): Promise<string | undefined> => {
-    const indexed = new Map((await reader.rows(INDEXED)).map(([name, isIndexed]) => [name, isIndexed === 't']));
+    const indexed = new Map(
+      (await reader.rows(INDEXED)).map(([name, isIndexed]) => [name, isIndexed === 't']),
+    );
     const matters = READ_MODELS.flatMap((name) => {
       const isIndexed = indexed.get(name);
       if (isIndexed === undefined) return [`${name} is not there: start projector ${name}`];
-      return isIndexed ? [] : [`${name} is being built, and slow until it is: see /ready of projector ${name}`];
+      return isIndexed
+        ? []
+        : [`${name} is being built, and slow until it is: see /ready of projector ${name}`];
     });
     return matters.length === 0 ? undefined : matters.join('; ');
   };

@@ -9,7 +9,9 @@ export function clientOfRequest({ headers, socket }: IncomingMessage, hops: numb
   const own = socket.remoteAddress ?? '';
   if (hops === 0) return clientOf(own);
   const forwarded = headers['x-forwarded-for'];
-  const said = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',').map((each) => each.trim());
+  const said = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? ''))
+    .split(',')
+    .map((each) => each.trim());
   const addresses = [own, ...said.filter((each) => each !== '').toReversed()];
   const address = addresses[Math.min(hops, addresses.length - 1)] ?? '';
   return clientOf(address.length <= CHARACTERS_MAX ? address : own);

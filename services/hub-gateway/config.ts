@@ -29,7 +29,11 @@ const SETTINGS = {
   auth_single_use: flag('APP_AUTH_SINGLE_USE', { default: false }),
   request_referrer: referrer('APP_REQUEST_REFERRER'),
   offer_referrer: referrer('APP_OFFER_REFERRER'),
-  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', { default: 2_000, min: 10, max: 60_000 }),
+  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', {
+    default: 2_000,
+    min: 10,
+    max: 60_000,
+  }),
   connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
   list_rows_max: integer('APP_LIST_ROWS_MAX', { default: 10_000, min: 1, max: 1_000_000 }),
   node_timeout_ms: integer('APP_NODE_TIMEOUT_MS', { default: 5_000, min: 100, max: 60_000 }),
@@ -38,12 +42,28 @@ const SETTINGS = {
   rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
   trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
   sockets_max: integer('APP_SOCKETS_MAX', { default: 20_000, min: 1, max: 1_000_000 }),
-  sockets_per_client_max: integer('APP_SOCKETS_PER_CLIENT_MAX', { default: 100, min: 1, max: 1_000_000 }),
+  sockets_per_client_max: integer('APP_SOCKETS_PER_CLIENT_MAX', {
+    default: 100,
+    min: 1,
+    max: 1_000_000,
+  }),
   socket_operations_max: integer('APP_SOCKET_OPERATIONS_MAX', { default: 20, min: 1, max: 10_000 }),
-  socket_message_bytes_max: integer('APP_SOCKET_MESSAGE_BYTES_MAX', { default: 65_536, min: 1_024, max: 16_777_216 }),
-  subscription_bytes_max: integer('APP_SUBSCRIPTION_BYTES_MAX', { default: 268_435_456, min: 65_536, max: 17_179_869_184 }),
+  socket_message_bytes_max: integer('APP_SOCKET_MESSAGE_BYTES_MAX', {
+    default: 65_536,
+    min: 1_024,
+    max: 16_777_216,
+  }),
+  subscription_bytes_max: integer('APP_SUBSCRIPTION_BYTES_MAX', {
+    default: 268_435_456,
+    min: 65_536,
+    max: 17_179_869_184,
+  }),
   socket_init_ms: integer('APP_SOCKET_INIT_MS', { default: 3_000, min: 100, max: 60_000 }),
-  socket_buffer_bytes_max: integer('APP_SOCKET_BUFFER_BYTES_MAX', { default: 1_048_576, min: 1_024, max: 1_073_741_824 }),
+  socket_buffer_bytes_max: integer('APP_SOCKET_BUFFER_BYTES_MAX', {
+    default: 1_048_576,
+    min: 1_024,
+    max: 1_073_741_824,
+  }),
   socket_slow_ms: integer('APP_SOCKET_SLOW_MS', { default: 60_000, min: 100, max: 3_600_000 }),
 } as const;
 
@@ -69,7 +89,10 @@ export type HubGatewayConfig = Config<typeof SETTINGS> & {
 /** On the mainnet the schema is not to be explored unless the setting says so. */
 export function readHubGatewayConfig(env: Environment): HubGatewayConfig {
   const isProduction = env['APP_NETWORK']?.trim() === 'mainnet';
-  const config = readConfig(env, { ...SETTINGS, introspection: flag('APP_INTROSPECTION', { default: !isProduction }) });
+  const config = readConfig(env, {
+    ...SETTINGS,
+    introspection: flag('APP_INTROSPECTION', { default: !isProduction }),
+  });
   const problems = secretProblems(config);
   if (problems.length > 0) throw new ConfigError(problems);
   return config;

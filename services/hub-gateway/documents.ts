@@ -25,7 +25,11 @@ export class Documents {
 
   constructor(schema: GraphQLSchema, introspection: boolean) {
     this.#schema = schema;
-    this.#rules = [...specifiedRules, operationLimits, ...(introspection ? [] : [NoSchemaIntrospectionCustomRule])];
+    this.#rules = [
+      ...specifiedRules,
+      operationLimits,
+      ...(introspection ? [] : [NoSchemaIntrospectionCustomRule]),
+    ];
   }
 
   /** The document, or what is wrong with it. */

@@ -5,7 +5,13 @@ import { Fault, messageOf, type Refusal } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
 
 export type ErrorCode =
-  'UNAUTHENTICATED' | 'BAD_USER_INPUT' | 'FORBIDDEN' | 'NOT_FOUND' | 'UPSTREAM_ERROR' | 'RATE_LIMITED' | 'INTERNAL_SERVER_ERROR';
+  | 'UNAUTHENTICATED'
+  | 'BAD_USER_INPUT'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'UPSTREAM_ERROR'
+  | 'RATE_LIMITED'
+  | 'INTERNAL_SERVER_ERROR';
 
 /** A refusal on its way out of a resolver, where GraphQL knows no other. */
 export class Refused extends GraphQLError {
@@ -24,7 +30,10 @@ const UPSTREAM: GraphQLFormattedError = {
   message: 'a server behind this one did not answer: try again shortly',
   extensions: { code: 'UPSTREAM_ERROR' },
 };
-const INTERNAL: GraphQLFormattedError = { message: 'something is wrong on our side', extensions: { code: 'INTERNAL_SERVER_ERROR' } };
+const INTERNAL: GraphQLFormattedError = {
+  message: 'something is wrong on our side',
+  extensions: { code: 'INTERNAL_SERVER_ERROR' },
+};
 
 export const VALIDATION_FAILED = 'GRAPHQL_VALIDATION_FAILED';
 
@@ -47,10 +56,17 @@ export interface Formatting {
 }
 
 /** The error as it leaves the hub, over HTTP and over a socket alike. `error` is what was thrown, `formatted` how GraphQL would show it. */
-export function shownError({ log, suggestions }: Formatting, formatted: GraphQLFormattedError, error: unknown): GraphQLFormattedError {
+export function shownError(
+  { log, suggestions }: Formatting,
+  formatted: GraphQLFormattedError,
+  error: unknown,
+): GraphQLFormattedError {
   const cause = error instanceof GraphQLError ? (error.originalError ?? error) : error;
   const { path, locations } = formatted;
-  const place = { ...(locations === undefined ? {} : { locations }), ...(path === undefined ? {} : { path }) };
+  const place = {
+    ...(locations === undefined ? {} : { locations }),
+    ...(path === undefined ? {} : { path }),
+  };
   if (cause instanceof Fault) {
     log.warn({ err: cause, path }, cause.message);
     return { ...UPSTREAM, ...place };
@@ -58,7 +74,11 @@ export function shownError({ log, suggestions }: Formatting, formatted: GraphQLF
   const code = formatted.extensions?.['code'];
   if (cause instanceof Refused || (OF_THE_DOCUMENT.has(code) && cause instanceof GraphQLError)) {
     const message = suggestions ? formatted.message : formatted.message.replaceAll(SUGGESTION, '');
-    return { message, ...place, extensions: { code: cause instanceof Refused ? cause.extensions['code'] : code } };
+    return {
+      message,
+      ...place,
+      extensions: { code: cause instanceof Refused ? cause.extensions['code'] : code },
+    };
   }
   log.error({ err: cause, path }, messageOf(cause));
   return { ...INTERNAL, ...place };
@@ -74,7 +94,13 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
 
 /** What the server around GraphQL says, in the shape of GraphQL. */
 export const HUB_ERRORS: ErrorShape = {
-  statuses: { invalid_request: 400, not_found: 404, rate_limited: 429, too_large: 413, unsupported_media_type: 415 },
+  statuses: {
+    invalid_request: 400,
+    not_found: 404,
+    rate_limited: 429,
+    too_large: 413,
+    unsupported_media_type: 415,
+  },
   fault: () => ({ status: 503, code: 'upstream_error', message: UPSTREAM.message }),
   body: ({ code, message }) => errorBody(CODES[code] ?? 'BAD_USER_INPUT', message),
 };

@@ -19,7 +19,11 @@ const ACCEPT_CHARACTERS_MAX = 256;
 
 /** Of every answer of the hub. */
 export const CORS_HEADERS = corsHeaders('retry-after, x-request-id');
-const HEADERS = { ...CORS_HEADERS, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+const HEADERS = {
+  ...CORS_HEADERS,
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+} as const;
 
 export interface FrontOptions {
   readonly cache: Pick<BodyCache, 'find'>;
@@ -38,13 +42,29 @@ export function knownBody(request: IncomingMessage): string | undefined {
 }
 
 /** Under which the answer to a body is kept; undefined: under nothing, since it may be somebody's own. */
-export function keptKey({ authorization, accept = '' }: IncomingHttpHeaders, body: string): string | undefined {
-  const isShared = authorization === undefined && body.length <= BODY_CHARACTERS_MAX && accept.length <= ACCEPT_CHARACTERS_MAX;
+export function keptKey(
+  { authorization, accept = '' }: IncomingHttpHeaders,
+  body: string,
+): string | undefined {
+  const isShared =
+    authorization === undefined &&
+    body.length <= BODY_CHARACTERS_MAX &&
+    accept.length <= ACCEPT_CHARACTERS_MAX;
   return isShared ? `${accept}\n${body}` : undefined;
 }
 
-export function keptAnswers({ cache, rate, trust_proxy_hops: hops, now }: FrontOptions): NonNullable<HttpOptions['front']> {
-  const answer = (request: IncomingMessage, response: ServerResponse, context: InFlight, body: string): boolean => {
+export function keptAnswers({
+  cache,
+  rate,
+  trust_proxy_hops: hops,
+  now,
+}: FrontOptions): NonNullable<HttpOptions['front']> {
+  const answer = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: InFlight,
+    body: string,
+  ): boolean => {
     const key = keptKey(request.headers, body);
     const kept = key === undefined ? undefined : cache.find(key);
     if (kept === undefined || !Buffer.isBuffer(kept.body)) return false;
@@ -73,7 +93,11 @@ function headOf(kept: Answer): readonly string[] {
   const known = heads.get(kept);
   if (known !== undefined) return known;
   const { content_type: type = JSON_TYPE, body } = kept;
-  const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.isBuffer(body) ? String(body.length) : '0' };
+  const headers = {
+    ...HEADERS,
+    'content-type': type,
+    'content-length': Buffer.isBuffer(body) ? String(body.length) : '0',
+  };
   const head = Object.entries(headers).flat();
   heads.set(kept, head);
   return head;

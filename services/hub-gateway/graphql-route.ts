@@ -25,8 +25,15 @@ export interface GraphqlOptions {
 
 type Answered = Answer | Refusal;
 
-export function graphqlRoutes({ apollo, hub, cache, tokens, now }: GraphqlOptions): readonly Route[] {
-  const make = (asked: Asked): Promise<Made> => apollo.answer(asked, { hub, caller: callerOf(asked.headers.authorization, tokens, now()) });
+export function graphqlRoutes({
+  apollo,
+  hub,
+  cache,
+  tokens,
+  now,
+}: GraphqlOptions): readonly Route[] {
+  const make = (asked: Asked): Promise<Made> =>
+    apollo.answer(asked, { hub, caller: callerOf(asked.headers.authorization, tokens, now()) });
 
   const post = async (request: Request): Promise<Answered> => {
     const { headers } = request;
@@ -42,11 +49,23 @@ export function graphqlRoutes({ apollo, hub, cache, tokens, now }: GraphqlOption
     if (key === undefined || !canBeQuery(body.value)) return (await make(asked)).answer;
     return cache.answer(key, () => make(asked));
   };
-  const get = async ({ headers, originalUrl }: Pick<Request, 'headers' | 'originalUrl'>): Promise<Answered> => {
+  const get = async ({
+    headers,
+    originalUrl,
+  }: Pick<Request, 'headers' | 'originalUrl'>): Promise<Answered> => {
     const at = originalUrl.indexOf('?');
-    const { answer } = await make({ method: 'GET', headers, search: at < 0 ? '' : originalUrl.slice(at), body: undefined });
+    const { answer } = await make({
+      method: 'GET',
+      headers,
+      search: at < 0 ? '' : originalUrl.slice(at),
+      body: undefined,
+    });
     if (answer.content_type !== 'text/html') return answer;
-    return { ...answer, content_type: 'text/html; charset=utf-8', headers: { 'content-security-policy': EXPLORE_POLICY } };
+    return {
+      ...answer,
+      content_type: 'text/html; charset=utf-8',
+      headers: { 'content-security-policy': EXPLORE_POLICY },
+    };
   };
   return [
     { method: 'post', path: GRAPHQL_PATH, handle: post },
@@ -54,7 +73,10 @@ export function graphqlRoutes({ apollo, hub, cache, tokens, now }: GraphqlOption
   ];
 }
 
-const NOT_JSON: Refusal = { refused: 'unsupported_media_type', message: 'send the operation as JSON, with content-type application/json' };
+const NOT_JSON: Refusal = {
+  refused: 'unsupported_media_type',
+  message: 'send the operation as JSON, with content-type application/json',
+};
 const TOO_LARGE: Refusal = { refused: 'too_large', message: 'the body is too large' };
 const NO_JSON_TEXT: Refusal = { refused: 'invalid_request', message: 'the body is not JSON' };
 
@@ -72,5 +94,11 @@ function parsed(text: string): { readonly value: unknown } | undefined {
 
 /** Mutations carry their word: what has it is never answered with another's answer. */
 function canBeQuery(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && 'query' in body && typeof body.query === 'string' && !body.query.includes('mutation');
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    'query' in body &&
+    typeof body.query === 'string' &&
+    !body.query.includes('mutation')
+  );
 }

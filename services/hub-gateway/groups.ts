@@ -12,7 +12,11 @@ const READINGS_MAX = 4;
 /** After so many, whoever else wants something has a turn. */
 const DELIVERIES_TOGETHER = 250;
 
-const FULL: ExecutionResult = { errors: [new Refused('RATE_LIMITED', 'too many different subscriptions are open: try again later')] };
+const FULL: ExecutionResult = {
+  errors: [
+    new Refused('RATE_LIMITED', 'too many different subscriptions are open: try again later'),
+  ],
+};
 
 export interface Operation {
   readonly document: DocumentNode;
@@ -187,7 +191,8 @@ export class Groups {
     }
     group.reading = true;
     // those of accounts, of which there may be one for each socket, are read together when they are wished for together
-    if (group.news.length > 0 && group.news.every((news) => news.of === 'accounts')) return void this.#reread(group);
+    if (group.news.length > 0 && group.news.every((news) => news.of === 'accounts'))
+      return void this.#reread(group);
     this.#waiting.push(group);
     if (this.#readings < READINGS_MAX) void this.#work();
   }
@@ -210,7 +215,8 @@ export class Groups {
   async #refresh(group: Group): Promise<void> {
     const result = await this.#execute(group);
     group.failed = result.errors !== undefined;
-    for (const error of result.errors ?? []) shownError(this.#options.formatting, error.toJSON(), error);
+    for (const error of result.errors ?? [])
+      shownError(this.#options.formatting, error.toJSON(), error);
     if (group.failed) return;
     const text = JSON.stringify(result);
     // nobody may be left in it by now
@@ -225,7 +231,8 @@ export class Groups {
     const all = [...members];
     for (let from = 0; from < all.length; from += DELIVERIES_TOGETHER) {
       if (from > 0) await new Promise((resolve) => setImmediate(resolve));
-      for (const member of all.slice(from, from + DELIVERIES_TOGETHER)) if (members.has(member)) this.#deliver(member, body);
+      for (const member of all.slice(from, from + DELIVERIES_TOGETHER))
+        if (members.has(member)) this.#deliver(member, body);
     }
   }
 
@@ -238,9 +245,20 @@ export class Groups {
     const { schema, hub } = this.#options;
     const news: News[] = [];
     const truncation = new Truncation();
-    const contextValue: HubContext = { hub, caller: undefined, waitFor: (each) => void news.push(each), cut: truncation.cut };
+    const contextValue: HubContext = {
+      hub,
+      caller: undefined,
+      waitFor: (each) => void news.push(each),
+      cut: truncation.cut,
+    };
     const { document, operationName, variables } = group.operation;
-    const result = await execute({ schema, document, operationName, variableValues: variables, contextValue });
+    const result = await execute({
+      schema,
+      document,
+      operationName,
+      variableValues: variables,
+      contextValue,
+    });
     group.news = news;
     return truncation.told(result);
   }
@@ -248,5 +266,9 @@ export class Groups {
 
 function isTouched({ news }: Group, of: News['of'], keys: readonly string[] | undefined): boolean {
   if (news.length === 0) return true;
-  return news.some((each) => each.of === of && (keys === undefined || each.of === 'accounts' || keys.some(each.isTouchedBy)));
+  return news.some(
+    (each) =>
+      each.of === of &&
+      (keys === undefined || each.of === 'accounts' || keys.some(each.isTouchedBy)),
+  );
 }

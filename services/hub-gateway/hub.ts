@@ -31,4 +31,6 @@ export interface HubContext {
 }
 
 /** News of a list, by the keys of the market's hints; or of balances. */
-export type News = { readonly of: 'market'; readonly isTouchedBy: (key: string) => boolean } | { readonly of: 'accounts' };
+export type News =
+  | { readonly of: 'market'; readonly isTouchedBy: (key: string) => boolean }
+  | { readonly of: 'accounts' };

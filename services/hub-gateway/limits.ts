@@ -1,5 +1,12 @@
 /** How much one operation may ask for: a validation rule, the same for HTTP and sockets. Fragments count wherever they are used. */
-import { GraphQLError, Kind, type ASTVisitor, type FragmentDefinitionNode, type SelectionSetNode, type ValidationContext } from 'graphql';
+import {
+  GraphQLError,
+  Kind,
+  type ASTVisitor,
+  type FragmentDefinitionNode,
+  type SelectionSetNode,
+  type ValidationContext,
+} from 'graphql';
 
 /** Of one document. */
 export const TOKENS_MAX = 1_000;
@@ -8,7 +15,9 @@ export const TOKENS_MAX = 1_000;
 export const OPERATION_LIMITS = { depth: 20, fields: 500, aliases: 50, root_fields: 10 } as const;
 
 /** Signing in costs as much as many other fields. */
-const ROOT_COSTS: ReadonlyMap<string, number> = new Map([['generateToken', OPERATION_LIMITS.root_fields]]);
+const ROOT_COSTS: ReadonlyMap<string, number> = new Map([
+  ['generateToken', OPERATION_LIMITS.root_fields],
+]);
 
 interface Size {
   readonly depth: number;
@@ -33,7 +42,10 @@ export function operationLimits(context: ValidationContext): ASTVisitor {
         aliases += inner.aliases + (selection.alias === undefined ? 0 : 1);
         rootFields += ROOT_COSTS.get(selection.name.value) ?? 1;
       } else {
-        const inner = selection.kind === Kind.INLINE_FRAGMENT ? sizeOf(selection.selectionSet) : sizeOfFragment(selection.name.value);
+        const inner =
+          selection.kind === Kind.INLINE_FRAGMENT
+            ? sizeOf(selection.selectionSet)
+            : sizeOfFragment(selection.name.value);
         depth = Math.max(depth, inner.depth);
         fields += inner.fields;
         aliases += inner.aliases;

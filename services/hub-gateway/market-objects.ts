@@ -4,7 +4,16 @@ import type { Cells } from '../runtime/postgres.ts';
 type Cell = Cells[number] | undefined;
 
 /** A row of `rideRequests`. */
-export function requestObject([hash, pickupLat, pickupLng, dropoffLat, dropoffLng, fare, passenger, referrer]: Cells): object {
+export function requestObject([
+  hash,
+  pickupLat,
+  pickupLng,
+  dropoffLat,
+  dropoffLng,
+  fare,
+  passenger,
+  referrer,
+]: Cells): object {
   return {
     txHash: hex(hash),
     pickupLocation: { latitude: Number(pickupLat), longitude: Number(pickupLng) },
@@ -17,12 +26,31 @@ export function requestObject([hash, pickupLat, pickupLng, dropoffLat, dropoffLn
 
 /** A row of `rideOffers`. */
 export function offerObject([hash, requestHash, fare, driver, referrer]: Cells): object {
-  return { txHash: hex(hash), rideRequestTxHash: hex(requestHash), fare, driverAddress: hex(driver), referrer: optionalHex(referrer) };
+  return {
+    txHash: hex(hash),
+    rideRequestTxHash: hex(requestHash),
+    fare,
+    driverAddress: hex(driver),
+    referrer: optionalHex(referrer),
+  };
 }
 
 /** A row of `activeTrips`, `completedTrips` or `recentTrips`. */
 export function tripObject(cells: Cells): object {
-  const [hash, offerHash, requestHash, pickupLat, pickupLng, dropoffLat, dropoffLng, fare, farePaid, driver, passenger, tripStatus] = cells;
+  const [
+    hash,
+    offerHash,
+    requestHash,
+    pickupLat,
+    pickupLng,
+    dropoffLat,
+    dropoffLng,
+    fare,
+    farePaid,
+    driver,
+    passenger,
+    tripStatus,
+  ] = cells;
   return {
     txHash: hex(hash),
     rideOfferTxHash: hex(offerHash),

@@ -32,7 +32,11 @@ export class HubNode {
   async submit(raw: string): Promise<unknown> {
     const path = '/v1/transactions';
     const body = JSON.stringify({ raw_transaction: raw });
-    const { status, json } = await this.#ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const { status, json } = await this.#ask(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
     if (status >= 500) throw nodeFault(path, `it answered ${status}`);
     return json;
   }
@@ -55,13 +59,21 @@ interface NodeAnswer {
   readonly json: unknown;
 }
 
-function read<Value>(path: string, { status, json }: NodeAnswer, parse: (json: unknown) => Parsed<Value>): Value {
+function read<Value>(
+  path: string,
+  { status, json }: NodeAnswer,
+  parse: (json: unknown) => Parsed<Value>,
+): Value {
   if (status !== 200) throw nodeFault(path, `it answered ${status}`);
   const parsed = parse(json);
-  if ('problem' in parsed) throw nodeFault(path, `its answer is not what it should be: ${parsed.problem}`);
+  if ('problem' in parsed)
+    throw nodeFault(path, `its answer is not what it should be: ${parsed.problem}`);
   return parsed.value;
 }
 
 function nodeFault(path: string, what: string, cause?: unknown): Fault {
-  return new Fault('chain_node', `the CLT node did not serve ${path}: ${what}`, { retry: true, ...(cause === undefined ? {} : { cause }) });
+  return new Fault('chain_node', `the CLT node did not serve ${path}: ${what}`, {
+    retry: true,
+    ...(cause === undefined ? {} : { cause }),
+  });
 }

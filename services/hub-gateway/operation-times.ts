@@ -7,10 +7,11 @@ import type { HubContext } from './hub.ts';
 
 /** For Apollo: observes each operation that it answers. */
 export function operationTimes(metrics: Metrics): ApolloServerPlugin<HubContext> {
-  const seconds = metrics.histogram('hub_operation_seconds', 'operations over HTTP, by their field and whether there were errors', [
-    'operation',
-    'outcome',
-  ]);
+  const seconds = metrics.histogram(
+    'hub_operation_seconds',
+    'operations over HTTP, by their field and whether there were errors',
+    ['operation', 'outcome'],
+  );
   return {
     requestDidStart() {
       const begun = performance.now();
@@ -23,7 +24,10 @@ export function operationTimes(metrics: Metrics): ApolloServerPlugin<HubContext>
         },
         willSendResponse({ response: { body } }) {
           const failed = body.kind === 'single' && body.singleResult.errors !== undefined;
-          seconds.observe({ operation: field, outcome: failed ? 'error' : 'ok' }, (performance.now() - begun) / 1_000);
+          seconds.observe(
+            { operation: field, outcome: failed ? 'error' : 'ok' },
+            (performance.now() - begun) / 1_000,
+          );
           return Promise.resolve();
         },
       });

@@ -20,7 +20,10 @@ export interface OutletSettings {
 
 /** What the socket writes to: corked, its frames go out together. */
 type Corked = Pick<Duplex, 'cork' | 'uncork'>;
-type Socket = Pick<WebSocket, 'bufferedAmount' | 'close' | 'send' | 'readyState' | 'OPEN' | 'pause' | 'resume'>;
+type Socket = Pick<
+  WebSocket,
+  'bufferedAmount' | 'close' | 'send' | 'readyState' | 'OPEN' | 'pause' | 'resume'
+>;
 
 export class Outlet {
   readonly #socket: Socket;

@@ -17,7 +17,9 @@ function bad(message: string): Refused {
 export function readAmount(name: string, text: string): bigint {
   const amount = parseAmount(text);
   if (amount === undefined)
-    throw bad(`${name} must be a decimal integer in base units without sign, point, exponent or leading zeros, below 2^256`);
+    throw bad(
+      `${name} must be a decimal integer in base units without sign, point, exponent or leading zeros, below 2^256`,
+    );
   if (amount === 0n) throw bad(`${name} must be above zero`);
   return amount;
 }
@@ -39,7 +41,9 @@ export function readAddress(name: string, text: string): Buffer {
 export function readPublicKey(text: string): Buffer {
   const account = accountOfKey(text);
   if (account === undefined)
-    throw bad('publicKey must be an address, 0x and 40 hex digits, or an uncompressed public key of 130 hex digits');
+    throw bad(
+      'publicKey must be an address, 0x and 40 hex digits, or an uncompressed public key of 130 hex digits',
+    );
   return Buffer.from(account.slice(2), 'hex');
 }
 
@@ -54,7 +58,8 @@ export function readLongitude(name: string, degrees: number): string {
 
 function within(name: string, degrees: number, limit: number): number {
   // also what is no number at all
-  if (!(Math.abs(degrees) <= limit)) throw bad(`${name} must be in degrees from -${limit} to ${limit}`);
+  if (!(Math.abs(degrees) <= limit))
+    throw bad(`${name} must be in degrees from -${limit} to ${limit}`);
   return degrees;
 }
 
@@ -79,7 +84,10 @@ export function readBounds(bounds: BoundsArgument | null | undefined): Bounds | 
     ['maxLng', maxLng],
   ] as const)
     within(name, degrees, LONGITUDE_MAX);
-  if (minLat > maxLat) throw bad('minLat must not be above maxLat; only minLng may be above maxLng, for bounds across the antimeridian');
+  if (minLat > maxLat)
+    throw bad(
+      'minLat must not be above maxLat; only minLng may be above maxLng, for bounds across the antimeridian',
+    );
   return { min_lat: minLat, max_lat: maxLat, min_lng: minLng, max_lng: maxLng };
 }
 
@@ -89,7 +97,10 @@ export interface PartiesArgument {
 }
 
 export function readParties({ driverAddress, passengerAddress }: PartiesArgument): Parties {
-  return { driver: optionalAddress('driverAddress', driverAddress), passenger: optionalAddress('passengerAddress', passengerAddress) };
+  return {
+    driver: optionalAddress('driverAddress', driverAddress),
+    passenger: optionalAddress('passengerAddress', passengerAddress),
+  };
 }
 
 function optionalAddress(name: string, text: string | null | undefined): Buffer | undefined {

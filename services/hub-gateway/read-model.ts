@@ -34,7 +34,9 @@ export class ReadModel {
 
   /** The version, when Postgres need not be asked for it. */
   get known(): number | undefined {
-    return this.#asking === undefined && this.#options.now() - this.#asked < ASK_MS ? this.#version : undefined;
+    return this.#asking === undefined && this.#options.now() - this.#asked < ASK_MS
+      ? this.#version
+      : undefined;
   }
 
   /** What is read after this is of this version or a newer one; a change that nobody told of shows after a second. Throws a fault when Postgres had to be asked. */
@@ -62,7 +64,13 @@ export class ReadModel {
 
 /** The keys that a hint names; undefined when it names none, so that any may have changed. */
 export function keysOf(hint: unknown): readonly string[] | undefined {
-  if (typeof hint !== 'object' || hint === null || !('keys' in hint) || !Array.isArray(hint.keys) || hint.keys.length === 0)
+  if (
+    typeof hint !== 'object' ||
+    hint === null ||
+    !('keys' in hint) ||
+    !Array.isArray(hint.keys) ||
+    hint.keys.length === 0
+  )
     return undefined;
   return hint.keys.filter((key: unknown) => typeof key === 'string');
 }

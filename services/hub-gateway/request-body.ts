@@ -15,7 +15,11 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<st
  * As `readBody`, for a body that most often came with its headers: it is taken at once, without the events of a stream, which cost more than all else that is done for a kept answer. `done` is called with undefined also
  * when the client goes away.
  */
-export function takeBody(request: IncomingMessage, bytesMax: number, done: (body: string | undefined) => void): void {
+export function takeBody(
+  request: IncomingMessage,
+  bytesMax: number,
+  done: (body: string | undefined) => void,
+): void {
   // when all that came with the headers is there
   process.nextTick(() => {
     const bytes: unknown = request.read();
@@ -43,7 +47,12 @@ function collect(
   request.once('end', () => {
     const [first] = chunks;
     if (bytes > bytesMax) done(undefined);
-    else done(chunks.length === 1 && first !== undefined ? first.toString() : Buffer.concat(chunks).toString());
+    else
+      done(
+        chunks.length === 1 && first !== undefined
+          ? first.toString()
+          : Buffer.concat(chunks).toString(),
+      );
   });
   request.once('error', (cause) => failed(new BrokenOff('the body was broken off', { cause })));
 }

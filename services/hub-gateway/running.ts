@@ -11,7 +11,11 @@ export class Running {
   }
 
   /** The result, unless the id begins anew before it is there: then it is given to `discard`, and the promise stays open for good. */
-  async resultOf<Result>(id: string, result: Promise<Result>, discard: (result: Result) => void = () => undefined): Promise<Result> {
+  async resultOf<Result>(
+    id: string,
+    result: Promise<Result>,
+    discard: (result: Result) => void = () => undefined,
+  ): Promise<Result> {
     const turn = Symbol(id);
     this.#newest.set(id, turn);
     this.#count++;

@@ -9,8 +9,14 @@ export const HUB_SDL = readFileSync(new URL('../../schemas/hub.graphql', import.
 
 export function hubSchema(): GraphQLSchema {
   const schema = buildSchema(HUB_SDL);
-  const types = { Query: schema.getQueryType(), Mutation: schema.getMutationType(), Subscription: schema.getSubscriptionType() };
-  for (const [name, resolvers] of Object.entries<Readonly<Record<string, AnyResolver>>>(RESOLVERS)) {
+  const types = {
+    Query: schema.getQueryType(),
+    Mutation: schema.getMutationType(),
+    Subscription: schema.getSubscriptionType(),
+  };
+  for (const [name, resolvers] of Object.entries<Readonly<Record<string, AnyResolver>>>(
+    RESOLVERS,
+  )) {
     const fields =
       Object.entries(types)
         .find(([each]) => each === name)?.[1]
@@ -19,7 +25,8 @@ export function hubSchema(): GraphQLSchema {
       Object.keys(fields).toSorted().join() === Object.keys(resolvers).toSorted().join(),
       `the fields of ${name} and their resolvers are not the same`,
     );
-    for (const [field, resolve] of Object.entries(resolvers)) Object.assign(fields[field] ?? {}, { resolve });
+    for (const [field, resolve] of Object.entries(resolvers))
+      Object.assign(fields[field] ?? {}, { resolve });
   }
   return schema;
 }

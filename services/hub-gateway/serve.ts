@@ -37,7 +37,10 @@ const NAME = 'hub-gateway';
 const clock = (): number => performance.now();
 
 /** Resolves with the address it serves at. `now` in Unix milliseconds. */
-export async function serve(service: Service<HubGatewayConfig>, now = (): number => Date.now()): Promise<string> {
+export async function serve(
+  service: Service<HubGatewayConfig>,
+  now = (): number => Date.now(),
+): Promise<string> {
   const { config, log, metrics, signal, closing } = service;
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
@@ -56,8 +59,18 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
   const schema = hubSchema();
   const formatting = { log, suggestions: config.introspection };
   const groups = new Groups({ ...config, schema, hub, formatting });
-  const market = new ReadModel({ reader, position: marketHead(), now: clock, onMoved: (keys) => groups.tell('market', keys) });
-  const accounts = new ReadModel({ reader, position: indexedPosition(), now: clock, onMoved: (keys) => groups.tell('accounts', keys) });
+  const market = new ReadModel({
+    reader,
+    position: marketHead(),
+    now: clock,
+    onMoved: (keys) => groups.tell('market', keys),
+  });
+  const accounts = new ReadModel({
+    reader,
+    position: indexedPosition(),
+    now: clock,
+    onMoved: (keys) => groups.tell('accounts', keys),
+  });
   const models = new Map([
     ['projection:ride_market', market],
     ['projection:explorer', accounts],
@@ -77,7 +90,13 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
   closing.add('the look-out', () => clearInterval(asking));
 
   const documents = new Documents(schema, config.introspection);
-  const apollo = new Apollo({ schema, formatting, introspection: config.introspection, documents, plugins: [operationTimes(metrics)] });
+  const apollo = new Apollo({
+    schema,
+    formatting,
+    introspection: config.introspection,
+    documents,
+    plugins: [operationTimes(metrics)],
+  });
   await apollo.start();
   closing.add('Apollo', () => apollo.stop());
   const rate = config.rate_per_second === 0 ? undefined : new RateLimit(config);
@@ -96,15 +115,30 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
     this.set(sockets.size);
   });
   metrics.gauge('hub_sockets_max', 'sockets that there may be').set(config.sockets_max);
-  metrics.gauge('hub_sockets_behind', 'sockets that have not taken what was sent to them', [], function () {
-    this.set(sockets.behind);
-  });
-  metrics.gauge('hub_sockets_given_up', 'sockets closed so far because they were too slow', [], function () {
-    this.set(sockets.givenUp);
-  });
-  metrics.gauge('hub_subscription_groups', 'different subscriptions that are open', [], function () {
-    this.set(groups.size);
-  });
+  metrics.gauge(
+    'hub_sockets_behind',
+    'sockets that have not taken what was sent to them',
+    [],
+    function () {
+      this.set(sockets.behind);
+    },
+  );
+  metrics.gauge(
+    'hub_sockets_given_up',
+    'sockets closed so far because they were too slow',
+    [],
+    function () {
+      this.set(sockets.givenUp);
+    },
+  );
+  metrics.gauge(
+    'hub_subscription_groups',
+    'different subscriptions that are open',
+    [],
+    function () {
+      this.set(groups.size);
+    },
+  );
   metrics.gauge('hub_deliveries', 'results handed to subscribers so far', [], function () {
     this.set(groups.deliveries);
   });
@@ -121,7 +155,10 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
     routes: graphqlRoutes({ apollo, hub, cache, tokens: config, now }),
     checks: hubChecks(reader, chain),
     errors: HUB_ERRORS,
-    guards: [preflight('GET, HEAD, POST'), ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS, GRAPHQL_PATH)])],
+    guards: [
+      preflight('GET, HEAD, POST'),
+      ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS, GRAPHQL_PATH)]),
+    ],
     headers: CORS_HEADERS,
     body_bytes_max: BODY_BYTES_MAX,
     front: keptAnswers({ ...config, cache, rate, now: clock }),
@@ -135,7 +172,11 @@ export async function serve(service: Service<HubGatewayConfig>, now = (): number
   return http.url;
 }
 
-async function lookForMissed(groups: Groups, models: readonly ReadModel[], log: Service<HubGatewayConfig>['log']): Promise<void> {
+async function lookForMissed(
+  groups: Groups,
+  models: readonly ReadModel[],
+  log: Service<HubGatewayConfig>['log'],
+): Promise<void> {
   if (groups.size === 0) return;
   try {
     await Promise.all(models.map((model) => model.current()));

@@ -2,7 +2,12 @@
  * Tokens for those who have signed the challenge. A token's life counts from the time in the challenge, so that the same challenge gives the same token, whichever hub
  * it is sent to and however often: a retry works, and nothing prolongs a token.
  */
-import { refuseSignIn, TIMESTAMP_SECONDS_MAX, type SignInRefusal, type SignInRequest } from '../../schemas/sign-in.ts';
+import {
+  refuseSignIn,
+  TIMESTAMP_SECONDS_MAX,
+  type SignInRefusal,
+  type SignInRequest,
+} from '../../schemas/sign-in.ts';
 import { signToken } from '../runtime/token.ts';
 
 export interface SignInSettings {
@@ -35,7 +40,12 @@ export class SignIns {
 
   /** The token of the request's key, or why there is none. */
   signIn(request: SignInRequest): SignedIn | { readonly refused: SignInRefusal | 'used_before' } {
-    const { chain_id: chainId, jwt_secret: secret, jwt_expiration_hours: hours, auth_single_use: singleUse } = this.#settings;
+    const {
+      chain_id: chainId,
+      jwt_secret: secret,
+      jwt_expiration_hours: hours,
+      auth_single_use: singleUse,
+    } = this.#settings;
     const { publicKey, timestamp } = request;
     const refused = refuseSignIn(request, chainId, this.#now());
     if (refused !== undefined) return { refused };

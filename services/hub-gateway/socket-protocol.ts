@@ -59,23 +59,54 @@ interface Ticket extends HubContext {
 export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
   const { schema, hub, documents, groups, formatting, tokens, now } = options;
 
-  const begin = ({ extra, connectionParams, subscriptions }: Socket, id: string, payload: SubscribePayload): Begun => {
-    if (Object.keys(subscriptions).length > options.socket_operations_max || extra.running.count >= options.socket_operations_max) {
-      return [new Refused('RATE_LIMITED', `at most ${options.socket_operations_max} operations at once on a socket`)];
+  const begin = (
+    { extra, connectionParams, subscriptions }: Socket,
+    id: string,
+    payload: SubscribePayload,
+  ): Begun => {
+    if (
+      Object.keys(subscriptions).length > options.socket_operations_max ||
+      extra.running.count >= options.socket_operations_max
+    ) {
+      return [
+        new Refused(
+          'RATE_LIMITED',
+          `at most ${options.socket_operations_max} operations at once on a socket`,
+        ),
+      ];
     }
     const wait = extra.wait();
-    if (wait > 0) return [new Refused('RATE_LIMITED', `too many operations: try again in ${Math.ceil(wait / 1_000)} s`)];
+    if (wait > 0)
+      return [
+        new Refused(
+          'RATE_LIMITED',
+          `too many operations: try again in ${Math.ceil(wait / 1_000)} s`,
+        ),
+      ];
     const { query, operationName, variables } = payload;
     const document = documents.read(query);
     if (!isDocument(document)) return document;
     const operation = getOperationAST(document, operationName);
     if (operation === null || operation === undefined) return [unknownOperation(operationName)];
-    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], variables ?? {}, { maxErrors: ERRORS_MAX });
+    const { coerced, errors } = getVariableValues(
+      schema,
+      operation.variableDefinitions ?? [],
+      variables ?? {},
+      { maxErrors: ERRORS_MAX },
+    );
     if (coerced === undefined) return errors.map((error) => coded(error, 'BAD_USER_INPUT'));
     const caller = callerOf(connectionParams?.['Authorization'], tokens, now());
     const truncation = new Truncation();
     const key = JSON.stringify([operationName ?? null, coerced, query]);
-    const contextValue: Ticket = { hub, caller, cut: truncation.cut, truncation, id, socket: extra, key };
+    const contextValue: Ticket = {
+      hub,
+      caller,
+      cut: truncation.cut,
+      truncation,
+      id,
+      socket: extra,
+      key,
+    };
     return { schema, document, operationName, variableValues: coerced, contextValue };
   };
 
@@ -83,13 +114,25 @@ export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
     const { key, id, socket } = ticketOf(args);
     if (key.length > SUBSCRIPTION_CHARACTERS_MAX) {
       return {
-        errors: [new Refused('BAD_USER_INPUT', `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`)],
+        errors: [
+          new Refused(
+            'BAD_USER_INPUT',
+            `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`,
+          ),
+        ],
       };
     }
-    const name = key.length <= KEY_CHARACTERS_MAX ? key : createHash('sha256').update(key).digest('base64');
+    const name =
+      key.length <= KEY_CHARACTERS_MAX ? key : createHash('sha256').update(key).digest('base64');
     const { document, operationName, variableValues } = args;
-    const entering = groups.enter(name, { document, operationName: operationName ?? undefined, variables: variableValues ?? {} });
-    const subscribed = entering.then((entered) => ('join' in entered ? new Subscriber(id, entered, socket.outlet) : entered));
+    const entering = groups.enter(name, {
+      document,
+      operationName: operationName ?? undefined,
+      variables: variableValues ?? {},
+    });
+    const subscribed = entering.then((entered) =>
+      'join' in entered ? new Subscriber(id, entered, socket.outlet) : entered,
+    );
     return await socket.running.resultOf(id, subscribed, (unwanted) => {
       if (unwanted instanceof Subscriber) void unwanted.return();
     });
@@ -105,10 +148,16 @@ export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
     onNext: (_ctx, _id, _payload, _args, result): FormattedExecutionResult | undefined => {
       if (result.errors === undefined) return undefined;
       const { data, extensions } = result;
-      return { errors: shown(result.errors), ...(data === undefined ? {} : { data }), ...(extensions === undefined ? {} : { extensions }) };
+      return {
+        errors: shown(result.errors),
+        ...(data === undefined ? {} : { data }),
+        ...(extensions === undefined ? {} : { extensions }),
+      };
     },
     onError: (_ctx, _id, _payload, errors) =>
-      errors.map((error) => shownError(formatting, 'toJSON' in error ? error.toJSON() : error, error)),
+      errors.map((error) =>
+        shownError(formatting, 'toJSON' in error ? error.toJSON() : error, error),
+      ),
   });
 }
 

@@ -66,7 +66,11 @@ export class Sockets {
       handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
     });
     this.#server.on('wsClientError', (_error, socket) => {
-      refuse(socket, '400 Bad Request', errorBody('BAD_USER_INPUT', 'this is no request for a WebSocket of version 13 or 8'));
+      refuse(
+        socket,
+        '400 Bad Request',
+        errorBody('BAD_USER_INPUT', 'this is no request for a WebSocket of version 13 or 8'),
+      );
     });
     this.#looking = setInterval(() => this.#look(), LOOK_MS);
   }
@@ -88,16 +92,33 @@ export class Sockets {
 
   /** For Node's event of the same name. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const { sockets_max: max, sockets_per_client_max: perClient, trust_proxy_hops: hops } = this.#options.settings;
+    const {
+      sockets_max: max,
+      sockets_per_client_max: perClient,
+      trust_proxy_hops: hops,
+    } = this.#options.settings;
     socket.on('error', ignored);
-    if (pathOf(request) !== SOCKET_PATH) return refuse(socket, '404 Not Found', errorBody('NOT_FOUND', `sockets are at ${SOCKET_PATH}`));
+    if (pathOf(request) !== SOCKET_PATH)
+      return refuse(
+        socket,
+        '404 Not Found',
+        errorBody('NOT_FOUND', `sockets are at ${SOCKET_PATH}`),
+      );
     const client = clientOfRequest(request, hops);
     const count = this.#clients.get(client) ?? 0;
     if (this.#closing || this.#open.size >= max) {
-      return refuse(socket, '503 Service Unavailable', errorBody('RATE_LIMITED', 'no more sockets at the moment: try again shortly'));
+      return refuse(
+        socket,
+        '503 Service Unavailable',
+        errorBody('RATE_LIMITED', 'no more sockets at the moment: try again shortly'),
+      );
     }
     if (count >= perClient)
-      return refuse(socket, '429 Too Many Requests', errorBody('RATE_LIMITED', `at most ${perClient} sockets at once`));
+      return refuse(
+        socket,
+        '429 Too Many Requests',
+        errorBody('RATE_LIMITED', `at most ${perClient} sockets at once`),
+      );
     this.#server.handleUpgrade(request, socket, head, (opened) => {
       socket.off('error', ignored);
       this.#clients.set(client, count + 1);
@@ -109,7 +130,9 @@ export class Sockets {
   /** Says goodbye to all and takes no more. */
   async close(): Promise<void> {
     this.#closing = true;
-    const gone = [...this.#open].map(({ socket }) => new Promise<void>((resolve) => socket.once('close', () => resolve())));
+    const gone = [...this.#open].map(
+      ({ socket }) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
+    );
     for (const { socket } of this.#open) socket.close(CLOSES.going_away, 'going away');
     const late = setTimeout(() => {
       for (const { socket } of this.#open) socket.terminate();
@@ -149,7 +172,8 @@ export class Sockets {
             outlet.received();
             if (isBinary) return socket.close(CLOSES.bad_message, 'text only');
             const text = textOf(data);
-            if (isServersMessage(text)) return socket.close(CLOSES.bad_message, 'no message of a client');
+            if (isServersMessage(text))
+              return socket.close(CLOSES.bad_message, 'no message of a client');
             take(text).catch(broken);
           });
         },

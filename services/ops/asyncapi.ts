@@ -10,7 +10,10 @@ Prints the AsyncAPI 3.0 document of the topics, as JSON. It is made from schemas
 npx prettier --write schemas/asyncapi.json its form.
 `;
 
-const OPTIONS = { help: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } } as const;
+const OPTIONS = {
+  help: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+} as const;
 
 /** `args` are those behind `asyncapi`. The exit code. */
 export async function asyncapi(args: readonly string[]): Promise<number> {

@@ -52,13 +52,25 @@ export async function audit(args: readonly string[], stackFile: string): Promise
     return 0;
   }
   refuseWords('audit', positionals, USAGE);
-  const config = readConfig(environmentOf(process.env, values.stack ?? stackFile, SETTINGS), SETTINGS);
+  const config = readConfig(
+    environmentOf(process.env, values.stack ?? stackFile, SETTINGS),
+    SETTINGS,
+  );
   const log = openLog({ service: 'ops', level: 'fatal' });
   const kafka = openKafka({ ...config, client_id: 'ops' }, log);
   const codec = await openCodec(config.registry_url, AUDITED_TOPICS);
-  const reader = openReader({ ...config, application_name: 'ops', statement_timeout_ms: 120_000, connections_max: 1 }, log);
+  const reader = openReader(
+    { ...config, application_name: 'ops', statement_timeout_ms: 120_000, connections_max: 1 },
+    log,
+  );
   try {
-    const audited = await auditLogs({ kafka, codec, reader, usdt_contract: config.usdt_contract, say });
+    const audited = await auditLogs({
+      kafka,
+      codec,
+      reader,
+      usdt_contract: config.usdt_contract,
+      say,
+    });
     process.stdout.write(`${values.json ? auditJson(audited) : auditText(audited)}\n`);
     return audited.findings.violationCount === 0 ? 0 : 2;
   } finally {
@@ -66,14 +78,28 @@ export async function audit(args: readonly string[], stackFile: string): Promise
   }
 }
 
-function auditText({ findings, read, deposits, mints, waiting, without_effect, sums, compared }: Audited): string {
+function auditText({
+  findings,
+  read,
+  deposits,
+  mints,
+  waiting,
+  without_effect,
+  sums,
+  compared,
+}: Audited): string {
   const names = Object.keys(INVARIANTS).filter((name): name is Invariant => name in INVARIANTS);
   const broken = new Set(findings.violations.map(({ invariant }) => invariant));
   const lines = [
-    ...read.map(({ topic, partition, end }) => `read      ${topic}/${partition}: offsets 0 to ${end}`),
+    ...read.map(
+      ({ topic, partition, end }) => `read      ${topic}/${partition}: offsets 0 to ${end}`,
+    ),
     `deposits  ${deposits}, ${waiting} transfers wait to be decided; ${without_effect} records of the ledger without effect; ${mints} Mints final`,
     `sums      arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held} (micro-USDT)`,
-    ...names.map((name) => `${name}  ${broken.has(name) ? 'BROKEN' : 'holds '}  ${findings.checked[name]} checked: ${INVARIANTS[name]}`),
+    ...names.map(
+      (name) =>
+        `${name}  ${broken.has(name) ? 'BROKEN' : 'holds '}  ${findings.checked[name]} checked: ${INVARIANTS[name]}`,
+    ),
   ];
   if (!compared) lines.push('I8        there is no read model of deposits to compare');
   const [first] = findings.violations;
@@ -86,9 +112,14 @@ function auditText({ findings, read, deposits, mints, waiting, without_effect, s
   return lines.join('\n');
 }
 
-function auditJson({ findings: { checked, violations, violationCount }, ...rest }: Audited): string {
+function auditJson({
+  findings: { checked, violations, violationCount },
+  ...rest
+}: Audited): string {
   const whole = { ...rest, checked, violations, violation_count: violationCount };
-  return JSON.stringify(whole, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+  return JSON.stringify(whole, (_key, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
 }
 
 function say(line: string): void {

@@ -1,6 +1,14 @@
 /** Where the operator's commands look: settings as everywhere, and what is not set comes from the stack file of a stack on this machine. */
 import { readFileSync } from 'node:fs';
-import { httpUrl, list, postgresUrl, readConfig, type Config, type Environment, type Settings } from '../runtime/config.ts';
+import {
+  httpUrl,
+  list,
+  postgresUrl,
+  readConfig,
+  type Config,
+  type Environment,
+  type Settings,
+} from '../runtime/config.ts';
 import type { LocalService } from './service-health.ts';
 
 const SETTINGS = {
@@ -34,16 +42,27 @@ export function readOpsConfig(env: Environment, stackFile: string): OpsConfig {
 }
 
 /** The variables of these settings, as given or as the stack file says. */
-export function environmentOf(env: Environment, stackFile: string, settings: Settings): Environment {
+export function environmentOf(
+  env: Environment,
+  stackFile: string,
+  settings: Settings,
+): Environment {
   const stack = stackOf(stackFile);
-  const found = Object.values(settings).map(({ name }) => [name, env[name] ?? ofStack(stack, name)] as const);
-  return Object.fromEntries(found.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  const found = Object.values(settings).map(
+    ({ name }) => [name, env[name] ?? ofStack(stack, name)] as const,
+  );
+  return Object.fromEntries(
+    found.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
 }
 
 function ofStack(stack: Readonly<Record<string, unknown>>, variable: string): unknown {
   const said = stack[OF_STACK_FILE[variable] ?? ''];
   if (typeof said === 'number') return String(said);
-  const isServer = variable === 'APP_REGISTRY_URL' && typeof said === 'string' && URL.parse(said)?.pathname === '/';
+  const isServer =
+    variable === 'APP_REGISTRY_URL' &&
+    typeof said === 'string' &&
+    URL.parse(said)?.pathname === '/';
   return isServer ? `${said.replace(/\/$/, '')}${REGISTRY_PATH}` : said;
 }
 
@@ -53,7 +72,9 @@ export function localServices(stackFile: string): readonly LocalService[] | unde
   if (!isObject(pids) || !isObject(ports)) return undefined;
   return Object.keys(pids).flatMap((name) => {
     const port: unknown = Reflect.get(ports, name.replace(/-gateway$/, '').replaceAll('-', '_'));
-    return typeof port === 'number' && HTTP_SERVICE.test(name) ? [{ name, url: `http://127.0.0.1:${port}` }] : [];
+    return typeof port === 'number' && HTTP_SERVICE.test(name)
+      ? [{ name, url: `http://127.0.0.1:${port}` }]
+      : [];
   });
 }
 
@@ -67,7 +88,9 @@ function isObject(value: unknown): value is object {
 function stackOf(file: string): Readonly<Record<string, unknown>> {
   try {
     const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return typeof parsed === 'object' && parsed !== null ? Object.fromEntries(Object.entries(parsed)) : {};
+    return typeof parsed === 'object' && parsed !== null
+      ? Object.fromEntries(Object.entries(parsed))
+      : {};
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
     throw error;

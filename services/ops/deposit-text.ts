@@ -37,7 +37,18 @@ export interface ShownEvent {
 type Cell = string | null | undefined;
 
 /** Of `byStatus`. */
-export function listed([id, clt, gross, fee, credit, status, reason, approved, rejected, created]: Cells): ListedDeposit {
+export function listed([
+  id,
+  clt,
+  gross,
+  fee,
+  credit,
+  status,
+  reason,
+  approved,
+  rejected,
+  created,
+]: Cells): ListedDeposit {
   return {
     id: id ?? '',
     clt_address: hex(clt),
@@ -54,9 +65,29 @@ export function listed([id, clt, gross, fee, credit, status, reason, approved, r
 
 /** Of `depositById` and `eventsById`. */
 export function shown(cells: Cells, events: readonly Cells[]): ShownDeposit {
-  const [id, clt, address, gross, fee, credit, status, reason, approved, rejected, created, txId, logIndex, nonce, hash] = cells;
+  const [
+    id,
+    clt,
+    address,
+    gross,
+    fee,
+    credit,
+    status,
+    reason,
+    approved,
+    rejected,
+    created,
+    txId,
+    logIndex,
+    nonce,
+    hash,
+  ] = cells;
   return {
-    ...listed([id, clt, gross, fee, credit, status, reason, approved, rejected, created].map((cell) => cell ?? null)),
+    ...listed(
+      [id, clt, gross, fee, credit, status, reason, approved, rejected, created].map(
+        (cell) => cell ?? null,
+      ),
+    ),
     deposit_address: toTronAddress(Buffer.from(hex(address).slice(2), 'hex')),
     tron_tx_id: hex(txId).slice(2),
     log_index: Number(logIndex),
@@ -66,7 +97,21 @@ export function shown(cells: Cells, events: readonly Cells[]): ShownDeposit {
   };
 }
 
-function eventOf([event, reason, actor, gross, fee, credit, nonce, hash, height, topic, partition, offset, at]: Cells): ShownEvent {
+function eventOf([
+  event,
+  reason,
+  actor,
+  gross,
+  fee,
+  credit,
+  nonce,
+  hash,
+  height,
+  topic,
+  partition,
+  offset,
+  at,
+]: Cells): ShownEvent {
   const details = {
     reason,
     actor,
@@ -83,22 +128,44 @@ function eventOf([event, reason, actor, gross, fee, credit, nonce, hash, height,
     topic: topic ?? '',
     partition: Number(partition),
     offset: offset ?? '',
-    details: Object.fromEntries(Object.entries(details).filter((entry): entry is [string, string] => typeof entry[1] === 'string')),
+    details: Object.fromEntries(
+      Object.entries(details).filter(
+        (entry): entry is [string, string] => typeof entry[1] === 'string',
+      ),
+    ),
   };
 }
 
 export function listText(deposits: readonly ListedDeposit[], status: string): string {
   if (deposits.length === 0) return `no deposit is ${status}`;
-  const lines = deposits.map(({ id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected }) => {
-    const why = [reason ?? '', rejected ? 'rejected' : ''].filter((word) => word !== '').join(', ');
-    return `${id}  ${created_at}  ${clt_address}  arrived ${usdt(amount_usdt)}, credit ${usdt(credit_usdt)}${why === '' ? '' : `  (${why})`}`;
-  });
+  const lines = deposits.map(
+    ({ id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected }) => {
+      const why = [reason ?? '', rejected ? 'rejected' : '']
+        .filter((word) => word !== '')
+        .join(', ');
+      return `${id}  ${created_at}  ${clt_address}  arrived ${usdt(amount_usdt)}, credit ${usdt(credit_usdt)}${why === '' ? '' : `  (${why})`}`;
+    },
+  );
   return lines.join('\n');
 }
 
 export function showText(deposit: ShownDeposit): string {
-  const { id, status, reason, approved, rejected, clt_address, deposit_address, amount_usdt, fee_usdt, credit_usdt, events } = deposit;
-  const standing = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null].filter((word) => word !== null).join(', ');
+  const {
+    id,
+    status,
+    reason,
+    approved,
+    rejected,
+    clt_address,
+    deposit_address,
+    amount_usdt,
+    fee_usdt,
+    credit_usdt,
+    events,
+  } = deposit;
+  const standing = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null]
+    .filter((word) => word !== null)
+    .join(', ');
   return [
     `deposit   ${id}`,
     `status    ${standing}`,

@@ -3,7 +3,12 @@ import { randomBytes } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { Ledger } from '../../projections/deposits/ledger.ts';
 import { TREASURY_LEDGER } from '../../schemas/topics.ts';
-import { isTreasuryEvent, treasuryEventId, treasuryEventKey, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import {
+  isTreasuryEvent,
+  treasuryEventId,
+  treasuryEventKey,
+  type TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { undecodable, type Codec } from '../runtime/codec.ts';
 import { Fault } from '../runtime/errors.ts';
 import { KafkaWriter } from '../runtime/kafka-writer.ts';
@@ -46,7 +51,8 @@ export class LedgerLog {
     const { high } = await readLogEnds(kafka, this.#topic, PARTITION);
     const range = { topic: this.#topic, partition: PARTITION, from: this.ledger.end, to: high };
     await readLogEvents({ kafka, codec }, range, (event, { offset }) => {
-      if (!isTreasuryEvent(event)) throw undecodable(`${event.type} at offset ${offset} is no event of the ledger`);
+      if (!isTreasuryEvent(event))
+        throw undecodable(`${event.type} at offset ${offset} is no event of the ledger`);
       this.ledger.apply(event, offset);
     });
   }
@@ -55,7 +61,9 @@ export class LedgerLog {
    * Decides and appends until it counts, each time on what is there first. Gives where it stands; undefined when there was nothing to append; or why it is refused.
    */
   async decide<Reason extends string>(
-    decision: (ledger: Ledger) => { readonly events: readonly TreasuryEvent[] } | { readonly refused: Reason },
+    decision: (
+      ledger: Ledger,
+    ) => { readonly events: readonly TreasuryEvent[] } | { readonly refused: Reason },
   ): Promise<{ readonly appended: Appended | undefined } | { readonly refused: Reason }> {
     const { kafka, log } = this.#options;
     const writer = new KafkaWriter(kafka, { log, signal: AbortSignal.timeout(PATIENCE_MS) });
@@ -79,16 +87,30 @@ export class LedgerLog {
     } finally {
       await writer.close();
     }
-    throw new Fault('lost_races', `the treasury was faster ${TRIES_MAX} times in a row: nothing was changed; try again`, { retry: true });
+    throw new Fault(
+      'lost_races',
+      `the treasury was faster ${TRIES_MAX} times in a row: nothing was changed; try again`,
+      { retry: true },
+    );
   }
 
-  #entry(event: TreasuryEvent): { key: string; value: Buffer; headers: Record<string, string>; timestamp: number } {
+  #entry(event: TreasuryEvent): {
+    key: string;
+    value: Buffer;
+    headers: Record<string, string>;
+    timestamp: number;
+  } {
     const headers = {
       event_id: treasuryEventId(event),
       event_type: event.type,
       source: 'ops',
       trace_id: randomBytes(16).toString('hex'),
     };
-    return { key: treasuryEventKey(event), value: this.#options.codec.encode(event), headers, timestamp: event.decided_at };
+    return {
+      key: treasuryEventKey(event),
+      value: this.#options.codec.encode(event),
+      headers,
+      timestamp: event.decided_at,
+    };
   }
 }

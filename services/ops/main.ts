@@ -6,7 +6,10 @@ import { LogLost } from '../runtime/log-position.ts';
 import { stepBack } from '../runtime/step-back.ts';
 import { didYouMean, Misuse } from './usage.ts';
 
-const STACK_FILE = join(process.env['APP_LOCAL_DIR'] ?? join(import.meta.dirname, '../../.local'), 'stack.json');
+const STACK_FILE = join(
+  process.env['APP_LOCAL_DIR'] ?? join(import.meta.dirname, '../../.local'),
+  'stack.json',
+);
 
 interface Command {
   readonly about: string;
@@ -16,11 +19,13 @@ interface Command {
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   status: {
-    about: 'the whole system at a glance: node, log, projections with lag and rate, services with what they report',
+    about:
+      'the whole system at a glance: node, log, projections with lag and rate, services with what they report',
     run: async (...given) => (await import('./status-command.ts')).status(...given),
   },
   rebuild: {
-    about: 'builds the tables of a projection anew beside those that are read, and puts them in their place; or puts the earlier ones back',
+    about:
+      'builds the tables of a projection anew beside those that are read, and puts them in their place; or puts the earlier ones back',
     run: async (...given) => {
       await stepBack();
       return (await import('./rebuild.ts')).rebuild(...given);
@@ -34,7 +39,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     },
   },
   tail: {
-    about: 'the records of a topic, decoded: filtered by key, type, header or expression, followed, as text or JSON lines',
+    about:
+      'the records of a topic, decoded: filtered by key, type, header or expression, followed, as text or JSON lines',
     run: async (...given) => (await import('./tail.ts')).tail(...given),
   },
   deposit: {
@@ -79,17 +85,24 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   }
   if (name === undefined) throw new Misuse('a command is missing', USAGE);
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (command === undefined) throw new Misuse(`there is no command ${name}${didYouMean(name, Object.keys(COMMANDS))}`, USAGE);
+  if (command === undefined)
+    throw new Misuse(
+      `there is no command ${name}${didYouMean(name, Object.keys(COMMANDS))}`,
+      USAGE,
+    );
   return command.run(args, STACK_FILE);
 }
 
 /** An option that there is not: Node's own word for it. */
 function isBadOption(error: unknown): error is TypeError {
-  return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+  return (
+    error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
+  );
 }
 
 function linesOf(error: unknown): readonly string[] {
-  if (error instanceof ConfigError) return ['no running stack was found, and these are missing:', ...error.problems];
+  if (error instanceof ConfigError)
+    return ['no running stack was found, and these are missing:', ...error.problems];
   if (error instanceof LogLost) return [error.message, `what to do: ${error.remedy}`];
   return [messageOf(error)];
 }

@@ -30,7 +30,17 @@ export const QUARANTINE: Statement = {
 };
 
 /** Of `QUARANTINE`. */
-export function quarantined([projection, topic, partition, offset, fingerprint, error, found, skipped, state]: Cells): Quarantined {
+export function quarantined([
+  projection,
+  topic,
+  partition,
+  offset,
+  fingerprint,
+  error,
+  found,
+  skipped,
+  state,
+]: Cells): Quarantined {
   return {
     projection: projection ?? '',
     topic: topic ?? '',

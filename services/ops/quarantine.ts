@@ -1,6 +1,11 @@
 /** `ops quarantine list|skip`: the records that halt a projection, and a person's decision to pass over one, which is an event: every replay passes over the same. */
 import { randomBytes } from 'node:crypto';
-import { isSkipEvent, skipEventId, skipKey, type RecordSkipped } from '../../schemas/projector.skips/events.ts';
+import {
+  isSkipEvent,
+  skipEventId,
+  skipKey,
+  type RecordSkipped,
+} from '../../schemas/projector.skips/events.ts';
 import { PROJECTOR_SKIPS } from '../../schemas/topics.ts';
 import { openCodec } from '../runtime/codec.ts';
 import { httpUrl, list, postgresUrl, readConfig } from '../runtime/config.ts';
@@ -36,9 +41,16 @@ const OPTIONS = {
   actor: { type: 'string', default: '' },
   reason: { type: 'string', default: '' },
 } as const;
-const COMMANDS = { name: 'quarantine', options: { list: ['all'], skip: ['actor', 'reason'] }, usage: USAGE };
+const COMMANDS = {
+  name: 'quarantine',
+  options: { list: ['all'], skip: ['actor', 'reason'] },
+  usage: USAGE,
+};
 const READER_SETTINGS = { postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL') } as const;
-const LOG_SETTINGS = { kafka_brokers: list('APP_KAFKA_BROKERS'), registry_url: httpUrl('APP_REGISTRY_URL') } as const;
+const LOG_SETTINGS = {
+  kafka_brokers: list('APP_KAFKA_BROKERS'),
+  registry_url: httpUrl('APP_REGISTRY_URL'),
+} as const;
 const TEXT_MAX = 1_000;
 const PATIENCE_MS = 30_000;
 
@@ -59,7 +71,10 @@ export async function quarantine(args: readonly string[], stackFile: string): Pr
   }
   const [projection, ...more] = words;
   if (projection === undefined || more.length > 0)
-    throw new Misuse('name one projection: quarantine skip <projection>; see quarantine list', USAGE);
+    throw new Misuse(
+      'name one projection: quarantine skip <projection>; see quarantine list',
+      USAGE,
+    );
   return skip(projection, values, stack);
 }
 
@@ -72,7 +87,10 @@ async function show({ json, all }: Values, stack: string): Promise<number> {
 async function read(stack: string): Promise<readonly Quarantined[]> {
   const config = readConfig(environmentOf(process.env, stack, READER_SETTINGS), READER_SETTINGS);
   const log = openLog({ service: 'ops', level: 'fatal' });
-  const reader = openReader({ ...config, application_name: 'ops', statement_timeout_ms: 5_000, connections_max: 1 }, log);
+  const reader = openReader(
+    { ...config, application_name: 'ops', statement_timeout_ms: 5_000, connections_max: 1 },
+    log,
+  );
   try {
     return (await reader.rows(QUARANTINE)).map(quarantined);
   } finally {
@@ -80,12 +98,23 @@ async function read(stack: string): Promise<readonly Quarantined[]> {
   }
 }
 
-async function skip(projection: string, { json, ...values }: Values, stack: string): Promise<number> {
+async function skip(
+  projection: string,
+  { json, ...values }: Values,
+  stack: string,
+): Promise<number> {
   const [actor, reason] = [values.actor.trim(), values.reason.trim()];
   if ([actor, reason].some((text) => text === '' || text.length > TEXT_MAX))
-    throw new Misuse(`--actor and --reason are both needed, of at most ${TEXT_MAX} characters: they stay in the log for ever`);
-  const halting = (await read(stack)).find((each) => each.projection === projection && each.state === 'halts');
-  if (halting === undefined) throw new Misuse(`nothing that may be passed over halts ${projection}: quarantine list shows what halts`);
+    throw new Misuse(
+      `--actor and --reason are both needed, of at most ${TEXT_MAX} characters: they stay in the log for ever`,
+    );
+  const halting = (await read(stack)).find(
+    (each) => each.projection === projection && each.state === 'halts',
+  );
+  if (halting === undefined)
+    throw new Misuse(
+      `nothing that may be passed over halts ${projection}: quarantine list shows what halts`,
+    );
   const { topic, partition, offset, error } = halting;
   const event: RecordSkipped = {
     type: 'RecordSkipped',
@@ -100,10 +129,16 @@ async function skip(projection: string, { json, ...values }: Values, stack: stri
     decided_at: Date.now(),
   };
   const place = await append(event, stack);
-  if (json) process.stdout.write(`${JSON.stringify({ projection, topic, partition, offset, appended: place ?? null })}\n`);
+  if (json)
+    process.stdout.write(
+      `${JSON.stringify({ projection, topic, partition, offset, appended: place ?? null })}\n`,
+    );
   else {
-    const done = place === undefined ? 'was decided before' : `is decided: ${PROJECTOR_SKIPS.name}/0@${place}`;
-    process.stdout.write(`that ${projection} passes over ${topic}/${partition}@${offset} ${done}; its projector goes on by itself\n`);
+    const done =
+      place === undefined ? 'was decided before' : `is decided: ${PROJECTOR_SKIPS.name}/0@${place}`;
+    process.stdout.write(
+      `that ${projection} passes over ${topic}/${partition}@${offset} ${done}; its projector goes on by itself\n`,
+    );
   }
   return 0;
 }
@@ -123,8 +158,14 @@ async function append(event: RecordSkipped, stack: string): Promise<string | und
   });
   await codec.learn(records.map(({ value }) => value));
   const known = records.map(({ value }) => codec.decode(value));
-  if (known.some((each) => isSkipEvent(each) && each.fingerprint.equals(event.fingerprint))) return undefined;
-  const headers = { event_id: skipEventId(event), event_type: event.type, source: 'ops', trace_id: randomBytes(16).toString('hex') };
+  if (known.some((each) => isSkipEvent(each) && each.fingerprint.equals(event.fingerprint)))
+    return undefined;
+  const headers = {
+    event_id: skipEventId(event),
+    event_type: event.type,
+    source: 'ops',
+    trace_id: randomBytes(16).toString('hex'),
+  };
   const writer = new KafkaWriter(kafka, { log, signal: AbortSignal.timeout(PATIENCE_MS) });
   try {
     const entry = { key, value: codec.encode(event), headers, timestamp: event.decided_at };

@@ -1,4 +1,11 @@
-import { httpUrl, list, postgresUrl, readConfig, type Config, type Environment } from '../runtime/config.ts';
+import {
+  httpUrl,
+  list,
+  postgresUrl,
+  readConfig,
+  type Config,
+  type Environment,
+} from '../runtime/config.ts';
 import { environmentOf } from './config.ts';
 
 const SETTINGS = {

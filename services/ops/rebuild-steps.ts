@@ -14,8 +14,14 @@ export const NAMES = PROJECTIONS.map(({ name }) => name);
 /** Runs a rebuild or a verification of this projection, with all that it needs, until it ends or this process is told to stop. */
 export async function withRebuildOptions<Outcome>(
   named: Named,
-  { stack_file, json, afresh }: { readonly stack_file: string; readonly json: boolean; readonly afresh: boolean },
-  use: <Event extends { readonly type: string }>(options: RebuildOptions<Event>) => Promise<Outcome>,
+  {
+    stack_file,
+    json,
+    afresh,
+  }: { readonly stack_file: string; readonly json: boolean; readonly afresh: boolean },
+  use: <Event extends { readonly type: string }>(
+    options: RebuildOptions<Event>,
+  ) => Promise<Outcome>,
 ): Promise<Outcome> {
   const config = readRebuildConfig(process.env, stack_file);
   const log = openLog({ service: 'ops', level: 'fatal' });
@@ -25,7 +31,16 @@ export async function withRebuildOptions<Outcome>(
     const codec = await openCodec(config.registry_url, topicsOf(projection), projection.unread);
     const kafka = openKafka({ ...config, client_id: 'ops' }, log);
     const onStep = json ? sayJson : sayText();
-    return await use({ ...config, projection, kafka, codec, log, signal: stop.signal, onStep, afresh });
+    return await use({
+      ...config,
+      projection,
+      kafka,
+      codec,
+      log,
+      signal: stop.signal,
+      onStep,
+      afresh,
+    });
   });
 }
 
@@ -33,14 +48,18 @@ export async function withRebuildOptions<Outcome>(
 export function projectionOf(words: readonly string[], usage: string): Named {
   const [name, ...others] = words;
   if (name === undefined) throw new Misuse(`which projection? one of: ${NAMES.join(', ')}`, usage);
-  if (others.length > 0) throw new Misuse(`one projection at a time, not "${words.join(' ')}"`, usage);
+  if (others.length > 0)
+    throw new Misuse(`one projection at a time, not "${words.join(' ')}"`, usage);
   const found = PROJECTIONS.find((each) => each.name === name);
-  if (found === undefined) throw new Misuse(`there is no projection ${name}${didYouMean(name, NAMES)}`, usage);
+  if (found === undefined)
+    throw new Misuse(`there is no projection ${name}${didYouMean(name, NAMES)}`, usage);
   return found;
 }
 
 function sayJson(step: RebuildStep): void {
-  process.stdout.write(`${JSON.stringify(step, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))}\n`);
+  process.stdout.write(
+    `${JSON.stringify(step, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))}\n`,
+  );
 }
 
 /** A line for each second; the same one only once. */

@@ -33,18 +33,30 @@ export async function rebuild(args: readonly string[], stackFile: string): Promi
     process.stdout.write(USAGE);
     return 0;
   }
-  if (values.rollback && values.afresh) throw new Misuse('--rollback builds nothing: leave --afresh out', USAGE);
+  if (values.rollback && values.afresh)
+    throw new Misuse('--rollback builds nothing: leave --afresh out', USAGE);
   const named = projectionOf(positionals, USAGE);
   const begun = performance.now();
   const asked = { ...values, stack_file: values.stack ?? stackFile };
-  const outcome = await withRebuildOptions(named, asked, values.rollback ? rollback : rebuildTables);
+  const outcome = await withRebuildOptions(
+    named,
+    asked,
+    values.rollback ? rollback : rebuildTables,
+  );
   if ('refused' in outcome) throw new Misuse(outcome.message);
   const seconds = Math.round(performance.now() - begun) / 1_000;
-  if (values.json) process.stdout.write(`${JSON.stringify({ step: 'done', projection: named.name, ...outcome, seconds })}\n`);
+  if (values.json)
+    process.stdout.write(
+      `${JSON.stringify({ step: 'done', projection: named.name, ...outcome, seconds })}\n`,
+    );
   else process.stdout.write(`${doneText(named.name, outcome, seconds)}\n`);
   return 0;
 }
 
-function doneText(name: string, { version, kept_version: kept, records }: Rebuilt, seconds: number): string {
+function doneText(
+  name: string,
+  { version, kept_version: kept, records }: Rebuilt,
+  seconds: number,
+): string {
   return `done         ${name} is read from other tables now (version ${version}), ${records} records folded in ${seconds} s; the earlier ones (version ${kept}) are kept: ops rebuild --rollback ${name}`;
 }

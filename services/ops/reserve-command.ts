@@ -37,7 +37,8 @@ export async function reserve(args: readonly string[], stackFile: string): Promi
   }
   const [command, ...words] = commandOf(args, positionals, COMMANDS);
   refuseWords(`reserve ${command}`, words, USAGE);
-  if (!/^(?:[1-9][0-9]?|100)$/.test(limit)) throw new Misuse('--limit is a whole number from 1 to 100');
+  if (!/^(?:[1-9][0-9]?|100)$/.test(limit))
+    throw new Misuse('--limit is a whole number from 1 to 100');
   return command === 'run' ? make(json, stack) : show(json, stack, Number(limit));
 }
 
@@ -52,7 +53,10 @@ async function make(json: boolean, stack: string): Promise<number> {
 async function show(json: boolean, stack: string, limit: number): Promise<number> {
   const log = openLog({ service: 'ops', level: 'fatal' });
   const config = readOpsConfig(process.env, stack);
-  const reader = openReader({ ...config, application_name: 'ops', statement_timeout_ms: STATEMENT_MS, connections_max: 1 }, log);
+  const reader = openReader(
+    { ...config, application_name: 'ops', statement_timeout_ms: STATEMENT_MS, connections_max: 1 },
+    log,
+  );
   try {
     const runs = await listRuns(reader, limit);
     process.stdout.write(`${json ? JSON.stringify(runs) : runsText(runs)}\n`);

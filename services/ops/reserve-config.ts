@@ -1,6 +1,13 @@
 /** What `ops reserve run` has to be told. */
 import { parseTronAddress } from '../../schemas/tron-address.ts';
-import { httpUrl, list, readConfig, type Config, type Environment, type Setting } from '../runtime/config.ts';
+import {
+  httpUrl,
+  list,
+  readConfig,
+  type Config,
+  type Environment,
+  type Setting,
+} from '../runtime/config.ts';
 import { RECONCILIATION_SETTINGS } from '../treasury/reconciliation/settings.ts';
 import { environmentOf } from './config.ts';
 

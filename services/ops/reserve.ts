@@ -74,7 +74,9 @@ export async function reconcile(
       read++;
       if (performance.now() - told < TELL_MS) return;
       told = performance.now();
-      say(`${read} of ${balances} balances are read, ${seconds(reconciliation.expectedMs(Math.max(0, balances - read)))} to go`);
+      say(
+        `${read} of ${balances} balances are read, ${seconds(reconciliation.expectedMs(Math.max(0, balances - read)))} to go`,
+      );
     },
   };
   const own = { metrics: new Metrics('ops'), source: 'ops', signal: stopping.signal, progress };
@@ -95,15 +97,25 @@ export function allowedMs(expected: number): number {
   return READING_MS + SLOWER * expected;
 }
 
-function overdue(ms: number, { balances, read }: { readonly balances: number; readonly read: number }): Fault {
-  const where = balances === 0 ? 'the logs were not read to their ends' : `${read} of ${balances} balances were read`;
+function overdue(
+  ms: number,
+  { balances, read }: { readonly balances: number; readonly read: number },
+): Fault {
+  const where =
+    balances === 0
+      ? 'the logs were not read to their ends'
+      : `${read} of ${balances} balances were read`;
   const remedy =
     balances === 0
       ? 'look whether the brokers answer (`ops status`)'
       : "look whether TRON's provider answers, or raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY as far as it allows";
-  return new Fault('run_overdue', `there is no reconciliation: after ${seconds(ms)} ${where}. What to do: ${remedy}, and try again`, {
-    retry: true,
-  });
+  return new Fault(
+    'run_overdue',
+    `there is no reconciliation: after ${seconds(ms)} ${where}. What to do: ${remedy}, and try again`,
+    {
+      retry: true,
+    },
+  );
 }
 
 function seconds(ms: number): string {
@@ -136,7 +148,22 @@ function shown({ run_at: at, block_hash: hash, ...run }: ReserveReconciled): Run
   };
 }
 
-function ofCells([id, at, offset, height, hash, supply, genesis, minted, burned, liability, custody, held, fees, status]: Cells): Run {
+function ofCells([
+  id,
+  at,
+  offset,
+  height,
+  hash,
+  supply,
+  genesis,
+  minted,
+  burned,
+  liability,
+  custody,
+  held,
+  fees,
+  status,
+]: Cells): Run {
   return {
     run_id: id ?? '',
     run_at: new Date(`${at?.replace(' ', 'T')}:00`).toISOString(),
@@ -157,13 +184,22 @@ function ofCells([id, at, offset, height, hash, supply, genesis, minted, burned,
 
 /** For people: a line of figures each, in USD. */
 export function runsText(runs: readonly Run[]): string {
-  if (runs.length === 0) return 'there was no reconciliation yet; `npm run ops -- reserve run` makes one';
+  if (runs.length === 0)
+    return 'there was no reconciliation yet; `npm run ops -- reserve run` makes one';
   return runs.map(runText).join('\n');
 }
 
 function runText(run: Run): string {
   const amounts = (
-    ['onchain_supply', 'genesis_allocation', 'treasury_minted', 'burned', 'custody_reported', 'held', 'retained_fees'] as const
+    [
+      'onchain_supply',
+      'genesis_allocation',
+      'treasury_minted',
+      'burned',
+      'custody_reported',
+      'held',
+      'retained_fees',
+    ] as const
   ).map((name) => `${name} ${dollars(run[name])}`);
   return `${run.run_at}  ${run.status.padEnd(17)} ledger ${run.ledger_offset}, block ${run.block_height}: ${amounts.join(', ')}  (${run.run_id})`;
 }

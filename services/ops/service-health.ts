@@ -45,7 +45,9 @@ async function read({ name, url }: LocalService): Promise<ServiceHealth> {
   try {
     const [ready, metrics] = await Promise.all([ask(`${url}/ready`), ask(`${url}/metrics`)]);
     const figures = figuresIn(metrics.text);
-    return ready.ok ? { ...own, ready: true, matter: null, figures } : { ...own, ready: false, matter: matterIn(ready.text), figures };
+    return ready.ok
+      ? { ...own, ready: true, matter: null, figures }
+      : { ...own, ready: false, matter: matterIn(ready.text), figures };
   } catch (error) {
     return { ...own, ready: false, matter: `does not answer: ${messageOf(error)}`, figures: {} };
   }
@@ -58,7 +60,10 @@ async function ask(url: string): Promise<{ readonly ok: boolean; readonly text: 
 
 /** The message of an error body, whatever the service's shape of it. */
 function matterIn(body: string): string {
-  return /"message":"((?:[^"\\]|\\.)*)"/.exec(body)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? body.slice(0, 200);
+  return (
+    /"message":"((?:[^"\\]|\\.)*)"/.exec(body)?.[1]?.replaceAll(/\\(.)/g, '$1') ??
+    body.slice(0, 200)
+  );
 }
 
 const SAMPLE = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/gm;
@@ -68,7 +73,8 @@ function figuresIn(text: string): Readonly<Record<string, number>> {
   for (const [, metric, labels = '', value] of text.matchAll(SAMPLE)) {
     for (const [words, shown, label] of SHOWN) {
       if (shown !== metric) continue;
-      const part = label === undefined ? undefined : new RegExp(`(?:^|,)${label}="([^"]*)"`).exec(labels)?.[1];
+      const part =
+        label === undefined ? undefined : new RegExp(`(?:^|,)${label}="([^"]*)"`).exec(labels)?.[1];
       const called = part === undefined ? words : `${words} ${part}`;
       figures.set(called, (figures.get(called) ?? 0) + Number(value));
     }
@@ -79,7 +85,9 @@ function figuresIn(text: string): Readonly<Record<string, number>> {
 /** For people: one line a service. */
 export function serviceLines(services: readonly ServiceHealth[]): readonly string[] {
   return services.map(({ name, ready, matter, figures }) => {
-    const said = Object.entries(figures).map(([words, value]) => `${words} ${Number.isInteger(value) ? value : value.toFixed(1)}`);
+    const said = Object.entries(figures).map(
+      ([words, value]) => `${words} ${Number.isInteger(value) ? value : value.toFixed(1)}`,
+    );
     return `service     ${name.padEnd(22)} ${[ready ? 'ready' : `NOT READY: ${matter ?? ''}`, ...said].join(', ')}`;
   });
 }

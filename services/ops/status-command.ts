@@ -34,10 +34,18 @@ export async function status(args: readonly string[], stackFile: string): Promis
   refuseWords('status', positionals, USAGE);
   const config = readOpsConfig(process.env, values.stack ?? stackFile);
   const log = openLog({ service: 'ops', level: 'fatal' });
-  const reader = openReader({ ...config, application_name: 'ops', statement_timeout_ms: STATEMENT_MS, connections_max: 1 }, log);
+  const reader = openReader(
+    { ...config, application_name: 'ops', statement_timeout_ms: STATEMENT_MS, connections_max: 1 },
+    log,
+  );
   const kafka = openKafka({ ...config, client_id: 'ops' }, log);
   const services = localServices(values.stack ?? stackFile);
-  const found = await readStatus({ node: new ChainNode(config.node_url, new AbortController().signal), kafka, reader, services });
+  const found = await readStatus({
+    node: new ChainNode(config.node_url, new AbortController().signal),
+    kafka,
+    reader,
+    services,
+  });
   await reader.close();
   process.stdout.write(`${values.json ? statusJson(found) : statusText(found)}\n`);
   return found.faults.length === 0 ? 0 : 2;

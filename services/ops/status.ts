@@ -6,7 +6,12 @@ import type { ChainNode } from '../runtime/chain-node.ts';
 import { Fault, messageOf } from '../runtime/errors.ts';
 import { readTopicEnds, type LogEnd } from '../runtime/kafka-topics.ts';
 import type { Reader } from '../runtime/postgres.ts';
-import { readServices, serviceLines, type LocalService, type ServiceHealth } from './service-health.ts';
+import {
+  readServices,
+  serviceLines,
+  type LocalService,
+  type ServiceHealth,
+} from './service-health.ts';
 
 export interface Position {
   readonly projection: string;
@@ -48,16 +53,28 @@ const TOPIC_NAMES = TOPICS.map(({ name }) => name);
 const RATE_MS = 1_000;
 
 /** What does not answer is null, with its reason among the faults. */
-export async function readStatus({ node, kafka, reader, services: local }: StatusSources): Promise<Status> {
+export async function readStatus({
+  node,
+  kafka,
+  reader,
+  services: local,
+}: StatusSources): Promise<Status> {
   const faults: string[] = [];
   // the checkpoints before the ends of the log: the other way round a projection would seem to be ahead of it
   const [checkpoints, services] = await Promise.all([
     answered(() => readMoving(reader), faults),
     local === undefined ? null : readServices(local),
   ]);
-  const [chain, log] = await Promise.all([answered(() => node.chain(), faults), answered(() => readTopicEnds(kafka, TOPIC_NAMES), faults)]);
-  const projections = checkpoints === null ? null : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) }));
-  for (const { name, ready, matter } of services ?? []) if (!ready) faults.push(`${name} is not ready: ${matter ?? ''}`);
+  const [chain, log] = await Promise.all([
+    answered(() => node.chain(), faults),
+    answered(() => readTopicEnds(kafka, TOPIC_NAMES), faults),
+  ]);
+  const projections =
+    checkpoints === null
+      ? null
+      : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) }));
+  for (const { name, ready, matter } of services ?? [])
+    if (!ready) faults.push(`${name} is not ready: ${matter ?? ''}`);
   for (const { projection, topic, partition, lag } of projections ?? []) {
     if (lag !== null && lag < 0n) {
       faults.push(
@@ -65,7 +82,8 @@ export async function readStatus({ node, kafka, reader, services: local }: Statu
       );
     }
   }
-  const head = chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
+  const head =
+    chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
   return { node: head, log, projections, services, faults };
 }
 
@@ -81,7 +99,9 @@ async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Pro
 
 /** Looks twice, for the rate. */
 async function readMoving(reader: Reader): Promise<readonly Omit<Position, 'lag'>[]> {
-  const before = new Map((await readPositions(reader)).map((position) => [nameOf(position), position.next_offset]));
+  const before = new Map(
+    (await readPositions(reader)).map((position) => [nameOf(position), position.next_offset]),
+  );
   const begun = performance.now();
   await after(RATE_MS);
   const positions = await readPositions(reader);
@@ -117,18 +137,36 @@ async function readPositions(reader: Reader): Promise<readonly Checkpoint[]> {
   }));
 }
 
-function lagOf({ topic, partition, next_offset: next }: Checkpoint, log: readonly LogEnd[] | null): bigint | null {
+function lagOf(
+  { topic, partition, next_offset: next }: Checkpoint,
+  log: readonly LogEnd[] | null,
+): bigint | null {
   const end = log?.find((entry) => entry.topic === topic && entry.partition === partition);
   return end === undefined ? null : end.high - next;
 }
 
 /** For people. */
 export function statusText({ node, log, projections, services, faults }: Status): string {
-  const lines = [node === null ? 'node        does not answer' : `node        height ${node.height}, final up to ${node.finalized_height}`];
+  const lines = [
+    node === null
+      ? 'node        does not answer'
+      : `node        height ${node.height}, final up to ${node.finalized_height}`,
+  ];
   if (log === null) lines.push('log         does not answer');
-  for (const { topic, partition, low, high } of log ?? []) lines.push(`log         ${topic}/${partition}: offsets ${low} to ${high}`);
+  for (const { topic, partition, low, high } of log ?? [])
+    lines.push(`log         ${topic}/${partition}: offsets ${low} to ${high}`);
   if (projections === null) lines.push('projections Postgres does not answer');
-  for (const { projection, version, topic, partition, next_offset, lag, rate, idle_seconds, loading } of projections ?? []) {
+  for (const {
+    projection,
+    version,
+    topic,
+    partition,
+    next_offset,
+    lag,
+    rate,
+    idle_seconds,
+    loading,
+  } of projections ?? []) {
     lines.push(
       `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, ${rate} records/s, moved ${idle_seconds} s ago${loading ? ', being loaded: no indexes yet' : ''}`,
     );
@@ -140,5 +178,7 @@ export function statusText({ node, log, projections, services, faults }: Status)
 
 /** For scripts: one JSON object, offsets as text. */
 export function statusJson(status: Status): string {
-  return JSON.stringify(status, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+  return JSON.stringify(status, (_key, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
 }

@@ -53,7 +53,10 @@ const OPTIONS = {
   where: { type: 'string' },
 } as const;
 
-const SETTINGS = { kafka_brokers: list('APP_KAFKA_BROKERS'), registry_url: httpUrl('APP_REGISTRY_URL') } as const;
+const SETTINGS = {
+  kafka_brokers: list('APP_KAFKA_BROKERS'),
+  registry_url: httpUrl('APP_REGISTRY_URL'),
+} as const;
 const COUNT = /^[1-9][0-9]{0,14}$/;
 const PARTITION = /^(?:0|[1-9][0-9]{0,8})$/;
 
@@ -61,7 +64,11 @@ type Values = Arguments<typeof OPTIONS>['values'];
 type Matches = (record: BatchRecord) => boolean;
 
 /** `args` are those behind `tail`. The exit code. `write` takes the text, and says whether more is wanted; standard output when not given. */
-export async function tail(args: readonly string[], stackFile: string, write = writeOut): Promise<number> {
+export async function tail(
+  args: readonly string[],
+  stackFile: string,
+  write = writeOut,
+): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, USAGE);
   if (values.help) {
     await write(USAGE);
@@ -75,29 +82,60 @@ export async function tail(args: readonly string[], stackFile: string, write = w
     ...rangeOf(values, now),
     partitions: values.partition.map((text) => Number(matching('--partition', text, PARTITION))),
   };
-  const limit = values.limit === undefined ? Number.POSITIVE_INFINITY : Number(matching('--limit', values.limit, COUNT));
+  const limit =
+    values.limit === undefined
+      ? Number.POSITIVE_INFINITY
+      : Number(matching('--limit', values.limit, COUNT));
   const where = values.where === undefined ? undefined : readWhere(values.where);
   const matches = filterOf(values);
-  const config = readConfig(environmentOf(process.env, values.stack ?? stackFile, SETTINGS), SETTINGS);
+  const config = readConfig(
+    environmentOf(process.env, values.stack ?? stackFile, SETTINGS),
+    SETTINGS,
+  );
   const log = openLog({ service: 'ops', level: 'fatal' });
   const kafka = openKafka({ ...config, client_id: 'ops-tail' }, log);
   const ranges = await findRanges(kafka, asked, now);
   const schemas = new RecordSchemas(config.registry_url);
-  const render = rendering({ topic, schemas, matches, where, json: values.json, types: new Set(values.type) });
+  const render = rendering({
+    topic,
+    schemas,
+    matches,
+    where,
+    json: values.json,
+    types: new Set(values.type),
+  });
   const stopping = stopAtSignals();
   if (write === writeOut) watchReader(stopping.signal, () => stopping.abort());
   const { signal } = stopping;
-  const found = await tailLog({ kafka, topic, ranges, schemas, render, write, onFault: telling(), limit, log, signal });
+  const found = await tailLog({
+    kafka,
+    topic,
+    ranges,
+    schemas,
+    render,
+    write,
+    onFault: telling(),
+    limit,
+    log,
+    signal,
+  });
   stopping.abort();
   if (found.shown === 0 && found.read > 0 && where !== undefined && where.missing.size > 0)
-    process.stderr.write(`none of ${found.read} records has a field ${[...where.missing].join(', ')}\n`);
+    process.stderr.write(
+      `none of ${found.read} records has a field ${[...where.missing].join(', ')}\n`,
+    );
   return 0;
 }
 
-function rangeOf(values: Values, now: number): Pick<Parameters<typeof findRanges>[1], 'from' | 'to' | 'follow'> {
+function rangeOf(
+  values: Values,
+  now: number,
+): Pick<Parameters<typeof findRanges>[1], 'from' | 'to' | 'follow'> {
   const { from, last, to } = values;
-  if (from !== undefined && last !== undefined) throw new Misuse('--from and --last exclude each other');
-  const newest = last === undefined ? undefined : { newest: BigInt(matching('--last', last, COUNT)) };
+  if (from !== undefined && last !== undefined)
+    throw new Misuse('--from and --last exclude each other');
+  const newest =
+    last === undefined ? undefined : { newest: BigInt(matching('--last', last, COUNT)) };
   return {
     from: newest ?? (from === undefined ? { offset: 0n } : parseBound('--from', from, now)),
     to: to === undefined ? undefined : parseBound('--to', to, now),
@@ -106,7 +144,10 @@ function rangeOf(values: Values, now: number): Pick<Parameters<typeof findRanges
 }
 
 function matching(option: string, text: string, pattern: RegExp): string {
-  if (!pattern.test(text)) throw new Misuse(`${option} is a whole number${pattern === COUNT ? ' above zero' : ''}, not "${text}"`);
+  if (!pattern.test(text))
+    throw new Misuse(
+      `${option} is a whole number${pattern === COUNT ? ' above zero' : ''}, not "${text}"`,
+    );
   return text;
 }
 
@@ -157,7 +198,8 @@ function rendering({
     if (types.size > 0 && !types.has(schemas.typeOf(record.value) ?? '')) return undefined;
     const place = { topic, partition };
     const shown = schemas.show(record.value);
-    if (where === undefined) return json ? `${recordJson(place, record, shown)}\n` : recordText(place, record, shown);
+    if (where === undefined)
+      return json ? `${recordJson(place, record, shown)}\n` : recordText(place, record, shown);
     const line = recordJson(place, record, shown);
     const parsed: object = JSON.parse(line);
     if (!where.matches(parsed)) return undefined;
@@ -172,7 +214,11 @@ function stopAtSignals(): AbortController {
   const stopping = new AbortController();
   const stop = (): void => stopping.abort();
   for (const signal of SIGNALS) process.once(signal, stop);
-  stopping.signal.addEventListener('abort', () => SIGNALS.forEach((signal) => process.off(signal, stop)), { once: true });
+  stopping.signal.addEventListener(
+    'abort',
+    () => SIGNALS.forEach((signal) => process.off(signal, stop)),
+    { once: true },
+  );
   return stopping;
 }
 

@@ -32,7 +32,8 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
 
 /** Throws `Misuse` where a command that takes options alone is given anything else. */
 export function refuseWords(command: string, words: readonly string[], usage: string): void {
-  if (words.length > 0) throw new Misuse(`${command} takes no words behind it, not "${words.join(' ')}"`, usage);
+  if (words.length > 0)
+    throw new Misuse(`${command} takes no words behind it, not "${words.join(' ')}"`, usage);
 }
 
 /** A command that has commands of its own: the options that only some of them take. What none of them names, all take. */
@@ -49,12 +50,18 @@ export function commandOf(
   { name, options, usage }: Commands,
 ): readonly [command: string, ...words: string[]] {
   const known = Object.keys(options);
-  if (command === undefined) throw new Misuse(`a command is missing: one of ${known.join(', ')}`, usage);
+  if (command === undefined)
+    throw new Misuse(`a command is missing: one of ${known.join(', ')}`, usage);
   const own = Object.hasOwn(options, command) ? options[command] : undefined;
-  if (own === undefined) throw new Misuse(`there is no ${name} ${command}${didYouMean(command, known)}`, usage);
+  if (own === undefined)
+    throw new Misuse(`there is no ${name} ${command}${didYouMean(command, known)}`, usage);
   const foreign = Object.values(options)
     .flat()
-    .find((option) => !own.includes(option) && args.some((arg) => arg === `--${option}` || arg.startsWith(`--${option}=`)));
+    .find(
+      (option) =>
+        !own.includes(option) &&
+        args.some((arg) => arg === `--${option}` || arg.startsWith(`--${option}=`)),
+    );
   if (foreign !== undefined) throw new Misuse(`${name} ${command} takes no --${foreign}`, usage);
   return [command, ...words];
 }

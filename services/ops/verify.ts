@@ -32,9 +32,15 @@ export async function verify(args: readonly string[], stackFile: string): Promis
     return 0;
   }
   const named = projectionOf(positionals, USAGE);
-  const outcome = await withRebuildOptions(named, { ...values, stack_file: values.stack ?? stackFile }, verifyTables);
+  const outcome = await withRebuildOptions(
+    named,
+    { ...values, stack_file: values.stack ?? stackFile },
+    verifyTables,
+  );
   if ('refused' in outcome) throw new Misuse(outcome.message);
-  process.stdout.write(`${values.json ? verifiedJson(named.name, outcome) : verifiedText(named.name, outcome)}\n`);
+  process.stdout.write(
+    `${values.json ? verifiedJson(named.name, outcome) : verifiedText(named.name, outcome)}\n`,
+  );
   return isEqual(outcome) ? 0 : 2;
 }
 
@@ -45,19 +51,25 @@ function isEqual({ tables }: Verified): boolean {
 export function verifiedText(name: string, verified: Verified): string {
   const width = Math.max(...verified.tables.map(({ table }) => table.length));
   return [
-    ...[...verified.positions].map(([partition, next]) => `position     ${partition} up to ${next}`),
+    ...[...verified.positions].map(
+      ([partition, next]) => `position     ${partition} up to ${next}`,
+    ),
     ...verified.tables.map(({ table, rows, digest, difference }) => {
       const what = `${table.padEnd(width)}  ${String(rows).padStart(11)} rows  ${digest}`;
       return difference === undefined ? `equal        ${what}` : `DIFFERS      ${what}`;
     }),
     ...firstDifference(verified.tables),
-    isEqual(verified) ? `${name} is what its log says` : `${name} is not what its log says: ops rebuild ${name} puts it right`,
+    isEqual(verified)
+      ? `${name} is what its log says`
+      : `${name} is not what its log says: ops rebuild ${name} puts it right`,
   ].join('\n');
 }
 
 function firstDifference(tables: readonly Compared[]): readonly string[] {
   const first = tables.find(({ difference }) => difference !== undefined);
-  return first?.difference === undefined ? [] : [`first        ${differenceText(first.table, first.difference)}`];
+  return first?.difference === undefined
+    ? []
+    : [`first        ${differenceText(first.table, first.difference)}`];
 }
 
 function differenceText(table: string, { key, column, live, fresh }: Difference): string {
@@ -65,9 +77,12 @@ function differenceText(table: string, { key, column, live, fresh }: Difference)
     .map(([name, value]) => `${name} ${value ?? 'null'}`)
     .join(', ');
   const where = row === '' ? table : `${table}, row ${row}`;
-  if (column !== undefined) return `${where}: ${column} is ${live ?? 'null'}, by the log ${fresh ?? 'null'}`;
+  if (column !== undefined)
+    return `${where}: ${column} is ${live ?? 'null'}, by the log ${fresh ?? 'null'}`;
   if (live === undefined) return `${where}: missing, by the log there is ${fresh}`;
-  return fresh === undefined ? `${where}: there is ${live}, by the log there is none` : `${where}: ${live}, by the log ${fresh}`;
+  return fresh === undefined
+    ? `${where}: there is ${live}, by the log there is none`
+    : `${where}: ${live}, by the log ${fresh}`;
 }
 
 function verifiedJson(name: string, { version, positions, tables }: Verified): string {
@@ -79,5 +94,7 @@ function verifiedJson(name: string, { version, positions, tables }: Verified): s
     positions: Object.fromEntries(positions),
     tables,
   };
-  return JSON.stringify(whole, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+  return JSON.stringify(whole, (_key, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
 }

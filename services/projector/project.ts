@@ -41,7 +41,12 @@ async function open<Event extends { readonly type: string }>(
   const name = `projector-${projection.name}`;
   let opening: RunnerStatus = { status: 'starting' };
   let status = (): RunnerStatus => opening;
-  const http = await openHttp({ ...config, log, metrics, checks: [readyCheck(projection.name, () => status())] });
+  const http = await openHttp({
+    ...config,
+    log,
+    metrics,
+    checks: [readyCheck(projection.name, () => status())],
+  });
   closing.add('http', () => http.drain());
 
   const patient = {
@@ -53,7 +58,9 @@ async function open<Event extends { readonly type: string }>(
   };
   const topics = topicsOf(projection);
   const prepare = (): Promise<Tables> =>
-    retrying({ ...patient, what: 'preparing the tables' }, () => prepareDatabase(config.postgres_url, projection));
+    retrying({ ...patient, what: 'preparing the tables' }, () =>
+      prepareDatabase(config.postgres_url, projection),
+    );
   let tables = await prepare();
   const codec = await retrying({ ...patient, what: 'registering the schemas' }, () =>
     openCodec(config.registry_url, topics, projection.unread),
@@ -66,11 +73,25 @@ async function open<Event extends { readonly type: string }>(
 
   await retrying({ ...patient, what: 'looking for the topics' }, () => ensureTopics(kafka, topics));
   while (tables === 'older') {
-    const raised = await raise({ ...config, projection, kafka, codec, log, signal }, patient, (now) => (opening = now));
+    const raised = await raise(
+      { ...config, projection, kafka, codec, log, signal },
+      patient,
+      (now) => (opening = now),
+    );
     if (!raised) return aborted(signal);
     tables = await prepare();
   }
-  const runner = new Runner({ ...config, projection, kafka, codec, pool, hints, metrics, log, signal });
+  const runner = new Runner({
+    ...config,
+    projection,
+    kafka,
+    codec,
+    pool,
+    hints,
+    metrics,
+    log,
+    signal,
+  });
   status = () => runner.status;
   await runner.run();
 }
@@ -87,13 +108,18 @@ async function raise<Event extends { readonly type: string }>(
   const { projection, log, signal } = options;
   const what = `version ${projection.version} beside the tables that are read`;
   const onStep = ({ step, what: part, records_behind: behind }: RebuildStep): void =>
-    show({ status: 'building', what: `${what}: ${part ?? `${step.replace('_', ' ')}, ${behind} records behind`}` });
+    show({
+      status: 'building',
+      what: `${what}: ${part ?? `${step.replace('_', ' ')}, ${behind} records behind`}`,
+    });
   try {
     log.info(
       { projection: projection.name, version: projection.version },
       'the tables are of an earlier version: building new ones beside them',
     );
-    const outcome = await retrying({ ...patient, what: `building ${what}` }, () => rebuild({ ...options, onStep }));
+    const outcome = await retrying({ ...patient, what: `building ${what}` }, () =>
+      rebuild({ ...options, onStep }),
+    );
     if ('refused' in outcome) {
       show({ status: 'building', what: `${what}: ${outcome.message}` });
       await untilAborted(LOOK_AGAIN_MS, signal);
@@ -124,7 +150,9 @@ function readyCheck(name: string, status: () => RunnerStatus): Check {
         case 'building':
           return `building ${now.what}`;
         case 'waiting':
-          return now.fault.code === 'projection_version' ? `waiting: ${now.fault.message}` : `waiting: ${now.fault.code}`;
+          return now.fault.code === 'projection_version'
+            ? `waiting: ${now.fault.message}`
+            : `waiting: ${now.fault.code}`;
         case 'halted':
           return `halted: ${now.reason}. What to do: ${now.remedy}`;
       }

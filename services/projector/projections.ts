@@ -8,10 +8,15 @@ import { watch } from '../../projections/watch/watch.ts';
 import type { Service } from '../runtime/main.ts';
 import { project, type ProjectorConfig } from './project.ts';
 
-type Use<Result> = <Event extends { readonly type: string }>(projection: Projection<Event>) => Result;
+type Use<Result> = <Event extends { readonly type: string }>(
+  projection: Projection<Event>,
+) => Result;
 
 /** A projection whatever its events are. */
-export interface Named extends Pick<Projection, 'name' | 'version' | 'topics' | 'tables' | 'table_sql' | 'index_sql'> {
+export interface Named extends Pick<
+  Projection,
+  'name' | 'version' | 'topics' | 'tables' | 'table_sql' | 'index_sql'
+> {
   run(service: Service<ProjectorConfig>): Promise<void>;
   /** hands it on with its events */
   with<Result>(use: Use<Result>): Result;
@@ -31,10 +36,20 @@ function named<Event extends { readonly type: string }>(projection: Projection<E
   };
 }
 
-export const PROJECTIONS: readonly Named[] = [named(explorer), named(reserve), named(deposits), named(watch), named(rideMarket)];
+export const PROJECTIONS: readonly Named[] = [
+  named(explorer),
+  named(reserve),
+  named(deposits),
+  named(watch),
+  named(rideMarket),
+];
 
 /** The projection of that name; a name there is not is answered with those there are. */
 export function projectionNamed(name: string | undefined): Named | { readonly refused: string } {
   const found = PROJECTIONS.find((projection) => projection.name === name);
-  return found ?? { refused: `usage: projector <name>, where <name> is one of: ${PROJECTIONS.map((each) => each.name).join(', ')}` };
+  return (
+    found ?? {
+      refused: `usage: projector <name>, where <name> is one of: ${PROJECTIONS.map((each) => each.name).join(', ')}`,
+    }
+  );
 }

@@ -1,7 +1,13 @@
 /** One batch, and while loading many, in one transaction: the checkpoint is locked, the batch folded into it, rows and checkpoint committed together, or nothing at all. */
 import type { ClientBase, Pool } from 'pg';
 import type { Outcomes, Projection } from '../../projections/projection.ts';
-import { advanceCheckpoint, advanced, lockCheckpoint, type Checkpoint, type ProjectionId } from './checkpoint.ts';
+import {
+  advanceCheckpoint,
+  advanced,
+  lockCheckpoint,
+  type Checkpoint,
+  type ProjectionId,
+} from './checkpoint.ts';
 import { assert, Fault } from './errors.ts';
 import type { Whole } from './fold-ahead.ts';
 import { anotherVersion, beginWriting, readStanding } from './live-tables.ts';
@@ -60,7 +66,10 @@ export interface Applying<Event extends Typed> {
  * Applies what of the batch is not applied yet. Any failure leaves nothing behind and is thrown as a fault; trying again is always right. A COMMIT whose answer
  * was lost may have happened: the next attempt finds the checkpoint moved and answers `conflict`. Throws `LogLost` for another cluster's checkpoint.
  */
-export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch: Prepared<Event>): Promise<Applied> {
+export async function applyBatch<Event extends Typed>(
+  to: Applying<Event>,
+  batch: Prepared<Event>,
+): Promise<Applied> {
   // by an attempt that failed: what it took is not to be had any more
   if (to.ahead?.more?.hasTaken() === true) return { outcome: 'conflict' };
   const client = await to.pool.connect().catch((error: unknown) => {
@@ -69,10 +78,18 @@ export async function applyBatch<Event extends Typed>(to: Applying<Event>, batch
   const silence = Promise.withResolvers<never>();
   const { patience_ms: patience = to.loading === true ? LOAD_PATIENCE_MS : 60_000 } = to;
   const timer = setTimeout(
-    () => silence.reject(new Fault('storage_timeout', `Postgres did not answer within ${patience} ms`, { retry: true })),
+    () =>
+      silence.reject(
+        new Fault('storage_timeout', `Postgres did not answer within ${patience} ms`, {
+          retry: true,
+        }),
+      ),
     patience,
   );
-  const giveUp = (): void => silence.reject(new Fault('stopped', 'told to stop before the batch was applied', { retry: true }));
+  const giveUp = (): void =>
+    silence.reject(
+      new Fault('stopped', 'told to stop before the batch was applied', { retry: true }),
+    );
   to.signal?.addEventListener('abort', giveUp, { once: true });
   if (to.signal?.aborted === true) giveUp();
   const over = new AbortController();
@@ -123,10 +140,12 @@ async function inTransaction<Event extends Typed>(
   if (standing?.version !== projection.version) throw anotherVersion(id, standing);
   if (applying.loading !== true && !standing.indexed) return { outcome: 'not_indexed' };
   const checkpoint = await lockCheckpoint(client, id, batch.topic, batch.partition, clusterId);
-  if (checkpoint.cluster_id !== clusterId) throw anotherCluster(batch.topic, batch.partition, checkpoint.cluster_id, clusterId);
+  if (checkpoint.cluster_id !== clusterId)
+    throw anotherCluster(batch.topic, batch.partition, checkpoint.cluster_id, clusterId);
   const skipped = batch.events.findIndex(({ offset }) => offset >= checkpoint.next_offset);
   const fresh = skipped === -1 ? [] : batch.events.slice(skipped);
-  if (fresh[0] === undefined || fresh[0].offset !== checkpoint.next_offset) return { outcome: 'conflict' };
+  if (fresh[0] === undefined || fresh[0].offset !== checkpoint.next_offset)
+    return { outcome: 'conflict' };
   assert(
     fresh.at(-1)?.offset === checkpoint.next_offset + BigInt(fresh.length - 1),
     `records are missing inside a batch of ${batch.topic}`,
@@ -135,17 +154,32 @@ async function inTransaction<Event extends Typed>(
   // what the batch itself put on before, the rest of it has to load
   applying.memory?.at(checkpoint.next_offset, standing.build);
   const foldedAhead =
-    skipped === 0 ? await applying.ahead?.fold.take(batch, { build: standing.build, next_offset: checkpoint.next_offset }) : undefined;
+    skipped === 0
+      ? await applying.ahead?.fold.take(batch, {
+          build: standing.build,
+          next_offset: checkpoint.next_offset,
+        })
+      : undefined;
   // its fold was asked for over another connection, which may have been silent for longer than this one's patience
   over.throwIfAborted();
   const loaded =
-    foldedAhead === undefined ? await loadRows(client, skipped === 0 ? batch.loads : projection.loads(fresh), applying.memory) : {};
+    foldedAhead === undefined
+      ? await loadRows(
+          client,
+          skipped === 0 ? batch.loads : projection.loads(fresh),
+          applying.memory,
+        )
+      : {};
   const folded = foldedAhead ?? projection.fold(loaded, fresh);
   if (!('broken' in folded)) {
     const to = advanced(checkpoint, batch.fingerprints.slice(skipped));
     const { memory, ahead } = applying;
     if (ahead !== undefined && memory?.holds(folded.changes) === true) {
-      const written = await writeGroup(client, { ahead, memory, build: standing.build, over }, { whole: folded, to });
+      const written = await writeGroup(
+        client,
+        { ahead, memory, build: standing.build, over },
+        { whole: folded, to },
+      );
       return commit(client, id, checkpoint, { ...written, announced: folded.announced });
     }
     memory?.remember(folded.changes, to.next_offset);
@@ -154,7 +188,15 @@ async function inTransaction<Event extends Typed>(
   }
   const { at, reason } = folded.broken;
   const broken = { offset: checkpoint.next_offset + BigInt(at), reason };
-  if (at === 0) return { outcome: 'applied', next_offset: checkpoint.next_offset, outcomes: NOTHING, rows: 0, announced: [], broken };
+  if (at === 0)
+    return {
+      outcome: 'applied',
+      next_offset: checkpoint.next_offset,
+      outcomes: NOTHING,
+      rows: 0,
+      announced: [],
+      broken,
+    };
   const whole = projection.fold(loaded, fresh.slice(0, at));
   assert(!('broken' in whole), `a fold of ${projection.name} broke where it had not broken before`);
   const to = advanced(checkpoint, batch.fingerprints.slice(skipped, skipped + at));
@@ -163,7 +205,13 @@ async function inTransaction<Event extends Typed>(
   return applied.outcome === 'applied' ? { ...applied, broken } : applied;
 }
 
-async function write(client: ClientBase, id: ProjectionId, from: Checkpoint, to: Checkpoint, folded: Whole): Promise<Applied> {
+async function write(
+  client: ClientBase,
+  id: ProjectionId,
+  from: Checkpoint,
+  to: Checkpoint,
+  folded: Whole,
+): Promise<Applied> {
   const { changes, outcomes, announced } = folded;
   const rows = await writeChanges(client, changes);
   return commit(client, id, from, { to, outcomes, rows, announced });

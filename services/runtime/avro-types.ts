@@ -109,7 +109,11 @@ const words = new Int32Array(ADDRESS_WORDS);
 function address(bytes: Buffer, from: number): Buffer {
   let hash = 0;
   for (let word = 0, at = from; word < ADDRESS_WORDS; word++, at += 4) {
-    const bits = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
+    const bits =
+      (bytes[at] ?? 0) |
+      ((bytes[at + 1] ?? 0) << 8) |
+      ((bytes[at + 2] ?? 0) << 16) |
+      ((bytes[at + 3] ?? 0) << 24);
     words[word] = bits;
     hash = Math.imul(hash ^ bits, 0x9e3779b1);
     hash ^= hash >>> 15;
@@ -124,7 +128,8 @@ function address(bytes: Buffer, from: number): Buffer {
 
 function isKeptAt(slot: number): boolean {
   const start = slot * ADDRESS_WORDS;
-  for (let word = 0; word < ADDRESS_WORDS; word++) if (keptWords[start + word] !== words[word]) return false;
+  for (let word = 0; word < ADDRESS_WORDS; word++)
+    if (keptWords[start + word] !== words[word]) return false;
   return true;
 }
 
@@ -154,7 +159,8 @@ function keptText(bytes: Buffer, start: number, end: number): string {
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);
   const slot = (hash ^ (hash >>> 15)) & (KEPT_TEXTS - 1);
   const known = keptTexts[slot];
-  if (known !== undefined && known.bytes.length === end - start && isAt(bytes, start, known.bytes)) return known.text;
+  if (known !== undefined && known.bytes.length === end - start && isAt(bytes, start, known.bytes))
+    return known.text;
   const text = bytes.toString('utf8', start, end);
   keptTexts[slot] = { bytes: Buffer.from(bytes.subarray(start, end)), text };
   return text;

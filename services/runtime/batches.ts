@@ -19,7 +19,10 @@ export const GROUPED_BYTES_MAX = 2 * 1024 * 1024;
 const CARRY_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface BatchesOptions<Event extends { readonly type: string }> {
-  readonly projection: Pick<Projection<Event>, 'name' | 'isEvent' | 'loads' | 'settled' | 'records_max'>;
+  readonly projection: Pick<
+    Projection<Event>,
+    'name' | 'isEvent' | 'loads' | 'settled' | 'records_max'
+  >;
   readonly codec: Codec;
   /** the next records of one partition within the limits; undefined when there will be none */
   readonly take: (recordsMax: number, bytesMax: number) => Promise<Chunk | undefined>;
@@ -59,7 +62,9 @@ export class Batches<Event extends { readonly type: string }> {
    */
   next(): Promise<Batch<Event> | undefined> {
     const batch = this.#ahead ?? this.#read();
-    this.#ahead = this.#options.load.isOn ? batch.then((found) => found && this.#read()) : undefined;
+    this.#ahead = this.#options.load.isOn
+      ? batch.then((found) => found && this.#read())
+      : undefined;
     // thrown where it is awaited, which may be later
     batch.catch(() => undefined);
     this.#ahead?.catch(() => undefined);
@@ -67,15 +72,27 @@ export class Batches<Event extends { readonly type: string }> {
   }
 
   async #read(): Promise<Batch<Event> | undefined> {
-    const { projection, codec, take, retrying, load, load_bytes_max: loadBytesMax = BYTES_MAX } = this.#options;
+    const {
+      projection,
+      codec,
+      take,
+      retrying,
+      load,
+      load_bytes_max: loadBytesMax = BYTES_MAX,
+    } = this.#options;
     const { records_max: recordsMax = Number.POSITIVE_INFINITY } = projection;
     for (;;) {
-      const chunk = await (load.isOn ? take(recordsMax, loadBytesMax) : take(Math.min(RECORDS_MAX, recordsMax), BYTES_MAX));
+      const chunk = await (load.isOn
+        ? take(recordsMax, loadBytesMax)
+        : take(Math.min(RECORDS_MAX, recordsMax), BYTES_MAX));
       if (chunk === undefined) return undefined;
-      const decoded = await retrying('decoding a batch', () => decode(projection, codec, chunk, this.#options.skips));
+      const decoded = await retrying('decoding a batch', () =>
+        decode(projection, codec, chunk, this.#options.skips),
+      );
       const { generation } = chunk;
       const due = this.#carry.join(generation, decoded, this.#holds(chunk));
-      if (due.events.length > 0 || due.poison !== undefined) return { generation, prepared: withLoads(projection, due) };
+      if (due.events.length > 0 || due.poison !== undefined)
+        return { generation, prepared: withLoads(projection, due) };
     }
   }
 
@@ -96,7 +113,11 @@ export class Coming<Event extends { readonly type: string }> {
   #hasTaken = false;
 
   /** `isStale`: that a batch must not be applied any more. */
-  constructor(batches: Pick<Batches<Event>, 'next'>, isStale: (batch: Batch<Event>) => boolean, load: BatchesOptions<Event>['load']) {
+  constructor(
+    batches: Pick<Batches<Event>, 'next'>,
+    isStale: (batch: Batch<Event>) => boolean,
+    load: BatchesOptions<Event>['load'],
+  ) {
     this.#batches = batches;
     this.#isStale = isStale;
     this.#load = load;
@@ -120,7 +141,8 @@ export class Coming<Event extends { readonly type: string }> {
       // an attempt that was given up asks for what another has taken since
       if (following !== this.#following) return undefined;
       const batch = await this.#following;
-      if (batch === undefined || following !== this.#following || this.#isStale(batch)) return undefined;
+      if (batch === undefined || following !== this.#following || this.#isStale(batch))
+        return undefined;
       this.advance();
       this.#hasTaken = true;
       return { following: this.#following };

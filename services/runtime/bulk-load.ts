@@ -57,9 +57,14 @@ export class BulkLoad {
 
   constructor(options: BulkLoadOptions) {
     this.#options = options;
-    this.#gauge = options.metrics.gauge('projection_loading', '1 while the tables are loaded or indexed', [], () => {
-      this.#gauge.set(this.#phase === 'loading' || this.#phase === 'building' ? 1 : 0);
-    });
+    this.#gauge = options.metrics.gauge(
+      'projection_loading',
+      '1 while the tables are loaded or indexed',
+      [],
+      () => {
+        this.#gauge.set(this.#phase === 'loading' || this.#phase === 'building' ? 1 : 0);
+      },
+    );
   }
 
   /** Finds out whether there is anything to be loaded, and how far; again where the tables turn out to be new ones. */
@@ -74,9 +79,14 @@ export class BulkLoad {
       this.#phase = 'live';
       return;
     }
-    this.#ends = await retrying('looking where the log ends', () => readEnds(kafka, projection.topics));
+    this.#ends = await retrying('looking where the log ends', () =>
+      readEnds(kafka, projection.topics),
+    );
     this.#phase = 'loading';
-    log.info({ projection: projection.name, ends: Object.fromEntries(this.#ends) }, 'loading without indexes');
+    log.info(
+      { projection: projection.name, ends: Object.fromEntries(this.#ends) },
+      'loading without indexes',
+    );
     this.#over = new AbortController();
     const over = AbortSignal.any([signal, this.#over.signal]);
     this.#completed = this.#complete(over);
@@ -130,7 +140,10 @@ export class BulkLoad {
     this.#phase = 'building';
     await untilAborted(LOOK_EVERY_MS, signal);
     this.#phase = 'loading';
-    if (signal.aborted) throw new Fault('stopped', 'told to stop while another projector built the indexes', { retry: true });
+    if (signal.aborted)
+      throw new Fault('stopped', 'told to stop while another projector built the indexes', {
+        retry: true,
+      });
   }
 
   /** The indexes, then live. */
@@ -147,7 +160,10 @@ export class BulkLoad {
   #live(): void {
     this.#phase = 'live';
     this.#over.abort();
-    this.#options.log.info({ projection: this.#options.projection.name }, 'loaded and indexed: live');
+    this.#options.log.info(
+      { projection: this.#options.projection.name },
+      'loaded and indexed: live',
+    );
   }
 
   #behind(): bigint {
@@ -173,18 +189,23 @@ export class BulkLoad {
       await untilAborted(REPORT_EVERY_MS, over);
       if (over.aborted) return;
       const status = this.status;
-      const behind = status?.status === 'loading' ? { records_behind: status.records_behind.toString() } : {};
+      const behind =
+        status?.status === 'loading' ? { records_behind: status.records_behind.toString() } : {};
       log.info({ projection: projection.name, ...status, ...behind }, 'not live yet');
     }
   }
 }
 
 /** Where each partition ends, by `partitionKey`. Throws a fault with retry. */
-export function readEnds(kafka: Kafka, topics: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
+export function readEnds(
+  kafka: Kafka,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, bigint>> {
   return withAdmin(kafka, async (admin) => {
     const ends = new Map<string, bigint>();
     for (const topic of topics) {
-      for (const { partition, high } of await admin.fetchTopicOffsets(topic)) ends.set(partitionKey(topic, partition), BigInt(high));
+      for (const { partition, high } of await admin.fetchTopicOffsets(topic))
+        ends.set(partitionKey(topic, partition), BigInt(high));
     }
     return ends;
   });

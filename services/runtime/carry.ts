@@ -31,7 +31,10 @@ export class Carry<Event extends { readonly type: string }> {
     this.#held.delete(key);
     const all = held?.generation === generation ? joined(held.decoded, decoded) : decoded;
     const { length } = all.events;
-    const count = hold && all.poison === undefined ? (this.#projection.settled?.(all.events) ?? length) : length;
+    const count =
+      hold && all.poison === undefined
+        ? (this.#projection.settled?.(all.events) ?? length)
+        : length;
     assert(count >= 0 && count <= length, `${count} of ${length} records cannot be settled`);
     if (count === length) return all;
     const rest = part(all, count, length);
@@ -59,6 +62,16 @@ function joined<Event>(first: Decoded<Event>, then: Decoded<Event>): Decoded<Eve
   };
 }
 
-function part<Event>({ topic, partition, events, fingerprints, sizes }: Decoded<Event>, from: number, to: number): Decoded<Event> {
-  return { topic, partition, events: events.slice(from, to), fingerprints: fingerprints.slice(from, to), sizes: sizes.slice(from, to) };
+function part<Event>(
+  { topic, partition, events, fingerprints, sizes }: Decoded<Event>,
+  from: number,
+  to: number,
+): Decoded<Event> {
+  return {
+    topic,
+    partition,
+    events: events.slice(from, to),
+    fingerprints: fingerprints.slice(from, to),
+    sizes: sizes.slice(from, to),
+  };
 }

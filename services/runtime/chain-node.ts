@@ -1,6 +1,13 @@
 /** The CLT node over HTTP: the one place that knows its routes, so that another chain is another file. */
 import { toHex } from '../../schemas/address.ts';
-import { parseBlock, parseBlocks, parseChain, type NodeBlock, type NodeChain, type Parsed } from '../../schemas/chain-node.ts';
+import {
+  parseBlock,
+  parseBlocks,
+  parseChain,
+  type NodeBlock,
+  type NodeChain,
+  type Parsed,
+} from '../../schemas/chain-node.ts';
 import { Fault, messageOf } from './errors.ts';
 
 /** What the node may take to answer, beyond the time it was asked to wait. */
@@ -24,15 +31,27 @@ export class ChainNode {
 
   /** The block at a height; waits up to `waitMs` until there is one, else undefined. */
   block(height: number, waitMs = 0): Promise<NodeBlock | undefined> {
-    return this.#get(`/v1/blocks/${height}${waitMs > 0 ? `?wait_ms=${waitMs}` : ''}`, parseBlock, waitMs);
+    return this.#get(
+      `/v1/blocks/${height}${waitMs > 0 ? `?wait_ms=${waitMs}` : ''}`,
+      parseBlock,
+      waitMs,
+    );
   }
 
   /** Blocks from a height on, ascending and linked, at most `limit`, and how many bytes the answer had. */
-  async blocks(from: number, limit: number): Promise<{ readonly blocks: readonly NodeBlock[]; readonly bytes: number }> {
+  async blocks(
+    from: number,
+    limit: number,
+  ): Promise<{ readonly blocks: readonly NodeBlock[]; readonly bytes: number }> {
     let bytes = 0;
-    const blocks = await this.#get(`/v1/blocks?from=${from}&limit=${limit}`, parseBlocks, 0, (length) => {
-      bytes = length;
-    });
+    const blocks = await this.#get(
+      `/v1/blocks?from=${from}&limit=${limit}`,
+      parseBlocks,
+      0,
+      (length) => {
+        bytes = length;
+      },
+    );
     return { blocks: blocks ?? [], bytes };
   }
 
@@ -46,11 +65,18 @@ export class ChainNode {
     try {
       const body = JSON.stringify({ raw_transaction: toHex(raw) });
       const headers = { 'content-type': 'application/json' };
-      const response = await fetch(`${this.#url}${path}`, { method: 'POST', headers, body, signal, redirect: 'error' });
+      const response = await fetch(`${this.#url}${path}`, {
+        method: 'POST',
+        headers,
+        body,
+        signal,
+        redirect: 'error',
+      });
       const text = await response.text();
       if (response.status === 200) return 'accepted';
       const code = response.status < 500 ? codeIn(text) : undefined;
-      if (code === undefined) throw nodeFault(`POST ${path}`, `it answered ${response.status}: ${text.slice(0, 200)}`);
+      if (code === undefined)
+        throw nodeFault(`POST ${path}`, `it answered ${response.status}: ${text.slice(0, 200)}`);
       return code;
     } catch (cause) {
       throw cause instanceof Fault ? cause : nodeFault(`POST ${path}`, messageOf(cause), cause);
@@ -70,9 +96,11 @@ export class ChainNode {
       const text = await response.text();
       measured?.(text.length);
       if (response.status === 404) return undefined;
-      if (response.status !== 200) throw nodeFault(`GET ${path}`, `it answered ${response.status}: ${text.slice(0, 200)}`);
+      if (response.status !== 200)
+        throw nodeFault(`GET ${path}`, `it answered ${response.status}: ${text.slice(0, 200)}`);
       const parsed = parse(JSON.parse(text));
-      if ('problem' in parsed) throw nodeFault(`GET ${path}`, `its answer is not what it should be: ${parsed.problem}`);
+      if ('problem' in parsed)
+        throw nodeFault(`GET ${path}`, `its answer is not what it should be: ${parsed.problem}`);
       return parsed.value;
     } catch (cause) {
       throw cause instanceof Fault ? cause : nodeFault(`GET ${path}`, messageOf(cause), cause);
@@ -81,7 +109,8 @@ export class ChainNode {
 }
 
 function required<Value>(value: Value | undefined, path: string): Value {
-  if (value === undefined) throw nodeFault(`GET ${path}`, 'it answered 404: is APP_NODE_URL a CLT node?');
+  if (value === undefined)
+    throw nodeFault(`GET ${path}`, 'it answered 404: is APP_NODE_URL a CLT node?');
   return value;
 }
 
@@ -89,7 +118,8 @@ function required<Value>(value: Value | undefined, path: string): Value {
 function codeIn(text: string): string | undefined {
   try {
     const json: unknown = JSON.parse(text);
-    const code = typeof json === 'object' && json !== null && 'code' in json ? json.code : undefined;
+    const code =
+      typeof json === 'object' && json !== null && 'code' in json ? json.code : undefined;
     return typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? code : undefined;
   } catch {
     // whatever else it says is no answer

@@ -77,7 +77,8 @@ export async function lockCheckpoint(
     [...where, clusterId, DIGEST_OF_NOTHING],
   );
   const begun = (await client.query<CheckpointRow>(lock)).rows[0];
-  if (begun === undefined) throw new Error(`the checkpoint of ${projection} on ${topic} vanished while it was begun`);
+  if (begun === undefined)
+    throw new Error(`the checkpoint of ${projection} on ${topic} vanished while it was begun`);
   return fromRow(begun);
 }
 
@@ -92,7 +93,16 @@ export async function advanceCheckpoint(
     name: 'checkpoint_advance',
     text: `UPDATE projector.checkpoints SET next_offset = $6, last_record = $7, digest = $8, updated_at = now()
             WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 AND next_offset = $5`,
-    values: [projection, version, from.topic, from.partition, from.next_offset, to.next_offset, to.last_record, to.digest],
+    values: [
+      projection,
+      version,
+      from.topic,
+      from.partition,
+      from.next_offset,
+      to.next_offset,
+      to.last_record,
+      to.digest,
+    ],
   });
   return rowCount === 1;
 }

@@ -74,8 +74,17 @@ export class ChunkQueue {
     let bytes = 0;
     let taken = 0;
     for (const chunk of this.#chunks) {
-      const joins = chunk.topic === first.topic && chunk.partition === first.partition && chunk.generation === first.generation;
-      if (taken > 0 && (!joins || records.length + chunk.records.length > recordsMax || bytes + chunk.bytes > bytesMax)) break;
+      const joins =
+        chunk.topic === first.topic &&
+        chunk.partition === first.partition &&
+        chunk.generation === first.generation;
+      if (
+        taken > 0 &&
+        (!joins ||
+          records.length + chunk.records.length > recordsMax ||
+          bytes + chunk.bytes > bytesMax)
+      )
+        break;
       for (const record of chunk.records) records.push(record);
       bytes += chunk.bytes;
       taken++;
@@ -89,7 +98,8 @@ export class ChunkQueue {
   /** The first chunk, of which what is beyond the limits becomes a chunk of its own. */
   #split(recordsMax: number, bytesMax: number): Chunk {
     const [first] = this.#chunks;
-    if (first === undefined) throw new Error('a queue that is neither empty nor failed has a first chunk');
+    if (first === undefined)
+      throw new Error('a queue that is neither empty nor failed has a first chunk');
     let count = 0;
     let bytes = 0;
     for (const record of first.records) {

@@ -14,7 +14,9 @@ const HEADER_BYTES = 5;
 const ANSWER_MS = 5_000;
 const REGISTER_TRIES = 10;
 
-type Middleware = NonNullable<ConstructorParameters<typeof SchemaRegistry>[0]['middlewares']>[number];
+type Middleware = NonNullable<
+  ConstructorParameters<typeof SchemaRegistry>[0]['middlewares']
+>[number];
 
 interface Known {
   readonly event_type: string;
@@ -31,7 +33,9 @@ export interface Codec {
 }
 
 /** Without it the client waits for ever for a registry that accepts connections and does not answer. */
-const answersInTime: Middleware = () => ({ prepareRequest: async (next) => (await next()).enhance({ timeout: ANSWER_MS }) });
+const answersInTime: Middleware = () => ({
+  prepareRequest: async (next) => (await next()).enhance({ timeout: ANSWER_MS }),
+});
 
 export function undecodable(reason: string): Fault {
   return new Fault('undecodable', reason, { retry: false });
@@ -48,7 +52,9 @@ interface Parsed {
 async function parseSchema(avsc: URL, unread: Unread): Promise<Parsed> {
   const text = await readFile(avsc, 'utf8');
   const schema: avro.schema.RecordType = JSON.parse(text);
-  const lean: avro.schema.RecordType = JSON.parse(text, (_, part: unknown) => passingOver(part, unread));
+  const lean: avro.schema.RecordType = JSON.parse(text, (_, part: unknown) =>
+    passingOver(part, unread),
+  );
   return { namespace: schema.namespace ?? '', type: typeOf(schema), reader: typeOf(lean), text };
 }
 
@@ -62,7 +68,11 @@ function passingOver(part: unknown, unread: Unread): unknown {
   for (const name of unread[part.name] ?? []) {
     const field = part.fields.find((each) => each.name === name);
     // of a type that has a name, others would be read as this one
-    if (field === undefined || Array.isArray(field.type) || (typeof field.type === 'object' && 'name' in field.type))
+    if (
+      field === undefined ||
+      Array.isArray(field.type) ||
+      (typeof field.type === 'object' && 'name' in field.type)
+    )
       throw new Error(`${part.name} has no field ${name} that can be passed over`);
     if (typeof field.type === 'object') Object.assign(field.type, { logicalType: UNREAD });
     else Object.assign(field, { type: { type: field.type, logicalType: UNREAD } });
@@ -78,8 +88,15 @@ function isRecord(part: unknown): part is avro.schema.RecordType {
  * Registers every event of these topics (FULL_TRANSITIVE: each version can read each other's records) and keeps their ids. Fields that are not read are undefined
  * in what is decoded.
  */
-export async function openCodec(registryUrl: string, topics: readonly Topic[], unread: Unread = {}): Promise<Codec> {
-  const registry = new SchemaRegistry({ host: registryUrl, middlewares: [answersInTime] }, { [SchemaType.AVRO]: AVRO_OPTIONS });
+export async function openCodec(
+  registryUrl: string,
+  topics: readonly Topic[],
+  unread: Unread = {},
+): Promise<Codec> {
+  const registry = new SchemaRegistry(
+    { host: registryUrl, middlewares: [answersInTime] },
+    { [SchemaType.AVRO]: AVRO_OPTIONS },
+  );
   const readers = new Map<string, avro.Type>();
   const written = new Map<string, { readonly id: number; readonly type: avro.Type }>();
   const known = new Map<number, Known>();
@@ -89,9 +106,11 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[], u
     for (const event of topic.events) {
       const { namespace, type, reader, text } = await parseSchema(event.avsc, unread);
       const subject = subjectOf(topic, event, namespace);
-      const { id } = await register(registry, registryUrl, subject, text).catch((cause: unknown) => {
-        throw registryFault(`schema ${subject} was not registered at ${registryUrl}`, cause);
-      });
+      const { id } = await register(registry, registryUrl, subject, text).catch(
+        (cause: unknown) => {
+          throw registryFault(`schema ${subject} was not registered at ${registryUrl}`, cause);
+        },
+      );
       readers.set(`${namespace}.${event.type}`, reader);
       written.set(event.type, { id, type });
       known.set(id, { event_type: event.type, decode: decoderOf(reader, type, text) });
@@ -107,8 +126,14 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[], u
     if (!(writer instanceof avro.Type)) throw undecodable(`schema ${id} is not Avro`);
     const name = writer.name ?? 'nameless';
     const reader = readers.get(name);
-    if (reader === undefined) throw undecodable(`schema ${id} is ${name}, an event that this version of the software does not know`);
-    known.set(id, { event_type: name.slice(name.lastIndexOf('.') + 1), decode: decoderOf(reader, writer, `schema ${id} (${name})`) });
+    if (reader === undefined)
+      throw undecodable(
+        `schema ${id} is ${name}, an event that this version of the software does not know`,
+      );
+    known.set(id, {
+      event_type: name.slice(name.lastIndexOf('.') + 1),
+      decode: decoderOf(reader, writer, `schema ${id} (${name})`),
+    });
   }
 
   return {
@@ -146,11 +171,16 @@ export async function openCodec(registryUrl: string, topics: readonly Topic[], u
           `the value does not begin as Avro with a schema id: ${value.subarray(0, 8).toString('hex')} (${value.length} bytes)`,
         );
       const schema = known.get(id);
-      if (schema === undefined) throw undecodable(refused.get(id) ?? `schema ${id} was never looked up`);
+      if (schema === undefined)
+        throw undecodable(refused.get(id) ?? `schema ${id} was never looked up`);
       try {
-        return Object.assign(schema.decode(value.subarray(HEADER_BYTES)), { type: schema.event_type });
+        return Object.assign(schema.decode(value.subarray(HEADER_BYTES)), {
+          type: schema.event_type,
+        });
       } catch (cause) {
-        throw undecodable(`the bytes do not fit schema ${id} (${schema.event_type}): ${messageOf(cause)}`);
+        throw undecodable(
+          `the bytes do not fit schema ${id} (${schema.event_type}): ${messageOf(cause)}`,
+        );
       }
     },
   };
@@ -165,10 +195,18 @@ function schemaIdOf(value: Buffer): number | undefined {
  * The client registers first and sets the compatibility afterwards: whoever finds a subject in between, or left there by a kill, sets it as well. Of services
  * that register a new schema at the same moment all but one are told that it exists already: they ask again.
  */
-async function register(registry: SchemaRegistry, registryUrl: string, subject: string, schema: string): Promise<{ readonly id: number }> {
+async function register(
+  registry: SchemaRegistry,
+  registryUrl: string,
+  subject: string,
+  schema: string,
+): Promise<{ readonly id: number }> {
   for (let tries = 1; ; tries++) {
     try {
-      return await registry.register({ type: SchemaType.AVRO, schema }, { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE });
+      return await registry.register(
+        { type: SchemaType.AVRO, schema },
+        { subject, compatibility: COMPATIBILITY.FULL_TRANSITIVE },
+      );
     } catch (error) {
       if (tries === REGISTER_TRIES) throw error;
       if (isCompatibilityUnset(error)) await setCompatibility(registryUrl, subject);
@@ -193,7 +231,10 @@ function isJustRegistered(error: unknown): boolean {
 }
 
 function isCompatibilityUnset(error: unknown): boolean {
-  return propertyOf(error, 'name') === 'ConfluentSchemaRegistryCompatibilityError' && messageOf(error).includes(`!= ${COMPATIBILITY.NONE}`);
+  return (
+    propertyOf(error, 'name') === 'ConfluentSchemaRegistryCompatibilityError' &&
+    messageOf(error).includes(`!= ${COMPATIBILITY.NONE}`)
+  );
 }
 
 function decoderOf(reader: avro.Type, writer: avro.Type, what: string): Known['decode'] {
@@ -202,13 +243,18 @@ function decoderOf(reader: avro.Type, writer: avro.Type, what: string): Known['d
     const resolver = reader.equals(writer) ? undefined : reader.createResolver(writer);
     return (body) => reader.fromBuffer(body, resolver);
   } catch (cause) {
-    throw undecodable(`${what} cannot be read as this version of the software knows the event: ${messageOf(cause)}`);
+    throw undecodable(
+      `${what} cannot be read as this version of the software knows the event: ${messageOf(cause)}`,
+    );
   }
 }
 
 function registryFault(message: string, cause: unknown): Fault {
   const { retry, remedy } = remedyOf(cause);
-  return new Fault('schema_registry', `${message}: ${messageOf(cause)}; ${remedy}`, { retry, cause });
+  return new Fault('schema_registry', `${message}: ${messageOf(cause)}; ${remedy}`, {
+    retry,
+    cause,
+  });
 }
 
 function remedyOf(cause: unknown): { readonly retry: boolean; readonly remedy: string } {
@@ -218,10 +264,16 @@ function remedyOf(cause: unknown): { readonly retry: boolean; readonly remedy: s
       remedy: `set the subject's compatibility to ${COMPATIBILITY.FULL_TRANSITIVE} at the registry, and look at who changed it`,
     };
   }
-  if (isJustRegistered(cause)) return { retry: true, remedy: 'another service has just registered it' };
+  if (isJustRegistered(cause))
+    return { retry: true, remedy: 'another service has just registered it' };
   const status = propertyOf(cause, 'status');
   if (status === 409)
-    return { retry: false, remedy: 'change the schema so that it and every earlier version read each other (new fields with a default)' };
-  if (status === 422) return { retry: false, remedy: 'correct the schema: the registry does not take it for Avro' };
+    return {
+      retry: false,
+      remedy:
+        'change the schema so that it and every earlier version read each other (new fields with a default)',
+    };
+  if (status === 422)
+    return { retry: false, remedy: 'correct the schema: the registry does not take it for Avro' };
   return { retry: true, remedy: 'start the schema registry or correct APP_REGISTRY_URL' };
 }

@@ -12,7 +12,9 @@ export interface Setting<Value> {
 }
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
-export type Config<Of extends Settings> = { readonly [Name in keyof Of]: Of[Name] extends Setting<infer Value> ? Value : never };
+export type Config<Of extends Settings> = {
+  readonly [Name in keyof Of]: Of[Name] extends Setting<infer Value> ? Value : never;
+};
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Everything that is wrong with the configuration, a sentence each. */
@@ -28,10 +30,14 @@ export class ConfigError extends Error {
 
 /** Reads all settings of `env`; an empty variable counts as not set. Throws one `ConfigError` with every problem. */
 export function readConfig<Of extends Settings>(env: Environment, settings: Of): Config<Of>;
-export function readConfig(env: Environment, settings: Settings): Readonly<Record<string, unknown>> {
+export function readConfig(
+  env: Environment,
+  settings: Settings,
+): Readonly<Record<string, unknown>> {
   const problems: string[] = [];
   const config: Record<string, unknown> = {};
-  for (const [key, wanted] of Object.entries(settings)) config[key] = readSetting(env, wanted, problems);
+  for (const [key, wanted] of Object.entries(settings))
+    config[key] = readSetting(env, wanted, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
@@ -45,7 +51,11 @@ function readSetting(env: Environment, wanted: Setting<unknown>, problems: strin
   }
   const value = wanted.read(given);
   if (value === undefined)
-    problems.push(wanted.secret ? `${name} is not ${expected}` : `${name} is ${excerpt(given)}: expected ${expected}`);
+    problems.push(
+      wanted.secret
+        ? `${name} is not ${expected}`
+        : `${name} is ${excerpt(given)}: expected ${expected}`,
+    );
   return value;
 }
 
@@ -64,7 +74,13 @@ function setting<Value>(
   read: (given: string) => Value | undefined,
   hidden = false,
 ): Setting<Value> {
-  return { name, expected, secret: hidden, read, ...(options.default === undefined ? {} : { fallback: options.default }) };
+  return {
+    name,
+    expected,
+    secret: hidden,
+    read,
+    ...(options.default === undefined ? {} : { fallback: options.default }),
+  };
 }
 
 /** Any text. */
@@ -73,13 +89,25 @@ export function text(name: string, options: Options<string> = {}): Setting<strin
 }
 
 /** Text that is never shown. */
-export function secret(name: string, options: { readonly characters_min: number }): Setting<string> {
+export function secret(
+  name: string,
+  options: { readonly characters_min: number },
+): Setting<string> {
   const { characters_min: min } = options;
-  return setting(name, `a secret of at least ${min} characters`, {}, (value) => (value.length >= min ? value : undefined), true);
+  return setting(
+    name,
+    `a secret of at least ${min} characters`,
+    {},
+    (value) => (value.length >= min ? value : undefined),
+    true,
+  );
 }
 
 /** A decimal integer of min..max. */
-export function integer(name: string, options: Options<number> & { readonly min: number; readonly max: number }): Setting<number> {
+export function integer(
+  name: string,
+  options: Options<number> & { readonly min: number; readonly max: number },
+): Setting<number> {
   const { min, max } = options;
   return setting(name, `a whole number from ${min} to ${max}`, options, (value) => {
     const number = /^-?[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
@@ -89,23 +117,37 @@ export function integer(name: string, options: Options<number> & { readonly min:
 
 /** A TCP port; 0 lets the system choose. */
 export function port(name: string, options: Options<number> = {}): Setting<number> {
-  return { ...integer(name, { ...options, min: 0, max: 65_535 }), expected: 'a port from 1 to 65535 (0: any free one)' };
+  return {
+    ...integer(name, { ...options, min: 0, max: 65_535 }),
+    expected: 'a port from 1 to 65535 (0: any free one)',
+  };
 }
 
 export function flag(name: string, options: Options<boolean> = {}): Setting<boolean> {
-  return setting(name, 'true or false', options, (value) => (value === 'true' ? true : value === 'false' ? false : undefined));
+  return setting(name, 'true or false', options, (value) =>
+    value === 'true' ? true : value === 'false' ? false : undefined,
+  );
 }
 
 /** One of the words given. */
-export function choice<Word extends string>(name: string, words: readonly Word[], options: Options<Word> = {}): Setting<Word> {
-  return setting(name, `one of ${words.join(', ')}`, options, (value) => words.find((word) => word === value));
+export function choice<Word extends string>(
+  name: string,
+  words: readonly Word[],
+  options: Options<Word> = {},
+): Setting<Word> {
+  return setting(name, `one of ${words.join(', ')}`, options, (value) =>
+    words.find((word) => word === value),
+  );
 }
 
 /** host:port, separated by commas. */
 export function list(name: string): Setting<readonly string[]> {
   return setting(name, 'host:port, several separated by commas', {}, (value) => {
     const addresses = value.split(',').map((address) => address.trim());
-    return addresses.every((address) => /^[^\s:/@]+:[0-9]{1,5}$/.test(address) || /^\[[0-9a-f:.]+\]:[0-9]{1,5}$/i.test(address))
+    return addresses.every(
+      (address) =>
+        /^[^\s:/@]+:[0-9]{1,5}$/.test(address) || /^\[[0-9a-f:.]+\]:[0-9]{1,5}$/i.test(address),
+    )
       ? addresses
       : undefined;
   });
@@ -119,7 +161,11 @@ export function httpUrl(name: string): Setting<string> {
     {},
     (value) => {
       const url = URL.parse(value);
-      const plain = url !== null && ['http:', 'https:'].includes(url.protocol) && url.username === '' && url.password === '';
+      const plain =
+        url !== null &&
+        ['http:', 'https:'].includes(url.protocol) &&
+        url.username === '' &&
+        url.password === '';
       return plain && url.search === '' && url.hash === '' ? value.replace(/\/+$/, '') : undefined;
     },
     true,
@@ -127,21 +173,31 @@ export function httpUrl(name: string): Setting<string> {
 }
 
 /** An address that may hold user and password, hence never shown. */
-export function secretUrl(name: string, protocols: readonly string[], example: string): Setting<string> {
+export function secretUrl(
+  name: string,
+  protocols: readonly string[],
+  example: string,
+): Setting<string> {
   return setting(
     name,
     `an address like ${example}`,
     {},
     (value) => {
       const url = URL.parse(value);
-      return url !== null && url.hostname !== '' && protocols.includes(url.protocol) ? value : undefined;
+      return url !== null && url.hostname !== '' && protocols.includes(url.protocol)
+        ? value
+        : undefined;
     },
     true,
   );
 }
 
 export function postgresUrl(name: string): Setting<string> {
-  return secretUrl(name, ['postgres:', 'postgresql:'], 'postgres://user:password@host:port/database');
+  return secretUrl(
+    name,
+    ['postgres:', 'postgresql:'],
+    'postgres://user:password@host:port/database',
+  );
 }
 
 export function redisUrl(name: string): Setting<string> {

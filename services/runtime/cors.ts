@@ -18,5 +18,8 @@ export function preflight(methods: string): Guard {
       'access-control-max-age': '86400',
     },
   };
-  return ({ method, headers }) => (method === 'OPTIONS' && headers['access-control-request-method'] !== undefined ? answer : undefined);
+  return ({ method, headers }) =>
+    method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+      ? answer
+      : undefined;
 }

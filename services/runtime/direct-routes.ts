@@ -28,22 +28,33 @@ export class DirectRoutes {
     for (const route of routes) {
       if (route.method !== 'get') continue;
       if (LITERAL.test(route.path)) this.#literal.set(route.path, route);
-      else if (LITERAL.test(route.path.replaceAll(':', ''))) this.#patterns.push({ route, pattern: patternOf(route.path) });
+      else if (LITERAL.test(route.path.replaceAll(':', '')))
+        this.#patterns.push({ route, pattern: patternOf(route.path) });
     }
   }
 
   /** The route of a request that can go the short way. */
   find(request: Head): Found | undefined {
     const { method, url = '', headers } = request;
-    if (method !== 'GET' || headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined) return undefined;
+    if (
+      method !== 'GET' ||
+      headers['transfer-encoding'] !== undefined ||
+      headers['content-length'] !== undefined
+    )
+      return undefined;
     if (!PLAIN_URL.test(url)) return undefined;
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
     const literal = this.#literal.get(path);
-    if (literal !== undefined) return { route: literal, asked: new Direct(request, path, {}, this.#trustProxyHops) };
+    if (literal !== undefined)
+      return { route: literal, asked: new Direct(request, path, {}, this.#trustProxyHops) };
     for (const { route, pattern } of this.#patterns) {
       const match = pattern.exec(path);
-      if (match !== null) return { route, asked: new Direct(request, path, match.groups ?? {}, this.#trustProxyHops) };
+      if (match !== null)
+        return {
+          route,
+          asked: new Direct(request, path, match.groups ?? {}, this.#trustProxyHops),
+        };
     }
     return undefined;
   }
@@ -55,7 +66,9 @@ export function queryOf(text: string): ParsedUrlQuery {
 }
 
 function patternOf(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll('.', String.raw`\.`).replaceAll(/:(\w+)/g, String.raw`(?<$1>[\w.-]+)`)}$`);
+  return new RegExp(
+    `^${path.replaceAll('.', String.raw`\.`).replaceAll(/:(\w+)/g, String.raw`(?<$1>[\w.-]+)`)}$`,
+  );
 }
 
 class Direct implements Asked {
@@ -67,7 +80,12 @@ class Direct implements Asked {
   readonly socket: Asked['socket'];
   readonly #trustProxyHops: number;
 
-  constructor({ url = '', headers, socket }: Head, path: string, params: Asked['params'], trustProxyHops: number) {
+  constructor(
+    { url = '', headers, socket }: Head,
+    path: string,
+    params: Asked['params'],
+    trustProxyHops: number,
+  ) {
     this.path = path;
     this.originalUrl = url;
     this.params = params;
@@ -86,10 +104,15 @@ class Direct implements Asked {
 }
 
 /** The address behind so many proxies, each of which has added the one it was asked from. */
-function forwardedFor({ headers, socket }: Pick<Asked, 'headers' | 'socket'>, hops: number): string | undefined {
+function forwardedFor(
+  { headers, socket }: Pick<Asked, 'headers' | 'socket'>,
+  hops: number,
+): string | undefined {
   const forwarded = hops === 0 ? undefined : headers['x-forwarded-for'];
   if (forwarded === undefined) return socket.remoteAddress;
-  const said = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded).split(',').map((each) => each.trim());
+  const said = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded)
+    .split(',')
+    .map((each) => each.trim());
   const addresses = [socket.remoteAddress, ...said.filter((each) => each !== '').toReversed()];
   return addresses[Math.min(hops, addresses.length - 1)];
 }

@@ -47,13 +47,22 @@ function contents(document: OpenApi, tag: string): string {
   return `<h2>${escaped(tag)}</h2>${links.join('')}`;
 }
 
-function section(document: OpenApi, { name, description }: { readonly name: string; readonly description: string }): string {
+function section(
+  document: OpenApi,
+  { name, description }: { readonly name: string; readonly description: string },
+): string {
   const articles = entriesOf(document, name).map((entry) => article(document, entry));
   return `<section><h2>${escaped(name)}</h2><p class="lead">${escaped(description)}</p>${articles.join('')}</section>`;
 }
 
 function article(document: OpenApi, { path, method, operation }: Entry): string {
-  const { operationId, summary, description = '', parameters, security = document.security } = operation;
+  const {
+    operationId,
+    summary,
+    description = '',
+    parameters,
+    security = document.security,
+  } = operation;
   const example = escaped(exampleOf(path, parameters));
   const isOpen = method === 'GET' && security.length === 0;
   return [
@@ -73,8 +82,12 @@ const AUTHORIZATION = '\nAuthorization: Bearer &lt;token&gt;';
 /** An address to try: the path with its examples in place, and what must be asked. */
 function exampleOf(path: string, parameters: readonly Parameter[]): string {
   const needed = parameters.filter(({ in: where, required }) => where === 'query' && required);
-  const query = needed.map(({ name, example = '' }) => `${name}=${encodeURIComponent(example)}`).join('&');
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => String(parameters.find((parameter) => parameter.name === name)?.example));
+  const query = needed
+    .map(({ name, example = '' }) => `${name}=${encodeURIComponent(example)}`)
+    .join('&');
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) =>
+    String(parameters.find((parameter) => parameter.name === name)?.example),
+  );
   return query === '' ? filled : `${filled}?${query}`;
 }
 
@@ -91,22 +104,39 @@ function parametersTable(parameters: readonly Parameter[]): string {
 function answers(document: OpenApi, { responses }: Operation): string {
   const rows = Object.entries(responses).map(([status, used]) => {
     const { description, headers = {} } = responseOf(document, used);
-    const named = Object.entries(headers).filter(([, each]) => headerOf(document, each).schema.const === undefined);
-    return [`<code>${escaped(status)}</code>`, marked(description), named.map(([name]) => `<code>${escaped(name)}</code>`).join(' ')];
+    const named = Object.entries(headers).filter(
+      ([, each]) => headerOf(document, each).schema.const === undefined,
+    );
+    return [
+      `<code>${escaped(status)}</code>`,
+      marked(description),
+      named.map(([name]) => `<code>${escaped(name)}</code>`).join(' '),
+    ];
   });
-  const [success] = Object.entries(responses).flatMap(([status, used]) => (status === '200' ? [responseOf(document, used)] : []));
-  const bodies = Object.entries(success?.content ?? {}).map(([media, body]) => answerBody(document, media, body));
+  const [success] = Object.entries(responses).flatMap(([status, used]) =>
+    status === '200' ? [responseOf(document, used)] : [],
+  );
+  const bodies = Object.entries(success?.content ?? {}).map(([media, body]) =>
+    answerBody(document, media, body),
+  );
   return `<h4>Answers</h4>${table(['Status', 'Meaning', 'Headers'], rows)}${bodies.join('')}`;
 }
 
-function answerBody(document: OpenApi, media: string, { schema, example, examples = {} }: MediaType): string {
+function answerBody(
+  document: OpenApi,
+  media: string,
+  { schema, example, examples = {} }: MediaType,
+): string {
   const fields = fieldTables(document, schema);
   const shown = example === undefined ? [] : [{ summary: 'Example', value: example }];
   const all = [...shown, ...Object.values(examples)];
   const texts = all.map(
-    ({ summary = 'Example', value }) => `<details><summary>${escaped(summary)}</summary><pre>${escaped(pretty(value))}</pre></details>`,
+    ({ summary = 'Example', value }) =>
+      `<details><summary>${escaped(summary)}</summary><pre>${escaped(pretty(value))}</pre></details>`,
   );
-  return fields === '' ? `<p><code>${escaped(media)}</code></p>` : `<h4>Fields</h4>${fields}${texts.join('')}`;
+  return fields === ''
+    ? `<p><code>${escaped(media)}</code></p>`
+    : `<h4>Fields</h4>${fields}${texts.join('')}`;
 }
 
 function pretty(value: Json): string {
@@ -119,7 +149,8 @@ function fieldTables(document: OpenApi, used: Schema): string {
   if (schema.oneOf !== undefined) {
     return schema.oneOf
       .map(
-        (form) => `<p><strong>${escaped(form.title ?? '')}</strong>. ${escaped(form.description ?? '')}</p>${fieldTables(document, form)}`,
+        (form) =>
+          `<p><strong>${escaped(form.title ?? '')}</strong>. ${escaped(form.description ?? '')}</p>${fieldTables(document, form)}`,
       )
       .join('');
   }
@@ -129,35 +160,61 @@ function fieldTables(document: OpenApi, used: Schema): string {
 
 type Cells = readonly string[];
 
-function fieldRows(document: OpenApi, { properties = {} }: Schema, prefix: string): readonly Cells[] {
+function fieldRows(
+  document: OpenApi,
+  { properties = {} }: Schema,
+  prefix: string,
+): readonly Cells[] {
   const rows: Cells[] = [];
   for (const [name, used] of Object.entries(properties)) {
     const { inner, orNull } = withoutNull(used);
     const schema = schemaOf(document, inner);
     const description = used.description ?? schema.description ?? '';
-    rows.push([`<code>${escaped(prefix + name)}</code>`, `${kindOf(schema)}${orNull ? ' or null' : ''}`, marked(description)]);
+    rows.push([
+      `<code>${escaped(prefix + name)}</code>`,
+      `${kindOf(schema)}${orNull ? ' or null' : ''}`,
+      marked(description),
+    ]);
     rows.push(...fieldRows(document, schema, `${prefix}${name}.`));
-    if (schema.items !== undefined) rows.push(...fieldRows(document, schemaOf(document, schema.items), `${prefix}${name}[].`));
+    if (schema.items !== undefined)
+      rows.push(...fieldRows(document, schemaOf(document, schema.items), `${prefix}${name}[].`));
   }
   return rows;
 }
 
 function withoutNull(schema: Schema): { readonly inner: Schema; readonly orNull: boolean } {
   const [inner, other] = schema.oneOf ?? [];
-  return inner !== undefined && other?.type === 'null' ? { inner, orNull: true } : { inner: schema, orNull: false };
+  return inner !== undefined && other?.type === 'null'
+    ? { inner, orNull: true }
+    : { inner: schema, orNull: false };
 }
 
-function kindOf({ type = '', const: only, enum: words, minimum, maximum, maxLength, default: fallback }: Schema): string {
+function kindOf({
+  type = '',
+  const: only,
+  enum: words,
+  minimum,
+  maximum,
+  maxLength,
+  default: fallback,
+}: Schema): string {
   if (only !== undefined) return `<code>${escaped(JSON.stringify(only))}</code>`;
   if (words !== undefined) return words.map((word) => `<code>${escaped(word)}</code>`).join(' ');
-  const bounds = minimum === undefined ? '' : maximum === undefined ? `, ${minimum} or more` : `, ${minimum} to ${maximum}`;
+  const bounds =
+    minimum === undefined
+      ? ''
+      : maximum === undefined
+        ? `, ${minimum} or more`
+        : `, ${minimum} to ${maximum}`;
   const length = maxLength === undefined ? '' : `, at most ${maxLength} characters`;
   return `${escaped(type)}${bounds}${length}${fallback === undefined ? '' : `; ${escaped(JSON.stringify(fallback))} when not given`}`;
 }
 
 function table(head: readonly string[], rows: readonly Cells[]): string {
   const heads = head.map((cell) => `<th scope="col">${escaped(cell)}</th>`).join('');
-  const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('');
+  const body = rows
+    .map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`)
+    .join('');
   return `<div class="scroll"><table><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table></div>`;
 }
 
@@ -174,7 +231,13 @@ function marked(text: string): string {
     .replaceAll(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>');
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);

@@ -21,7 +21,11 @@ export function documentRoutes(api: OpenApi): readonly Route[] {
   const document = JSON.stringify(api);
   const page = docsPage(api);
   return [
-    { method: 'get', path: '/openapi.json', handle: () => ({ status: 200, body: document, headers: CACHED }) },
+    {
+      method: 'get',
+      path: '/openapi.json',
+      handle: () => ({ status: 200, body: document, headers: CACHED }),
+    },
     {
       method: 'get',
       path: '/docs',

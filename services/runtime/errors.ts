@@ -17,7 +17,11 @@ export class Fault extends Error {
   /** whether the same attempt can succeed later without anybody doing anything */
   readonly retry: boolean;
 
-  constructor(code: string, message: string, options: { readonly retry: boolean; readonly cause?: unknown }) {
+  constructor(
+    code: string,
+    message: string,
+    options: { readonly retry: boolean; readonly cause?: unknown },
+  ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.retry = options.retry;
@@ -42,6 +46,7 @@ export function propertyOf(error: unknown, name: string): unknown {
 /** The message of anything that was thrown. An AggregateError without one (Node's, of several addresses) tells those of its parts. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.message === '' && error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
+  if (error.message === '' && error instanceof AggregateError)
+    return error.errors.map(messageOf).join('; ');
   return error.message;
 }

@@ -58,7 +58,10 @@ export class FoldAhead<Event extends { readonly type: string }> {
   }
 
   /** What was folded of this batch for these tables; undefined when it was not. */
-  async take(batch: Prepared<Event>, { build, next_offset: next }: TablesAt): Promise<Whole | undefined> {
+  async take(
+    batch: Prepared<Event>,
+    { build, next_offset: next }: TablesAt,
+  ): Promise<Whole | undefined> {
     const folding = this.#folding;
     this.#folding = undefined;
     if (folding?.tables.build !== build || folding.tables.next_offset !== next) return undefined;

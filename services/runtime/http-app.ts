@@ -2,7 +2,15 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import express, { type ErrorRequestHandler } from 'express';
-import { JSON_TYPE, PLAIN_ERRORS, type Answer, type ErrorShape, type Failure, type Guard, type Route } from './answers.ts';
+import {
+  JSON_TYPE,
+  PLAIN_ERRORS,
+  type Answer,
+  type ErrorShape,
+  type Failure,
+  type Guard,
+  type Route,
+} from './answers.ts';
 import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from './errors.ts';
 import type { Logger } from './log.ts';
@@ -54,10 +62,18 @@ export function buildHttpApp(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const { log, errors: shape = PLAIN_ERRORS, headers: always = {}, guards = [] } = options;
   const app = express();
-  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').set('query parser', queryOf);
+  app
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('case sensitive routing')
+    .set('query parser', queryOf);
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
 
-  const writeHead = (response: ServerResponse, { status, content_type: type = JSON_TYPE, headers }: Head, bytes?: number): void => {
+  const writeHead = (
+    response: ServerResponse,
+    { status, content_type: type = JSON_TYPE, headers }: Head,
+    bytes?: number,
+  ): void => {
     const id = inFlight.get(response)?.id;
     response.writeHead(status, {
       ...(id !== undefined && { 'x-request-id': id }),
@@ -84,7 +100,10 @@ export function buildHttpApp(
     if (typeof body === 'string' || Buffer.isBuffer(body)) return sendText(response, answer, body);
     const context = inFlight.get(response);
     if (context !== undefined) context.streams = true;
-    return sendPieces(response, body, { writeHead: () => writeHead(response, answer), idle_ms: options.idle_ms ?? IDLE_MS });
+    return sendPieces(response, body, {
+      writeHead: () => writeHead(response, answer),
+      idle_ms: options.idle_ms ?? IDLE_MS,
+    });
   };
   const enterRoute = (response: ServerResponse, path: string): void => {
     const context = inFlight.get(response);
@@ -92,13 +111,26 @@ export function buildHttpApp(
   };
   const reply = (response: ServerResponse, answer: Answer | Refusal): void | Promise<void> => {
     if (!('refused' in answer)) return send(response, answer);
-    return fail(response, { status: shape.statuses[answer.refused] ?? 400, code: answer.refused, message: answer.message });
+    return fail(response, {
+      status: shape.statuses[answer.refused] ?? 400,
+      code: answer.refused,
+      message: answer.message,
+    });
   };
   const failed = (error: unknown, method: string | undefined, response: ServerResponse): void => {
     const failure = failureOf(error, shape);
     const context = inFlight.get(response);
     if (failure.status >= 500 || response.headersSent) {
-      log.error({ err: error, request_id: context?.id, method, route: context?.route, status: failure.status }, messageOf(error));
+      log.error(
+        {
+          err: error,
+          request_id: context?.id,
+          method,
+          route: context?.route,
+          status: failure.status,
+        },
+        messageOf(error),
+      );
     }
     if (!response.headersSent) return fail(response, failure);
     // a client must never take half an answer for a whole one
@@ -113,10 +145,13 @@ export function buildHttpApp(
       if (answer !== undefined) return send(response, answer);
     }
     const length = Number(request.headers['content-length'] ?? 0);
-    if (length > (options.body_bytes_max ?? 16_384)) return fail(response, TOO_LARGE, { connection: 'close' });
+    if (length > (options.body_bytes_max ?? 16_384))
+      return fail(response, TOO_LARGE, { connection: 'close' });
     // a body of unknown length is read by whoever wants one, otherwise it goes with its connection
-    if (request.headers['transfer-encoding'] !== undefined) response.setHeader('connection', 'close');
-    if (request.url.includes('%') && !isDecodable(request.url)) return fail(response, shape.undecodable ?? UNDECODABLE);
+    if (request.headers['transfer-encoding'] !== undefined)
+      response.setHeader('connection', 'close');
+    if (request.url.includes('%') && !isDecodable(request.url))
+      return fail(response, shape.undecodable ?? UNDECODABLE);
     return next();
   });
 
@@ -128,15 +163,26 @@ export function buildHttpApp(
     });
   }
   for (const path of new Set(routes.map((route) => route.path))) {
-    const allow = routes.flatMap((route) => (route.path !== path ? [] : route.method === 'get' ? ['GET', 'HEAD'] : ['POST'])).join(', ');
+    const allow = routes
+      .flatMap((route) =>
+        route.path !== path ? [] : route.method === 'get' ? ['GET', 'HEAD'] : ['POST'],
+      )
+      .join(', ');
     app.all(path, (_request, response) => {
       enterRoute(response, path);
-      fail(response, { status: 405, code: 'method_not_allowed', message: `this path answers ${allow} only` }, { allow });
+      fail(
+        response,
+        { status: 405, code: 'method_not_allowed', message: `this path answers ${allow} only` },
+        { allow },
+      );
     });
   }
-  app.use((_request, response) => fail(response, { status: 404, code: 'not_found', message: 'there is nothing at this path' }));
+  app.use((_request, response) =>
+    fail(response, { status: 404, code: 'not_found', message: 'there is nothing at this path' }),
+  );
 
-  const onError: ErrorRequestHandler = (error: unknown, { method }, response, _next) => failed(error, method, response);
+  const onError: ErrorRequestHandler = (error: unknown, { method }, response, _next) =>
+    failed(error, method, response);
   app.use(onError);
 
   const direct = new DirectRoutes(routes, options.trust_proxy_hops ?? 0);
@@ -163,14 +209,21 @@ export function buildHttpApp(
 }
 
 const TOO_LARGE: Failure = { status: 413, code: 'too_large', message: 'the body is too large' };
-const NO_ADDRESS: Failure = { status: 400, code: 'invalid_request', message: 'the address is not well-formed' };
+const NO_ADDRESS: Failure = {
+  status: 400,
+  code: 'invalid_request',
+  message: 'the address is not well-formed',
+};
 const UNDECODABLE: Failure = {
   status: 400,
   code: 'invalid_request',
   message: 'the address is not well-formed: each % must begin the hex digits of UTF-8 text',
 };
 
-function ownRoutes({ log, metrics, checks = [] }: HttpAppOptions, shape: ErrorShape): readonly Route[] {
+function ownRoutes(
+  { log, metrics, checks = [] }: HttpAppOptions,
+  shape: ErrorShape,
+): readonly Route[] {
   const notReady = readiness(checks, log);
   metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
     this.set(Number((await notReady()).length === 0));
@@ -181,7 +234,11 @@ function ownRoutes({ log, metrics, checks = [] }: HttpAppOptions, shape: ErrorSh
     const failure = { status: 503, code: 'not_ready', message: matters.join('; ') };
     return { status: failure.status, body: shape.body(failure) };
   };
-  const scrape = async (): Promise<Answer> => ({ status: 200, body: await metrics.text(), content_type: metrics.content_type });
+  const scrape = async (): Promise<Answer> => ({
+    status: 200,
+    body: await metrics.text(),
+    content_type: metrics.content_type,
+  });
   return [
     { method: 'get', path: '/health', handle: () => ({ status: 200, body: '{"status":"ok"}' }) },
     { method: 'get', path: '/ready', handle: ready },
@@ -194,7 +251,11 @@ function failureOf(error: unknown, shape: ErrorShape): Failure {
   if (error instanceof Fault) return shape.fault(error);
   const status = propertyOf(error, 'status');
   if (typeof status === 'number' && status >= 400 && status < 500) {
-    return { status, code: status === 413 ? 'too_large' : 'invalid_request', message: STATUS_CODES[status] ?? 'the request is malformed' };
+    return {
+      status,
+      code: status === 413 ? 'too_large' : 'invalid_request',
+      message: STATUS_CODES[status] ?? 'the request is malformed',
+    };
   }
   return { status: 500, code: 'internal_error', message: 'something is wrong on our side' };
 }

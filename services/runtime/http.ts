@@ -1,5 +1,11 @@
 /** The HTTP server of every service: listens, watches what is in flight, drains. */
-import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -21,7 +27,12 @@ export interface HttpOptions extends HttpAppOptions {
    * Sees each request before the application does, and either answers it or calls `next`. What the application makes sure of (guards, headers, limits) it has to see to
    * itself; `context.route` is for it to set.
    */
-  readonly front?: (request: IncomingMessage, response: ServerResponse, context: InFlight, next: () => void) => void;
+  readonly front?: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: InFlight,
+    next: () => void,
+  ) => void;
   /** takes over connections that ask for a WebSocket; without it, and when they ask for another protocol, they are answered as ordinary requests. What it took over it closes itself, before the server is drained */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
@@ -33,7 +44,12 @@ export interface HttpServer {
   drain(): Promise<void>;
 }
 
-const LIMITS = { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 1_000 } as const;
+const LIMITS = {
+  requestTimeout: 10_000,
+  headersTimeout: 5_000,
+  keepAliveTimeout: 10_000,
+  connectionsCheckingInterval: 1_000,
+} as const;
 /** Of `drain_ms`, so that what has to be closed after the server still has its time. */
 const STREAMS_SHARE = 0.8;
 
@@ -48,7 +64,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     ...LIMITS,
     ...(maxHeaderSize === undefined ? {} : { maxHeaderSize }),
     // many a client offers HTTP/2 with its first request, and wants the answer when it is not taken up
-    shouldUpgradeCallback: ({ headers }) => options.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
+    shouldUpgradeCallback: ({ headers }) =>
+      options.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
   });
   server.setTimeout(options.idle_ms ?? IDLE_MS);
 
@@ -57,7 +74,13 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   let count = 0;
   server.on('request', (request, response) => {
     const { socket } = request;
-    const context = { id: `${prefix}-${(++count).toString(36)}`, socket, started: performance.now(), route: 'unmatched', streams: false };
+    const context = {
+      id: `${prefix}-${(++count).toString(36)}`,
+      socket,
+      started: performance.now(),
+      route: 'unmatched',
+      streams: false,
+    };
     inFlight.set(response, context);
     if (draining) response.setHeader('connection', 'close');
     response.once('close', () => {
@@ -68,7 +91,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     if (options.front === undefined) app(request, response);
     else options.front(request, response, context, () => app(request, response));
   });
-  const answering = (): ReadonlySet<Socket> => new Set(inFlight.values().map(({ socket }) => socket));
+  const answering = (): ReadonlySet<Socket> =>
+    new Set(inFlight.values().map(({ socket }) => socket));
   if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (answering().has(socket)) socket.destroy();
@@ -87,19 +111,30 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     drain: () =>
       new Promise((resolve) => {
         draining = true;
-        const late = drainMs === undefined ? undefined : setTimeout(() => cutOffStreams(inFlight, log), drainMs * STREAMS_SHARE);
+        const late =
+          drainMs === undefined
+            ? undefined
+            : setTimeout(() => cutOffStreams(inFlight, log), drainMs * STREAMS_SHARE);
         server.close(() => {
           clearTimeout(late);
           resolve();
         });
-        for (const response of inFlight.keys()) if (!response.headersSent) response.setHeader('connection', 'close');
+        for (const response of inFlight.keys())
+          if (!response.headersSent) response.setHeader('connection', 'close');
       }),
   };
 }
 
-function cutOffStreams(inFlight: ReadonlyMap<ServerResponse, InFlight>, log: HttpOptions['log']): void {
+function cutOffStreams(
+  inFlight: ReadonlyMap<ServerResponse, InFlight>,
+  log: HttpOptions['log'],
+): void {
   const late = [...inFlight].filter(([, { streams }]) => streams);
-  if (late.length > 0) log.warn({ streams: late.length }, 'answers that were still streaming are cut off: the process stops');
+  if (late.length > 0)
+    log.warn(
+      { streams: late.length },
+      'answers that were still streaming are cut off: the process stops',
+    );
   for (const [response] of late) breakOff(response);
 }
 
@@ -118,7 +153,11 @@ function spareUnreadAnswers(server: Server, answering: () => ReadonlySet<Socket>
 
 /** Counts each request, and logs it at level debug. */
 function observer({ log, metrics }: HttpOptions) {
-  const seconds = metrics.histogram('http_request_seconds', 'Duration of requests', ['route', 'method', 'status']);
+  const seconds = metrics.histogram('http_request_seconds', 'Duration of requests', [
+    'route',
+    'method',
+    'status',
+  ]);
   return (
     { id, started, route, broken_off_as: brokenOffAs }: InFlight,
     { method = '', url = '' }: IncomingMessage,
@@ -129,14 +168,31 @@ function observer({ log, metrics }: HttpOptions) {
     const status = response.writableFinished ? response.statusCode : (brokenOffAs ?? 499);
     seconds.observe({ route, method, status }, elapsed / 1_000);
     if (!log.isLevelEnabled('debug')) return;
-    log.debug({ request_id: id, method, url: url.slice(0, 200), route, status, ms: Number(elapsed.toFixed(2)) }, 'request');
+    log.debug(
+      {
+        request_id: id,
+        method,
+        url: url.slice(0, 200),
+        route,
+        status,
+        ms: Number(elapsed.toFixed(2)),
+      },
+      'request',
+    );
   };
 }
 
-const STATUS_OF_PARSER: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+const STATUS_OF_PARSER: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
 
 /** What Node's parser refuses never reaches the application; it gets the same shape. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, shape: ErrorShape): void {
+function answerBrokenRequest(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  shape: ErrorShape,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const status = STATUS_OF_PARSER[error.code ?? ''] ?? 400;
   const reason = STATUS_CODES[status] ?? '';
@@ -148,8 +204,13 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, shape
 function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const refused = (cause: NodeJS.ErrnoException): void => {
-      const why = cause.code === 'EADDRINUSE' ? 'another process has it; stop that or set APP_HTTP_PORT' : cause.message;
-      reject(new Fault('http_port', `cannot listen on ${host}:${port}: ${why}`, { retry: false, cause }));
+      const why =
+        cause.code === 'EADDRINUSE'
+          ? 'another process has it; stop that or set APP_HTTP_PORT'
+          : cause.message;
+      reject(
+        new Fault('http_port', `cannot listen on ${host}:${port}: ${why}`, { retry: false, cause }),
+      );
     };
     server.once('error', refused);
     server.listen(port, host, () => {

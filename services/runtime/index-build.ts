@@ -99,9 +99,14 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     onStep(what);
     const begun = performance.now();
     const outcome = await doIt();
-    log.info({ projection: projection.name, step: what, outcome, seconds: secondsSince(begun) }, 'indexing');
+    log.info(
+      { projection: projection.name, step: what, outcome, seconds: secondsSince(begun) },
+      'indexing',
+    );
   };
-  const others = Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, () => openSession(pool, under));
+  const others = Array.from({ length: (build.at_once ?? AT_ONCE) - 1 }, () =>
+    openSession(pool, under),
+  );
   const clients = [client, ...(await Promise.all(others))];
   const left = statements.entries();
   let built = Promise.withResolvers<void>();
@@ -113,7 +118,10 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
     }
   };
   const all = together(clients, buildLeft);
-  const warming = build.warm === false ? undefined : warm(build, under, { statements, built: () => built.promise, all });
+  const warming =
+    build.warm === false
+      ? undefined
+      : warm(build, under, { statements, built: () => built.promise, all });
   // whatever ends the build has ended it already
   warming?.catch(() => undefined);
   await all;
@@ -146,8 +154,13 @@ async function warm(
 ): Promise<string> {
   try {
     const client = await openSession(pool, under);
-    const hasSeveralIndexes = (table: string): boolean => statements.filter((text) => tableIn(text) === table).length > 1;
-    await warmTables(client, tables, { signal, only: ({ table }) => hasSeveralIndexes(table), share: TABLES_SHARE });
+    const hasSeveralIndexes = (table: string): boolean =>
+      statements.filter((text) => tableIn(text) === table).length > 1;
+    await warmTables(client, tables, {
+      signal,
+      only: ({ table }) => hasSeveralIndexes(table),
+      share: TABLES_SHARE,
+    });
     const end = all.then(() => true);
     const whetherEnd = (): Promise<boolean> => {
       const next = Promise.race([end, built().then(() => false)]);
@@ -158,10 +171,15 @@ async function warm(
     let isEnd = whetherEnd();
     while (!(await awake(client, isEnd))) {
       isEnd = whetherEnd();
-      await warmTables(client, tables, { signal, only: ({ table, is_index }) => is_index || hasSeveralIndexes(table) });
+      await warmTables(client, tables, {
+        signal,
+        only: ({ table, is_index }) => is_index || hasSeveralIndexes(table),
+      });
     }
     const blocks = await warmTables(client, tables, { signal });
-    return blocks === undefined ? 'left: the database has no extension pg_prewarm, so what is read first is slow' : `${blocks} blocks`;
+    return blocks === undefined
+      ? 'left: the database has no extension pg_prewarm, so what is read first is slow'
+      : `${blocks} blocks`;
   } catch (error) {
     const fault = faultOf(error);
     if (!(fault instanceof Fault)) throw fault;
@@ -170,7 +188,10 @@ async function warm(
 }
 
 /** Each does its part, and then waits for the others: the session that holds the lock must not be silent, nor must one that is wanted again. */
-async function together(clients: readonly ClientBase[], doPart: (by: ClientBase) => Promise<void>): Promise<void> {
+async function together(
+  clients: readonly ClientBase[],
+  doPart: (by: ClientBase) => Promise<void>,
+): Promise<void> {
   const parts = clients.map(async (by) => ({ by, done: await doPart(by) }));
   const all = Promise.all(parts);
   // of a part that fails each of those below tells as well
@@ -209,19 +230,28 @@ async function run(client: ClientBase, text: string): Promise<'done' | 'was ther
     await client.query(text);
     return 'done';
   } catch (error) {
-    if (THERE_ALREADY.has(propertyOf(error, 'code')) || propertyOf(error, 'constraint') === NAME_CONSTRAINT) return 'was there';
+    if (
+      THERE_ALREADY.has(propertyOf(error, 'code')) ||
+      propertyOf(error, 'constraint') === NAME_CONSTRAINT
+    )
+      return 'was there';
     throw error;
   }
 }
 
 /** When told to stop: has the server cancel what runs, until that has ended or patience has. */
-async function withdrawn({ pool, signal, log }: IndexBuild, { sessions, finished }: Under): Promise<never> {
+async function withdrawn(
+  { pool, signal, log }: IndexBuild,
+  { sessions, finished }: Under,
+): Promise<never> {
   await aborted(signal);
   const begun = performance.now();
   // repeated, since one that comes between two statements is lost
   while (!finished.aborted && performance.now() - begun < WITHDRAW_MS) {
     const cancelling = pool
-      .query('SELECT pg_cancel_backend(pid) FROM unnest($1::int[]) AS pid', [sessions.map(({ pid }) => pid)])
+      .query('SELECT pg_cancel_backend(pid) FROM unnest($1::int[]) AS pid', [
+        sessions.map(({ pid }) => pid),
+      ])
       .catch((error: unknown) => {
         log.debug({ err: error }, 'the index build was not cancelled');
       });
@@ -232,10 +262,14 @@ async function withdrawn({ pool, signal, log }: IndexBuild, { sessions, finished
 }
 
 function stopped(cause?: unknown): Fault {
-  return new Fault('stopped', 'told to stop while the indexes were built: the next start goes on with the one in hand', {
-    retry: true,
-    cause,
-  });
+  return new Fault(
+    'stopped',
+    'told to stop while the indexes were built: the next start goes on with the one in hand',
+    {
+      retry: true,
+      cause,
+    },
+  );
 }
 
 function secondsSince(begun: number): number {

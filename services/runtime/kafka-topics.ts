@@ -31,18 +31,31 @@ export async function ensureTopics(kafka: Kafka, topics: readonly Topic[]): Prom
 async function compare(admin: Admin, topic: Topic): Promise<void> {
   const partitions = await countPartitions(admin, topic.name);
   if (partitions !== topic.partitions) {
-    const remedy = 'point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed';
-    throw settingsFault(topic, `has ${partitions} partitions instead of ${topic.partitions}, so its order would be another; ${remedy}`);
+    const remedy =
+      'point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed';
+    throw settingsFault(
+      topic,
+      `has ${partitions} partitions instead of ${topic.partitions}, so its order would be another; ${remedy}`,
+    );
   }
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic.name, configNames: Object.keys(topic.config) }],
+    resources: [
+      {
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: topic.name,
+        configNames: Object.keys(topic.config),
+      },
+    ],
   });
   for (const { configName, configValue } of resources[0]?.configEntries ?? []) {
     const declared = topic.config[configName];
     if (declared !== undefined && declared !== configValue) {
       const remedy = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic.name} --add-config ${configName}=${declared}`;
-      throw settingsFault(topic, `has ${configName}=${configValue} instead of ${declared}; set it with ${remedy}`);
+      throw settingsFault(
+        topic,
+        `has ${configName}=${configValue} instead of ${declared}; set it with ${remedy}`,
+      );
     }
   }
 }
@@ -53,10 +66,12 @@ async function countPartitions(admin: Admin, topic: string): Promise<number> {
     try {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
       const partitions = topics[0]?.partitions ?? [];
-      if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) return partitions.length;
+      if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0))
+        return partitions.length;
       if (tries === KNOWN_TRIES) throw new Error(`a partition of ${topic} has no leader`);
     } catch (error) {
-      if (tries === KNOWN_TRIES || propertyOf(error, 'type') !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
+      if (tries === KNOWN_TRIES || propertyOf(error, 'type') !== 'UNKNOWN_TOPIC_OR_PARTITION')
+        throw error;
     }
     await after(KNOWN_EVERY_MS);
   }
@@ -95,7 +110,10 @@ export function readTopicEnds(kafka: Kafka, topics: readonly string[]): Promise<
 }
 
 /** Runs with an admin client of its own. */
-export async function withAdmin<Result>(kafka: Kafka, use: (admin: Admin) => Promise<Result>): Promise<Result> {
+export async function withAdmin<Result>(
+  kafka: Kafka,
+  use: (admin: Admin) => Promise<Result>,
+): Promise<Result> {
   const admin = kafka.admin();
   try {
     await admin.connect();

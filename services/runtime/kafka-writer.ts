@@ -29,7 +29,8 @@ export interface WriterOptions {
   readonly answer_ms?: number;
 }
 
-const TOO_LARGE = "look at the topic's max.message.bytes and the broker's message.max.bytes: they are not as this software declares them";
+const TOO_LARGE =
+  "look at the topic's max.message.bytes and the broker's message.max.bytes: they are not as this software declares them";
 const NOT_ALLOWED = "give this service's account the right to write";
 const NOT_OURS = 'look at the configuration of the topic: it is not as this software declares it';
 
@@ -39,7 +40,10 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   ['RECORD_LIST_TOO_LARGE', TOO_LARGE],
   ['INVALID_TOPIC_EXCEPTION', NOT_OURS],
   ['INVALID_RECORD', NOT_OURS],
-  ['INVALID_TIMESTAMP', "set this machine's clock right, or the broker's: they are more than an hour apart"],
+  [
+    'INVALID_TIMESTAMP',
+    "set this machine's clock right, or the broker's: they are more than an hour apart",
+  ],
   ['UNSUPPORTED_FOR_MESSAGE_FORMAT', NOT_OURS],
   ['TOPIC_AUTHORIZATION_FAILED', NOT_ALLOWED],
   ['CLUSTER_AUTHORIZATION_FAILED', NOT_ALLOWED],
@@ -93,7 +97,11 @@ export class KafkaWriter {
   async #send(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
     // the next batch of a producer that left one behind would get that one's sequence numbers, and be dropped as its repetition
     if (this.#ended)
-      throw new Fault('append_unknown', `${topic}: the writer has ended, ${entries.length} records were not sent`, { retry: true });
+      throw new Fault(
+        'append_unknown',
+        `${topic}: the writer has ended, ${entries.length} records were not sent`,
+        { retry: true },
+      );
     const messages = entries.map(({ key, value, headers, timestamp }) => ({
       key,
       value,
@@ -118,22 +126,37 @@ export class KafkaWriter {
             { topic, partition, records: entries.length, attempt, err: cause },
             'append not acknowledged, sending the same batch again',
           );
-          await untilAborted(Math.min(this.#retryMsMax, this.#retryMsMin * 2 ** Math.min(attempt - 1, 10)), this.#signal);
+          await untilAborted(
+            Math.min(this.#retryMsMax, this.#retryMsMin * 2 ** Math.min(attempt - 1, 10)),
+            this.#signal,
+          );
         }
         if (this.#signal.aborted) {
           this.#ended = true;
-          throw new Fault('append_unknown', `${topic}: stopped before the broker acknowledged ${entries.length} records`, {
-            retry: true,
-            cause,
-          });
+          throw new Fault(
+            'append_unknown',
+            `${topic}: stopped before the broker acknowledged ${entries.length} records`,
+            {
+              retry: true,
+              cause,
+            },
+          );
         }
       }
     }
   }
 
-  async #attempt(topic: string, messages: Parameters<Producer['send']>[0]['messages']): Promise<bigint> {
+  async #attempt(
+    topic: string,
+    messages: Parameters<Producer['send']>[0]['messages'],
+  ): Promise<bigint> {
     const producer = await this.#connected();
-    const [metadata] = await producer.send({ topic, acks: -1, compression: CompressionTypes.None, messages });
+    const [metadata] = await producer.send({
+      topic,
+      acks: -1,
+      compression: CompressionTypes.None,
+      messages,
+    });
     if (metadata?.baseOffset === undefined) throw new Error('the acknowledgement names no offset');
     return BigInt(metadata.baseOffset);
   }
@@ -143,7 +166,10 @@ export class KafkaWriter {
     const given = Promise.withResolvers<never>();
     let timer: NodeJS.Timeout | undefined;
     const limit = (): void => {
-      timer = setTimeout(() => given.reject(new Error(`no answer within ${this.#answerMs} ms of draining`)), this.#answerMs);
+      timer = setTimeout(
+        () => given.reject(new Error(`no answer within ${this.#answerMs} ms of draining`)),
+        this.#answerMs,
+      );
     };
     if (this.#signal.aborted) limit();
     else this.#signal.addEventListener('abort', limit, { once: true });
@@ -185,7 +211,11 @@ export class KafkaWriter {
 
 /** The broker's own word on the failure, however deep kafkajs wrapped it. */
 function protocolType(error: unknown): string | undefined {
-  for (let at: unknown = error, depth = 0; typeof at === 'object' && at !== null && depth < 8; depth++) {
+  for (
+    let at: unknown = error, depth = 0;
+    typeof at === 'object' && at !== null && depth < 8;
+    depth++
+  ) {
     if ('type' in at && typeof at.type === 'string') return at.type;
     at = 'cause' in at ? at.cause : undefined;
   }

@@ -22,7 +22,9 @@ let calmed = false;
 function calmIdleTimer(): void {
   if (calmed) return;
   calmed = true;
-  const { prototype }: { prototype: RequestQueue } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue');
+  const { prototype }: { prototype: RequestQueue } = createRequire(import.meta.url)(
+    'kafkajs/src/network/requestQueue',
+  );
   const schedule = prototype.scheduleCheckPendingRequests;
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
     if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this);
@@ -54,7 +56,11 @@ export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
 /** kafkajs reports every passing disconnect as an error; what matters of it reaches our own log from the code that retries. */
 function toLog(
   log: Logger,
-  { level, namespace, log: { message, logger: _logger, timestamp: _timestamp, stack: _stack, ...rest } }: LogEntry,
+  {
+    level,
+    namespace,
+    log: { message, logger: _logger, timestamp: _timestamp, stack: _stack, ...rest },
+  }: LogEntry,
 ): void {
   const entry = { kafkajs: namespace, ...rest };
   if (level === logLevel.ERROR || level === logLevel.WARN) log.warn(entry, message);
@@ -62,7 +68,15 @@ function toLog(
 }
 
 /** Disconnects a client in order; a broker that does not answer any more keeps nobody waiting for longer than `ms`. */
-export async function disconnect(client: { disconnect(): Promise<void> }, log: Logger, ms = 3_000): Promise<void> {
-  const left = client.disconnect().catch((error: unknown) => log.warn({ err: error }, 'a Kafka client was not disconnected in order'));
+export async function disconnect(
+  client: { disconnect(): Promise<void> },
+  log: Logger,
+  ms = 3_000,
+): Promise<void> {
+  const left = client
+    .disconnect()
+    .catch((error: unknown) =>
+      log.warn({ err: error }, 'a Kafka client was not disconnected in order'),
+    );
   await Promise.race([left, after(ms, undefined, { ref: false })]);
 }

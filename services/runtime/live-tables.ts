@@ -28,7 +28,9 @@ export function lockKeyOf(projection: string): number {
 /** Begins a transaction in which the tables of that name stay what they are. Waits no longer than the session's `lock_timeout`. */
 export async function beginWriting(client: Client, projection: string): Promise<void> {
   // in one message: a batch costs no round trip more
-  await client.query(`BEGIN; SELECT pg_advisory_xact_lock_shared(${LOCK}, ${lockKeyOf(projection)})`);
+  await client.query(
+    `BEGIN; SELECT pg_advisory_xact_lock_shared(${LOCK}, ${lockKeyOf(projection)})`,
+  );
 }
 
 /** Keeps everybody from writing until `resumeWriting`, or until the session ends. Throws after the session's `lock_timeout`. */
@@ -41,7 +43,10 @@ export async function resumeWriting(client: Client, projection: string): Promise
 }
 
 /** Undefined: there are none of that name. */
-export async function readStanding(client: Client, projection: string): Promise<Standing | undefined> {
+export async function readStanding(
+  client: Client,
+  projection: string,
+): Promise<Standing | undefined> {
   const { rows } = await client.query<{ version: number; indexed: boolean; build: string }>({
     name: 'standing',
     text: `SELECT version, indexed_at IS NOT NULL AS indexed, extract(epoch FROM created_at)::text AS build
@@ -52,15 +57,25 @@ export async function readStanding(client: Client, projection: string): Promise<
 }
 
 /** It passes when tables of the version wanted are put there, as they are in a rebuild and in its rollback. */
-export function anotherVersion({ projection, version }: ProjectionId, standing: Pick<Standing, 'version'> | undefined): Fault {
+export function anotherVersion(
+  { projection, version }: ProjectionId,
+  standing: Pick<Standing, 'version'> | undefined,
+): Fault {
   const [what, remedy] =
     standing === undefined
-      ? [`there are no tables of ${projection}`, `a projector of ${projection} makes them when it starts`]
+      ? [
+          `there are no tables of ${projection}`,
+          `a projector of ${projection} makes them when it starts`,
+        ]
       : [
           `the tables of ${projection} are of version ${standing.version}, this software writes version ${version}`,
           `run the software of version ${standing.version}; or, with this one, ops rebuild ${projection}, or ops rebuild --rollback ${projection} where version ${version} was kept`,
         ];
-  return new Fault('projection_version', `${what}, so nothing is written: ${remedy}. This goes on by itself once they are there`, {
-    retry: true,
-  });
+  return new Fault(
+    'projection_version',
+    `${what}, so nothing is written: ${remedy}. This goes on by itself once they are there`,
+    {
+      retry: true,
+    },
+  );
 }

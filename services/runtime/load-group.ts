@@ -33,7 +33,9 @@ export interface More<Event extends { readonly type: string }> {
    * Takes the batch that follows, which is there, so that it is applied together with those before it, and gives what follows then; undefined: it is not to be
    * applied.
    */
-  readonly take: (following: Following<Event>) => Promise<{ readonly following: Following<Event> } | undefined>;
+  readonly take: (
+    following: Following<Event>,
+  ) => Promise<{ readonly following: Following<Event> } | undefined>;
   /** whether any was taken: should the transaction fail, it has to be read again */
   readonly hasTaken: () => boolean;
 }
@@ -77,16 +79,26 @@ export async function writeGroup<Event extends { readonly type: string }>(
     // thrown where it is awaited, if the group comes to that
     writing.catch(() => undefined);
     rows += await before;
-    if (ahead.more?.comesAt(to.next_offset) !== true || isLongEnough(performance.now() - begun, rows, memory)) break;
+    if (
+      ahead.more?.comesAt(to.next_offset) !== true ||
+      isLongEnough(performance.now() - begun, rows, memory)
+    )
+      break;
     const batch = await soon(following);
     if (batch === undefined || batch.poison !== undefined) break;
     over.throwIfAborted();
     // its fold has to ask over another connection, which may be silent: what is written already does not wait for that
     const folded = await Promise.race([ahead.fold.take(batch, tables), soonOver()]);
-    const taken = folded !== undefined && memory.holds(folded.changes) ? await ahead.more.take(following) : undefined;
+    const taken =
+      folded !== undefined && memory.holds(folded.changes)
+        ? await ahead.more.take(following)
+        : undefined;
     over.throwIfAborted();
     if (folded === undefined || taken === undefined) break;
-    assert(batch.events.at(-1)?.offset === to.next_offset + BigInt(batch.events.length - 1), 'records are missing inside a batch');
+    assert(
+      batch.events.at(-1)?.offset === to.next_offset + BigInt(batch.events.length - 1),
+      'records are missing inside a batch',
+    );
     to = advanced(to, batch.fingerprints);
     whole = folded;
     outcomes = sum(outcomes, folded.outcomes);
@@ -103,7 +115,9 @@ function isLongEnough(elapsedMs: number, rows: number, { held }: RowMemory): boo
 }
 
 /** The batch, if it comes at once. Why there is none shows to whoever waits for it. */
-async function soon<Batch>(following: Promise<{ readonly prepared: Batch } | undefined>): Promise<Batch | undefined> {
+async function soon<Batch>(
+  following: Promise<{ readonly prepared: Batch } | undefined>,
+): Promise<Batch | undefined> {
   const next = await Promise.race([following.catch(() => undefined), soonOver()]);
   return next?.prepared;
 }
@@ -113,5 +127,9 @@ function soonOver(): Promise<undefined> {
 }
 
 function sum(one: Outcomes, other: Outcomes): Outcomes {
-  return { applied: one.applied + other.applied, replayed: one.replayed + other.replayed, ignored: one.ignored + other.ignored };
+  return {
+    applied: one.applied + other.applied,
+    replayed: one.replayed + other.replayed,
+    ignored: one.ignored + other.ignored,
+  };
 }

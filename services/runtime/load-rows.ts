@@ -6,7 +6,11 @@ import type { RowMemory } from './row-memory.ts';
 
 type Client = Pick<ClientBase, 'query'>;
 
-export async function loadRows(client: Client, loads: readonly Load[], memory: RowMemory | undefined): Promise<Loaded> {
+export async function loadRows(
+  client: Client,
+  loads: readonly Load[],
+  memory: RowMemory | undefined,
+): Promise<Loaded> {
   const loaded: Record<string, readonly LoadedRow[]> = {};
   for (const each of loads) {
     if ('text' in each || memory === undefined) {
@@ -14,13 +18,18 @@ export async function loadRows(client: Client, loads: readonly Load[], memory: R
       continue;
     }
     const { rows, missing } = memory.recall(each);
-    loaded[each.name] = missing.length === 0 ? rows : [...rows, ...(await ask(client, { ...each, keys: missing }))];
+    loaded[each.name] =
+      missing.length === 0 ? rows : [...rows, ...(await ask(client, { ...each, keys: missing }))];
   }
   return loaded;
 }
 
 async function ask(client: Client, asked: Load): Promise<readonly LoadedRow[]> {
   const { name, text, values } = askedLoad(asked);
-  const { rows } = await client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] });
+  const { rows } = await client.query<LoadedRow>({
+    name: `load_${name}`,
+    text,
+    values: [...values],
+  });
   return rows;
 }

@@ -20,7 +20,10 @@ function lockOf({ projection }: ProjectionId): readonly [number, number] {
 }
 
 /** A projection that nobody knows has nothing to be loaded. */
-export async function isIndexed(client: Client, { projection, version }: ProjectionId): Promise<boolean> {
+export async function isIndexed(
+  client: Client,
+  { projection, version }: ProjectionId,
+): Promise<boolean> {
   const { rows } = await client.query<{ indexed: boolean }>({
     name: 'load_indexed',
     text: 'SELECT indexed_at IS NOT NULL AS indexed FROM projector.projections WHERE projection = $1 AND version = $2',
@@ -56,13 +59,22 @@ export async function tryBuildLock(client: Client, id: ProjectionId): Promise<bo
 }
 
 /** Outside a transaction: it has its own. From then on the server vacuums the tables as any other. */
-export async function markIndexed(client: Client, { projection, version }: ProjectionId, tables: readonly Table[]): Promise<void> {
+export async function markIndexed(
+  client: Client,
+  { projection, version }: ProjectionId,
+  tables: readonly Table[],
+): Promise<void> {
   await client.query(`BEGIN; ${autovacuum(tables, 'on')}`);
-  await client.query('UPDATE projector.projections SET indexed_at = now() WHERE projection = $1 AND version = $2', [projection, version]);
+  await client.query(
+    'UPDATE projector.projections SET indexed_at = now() WHERE projection = $1 AND version = $2',
+    [projection, version],
+  );
   await client.query('COMMIT');
 }
 
 /** DDL. Off while tables are loaded: the server would go over all of their rows again and again, of which next to none is ever dead. */
 export function autovacuum(tables: readonly Table[], to: 'on' | 'off'): string {
-  return tables.map(({ name }) => `ALTER TABLE ${name} SET (autovacuum_enabled = ${to})`).join('; ');
+  return tables
+    .map(({ name }) => `ALTER TABLE ${name} SET (autovacuum_enabled = ${to})`)
+    .join('; ');
 }

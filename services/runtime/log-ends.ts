@@ -1,7 +1,14 @@
 /** What the ends of a log tell against a checkpoint, before kafkajs can pass over it. */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from './kafka-topics.ts';
-import { CONFIRMATIONS, endLost, partitionKey, startLost, type LogLost, type Positions } from './log-position.ts';
+import {
+  CONFIRMATIONS,
+  endLost,
+  partitionKey,
+  startLost,
+  type LogLost,
+  type Positions,
+} from './log-position.ts';
 import { untilAborted } from './wait.ts';
 
 const LOOK_AGAIN_MS = 1_000;
@@ -27,7 +34,8 @@ export interface LossOptions {
 export async function findLoss(options: LossOptions): Promise<LogLost | undefined> {
   for (let looks = 1; ; looks++) {
     const { lost, sure } = await look(options);
-    if (lost === undefined || sure || looks === CONFIRMATIONS || options.signal.aborted) return lost;
+    if (lost === undefined || sure || looks === CONFIRMATIONS || options.signal.aborted)
+      return lost;
     await untilAborted(LOOK_AGAIN_MS, options.signal);
   }
 }
@@ -40,10 +48,13 @@ async function look({
 }: LossOptions): Promise<{ readonly lost: LogLost | undefined; readonly sure: boolean }> {
   let short: LogLost | undefined;
   for (const { topic } of assigned) {
-    const ends = await retrying('looking at the ends of the log', () => withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic)));
+    const ends = await retrying('looking at the ends of the log', () =>
+      withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic)),
+    );
     for (const { partition, low, high } of ends) {
       const next = places.get(partitionKey(topic, partition))?.next_offset ?? 0n;
-      if (BigInt(low) > 0n) return { lost: startLost(topic, partition, BigInt(low), next), sure: true };
+      if (BigInt(low) > 0n)
+        return { lost: startLost(topic, partition, BigInt(low), next), sure: true };
       if (BigInt(high) < next) short = endLost(topic, partition, BigInt(high), next);
     }
   }

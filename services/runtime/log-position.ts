@@ -52,7 +52,12 @@ export function anotherCluster(topic: string, partition: number, was: string, is
   );
 }
 
-export function startLost(topic: string, partition: number, low: bigint, expected: bigint): LogLost {
+export function startLost(
+  topic: string,
+  partition: number,
+  low: bigint,
+  expected: bigint,
+): LogLost {
   return new LogLost(
     `${topic}/${partition}: the log begins at offset ${low}, records 0 to ${low - 1n} were deleted (this projection goes on at ${expected}): a log that does not begin at 0 can prove nothing any more`,
     `restore the deleted records from a backup or a replica and look for who deleted them (retention.ms must be -1), then start again`,
@@ -74,7 +79,13 @@ export function hole(topic: string, partition: number, expected: bigint, got: bi
 }
 
 /** The record at `offset` cannot be decoded or folded. */
-export function unreadable(topic: string, partition: number, offset: bigint, reason: string, skips?: string): LogLost {
+export function unreadable(
+  topic: string,
+  partition: number,
+  offset: bigint,
+  reason: string,
+  skips?: string,
+): LogLost {
   return new LogLost(
     `${topic}/${partition}: the record at offset ${offset} cannot be applied: ${reason}`,
     `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it; once this software can read it, or the log is restored, start the projector again: it goes on at this record${skips === undefined ? '' : `; or have it passed over for good: ops quarantine skip ${skips}`}`,

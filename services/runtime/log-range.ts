@@ -17,7 +17,9 @@ const JOIN_MS = 10_000;
 /** Throws a fault with retry when the brokers do not answer. */
 export function readLogEnds(kafka: Kafka, topic: string, partition: number): Promise<LogEnds> {
   return withAdmin(kafka, async (admin) => {
-    const found = (await admin.fetchTopicOffsets(topic)).find((entry) => entry.partition === partition);
+    const found = (await admin.fetchTopicOffsets(topic)).find(
+      (entry) => entry.partition === partition,
+    );
     return { low: BigInt(found?.low ?? '0'), high: BigInt(found?.high ?? '0') };
   });
 }
@@ -59,7 +61,8 @@ export async function readLogBatches(
   if (from >= to) return;
   const what = `records ${from} to ${to - 1n} of ${topic}/${partition} were not read`;
   const { low, high } = await readLogEnds(kafka, topic, partition);
-  if (low > from || high < to) throw kafkaFault(what, new Error(`the log holds records ${low} to ${high - 1n}`));
+  if (low > from || high < to)
+    throw kafkaFault(what, new Error(`the log holds records ${low} to ${high - 1n}`));
   const groupId = `range-${randomUUID()}`;
   const consumer = kafka.consumer({
     groupId,
@@ -122,7 +125,8 @@ function fromBatch(
   for (const record of fetched) {
     const next = from + BigInt(records.length);
     if (next >= to) break;
-    if (record.offset !== next) return { records, missing: `record ${next} is missing, the log goes on at ${record.offset}` };
+    if (record.offset !== next)
+      return { records, missing: `record ${next} is missing, the log goes on at ${record.offset}` };
     records.push(record);
   }
   return { records, missing: undefined };

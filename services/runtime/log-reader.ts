@@ -76,7 +76,8 @@ export class LogReader {
     clearTimeout(this.#committing);
     this.#queue.fail(undefined);
     const { log } = this.#options;
-    const clients = this.#consumer === undefined ? [this.#topicIds] : [this.#consumer, this.#topicIds];
+    const clients =
+      this.#consumer === undefined ? [this.#topicIds] : [this.#consumer, this.#topicIds];
     await Promise.all(clients.map((client) => disconnect(client, log)));
   }
 
@@ -99,7 +100,11 @@ export class LogReader {
 
   /** Tells Kafka how far the checkpoints are, for lag tools alone: nothing here ever reads it back. Once in a while, the last of them always. */
   commit(topic: string, partition: number, nextOffset: bigint): void {
-    this.#uncommitted.set(partitionKey(topic, partition), { topic, partition, offset: nextOffset.toString() });
+    this.#uncommitted.set(partitionKey(topic, partition), {
+      topic,
+      partition,
+      offset: nextOffset.toString(),
+    });
     this.#committing ??= setTimeout(() => {
       this.#committing = undefined;
       const offsets = [...this.#uncommitted.values()];
@@ -127,7 +132,10 @@ export class LogReader {
     });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       if (this.#consumer !== consumer) return;
-      this.#assigned = Object.entries(payload.memberAssignment).map(([topic, partitions]) => ({ topic, partitions }));
+      this.#assigned = Object.entries(payload.memberAssignment).map(([topic, partitions]) => ({
+        topic,
+        partitions,
+      }));
       this.#reposition();
     });
     // until it has joined again it can neither seek nor pause
@@ -181,30 +189,57 @@ export class LogReader {
     const generation = this.#forget();
     const assigned = this.#assigned;
     if (assigned.length > 0) consumer.pause([...assigned]);
-    void this.#seek(consumer, generation, assigned).catch((error: unknown) => this.#queue.fail(error));
+    void this.#seek(consumer, generation, assigned).catch((error: unknown) =>
+      this.#queue.fail(error),
+    );
   }
 
-  async #seek(consumer: Consumer, generation: number, assigned: readonly Assigned[]): Promise<void> {
+  async #seek(
+    consumer: Consumer,
+    generation: number,
+    assigned: readonly Assigned[],
+  ): Promise<void> {
     const { log, retrying, positions } = this.#options;
     const places = await retrying('reading the checkpoints', positions);
     const ids = new Map<string, string>();
-    for (const { topic } of assigned) ids.set(topic, await retrying('asking for the id of the topic', () => this.#topicIds.idOf(topic)));
-    const lost = await findLoss({ ...this.#options, assigned, places, signal: this.#stopping.signal });
+    for (const { topic } of assigned)
+      ids.set(
+        topic,
+        await retrying('asking for the id of the topic', () => this.#topicIds.idOf(topic)),
+      );
+    const lost = await findLoss({
+      ...this.#options,
+      assigned,
+      places,
+      signal: this.#stopping.signal,
+    });
     if (generation !== this.#generation || this.#stopping.signal.aborted) return;
     if (lost !== undefined) throw lost;
     for (const { topic, partitions } of assigned) {
       for (const partition of partitions) {
-        const { next_offset: next, last_record: last } = places.get(partitionKey(topic, partition)) ?? {
+        const { next_offset: next, last_record: last } = places.get(
+          partitionKey(topic, partition),
+        ) ?? {
           next_offset: 0n,
           last_record: null,
         };
-        this.#reading.set(partitionKey(topic, partition), { next, last, verified: next === 0n, topic_id: ids.get(topic) ?? '' });
+        this.#reading.set(partitionKey(topic, partition), {
+          next,
+          last,
+          verified: next === 0n,
+          topic_id: ids.get(topic) ?? '',
+        });
         consumer.seek({ topic, partition, offset: (next > 0n ? next - 1n : 0n).toString() });
       }
     }
     if (assigned.length > 0) consumer.resume([...assigned]);
     log.info(
-      { assigned, positions: Object.fromEntries([...places].map(([key, { next_offset }]) => [key, next_offset.toString()])) },
+      {
+        assigned,
+        positions: Object.fromEntries(
+          [...places].map(([key, { next_offset }]) => [key, next_offset.toString()]),
+        ),
+      },
       'reading goes on',
     );
   }
@@ -218,17 +253,20 @@ export class LogReader {
     // asked after the fetch: what was fetched is of the topic that reading began with if it has that id still
     const topicId = await this.#topicIds.idOf(topic);
     if (generation !== this.#generation) return;
-    if (topicId !== reading.topic_id) return this.#queue.fail(replaced(topic, partition, reading.topic_id, topicId));
+    if (topicId !== reading.topic_id)
+      return this.#queue.fail(replaced(topic, partition, reading.topic_id, topicId));
     const records: LogRecord[] = [];
     let bytes = 0;
     for (const message of messages) {
       const record = toLogRecord(message);
       if (!reading.verified && record.offset === reading.next - 1n) {
-        if (!isSame(reading, record)) return this.#queue.fail(recreated(topic, partition, record.offset));
+        if (!isSame(reading, record))
+          return this.#queue.fail(recreated(topic, partition, record.offset));
         reading.verified = true;
         continue;
       }
-      if (record.offset !== reading.next || !reading.verified) return this.#jumped(topic, partition, reading, record.offset);
+      if (record.offset !== reading.next || !reading.verified)
+        return this.#jumped(topic, partition, reading, record.offset);
       records.push(record);
       bytes += bytesOf(record);
       reading.next = record.offset + 1n;
@@ -254,7 +292,8 @@ export class LogReader {
       'the client passed over records, reading them again',
     );
     const key = partitionKey(topic, partition);
-    if (got > expected && this.#missing.get(key) === expected) return this.#queue.fail(hole(topic, partition, expected, got));
+    if (got > expected && this.#missing.get(key) === expected)
+      return this.#queue.fail(hole(topic, partition, expected, got));
     this.#missing.set(key, expected);
     this.#reposition();
   }

@@ -23,10 +23,15 @@ export async function watchLog(options: LogWatchOptions): Promise<void> {
   const { kafka, log, signal, every_ms: everyMs } = options;
   const below = new Map<string, number>();
   const admin = kafka.admin();
-  const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  const stopped = new Promise((resolve) =>
+    signal.addEventListener('abort', resolve, { once: true }),
+  );
   while (!signal.aborted) {
     const looked = look(admin, options, below).catch((error: unknown) => {
-      log.debug({ err: kafkaFault('the ends of the log are not known', error) }, 'log watch failed');
+      log.debug(
+        { err: kafkaFault('the ends of the log are not known', error) },
+        'log watch failed',
+      );
     });
     await Promise.race([looked, stopped]);
     await untilAborted(everyMs, signal);
@@ -34,7 +39,11 @@ export async function watchLog(options: LogWatchOptions): Promise<void> {
   await disconnect(admin, log);
 }
 
-async function look(admin: Admin, { topics, signal, applied, onLag, onLost }: LogWatchOptions, below: Map<string, number>): Promise<void> {
+async function look(
+  admin: Admin,
+  { topics, signal, applied, onLag, onLost }: LogWatchOptions,
+  below: Map<string, number>,
+): Promise<void> {
   await admin.connect();
   for (const topic of topics) {
     // the answer is older than what is applied when it comes

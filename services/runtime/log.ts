@@ -4,7 +4,8 @@ import { propertyOf } from './errors.ts';
 
 export type { Logger } from 'pino';
 
-const SECRET_KEY = /authorization|token$|secret|signature|password|passphrase|private[_-]?key|mnemonic|cookie|api[_-]?key/i;
+const SECRET_KEY =
+  /authorization|token$|secret|signature|password|passphrase|private[_-]?key|mnemonic|cookie|api[_-]?key/i;
 const CREDENTIALS_IN_URL = /\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]*(?:@[^\s/@'"]*)*@/gi;
 const BEARER = /\bbearer\s+[^\s"',]+/gi;
 const JSON_WEB_TOKEN = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g;
@@ -13,7 +14,10 @@ const DEPTH_MAX = 6;
 
 /** The text without user and password in its URLs and without tokens. */
 export function withoutCredentials(text: string): string {
-  return text.replace(CREDENTIALS_IN_URL, '$1').replace(BEARER, `Bearer ${REDACTED}`).replace(JSON_WEB_TOKEN, REDACTED);
+  return text
+    .replace(CREDENTIALS_IN_URL, '$1')
+    .replace(BEARER, `Bearer ${REDACTED}`)
+    .replace(JSON_WEB_TOKEN, REDACTED);
 }
 
 export interface LogOptions {
@@ -24,7 +28,11 @@ export interface LogOptions {
 }
 
 /** Whatever is logged under a key that names a secret is left out; errors (`{ err }`) keep code, retry and causes. */
-export function openLog({ service, level, destination = pino.destination({ fd: 1, sync: true }) }: LogOptions): Logger {
+export function openLog({
+  service,
+  level,
+  destination = pino.destination({ fd: 1, sync: true }),
+}: LogOptions): Logger {
   return pino(
     {
       level,
@@ -75,6 +83,8 @@ function loggableError(error: Error, depth: number): Record<string, unknown> {
     ...(typeof retry === 'boolean' ? { retry } : {}),
     stack: error.stack,
     ...(error.cause === undefined ? {} : { cause: loggable(error.cause, depth + 1) }),
-    ...(error instanceof AggregateError ? { errors: error.errors.map((one) => loggable(one, depth + 1)) } : {}),
+    ...(error instanceof AggregateError
+      ? { errors: error.errors.map((one) => loggable(one, depth + 1)) }
+      : {}),
   };
 }

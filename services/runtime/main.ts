@@ -26,7 +26,10 @@ export class Closing {
   }
 
   /** Closes all, also when some fail; calls `progress` with the name before each and `failed` with what it threw. */
-  async close(progress: (name: string) => void, failed: (name: string, error: unknown) => void): Promise<void> {
+  async close(
+    progress: (name: string) => void,
+    failed: (name: string, error: unknown) => void,
+  ): Promise<void> {
     for (let last = this.#open.pop(); last !== undefined; last = this.#open.pop()) {
       progress(last.name);
       try {
@@ -81,7 +84,11 @@ export async function runMain<Of extends ServiceConfig>(
 
   // a promise alone does not keep a process alive
   setInterval(() => undefined, 2 ** 30);
-  const running = work(run, { config, log, metrics: new Metrics(name), signal: stop.signal, closing }, fail);
+  const running = work(
+    run,
+    { config, log, metrics: new Metrics(name), signal: stop.signal, closing },
+    fail,
+  );
   await aborted(stop.signal);
 
   let waiting_for = 'the work in hand';
@@ -92,7 +99,8 @@ export async function runMain<Of extends ServiceConfig>(
   const progress = (resource: string): void => {
     waiting_for = resource;
   };
-  const failed = (resource: string, error: unknown): void => fail(error, `${resource} was not closed`);
+  const failed = (resource: string, error: unknown): void =>
+    fail(error, `${resource} was not closed`);
   await running;
   await closing.close(progress, failed);
   clearTimeout(late);
@@ -128,6 +136,8 @@ function readOrRefuse<Of>(name: string, read: (env: Environment) => Of): Of {
 }
 
 function refuse(name: string, problems: readonly string[]): never {
-  process.stderr.write(`${name} cannot start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);
+  process.stderr.write(
+    `${name} cannot start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`,
+  );
   process.exit(1);
 }

@@ -1,5 +1,12 @@
 /** The figures of one process, for Prometheus. Opened in `main`, handed to whoever counts. */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type CollectFunction } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  Registry,
+  type CollectFunction,
+} from 'prom-client';
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -11,7 +18,11 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  counter<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []): Counter<Label> {
+  counter<Label extends string = never>(
+    name: string,
+    help: string,
+    labels: readonly Label[] = [],
+  ): Counter<Label> {
     return new Counter({ name, help, labelNames: [...labels], registers: [this.registry] });
   }
 
@@ -22,7 +33,13 @@ export class Metrics {
     labels: readonly Label[] = [],
     collect?: CollectFunction<Gauge<Label>>,
   ): Gauge<Label> {
-    return new Gauge({ name, help, labelNames: [...labels], registers: [this.registry], ...(collect === undefined ? {} : { collect }) });
+    return new Gauge({
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [this.registry],
+      ...(collect === undefined ? {} : { collect }),
+    });
   }
 
   /** Of durations in seconds. */
@@ -32,7 +49,13 @@ export class Metrics {
     labels: readonly Label[] = [],
     buckets: readonly number[] = SECONDS,
   ): Histogram<Label> {
-    return new Histogram({ name, help, labelNames: [...labels], buckets: [...buckets], registers: [this.registry] });
+    return new Histogram({
+      name,
+      help,
+      labelNames: [...labels],
+      buckets: [...buckets],
+      registers: [this.registry],
+    });
   }
 
   /** The text that a scrape answers. */

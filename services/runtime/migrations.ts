@@ -91,7 +91,9 @@ const SOURCE: Knex.MigrationSource<string> = {
   getMigrationName: (name) => name,
   getMigration(name) {
     const migration = MIGRATIONS[name];
-    return migration === undefined ? Promise.reject(new Error(`no migration ${name}`)) : Promise.resolve(migration);
+    return migration === undefined
+      ? Promise.reject(new Error(`no migration ${name}`))
+      : Promise.resolve(migration);
   },
 };
 
@@ -114,10 +116,19 @@ export type Tables = 'ready' | 'older';
  * Migrates, and creates the projection's schema and tables where they are missing, without indexes: whoever runs the projection loads them first. Safe from
  * several processes at once and after a kill at any point. Throws `projection_version` (retry) where the tables are of a later version than this software writes.
  */
-export async function prepareDatabase(postgresUrl: string, projection: Prepared, options: PrepareOptions = {}): Promise<Tables> {
+export async function prepareDatabase(
+  postgresUrl: string,
+  projection: Prepared,
+  options: PrepareOptions = {},
+): Promise<Tables> {
   const db = knex({
     client: 'pg',
-    connection: { connectionString: postgresUrl, application_name: 'migrations', connectionTimeoutMillis: 2_000, options: PATIENCE },
+    connection: {
+      connectionString: postgresUrl,
+      application_name: 'migrations',
+      connectionTimeoutMillis: 2_000,
+      options: PATIENCE,
+    },
     pool: { min: 0, max: 2 },
     // what it would print comes out as an error anyway
     log: { warn: silent, error: silent, deprecate: silent, debug: silent },
@@ -146,9 +157,15 @@ async function migrate(db: Knex): Promise<void> {
   await db.migrate.latest();
 }
 
-async function createTables(db: Knex.Transaction, projection: Prepared, { indexed = false, beside }: PrepareOptions): Promise<Tables> {
+async function createTables(
+  db: Knex.Transaction,
+  projection: Prepared,
+  { indexed = false, beside }: PrepareOptions,
+): Promise<Tables> {
   const { name, version } = projection;
-  const live = await db<{ projection: string; version: number }>('projector.projections').where({ projection: name }).first();
+  const live = await db<{ projection: string; version: number }>('projector.projections')
+    .where({ projection: name })
+    .first();
   const schema = await db('pg_namespace').where({ nspname: name }).first();
   // without its tables a projection is at the beginning, whatever its checkpoints say: dropping the schema is how it is built anew
   if (live === undefined || schema === undefined) {
@@ -157,7 +174,9 @@ async function createTables(db: Knex.Transaction, projection: Prepared, { indexe
     await db.raw('CREATE SCHEMA ??', [name]);
     await db.raw('SET LOCAL search_path TO ??', [name]);
     await db.raw(await readFile(projection.table_sql, 'utf8'));
-    await db.raw(indexed ? await readFile(projection.index_sql, 'utf8') : autovacuum(projection.tables, 'off'));
+    await db.raw(
+      indexed ? await readFile(projection.index_sql, 'utf8') : autovacuum(projection.tables, 'off'),
+    );
     await db('projector.projections').insert({
       projection: name,
       version,

@@ -33,7 +33,9 @@ export class PackedRows {
     const types = Object.values(table.columns);
     const packed = [...types.keys()].filter((at) => at !== this.#keyAt && isPacked(types[at]));
     this.#cells = new Cells(packed.length);
-    this.#columns = types.map((type, at) => (at === this.#keyAt ? undefined : columnOf(type, this.#cells, packed.indexOf(at))));
+    this.#columns = types.map((type, at) =>
+      at === this.#keyAt ? undefined : columnOf(type, this.#cells, packed.indexOf(at)),
+    );
   }
 
   /** How many there ever were. */
@@ -99,7 +101,8 @@ export class PackedRows {
 
   unmark(): void {
     const states = this.#states;
-    for (let place = 0; place < states.length; place++) if (states[place] === MARKED) states[place] = THERE;
+    for (let place = 0; place < states.length; place++)
+      if (states[place] === MARKED) states[place] = THERE;
     this.#marked = 0;
   }
 
@@ -151,5 +154,8 @@ const KEY_BYTES = 48;
 /** About how much memory a row takes. */
 export function bytesOfRow({ columns, key }: Table): number {
   const others = Object.entries(columns).filter(([name]) => !key.includes(name));
-  return others.reduce((bytes, [, type]) => bytes + (isPacked(type) ? PACKED_BYTES : OBJECT_BYTES), KEY_BYTES);
+  return others.reduce(
+    (bytes, [, type]) => bytes + (isPacked(type) ? PACKED_BYTES : OBJECT_BYTES),
+    KEY_BYTES,
+  );
 }

@@ -113,7 +113,11 @@ function isOutOfDate(error: unknown): boolean {
  * that hangs is ended by the server after `lock_timeout_ms`, so that it cannot block the next one for ever.
  */
 export function openWriter(settings: WriterSettings, log: Logger): Pool {
-  const { statement_timeout_ms: statementTimeout = 60_000, lock_timeout_ms: lockTimeout = 10_000, onConnect } = settings;
+  const {
+    statement_timeout_ms: statementTimeout = 60_000,
+    lock_timeout_ms: lockTimeout = 10_000,
+    onConnect,
+  } = settings;
   return guarded(
     new Pool({
       connectionString: settings.postgres_url,
@@ -141,7 +145,9 @@ export function openWriter(settings: WriterSettings, log: Logger): Pool {
 
 /** A connection may break while nobody asks anything on it; without a listener that would end the process. */
 function guarded(pool: Pool, log: Logger): Pool {
-  pool.on('connect', (client) => client.on('error', (error) => log.warn({ err: error }, 'a Postgres connection broke')));
+  pool.on('connect', (client) =>
+    client.on('error', (error) => log.warn({ err: error }, 'a Postgres connection broke')),
+  );
   pool.on('error', () => undefined);
   return pool;
 }
@@ -158,18 +164,46 @@ interface Meaning {
   readonly what: string;
 }
 
-const UNREACHABLE: Meaning = { code: 'storage_unreachable', retry: true, what: 'Postgres cannot be reached' };
-const CONFLICT: Meaning = { code: 'storage_conflict', retry: true, what: 'another transaction was in the way' };
-const FULL: Meaning = { code: 'storage_full', retry: true, what: 'Postgres is out of disk, memory or connections' };
-const TIMEOUT: Meaning = { code: 'storage_timeout', retry: true, what: 'the statement took too long' };
+const UNREACHABLE: Meaning = {
+  code: 'storage_unreachable',
+  retry: true,
+  what: 'Postgres cannot be reached',
+};
+const CONFLICT: Meaning = {
+  code: 'storage_conflict',
+  retry: true,
+  what: 'another transaction was in the way',
+};
+const FULL: Meaning = {
+  code: 'storage_full',
+  retry: true,
+  what: 'Postgres is out of disk, memory or connections',
+};
+const TIMEOUT: Meaning = {
+  code: 'storage_timeout',
+  retry: true,
+  what: 'the statement took too long',
+};
 const MISSING: Meaning = {
   code: 'storage_missing',
   retry: false,
   what: 'a table, schema or database is not there: the projector creates it at its start',
 };
-const REFUSED: Meaning = { code: 'storage_refused', retry: false, what: 'Postgres refused the statement' };
-const DENIED: Meaning = { code: 'storage_denied', retry: false, what: 'Postgres refused the role: check user, password and grants' };
-const BROKEN: Meaning = { code: 'storage_broken', retry: false, what: 'Postgres reports an internal or disk error' };
+const REFUSED: Meaning = {
+  code: 'storage_refused',
+  retry: false,
+  what: 'Postgres refused the statement',
+};
+const DENIED: Meaning = {
+  code: 'storage_denied',
+  retry: false,
+  what: 'Postgres refused the role: check user, password and grants',
+};
+const BROKEN: Meaning = {
+  code: 'storage_broken',
+  retry: false,
+  what: 'Postgres reports an internal or disk error',
+};
 
 /** By SQLSTATE, or else by its class (the first two characters). */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
@@ -214,7 +248,10 @@ export function faultOf(error: unknown): Error {
   if (error instanceof Fault) return error;
   const meaning = meaningOf(error);
   if (meaning === undefined) return error instanceof Error ? error : new Error(messageOf(error));
-  return new Fault(meaning.code, `${meaning.what}: ${messageOf(error)}`, { retry: meaning.retry, cause: error });
+  return new Fault(meaning.code, `${meaning.what}: ${messageOf(error)}`, {
+    retry: meaning.retry,
+    cause: error,
+  });
 }
 
 function meaningOf(error: unknown): Meaning | undefined {
@@ -222,7 +259,8 @@ function meaningOf(error: unknown): Meaning | undefined {
   const code = propertyOf(error, 'code');
   if (typeof code === 'string') {
     if (NETWORK_CODES.has(code)) return UNREACHABLE;
-    if (/^[0-9A-Z]{5}$/.test(code) && 'severity' in error) return MEANINGS[code] ?? MEANINGS[code.slice(0, 2)] ?? REFUSED;
+    if (/^[0-9A-Z]{5}$/.test(code) && 'severity' in error)
+      return MEANINGS[code] ?? MEANINGS[code.slice(0, 2)] ?? REFUSED;
   }
   if (error.message === 'Query read timeout') return TIMEOUT;
   return UNREACHABLE_MESSAGE.test(error.message) ? UNREACHABLE : undefined;

@@ -56,9 +56,11 @@ export async function decode<Event extends { readonly type: string }>(
       await immediate();
     }
     try {
-      if (skips?.hasRecord(topic, partition, record) === true) throw undecodable('a person has it passed over');
+      if (skips?.hasRecord(topic, partition, record) === true)
+        throw undecodable('a person has it passed over');
       const event = codec.decode(record.value);
-      if (!projection.isEvent(event)) throw undecodable(`${event.type} is no event that ${projection.name} folds`);
+      if (!projection.isEvent(event))
+        throw undecodable(`${event.type} is no event that ${projection.name} folds`);
       events.push({ event, partition, offset: record.offset, timestamp: record.timestamp });
       fingerprints.push(fingerprint(record));
       sizes.push(size);
@@ -86,7 +88,10 @@ export function withLoads<Event extends { readonly type: string }>(
 }
 
 /** Of what the fold found to break the log. */
-export function poisonIn<Event>({ events, fingerprints }: Decoded<Event>, { offset, reason }: Omit<Poison, 'fingerprint'>): Poison {
+export function poisonIn<Event>(
+  { events, fingerprints }: Decoded<Event>,
+  { offset, reason }: Omit<Poison, 'fingerprint'>,
+): Poison {
   const print = fingerprints[events.findIndex((event) => event.offset === offset)];
   assert(print !== undefined, 'what breaks a batch is one of its records');
   return { offset, reason, fingerprint: print };

@@ -27,7 +27,11 @@ export class Progress {
 
   constructor(options: ProgressOptions) {
     this.#options = options;
-    this.#lag = options.metrics.gauge('projection_lag_records', 'records of the log not applied yet', ['topic', 'partition']);
+    this.#lag = options.metrics.gauge(
+      'projection_lag_records',
+      'records of the log not applied yet',
+      ['topic', 'partition'],
+    );
   }
 
   /** Told each time the end of a partition was seen, with how many records lie behind what is applied. */
@@ -45,7 +49,11 @@ export class Progress {
   get silence(): Fault | undefined {
     const ms = performance.now() - this.#heardAt;
     if (ms <= this.#options.silence_ms) return undefined;
-    return new Fault('kafka', `the Kafka brokers have not told where the log ends for ${Math.round(ms)} ms`, { retry: true });
+    return new Fault(
+      'kafka',
+      `the Kafka brokers have not told where the log ends for ${Math.round(ms)} ms`,
+      { retry: true },
+    );
   }
 
   async #refresh(): Promise<void> {
@@ -55,10 +63,17 @@ export class Progress {
     const before = new Map(this.applied);
     try {
       const checkpoints = await this.#options.checkpoints();
-      const found = new Map(checkpoints.map(({ topic, partition, next_offset: next }) => [partitionKey(topic, partition), next]));
-      for (const [key, next] of found) if (next > (this.applied.get(key) ?? 0n)) this.applied.set(key, next);
+      const found = new Map(
+        checkpoints.map(({ topic, partition, next_offset: next }) => [
+          partitionKey(topic, partition),
+          next,
+        ]),
+      );
+      for (const [key, next] of found)
+        if (next > (this.applied.get(key) ?? 0n)) this.applied.set(key, next);
       const undone = [...before].filter(([key, applied]) => (found.get(key) ?? 0n) < applied);
-      for (const [key, applied] of undone) if (this.applied.get(key) === applied) this.applied.set(key, found.get(key) ?? 0n);
+      for (const [key, applied] of undone)
+        if (this.applied.get(key) === applied) this.applied.set(key, found.get(key) ?? 0n);
       if (undone.length === 0) return;
       this.#options.log.warn(
         { partitions: undone.map(([key]) => key) },

@@ -9,7 +9,11 @@ export function projectionFigures(metrics: Metrics, isHalted: () => boolean) {
   metrics.gauge('projection_halted', '1 while the projection is halted', [], function () {
     this.set(Number(isHalted()));
   });
-  const records = metrics.counter('projection_records_total', 'records of the log by what they did', ['outcome']);
+  const records = metrics.counter(
+    'projection_records_total',
+    'records of the log by what they did',
+    ['outcome'],
+  );
   return {
     records,
     /** Counts the records of one transaction; gives how many there were. */
@@ -19,7 +23,15 @@ export function projectionFigures(metrics: Metrics, isHalted: () => boolean) {
     },
     rows: metrics.counter('projection_rows_total', 'rows written or deleted'),
     batch: metrics.histogram('projection_batch_seconds', 'one transaction'),
-    batchRecords: metrics.histogram('projection_batch_records', 'records in one transaction', [], RECORDS),
-    conflicts: metrics.counter('projection_conflicts_total', 'batches that another projector had applied'),
+    batchRecords: metrics.histogram(
+      'projection_batch_records',
+      'records in one transaction',
+      [],
+      RECORDS,
+    ),
+    conflicts: metrics.counter(
+      'projection_conflicts_total',
+      'batches that another projector had applied',
+    ),
   };
 }

@@ -17,7 +17,11 @@ export class RateLimit {
   /** the least recently seen first */
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(settings: { readonly rate_per_second: number; readonly rate_burst: number; readonly clients_max?: number }) {
+  constructor(settings: {
+    readonly rate_per_second: number;
+    readonly rate_burst: number;
+    readonly clients_max?: number;
+  }) {
     this.#per_ms = settings.rate_per_second / 1_000;
     this.#burst = settings.rate_burst;
     this.#clients_max = settings.clients_max ?? CLIENTS_MAX;
@@ -94,9 +98,17 @@ export function rateGuard(
   };
 }
 
-export function rateLimited(wait_ms: number, shape: Pick<ErrorShape, 'body'>, what = 'too many requests'): Answer {
+export function rateLimited(
+  wait_ms: number,
+  shape: Pick<ErrorShape, 'body'>,
+  what = 'too many requests',
+): Answer {
   const seconds = String(Math.ceil(wait_ms / 1_000));
-  const body = shape.body({ status: 429, code: 'rate_limited', message: `${what}: try again in ${seconds} s` });
+  const body = shape.body({
+    status: 429,
+    code: 'rate_limited',
+    message: `${what}: try again in ${seconds} s`,
+  });
   return { status: 429, body, headers: { 'retry-after': seconds } };
 }
 

@@ -21,7 +21,11 @@ export function readiness(checks: readonly Check[], log: Logger): () => Promise<
     const matter = now.replaceAll(/[0-9]+/g, '0');
     if (matter !== last) {
       if (matters.length === 0) log.info('ready again');
-      else log.warn({ causes: matters.map(({ cause }) => cause).filter((cause) => cause !== undefined) }, `not ready: ${now}`);
+      else
+        log.warn(
+          { causes: matters.map(({ cause }) => cause).filter((cause) => cause !== undefined) },
+          `not ready: ${now}`,
+        );
       last = matter;
     }
     return matters.map(({ text }) => text);

@@ -22,7 +22,11 @@ export interface HintSubscriber {
   close(): Promise<void>;
 }
 
-export function openHintPublisher(settings: HintSettings, log: Logger, metrics: Metrics): HintPublisher {
+export function openHintPublisher(
+  settings: HintSettings,
+  log: Logger,
+  metrics: Metrics,
+): HintPublisher {
   const redis = connect(settings, log, false);
   const hints = metrics.counter('redis_hints_total', 'Hints by what became of them', ['outcome']);
   const inFlight = new Set<Promise<void>>();
@@ -36,7 +40,8 @@ export function openHintPublisher(settings: HintSettings, log: Logger, metrics: 
   };
   return {
     publish(channel, message) {
-      if (redis.status !== 'ready' || inFlight.size >= PENDING_MAX) return hints.inc({ outcome: 'dropped' });
+      if (redis.status !== 'ready' || inFlight.size >= PENDING_MAX)
+        return hints.inc({ outcome: 'dropped' });
       const sending = send(channel, message);
       inFlight.add(sending);
       void sending.finally(() => inFlight.delete(sending));
@@ -55,7 +60,10 @@ export function openHintPublisher(settings: HintSettings, log: Logger, metrics: 
 export function openHintSubscriber(
   settings: HintSettings,
   channels: readonly string[],
-  heard: { readonly onHint: (channel: string, message: string) => void; readonly onSubscribed: () => void },
+  heard: {
+    readonly onHint: (channel: string, message: string) => void;
+    readonly onSubscribed: () => void;
+  },
   log: Logger,
 ): HintSubscriber {
   const redis = connect(settings, log, true);

@@ -1,6 +1,16 @@
 /** The rows that this process wrote last or is about to write, so that the next batch need not ask for them: they are good as long as the checkpoint stands where it left it. */
 import { CopyRows } from '../../projections/copy-rows.ts';
-import type { Changes, EncodedRows, KeyedLoad, LoadedRow, Projection, Row, Table, TableRows, Value } from '../../projections/projection.ts';
+import type {
+  Changes,
+  EncodedRows,
+  KeyedLoad,
+  LoadedRow,
+  Projection,
+  Row,
+  Table,
+  TableRows,
+  Value,
+} from '../../projections/projection.ts';
 import { TOPICS } from '../../schemas/topics.ts';
 import { assert } from './errors.ts';
 import { bytesOfRow, PackedRows } from './packed-rows.ts';
@@ -10,7 +20,9 @@ const GENERATION_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Only where the tables change with one partition alone: with the checkpoint of another they would have changed unseen. */
 export function memoryFor({ topics }: Pick<Projection, 'topics'>): RowMemory | undefined {
-  const isOfOnePartition = topics.length === 1 && TOPICS.every(({ name, partitions }) => name !== topics[0] || partitions === 1);
+  const isOfOnePartition =
+    topics.length === 1 &&
+    TOPICS.every(({ name, partitions }) => name !== topics[0] || partitions === 1);
   return isOfOnePartition ? new RowMemory() : undefined;
 }
 
@@ -35,7 +47,10 @@ export class RowMemory {
   }
 
   /** What is remembered of the rows wanted, and the keys of those that have to be asked for. */
-  recall({ table, keys }: KeyedLoad): { readonly rows: readonly LoadedRow[]; readonly missing: readonly Value[] } {
+  recall({ table, keys }: KeyedLoad): {
+    readonly rows: readonly LoadedRow[];
+    readonly missing: readonly Value[];
+  } {
     const rows: LoadedRow[] = [];
     const missing: Value[] = [];
     const memory = this.#of(table);
@@ -71,8 +86,11 @@ export class RowMemory {
   /** Whether all that these changes upsert is known once they are remembered, and they take nothing away. */
   holds({ cuts, deletes, upserts }: Changes): boolean {
     const isRoom = ({ table, rows }: TableRows): boolean => this.#of(table).hasRoomFor(rows.length);
-    const isHeld = (each: TableRows): boolean => each.rows.length === 0 || (isByOneKey(each) && isRoom(each));
-    return cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && upserts.every(isHeld);
+    const isHeld = (each: TableRows): boolean =>
+      each.rows.length === 0 || (isByOneKey(each) && isRoom(each));
+    return (
+      cuts.length === 0 && deletes.every(({ rows }) => rows.length === 0) && upserts.every(isHeld)
+    );
   }
 
   /** How often everything was forgotten. */
@@ -91,7 +109,8 @@ export class RowMemory {
     // what a cut took cannot be told from here
     if (cuts.length > 0) this.clear();
     this.#position = position;
-    for (const { table, rows } of deletes.filter(isByOneKey)) for (const [key = null] of rows) this.#of(table).forget(key);
+    for (const { table, rows } of deletes.filter(isByOneKey))
+      for (const [key = null] of rows) this.#of(table).forget(key);
     for (const { table, rows } of upserts.filter(isByOneKey)) {
       const memory = this.#of(table);
       const at = Object.keys(table.columns).indexOf(table.key[0] ?? '');
@@ -101,7 +120,8 @@ export class RowMemory {
 
   #of(table: Table): TableMemory {
     let memory = this.#tables.get(table.name);
-    if (memory === undefined) this.#tables.set(table.name, (memory = new TableMemory(table, this.#generationMax)));
+    if (memory === undefined)
+      this.#tables.set(table.name, (memory = new TableMemory(table, this.#generationMax)));
     return memory;
   }
 }
@@ -132,7 +152,10 @@ class TableMemory {
     // a held one stays held when it is young again
     this.#young.set(row, this.#take(key) || isHeld);
     if (this.#young.size < this.#generationMax) return;
-    assert(this.#old.marked === 0, `rows of ${this.table.name} would be forgotten before they are written`);
+    assert(
+      this.#old.marked === 0,
+      `rows of ${this.table.name} would be forgotten before they are written`,
+    );
     this.#old = this.#young;
     this.#young = new PackedRows(this.table);
   }

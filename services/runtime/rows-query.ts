@@ -32,7 +32,11 @@ export class RowsQuery implements Submittable {
   readonly #prepared: Prepared;
   #rows: Cells[] = [];
 
-  constructor({ name, text, values }: Question, prepared: Prepared, callback: RowsQuery['callback']) {
+  constructor(
+    { name, text, values }: Question,
+    prepared: Prepared,
+    callback: RowsQuery['callback'],
+  ) {
     this.name = name;
     this.text = text;
     this.callback = callback;
@@ -78,7 +82,9 @@ export class RowsQuery implements Submittable {
 
 /** Bind, Execute and Sync: text in, or bytes where a value is bytes, and text out. */
 function bindMessage(name: string, values: readonly QueryValue[]): Buffer {
-  const texts = values.map((value) => (value === null || Buffer.isBuffer(value) ? value : String(value)));
+  const texts = values.map((value) =>
+    value === null || Buffer.isBuffer(value) ? value : String(value),
+  );
   let length = 4 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 * texts.length + 2 + 2;
   for (const text of texts) length += 4 + (text === null ? 0 : Buffer.byteLength(text));
   const message = Buffer.allocUnsafe(1 + length + EXECUTE_AND_SYNC.length);

@@ -82,9 +82,20 @@ export class Runner<Event extends { readonly type: string }> {
     this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     const { metrics, log, silence_ms: silence = SILENCE_MS } = options;
     const checkpoints = (): Promise<readonly Checkpoint[]> => this.#checkpoints();
-    this.#progress = new Progress({ metrics, log, silence_ms: silence, checkpoints, onUndone: () => this.#reader?.rewind() });
+    this.#progress = new Progress({
+      metrics,
+      log,
+      silence_ms: silence,
+      checkpoints,
+      onUndone: () => this.#reader?.rewind(),
+    });
     const { applied } = this.#progress;
-    this.#load = new BulkLoad({ ...options, signal: this.#signal, applied, retrying: (what, attempt) => this.#retrying(what, attempt) });
+    this.#load = new BulkLoad({
+      ...options,
+      signal: this.#signal,
+      applied,
+      retrying: (what, attempt) => this.#retrying(what, attempt),
+    });
     this.#memory = memoryFor(options.projection);
     this.#ahead = this.#memory && new FoldAhead(options.projection, options.pool, this.#memory);
     this.#skips = skipsOf(options.projection, options);
@@ -129,7 +140,9 @@ export class Runner<Event extends { readonly type: string }> {
       log,
       retrying: (what, attempt) => this.#retrying(what, attempt),
       ahead_bytes_max: AHEAD_BYTES_MAX,
-      ...(this.#options.kafka_session_ms === undefined ? {} : { session_ms: this.#options.kafka_session_ms }),
+      ...(this.#options.kafka_session_ms === undefined
+        ? {}
+        : { session_ms: this.#options.kafka_session_ms }),
       positions: () => this.#positions(),
     });
     // closing it is what makes `take` answer, so that the batch in hand is the last one
@@ -138,7 +151,11 @@ export class Runner<Event extends { readonly type: string }> {
   }
 
   async #close(reader: LogReader): Promise<void> {
-    await reader.close().catch((error: unknown) => this.#options.log.warn({ err: error }, 'the consumer was not closed'));
+    await reader
+      .close()
+      .catch((error: unknown) =>
+        this.#options.log.warn({ err: error }, 'the consumer was not closed'),
+      );
   }
 
   #watch(): Promise<void> {
@@ -169,7 +186,9 @@ export class Runner<Event extends { readonly type: string }> {
     for (;;) {
       if (this.#load.isComplete) await this.#load.finish();
       // one that waits for its turn gets no batch, and learns from the checkpoints alone that all is loaded
-      const batch = await (this.#load.isOn ? Promise.race([coming.following, this.#load.completed]) : coming.following);
+      const batch = await (this.#load.isOn
+        ? Promise.race([coming.following, this.#load.completed])
+        : coming.following);
       if (batch === undefined) return;
       if (batch === 'completed') await this.#load.finish();
       else {
@@ -179,21 +198,30 @@ export class Runner<Event extends { readonly type: string }> {
     }
   }
 
-  async #applyOrRewind(reader: LogReader, batch: Prepared<Event>, coming: Coming<Event>): Promise<void> {
+  async #applyOrRewind(
+    reader: LogReader,
+    batch: Prepared<Event>,
+    coming: Coming<Event>,
+  ): Promise<void> {
     if (batch.events.length > 0) {
       const applied = await this.#apply(batch, coming);
       if (applied.outcome === 'conflict') {
         this.#figures.conflicts.inc();
         return reader.rewind();
       }
-      if (applied.broken !== undefined) return this.#pass(reader, batch, poisonIn(batch, applied.broken));
+      if (applied.broken !== undefined)
+        return this.#pass(reader, batch, poisonIn(batch, applied.broken));
       reader.commit(batch.topic, batch.partition, applied.next_offset);
     }
     if (batch.poison !== undefined) await this.#pass(reader, batch, batch.poison);
   }
 
   /** A record that cannot be applied: a person may have it passed over, and until then nothing is. Throws `LogLost` where nobody may. */
-  async #pass(reader: LogReader, { topic, partition }: Prepared<Event>, { reason, ...record }: Poison): Promise<void> {
+  async #pass(
+    reader: LogReader,
+    { topic, partition }: Prepared<Event>,
+    { reason, ...record }: Poison,
+  ): Promise<void> {
     const isMoved = await passOver(
       {
         ...this.#options,
@@ -202,7 +230,10 @@ export class Runner<Event extends { readonly type: string }> {
         signal: this.#signal,
         retrying: (what, attempt) => this.#retrying(what, attempt),
         onHalted: (lost) =>
-          (this.#status = lost === undefined ? { status: 'running' } : { status: 'halted', reason: lost.message, remedy: lost.remedy }),
+          (this.#status =
+            lost === undefined
+              ? { status: 'running' }
+              : { status: 'halted', reason: lost.message, remedy: lost.remedy }),
       },
       { topic, partition, ...record },
       reason,
@@ -241,7 +272,11 @@ export class Runner<Event extends { readonly type: string }> {
   }
 
   /** Who asks what was projected, and who waits for news; nobody waits for what is only loaded. */
-  #tell(batch: Prepared<Event>, { outcomes, announced, rows, next_offset: next }: Done, loading: boolean): void {
+  #tell(
+    batch: Prepared<Event>,
+    { outcomes, announced, rows, next_offset: next }: Done,
+    loading: boolean,
+  ): void {
     const { projection, hints } = this.#options;
     this.#progress.applied.set(partitionKey(batch.topic, batch.partition), next);
     const records = this.#figures.count(outcomes);
@@ -251,8 +286,15 @@ export class Runner<Event extends { readonly type: string }> {
     this.#ahead?.drop();
     if (announced.length === 0) return;
     const keys = announced.length > HINT_KEYS_MAX ? [] : announced;
-    const position = { topic: batch.topic, partition: batch.partition, next_offset: next.toString() };
-    hints.publish(`projection:${projection.name}`, JSON.stringify({ projection: projection.name, keys, position }));
+    const position = {
+      topic: batch.topic,
+      partition: batch.partition,
+      next_offset: next.toString(),
+    };
+    hints.publish(
+      `projection:${projection.name}`,
+      JSON.stringify({ projection: projection.name, keys, position }),
+    );
   }
 
   /** The checkpoints, held against the cluster they were written for. */
@@ -276,7 +318,10 @@ export class Runner<Event extends { readonly type: string }> {
 
   async #checkpoints(): Promise<readonly Checkpoint[]> {
     const { pool, projection } = this.#options;
-    return await readCheckpoints(pool, { projection: projection.name, version: projection.version }).catch((error: unknown) => {
+    return await readCheckpoints(pool, {
+      projection: projection.name,
+      version: projection.version,
+    }).catch((error: unknown) => {
       throw faultOf(error);
     });
   }
@@ -294,7 +339,10 @@ export class Runner<Event extends { readonly type: string }> {
   #halt({ message: reason, remedy }: LogLost): void {
     if (this.#status.status === 'halted') return;
     this.#status = { status: 'halted', reason, remedy };
-    this.#options.log.error({ projection: this.#options.projection.name, reason, remedy }, 'projection halted');
+    this.#options.log.error(
+      { projection: this.#options.projection.name, reason, remedy },
+      'projection halted',
+    );
     this.#stopping.abort();
   }
 }

@@ -23,7 +23,8 @@ export class Sessions {
     const prepared = this.#preparedOn(client);
     try {
       const rows = await new Promise<readonly Cells[]>((resolve, reject) => {
-        const answered = (error: Error | null, all: readonly Cells[]): void => (error === null ? resolve(all) : reject(error));
+        const answered = (error: Error | null, all: readonly Cells[]): void =>
+          error === null ? resolve(all) : reject(error);
         client.query(new RowsQuery(question, prepared, answered));
       });
       this.#giveBack(client);

@@ -32,12 +32,20 @@ export interface SkipsOptions {
 
 /** The topics that whoever folds this projection reads. */
 export function topicsOf({ topics, skips }: Skipping): readonly Topic[] {
-  return TOPICS.filter((topic) => topics.includes(topic.name) || (skips !== undefined && topic.name === PROJECTOR_SKIPS.name));
+  return TOPICS.filter(
+    (topic) =>
+      topics.includes(topic.name) || (skips !== undefined && topic.name === PROJECTOR_SKIPS.name),
+  );
 }
 
 /** Undefined for a projection that passes over nothing. */
-export function skipsOf(projection: Skipping, { kafka, codec }: Pick<SkipsOptions, 'kafka' | 'codec'>): Skips | undefined {
-  return projection.skips === undefined ? undefined : new Skips({ kafka, codec, name: projection.skips, topics: projection.topics });
+export function skipsOf(
+  projection: Skipping,
+  { kafka, codec }: Pick<SkipsOptions, 'kafka' | 'codec'>,
+): Skips | undefined {
+  return projection.skips === undefined
+    ? undefined
+    : new Skips({ kafka, codec, name: projection.skips, topics: projection.topics });
 }
 
 export class Skips {
@@ -78,7 +86,10 @@ export class Skips {
 
   /** The same of a record whose fingerprint is not known yet, and costs something. */
   hasRecord(topic: string, partition: number, record: LogRecord): boolean {
-    const known = this.#known.size === 0 ? undefined : this.#known.get(placeOf(topic, partition, record.offset));
+    const known =
+      this.#known.size === 0
+        ? undefined
+        : this.#known.get(placeOf(topic, partition, record.offset));
     return known?.equals(fingerprint(record)) === true;
   }
 

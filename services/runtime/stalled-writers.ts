@@ -14,7 +14,8 @@ export async function endStalledWriters(pool: Pick<Pool, 'query'>, log: Logger):
           AND pid <> pg_backend_pid() AND state = 'active' AND wait_event_type = 'Client'
           AND query_start < now() - current_setting('lock_timeout')::interval`,
     );
-    for (const { pid, query } of rows) log.warn({ pid, query }, 'ended the session of a writer that no longer answers');
+    for (const { pid, query } of rows)
+      log.warn({ pid, query }, 'ended the session of a writer that no longer answers');
   } catch (error) {
     log.warn({ err: error }, 'the sessions of other writers could not be looked at');
   }

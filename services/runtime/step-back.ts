@@ -24,7 +24,14 @@ const ONE_PROCESSOR = '--single-threaded';
 export async function stepBack(): Promise<void> {
   await lower(process.pid);
   if (process.execArgv.includes(ONE_PROCESSOR)) return;
-  attempt(() => process.execve?.(process.execPath, [process.execPath, ONE_PROCESSOR, ...process.execArgv, ...process.argv.slice(1)]));
+  attempt(() =>
+    process.execve?.(process.execPath, [
+      process.execPath,
+      ONE_PROCESSOR,
+      ...process.execArgv,
+      ...process.argv.slice(1),
+    ]),
+  );
 }
 
 /** One of Postgres' processes, as it tells of itself. */
@@ -45,7 +52,8 @@ export async function stepBackAtServer(client: ClientBase): Promise<void> {
 /** Has it give way if the process of that number is, here, the one that serves that client: Postgres has the client's place in its title. */
 export async function haveGiveWay({ pid, place }: Backend): Promise<void> {
   const title = textOf(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ') ?? '';
-  if (place !== null && title.startsWith('postgres: ') && title.split(' ').includes(place)) await lower(pid);
+  if (place !== null && title.startsWith('postgres: ') && title.split(' ').includes(place))
+    await lower(pid);
 }
 
 async function lower(pid: number): Promise<void> {
@@ -69,7 +77,9 @@ function threadsOf(pid: number): readonly number[] {
 function sessionOf(pid: number): number | undefined {
   const stat = textOf(`/proc/${pid}/stat`);
   // the name in brackets may hold spaces; behind it come state, parent, group, session
-  return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]);
+  return stat === undefined
+    ? undefined
+    : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]);
 }
 
 function textOf(path: string): string | undefined {

@@ -13,7 +13,11 @@ export interface Streaming {
  * Sends the pieces until they end or the client has left, and then ends their iterator. HEAD asks for none. Throws what the pieces throw: before the first one
  * nothing is sent yet; afterwards the answer must be broken off.
  */
-export async function sendPieces(response: ServerResponse, pieces: AsyncIterable<string>, streaming: Streaming): Promise<void> {
+export async function sendPieces(
+  response: ServerResponse,
+  pieces: AsyncIterable<string>,
+  streaming: Streaming,
+): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
   try {
     if (response.req.method === 'HEAD') sendHeadOnly(response, streaming);
@@ -29,7 +33,11 @@ function sendHeadOnly(response: ServerResponse, { writeHead }: Streaming): void 
   response.end();
 }
 
-async function pump(response: ServerResponse, iterator: AsyncIterator<string>, { writeHead, idle_ms: idleMs }: Streaming): Promise<void> {
+async function pump(
+  response: ServerResponse,
+  iterator: AsyncIterator<string>,
+  { writeHead, idle_ms: idleMs }: Streaming,
+): Promise<void> {
   response.on('timeout', () => breakOff(response));
   while (!response.destroyed) {
     const piece = await untimed(response.req.socket, idleMs, () => iterator.next());
@@ -47,7 +55,11 @@ export function breakOff(response: ServerResponse): void {
 }
 
 /** Making a piece may take long, which is not the client's fault: its time begins when it has something to read. */
-async function untimed<Result>(socket: Socket, idleMs: number, work: () => Promise<Result>): Promise<Result> {
+async function untimed<Result>(
+  socket: Socket,
+  idleMs: number,
+  work: () => Promise<Result>,
+): Promise<Result> {
   socket.setTimeout(0);
   try {
     return await work();

@@ -1,7 +1,16 @@
 /** Writes the changes of a fold: the fast ways of Postgres, every value bound. */
 import type { ClientBase } from 'pg';
 import { CopyRows } from '../../projections/copy-rows.ts';
-import type { Changes, ColumnType, Cut, EncodedRows, Row, Table, TableRows, Value } from '../../projections/projection.ts';
+import type {
+  Changes,
+  ColumnType,
+  Cut,
+  EncodedRows,
+  Row,
+  Table,
+  TableRows,
+  Value,
+} from '../../projections/projection.ts';
 import { copyIn, type Statement } from './copy-in.ts';
 
 /** From so many rows on an upsert is faster by way of a table beside. */
@@ -12,8 +21,13 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   let rows = 0;
   for (const cut of changes.cuts) rows += await cutRows(client, cut);
   for (const gone of changes.deletes) rows += await deleteRows(client, gone);
-  const appended = changes.appends.map((added) => CopyRows.from(added)).filter(({ length }) => length > 0);
-  const [few, many] = [changes.upserts.filter((each) => !isMany(each)), changes.upserts.filter(isMany)];
+  const appended = changes.appends
+    .map((added) => CopyRows.from(added))
+    .filter(({ length }) => length > 0);
+  const [few, many] = [
+    changes.upserts.filter((each) => !isMany(each)),
+    changes.upserts.filter(isMany),
+  ];
   const replaced = many.map((each) => CopyRows.of(each.table, each.rows));
   await copyIn(client, [...appended.map((added) => copied(added)), ...replaced.flatMap(merged)]);
   for (const each of [...appended, ...replaced]) {
@@ -25,7 +39,10 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
 }
 
 /** Rows that replace the one with the same key, at most one a key. Inside the caller's transaction; returns how many there were. */
-export async function writeUpserts(client: ClientBase, upserts: readonly EncodedRows[]): Promise<number> {
+export async function writeUpserts(
+  client: ClientBase,
+  upserts: readonly EncodedRows[],
+): Promise<number> {
   const there = upserts.filter(({ length }) => length > 0);
   await copyIn(client, there.flatMap(merged));
   for (const each of there) each.release();
@@ -58,7 +75,10 @@ async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
 
 function copied(rows: EncodedRows, into = rows.table.name): Statement {
   const { table } = rows;
-  return { text: `COPY ${into} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`, pieces: rows.pieces() };
+  return {
+    text: `COPY ${into} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`,
+    pieces: rows.pieces(),
+  };
 }
 
 async function deleteRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
@@ -91,7 +111,9 @@ function merged(rows: EncodedRows): readonly Statement[] {
   const staged = `staged_${table.name}`;
   const columns = Object.keys(table.columns);
   return [
-    { text: `CREATE TEMP TABLE IF NOT EXISTS ${staged} (LIKE ${table.name}) ON COMMIT DELETE ROWS` },
+    {
+      text: `CREATE TEMP TABLE IF NOT EXISTS ${staged} (LIKE ${table.name}) ON COMMIT DELETE ROWS`,
+    },
     copied(rows, staged),
     {
       text: `MERGE INTO ${table.name} USING ${staged} AS staged

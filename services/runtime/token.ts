@@ -21,7 +21,8 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A token of these claims. `exp` is whole Unix seconds. */
 export function signToken({ pk, exp }: Claims, secret: string): string {
-  if (pk === '' || !isExpiry(exp)) throw new RangeError('a token needs a key, and an expiry in whole Unix seconds');
+  if (pk === '' || !isExpiry(exp))
+    throw new RangeError('a token needs a key, and an expiry in whole Unix seconds');
   const signed = `${HEADER}.${encoded({ pk, exp })}`;
   return `${signed}.${signatureOf(signed, secret)}`;
 }
@@ -32,7 +33,13 @@ export function verifyToken(token: string, secret: string, now_ms: number): Clai
   const [, header, payload, signature] = TOKEN.exec(token) ?? [];
   if (header === undefined || payload === undefined || signature === undefined) return undefined;
   // as text: a signature has one form only, also in the bits that base64url leaves over
-  if (!timingSafeEqual(Buffer.from(signature), Buffer.from(signatureOf(`${header}.${payload}`, secret)))) return undefined;
+  if (
+    !timingSafeEqual(
+      Buffer.from(signature),
+      Buffer.from(signatureOf(`${header}.${payload}`, secret)),
+    )
+  )
+    return undefined;
   if (!isOurHeader(decoded(header))) return undefined;
   const claims = decoded(payload);
   if (claims === undefined) return undefined;

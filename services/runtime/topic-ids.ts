@@ -10,18 +10,27 @@ import { kafkaFault } from './kafka-topics.ts';
 const METADATA = { apiKey: 3, apiVersion: 12, apiName: 'Metadata' };
 const UNKNOWN_TOPIC = 3;
 
-const Encoder: new () => { writeBuffer(bytes: Buffer): unknown } = createRequire(import.meta.url)('kafkajs/src/protocol/encoder');
+const Encoder: new () => { writeBuffer(bytes: Buffer): unknown } = createRequire(import.meta.url)(
+  'kafkajs/src/protocol/encoder',
+);
 
 /** The part of kafkajs' clusters that is used. */
 interface Cluster {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
-  readonly brokerPool: { findConnectedBroker(): Promise<{ readonly connectionPool: { send(exchange: Exchange): Promise<Described> } }> };
+  readonly brokerPool: {
+    findConnectedBroker(): Promise<{
+      readonly connectionPool: { send(exchange: Exchange): Promise<Described> };
+    }>;
+  };
 }
 
 interface Exchange {
   readonly request: typeof METADATA & { encode(): Promise<unknown> };
-  readonly response: { decode(payload: Buffer): Promise<Described>; parse(described: Described): Promise<Described> };
+  readonly response: {
+    decode(payload: Buffer): Promise<Described>;
+    parse(described: Described): Promise<Described>;
+  };
 }
 
 interface Described {
@@ -42,13 +51,25 @@ export class TopicIds {
       await this.#cluster.connect();
       const { connectionPool } = await this.#cluster.brokerPool.findConnectedBroker();
       const { error, id } = await connectionPool.send({
-        request: { ...METADATA, encode: () => Promise.resolve(new Encoder().writeBuffer(encode(topic))) },
-        response: { decode: (payload) => Promise.resolve(decode(payload)), parse: (described) => Promise.resolve(described) },
+        request: {
+          ...METADATA,
+          encode: () => Promise.resolve(new Encoder().writeBuffer(encode(topic))),
+        },
+        response: {
+          decode: (payload) => Promise.resolve(decode(payload)),
+          parse: (described) => Promise.resolve(described),
+        },
       });
       if (error === 0) return id;
-      throw new Fault('kafka', error === UNKNOWN_TOPIC ? `topic ${topic} does not exist` : `topic ${topic}: Kafka error ${error}`, {
-        retry: true,
-      });
+      throw new Fault(
+        'kafka',
+        error === UNKNOWN_TOPIC
+          ? `topic ${topic} does not exist`
+          : `topic ${topic}: Kafka error ${error}`,
+        {
+          retry: true,
+        },
+      );
     } catch (cause) {
       throw kafkaFault(`the brokers did not tell the id of topic ${topic}`, cause);
     }
@@ -60,9 +81,12 @@ export class TopicIds {
 }
 
 function clusterOf(kafka: Kafka): Cluster {
-  const symbol = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === 'private:Kafka:createCluster');
+  const symbol = Object.getOwnPropertySymbols(kafka).find(
+    ({ description }) => description === 'private:Kafka:createCluster',
+  );
   const create: unknown = symbol === undefined ? undefined : Reflect.get(kafka, symbol);
-  if (typeof create !== 'function') throw new Bug('this is not kafkajs 2.2.4: look how its clusters are made');
+  if (typeof create !== 'function')
+    throw new Bug('this is not kafkajs 2.2.4: look how its clusters are made');
   return create({ allowAutoTopicCreation: false });
 }
 
@@ -71,7 +95,13 @@ function encode(topic: string): Buffer {
   const name = Buffer.from(topic);
   const length = name.length + 1;
   const size = length < 128 ? [length] : [(length & 127) | 128, length >> 7];
-  return Buffer.concat([Buffer.from([0, 2]), Buffer.alloc(16), Buffer.from(size), name, Buffer.from([0, 0, 0, 0])]);
+  return Buffer.concat([
+    Buffer.from([0, 2]),
+    Buffer.alloc(16),
+    Buffer.from(size),
+    name,
+    Buffer.from([0, 0, 0, 0]),
+  ]);
 }
 
 function decode(payload: Buffer): Described {

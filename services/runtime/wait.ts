@@ -30,8 +30,18 @@ export interface RetryOptions {
  * Does `attempt` until it goes well, with growing pauses. A fault without `retry` and anything that is not a fault is thrown at once; so is the last fault
  * when the signal is aborted.
  */
-export async function retrying<Result>(options: RetryOptions, attempt: () => Promise<Result>): Promise<Result> {
-  const { what, log, signal, retry_ms_min: min = 100, retry_ms_max: max = 2_000, onFault } = options;
+export async function retrying<Result>(
+  options: RetryOptions,
+  attempt: () => Promise<Result>,
+): Promise<Result> {
+  const {
+    what,
+    log,
+    signal,
+    retry_ms_min: min = 100,
+    retry_ms_max: max = 2_000,
+    onFault,
+  } = options;
   for (let tries = 1; ; tries++) {
     try {
       const result = await attempt();

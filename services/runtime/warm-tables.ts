@@ -44,10 +44,17 @@ export async function warmTables(
   const { prewarm, room } = server;
   let warm = 0;
   for (const { oid, blocks } of (await relationsOf(client, tables)).filter(only)) {
-    for (let from = blocks - Math.min(blocks, Math.floor(room * share) - warm); from < blocks; from += PIECE_BLOCKS) {
+    for (
+      let from = blocks - Math.min(blocks, Math.floor(room * share) - warm);
+      from < blocks;
+      from += PIECE_BLOCKS
+    ) {
       if (signal.aborted) return warm;
       const to = Math.min(from + PIECE_BLOCKS, blocks) - 1;
-      await client.query(`SELECT ${prewarm}($1::oid::regclass, 'buffer', 'main', $2::bigint, $3::bigint)`, [oid, from, to]);
+      await client.query(
+        `SELECT ${prewarm}($1::oid::regclass, 'buffer', 'main', $2::bigint, $3::bigint)`,
+        [oid, from, to],
+      );
       warm += to - from + 1;
     }
   }
@@ -55,7 +62,9 @@ export async function warmTables(
 }
 
 /** The full name of the function, and the memory's blocks. */
-async function serverOf(client: Client): Promise<{ readonly prewarm: string; readonly room: number } | undefined> {
+async function serverOf(
+  client: Client,
+): Promise<{ readonly prewarm: string; readonly room: number } | undefined> {
   const { rows } = await client.query<{ prewarm: string; room: number }>(
     `SELECT format('%I.pg_prewarm', n.nspname) AS prewarm, (SELECT setting::int FROM pg_settings WHERE name = 'shared_buffers') AS room
        FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'`,

@@ -61,7 +61,10 @@ export class Books {
     const { addresses } = this.ledger;
     return [...this.#firsts.values()]
       .slice(-newest)
-      .find(({ clt_address, deposit_address }) => addresses.addressOf(clt_address)?.equals(deposit_address) !== true);
+      .find(
+        ({ clt_address, deposit_address }) =>
+          addresses.addressOf(clt_address)?.equals(deposit_address) !== true,
+      );
   }
 
   /** The earlier deposit of the same address that was another's, if there is one. */

@@ -55,7 +55,12 @@ export class Broadcaster {
     const { books, chain, minter, late_ms: most, now } = this.#options;
     if (minter.closed !== undefined) return undefined;
     const at = now();
-    for (const { deposit_id: id, nonce, tx_hash: hash, at: requested } of books.ledger.live.values()) {
+    for (const {
+      deposit_id: id,
+      nonce,
+      tx_hash: hash,
+      at: requested,
+    } of books.ledger.live.values()) {
       if (at - requested <= most || chain.sender.has(nonce, hash)) continue;
       return `the mint of deposit ${id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce`;
     }
@@ -66,7 +71,8 @@ export class Broadcaster {
   async pass(): Promise<void> {
     const { books, minter, signal, catchUp } = this.#options;
     if (books.ledger.live.size === 0) this.#notSigned = undefined;
-    for (const nonce of this.#sent.keys()) if (!books.ledger.live.has(nonce)) this.#sent.delete(nonce);
+    for (const nonce of this.#sent.keys())
+      if (!books.ledger.live.has(nonce)) this.#sent.delete(nonce);
     if (this.#due().length === 0) this.#fault = undefined;
     if (minter.closed !== undefined || this.#due().length === 0) return;
     await catchUp();
@@ -89,7 +95,9 @@ export class Broadcaster {
     const { books, chain, again_ms: again } = this.#options;
     const now = performance.now();
     return [...books.ledger.live.values()].filter(
-      ({ nonce, tx_hash }) => !chain.sender.has(nonce, tx_hash) && now - (this.#sent.get(nonce) ?? Number.NEGATIVE_INFINITY) >= again,
+      ({ nonce, tx_hash }) =>
+        !chain.sender.has(nonce, tx_hash) &&
+        now - (this.#sent.get(nonce) ?? Number.NEGATIVE_INFINITY) >= again,
     );
   }
 
@@ -102,19 +110,26 @@ export class Broadcaster {
       this.#notSigned = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, and run \`ops audit\``;
       this.#sent.set(mint.nonce, performance.now());
       figures.broadcast('not_signed');
-      log.error({ deposit_id: mint.deposit_id, nonce: mint.nonce, reason }, 'a mint was not signed');
+      log.error(
+        { deposit_id: mint.deposit_id, nonce: mint.nonce, reason },
+        'a mint was not signed',
+      );
       return;
     }
     this.#sent.set(mint.nonce, performance.now());
     const answer = await node.submit(raw);
     figures.broadcast(answer);
-    log.debug({ deposit_id: mint.deposit_id, nonce: mint.nonce, tx_hash: toHex(tx_hash), answer }, 'a mint was sent');
+    log.debug(
+      { deposit_id: mint.deposit_id, nonce: mint.nonce, tx_hash: toHex(tx_hash), answer },
+      'a mint was sent',
+    );
   }
 
   #noteFault(fault: Fault): void {
     const { log, figures } = this.#options;
     figures.broadcast('no_answer');
-    if (this.#fault === undefined) log.warn({ err: fault }, 'the node did not take a mint, it is sent again');
+    if (this.#fault === undefined)
+      log.warn({ err: fault }, 'the node did not take a mint, it is sent again');
     this.#fault = fault;
   }
 }

@@ -1,5 +1,10 @@
 import { toHex } from '../../schemas/address.ts';
-import { limitsOf, NETWORK_LIMITS, NETWORKS, USDT_CONTRACTS } from '../../schemas/deposit-policy.ts';
+import {
+  limitsOf,
+  NETWORK_LIMITS,
+  NETWORKS,
+  USDT_CONTRACTS,
+} from '../../schemas/deposit-policy.ts';
 import { DEVELOPMENT_CUSTODY, DEVELOPMENT_MINT_AUTHORITY } from '../../schemas/development.ts';
 import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
 import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
@@ -52,7 +57,10 @@ export interface TreasuryConfig extends Omit<Config<typeof SETTINGS>, keyof Poli
 }
 
 export function readTreasuryConfig(env: Environment): TreasuryConfig {
-  const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(env, SETTINGS);
+  const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(
+    env,
+    SETTINGS,
+  );
   const network = NETWORK_LIMITS[config.network];
   const read = limitsOf(config.network, {
     first_fee: first_fee ?? network.first_fee,
@@ -71,7 +79,10 @@ export function readTreasuryConfig(env: Environment): TreasuryConfig {
 }
 
 function withVariables(problem: string): string {
-  return Object.entries(VARIABLES).reduce((text, [limit, variable]) => text.replaceAll(limit, variable), problem);
+  return Object.entries(VARIABLES).reduce(
+    (text, [limit, variable]) => text.replaceAll(limit, variable),
+    problem,
+  );
 }
 
 /** What everybody has the key of is nothing to rely on where money is worth something, and neither is a token that is worth nothing. */
@@ -79,7 +90,10 @@ function wellKnown({
   mint_key,
   custody_addresses,
   usdt_contract,
-}: Pick<Config<typeof SETTINGS>, 'mint_key' | 'custody_addresses' | 'usdt_contract'>): readonly string[] {
+}: Pick<
+  Config<typeof SETTINGS>,
+  'mint_key' | 'custody_addresses' | 'usdt_contract'
+>): readonly string[] {
   const problems: string[] = [];
   if (toHex(authorityOf(mint_key)) === DEVELOPMENT_MINT_AUTHORITY)
     problems.push(
@@ -97,12 +111,22 @@ function wellKnown({
 }
 
 function tronAddress(name: string): Setting<Buffer> {
-  return { name, expected: 'an address of TRON in base58 (34 characters, T first)', secret: false, read: parseTronAddress };
+  return {
+    name,
+    expected: 'an address of TRON in base58 (34 characters, T first)',
+    secret: false,
+    read: parseTronAddress,
+  };
 }
 
 /** The private key of the mint authority: never shown. */
 function mintKey(name: string): Setting<string> {
-  return { name, expected: 'the private key of the mint authority, 64 hex digits', secret: true, read: parseMintKey };
+  return {
+    name,
+    expected: 'the private key of the mint authority, 64 hex digits',
+    secret: true,
+    read: parseMintKey,
+  };
 }
 
 function amount(name: string): Setting<bigint | undefined> {

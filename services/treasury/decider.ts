@@ -7,7 +7,12 @@ import type { Network } from '../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
-import { confirmAll, hold, setPolicy, type Confirmations } from '../../projections/deposits/decide.ts';
+import {
+  confirmAll,
+  hold,
+  setPolicy,
+  type Confirmations,
+} from '../../projections/deposits/decide.ts';
 import type { Recorded } from '../../projections/projection.ts';
 import { Fault } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -54,8 +59,10 @@ export class Decider {
       await catchUp();
       if (signal.aborted) return;
       const decision = setPolicy(books.ledger, { network, limits }, Date.now());
-      if ('refused' in decision) throw refusedPolicy(decision.refused, network, books.ledger.policy?.network);
-      if (decision.events.length === 0 || (await this.#options.appender.append(decision.events))) return;
+      if ('refused' in decision)
+        throw refusedPolicy(decision.refused, network, books.ledger.policy?.network);
+      if (decision.events.length === 0 || (await this.#options.appender.append(decision.events)))
+        return;
     }
   }
 
@@ -80,16 +87,26 @@ export class Decider {
   async #confirm(queue: TransferQueue): Promise<boolean> {
     const { books, news, usdt_contract } = this.#options;
     const { ledger } = books;
-    const decided = confirmAll(ledger, queue.first(TRANSFERS_OF_EACH), { now: Date.now(), usdt_contract });
+    const decided = confirmAll(ledger, queue.first(TRANSFERS_OF_EACH), {
+      now: Date.now(),
+      usdt_contract,
+    });
     this.#assertOwners(decided);
     if (decided.events.length > 0) await this.#options.appender.append(decided.events);
     const refused = new Map(decided.refused.map(({ observed, reason }) => [observed, reason]));
     const settled = queue.settle(
       (transfer) =>
-        refused.has(transfer) || ledger.deposit(depositIdOf(transfer.event.tx_id, transfer.event.log_index)).status !== 'absent',
+        refused.has(transfer) ||
+        ledger.deposit(depositIdOf(transfer.event.tx_id, transfer.event.log_index)).status !==
+          'absent',
     );
     for (const transfer of settled) this.#tellRefused(transfer, refused.get(transfer));
-    const heldUp = queue.holdUp(decided.waiting.map(({ observed, reason }) => ({ observed, why: whyHeldUp(observed, reason) })));
+    const heldUp = queue.holdUp(
+      decided.waiting.map(({ observed, reason }) => ({
+        observed,
+        why: whyHeldUp(observed, reason),
+      })),
+    );
     if (settled.length > 0 || heldUp) news.tell();
     return settled.length > 0 || decided.events.length > 0;
   }
@@ -97,7 +114,8 @@ export class Decider {
   /** An address that was one account's in the ledger never becomes another's. */
   #assertOwners({ events }: Confirmations): void {
     for (const event of events) {
-      const first = event.type === 'DepositConfirmed' ? this.#options.books.contradicted(event) : undefined;
+      const first =
+        event.type === 'DepositConfirmed' ? this.#options.books.contradicted(event) : undefined;
       if (first !== undefined) throw contradiction(first);
     }
   }
@@ -109,7 +127,12 @@ export class Decider {
     if (reason === undefined) return;
     this.#options.figures.refused(reason);
     if (USUAL.has(reason)) return;
-    const place = { partition, offset, tx_id: event.tx_id.toString('hex'), log_index: event.log_index };
+    const place = {
+      partition,
+      offset,
+      tx_id: event.tx_id.toString('hex'),
+      log_index: event.log_index,
+    };
     this.#options.log.warn(
       { ...place, reason },
       'a transfer is no deposit, and should not be in the log: look at the settings of who wrote it',
@@ -134,7 +157,11 @@ export function contradiction({
   );
 }
 
-function refusedPolicy(refused: 'other_network' | 'contradicting_limits', network: Network, of: string | undefined): Fault {
+function refusedPolicy(
+  refused: 'other_network' | 'contradicting_limits',
+  network: Network,
+  of: string | undefined,
+): Fault {
   const message =
     refused === 'other_network'
       ? `the ledger is of ${of}, the settings are for ${network}. What to do: correct APP_NETWORK or APP_KAFKA_BROKERS, then start the treasury again`

@@ -42,7 +42,10 @@ export class MintSigner {
   }
 
   sign({ nonce, to, amount, reference }: MintCall): SignedMint {
-    const call = { function_call_type: 'Mint', arguments: { to: toHex(to), amount, reference: toHex(reference) } } as const;
+    const call = {
+      function_call_type: 'Mint',
+      arguments: { to: toHex(to), amount, reference: toHex(reference) },
+    } as const;
     const unsigned = { chain_id: this.#chainId, nonce, call };
     const { r, s, v } = this.#key.sign(unsignedDigest(unsigned));
     const raw = Buffer.from(encodeRaw({ ...unsigned, signature: { r, s, v } }));

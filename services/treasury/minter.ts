@@ -73,7 +73,10 @@ export class Minter {
     if (this.#haltOtherKey([...books.ledger.requested].at(-1))) return;
     this.#isCaughtUp = true;
     const { finalHeight, finalNonce } = chain.sender;
-    log.info({ final_height: finalHeight, final_nonce: finalNonce, live: books.ledger.live.size }, 'both logs are read: minting may begin');
+    log.info(
+      { final_height: finalHeight, final_nonce: finalNonce, live: books.ledger.live.size },
+      'both logs are read: minting may begin',
+    );
   }
 
   /** Appends what is due. False when nothing came of it: then only something new to read, or time, changes that. */
@@ -92,7 +95,11 @@ export class Minter {
     const { books, chain, now } = this.#options;
     if (chain.unexplained(books.ledger).length > 0) return true;
     if (this.#conclusions(1).length > 0) return true;
-    return this.#mayIntend() && dueMints(books.ledger, { now: now(), final_nonce: chain.sender.finalNonce, most: 1 }).length > 0;
+    return (
+      this.#mayIntend() &&
+      dueMints(books.ledger, { now: now(), final_nonce: chain.sender.finalNonce, most: 1 }).length >
+        0
+    );
   }
 
   #events(): readonly TreasuryEvent[] {
@@ -101,12 +108,18 @@ export class Minter {
     const { books, chain, signer, now } = this.#options;
     const most = Math.min(INTENTS_OF_A_BATCH, LIVE_MAX - books.ledger.live.size);
     const final_nonce = chain.sender.finalNonce;
-    return intend(books.ledger, { now: now(), final_nonce, hash_of: (call) => signer.sign(call).tx_hash, most }).events;
+    return intend(books.ledger, {
+      now: now(),
+      final_nonce,
+      hash_of: (call) => signer.sign(call).tx_hash,
+      most,
+    }).events;
   }
 
   #conclusions(most: number): readonly TreasuryEvent[] {
     const { books, chain, now } = this.#options;
-    return conclude(books.ledger, (nonce) => chain.sender.finalAt(nonce), { now: now(), most }).events;
+    return conclude(books.ledger, (nonce) => chain.sender.finalAt(nonce), { now: now(), most })
+      .events;
   }
 
   #mayIntend(): boolean {
@@ -120,7 +133,8 @@ export class Minter {
     if (first === undefined) return false;
     const { tx_hash, block_height, nonce } = first;
     const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
-    const how = books.ledger.requestedBy(tx_hash) === undefined ? 'was never requested' : 'was given up';
+    const how =
+      books.ledger.requestedBy(tx_hash) === undefined ? 'was never requested' : 'was given up';
     this.#halted = `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} ${how} in the ledger${others}. What to do: find out who used the key, or wrote to the ledger (\`ops audit\` names the record), and take that out of use; nothing is minted meanwhile`;
     log.fatal(
       { tx_hash: toHex(tx_hash), nonce, block_height, others: more.length },
@@ -144,7 +158,8 @@ export class Minter {
   /** Halts when this mint was not requested with our key. A ledger has one mint authority for ever: its nonces go on where those of that key are, and what became of them only its transactions tell. */
   #haltOtherKey(mint: RequestedMint | undefined): boolean {
     const { signer, log } = this.#options;
-    if (mint === undefined || signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash)) return false;
+    if (mint === undefined || signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash))
+      return false;
     const { deposit_id, nonce } = mint;
     this.#halted = `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say, and ${ONE_KEY}. What to do: set APP_MINT_KEY and APP_CHAIN_ID to those that the ledger was written with, then start the treasury again; nothing is minted meanwhile`;
     log.fatal({ deposit_id, nonce }, 'minting halted: a mint in the ledger is of another key');

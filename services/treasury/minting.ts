@@ -60,9 +60,18 @@ export class Minting {
     this.topic = chainTopicOf(options);
     this.chain = new ChainBook(this.topic, signer.address);
     const { log, signal } = around;
-    const look = (): Promise<void> => retrying({ what: 'asking the node for its chain', log, signal }, () => assertAuthority(options));
+    const look = (): Promise<void> =>
+      retrying({ what: 'asking the node for its chain', log, signal }, () =>
+        assertAuthority(options),
+      );
     this.#minter = new Minter({ ...around, ...options, look, chain: this.chain, now });
-    this.#broadcaster = new Broadcaster({ ...around, ...options, chain: this.chain, minter: this.#minter, now });
+    this.#broadcaster = new Broadcaster({
+      ...around,
+      ...options,
+      chain: this.chain,
+      minter: this.#minter,
+      now,
+    });
     this.#everyMs = options.every_ms;
     this.#news = around.news;
     this.#signal = around.signal;

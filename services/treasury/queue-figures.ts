@@ -32,16 +32,23 @@ export class QueueFigures {
         for (const status of STATUSES) this.set({ status }, found[status].deposits);
       },
     );
-    metrics.gauge('treasury_queue_oldest_seconds', 'for how long the oldest of them is there; 0: there is none', ['status'], function () {
-      const found = queues();
-      for (const status of STATUSES) this.set({ status }, secondsSince(found[status].since, now()));
-    });
+    metrics.gauge(
+      'treasury_queue_oldest_seconds',
+      'for how long the oldest of them is there; 0: there is none',
+      ['status'],
+      function () {
+        const found = queues();
+        for (const status of STATUSES)
+          this.set({ status }, secondsSince(found[status].since, now()));
+      },
+    );
   }
 
   /** An event that counts. */
   applied(event: TreasuryEvent): void {
     if (event.type === 'DepositHeld') this.#held.set(event.deposit_id, event.decided_at);
-    if (event.type === 'DepositApproved' || event.type === 'DepositRejected') this.#held.delete(event.deposit_id);
+    if (event.type === 'DepositApproved' || event.type === 'DepositRejected')
+      this.#held.delete(event.deposit_id);
   }
 
   #queues(): Readonly<Record<Status, Queue>> {
@@ -49,7 +56,10 @@ export class QueueFigures {
     return {
       confirmed: { deposits: waitingCount, since: oldest(waiting, ({ since }) => since) },
       mint_requested: { deposits: live.size, since: oldest(live.values(), ({ at }) => at) },
-      needs_manual: { deposits: this.#held.size, since: oldest(this.#held.values(), (since) => since) },
+      needs_manual: {
+        deposits: this.#held.size,
+        since: oldest(this.#held.values(), (since) => since),
+      },
     };
   }
 }

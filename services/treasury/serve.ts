@@ -1,5 +1,10 @@
 /** Opens what the treasury needs and runs it until the process is told to stop. */
-import { CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+} from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/chain-node.ts';
 import { openCodec } from '../runtime/codec.ts';
 import type { Fault } from '../runtime/errors.ts';
@@ -16,9 +21,17 @@ import { Reconciliation } from './reconciliation/reconciliation.ts';
 import { reconciliationRoute } from './reconciliation/route.ts';
 import { Treasury } from './treasury.ts';
 
-const TOPICS = [...new Set([DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS, ...LOG_TOPICS])];
+const TOPICS = [
+  ...new Set([DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS, ...LOG_TOPICS]),
+];
 
-export async function serve({ config, log, metrics, signal, closing }: Service<TreasuryConfig>): Promise<void> {
+export async function serve({
+  config,
+  log,
+  metrics,
+  signal,
+  closing,
+}: Service<TreasuryConfig>): Promise<void> {
   let opening: string | undefined = 'starting';
   let matter = (): string | undefined => opening;
   const newest = new NewestRun();
@@ -40,8 +53,19 @@ export async function serve({ config, log, metrics, signal, closing }: Service<T
   };
   const kafka = openKafka({ ...config, client_id: 'treasury' }, log);
   await retrying({ ...patient, what: 'looking for the topics' }, () => ensureTopics(kafka, TOPICS));
-  const codec = await retrying({ ...patient, what: 'registering the schemas' }, () => openCodec(config.registry_url, TOPICS));
-  const reconciliation = new Reconciliation({ config, kafka, codec, metrics, log, signal, newest, source: 'treasury' });
+  const codec = await retrying({ ...patient, what: 'registering the schemas' }, () =>
+    openCodec(config.registry_url, TOPICS),
+  );
+  const reconciliation = new Reconciliation({
+    config,
+    kafka,
+    codec,
+    metrics,
+    log,
+    signal,
+    newest,
+    source: 'treasury',
+  });
   const minting = {
     signer: new MintSigner(config.mint_key, config.chain_id),
     node: new ChainNode(config.node_url, signal),

@@ -41,7 +41,8 @@ export class Status {
     const fault = this.#faults.values().next().value;
     if (fault !== undefined) return `waiting: ${fault.code}`;
     const silence = Math.round(performance.now() - this.#heardAt);
-    if (silence > SILENCE_MS) return `waiting: the brokers have not told where the logs end for ${silence} ms`;
+    if (silence > SILENCE_MS)
+      return `waiting: the brokers have not told where the logs end for ${silence} ms`;
     if (this.#phase !== 'deciding') return this.#phase;
     return heldUp.length === 0 ? undefined : heldUp.join('; ');
   }

@@ -73,7 +73,9 @@ export class TopicReader<Event extends { readonly type: string }> {
     const { topic, codec, isEvent, retrying, fold } = this.#options;
     const chunk = await this.#reader.take(RECORDS_MAX, BYTES_MAX);
     if (chunk === undefined) return;
-    const decoded = await retrying(`decoding ${topic}`, () => decode({ name: 'the treasury', isEvent }, codec, chunk));
+    const decoded = await retrying(`decoding ${topic}`, () =>
+      decode({ name: 'the treasury', isEvent }, codec, chunk),
+    );
     if (this.#reader.isStale(chunk)) return;
     fold(decoded);
     if (decoded.poison === undefined) return;

@@ -53,13 +53,18 @@ export class TransferQueue {
   /** Where reading goes on. */
   get positions(): Positions {
     return new Map(
-      this.#lanes.map(({ partition, next, last }) => [partitionKey(this.#topic, partition), { next_offset: next, last_record: last }]),
+      this.#lanes.map(({ partition, next, last }) => [
+        partitionKey(this.#topic, partition),
+        { next_offset: next, last_record: last },
+      ]),
     );
   }
 
   /** By partition, the first offset that is not decided. */
   get decided(): readonly bigint[] {
-    return this.#lanes.map(({ waiting, next, begin }) => waiting[0]?.offset ?? (begin === undefined ? next : next + 1n));
+    return this.#lanes.map(
+      ({ waiting, next, begin }) => waiting[0]?.offset ?? (begin === undefined ? next : next + 1n),
+    );
   }
 
   get waiting(): number {
@@ -69,13 +74,17 @@ export class TransferQueue {
   /** Why partitions are held up, a text each. */
   get heldUp(): readonly string[] {
     return this.#lanes.flatMap(({ partition, waiting: [first], held_up: why }) =>
-      why === undefined || first === undefined ? [] : [`${this.#topic}/${partition} is held up at offset ${first.offset}: ${why}`],
+      why === undefined || first === undefined
+        ? []
+        : [`${this.#topic}/${partition} is held up at offset ${first.offset}: ${why}`],
     );
   }
 
   /** False while a partition that is not held up has enough waiting. */
   get hasRoom(): boolean {
-    return this.#lanes.every(({ waiting, held_up: why }) => why !== undefined || waiting.length < this.#waitingMax);
+    return this.#lanes.every(
+      ({ waiting, held_up: why }) => why !== undefined || waiting.length < this.#waitingMax,
+    );
   }
 
   /** Takes what was read. Throws `LogLost` when the log is not the one that the ledger was written from. */
@@ -83,9 +92,13 @@ export class TransferQueue {
     const lane = this.#lane(partition);
     for (const [at, recorded] of events.entries()) {
       if (recorded.offset < lane.next || lane.left) continue;
-      assert(recorded.offset === lane.next, `${this.#topic}/${partition} goes on at ${lane.next}, not at ${recorded.offset}`);
+      assert(
+        recorded.offset === lane.next,
+        `${this.#topic}/${partition} goes on at ${lane.next}, not at ${recorded.offset}`,
+      );
       if (lane.begin !== undefined) {
-        if (!isTransferOf(lane.begin, recorded.event)) throw recreated(this.#topic, partition, recorded.offset);
+        if (!isTransferOf(lane.begin, recorded.event))
+          throw recreated(this.#topic, partition, recorded.offset);
         lane.begin = undefined;
       } else if (isTransfer(recorded)) {
         if (lane.held_up !== undefined && lane.waiting.length >= this.#waitingMax) {
@@ -127,7 +140,9 @@ export class TransferQueue {
 
   /** True when records left in the log can be taken now: the reader must then go back to the positions, at once. */
   reclaim(): boolean {
-    const due = this.#lanes.filter(({ left, waiting }) => left && waiting.length <= this.#waitingMax / 2);
+    const due = this.#lanes.filter(
+      ({ left, waiting }) => left && waiting.length <= this.#waitingMax / 2,
+    );
     for (const lane of due) lane.left = false;
     return due.length > 0;
   }
@@ -143,8 +158,14 @@ function isTransfer(recorded: Recorded<TransferEvent>): recorded is Transfer {
   return recorded.event.type === 'TransferObserved';
 }
 
-function isTransferOf({ tx_id, log_index, deposit_address }: DepositConfirmed, event: TransferEvent): boolean {
+function isTransferOf(
+  { tx_id, log_index, deposit_address }: DepositConfirmed,
+  event: TransferEvent,
+): boolean {
   return (
-    event.type === 'TransferObserved' && event.tx_id.equals(tx_id) && event.log_index === log_index && event.to.equals(deposit_address)
+    event.type === 'TransferObserved' &&
+    event.tx_id.equals(tx_id) &&
+    event.log_index === log_index &&
+    event.to.equals(deposit_address)
   );
 }

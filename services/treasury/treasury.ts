@@ -37,7 +37,11 @@ export interface TopicNames {
   readonly ledger: string;
 }
 
-const TOPIC_NAMES: TopicNames = { addresses: DEPOSIT_ADDRESSES.name, transfers: TRON_TRANSFERS.name, ledger: TREASURY_LEDGER.name };
+const TOPIC_NAMES: TopicNames = {
+  addresses: DEPOSIT_ADDRESSES.name,
+  transfers: TRON_TRANSFERS.name,
+  ledger: TREASURY_LEDGER.name,
+};
 
 export interface TreasuryOptions {
   readonly kafka: Kafka;
@@ -111,16 +115,29 @@ export class Treasury {
 
   async #work(writer: KafkaWriter): Promise<void> {
     const { ledger: ledger_topic } = this.#topics;
-    const own = { books: this.#books, news: this.#news, figures: this.#figures, signal: this.#signal };
+    const own = {
+      books: this.#books,
+      news: this.#news,
+      figures: this.#figures,
+      signal: this.#signal,
+    };
     const appender = new LedgerWriter({ ...this.#options, ...own, writer, ledger_topic });
-    const decider = new Decider({ ...this.#options, ...own, appender, catchUp: () => this.#catchUp() });
+    const decider = new Decider({
+      ...this.#options,
+      ...own,
+      appender,
+      catchUp: () => this.#catchUp(),
+    });
     await this.#readBooks();
     await decider.setPolicy();
     if (this.#signal.aborted) return;
     this.#mint(appender);
     const { queue, reader } = this.#readTransfers();
     this.#status.phase = 'deciding';
-    this.#options.log.info({ deposits: this.#books.ledger.deposits.size, policy: this.#books.ledger.policy?.version }, 'deciding');
+    this.#options.log.info(
+      { deposits: this.#books.ledger.deposits.size, policy: this.#books.ledger.policy?.version },
+      'deciding',
+    );
     while (!this.#signal.aborted) {
       const { next } = this.#news;
       const decided = await decider.round(queue);
@@ -158,7 +175,13 @@ export class Treasury {
   #mint(appender: LedgerWriter): void {
     const { minting: options, log } = this.#options;
     if (options === undefined) return;
-    const own = { books: this.#books, news: this.#news, figures: this.#figures, log, signal: this.#signal };
+    const own = {
+      books: this.#books,
+      news: this.#news,
+      figures: this.#figures,
+      log,
+      signal: this.#signal,
+    };
     const minting = new Minting(options, { ...own, appender, catchUp: () => this.#catchUp(true) });
     this.#minting = minting;
     const { topic } = minting;
@@ -173,7 +196,9 @@ export class Treasury {
 
   #readTransfers(): { readonly queue: TransferQueue; readonly reader: TopicReader<TransferEvent> } {
     const { transfers } = this.#topics;
-    const queue = new TransferQueue(transfers, TRON_TRANSFERS.partitions, (partition) => this.#books.furthestIn(partition));
+    const queue = new TransferQueue(transfers, TRON_TRANSFERS.partitions, (partition) =>
+      this.#books.furthestIn(partition),
+    );
     const reader = this.#follow({
       topic: transfers,
       isEvent: isTransferEvent,
@@ -212,7 +237,10 @@ export class Treasury {
     const { kafka, log } = this.#options;
     const watching = watchLog({
       kafka,
-      topics: [...Object.values(this.#topics), ...(this.#options.minting === undefined ? [] : [chainTopicOf(this.#options.minting)])],
+      topics: [
+        ...Object.values(this.#topics),
+        ...(this.#options.minting === undefined ? [] : [chainTopicOf(this.#options.minting)]),
+      ],
       log,
       signal: this.#signal,
       every_ms: 1_000,
@@ -239,7 +267,10 @@ export class Treasury {
     );
     const books = this.#books.ledger;
     await this.#news.until(
-      () => books.end >= ends[0].high && books.addresses.end >= ends[1].high && (chain?.chain.sender.end ?? 0n) >= (ends[2]?.high ?? 0n),
+      () =>
+        books.end >= ends[0].high &&
+        books.addresses.end >= ends[1].high &&
+        (chain?.chain.sender.end ?? 0n) >= (ends[2]?.high ?? 0n),
     );
   }
 
@@ -280,7 +311,8 @@ export class Treasury {
   }
 
   #noteApplied(): void {
-    for (const { topic, partition, next_offset: next } of this.#places()) this.#applied.set(partitionKey(topic, partition), next);
+    for (const { topic, partition, next_offset: next } of this.#places())
+      this.#applied.set(partitionKey(topic, partition), next);
   }
 
   /** First offsets not folded, of `tron.transfers` not decided. */
@@ -292,7 +324,13 @@ export class Treasury {
       { topic: addresses, partition: PARTITION, next_offset: this.#books.ledger.addresses.end },
       ...(this.#minting === undefined
         ? []
-        : [{ topic: this.#minting.topic, partition: PARTITION, next_offset: this.#minting.chain.sender.end }]),
+        : [
+            {
+              topic: this.#minting.topic,
+              partition: PARTITION,
+              next_offset: this.#minting.chain.sender.end,
+            },
+          ]),
       ...decided.map((next_offset, partition) => ({ topic: transfers, partition, next_offset })),
     ];
   }

@@ -2,7 +2,12 @@
  * Asks what came to one address. Rows of the list are hints; of each transaction that the log has nothing of yet the receipt decides. What it says of any deposit
  * address is appended before the next page is asked for. What could not be decided is asked again: the address' cursor stays before it.
  */
-import { transfersIn, type ListedRow, type TokenTransfer, type TronReceipt } from '../../schemas/trongrid.ts';
+import {
+  transfersIn,
+  type ListedRow,
+  type TokenTransfer,
+  type TronReceipt,
+} from '../../schemas/trongrid.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/errors.ts';
@@ -77,19 +82,33 @@ export class AddressCheck {
     const progress: Progress = { undecided_from: undefined, observed: 0, receipts: 0, bad: 0 };
     let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
     do {
-      const { rows, fingerprint } = await provider.list({ address: entry.address, min_timestamp: range.from, after });
+      const { rows, fingerprint } = await provider.list({
+        address: entry.address,
+        min_timestamp: range.from,
+        after,
+      });
       if (fingerprint !== undefined && pages.has(fingerprint)) throw endless();
       if (fingerprint !== undefined) pages.add(fingerprint);
       await this.#page(entry, rows, { progress, again: range.again });
       const last = rows.at(-1);
-      after = fingerprint === undefined || last === undefined ? undefined : { fingerprint, block_timestamp: last.block_timestamp };
+      after =
+        fingerprint === undefined || last === undefined
+          ? undefined
+          : { fingerprint, block_timestamp: last.block_timestamp };
       if (after === undefined || !this.#isFull(progress)) continue;
       // what is on the pages behind is of this time or later
-      progress.undecided_from = Math.min(progress.undecided_from ?? Infinity, after.block_timestamp);
+      progress.undecided_from = Math.min(
+        progress.undecided_from ?? Infinity,
+        after.block_timestamp,
+      );
       after = undefined;
     } while (after !== undefined);
     const { undecided_from: from, observed } = progress;
-    return { until: from === undefined ? range.until : Math.min(range.until, from - 1), undecided_from: from, observed };
+    return {
+      until: from === undefined ? range.until : Math.min(range.until, from - 1),
+      undecided_from: from,
+      observed,
+    };
   }
 
   async #page(
@@ -102,7 +121,8 @@ export class AddressCheck {
     for (const row of rows) {
       const ofAnother = row.contract?.equals(contract) === false;
       const id = row.tx_id.toString('hex');
-      if (!ofAnother && !hints.has(id) && !this.#decided.has(entry.address, row.tx_id)) hints.set(id, row);
+      if (!ofAnother && !hints.has(id) && !this.#decided.has(entry.address, row.tx_id))
+        hints.set(id, row);
     }
     const seen = await model.seen(
       entry.address,
@@ -112,7 +132,11 @@ export class AddressCheck {
     for (const [id, row] of hints) {
       if (seen.has(id) && again !== 'all') continue;
       const decision = this.#isFull(progress) ? undefined : await this.#decide(row.tx_id, progress);
-      if (decision === undefined) progress.undecided_from = Math.min(progress.undecided_from ?? Infinity, row.block_timestamp);
+      if (decision === undefined)
+        progress.undecided_from = Math.min(
+          progress.undecided_from ?? Infinity,
+          row.block_timestamp,
+        );
       else decisions.push(decision);
     }
     progress.observed += await this.#append(entry, decisions, seen);
@@ -170,35 +194,60 @@ export class AddressCheck {
     let batch: TransferObserved[] = [];
     for (const [at, event] of events.entries()) {
       batch.push(event);
-      if (batch.length < BATCH_EVENTS || events[at + 1]?.tx_id.equals(event.tx_id) === true) continue;
+      if (batch.length < BATCH_EVENTS || events[at + 1]?.tx_id.equals(event.tx_id) === true)
+        continue;
       await this.#options.transfers.append(partition, batch);
       batch = [];
     }
     await this.#options.transfers.append(partition, batch);
   }
 
-  async #indexes(entry: Entry, decisions: readonly Decision[]): Promise<ReadonlyMap<string, number>> {
+  async #indexes(
+    entry: Entry,
+    decisions: readonly Decision[],
+  ): Promise<ReadonlyMap<string, number>> {
     const payees = new Map<string, Buffer>();
-    for (const { to } of decisions.flatMap(({ transfers }) => transfers)) payees.set(to.toString('hex'), to);
+    for (const { to } of decisions.flatMap(({ transfers }) => transfers))
+      payees.set(to.toString('hex'), to);
     payees.delete(entry.address.toString('hex'));
     const watched = await this.#options.model.watched([...payees.values()]);
     return new Map([...watched, [entry.address.toString('hex'), entry.derivation_index]]);
   }
 
-  #events({ tx_id, receipt, transfers }: Decision, indexes: ReadonlyMap<string, number>): readonly TransferObserved[] {
+  #events(
+    { tx_id, receipt, transfers }: Decision,
+    indexes: ReadonlyMap<string, number>,
+  ): readonly TransferObserved[] {
     const { contract } = this.#options;
     const { block_number, block_timestamp } = receipt;
     return transfers.flatMap(({ log_index, from, to, value }) => {
       const address_index = indexes.get(to.toString('hex'));
       // nothing arrives by a transfer to oneself
       if (address_index === undefined || from.equals(to)) return [];
-      return [{ type: 'TransferObserved', tx_id, log_index, block_number, block_timestamp, contract, from, to, value, address_index }];
+      return [
+        {
+          type: 'TransferObserved',
+          tx_id,
+          log_index,
+          block_number,
+          block_timestamp,
+          contract,
+          from,
+          to,
+          value,
+          address_index,
+        },
+      ];
     });
   }
 }
 
 function endless(): Fault {
-  return new Fault(BAD_ANSWER, "TRON's provider gives one page after the other and comes back to the first; it is asked again", {
-    retry: true,
-  });
+  return new Fault(
+    BAD_ANSWER,
+    "TRON's provider gives one page after the other and comes back to the first; it is asked again",
+    {
+      retry: true,
+    },
+  );
 }

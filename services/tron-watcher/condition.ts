@@ -41,9 +41,12 @@ export class Condition {
   /** What is the matter, and what to do; undefined: nothing is. */
   get matter(): string | undefined {
     if (this.#halted !== undefined) return `halted: ${this.#halted}`;
-    const why = this.#fault === undefined ? this.#step : `${this.#fault.code}: ${this.#fault.message}`;
+    const why =
+      this.#fault === undefined ? this.#step : `${this.#fault.code}: ${this.#fault.message}`;
     if (this.#wellAt === undefined) return why;
     const silent = this.#now() - this.#wellAt;
-    return silent <= this.#silenceMs ? undefined : `no address was watched for ${Math.round(silent / 1_000)} s: ${why}`;
+    return silent <= this.#silenceMs
+      ? undefined
+      : `no address was watched for ${Math.round(silent / 1_000)} s: ${why}`;
   }
 }

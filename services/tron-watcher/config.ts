@@ -33,8 +33,16 @@ const SETTINGS = {
   tron_api_key: { ...text('APP_TRON_API_KEY', { default: '' }), secret: true },
   contract: CONTRACT,
   /** of all watchers of one group together */
-  requests_per_second: integer('APP_TRON_REQUESTS_PER_SECOND', { default: 10, min: 1, max: 10_000 }),
-  requests_per_day: integer('APP_TRON_REQUESTS_PER_DAY', { default: 90_000, min: 0, max: 1_000_000_000 }),
+  requests_per_second: integer('APP_TRON_REQUESTS_PER_SECOND', {
+    default: 10,
+    min: 1,
+    max: 10_000,
+  }),
+  requests_per_day: integer('APP_TRON_REQUESTS_PER_DAY', {
+    default: 90_000,
+    min: 0,
+    max: 1_000_000_000,
+  }),
   attempts_max: integer('APP_TRON_ATTEMPTS_MAX', { default: 4, min: 1, max: 100 }),
   backoff_ms_min: integer('APP_TRON_BACKOFF_MS_MIN', { default: 500, min: 1, max: 60_000 }),
   backoff_ms_max: integer('APP_TRON_BACKOFF_MS_MAX', { default: 60_000, min: 1, max: 3_600_000 }),
@@ -44,7 +52,11 @@ const SETTINGS = {
   cold_every_ms: integer('APP_COLD_EVERY_MS', { default: 60_000, min: 0, max: DAY_MS }),
   overlap_ms: integer('APP_OVERLAP_MS', { default: 3_600_000, min: 0, max: 365 * DAY_MS }),
   cross_check_every: integer('APP_CROSS_CHECK_EVERY', { default: 20, min: 0, max: 1_000_000 }),
-  cross_check_ms: integer('APP_CROSS_CHECK_MS', { default: 30 * DAY_MS, min: 0, max: 3_650 * DAY_MS }),
+  cross_check_ms: integer('APP_CROSS_CHECK_MS', {
+    default: 30 * DAY_MS,
+    min: 0,
+    max: 3_650 * DAY_MS,
+  }),
   receipts_max: integer('APP_RECEIPTS_MAX', { default: 100, min: 1, max: 100_000 }),
   /** how long nothing may go well before `/ready` says so */
   silence_ms: integer('APP_READY_SILENCE_MS', { default: 60_000, min: 100, max: 3_600_000 }),

@@ -11,7 +11,8 @@ import type { Entry, ReadModel } from './read-model.ts';
 import type { TronGrid } from '../runtime/tron/tron-grid.ts';
 
 /** `missing`: the provider does not list it, even from the beginning. */
-export type CrossCheckOutcome = 'equal' | 'less_on_chain' | 'more_on_chain' | 'missing' | 'undecided';
+export type CrossCheckOutcome =
+  'equal' | 'less_on_chain' | 'more_on_chain' | 'missing' | 'undecided';
 
 export interface CrossCheckOptions {
   readonly check: Pick<AddressCheck, 'run'>;
@@ -28,7 +29,10 @@ export interface CrossCheckOptions {
 /**
  * About one in `every` cold checks of an address: which ones follows from its address and its last check, so that it takes no memory, and each address has its turns. 0: none.
  */
-export function isCrossChecked({ hot, address, checked_at: at }: Pick<Entry, 'hot' | 'address' | 'checked_at'>, every: number): boolean {
+export function isCrossChecked(
+  { hot, address, checked_at: at }: Pick<Entry, 'hot' | 'address' | 'checked_at'>,
+  every: number,
+): boolean {
   if (hot || every === 0) return false;
   const seed = Buffer.alloc(28);
   address.copy(seed);
@@ -47,7 +51,11 @@ export class CrossCheck {
   async run(entry: Entry, { from, until }: Range): Promise<Checked> {
     const { check, provider, cross_check_ms: range, log, onOutcome } = this.#options;
     const balance = await provider.balance(entry.address);
-    const first = await check.run(entry, { from: Math.max(0, Math.min(from, entry.checked_until - range)), until, again: 'silent' });
+    const first = await check.run(entry, {
+      from: Math.max(0, Math.min(from, entry.checked_until - range)),
+      until,
+      again: 'silent',
+    });
     if (first.undecided_from !== undefined) {
       onOutcome('undecided');
       return first;
@@ -59,7 +67,10 @@ export class CrossCheck {
     }
     onOutcome('more_on_chain');
     const about = { address: toTronAddress(entry.address), balance: balance.toString() };
-    log.warn({ ...about, observed: observed.toString() }, 'an address has more than the log knows of: listing it from the beginning');
+    log.warn(
+      { ...about, observed: observed.toString() },
+      'an address has more than the log knows of: listing it from the beginning',
+    );
     const again = await check.run(entry, { from: 0, until, again: 'all' });
     const found = await this.#observed(entry);
     if (balance > found && again.undecided_from === undefined) {

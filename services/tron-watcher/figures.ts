@@ -16,17 +16,41 @@ export interface Figures {
 }
 
 export function openFigures(metrics: Metrics): Figures {
-  const requests = metrics.counter('tron_requests_total', "requests to TRON's provider", ['route', 'outcome']);
-  const observed = metrics.counter('tron_transfers_observed_total', 'transfers appended to tron.transfers');
-  const checks = metrics.counter('tron_addresses_checked_total', 'addresses in records of having been asked about');
-  const crossChecks = metrics.counter('tron_cross_checks_total', 'comparisons of balance and log by what they showed', ['outcome']);
-  const pass = metrics.histogram('tron_pass_seconds', 'one pass over the addresses whose turn it was', [], PASS_SECONDS);
-  const addresses = metrics.counter('tron_pass_addresses_total', 'addresses that a pass got an answer for');
+  const requests = metrics.counter('tron_requests_total', "requests to TRON's provider", [
+    'route',
+    'outcome',
+  ]);
+  const observed = metrics.counter(
+    'tron_transfers_observed_total',
+    'transfers appended to tron.transfers',
+  );
+  const checks = metrics.counter(
+    'tron_addresses_checked_total',
+    'addresses in records of having been asked about',
+  );
+  const crossChecks = metrics.counter(
+    'tron_cross_checks_total',
+    'comparisons of balance and log by what they showed',
+    ['outcome'],
+  );
+  const pass = metrics.histogram(
+    'tron_pass_seconds',
+    'one pass over the addresses whose turn it was',
+    [],
+    PASS_SECONDS,
+  );
+  const addresses = metrics.counter(
+    'tron_pass_addresses_total',
+    'addresses that a pass got an answer for',
+  );
   const coldAge = metrics.gauge(
     'tron_cold_check_age_seconds',
     'since when the cold address at the front of the queue waits; 0: there is none',
   );
-  const partitions = metrics.gauge('tron_partitions_assigned', "partitions of tron.transfers that are this watcher's");
+  const partitions = metrics.gauge(
+    'tron_partitions_assigned',
+    "partitions of tron.transfers that are this watcher's",
+  );
   return {
     requested: (route, outcome) => requests.inc({ route, outcome }),
     appended(events) {

@@ -44,7 +44,14 @@ export class PartitionShare {
   }
 
   async #connect(): Promise<void> {
-    const { kafka, group_id: groupId, session_ms: session, log, onAssigned, onHeld } = this.#options;
+    const {
+      kafka,
+      group_id: groupId,
+      session_ms: session,
+      log,
+      onAssigned,
+      onHeld,
+    } = this.#options;
     const topic = TRON_TRANSFERS.name;
     const consumer = kafka.consumer({
       groupId,
@@ -81,7 +88,11 @@ export class PartitionShare {
       await consumer.connect();
       await consumer.subscribe({ topic, fromBeginning: false });
       this.#consumer = consumer;
-      await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch: () => Promise.resolve() });
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: () => Promise.resolve(),
+      });
     } catch (cause) {
       this.#consumer = undefined;
       await consumer.disconnect().catch(() => undefined);
@@ -97,7 +108,9 @@ export class PartitionShare {
     await disconnect(crashed, log);
     await untilAborted(1_000, signal);
     if (this.#closed || signal.aborted) return;
-    await retrying({ log, signal, what: 'joining the group of watchers' }, () => this.#connect()).catch((error: unknown) => {
+    await retrying({ log, signal, what: 'joining the group of watchers' }, () =>
+      this.#connect(),
+    ).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
   }

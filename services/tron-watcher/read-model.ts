@@ -1,5 +1,11 @@
 /** What the watcher reads of the `watch` read model: whom to ask about next, and what is in the log already. */
-import { nextCold, nextHot, observedValue, seenTransfersTo, watchedAmong } from '../../projections/watch/queries.ts';
+import {
+  nextCold,
+  nextHot,
+  observedValue,
+  seenTransfersTo,
+  watchedAmong,
+} from '../../projections/watch/queries.ts';
 import { watch } from '../../projections/watch/watch.ts';
 import type { Query } from '../../projections/page.ts';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
@@ -30,12 +36,16 @@ export class ReadModel {
 
   /** Hot addresses of these partitions, those asked for longest ago first. */
   async hot(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
-    return (await this.#reader.rows(nextHot(partitions, limit))).map((cells) => entryOf(cells, true));
+    return (await this.#reader.rows(nextHot(partitions, limit))).map((cells) =>
+      entryOf(cells, true),
+    );
   }
 
   /** All others of these partitions, those asked for longest ago first. */
   async cold(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
-    return (await this.#reader.rows(nextCold(partitions, limit))).map((cells) => entryOf(cells, false));
+    return (await this.#reader.rows(nextCold(partitions, limit))).map((cells) =>
+      entryOf(cells, false),
+    );
   }
 
   /** Which logs of these transactions are in the log of events as transfers to the address. */
@@ -53,7 +63,9 @@ export class ReadModel {
   async watched(addresses: readonly Buffer[]): Promise<ReadonlyMap<string, number>> {
     if (addresses.length === 0) return new Map();
     const rows = await this.#reader.rows(watchedAmong(addresses));
-    return new Map(rows.map((cells) => [bytesAt(cells, 0).toString('hex'), Number(textAt(cells, 1))]));
+    return new Map(
+      rows.map((cells) => [bytesAt(cells, 0).toString('hex'), Number(textAt(cells, 1))]),
+    );
   }
 
   /** Micro-USDT that came to the address, as far as the log says. */
@@ -88,7 +100,8 @@ function entryOf(cells: Cells, hot: boolean): Entry {
 
 function textAt(cells: Cells, at: number): string {
   const cell = cells[at];
-  if (cell === undefined || cell === null) throw new Error(`the read model has nothing in column ${at}`);
+  if (cell === undefined || cell === null)
+    throw new Error(`the read model has nothing in column ${at}`);
   return cell;
 }
 

@@ -40,7 +40,8 @@ export class TransferLog {
 
   /** The log has records up to these offsets, whoever wrote them. */
   endsAt(ends: Iterable<readonly [partition: number, end: bigint]>): void {
-    for (const [partition, end] of ends) if (end > (this.#ends.get(partition) ?? 0n)) this.#ends.set(partition, end);
+    for (const [partition, end] of ends)
+      if (end > (this.#ends.get(partition) ?? 0n)) this.#ends.set(partition, end);
   }
 
   /** True once all that is known to be in the log is folded, as `folded` tells of each partition: the first offset that is not. */
@@ -53,7 +54,12 @@ function entryOf(codec: Pick<Codec, 'encode'>, event: TransferEvent, trace: stri
   return {
     key: event.type === 'TransferObserved' ? toTronAddress(event.to) : CHECKED_KEY,
     value: codec.encode(event),
-    headers: { event_id: transferEventId(event), event_type: event.type, source: 'tron-watcher', trace_id: trace },
+    headers: {
+      event_id: transferEventId(event),
+      event_type: event.type,
+      source: 'tron-watcher',
+      trace_id: trace,
+    },
     timestamp: event.type === 'TransferObserved' ? event.block_timestamp : event.checked_at,
   };
 }

@@ -29,18 +29,41 @@ const LEASE = 2 / 3;
 /** Whom to ask about is a range of an index: longer than this it takes only where something is wrong. */
 const STATEMENT_MS = 10_000;
 
-export async function watchTron(service: Service<ReturnType<typeof readWatcherConfig>>): Promise<void> {
+export async function watchTron(
+  service: Service<ReturnType<typeof readWatcherConfig>>,
+): Promise<void> {
   const { config, log, metrics, signal, closing } = service;
   const condition = new Condition(clock, config.silence_ms);
   const check = (): string | undefined => condition.matter;
-  const http = await openHttp({ ...config, log, metrics, checks: [{ name: 'tron-watcher', check }] });
+  const http = await openHttp({
+    ...config,
+    log,
+    metrics,
+    checks: [{ name: 'tron-watcher', check }],
+  });
   closing.add('http', () => http.drain());
 
   const kafka = openKafka({ ...config, client_id: 'tron-watcher' }, log);
-  const opening = { log, signal, onFault: (fault?: Fault): void => fault && condition.failed(fault) };
-  await retrying({ ...opening, what: 'creating the topics' }, () => ensureTopics(kafka, [DEPOSIT_ADDRESSES, TRON_TRANSFERS]));
-  const codec = await retrying({ ...opening, what: 'registering the schemas' }, () => openCodec(config.registry_url, [TRON_TRANSFERS]));
-  const reader = openReader({ ...config, application_name: 'tron-watcher', statement_timeout_ms: STATEMENT_MS, connections_max: 2 }, log);
+  const opening = {
+    log,
+    signal,
+    onFault: (fault?: Fault): void => fault && condition.failed(fault),
+  };
+  await retrying({ ...opening, what: 'creating the topics' }, () =>
+    ensureTopics(kafka, [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
+  );
+  const codec = await retrying({ ...opening, what: 'registering the schemas' }, () =>
+    openCodec(config.registry_url, [TRON_TRANSFERS]),
+  );
+  const reader = openReader(
+    {
+      ...config,
+      application_name: 'tron-watcher',
+      statement_timeout_ms: STATEMENT_MS,
+      connections_max: 2,
+    },
+    log,
+  );
   closing.add('postgres', () => reader.close());
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.add('kafka', () => writer.close());
@@ -82,7 +105,10 @@ export async function watchTron(service: Service<ReturnType<typeof readWatcherCo
 
   let assigned: Assigned | undefined;
   const takeShare = (): void =>
-    bucket.share((assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions, config.kafka_session_ms * LEASE);
+    bucket.share(
+      (assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions,
+      config.kafka_session_ms * LEASE,
+    );
   const share = new PartitionShare({
     kafka,
     group_id: 'tron-watcher',
@@ -124,7 +150,10 @@ export async function watchTron(service: Service<ReturnType<typeof readWatcherCo
       await share.close();
       await aborted(signal);
     }
-    await untilAborted(assigned === undefined ? IDLE_MS : Math.max(0, config.pass_every_ms - (clock() - begun)), signal);
+    await untilAborted(
+      assigned === undefined ? IDLE_MS : Math.max(0, config.pass_every_ms - (clock() - begun)),
+      signal,
+    );
   }
 }
 
@@ -147,6 +176,9 @@ async function waitable<Result>(pass: Promise<Result>): Promise<Result> {
     return await pass;
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'storage_missing') throw error;
-    throw new Fault(error.code, `${error.message}; start \`projector watch\``, { retry: true, cause: error });
+    throw new Fault(error.code, `${error.message}; start \`projector watch\``, {
+      retry: true,
+      cause: error,
+    });
   }
 }

@@ -35,7 +35,8 @@ export interface WatcherSettings {
   readonly cross_check_ms: number;
 }
 
-export interface WatcherOptions extends WatcherSettings, Pick<AddressCheckOptions, 'contract' | 'receipts_max'> {
+export interface WatcherOptions
+  extends WatcherSettings, Pick<AddressCheckOptions, 'contract' | 'receipts_max'> {
   readonly provider: Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'>;
   readonly model: ReadModel;
   readonly transfers: TransferLog;
@@ -72,7 +73,12 @@ export class Watcher {
   constructor(options: WatcherOptions) {
     this.#options = options;
     this.#check = new AddressCheck(options);
-    this.#crossCheck = new CrossCheck({ ...options, check: this.#check, folded: () => this.#folded(), onOutcome: options.onCrossCheck });
+    this.#crossCheck = new CrossCheck({
+      ...options,
+      check: this.#check,
+      folded: () => this.#folded(),
+      onOutcome: options.onCrossCheck,
+    });
   }
 
   /**
@@ -88,7 +94,13 @@ export class Watcher {
     onStep("asking TRON's provider");
     // before anything is listed: what is solidified later may be missing in the lists
     const { timestamp } = await provider.head();
-    const pass: Pass = { until: Math.min(timestamp, now()), latest: timestamp + CLOCK_AHEAD_MS, done: [], failed: [], fruitful: false };
+    const pass: Pass = {
+      until: Math.min(timestamp, now()),
+      latest: timestamp + CLOCK_AHEAD_MS,
+      done: [],
+      failed: [],
+      fruitful: false,
+    };
     try {
       await this.#ask(entries, pass);
     } finally {
@@ -104,7 +116,10 @@ export class Watcher {
     const part = partitions.length / TRON_TRANSFERS.partitions;
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
-    const [hot, cold] = await Promise.all([model.hot(partitions, max), model.cold(partitions, max)]);
+    const [hot, cold] = await Promise.all([
+      model.hot(partitions, max),
+      model.cold(partitions, max),
+    ]);
     const at = now();
     onColdAge(cold[0] === undefined ? undefined : at - cold[0].checked_at);
     const due = cold.filter(({ checked_at: checked }) => checked <= at - coldEvery);
@@ -127,9 +142,13 @@ export class Watcher {
         if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
         this.#failures.set(keyOf(entry), this.#failuresOf(entry) + 1);
         pass.failed.push(entry);
-        const isProvider = ++inRow >= BAD_ADDRESSES_MAX || (!pass.fruitful && pass.failed.length === entries.length);
+        const isProvider =
+          ++inRow >= BAD_ADDRESSES_MAX || (!pass.fruitful && pass.failed.length === entries.length);
         if (isProvider) throw error;
-        this.#options.log.warn({ err: error, address: entry.address.toString('hex') }, 'the provider could not tell of an address');
+        this.#options.log.warn(
+          { err: error, address: entry.address.toString('hex') },
+          'the provider could not tell of an address',
+        );
       }
     }
   }
@@ -137,7 +156,10 @@ export class Watcher {
   async #one(entry: Entry, until: number): Promise<Checked> {
     const { overlap_ms: overlap, cross_check_every: every } = this.#options;
     const key = keyOf(entry);
-    const from = Math.max(0, Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity));
+    const from = Math.max(
+      0,
+      Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity),
+    );
     const checked = isCrossChecked(entry, every)
       ? await this.#crossCheck.run(entry, { from, until })
       : await this.#check.run(entry, { from, until });
@@ -150,7 +172,11 @@ export class Watcher {
   async #conclude({ latest, done, failed, fruitful }: Pass): Promise<void> {
     const { transfers, now, onStep } = this.#options;
     const stayed = fruitful
-      ? failed.map((entry) => ({ address: entry.address, partition: entry.partition, until: entry.checked_until }))
+      ? failed.map((entry) => ({
+          address: entry.address,
+          partition: entry.partition,
+          until: entry.checked_until,
+        }))
       : [];
     onStep('appending to tron.transfers');
     const byPartition = Map.groupBy([...done, ...stayed], ({ partition }) => partition);
@@ -167,10 +193,17 @@ export class Watcher {
   /** Waits until the read model shows what was appended: whom was asked about before that would be asked about again. */
   async #folded(): Promise<void> {
     const { transfers, model, signal, onStep } = this.#options;
-    for (let wait = FOLDED_MS_MIN; !transfers.isFolded(await model.folded()); wait = Math.min(FOLDED_MS_MAX, wait * 2)) {
+    for (
+      let wait = FOLDED_MS_MIN;
+      !transfers.isFolded(await model.folded());
+      wait = Math.min(FOLDED_MS_MAX, wait * 2)
+    ) {
       onStep('waiting for the read model to show what was appended: is `projector watch` running?');
       await untilAborted(wait, signal);
-      if (signal.aborted) throw new Fault('draining', 'told to stop while the read model was waited for', { retry: true });
+      if (signal.aborted)
+        throw new Fault('draining', 'told to stop while the read model was waited for', {
+          retry: true,
+        });
     }
   }
 

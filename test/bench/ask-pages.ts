@@ -17,7 +17,11 @@ const WARM_UP = 0.2;
 const NO_ITEMS = Buffer.from('"items":[]');
 
 /** So many requests of each kind to each; throws when an answer is not 200 or an empty page. The mixes have the same names. */
-export async function askInTurns(all: readonly Asked[], requests: number, seed: number): Promise<readonly Timings[]> {
+export async function askInTurns(
+  all: readonly Asked[],
+  requests: number,
+  seed: number,
+): Promise<readonly Timings[]> {
   const random = new Random(seed);
   const connections = await Promise.all(all.map(({ url }) => KeepAlive.open(url)));
   try {
@@ -52,11 +56,13 @@ export async function askInTurns(all: readonly Asked[], requests: number, seed: 
   async function timed(whom: number, kind: string): Promise<number> {
     const connection = connections[whom];
     const path = all[whom]?.mix[kind]?.(random);
-    if (connection === undefined || path === undefined) throw new Error(`nothing to ask for as ${kind}`);
+    if (connection === undefined || path === undefined)
+      throw new Error(`nothing to ask for as ${kind}`);
     const begun = performance.now();
     const { status, body } = await connection.get(path);
     const took = performance.now() - begun;
-    if (status !== 200 || body.includes(NO_ITEMS)) throw new Error(`${path} answered ${status}: ${body.toString().slice(0, 500)}`);
+    if (status !== 200 || body.includes(NO_ITEMS))
+      throw new Error(`${path} answered ${status}: ${body.toString().slice(0, 500)}`);
     return took;
   }
 }
@@ -77,7 +83,12 @@ const STRETCHES = 5;
 export function compare(small: Timings, large: Timings): readonly Compared[] {
   return [...small].map(([list, ofSmall]) => {
     const ofLarge = large.get(list) ?? [];
-    const [p50Small, p50Large, p99Small, p99Large] = [median(ofSmall), median(ofLarge), p99Of(ofSmall), p99Of(ofLarge)];
+    const [p50Small, p50Large, p99Small, p99Large] = [
+      median(ofSmall),
+      median(ofLarge),
+      p99Of(ofSmall),
+      p99Of(ofLarge),
+    ];
     return {
       list,
       p50_small_ms: p50Small,
@@ -92,6 +103,10 @@ export function compare(small: Timings, large: Timings): readonly Compared[] {
 
 function p99Of(timings: readonly number[]): number {
   const length = Math.ceil(timings.length / STRETCHES);
-  const stretches = Array.from({ length: STRETCHES }, (_, at) => timings.slice(at * length, (at + 1) * length));
-  return median(stretches.filter((stretch) => stretch.length > 0).map((stretch) => percentile(stretch, 0.99)));
+  const stretches = Array.from({ length: STRETCHES }, (_, at) =>
+    timings.slice(at * length, (at + 1) * length),
+  );
+  return median(
+    stretches.filter((stretch) => stretch.length > 0).map((stretch) => percentile(stretch, 0.99)),
+  );
 }

@@ -24,7 +24,8 @@ const none = { block: undefined, address: undefined, type: undefined };
 const lists: Readonly<Record<string, (page: Page) => Query>> = {
   '/api/v1/blocks?limit=20': blocksPage,
   '/api/v1/transactions?limit=20': (page) => transactionsPage(none, page),
-  [`/api/v1/transactions?limit=20&address=${hot}`]: (page) => transactionsPage({ ...none, address }, page),
+  [`/api/v1/transactions?limit=20&address=${hot}`]: (page) =>
+    transactionsPage({ ...none, address }, page),
 };
 
 /** The list's address, with or without `&offset=` at its end. */
@@ -41,7 +42,12 @@ const pool = new Pool({
 });
 
 async function bodyOf({ name, text, values }: Query): Promise<string> {
-  const { rows } = await pool.query<(string | null)[]>({ name, text, values: [...values], rowMode: 'array' });
+  const { rows } = await pool.query<(string | null)[]>({
+    name,
+    text,
+    values: [...values],
+    rowMode: 'array',
+  });
   return JSON.stringify(rows);
 }
 
@@ -52,7 +58,13 @@ createServer((request, response) => {
     return;
   }
   bodyOf(statement).then(
-    (body) => response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body),
+    (body) =>
+      response
+        .writeHead(200, {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        })
+        .end(body),
     (error: unknown) => {
       process.stderr.write(`${String(error)}\n`);
       response.writeHead(500, { 'content-length': 0 }).end();

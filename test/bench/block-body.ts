@@ -55,7 +55,12 @@ export class BlockBody implements Scene {
     this.#effect(WHALE, 'mint', amount, null);
   }
 
-  #effect(account: number, kind: BlockEffectKind, delta: bigint, counterparty: number | null): void {
+  #effect(
+    account: number,
+    kind: BlockEffectKind,
+    delta: bigint,
+    counterparty: number | null,
+  ): void {
     const address = this.addresses[account];
     if (address === undefined) throw new Error(`there is no account ${account}`);
     const other = counterparty === null ? null : (this.addresses[counterparty] ?? null);

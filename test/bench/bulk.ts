@@ -18,7 +18,8 @@ const log = openLog({ service: 'bench', level: 'error' });
 type Option = 'transactions' | 'rounds' | 'slice' | 'seed';
 
 export const bulk: Bench<Option> = {
-  about: 'the projector from an empty database to live, against raw COPY with the same index build and against one upsert a row',
+  about:
+    'the projector from an empty database to live, against raw COPY with the same index build and against one upsert a row',
   options: {
     transactions: { about: 'on the generated chain', default: 1_000_000 },
     rounds: { about: 'of each way, in turns', default: 5 },
@@ -28,7 +29,12 @@ export const bulk: Bench<Option> = {
   run,
 };
 
-async function run({ transactions, rounds, slice, seed }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+async function run({
+  transactions,
+  rounds,
+  slice,
+  seed,
+}: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const settings = { transactions, seed };
   const stack = await startStack();
   try {
@@ -36,7 +42,10 @@ async function run({ transactions, rounds, slice, seed }: Readonly<Record<Option
     say('using all of Postgres’ memory once');
     await useMemory(stack);
     const filled = await fillTopic(stack.addresses, settings, log, say);
-    const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
+    const kafka = openKafka(
+      { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
+      log,
+    );
     const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
     const projected: number[] = [];
     const starting: number[] = [];
@@ -47,7 +56,11 @@ async function run({ transactions, rounds, slice, seed }: Readonly<Record<Option
     let dump: Dump | undefined;
     for (let round = 0; round < rounds; round++) {
       const database = await emptyDatabase(stack);
-      const { seconds, starting_seconds: start } = await loadByProjector(stack, database, filled.end);
+      const { seconds, starting_seconds: start } = await loadByProjector(
+        stack,
+        database,
+        filled.end,
+      );
       await withPool(database, (pool) => checkRows(pool, settings, filled.counts));
       dump ??= await dumpTables(stack, database);
       await dropDatabase(stack, database);
@@ -69,16 +82,43 @@ async function run({ transactions, rounds, slice, seed }: Readonly<Record<Option
       measured: [
         { what: 'projector process, empty database to live', unit: 'rows/s', rounds: projected },
         { what: '  of which start of the process and its tables', unit: 's', rounds: starting },
-        { what: 'raw COPY BINARY, then the same indexes, then ANALYZE', unit: 'rows/s', rounds: raw },
-        { what: '  the same with two indexes at a time, as the projector builds them', unit: 'rows/s', rounds: rawAsHere },
+        {
+          what: 'raw COPY BINARY, then the same indexes, then ANALYZE',
+          unit: 'rows/s',
+          rounds: raw,
+        },
+        {
+          what: '  the same with two indexes at a time, as the projector builds them',
+          unit: 'rows/s',
+          rounds: rawAsHere,
+        },
         { what: '  of which COPY alone', unit: 'rows/s', rounds: rawCopied },
-        { what: 'eachMessage, one upsert a row, one transaction an event', unit: 'rows/s', rounds: usual },
-        { what: 'the generator, into the topic', unit: 'transactions/s', rounds: [transactions / filled.seconds] },
+        {
+          what: 'eachMessage, one upsert a row, one transaction an event',
+          unit: 'rows/s',
+          rounds: usual,
+        },
+        {
+          what: 'the generator, into the topic',
+          unit: 'transactions/s',
+          rounds: [transactions / filled.seconds],
+        },
       ],
       ratios: [
-        { what: 'bulk / raw COPY and index build', ratio: median(projected) / median(raw), goal: '>= 0.6, then 0.75' },
-        { what: 'bulk / raw COPY with two indexes at a time', ratio: median(projected) / median(rawAsHere) },
-        { what: 'bulk / eachMessage with one upsert a row', ratio: median(projected) / median(usual), goal: '>= 20, then 40' },
+        {
+          what: 'bulk / raw COPY and index build',
+          ratio: median(projected) / median(raw),
+          goal: '>= 0.6, then 0.75',
+        },
+        {
+          what: 'bulk / raw COPY with two indexes at a time',
+          ratio: median(projected) / median(rawAsHere),
+        },
+        {
+          what: 'bulk / eachMessage with one upsert a row',
+          ratio: median(projected) / median(usual),
+          goal: '>= 20, then 40',
+        },
       ],
     };
   } finally {

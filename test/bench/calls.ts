@@ -23,7 +23,15 @@ const AMOUNT_MAX = 50_000_000;
 const LARGE = 1_000;
 
 export type EffectKind =
-  'transfer_in' | 'transfer_out' | 'mint' | 'burn' | 'ride_escrow' | 'ride_pay' | 'ride_refund' | 'tx_fee_paid' | 'referrer_fee';
+  | 'transfer_in'
+  | 'transfer_out'
+  | 'mint'
+  | 'burn'
+  | 'ride_escrow'
+  | 'ride_pay'
+  | 'ride_refund'
+  | 'tx_fee_paid'
+  | 'referrer_fee';
 
 /** What a call is made from and what it does to the block. */
 export interface Scene {
@@ -49,7 +57,13 @@ export interface Call {
   readonly offer_referrer_fee: number;
 }
 
-const NO_REFERRERS = { referrer: null, request_referrer: null, offer_referrer: null, request_referrer_fee: 0, offer_referrer_fee: 0 };
+const NO_REFERRERS = {
+  referrer: null,
+  request_referrer: null,
+  offer_referrer: null,
+  request_referrer_fee: 0,
+  offer_referrer_fee: 0,
+};
 
 /** Carries the call out. A payment or refund that the escrow cannot afford becomes a request. */
 export function carryOut(type: FunctionCallType, scene: Scene): Call {
@@ -59,24 +73,46 @@ export function carryOut(type: FunctionCallType, scene: Scene): Call {
     case 'Transfer':
       scene.move(sender, 'transfer_out', -amount, other);
       scene.move(other, 'transfer_in', amount, sender);
-      return { ...NO_REFERRERS, type, to: other, amount, arguments: { to: text(scene, other), amount: String(amount) } };
+      return {
+        ...NO_REFERRERS,
+        type,
+        to: other,
+        amount,
+        arguments: { to: text(scene, other), amount: String(amount) },
+      };
     case 'Mint': {
       scene.move(other, 'mint', amount, sender);
       scene.changeSupply(amount);
       const reference = random.chance(0.5) ? hash(random) : null;
-      return { ...NO_REFERRERS, type, to: other, amount, arguments: { to: text(scene, other), amount: String(amount), reference } };
+      return {
+        ...NO_REFERRERS,
+        type,
+        to: other,
+        amount,
+        arguments: { to: text(scene, other), amount: String(amount), reference },
+      };
     }
     case 'Burn': {
       scene.move(sender, 'burn', -amount, null);
       scene.changeSupply(-amount);
       const reference = random.chance(0.5) ? null : hash(random);
-      return { ...NO_REFERRERS, type, to: NOBODY, amount, arguments: { amount: String(amount), redemption_ref: reference } };
+      return {
+        ...NO_REFERRERS,
+        type,
+        to: NOBODY,
+        amount,
+        arguments: { amount: String(amount), redemption_ref: reference },
+      };
     }
     case 'RideRequest':
       return request(scene, amount);
     case 'RideOffer': {
       const referrer = random.chance(0.5) ? null : OFFER_REFERRER;
-      const named = { request_hash: hash(random), fare: String(amount), referrer: referrer === null ? null : text(scene, referrer) };
+      const named = {
+        request_hash: hash(random),
+        fare: String(amount),
+        referrer: referrer === null ? null : text(scene, referrer),
+      };
       return { ...NO_REFERRERS, type, to: other, amount, arguments: named, referrer };
     }
     case 'RideAcceptance': {
@@ -84,7 +120,13 @@ export function carryOut(type: FunctionCallType, scene: Scene): Call {
       const fare = 2 * amount;
       scene.move(sender, 'ride_escrow', -fare, ESCROW);
       scene.move(ESCROW, 'ride_escrow', fare, sender);
-      return { ...NO_REFERRERS, type, to: other, amount: fare, arguments: { offer_hash: hash(random) } };
+      return {
+        ...NO_REFERRERS,
+        type,
+        to: other,
+        amount: fare,
+        arguments: { offer_hash: hash(random) },
+      };
     }
     case 'RidePay':
       return scene.balance(ESCROW) < amount ? request(scene, amount) : pay(scene, amount);
@@ -92,9 +134,21 @@ export function carryOut(type: FunctionCallType, scene: Scene): Call {
       if (scene.balance(ESCROW) < amount) return request(scene, amount);
       scene.move(ESCROW, 'ride_refund', -amount, sender);
       scene.move(sender, 'ride_refund', amount, ESCROW);
-      return { ...NO_REFERRERS, type, to: other, amount, arguments: { acceptance_hash: hash(random) } };
+      return {
+        ...NO_REFERRERS,
+        type,
+        to: other,
+        amount,
+        arguments: { acceptance_hash: hash(random) },
+      };
     case 'RideRequestCancel':
-      return { ...NO_REFERRERS, type, to: NOBODY, amount: 0, arguments: { request_hash: hash(random) } };
+      return {
+        ...NO_REFERRERS,
+        type,
+        to: NOBODY,
+        amount: 0,
+        arguments: { request_hash: hash(random) },
+      };
   }
 }
 
@@ -109,7 +163,14 @@ function request(scene: Scene, fare: number): Call {
     fare: String(fare),
     referrer: referrer === null ? null : text(scene, referrer),
   };
-  return { ...NO_REFERRERS, type: 'RideRequest', to: NOBODY, amount: fare, arguments: named, referrer };
+  return {
+    ...NO_REFERRERS,
+    type: 'RideRequest',
+    to: NOBODY,
+    amount: fare,
+    arguments: named,
+    referrer,
+  };
 }
 
 function pay(scene: Scene, amount: number): Call {

@@ -7,13 +7,18 @@ import { GeneratedChain, type ChainCounts, type GeneratedChainSettings } from '.
 const PLAIN_FOLD_MAX = 100_000;
 
 /** Throws with all that is wrong. */
-export async function checkRows(pool: Pool, settings: GeneratedChainSettings, counts: ChainCounts): Promise<void> {
+export async function checkRows(
+  pool: Pool,
+  settings: GeneratedChainSettings,
+  counts: ChainCounts,
+): Promise<void> {
   const wrong = [...(await miscounted(pool, counts)), ...(await inconsistent(pool))];
   if (settings.transactions <= PLAIN_FOLD_MAX) {
     const events = [...new GeneratedChain(settings).events()];
     wrong.push(...differences(await readTables(pool, 'explorer'), plainFold(events)));
   }
-  if (wrong.length > 0) throw new Error(`the rows are wrong, so their speed means nothing:\n  ${wrong.join('\n  ')}`);
+  if (wrong.length > 0)
+    throw new Error(`the rows are wrong, so their speed means nothing:\n  ${wrong.join('\n  ')}`);
 }
 
 /** Each figure that the generator counted, as the tables have it; all as text. */
@@ -30,10 +35,13 @@ async function miscounted(pool: Pool, counts: ChainCounts): Promise<string[]> {
     accounts: counts.accounts,
     supply: counts.supply,
     balances: counts.supply,
-    ...Object.fromEntries(Object.entries(counts.transactions_of_type).map(([type, count]) => [`type_${type}`, count])),
+    ...Object.fromEntries(
+      Object.entries(counts.transactions_of_type).map(([type, count]) => [`type_${type}`, count]),
+    ),
   };
   const types = Object.keys(counts.transactions_of_type).map(
-    (type) => `(SELECT transactions FROM transaction_types WHERE function_call_type = '${type}') AS "type_${type}"`,
+    (type) =>
+      `(SELECT transactions FROM transaction_types WHERE function_call_type = '${type}') AS "type_${type}"`,
   );
   const wrong = await compare(
     pool,

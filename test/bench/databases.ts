@@ -59,8 +59,15 @@ export function dropDatabase(stack: Stack, { name }: BenchDatabase): Promise<voi
 }
 
 /** Runs with a pool of the writer's, ended afterwards. */
-export async function withPool<Result>({ writer_url }: BenchDatabase, use: (pool: Pool) => Promise<Result>): Promise<Result> {
-  const pool = new Pool({ connectionString: writer_url, max: 2, options: '-c search_path=explorer -c work_mem=256MB -c TimeZone=UTC' });
+export async function withPool<Result>(
+  { writer_url }: BenchDatabase,
+  use: (pool: Pool) => Promise<Result>,
+): Promise<Result> {
+  const pool = new Pool({
+    connectionString: writer_url,
+    max: 2,
+    options: '-c search_path=explorer -c work_mem=256MB -c TimeZone=UTC',
+  });
   try {
     return await use(pool);
   } finally {

@@ -9,7 +9,15 @@ import type { EachMessagePayload, Kafka } from 'kafkajs';
 import { Pool, type ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { explorer } from '../../projections/explorer/explorer.ts';
-import type { Changes, Loaded, LoadedRow, Recorded, Row, Table, Value } from '../../projections/projection.ts';
+import type {
+  Changes,
+  Loaded,
+  LoadedRow,
+  Recorded,
+  Row,
+  Table,
+  Value,
+} from '../../projections/projection.ts';
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
@@ -21,12 +29,22 @@ import { dropDatabase, emptyDatabase } from './databases.ts';
 import { rowsIn } from '../projections/copied-rows.ts';
 
 /** Rows a second, from the first block with transactions until so many transactions stand. */
-export async function eachMessageRate(stack: Stack, kafka: Kafka, codec: Codec, transactions: number): Promise<number> {
+export async function eachMessageRate(
+  stack: Stack,
+  kafka: Kafka,
+  codec: Codec,
+  transactions: number,
+): Promise<number> {
   const database = await emptyDatabase(stack);
-  const pool = new Pool({ connectionString: database.writer_url, max: 1, options: `-c search_path=${explorer.name} -c TimeZone=UTC` });
+  const pool = new Pool({
+    connectionString: database.writer_url,
+    max: 1,
+    options: `-c search_path=${explorer.name} -c TimeZone=UTC`,
+  });
   const client = await pool.connect();
   await client.query(`CREATE SCHEMA ${explorer.name}`);
-  for (const sql of [explorer.table_sql, explorer.index_sql]) await client.query(await readFile(sql, 'utf8'));
+  for (const sql of [explorer.table_sql, explorer.index_sql])
+    await client.query(await readFile(sql, 'utf8'));
   const groupId = `bench-${randomUUID()}`;
   const consumer = kafka.consumer({ groupId, allowAutoTopicCreation: false });
   const done = Promise.withResolvers<number>();
@@ -57,7 +75,10 @@ export async function eachMessageRate(stack: Stack, kafka: Kafka, codec: Codec, 
   }
 }
 
-function recordedOf(codec: Codec, { message, partition }: EachMessagePayload): Recorded<ChainEvent> {
+function recordedOf(
+  codec: Codec,
+  { message, partition }: EachMessagePayload,
+): Recorded<ChainEvent> {
   const event = codec.decode(message.value);
   if (!isChainEvent(event)) throw new Error(`${event.type} is no event of ${CHAIN_BLOCKS.name}`);
   return { event, partition, offset: BigInt(message.offset), timestamp: Number(message.timestamp) };
@@ -93,23 +114,32 @@ class EventWriter {
     }
     await this.#client.query('BEGIN');
     for (const [table, row] of rowsOf(foldOf(await this.#load([recorded]), [recorded]))) {
-      await this.#client.query({ name: `upsert_${table.name}`, text: upsertOf(table), values: valuesOf(table, row) });
+      await this.#client.query({
+        name: `upsert_${table.name}`,
+        text: upsertOf(table),
+        values: valuesOf(table, row),
+      });
       this.#rows++;
     }
     await this.#client.query('COMMIT');
     this.#taken += size;
-    if (this.#taken >= this.#transactions) this.rate = this.#rows / ((performance.now() - this.#begun) / 1_000);
+    if (this.#taken >= this.#transactions)
+      this.rate = this.#rows / ((performance.now() - this.#begun) / 1_000);
   }
 
   async #load(batch: readonly Recorded<ChainEvent>[]): Promise<Loaded> {
     const loaded: Record<string, readonly LoadedRow[]> = {};
     for (const { name, text, values } of explorer.loads(batch).map(askedLoad))
-      loaded[name] = (await this.#client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] })).rows;
+      loaded[name] = (
+        await this.#client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] })
+      ).rows;
     return loaded;
   }
 
   async #copy(changes: Changes): Promise<void> {
-    for (const rows of [...changes.appends, ...changes.upserts].map((change) => CopyRows.from(change))) {
+    for (const rows of [...changes.appends, ...changes.upserts].map((change) =>
+      CopyRows.from(change),
+    )) {
       const copy = this.#client.query(copyFrom(`COPY ${rows.table.name} FROM STDIN BINARY`));
       copy.end(Buffer.concat([...rows.pieces()]));
       await once(copy, 'finish');
@@ -123,10 +153,16 @@ function foldOf(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Changes
   return folded.changes;
 }
 
-function* rowsOf({ cuts, deletes, appends, upserts }: Changes): Generator<readonly [table: Table, row: Row], void> {
+function* rowsOf({
+  cuts,
+  deletes,
+  appends,
+  upserts,
+}: Changes): Generator<readonly [table: Table, row: Row], void> {
   if (cuts.length + deletes.reduce((sum, { rows }) => sum + rows.length, 0) > 0)
     throw new Error('this part of the chain has a reorganisation: measure fewer transactions');
-  for (const change of [...appends, ...upserts]) for (const row of rowsIn(change)) yield [change.table, row];
+  for (const change of [...appends, ...upserts])
+    for (const row of rowsIn(change)) yield [change.table, row];
 }
 
 function upsertOf({ name, columns, key }: Table): string {

@@ -37,7 +37,12 @@ async function startAnew(kafka: Kafka): Promise<void> {
     const { name: topic, partitions: numPartitions, config } = CHAIN_BLOCKS;
     const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
     // false while the deletion is still under way
-    while (!(await admin.createTopics({ waitForLeaders: false, topics: [{ topic, numPartitions, configEntries }] })))
+    while (
+      !(await admin.createTopics({
+        waitForLeaders: false,
+        topics: [{ topic, numPartitions, configEntries }],
+      }))
+    )
       await after(DELETED_EVERY_MS);
   });
 }
@@ -84,7 +89,9 @@ export async function fillTopic(
     if (performance.now() - said < PROGRESS_MS) continue;
     said = performance.now();
     const rate = chain.standing / ((said - begun) / 1_000);
-    say(`${chain.standing} of ${settings.transactions} transactions written to the topic, ${Math.round(rate)} a second`);
+    say(
+      `${chain.standing} of ${settings.transactions} transactions written to the topic, ${Math.round(rate)} a second`,
+    );
   }
   await appended;
   await writer.close();

@@ -5,14 +5,22 @@ import type { BlockAppended, ChainEvent } from '../../schemas/chain.blocks/event
 import { plainFold } from '../support/plain-fold.ts';
 import { GeneratedChain, type ChainCounts } from './generator.ts';
 
-function generate(transactions: number, seed: number): { readonly events: readonly ChainEvent[]; readonly counts: ChainCounts } {
+function generate(
+  transactions: number,
+  seed: number,
+): { readonly events: readonly ChainEvent[]; readonly counts: ChainCounts } {
   const chain = new GeneratedChain({ transactions, seed });
   return { events: [...chain.events()], counts: chain.counts() };
 }
 
 function digest(events: readonly ChainEvent[]): string {
   const hash = createHash('sha256');
-  for (const event of events) hash.update(JSON.stringify(event, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)));
+  for (const event of events)
+    hash.update(
+      JSON.stringify(event, (_, value: unknown) =>
+        typeof value === 'bigint' ? `${value}n` : value,
+      ),
+    );
   return hash.digest('hex');
 }
 
@@ -37,7 +45,8 @@ test('every event counts where it stands, reorganisations among them', () => {
   let chain: Chain = EMPTY_CHAIN;
   for (const [offset, event] of events.entries()) {
     const judged = evolve(chain, event, BigInt(offset));
-    if (judged.verdict !== 'applied') throw new Error(`record ${offset} is ${JSON.stringify(judged)}`);
+    if (judged.verdict !== 'applied')
+      throw new Error(`record ${offset} is ${JSON.stringify(judged)}`);
     chain = judged.chain;
   }
   expect(events.filter(({ type }) => type === 'BlockReverted').length).toBeGreaterThan(1);
@@ -103,9 +112,13 @@ test('a fee is paid to the producer for every transaction but its own, acceptanc
   for (const block of standing(events)) {
     const paid = block.balance_effects.filter(({ kind }) => kind === 'tx_fee_paid');
     if (paid.length === 0) continue;
-    const owing = block.transactions.filter((each) => !each.from.equals(block.producer) && each.function_call_type !== 'RideAcceptance');
+    const owing = block.transactions.filter(
+      (each) => !each.from.equals(block.producer) && each.function_call_type !== 'RideAcceptance',
+    );
     expect(paid.map(({ tx_index: index }) => index)).toEqual(owing.map(({ index }) => index));
-    expect(paid.every(({ counterparty }) => counterparty?.equals(block.producer) === true)).toBe(true);
+    expect(paid.every(({ counterparty }) => counterparty?.equals(block.producer) === true)).toBe(
+      true,
+    );
     const earned = block.balance_effects.filter(({ kind }) => kind === 'tx_fee_earned');
     expect(earned).toMatchObject([{ delta: BigInt(paid.length) * 1_000n, tx_index: null }]);
   }

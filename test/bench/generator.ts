@@ -7,11 +7,25 @@
  *     for (const event of generated.events()) ...
  *     generated.counts()    what the explorer's tables must then hold
  */
-import type { BlockAppended, BlockTransaction, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type {
+  BlockAppended,
+  BlockTransaction,
+  ChainEvent,
+} from '../../schemas/chain.blocks/events.ts';
 import { FUNCTION_CALL_TYPES } from '../../schemas/function-call.ts';
 import { Random } from '../support/random.ts';
 import { BlockBody } from './block-body.ts';
-import { ESCROW, FIRST_VALIDATOR, HOT, NEWCOMER, NOBODY, RARE, REWARD_POOL, WHALE, type Call } from './calls.ts';
+import {
+  ESCROW,
+  FIRST_VALIDATOR,
+  HOT,
+  NEWCOMER,
+  NOBODY,
+  RARE,
+  REWARD_POOL,
+  WHALE,
+  type Call,
+} from './calls.ts';
 import { Ledger } from './ledger.ts';
 import { plan } from './plan.ts';
 
@@ -85,7 +99,9 @@ export class GeneratedChain {
     const regulars = Math.max(REGULARS_MIN, Math.floor(transactions / TRANSACTIONS_PER_REGULAR));
     this.#ledger = new Ledger(this.#firstRegular + regulars, FUNCTION_CALL_TYPES.length);
     const slab = this.#random.bytes(this.#ledger.accounts * 20);
-    this.#addresses = Array.from({ length: this.#ledger.accounts }, (_, at) => slab.subarray(at * 20, at * 20 + 20));
+    this.#addresses = Array.from({ length: this.#ledger.accounts }, (_, at) =>
+      slab.subarray(at * 20, at * 20 + 20),
+    );
     for (const [account, last] of CHAIN_OWNED) this.#addresses[account] = smallAddress(last);
     this.#rareEvery = Math.max(2, Math.floor(transactions / RARE_TRANSACTIONS));
     this.#allocationBlocks = Math.ceil(this.#ledger.accounts / ALLOCATED_PER_BLOCK);
@@ -105,14 +121,16 @@ export class GeneratedChain {
       if (final > this.#finalizedHeight) yield this.#finalize(final);
       if (height < nextReorganisation || this.#standing === this.#transactions) continue;
       nextReorganisation = height + 250 + this.#random.below(500);
-      for (let depth = 1 + this.#random.below(FINAL_DEPTH - 1); depth > 0; depth--) yield this.#revert();
+      for (let depth = 1 + this.#random.below(FINAL_DEPTH - 1); depth > 0; depth--)
+        yield this.#revert();
     }
   }
 
   counts(): ChainCounts {
     const ledger = this.#ledger;
     let accounts = ledger.transactionsOf(NEWCOMER);
-    for (let at = 0; at < ledger.accounts; at++) if (at !== NEWCOMER && ledger.isSeen(at)) accounts++;
+    for (let at = 0; at < ledger.accounts; at++)
+      if (at !== NEWCOMER && ledger.isSeen(at)) accounts++;
     return {
       transactions: ledger.transactions,
       blocks: ledger.blocks,
@@ -120,7 +138,9 @@ export class GeneratedChain {
       activity: ledger.activities,
       account_transactions: ledger.account_transactions,
       accounts,
-      transactions_of_type: Object.fromEntries(ledger.of_type.map((count, at) => [FUNCTION_CALL_TYPES[at] ?? '', count])),
+      transactions_of_type: Object.fromEntries(
+        ledger.of_type.map((count, at) => [FUNCTION_CALL_TYPES[at] ?? '', count]),
+      ),
       supply: ledger.supply,
       hot: this.#countsOf(HOT),
       rare: this.#countsOf(RARE),
@@ -156,7 +176,11 @@ export class GeneratedChain {
 
   #blockSize(height: number, isFull: boolean): number {
     if (height < this.#allocationBlocks) return 0;
-    const size = isFull ? FULL_BLOCK : this.#random.chance(0.05) ? 0 : 100 + this.#random.below(220);
+    const size = isFull
+      ? FULL_BLOCK
+      : this.#random.chance(0.05)
+        ? 0
+        : 100 + this.#random.below(220);
     return Math.min(size, this.#transactions - this.#standing);
   }
 
@@ -174,12 +198,21 @@ export class GeneratedChain {
     let fees = 0;
     for (let index = 0; index < size; index++) {
       block.index = index;
-      const planned = plan(random, this.#ledger, { regulars_from: this.#firstRegular, producer, is_rare: this.#isRareTurn(index) });
+      const planned = plan(random, this.#ledger, {
+        regulars_from: this.#firstRegular,
+        producer,
+        is_rare: this.#isRareTurn(index),
+      });
       if (planned.other === NEWCOMER) this.#addresses[NEWCOMER] = random.bytes(20);
       const { sender } = planned;
       const call = block.carryOut(planned);
       transactions.push(this.#transaction(call, sender, index));
-      if (height < this.#allocationBlocks + FREE_BLOCKS || sender === producer || call.type === 'RideAcceptance') continue;
+      if (
+        height < this.#allocationBlocks + FREE_BLOCKS ||
+        sender === producer ||
+        call.type === 'RideAcceptance'
+      )
+        continue;
       block.move(sender, 'tx_fee_paid', -FEE, producer);
       fees += FEE;
     }
@@ -217,7 +250,11 @@ export class GeneratedChain {
     for (let account = first; account < end; account++) {
       if (account === NOBODY || account === ESCROW || account === NEWCOMER) continue;
       if (account === WHALE) block.mintToWhale(WHALE_ALLOCATION);
-      else block.mint(account, account === HOT || account === REWARD_POOL ? LARGE_ALLOCATION : ALLOCATION);
+      else
+        block.mint(
+          account,
+          account === HOT || account === REWARD_POOL ? LARGE_ALLOCATION : ALLOCATION,
+        );
     }
   }
 
@@ -235,7 +272,8 @@ export class GeneratedChain {
       function_call_type: call.type,
       arguments: call.arguments,
       referrer: call.referrer === null ? null : this.#address(call.referrer),
-      request_referrer: call.request_referrer === null ? null : this.#address(call.request_referrer),
+      request_referrer:
+        call.request_referrer === null ? null : this.#address(call.request_referrer),
       offer_referrer: call.offer_referrer === null ? null : this.#address(call.offer_referrer),
       request_referrer_fee: BigInt(call.request_referrer_fee),
       offer_referrer_fee: BigInt(call.offer_referrer_fee),
@@ -255,11 +293,18 @@ export class GeneratedChain {
   #revert(): ChainEvent {
     const header = this.#headers.pop();
     const parent = this.#headers.at(-1);
-    if (header === undefined || parent === undefined) throw new Error('there is no block to revert');
+    if (header === undefined || parent === undefined)
+      throw new Error('there is no block to revert');
     this.#ledger.undo();
     this.#standing = this.#ledger.transactions;
     this.#reverted++;
-    return { type: 'BlockReverted', sequence: this.#sequence++, height: header.height, hash: header.hash, parent_hash: parent.hash };
+    return {
+      type: 'BlockReverted',
+      sequence: this.#sequence++,
+      height: header.height,
+      hash: header.hash,
+      parent_hash: parent.hash,
+    };
   }
 }
 

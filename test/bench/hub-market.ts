@@ -17,15 +17,35 @@ export class HubMarket {
     this.#redis = redis;
   }
 
-  static async open({ writer_url: url }: BenchDatabase, redisUrl: string, requests: number, seed: number): Promise<HubMarket> {
-    for (const projection of [explorer, rideMarket]) await prepareDatabase(url, projection, { indexed: true });
+  static async open(
+    { writer_url: url }: BenchDatabase,
+    redisUrl: string,
+    requests: number,
+    seed: number,
+  ): Promise<HubMarket> {
+    for (const projection of [explorer, rideMarket])
+      await prepareDatabase(url, projection, { indexed: true });
     const pool = new Pool({ connectionString: url, max: 1, options: '-c search_path=ride_market' });
     const random = new Random(seed);
-    const bytes = (length: number): Buffer => Buffer.from(Array.from({ length }, () => random.below(256)));
+    const bytes = (length: number): Buffer =>
+      Buffer.from(Array.from({ length }, () => random.below(256)));
     const degrees = (): string => `${random.below(80) + 1}.${random.below(1_000_000)}1`;
     for (let at = 0; at < requests; at++) {
-      const values = [bytes(32), bytes(20), degrees(), degrees(), degrees(), degrees(), random.below(50_000_000) + 1, bytes(20), at];
-      await pool.query('INSERT INTO open_requests VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)', values);
+      const values = [
+        bytes(32),
+        bytes(20),
+        degrees(),
+        degrees(),
+        degrees(),
+        degrees(),
+        random.below(50_000_000) + 1,
+        bytes(20),
+        at,
+      ];
+      await pool.query(
+        'INSERT INTO open_requests VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)',
+        values,
+      );
     }
     await pool.query(`INSERT INTO head VALUES (true, 0, 0, '\\x00', -1, 0)`);
     return new HubMarket(pool, new Redis(redisUrl));
@@ -38,8 +58,15 @@ export class HubMarket {
       `WITH moved AS (UPDATE head SET sequence = ${this.#sequence})
        UPDATE open_requests SET fare = fare + 1 WHERE height = 0`,
     );
-    const position = { topic: 'chain.blocks', partition: 0, next_offset: String(this.#sequence + 1) };
-    await this.#redis.publish('projection:ride_market', JSON.stringify({ projection: 'ride_market', keys: ['requests'], position }));
+    const position = {
+      topic: 'chain.blocks',
+      partition: 0,
+      next_offset: String(this.#sequence + 1),
+    };
+    await this.#redis.publish(
+      'projection:ride_market',
+      JSON.stringify({ projection: 'ride_market', keys: ['requests'], position }),
+    );
   }
 
   async close(): Promise<void> {

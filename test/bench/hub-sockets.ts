@@ -41,7 +41,10 @@ export class Subscribers {
   }
 
   async #open(url: string): Promise<void> {
-    const socket = new WebSocket(url, 'graphql-transport-ws', { perMessageDeflate: false, skipUTF8Validation: true });
+    const socket = new WebSocket(url, 'graphql-transport-ws', {
+      perMessageDeflate: false,
+      skipUTF8Validation: true,
+    });
     this.#sockets.push(socket);
     await once(socket, 'open');
     socket.send('{"type":"connection_init"}');

@@ -17,15 +17,25 @@ import { requestObject } from '../../services/hub-gateway/market-objects.ts';
 import { HUB_SDL } from '../../services/hub-gateway/schema.ts';
 
 const [port, postgresUrl, redisUrl = ''] = process.argv.slice(2);
-const pool = new Pool({ connectionString: postgresUrl, max: 1, types: { getTypeParser: () => (text: string) => text } });
+const pool = new Pool({
+  connectionString: postgresUrl,
+  max: 1,
+  types: { getTypeParser: () => (text: string) => text },
+});
 const { text, values } = rideRequests(undefined, 10_000);
-const { rows } = await pool.query<(string | null)[]>({ text, values: [...values], rowMode: 'array' });
+const { rows } = await pool.query<(string | null)[]>({
+  text,
+  values: [...values],
+  rowMode: 'array',
+});
 await pool.end();
 const list = rows.map(requestObject);
 
 const pubsub = new RedisPubSub({ publisher: new Redis(redisUrl), subscriber: new Redis(redisUrl) });
 const schema = buildSchema(HUB_SDL);
-Object.assign(schema.getQueryType()?.getFields()['listRideRequests'] ?? {}, { resolve: () => list });
+Object.assign(schema.getQueryType()?.getFields()['listRideRequests'] ?? {}, {
+  resolve: () => list,
+});
 Object.assign(schema.getSubscriptionType()?.getFields()['rideRequestsUpdated'] ?? {}, {
   subscribe: () => pubsub.asyncIterableIterator('projection:ride_market'),
   resolve: () => list,

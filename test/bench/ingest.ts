@@ -45,7 +45,14 @@ export const ingest: Bench<Option> = {
 async function run({ blocks, rounds }: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const stack = await startStack();
   try {
-    const events = [...chainEvents({ seed: 7, blocks, transactions_per_block: TRANSACTIONS_PER_BLOCK, reorg_probability: 0 })];
+    const events = [
+      ...chainEvents({
+        seed: 7,
+        blocks,
+        transactions_per_block: TRANSACTIONS_PER_BLOCK,
+        reorg_probability: 0,
+      }),
+    ];
     await write(stack, events);
     const copied = copiesOf(events);
     const rows = copied.reduce((sum, { count }) => sum + count, 0);
@@ -60,10 +67,18 @@ async function run({ blocks, rounds }: Readonly<Record<Option, number>>): Promis
       about: `${blocks} blocks, ${rows} rows of ${copied.length} indexed tables, from offset 0`,
       measured: [
         { what: 'projector: Kafka, decode, fold, COPY, commit', unit: 'rows/s', rounds: projected },
-        { what: 'raw COPY BINARY of the same rows, encoded beforehand', unit: 'rows/s', rounds: raw },
+        {
+          what: 'raw COPY BINARY of the same rows, encoded beforehand',
+          unit: 'rows/s',
+          rounds: raw,
+        },
       ],
       ratios: [
-        { what: 'live ingest / raw COPY into the same indexed tables', ratio: median(projected) / median(raw), goal: '>= 0.6, then 0.9' },
+        {
+          what: 'live ingest / raw COPY into the same indexed tables',
+          ratio: median(projected) / median(raw),
+          goal: '>= 0.6, then 0.9',
+        },
       ],
     };
   } finally {
@@ -72,30 +87,58 @@ async function run({ blocks, rounds }: Readonly<Record<Option, number>>): Promis
 }
 
 async function write(stack: Stack, events: readonly ChainEvent[]): Promise<void> {
-  const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
+  const kafka = openKafka(
+    { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
+    log,
+  );
   await ensureTopics(kafka, [CHAIN_BLOCKS]);
   const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
   const writer = new KafkaWriter(kafka, { log, signal: new AbortController().signal });
-  for (const { entries } of toEntries(codec, events, 4 * 1024 * 1024)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
+  for (const { entries } of toEntries(codec, events, 4 * 1024 * 1024))
+    await writer.append(CHAIN_BLOCKS.name, 0, entries);
   await writer.close();
 }
 
 /** Seconds from the start of the runner until the last record is applied. */
-async function projectRound(stack: Stack, check: readonly ChainEvent[] | undefined): Promise<number> {
+async function projectRound(
+  stack: Stack,
+  check: readonly ChainEvent[] | undefined,
+): Promise<number> {
   const { writer_url: url } = await freshDatabase(stack.addresses);
   await prepareDatabase(url, explorer, { indexed: true });
   const stopping = new AbortController();
-  const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
+  const kafka = openKafka(
+    { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
+    log,
+  );
   const metrics = new Metrics('bench');
-  const pool = openWriter({ postgres_url: url, application_name: 'bench', schema: explorer.name }, log);
-  const hints = openHintPublisher({ redis_url: stack.addresses.redis_url, client_name: 'bench' }, log, metrics);
+  const pool = openWriter(
+    { postgres_url: url, application_name: 'bench', schema: explorer.name },
+    log,
+  );
+  const hints = openHintPublisher(
+    { redis_url: stack.addresses.redis_url, client_name: 'bench' },
+    log,
+    metrics,
+  );
   const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
   const { high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
-  const runner = new Runner({ projection: explorer, kafka, codec, pool, hints, metrics, log, signal: stopping.signal });
+  const runner = new Runner({
+    projection: explorer,
+    kafka,
+    codec,
+    pool,
+    hints,
+    metrics,
+    log,
+    signal: stopping.signal,
+  });
   const begun = performance.now();
   const running = runner.run();
   const isDone = async (): Promise<boolean> => {
-    const { rows } = await pool.query<{ next_offset: string }>('SELECT next_offset FROM projector.checkpoints');
+    const { rows } = await pool.query<{ next_offset: string }>(
+      'SELECT next_offset FROM projector.checkpoints',
+    );
     return BigInt(rows[0]?.next_offset ?? '0') >= high;
   };
   await until(isDone, 'the projection at the end of the log', 600_000);
@@ -104,7 +147,8 @@ async function projectRound(stack: Stack, check: readonly ChainEvent[] | undefin
   await running;
   if (check !== undefined) {
     const wrong = differences(await readTables(pool, explorer.name), plainFold(check));
-    if (wrong.length > 0) throw new Error(`the rows are wrong, so their speed means nothing: ${wrong.join('; ')}`);
+    if (wrong.length > 0)
+      throw new Error(`the rows are wrong, so their speed means nothing: ${wrong.join('; ')}`);
   }
   await hints.close();
   await pool.end();
@@ -136,7 +180,11 @@ function copiesOf(events: readonly ChainEvent[]): readonly Copied[] {
 async function copyRound(stack: Stack, copied: readonly Copied[]): Promise<number> {
   const { writer_url: url } = await freshDatabase(stack.addresses);
   await prepareDatabase(url, explorer, { indexed: true });
-  const pool = new Pool({ connectionString: url, max: 1, options: `-c search_path=${explorer.name}` });
+  const pool = new Pool({
+    connectionString: url,
+    max: 1,
+    options: `-c search_path=${explorer.name}`,
+  });
   const client = await pool.connect();
   const begun = performance.now();
   await client.query('BEGIN');

@@ -66,7 +66,8 @@ export class KeepAlive {
       const text = this.#received.toString('latin1', 0, headEnd);
       const length = LENGTH.exec(text)?.[1];
       const status = STATUS.exec(text)?.[1];
-      if (length === undefined || status === undefined) return this.#fail(new Error(`an answer without a length: ${text}`));
+      if (length === undefined || status === undefined)
+        return this.#fail(new Error(`an answer without a length: ${text}`));
       const bodyAt = headEnd + HEAD_END.length;
       this.#head = { status: Number(status), body_at: bodyAt, end: bodyAt + Number(length) };
     }

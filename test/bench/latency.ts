@@ -10,7 +10,10 @@ const WARM_UP = 20;
 export async function benchLatency(): Promise<BenchReport> {
   const stack = await startStack();
   try {
-    const devnet = await stack.spawnService('devnet', { APP_BLOCK_INTERVAL_MS: '100', APP_TRAFFIC_PER_SECOND: '20' });
+    const devnet = await stack.spawnService('devnet', {
+      APP_BLOCK_INTERVAL_MS: '100',
+      APP_TRAFFIC_PER_SECOND: '20',
+    });
     await devnet.ready();
     const [, , gateway] = await Promise.all([
       stack.spawnService('chain-ingester'),

@@ -152,7 +152,12 @@ export class Ledger {
 
   /** Whether anything is known of the account. */
   isSeen(account: number): boolean {
-    return at(this.#transactions, account) + at(this.#activities, account) + at(this.#produced, account) > 0;
+    return (
+      at(this.#transactions, account) +
+        at(this.#activities, account) +
+        at(this.#produced, account) >
+      0
+    );
   }
 }
 

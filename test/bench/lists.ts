@@ -56,7 +56,13 @@ interface Figures {
   readonly processor_us: number[];
 }
 
-async function run({ transactions, connections, seconds, rounds, seed }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+async function run({
+  transactions,
+  connections,
+  seconds,
+  rounds,
+  seed,
+}: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const stack = await startStack();
   let bare: BareServer | undefined;
   try {
@@ -65,7 +71,11 @@ async function run({ transactions, connections, seconds, rounds, seed }: Readonl
     await loadByProjector(stack, database, end);
     await vacuum(stack, database);
     const hot = toHex(counts.hot.address);
-    const settings = { APP_POSTGRES_READER_URL: database.reader_url, APP_RATE_PER_SECOND: '0', APP_LOG_LEVEL: 'warn' };
+    const settings = {
+      APP_POSTGRES_READER_URL: database.reader_url,
+      APP_RATE_PER_SECOND: '0',
+      APP_LOG_LEVEL: 'warn',
+    };
     const gateway = await stack.spawnService('explorer-gateway', settings);
     await gateway.ready();
     bare = await spawnBareServer(stack, database, hot);
@@ -93,12 +103,27 @@ async function run({ transactions, connections, seconds, rounds, seed }: Readonl
       measured.push(
         { what: `${list}: gateway`, unit: 'requests/s', rounds: ours.per_second },
         { what: `${list}: bare server`, unit: 'requests/s', rounds: theirs.per_second },
-        { what: `${list}: gateway, processor time`, unit: 'us a request', rounds: ours.processor_us },
-        { what: `${list}: bare server, processor time`, unit: 'us a request', rounds: theirs.processor_us },
+        {
+          what: `${list}: gateway, processor time`,
+          unit: 'us a request',
+          rounds: ours.processor_us,
+        },
+        {
+          what: `${list}: bare server, processor time`,
+          unit: 'us a request',
+          rounds: theirs.processor_us,
+        },
       );
       ratios.push(
-        { what: `${list}: requests/s, gateway / bare`, ratio: median(ours.per_second) / median(theirs.per_second), goal: '>= 0.8' },
-        { what: `${list}: processor time, bare / gateway`, ratio: median(theirs.processor_us) / median(ours.processor_us) },
+        {
+          what: `${list}: requests/s, gateway / bare`,
+          ratio: median(ours.per_second) / median(theirs.per_second),
+          goal: '>= 0.8',
+        },
+        {
+          what: `${list}: processor time, bare / gateway`,
+          ratio: median(theirs.processor_us) / median(ours.processor_us),
+        },
       );
       say(`${list}: done`);
     }
@@ -110,10 +135,23 @@ async function run({ transactions, connections, seconds, rounds, seed }: Readonl
   }
 }
 
-async function spawnBareServer(stack: Stack, database: BenchDatabase, hot: string): Promise<BareServer> {
+async function spawnBareServer(
+  stack: Stack,
+  database: BenchDatabase,
+  hot: string,
+): Promise<BareServer> {
   const { port, release } = await takePort();
-  const args = [join(import.meta.dirname, 'bare-server.ts'), String(port), database.reader_url, hot];
-  const child = await spawnChild('bare-server', { file: process.execPath, args, env: plainEnvironment(), cwd: checkout }, stack.folder);
+  const args = [
+    join(import.meta.dirname, 'bare-server.ts'),
+    String(port),
+    database.reader_url,
+    hot,
+  ];
+  const child = await spawnChild(
+    'bare-server',
+    { file: process.execPath, args, env: plainEnvironment(), cwd: checkout },
+    stack.folder,
+  );
   const url = `http://127.0.0.1:${port}`;
   const stop = async (): Promise<void> => {
     await child.stop('SIGKILL', 0);
@@ -134,7 +172,13 @@ async function spawnBareServer(stack: Stack, database: BenchDatabase, hot: strin
   return { pid: child.pid, url, stop };
 }
 
-async function measure(server: Server, path: () => string, connections: number, seconds: number, into: Figures): Promise<void> {
+async function measure(
+  server: Server,
+  path: () => string,
+  connections: number,
+  seconds: number,
+  into: Figures,
+): Promise<void> {
   const before = processorSeconds(server.pid);
   const { requests, seconds: took } = await load(server, path, connections, seconds);
   into.per_second.push(requests / took);
@@ -158,7 +202,8 @@ async function load(
         while (performance.now() < end) {
           const asked = path();
           const { status, body } = await connection.get(asked);
-          if (status !== 200) throw new Error(`${url}${asked} answered ${status}: ${body.toString()}`);
+          if (status !== 200)
+            throw new Error(`${url}${asked} answered ${status}: ${body.toString()}`);
           requests++;
         }
       }),

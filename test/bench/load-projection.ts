@@ -20,7 +20,11 @@ export interface Loaded {
 }
 
 /** `end` is the offset after the last record. Rejects when the projector ends or halts. */
-export async function loadByProjector(stack: Stack, database: BenchDatabase, end: bigint): Promise<Loaded> {
+export async function loadByProjector(
+  stack: Stack,
+  database: BenchDatabase,
+  end: bigint,
+): Promise<Loaded> {
   const pool = new Pool({ connectionString: database.writer_url, max: 1 });
   const begun = performance.now();
   const projector = await stack.spawnService('projector-explorer', {
@@ -35,7 +39,8 @@ export async function loadByProjector(stack: Stack, database: BenchDatabase, end
   let starting = 0;
   try {
     for (;;) {
-      if (ended) throw new Error(`the projector ended before its tables were live:\n${projector.log()}`);
+      if (ended)
+        throw new Error(`the projector ended before its tables were live:\n${projector.log()}`);
       const now = performance.now();
       if (now - sampled >= SAMPLE_MS) {
         resident.push(residentMemory(projector.pid));
@@ -76,10 +81,15 @@ async function progressOf(pool: Pool): Promise<Progress> {
       `SELECT c.next_offset, p.indexed_at IS NOT NULL AS live
          FROM projector.projections p LEFT JOIN projector.checkpoints c USING (projection, version) WHERE p.projection = 'explorer'`,
     );
-    return { prepared: rows[0] !== undefined, next_offset: BigInt(rows[0]?.next_offset ?? 0), live: rows[0]?.live ?? false };
+    return {
+      prepared: rows[0] !== undefined,
+      next_offset: BigInt(rows[0]?.next_offset ?? 0),
+      live: rows[0]?.live ?? false,
+    };
   } catch (error) {
     // the projector has not come to its migrations yet
-    if (error instanceof Error && 'code' in error && NOT_THERE.has(error.code)) return { prepared: false, next_offset: 0n, live: false };
+    if (error instanceof Error && 'code' in error && NOT_THERE.has(error.code))
+      return { prepared: false, next_offset: 0n, live: false };
     throw error;
   }
 }

@@ -16,7 +16,11 @@ import { subscriptionLatency } from './subscription-latency.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   ingest,
-  latency: { about: "from the node's block to the explorer's answer", options: {}, run: benchLatency },
+  latency: {
+    about: "from the node's block to the explorer's answer",
+    options: {},
+    run: benchLatency,
+  },
   bulk,
   size,
   lists,
@@ -37,7 +41,9 @@ function usage(): string {
   for (const [name, { about, options }] of Object.entries(BENCHES)) {
     lines.push('', `  ${name.padEnd(22)} ${about}`);
     for (const [option, given] of Object.entries(options))
-      lines.push(`    --${option.padEnd(18)} ${given.about}; ${given.default.toLocaleString('en')} when not given`);
+      lines.push(
+        `    --${option.padEnd(18)} ${given.about}; ${given.default.toLocaleString('en')} when not given`,
+      );
   }
   return `${lines.join('\n')}\n`;
 }
@@ -56,7 +62,10 @@ function readArguments(): Wanted {
   const known = Object.values(BENCHES).flatMap(({ options }) => Object.keys(options));
   const options = Object.fromEntries(known.map((option) => [option, { type: 'string' as const }]));
   try {
-    const { values, positionals } = parseArgs({ options: { ...options, help: { type: 'boolean' } }, allowPositionals: true });
+    const { values, positionals } = parseArgs({
+      options: { ...options, help: { type: 'boolean' } },
+      allowPositionals: true,
+    });
     if (values['help'] === true) {
       process.stdout.write(usage());
       process.exit(0);
@@ -69,12 +78,18 @@ function readArguments(): Wanted {
 }
 
 /** The bench's own options, as given or as they are otherwise. */
-function optionsOf(name: string, { options }: Bench, given: Wanted['given']): Record<string, number> {
-  for (const option of Object.keys(given)) if (!Object.hasOwn(options, option)) refuse(`bench ${name} has no option --${option}`);
+function optionsOf(
+  name: string,
+  { options }: Bench,
+  given: Wanted['given'],
+): Record<string, number> {
+  for (const option of Object.keys(given))
+    if (!Object.hasOwn(options, option)) refuse(`bench ${name} has no option --${option}`);
   return Object.fromEntries(
     Object.entries(options).map(([option, { default: absent }]) => {
       const text = given[option] ?? String(absent);
-      if (typeof text !== 'string' || !/^[1-9][0-9]{0,11}$/.test(text)) refuse(`--${option} must be a whole number above zero`);
+      if (typeof text !== 'string' || !/^[1-9][0-9]{0,11}$/.test(text))
+        refuse(`--${option} must be a whole number above zero`);
       return [option, Number(text)];
     }),
   );
@@ -82,7 +97,8 @@ function optionsOf(name: string, { options }: Bench, given: Wanted['given']): Re
 
 const { name: wanted, given } = readArguments();
 if (wanted !== undefined && !Object.hasOwn(BENCHES, wanted)) refuse(`there is no bench ${wanted}`);
-if (wanted === undefined && Object.keys(given).length > 0) refuse('options belong to one bench: name it');
+if (wanted === undefined && Object.keys(given).length > 0)
+  refuse('options belong to one bench: name it');
 const chosen = Object.entries(BENCHES)
   .filter(([name]) => wanted === undefined || name === wanted)
   .map(([name, bench]) => ({ bench, options: optionsOf(name, bench, given) }));

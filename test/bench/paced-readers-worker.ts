@@ -21,15 +21,22 @@ let looked = { at: performance.now(), ticks: stolenTicks() };
 /** Where several machines share one, that one may give its processors to others for a tenth of a second: the kernel counts it. */
 function look(): void {
   const now = { at: performance.now(), ticks: stolenTicks() };
-  if (now.ticks > looked.ticks) stolen.push({ from: looked.at - AROUND_MS, to: now.at + AROUND_MS });
+  if (now.ticks > looked.ticks)
+    stolen.push({ from: looked.at - AROUND_MS, to: now.at + AROUND_MS });
   looked = now;
 }
 
 setInterval(look, LOOK_EVERY_MS);
 parentPort?.on('message', () => {
   look();
-  const counted = answers.filter(({ begun }) => !stolen.some(({ from, to }) => begun >= from && begun <= to));
-  const taken: Taken = { answers_ms: counted.map(({ ms }) => ms), all_ms: answers.map(({ ms }) => ms), failed };
+  const counted = answers.filter(
+    ({ begun }) => !stolen.some(({ from, to }) => begun >= from && begun <= to),
+  );
+  const taken: Taken = {
+    answers_ms: counted.map(({ ms }) => ms),
+    all_ms: answers.map(({ ms }) => ms),
+    failed,
+  };
   answers = [];
   failed = [];
   stolen = [];
@@ -49,6 +56,10 @@ async function read(connection: KeepAlive, first: number, every: number): Promis
 }
 
 const every = (1_000 / perSecond) * CONNECTIONS;
-const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => KeepAlive.open(url)));
+const connections = await Promise.all(
+  Array.from({ length: CONNECTIONS }, () => KeepAlive.open(url)),
+);
 const first = performance.now();
-await Promise.all(connections.map((connection, at) => read(connection, first + (every * at) / CONNECTIONS, every)));
+await Promise.all(
+  connections.map((connection, at) => read(connection, first + (every * at) / CONNECTIONS, every)),
+);

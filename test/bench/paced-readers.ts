@@ -31,7 +31,9 @@ export class PacedReaders {
   }
 
   static async begin(reading: PacedReading): Promise<PacedReaders> {
-    const worker = new Worker(new URL('./paced-readers-worker.ts', import.meta.url), { workerData: reading });
+    const worker = new Worker(new URL('./paced-readers-worker.ts', import.meta.url), {
+      workerData: reading,
+    });
     await once(worker, 'online');
     return new PacedReaders(worker);
   }

@@ -35,8 +35,14 @@ export async function pageMixOf(pool: Pool, counts: ChainCounts, random: Random)
   return {
     blocks: list('/api/v1/blocks?', counts.blocks),
     transactions: list('/api/v1/transactions?', counts.transactions),
-    'transactions of the hot address': list(`/api/v1/transactions?address=${hot}&`, counts.hot.transactions),
-    'transactions of a rare address': list(`/api/v1/transactions?address=${rare}&`, counts.rare.transactions),
+    'transactions of the hot address': list(
+      `/api/v1/transactions?address=${hot}&`,
+      counts.hot.transactions,
+    ),
+    'transactions of a rare address': list(
+      `/api/v1/transactions?address=${rare}&`,
+      counts.rare.transactions,
+    ),
     'transactions of a type': (by) => {
       const [type, count] = by.pick(types);
       return list(`/api/v1/transactions?type=${type}&`, count)(by);
@@ -46,7 +52,10 @@ export async function pageMixOf(pool: Pool, counts: ChainCounts, random: Random)
       return list(`/api/v1/transactions?block=${block.height}&`, block.tx_count)(by);
     },
     'activity of the hot address': list(`/api/v1/accounts/${hot}/activity?`, counts.hot.activities),
-    'activity of a rare address': list(`/api/v1/accounts/${rare}/activity?`, counts.rare.activities),
+    'activity of a rare address': list(
+      `/api/v1/accounts/${rare}/activity?`,
+      counts.rare.activities,
+    ),
     validators: list('/api/v1/validators?', counts.validators),
     'block by height or hash': (by) => {
       const block = by.pick(blocks);
@@ -54,8 +63,10 @@ export async function pageMixOf(pool: Pool, counts: ChainCounts, random: Random)
     },
     'transaction by hash': (by) => `/api/v1/transactions/${by.pick(transactions)}`,
     account: (by) => `/api/v1/accounts/${by.pick(accounts)}`,
-    'balance of the hot address at a height': (by) => `/api/v1/accounts/${hot}/balance-at?height=${height(by)}`,
-    'balance of any account at a height': (by) => `/api/v1/accounts/${by.pick(accounts)}/balance-at?height=${height(by)}`,
+    'balance of the hot address at a height': (by) =>
+      `/api/v1/accounts/${hot}/balance-at?height=${height(by)}`,
+    'balance of any account at a height': (by) =>
+      `/api/v1/accounts/${by.pick(accounts)}/balance-at?height=${height(by)}`,
   };
 }
 
@@ -70,19 +81,34 @@ function list(path: string, rows: number): Ask {
 }
 
 /** The fullest block among them. */
-async function sampleBlocks(pool: Pool, counts: ChainCounts, random: Random): Promise<readonly SampledBlock[]> {
+async function sampleBlocks(
+  pool: Pool,
+  counts: ChainCounts,
+  random: Random,
+): Promise<readonly SampledBlock[]> {
   const heights = Array.from({ length: SAMPLES }, () => random.below(counts.blocks));
   const { rows } = await pool.query<{ height: string; hash: Buffer; tx_count: number }>(
     `SELECT height, hash, tx_count FROM blocks WHERE height = ANY($1::bigint[])
         OR height = (SELECT height FROM blocks ORDER BY tx_count DESC LIMIT 1) ORDER BY height`,
     [heights],
   );
-  return rows.map(({ height, hash, tx_count: size }) => ({ height: Number(height), hash: toHex(hash), tx_count: size }));
+  return rows.map(({ height, hash, tx_count: size }) => ({
+    height: Number(height),
+    hash: toHex(hash),
+    tx_count: size,
+  }));
 }
 
-async function sampleHashes(pool: Pool, counts: ChainCounts, random: Random): Promise<readonly string[]> {
+async function sampleHashes(
+  pool: Pool,
+  counts: ChainCounts,
+  random: Random,
+): Promise<readonly string[]> {
   const places = Array.from({ length: SAMPLES }, () => random.below(counts.transactions));
-  const { rows } = await pool.query<{ hash: Buffer }>('SELECT hash FROM transactions WHERE seq = ANY($1::bigint[]) ORDER BY seq', [places]);
+  const { rows } = await pool.query<{ hash: Buffer }>(
+    'SELECT hash FROM transactions WHERE seq = ANY($1::bigint[]) ORDER BY seq',
+    [places],
+  );
   return rows.map(({ hash }) => toHex(hash));
 }
 

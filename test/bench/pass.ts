@@ -5,7 +5,10 @@ import { silentLog, testKafka } from '../support/kafka.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
-import { depositAddressEventKey, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import {
+  depositAddressEventKey,
+  type DepositAddressEvent,
+} from '../../schemas/deposit.addresses/events.ts';
 import { openCodec, type Codec } from '../../services/runtime/codec.ts';
 import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
@@ -60,10 +63,21 @@ async function benchPass(options: Options): Promise<BenchReport> {
   const log = silentLog();
   const kafka = testKafka(stack.addresses);
   const writer = new KafkaWriter(kafka, { log, signal: new AbortController().signal });
-  const reader = openReader({ ...stack.addresses, application_name: 'bench', statement_timeout_ms: 60_000, connections_max: 2 }, log);
+  const reader = openReader(
+    {
+      ...stack.addresses,
+      application_name: 'bench',
+      statement_timeout_ms: 60_000,
+      connections_max: 2,
+    },
+    log,
+  );
   try {
     await ensureTopics(kafka, [DEPOSIT_ADDRESSES, TRON_TRANSFERS]);
-    const codec = await openCodec(stack.addresses.registry_url, [DEPOSIT_ADDRESSES, TRON_TRANSFERS]);
+    const codec = await openCodec(stack.addresses.registry_url, [
+      DEPOSIT_ADDRESSES,
+      TRON_TRANSFERS,
+    ]);
     const transfers = new TransferLog({ writer, codec, onAppended: () => undefined });
     const world = { stack, codec, writer, reader, model: new ReadModel(reader), transfers };
     await fill(world, options.addresses);
@@ -77,7 +91,11 @@ async function benchPass(options: Options): Promise<BenchReport> {
   }
 }
 
-function reportOf({ addresses, passes }: Options, picked: readonly number[], resident: readonly number[]): BenchReport {
+function reportOf(
+  { addresses, passes }: Options,
+  picked: readonly number[],
+  resident: readonly number[],
+): BenchReport {
   const settled = resident.slice(Math.floor(resident.length * WARM_UP));
   const fifth = Math.max(1, Math.floor(settled.length / 5));
   const [first, last] = [median(settled.slice(0, fifth)), median(settled.slice(-fifth))];
@@ -89,11 +107,19 @@ function reportOf({ addresses, passes }: Options, picked: readonly number[], res
       one('picking those of a pass, p99', 'ms', percentile(picked, 0.99)),
       one('picking those of a pass, slowest', 'ms', Math.max(...picked)),
       one("the watcher's memory, its first fifth after the warm-up", 'MiB', first),
-      one(`the watcher's memory, its last fifth of ${passes.toLocaleString('en')} passes`, 'MiB', last),
+      one(
+        `the watcher's memory, its last fifth of ${passes.toLocaleString('en')} passes`,
+        'MiB',
+        last,
+      ),
       one("the watcher's memory, most", 'MiB', Math.max(...resident)),
     ],
     ratios: [
-      { what: `picking those of a pass, p99 / ${GOAL_MS} ms`, ratio: percentile(picked, 0.99) / GOAL_MS, goal: '<= 1' },
+      {
+        what: `picking those of a pass, p99 / ${GOAL_MS} ms`,
+        ratio: percentile(picked, 0.99) / GOAL_MS,
+        goal: '<= 1',
+      },
       { what: 'memory in the last fifth / in the first', ratio: last / first, goal: '<= 1.1' },
     ],
   };
@@ -108,10 +134,17 @@ async function fill(world: World, addresses: number): Promise<void> {
   const { stack, writer, codec, reader, transfers, model } = world;
   say(`${addresses} requests go into the log`);
   const at = Date.now();
-  const events: DepositAddressEvent[] = [{ type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: at }];
+  const events: DepositAddressEvent[] = [
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: at },
+  ];
   for (let index = 0; index < addresses; index++) {
-    events.push({ type: 'AddressRequested', clt_address: accountAt(index), requested_at: at - 2 * DAY_MS });
-    if (index % HOT_EVERY === 0) events.push({ type: 'PanelOpened', clt_address: accountAt(index), opened_at: at });
+    events.push({
+      type: 'AddressRequested',
+      clt_address: accountAt(index),
+      requested_at: at - 2 * DAY_MS,
+    });
+    if (index % HOT_EVERY === 0)
+      events.push({ type: 'PanelOpened', clt_address: accountAt(index), opened_at: at });
   }
   for (let from = 0; from < events.length; from += APPEND_RECORDS) {
     const entries = events.slice(from, from + APPEND_RECORDS).map((event) => ({
@@ -125,40 +158,67 @@ async function fill(world: World, addresses: number): Promise<void> {
   const projector = await stack.spawnService('projector-watch');
   await projector.ready(LOADED_MS_MAX);
   say('the read model has them; each is asked about once');
-  const rows = await reader.rows({ name: 'bench_addresses', text: 'SELECT deposit_address, partition FROM watch.addresses', values: [] });
+  const rows = await reader.rows({
+    name: 'bench_addresses',
+    text: 'SELECT deposit_address, partition FROM watch.addresses',
+    values: [],
+  });
   const known = rows.map(([address, partition]) => ({
     address: Buffer.from(String(address).slice(2), 'hex'),
     partition: Number(partition),
   }));
-  if (known.length !== addresses) throw new Error(`there are ${known.length} addresses instead of ${addresses}`);
+  if (known.length !== addresses)
+    throw new Error(`there are ${known.length} addresses instead of ${addresses}`);
   for (const [partition, own] of Map.groupBy(known, (each) => each.partition)) {
     for (let from = 0; from < own.length; from += PASS_ADDRESSES) {
-      const checked = own.slice(from, from + PASS_ADDRESSES).map(({ address }) => ({ address, until: at }));
+      const checked = own
+        .slice(from, from + PASS_ADDRESSES)
+        .map(({ address }) => ({ address, until: at }));
       // spread over the last hours, as passes would have
-      await transfers.append(partition, [{ type: 'AddressesChecked', checked_at: at - 10 * PASS_ADDRESSES * addresses + from, checked }]);
+      await transfers.append(partition, [
+        {
+          type: 'AddressesChecked',
+          checked_at: at - 10 * PASS_ADDRESSES * addresses + from,
+          checked,
+        },
+      ]);
     }
   }
-  await until(async () => transfers.isFolded(await model.folded()), 'the read model to have the checks', LOADED_MS_MAX);
+  await until(
+    async () => transfers.isFolded(await model.folded()),
+    'the read model to have the checks',
+    LOADED_MS_MAX,
+  );
   const { postgres_url: writer_url, postgres_reader_url: reader_url } = stack.addresses;
   await vacuum(stack, { name: new URL(writer_url).pathname.slice(1), writer_url, reader_url });
 }
 
 /** As the watcher does: both lists, then what was picked is said to be checked, and the read model has it before the next pick. */
-async function pickAgainAndAgain({ model, transfers }: World, picks: number): Promise<readonly number[]> {
+async function pickAgainAndAgain(
+  { model, transfers }: World,
+  picks: number,
+): Promise<readonly number[]> {
   say(`${picks} passes are picked`);
   const took: number[] = [];
   for (let pick = -WARM_UP_PICKS; pick < picks; pick++) {
     const begun = performance.now();
-    const [hot, cold] = await Promise.all([model.hot(PARTITIONS, PASS_ADDRESSES), model.cold(PARTITIONS, PASS_ADDRESSES)]);
+    const [hot, cold] = await Promise.all([
+      model.hot(PARTITIONS, PASS_ADDRESSES),
+      model.cold(PARTITIONS, PASS_ADDRESSES),
+    ]);
     if (pick >= 0) took.push(performance.now() - begun);
     const picked = [...hot.slice(0, PASS_ADDRESSES - 10), ...cold].slice(0, PASS_ADDRESSES);
-    if (picked.length !== PASS_ADDRESSES) throw new Error(`${picked.length} addresses were picked instead of ${PASS_ADDRESSES}`);
+    if (picked.length !== PASS_ADDRESSES)
+      throw new Error(`${picked.length} addresses were picked instead of ${PASS_ADDRESSES}`);
     const at = Date.now();
     for (const [partition, own] of Map.groupBy(picked, (each) => each.partition)) {
       const checked = own.map(({ address }) => ({ address, until: at }));
       await transfers.append(partition, [{ type: 'AddressesChecked', checked_at: at, checked }]);
     }
-    await until(async () => transfers.isFolded(await model.folded()), 'the read model to have the checks');
+    await until(
+      async () => transfers.isFolded(await model.folded()),
+      'the read model to have the checks',
+    );
   }
   return took;
 }
@@ -179,7 +239,11 @@ async function watchAgainAndAgain(stack: Stack, passes: number): Promise<readonl
     const resident: number[] = [];
     for (let sample = 1; sample <= SAMPLES; sample++) {
       const next = (passes * sample) / SAMPLES;
-      await until(async () => (await passesOf(watcher)) >= next, `pass ${next} of the watcher`, SAMPLE_MS_MAX);
+      await until(
+        async () => (await passesOf(watcher)) >= next,
+        `pass ${next} of the watcher`,
+        SAMPLE_MS_MAX,
+      );
       resident.push(residentMemory(watcher.pid));
     }
     return resident;
@@ -198,7 +262,9 @@ async function passesOf({ url }: ServiceHandle): Promise<number> {
 async function openProvider(): Promise<{ readonly server: Server; readonly url: string }> {
   const server = createServer((request, response) => {
     request.resume();
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(answerTo(request.url ?? '')));
+    response
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify(answerTo(request.url ?? '')));
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
@@ -207,7 +273,9 @@ async function openProvider(): Promise<{ readonly server: Server; readonly url: 
 }
 
 function answerTo(path: string): object {
-  if (path.startsWith('/v1/accounts/')) return { data: [], success: true, meta: { at: Date.now(), page_size: 0 } };
-  if (path.endsWith('/getnowblock')) return { block_header: { raw_data: { number: 70_000_000, timestamp: Date.now() } } };
+  if (path.startsWith('/v1/accounts/'))
+    return { data: [], success: true, meta: { at: Date.now(), page_size: 0 } };
+  if (path.endsWith('/getnowblock'))
+    return { block_header: { raw_data: { number: 70_000_000, timestamp: Date.now() } } };
   return { result: { result: true }, constant_result: ['0'.repeat(64)] };
 }

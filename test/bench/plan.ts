@@ -31,17 +31,27 @@ export function plan(random: Random, ledger: Ledger, turn: Turn): Plan {
   return { type, sender: ledger.balance(signer) < SPENT_MAX ? HOT : signer, other };
 }
 
-function wish(random: Random, ledger: Ledger, { regulars_from: first, producer, is_rare: isRare }: Turn): Plan {
+function wish(
+  random: Random,
+  ledger: Ledger,
+  { regulars_from: first, producer, is_rare: isRare }: Turn,
+): Plan {
   const type = OTHERS[random.below(16)] ?? 'Transfer';
   const sender = regular(random, ledger, first);
   const other = regular(random, ledger, first);
   let chance = random.uint32() / 2 ** 32;
-  if (isRare) return chance < 0.5 ? { type: 'Transfer', sender: RARE, other } : { type: 'Transfer', sender, other: RARE };
-  if ((chance -= NEWCOMERS) < 0) return { type: type === 'Mint' ? type : 'Transfer', sender, other: NEWCOMER };
+  if (isRare)
+    return chance < 0.5
+      ? { type: 'Transfer', sender: RARE, other }
+      : { type: 'Transfer', sender, other: RARE };
+  if ((chance -= NEWCOMERS) < 0)
+    return { type: type === 'Mint' ? type : 'Transfer', sender, other: NEWCOMER };
   if ((chance -= TO_ONESELF) < 0) return { type: 'Transfer', sender, other: sender };
   if ((chance -= BY_PRODUCER) < 0) return { type, sender: producer, other };
-  if ((chance -= HOT_SENDS) < 0) return type === 'Mint' ? { type, sender, other: HOT } : { type, sender: HOT, other };
-  if ((chance -= HOT_TAKES) < 0) return TO_NOBODY.has(type) ? { type, sender: HOT, other } : { type, sender, other: HOT };
+  if ((chance -= HOT_SENDS) < 0)
+    return type === 'Mint' ? { type, sender, other: HOT } : { type, sender: HOT, other };
+  if ((chance -= HOT_TAKES) < 0)
+    return TO_NOBODY.has(type) ? { type, sender: HOT, other } : { type, sender, other: HOT };
   return { type, sender, other };
 }
 
@@ -51,5 +61,9 @@ function regular(random: Random, ledger: Ledger, first: number): number {
   return first + Math.floor((ledger.accounts - first) * share * share);
 }
 
-const TO_NOBODY: ReadonlySet<FunctionCallType> = new Set<FunctionCallType>(['Burn', 'RideRequest', 'RideRequestCancel']);
+const TO_NOBODY: ReadonlySet<FunctionCallType> = new Set<FunctionCallType>([
+  'Burn',
+  'RideRequest',
+  'RideRequestCancel',
+]);
 const OTHERS = FUNCTION_CALL_TYPES.filter((type) => type !== 'Transfer');

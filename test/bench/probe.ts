@@ -17,7 +17,11 @@ export interface Probed {
 }
 
 /** Asks as long as `act` takes. */
-export async function probed({ url, pid }: Omit<Asked, 'body'>, body: string, act: () => Promise<void>): Promise<Probed> {
+export async function probed(
+  { url, pid }: Omit<Asked, 'body'>,
+  body: string,
+  act: () => Promise<void>,
+): Promise<Probed> {
   const asked: Asked = { url, pid, body };
   const worker = new Worker(new URL('./probe-worker.ts', import.meta.url), { workerData: asked });
   const told: Promise<Probed[]> = once(worker, 'message');

@@ -49,21 +49,34 @@ export interface RawSeconds {
 
 /** Into a database of its own, over one connection. */
 export async function rawCopy(stack: Stack, { tables }: Dump): Promise<RawSeconds> {
-  const [tableSql, indexSql] = await Promise.all([readFile(explorer.table_sql, 'utf8'), readFile(explorer.index_sql, 'utf8')]);
+  const [tableSql, indexSql] = await Promise.all([
+    readFile(explorer.table_sql, 'utf8'),
+    readFile(explorer.index_sql, 'utf8'),
+  ]);
   const database = await emptyDatabase(stack);
-  const pool = new Pool({ connectionString: database.writer_url, max: 2, options: `-c search_path=${explorer.name} ${SORTING}` });
+  const pool = new Pool({
+    connectionString: database.writer_url,
+    max: 2,
+    options: `-c search_path=${explorer.name} ${SORTING}`,
+  });
   const client = await pool.connect();
   await client.query(`CREATE SCHEMA ${explorer.name}`);
   await client.query(tableSql);
   const copy = await secondsOf(async () => {
     for (const { table, file } of tables)
-      await pipeline(createReadStream(file, { highWaterMark: PIECE_BYTES }), client.query(copyFrom(`COPY ${table} FROM STDIN BINARY`)));
+      await pipeline(
+        createReadStream(file, { highWaterMark: PIECE_BYTES }),
+        client.query(copyFrom(`COPY ${table} FROM STDIN BINARY`)),
+      );
   });
   const index = await secondsOf(() => client.query(indexSql));
-  const analyze = await secondsOf(() => client.query(`ANALYZE ${tables.map(({ table }) => table).join(', ')}`));
+  const analyze = await secondsOf(() =>
+    client.query(`ANALYZE ${tables.map(({ table }) => table).join(', ')}`),
+  );
   client.release();
   const statements = statementsOf(indexSql);
-  for (const text of statements) await pool.query(`DROP INDEX ${/INDEX (\w+)/.exec(text)?.[1] ?? ''}`);
+  for (const text of statements)
+    await pool.query(`DROP INDEX ${/INDEX (\w+)/.exec(text)?.[1] ?? ''}`);
   const left = statements.values();
   const build = async (): Promise<void> => {
     for (const text of left) await pool.query(`SET max_parallel_maintenance_workers = 0; ${text}`);

@@ -25,7 +25,8 @@ const log = openLog({ service: 'bench', level: 'error' });
 type Option = 'transactions' | 'rounds' | 'kills' | 'reads' | 'seed';
 
 export const rebuild: Bench<Option> = {
-  about: 'answers while the explorer is rebuilt and replaced, against those while it is not; kills of a rebuild',
+  about:
+    'answers while the explorer is rebuilt and replaced, against those while it is not; kills of a rebuild',
   options: {
     transactions: { about: 'in the log', default: 300_000 },
     rounds: { about: 'of a while without and a whole rebuild, in turns', default: 3 },
@@ -83,7 +84,8 @@ class Chain {
       events.push(next.value);
       if (events.length === count) break;
     }
-    for (const { entries } of toEntries(this.#codec, events, 4 << 20)) await this.#writer.append(CHAIN_BLOCKS.name, 0, entries);
+    for (const { entries } of toEntries(this.#codec, events, 4 << 20))
+      await this.#writer.append(CHAIN_BLOCKS.name, 0, entries);
   }
 }
 
@@ -96,21 +98,41 @@ interface Answers {
 
 async function answersOf(readers: PacedReaders): Promise<Answers> {
   const { answers_ms: answers, all_ms: all } = await readers.taken();
-  return { p50: percentile(answers, 0.5), p99: percentile(answers, 0.99), p99_of_all: percentile(all, 0.99) };
+  return {
+    p50: percentile(answers, 0.5),
+    p99: percentile(answers, 0.99),
+    p99_of_all: percentile(all, 0.99),
+  };
 }
 
-async function run({ transactions, rounds, kills, reads, seed }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+async function run({
+  transactions,
+  rounds,
+  kills,
+  reads,
+  seed,
+}: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const stack = await startStack();
   let readers: PacedReaders | undefined;
   try {
-    const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
+    const kafka = openKafka(
+      { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
+      log,
+    );
     await ensureTopics(kafka, [CHAIN_BLOCKS]);
     const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
     const writer = new KafkaWriter(kafka, { log, signal: never });
     const chain = new Chain(new GeneratedChain({ transactions, seed }), writer, codec);
     await chain.fill(transactions * (1 - LATER));
-    await (await stack.spawnService('projector-explorer', { APP_LOG_LEVEL: 'warn' })).ready(600_000);
-    const settings = { APP_RATE_PER_SECOND: '0', APP_ANSWERS_KEPT_MAX: '0', APP_LOG_LEVEL: 'warn', APP_READY_LAG_BLOCKS_MAX: '1000000' };
+    await (
+      await stack.spawnService('projector-explorer', { APP_LOG_LEVEL: 'warn' })
+    ).ready(600_000);
+    const settings = {
+      APP_RATE_PER_SECOND: '0',
+      APP_ANSWERS_KEPT_MAX: '0',
+      APP_LOG_LEVEL: 'warn',
+      APP_READY_LAG_BLOCKS_MAX: '1000000',
+    };
     const gateway = await stack.spawnService('explorer-gateway', settings);
     await gateway.ready();
     await vacuum(stack, { name: 'clt', writer_url: '', reader_url: '' });
@@ -148,7 +170,11 @@ async function run({ transactions, rounds, kills, reads, seed }: Readonly<Record
       measured: [
         { what: 'a rebuild, from the command to its end', unit: 's', rounds: seconds },
         { what: 'an answer, p99, nothing rebuilt', unit: 'ms', rounds: idle.map(({ p99 }) => p99) },
-        { what: 'an answer, p99, while rebuilt and replaced', unit: 'ms', rounds: busy.map(({ p99 }) => p99) },
+        {
+          what: 'an answer, p99, while rebuilt and replaced',
+          unit: 'ms',
+          rounds: busy.map(({ p99 }) => p99),
+        },
         {
           what: 'an answer, p99, nothing rebuilt, also when the machine stood still',
           unit: 'ms',
@@ -159,8 +185,16 @@ async function run({ transactions, rounds, kills, reads, seed }: Readonly<Record
           unit: 'ms',
           rounds: busy.map((each) => each.p99_of_all),
         },
-        { what: 'an answer, median, nothing rebuilt', unit: 'ms', rounds: idle.map(({ p50 }) => p50) },
-        { what: 'an answer, median, while rebuilt and replaced', unit: 'ms', rounds: busy.map(({ p50 }) => p50) },
+        {
+          what: 'an answer, median, nothing rebuilt',
+          unit: 'ms',
+          rounds: idle.map(({ p50 }) => p50),
+        },
+        {
+          what: 'an answer, median, while rebuilt and replaced',
+          unit: 'ms',
+          rounds: busy.map(({ p50 }) => p50),
+        },
       ],
       ratios: [
         {

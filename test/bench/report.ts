@@ -45,22 +45,33 @@ export function tableOf({ bench, about, measured, detail = [], ratios }: BenchRe
   const lines = [`${bench}: ${about}`];
   for (const { what, unit, rounds } of measured) {
     const spread =
-      rounds.length > 1 ? `   (${figure(Math.min(...rounds))} to ${figure(Math.max(...rounds))}, ${rounds.length} rounds)` : '';
+      rounds.length > 1
+        ? `   (${figure(Math.min(...rounds))} to ${figure(Math.max(...rounds))}, ${rounds.length} rounds)`
+        : '';
     lines.push(`  ${what.padEnd(58)} ${figure(median(rounds)).padStart(10)} ${unit}${spread}`);
   }
   lines.push(...detailLines(detail));
   for (const { what, ratio, goal } of ratios)
-    lines.push(`  ${what.padEnd(58)} ${ratio.toFixed(2).padStart(10)}${goal === undefined ? '' : `   goal ${goal}`}`);
+    lines.push(
+      `  ${what.padEnd(58)} ${ratio.toFixed(2).padStart(10)}${goal === undefined ? '' : `   goal ${goal}`}`,
+    );
   return lines.join('\n');
 }
 
 function detailLines(detail: readonly object[]): string[] {
   const [first] = detail;
   if (first === undefined) return [];
-  const rows = detail.map((row) => Object.values(row).map((value: unknown) => (typeof value === 'number' ? figure(value) : String(value))));
+  const rows = detail.map((row) =>
+    Object.values(row).map((value: unknown) =>
+      typeof value === 'number' ? figure(value) : String(value),
+    ),
+  );
   const table = [Object.keys(first), ...rows];
-  const widths = Object.keys(first).map((_, at) => Math.max(...table.map((row) => row[at]?.length ?? 0)));
-  const padded = (text: string, at: number): string => (at === 0 ? text.padEnd(widths[at] ?? 0) : text.padStart(widths[at] ?? 0));
+  const widths = Object.keys(first).map((_, at) =>
+    Math.max(...table.map((row) => row[at]?.length ?? 0)),
+  );
+  const padded = (text: string, at: number): string =>
+    at === 0 ? text.padEnd(widths[at] ?? 0) : text.padStart(widths[at] ?? 0);
   return table.map((row) => `  ${row.map(padded).join('  ')}`);
 }
 
@@ -69,6 +80,9 @@ export function save(report: BenchReport): string {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${report.bench}.json`);
   const machine = { node: process.version, cores: cpus().length, cpu: cpus()[0]?.model };
-  writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), machine, ...report }, null, 2)}\n`);
+  writeFileSync(
+    file,
+    `${JSON.stringify({ at: new Date().toISOString(), machine, ...report }, null, 2)}\n`,
+  );
   return file;
 }

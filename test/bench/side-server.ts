@@ -25,7 +25,12 @@ export async function startSideServer(
   const { port, release } = await takePort();
   const command = {
     file: process.execPath,
-    args: ['--disable-warning=TimeoutNegativeWarning', join(import.meta.dirname, script), String(port), ...args],
+    args: [
+      '--disable-warning=TimeoutNegativeWarning',
+      join(import.meta.dirname, script),
+      String(port),
+      ...args,
+    ],
     env: plainEnvironment(),
     cwd: checkout,
   };

@@ -7,7 +7,15 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { askInTurns, compare, type Asked } from './ask-pages.ts';
 import { say, type Bench } from './bench.ts';
 import { checkRows } from './check-rows.ts';
-import { dropDatabase, emptyDatabase, settle, useMemory, vacuum, withPool, type BenchDatabase } from './databases.ts';
+import {
+  dropDatabase,
+  emptyDatabase,
+  settle,
+  useMemory,
+  vacuum,
+  withPool,
+  type BenchDatabase,
+} from './databases.ts';
 import { fillTopic, type Filled } from './fill-topic.ts';
 import type { GeneratedChainSettings } from './generator.ts';
 import { loadByProjector, type Loaded } from './load-projection.ts';
@@ -40,7 +48,12 @@ interface Sized {
   readonly loaded: readonly Loaded[];
 }
 
-async function run({ transactions, rounds, requests, seed }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+async function run({
+  transactions,
+  rounds,
+  requests,
+  seed,
+}: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const stack = await startStack();
   try {
     const loadShare = (share: number, times = 1): Promise<Sized> =>
@@ -57,10 +70,16 @@ async function run({ transactions, rounds, requests, seed }: Readonly<Record<Opt
     await dropDatabase(stack, middle.database);
     const large = await loadShare(1);
     const sizes = [small, middle, large];
-    for (const server of ['kafka', 'registry', 'redis'] as const) await stack.servers[server].stop();
+    for (const server of ['kafka', 'registry', 'redis'] as const)
+      await stack.servers[server].stop();
     // the load of the large one has put it out, and whoever waits for the disk here flatters the large one
-    const warm = await withPool(small.database, (pool) => warmTables(pool, explorer.tables, { signal: new AbortController().signal }));
-    if (warm === undefined) throw new Error('the database has no extension pg_prewarm, without which the two cannot be compared');
+    const warm = await withPool(small.database, (pool) =>
+      warmTables(pool, explorer.tables, { signal: new AbortController().signal }),
+    );
+    if (warm === undefined)
+      throw new Error(
+        'the database has no extension pg_prewarm, without which the two cannot be compared',
+      );
     const asked = [await serve(stack, small, seed), await serve(stack, large, seed)];
     await settle(stack);
     say(`${requests} requests of each list to each, after a warm-up`);
@@ -96,14 +115,25 @@ async function run({ transactions, rounds, requests, seed }: Readonly<Record<Opt
       ],
       detail: compared,
       ratios: [
-        { what: 'load time, large / a tenth of it', ratio: secondsOf(large) / secondsOf(middle), goal: '<= 11' },
+        {
+          what: 'load time, large / a tenth of it',
+          ratio: secondsOf(large) / secondsOf(middle),
+          goal: '<= 11',
+        },
         {
           what: 'memory, peak of the last 80 % / of the first 20 % of the load',
           ratio: Math.max(...large.loaded.map(growth)),
           goal: '<= 1.2',
         },
-        { what: `p99 of a page, large / small, worst list (${worst?.list ?? ''})`, ratio: worst?.p99_ratio ?? Number.NaN, goal: '<= 1.3' },
-        { what: `p99 of one thing, large / small, worst (${worstOne?.list ?? ''})`, ratio: worstOne?.p99_ratio ?? Number.NaN },
+        {
+          what: `p99 of a page, large / small, worst list (${worst?.list ?? ''})`,
+          ratio: worst?.p99_ratio ?? Number.NaN,
+          goal: '<= 1.3',
+        },
+        {
+          what: `p99 of one thing, large / small, worst (${worstOne?.list ?? ''})`,
+          ratio: worstOne?.p99_ratio ?? Number.NaN,
+        },
       ],
     };
   } finally {
@@ -111,14 +141,20 @@ async function run({ transactions, rounds, requests, seed }: Readonly<Record<Opt
   }
 }
 
-async function load(stack: Stack, settings: GeneratedChainSettings, rounds: number): Promise<Sized> {
+async function load(
+  stack: Stack,
+  settings: GeneratedChainSettings,
+  rounds: number,
+): Promise<Sized> {
   const { transactions } = settings;
   const filled = await fillTopic(stack.addresses, settings, log, say);
   const loaded: Loaded[] = [];
   for (;;) {
     const database = await emptyDatabase(stack);
     const round = await loadByProjector(stack, database, filled.end);
-    say(`${transactions} transactions loaded in ${round.seconds.toFixed(1)} s, at most ${Math.round(Math.max(...round.resident))} MiB`);
+    say(
+      `${transactions} transactions loaded in ${round.seconds.toFixed(1)} s, at most ${Math.round(Math.max(...round.resident))} MiB`,
+    );
     await vacuum(stack, database);
     loaded.push(round);
     if (loaded.length >= rounds) return { transactions, filled, database, loaded };
@@ -145,7 +181,9 @@ async function serve(stack: Stack, { database, filled }: Sized, seed: number): P
 
 async function blocksRead({ database }: Sized): Promise<number> {
   const { rows } = await withPool(database, (pool) =>
-    pool.query<{ read: number }>('SELECT blks_read::int AS read FROM pg_stat_database WHERE datname = current_database()'),
+    pool.query<{ read: number }>(
+      'SELECT blks_read::int AS read FROM pg_stat_database WHERE datname = current_database()',
+    ),
   );
   return rows[0]?.read ?? 0;
 }

@@ -41,11 +41,25 @@ async function run(given: Readonly<Record<Option, number>>): Promise<BenchReport
   try {
     for (const server of ['kafka', 'registry'] as const) await stack.servers[server].stop();
     const database = await emptyDatabase(stack);
-    const market = await HubMarket.open(database, stack.addresses.redis_url, given.requests, given.seed);
+    const market = await HubMarket.open(
+      database,
+      stack.addresses.redis_url,
+      given.requests,
+      given.seed,
+    );
     try {
-      await (await stack.spawnService('devnet', { APP_TRAFFIC_PER_SECOND: '0', APP_LOG_LEVEL: 'warn' })).ready();
-      const settings = { APP_RATE_PER_SECOND: '0', APP_LOG_LEVEL: 'warn', APP_SOCKET_SLOW_MS: '5000' };
-      const hub = await stack.spawnService('hub-gateway', { APP_POSTGRES_READER_URL: database.reader_url, ...settings });
+      await (
+        await stack.spawnService('devnet', { APP_TRAFFIC_PER_SECOND: '0', APP_LOG_LEVEL: 'warn' })
+      ).ready();
+      const settings = {
+        APP_RATE_PER_SECOND: '0',
+        APP_LOG_LEVEL: 'warn',
+        APP_SOCKET_SLOW_MS: '5000',
+      };
+      const hub = await stack.spawnService('hub-gateway', {
+        APP_POSTGRES_READER_URL: database.reader_url,
+        ...settings,
+      });
       await hub.ready();
       await settle(stack);
       return await measure(market, hub, given);
@@ -57,7 +71,11 @@ async function run(given: Readonly<Record<Option, number>>): Promise<BenchReport
   }
 }
 
-async function measure(market: HubMarket, server: Server, given: Readonly<Record<Option, number>>): Promise<BenchReport> {
+async function measure(
+  market: HubMarket,
+  server: Server,
+  given: Readonly<Record<Option, number>>,
+): Promise<BenchReport> {
   const url = `${server.url.replace('http', 'ws')}/graphql/ws`;
   // what a process that has worked has anyhow
   await (await Subscribers.open(url, 200, true)).close();
@@ -77,7 +95,8 @@ async function measure(market: HubMarket, server: Server, given: Readonly<Record
       told.push(performance.now() - begun);
     }
   });
-  const perDelivery = ((processorSeconds(server.pid) - before) / (given.changes * given.sockets)) * 1e6;
+  const perDelivery =
+    ((processorSeconds(server.pid) - before) / (given.changes * given.sockets)) * 1e6;
   await many.close();
 
   say(`${given.slow} sockets stop reading`);
@@ -86,7 +105,8 @@ async function measure(market: HubMarket, server: Server, given: Readonly<Record
   const slowed = await probed(server, LIST_BODY, async () => {
     // the kernel takes some megabytes for each before a socket has anything unread
     for (let change = 1; (await figure(server, 'hub_sockets')) > given.slow; change++) {
-      if (change > CHANGES_MAX) throw new Error(`not every slow socket is gone after ${CHANGES_MAX} changes`);
+      if (change > CHANGES_MAX)
+        throw new Error(`not every slow socket is gone after ${CHANGES_MAX} changes`);
       const had = others.results;
       await market.change();
       await others.until(had + given.slow);
@@ -138,26 +158,35 @@ async function flood(url: string): Promise<void> {
   const silent = Array.from({ length: 1_000 }, async () => {
     const socket = new WebSocket(url, 'graphql-transport-ws');
     const [code]: unknown[] = await once(socket, 'close');
-    if (code !== 4408) throw new Error(`a socket that never initialised was closed with ${String(code)}`);
+    if (code !== 4408)
+      throw new Error(`a socket that never initialised was closed with ${String(code)}`);
   });
   const greedy = await connected(url);
   let answers = 0;
   greedy.on('message', () => answers++);
-  for (let at = 0; at < 1_000; at++) greedy.send(JSON.stringify({ id: String(at), type: 'subscribe', payload: { query: SUBSCRIPTION } }));
+  for (let at = 0; at < 1_000; at++)
+    greedy.send(
+      JSON.stringify({ id: String(at), type: 'subscribe', payload: { query: SUBSCRIPTION } }),
+    );
   const large = Array.from({ length: 100 }, async () => {
     const socket = await connected(url);
     socket.on('error', () => undefined);
     socket.send('x'.repeat(1 << 20));
     const [code]: unknown[] = await once(socket, 'close');
-    if (code !== 1009) throw new Error(`a socket that sent a mebibyte was closed with ${String(code)}`);
+    if (code !== 1009)
+      throw new Error(`a socket that sent a mebibyte was closed with ${String(code)}`);
   });
   const deep = `{ ${'a { '.repeat(200)}b${' }'.repeat(200)} }`;
   const wide = await connected(url);
   let refused = 0;
   wide.on('message', () => refused++);
-  for (let at = 0; at < 100; at++) wide.send(JSON.stringify({ id: String(at), type: 'subscribe', payload: { query: deep } }));
+  for (let at = 0; at < 100; at++)
+    wide.send(JSON.stringify({ id: String(at), type: 'subscribe', payload: { query: deep } }));
   await Promise.all([...silent, ...large]);
-  await until(() => Promise.resolve(answers >= 1_000 && refused >= 100), 'every flooding operation to be answered');
+  await until(
+    () => Promise.resolve(answers >= 1_000 && refused >= 100),
+    'every flooding operation to be answered',
+  );
   greedy.terminate();
   wide.terminate();
 }

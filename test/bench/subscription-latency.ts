@@ -17,7 +17,8 @@ const PATIENCE_MS = 10_000;
 const SERVICES = ['chain-ingester', 'projector-explorer', 'projector-ride-market', 'hub-gateway'];
 
 export const subscriptionLatency: Bench<Option> = {
-  about: "from the node's block to a subscriber's socket, against a bare relay from Kafka to sockets",
+  about:
+    "from the node's block to a subscriber's socket, against a bare relay from Kafka to sockets",
   options: {
     blocks: { about: 'with a new ride request, 5 blocks a second', default: 300 },
     sockets: { about: 'open at each; the one opened last is measured', default: 10 },
@@ -29,7 +30,11 @@ async function run({ blocks, sockets }: Readonly<Record<Option, number>>): Promi
   const stack = await startStack();
   try {
     await (
-      await stack.spawnService('devnet', { APP_BLOCK_INTERVAL_MS: '200', APP_TRAFFIC_PER_SECOND: '20', APP_LOG_LEVEL: 'warn' })
+      await stack.spawnService('devnet', {
+        APP_BLOCK_INTERVAL_MS: '200',
+        APP_TRAFFIC_PER_SECOND: '20',
+        APP_LOG_LEVEL: 'warn',
+      })
     ).ready();
     let hubUrl = '';
     for (const name of SERVICES) {
@@ -57,7 +62,13 @@ async function run({ blocks, sockets }: Readonly<Record<Option, number>>): Promi
   }
 }
 
-async function measure(stack: Stack, hubUrl: string, relayUrl: string, blocks: number, count: number): Promise<BenchReport> {
+async function measure(
+  stack: Stack,
+  hubUrl: string,
+  relayUrl: string,
+  blocks: number,
+  count: number,
+): Promise<BenchReport> {
   const hub = new Arrivals();
   const relay = new Arrivals();
   const open: WebSocket[] = [];
@@ -78,7 +89,9 @@ async function measure(stack: Stack, hubUrl: string, relayUrl: string, blocks: n
     const start = Buffer.from(`${height} `);
     const arrived = await Promise.all([
       hub.of(`block ${height} at the hub`, (data) => data.includes(block.request)),
-      relay.of(`block ${height} at the relay`, (data) => data.subarray(0, start.length).equals(start)),
+      relay.of(`block ${height} at the relay`, (data) =>
+        data.subarray(0, start.length).equals(start),
+      ),
     ]);
     if (taken++ < WARM_UP) continue;
     samples.hub.push(arrived[0] - born);
@@ -95,8 +108,15 @@ async function measure(stack: Stack, hubUrl: string, relayUrl: string, blocks: n
     about: `${blocks} blocks with a new ride request, 5 blocks a second; ${count} sockets each; from the moment the node gave the block out`,
     measured: rows.flatMap(figures),
     ratios: [
-      { what: 'p50, hub / bare relay', ratio: percentile(samples.hub, 0.5) / percentile(samples.relay, 0.5), goal: '<= 3, then 1.5' },
-      { what: 'p99, hub / bare relay', ratio: percentile(samples.hub, 0.99) / percentile(samples.relay, 0.99) },
+      {
+        what: 'p50, hub / bare relay',
+        ratio: percentile(samples.hub, 0.5) / percentile(samples.relay, 0.5),
+        goal: '<= 3, then 1.5',
+      },
+      {
+        what: 'p99, hub / bare relay',
+        ratio: percentile(samples.hub, 0.99) / percentile(samples.relay, 0.99),
+      },
     ],
   };
 }
@@ -127,11 +147,16 @@ class Arrivals {
 }
 
 /** The hash of a ride request that is in the block at this height, once there is one; undefined when it has none. */
-async function blockAt(nodeUrl: string, height: number): Promise<{ readonly request: string } | undefined> {
+async function blockAt(
+  nodeUrl: string,
+  height: number,
+): Promise<{ readonly request: string } | undefined> {
   const response = await fetch(`${nodeUrl}/v1/blocks/${height}?wait_ms=10000`);
   const parsed = parseBlock(await response.json());
   if ('problem' in parsed) throw new Error(parsed.problem);
-  const request = parsed.value.transactions.find(({ function_call_type: type }) => type === 'RideRequest');
+  const request = parsed.value.transactions.find(
+    ({ function_call_type: type }) => type === 'RideRequest',
+  );
   return request === undefined ? undefined : { request: toHex(request.hash) };
 }
 
@@ -142,11 +167,14 @@ async function connected(url: string): Promise<WebSocket> {
 }
 
 async function subscribed(url: string): Promise<WebSocket> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql/ws`, 'graphql-transport-ws', { perMessageDeflate: false });
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql/ws`, 'graphql-transport-ws', {
+    perMessageDeflate: false,
+  });
   await once(socket, 'open');
   socket.send('{"type":"connection_init"}');
   await once(socket, 'message');
-  const query = 'subscription { rideRequestsUpdated { txHash fare passengerAddress pickupLocation { latitude longitude } } }';
+  const query =
+    'subscription { rideRequestsUpdated { txHash fare passengerAddress pickupLocation { latitude longitude } } }';
   socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
   await once(socket, 'message');
   return socket;

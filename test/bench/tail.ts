@@ -45,7 +45,11 @@ export const tail: Bench<Option> = {
   run,
 };
 
-async function run({ records, rounds, addresses }: Readonly<Record<Option, number>>): Promise<BenchReport> {
+async function run({
+  records,
+  rounds,
+  addresses,
+}: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const stack = await startStack();
   const folder = mkdtempSync(join(tmpdir(), 'clt-bench-tail-'));
   try {
@@ -58,7 +62,9 @@ async function run({ records, rounds, addresses }: Readonly<Record<Option, numbe
     for (let round = 0; round < rounds; round++) {
       const tailed = await tailOnce(stack, records, file);
       await check(file, records);
-      say(`${records} records in ${tailed.seconds.toFixed(1)} s, ${tailed.first.toFixed(0)}, then ${tailed.last.toFixed(0)} MiB`);
+      say(
+        `${records} records in ${tailed.seconds.toFixed(1)} s, ${tailed.first.toFixed(0)}, then ${tailed.last.toFixed(0)} MiB`,
+      );
       whole.push(tailed);
     }
     const rates = whole.map(({ seconds }) => records / seconds);
@@ -67,14 +73,30 @@ async function run({ records, rounds, addresses }: Readonly<Record<Option, numbe
       about: `${records} records of treasury.ledger of ${addresses} addresses to a file, from the start of the process to its end`,
       measured: [
         { what: 'ops tail --json', unit: 'records/s', rounds: rates },
-        { what: 'resident memory, the first fifth after the warm-up', unit: 'MiB', rounds: whole.map(({ first }) => first) },
-        { what: 'resident memory, the last fifth', unit: 'MiB', rounds: whole.map(({ last }) => last) },
+        {
+          what: 'resident memory, the first fifth after the warm-up',
+          unit: 'MiB',
+          rounds: whole.map(({ first }) => first),
+        },
+        {
+          what: 'resident memory, the last fifth',
+          unit: 'MiB',
+          rounds: whole.map(({ last }) => last),
+        },
         { what: 'resident memory at the most', unit: 'MiB', rounds: whole.map(({ most }) => most) },
-        { what: `resident memory at the most, of ${tenth} records`, unit: 'MiB', rounds: [part.most] },
+        {
+          what: `resident memory at the most, of ${tenth} records`,
+          unit: 'MiB',
+          rounds: [part.most],
+        },
       ],
       ratios: [
         { what: 'records a second / 100,000', ratio: median(rates) / 100_000, goal: '>= 1' },
-        { what: 'memory in the last fifth / in the first', ratio: median(whole.map(({ first, last }) => last / first)), goal: '<= 1.1' },
+        {
+          what: 'memory in the last fifth / in the first',
+          ratio: median(whole.map(({ first, last }) => last / first)),
+          goal: '<= 1.1',
+        },
       ],
     };
   } finally {
@@ -94,21 +116,37 @@ function eventOf(at: number, addresses: number): TreasuryEvent {
   const sequence = at;
   const amount = BigInt(tx_id.readUInt32BE(0));
   if (at % 3 === 0)
-    return confirmedEvent({ sequence, tx_id, deposit_address: address, clt_address: address, gross: amount + 2_000_000n, credit: amount });
+    return confirmedEvent({
+      sequence,
+      tx_id,
+      deposit_address: address,
+      clt_address: address,
+      gross: amount + 2_000_000n,
+      credit: amount,
+    });
   const events = depositEvents(depositIdOf(tx_id, 0));
   const hash = tx_id.toReversed();
-  if (at % 3 === 1) return { ...events.intended({ to: address, amount, nonce: at, tx_hash: Buffer.from(hash) }), sequence };
+  if (at % 3 === 1)
+    return {
+      ...events.intended({ to: address, amount, nonce: at, tx_hash: Buffer.from(hash) }),
+      sequence,
+    };
   return { ...events.credited(Buffer.from(hash)), sequence };
 }
 
 async function fill(stack: Stack, records: number, addresses: number): Promise<void> {
-  const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' }, log);
+  const kafka = openKafka(
+    { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
+    log,
+  );
   await ensureTopics(kafka, [TOPIC]);
   const codec = await openCodec(stack.addresses.registry_url, [TREASURY_LEDGER]);
   const writer = new KafkaWriter(kafka, { log, signal: new AbortController().signal });
   let appended: Promise<unknown> = Promise.resolve();
   for (let from = 0; from < records; from += BATCH) {
-    const events = Array.from({ length: Math.min(BATCH, records - from) }, (_, at) => eventOf(from + at, addresses));
+    const events = Array.from({ length: Math.min(BATCH, records - from) }, (_, at) =>
+      eventOf(from + at, addresses),
+    );
     const entries = toEntries(codec, events);
     await appended;
     appended = writer.append(TOPIC.name, 0, entries);
@@ -129,10 +167,18 @@ interface Tailed {
 async function tailOnce({ addresses }: Stack, records: number, file: string): Promise<Tailed> {
   const output = openSync(file, 'w');
   const begun = performance.now();
-  const child = spawn(process.execPath, [...FLAGS, MAIN, 'tail', TOPIC.name, '--json', '--no-follow', '--to', String(records)], {
-    env: { ...process.env, APP_KAFKA_BROKERS: addresses.kafka_brokers, APP_REGISTRY_URL: addresses.registry_url },
-    stdio: ['ignore', output, 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [...FLAGS, MAIN, 'tail', TOPIC.name, '--json', '--no-follow', '--to', String(records)],
+    {
+      env: {
+        ...process.env,
+        APP_KAFKA_BROKERS: addresses.kafka_brokers,
+        APP_REGISTRY_URL: addresses.registry_url,
+      },
+      stdio: ['ignore', output, 'inherit'],
+    },
+  );
   const resident: number[] = [];
   const look = setInterval(() => {
     const mebibytes = child.pid !== undefined && child.exitCode === null ? memoryOf(child.pid) : 0;
@@ -144,7 +190,12 @@ async function tailOnce({ addresses }: Stack, records: number, file: string): Pr
   if (code !== 0) throw new Error(`ops tail ended with ${String(code)}`);
   const settled = resident.slice(Math.floor(resident.length * WARM_UP));
   const fifth = Math.max(1, Math.floor(settled.length / 5));
-  return { seconds, first: median(settled.slice(0, fifth)), last: median(settled.slice(-fifth)), most: Math.max(...resident) };
+  return {
+    seconds,
+    first: median(settled.slice(0, fifth)),
+    last: median(settled.slice(-fifth)),
+    most: Math.max(...resident),
+  };
 }
 
 /** 0 of one that has just ended. */

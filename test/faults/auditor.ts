@@ -21,14 +21,18 @@ const WRITERS = ['deposit-gateway', 'tron-watcher', 'treasury', 'chain-ingester'
 const PATIENCE_MS = 120_000;
 
 /** Brings the running system to rest, and audits it as somebody else would. What does not hold. */
-export async function auditedElsewhere(stack: Stack, running: ReadonlyMap<string, ServiceHandle>): Promise<readonly string[]> {
+export async function auditedElsewhere(
+  stack: Stack,
+  running: ReadonlyMap<string, ServiceHandle>,
+): Promise<readonly string[]> {
   const { postgres_url: ours } = stack.addresses;
   for (const name of WRITERS) await running.get(name)?.kill('SIGTERM');
   await atEnd(stack, ours);
   for (const service of running.values()) await service.kill('SIGTERM');
 
   const data = join(stack.folder.data, 'kafka');
-  if (!existsSync(data)) return ["Kafka's data folder is not where it was looked for: this run needs the local servers"];
+  if (!existsSync(data))
+    return ["Kafka's data folder is not where it was looked for: this run needs the local servers"];
   await stack.servers.kafka.stop();
   cpSync(data, `${data}-copy`, { recursive: true });
   renameSync(data, `${data}-original`);
@@ -38,17 +42,30 @@ export async function auditedElsewhere(stack: Stack, running: ReadonlyMap<string
   const database = await freshDatabase(stack.addresses);
   const projectors = [];
   for (const name of PROJECTORS)
-    projectors.push(await stack.spawnService(name, { APP_POSTGRES_URL: database.writer_url, APP_LOG_LEVEL: 'warn' }));
+    projectors.push(
+      await stack.spawnService(name, {
+        APP_POSTGRES_URL: database.writer_url,
+        APP_LOG_LEVEL: 'warn',
+      }),
+    );
   for (const projector of projectors) await projector.ready(PATIENCE_MS);
   await atEnd(stack, database.writer_url);
   for (const projector of projectors) await projector.kill('SIGTERM');
 
-  const violations = await withClient(ours, (live) => withClient(database.writer_url, (fresh) => differences(live, fresh)));
-  const audit = spawnOps({ ...stack.addresses, postgres_reader_url: database.reader_url }, ['audit'], {
-    APP_USDT_CONTRACT: toTronAddress(USDT_CONTRACT),
-  });
+  const violations = await withClient(ours, (live) =>
+    withClient(database.writer_url, (fresh) => differences(live, fresh)),
+  );
+  const audit = spawnOps(
+    { ...stack.addresses, postgres_reader_url: database.reader_url },
+    ['audit'],
+    {
+      APP_USDT_CONTRACT: toTronAddress(USDT_CONTRACT),
+    },
+  );
   const code = await audit.ended();
-  return code === 0 ? violations : [...violations, `the audit elsewhere ended with ${code}: ${audit.printed()}`];
+  return code === 0
+    ? violations
+    : [...violations, `the audit elsewhere ended with ${code}: ${audit.printed()}`];
 }
 
 async function atEnd(stack: Stack, url: string): Promise<void> {
@@ -67,13 +84,21 @@ async function atEnd(stack: Stack, url: string): Promise<void> {
 async function differences(live: Client, fresh: Client): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { name, tables } of PROJECTIONS) {
-    for (const { table, difference } of await compareTables({ client: live, schema: name }, { client: fresh, schema: name }, tables))
-      if (difference !== undefined) found.push(`elsewhere ${name}.${table} is another: ${JSON.stringify(difference)}`);
+    for (const { table, difference } of await compareTables(
+      { client: live, schema: name },
+      { client: fresh, schema: name },
+      tables,
+    ))
+      if (difference !== undefined)
+        found.push(`elsewhere ${name}.${table} is another: ${JSON.stringify(difference)}`);
   }
   return found;
 }
 
-async function withClient<Result>(url: string, use: (client: Client) => Promise<Result>): Promise<Result> {
+async function withClient<Result>(
+  url: string,
+  use: (client: Client) => Promise<Result>,
+): Promise<Result> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {

@@ -3,7 +3,11 @@ import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { creditOf, feeOf, holdReasonOf } from '../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import { transferKey, type TransferObserved } from '../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed, PolicySet, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositConfirmed,
+  PolicySet,
+  TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { depositKey } from '../support/deposit-log.ts';
 import { ownersIn, type DepositLogs } from './deposit-logs.ts';
 import type { Payable } from './payments.ts';
@@ -12,7 +16,9 @@ type Status = 'confirmed' | 'needs_manual' | 'mint_requested' | 'credited';
 type DecidedEvent = Exclude<TreasuryEvent, PolicySet | DepositConfirmed>;
 
 /** The arrows of the machine, each from where it may start. */
-const ARROWS: Readonly<Record<DecidedEvent['type'], { readonly from: readonly Status[]; readonly to: Status }>> = {
+const ARROWS: Readonly<
+  Record<DecidedEvent['type'], { readonly from: readonly Status[]; readonly to: Status }>
+> = {
   DepositHeld: { from: ['confirmed', 'mint_requested'], to: 'needs_manual' },
   DepositApproved: { from: ['needs_manual'], to: 'confirmed' },
   DepositRejected: { from: ['needs_manual'], to: 'needs_manual' },
@@ -29,7 +35,10 @@ interface Told {
 type Complain = (what: string) => void;
 
 /** What does not hold of `treasury.ledger`. */
-export function judgeLedger(logs: DepositLogs, payables: ReadonlyMap<string, Payable>): readonly string[] {
+export function judgeLedger(
+  logs: DepositLogs,
+  payables: ReadonlyMap<string, Payable>,
+): readonly string[] {
   const violations: string[] = [];
   const audit = new LedgerAudit(logs, payables, (what) => void violations.push(what));
   const counted = logs.ledger.filter(({ sequence }, offset) => sequence === offset);
@@ -63,22 +72,31 @@ class LedgerAudit {
     else this.#moved(event);
     const { observed, minted, retained, held } = this.#sums;
     if (observed !== minted + retained + held)
-      this.#complain(`at offset ${event.sequence} ${observed} came, but ${minted} minted + ${retained} fees + ${held} held are others`);
+      this.#complain(
+        `at offset ${event.sequence} ${observed} came, but ${minted} minted + ${retained} fees + ${held} held are others`,
+      );
   }
 
   end(): void {
     const missing = [...this.#payables.keys()].filter((key) => !this.#seen.has(key));
-    for (const key of missing.slice(0, 5)) this.#complain(`${key} was paid and is no deposit${this.#whereIs(key)}`);
+    for (const key of missing.slice(0, 5))
+      this.#complain(`${key} was paid and is no deposit${this.#whereIs(key)}`);
     if (missing.length > 5) this.#complain(`${missing.length} payments in all are no deposits`);
     const paid = [...this.#payables.values()].reduce((sum, { value }) => sum + value, 0n);
-    if (paid !== this.#sums.observed) this.#complain(`${paid} was paid, ${this.#sums.observed} came`);
+    if (paid !== this.#sums.observed)
+      this.#complain(`${paid} was paid, ${this.#sums.observed} came`);
   }
 
   #whereIs(key: string): string {
     const place = this.#logs.transfers.findIndex((events) =>
-      events.some((event) => event.type === 'TransferObserved' && transferKey(event.tx_id, event.log_index) === key),
+      events.some(
+        (event) =>
+          event.type === 'TransferObserved' && transferKey(event.tx_id, event.log_index) === key,
+      ),
     );
-    return place === -1 ? ', and nobody observed it' : `, though it was observed in partition ${place}`;
+    return place === -1
+      ? ', and nobody observed it'
+      : `, though it was observed in partition ${place}`;
   }
 
   #confirmed(event: DepositConfirmed, next: TreasuryEvent | undefined): void {
@@ -91,7 +109,8 @@ class LedgerAudit {
     const ordinal = this.#ordinals.get(address.toString('hex')) ?? 0;
     this.#ordinals.set(address.toString('hex'), ordinal + 1);
     const policy = this.#policies.get(event.policy_version);
-    if (policy === undefined) return this.#complain(`${key} is on policy ${event.policy_version}, which nobody set`);
+    if (policy === undefined)
+      return this.#complain(`${key} is on policy ${event.policy_version}, which nobody set`);
     const fee = feeOf(policy, ordinal);
     const credit = creditOf(paid.value, fee);
     const owner = this.#owners[paid.index];
@@ -106,23 +125,37 @@ class LedgerAudit {
       place: this.#isObservedAt(event),
       hold: holdAfter(next, event.deposit_id) === holdReasonOf(policy, credit),
     };
-    for (const [what, isRight] of Object.entries(holds)) if (!isRight) this.#complain(`the ${what} of deposit ${key} is not right`);
+    for (const [what, isRight] of Object.entries(holds))
+      if (!isRight) this.#complain(`the ${what} of deposit ${key} is not right`);
     this.#deposits.set(event.deposit_id, { status: 'confirmed', credit });
     this.#sums.observed += paid.value;
     this.#sums.retained += event.fee < event.gross ? event.fee : event.gross;
     this.#sums.held += event.credit;
   }
 
-  #isObservedAt({ tx_id, log_index, transfer_partition: partition, transfer_offset: offset, gross }: DepositConfirmed): boolean {
+  #isObservedAt({
+    tx_id,
+    log_index,
+    transfer_partition: partition,
+    transfer_offset: offset,
+    gross,
+  }: DepositConfirmed): boolean {
     const record = this.#logs.transfers[partition]?.[offset];
-    return record?.type === 'TransferObserved' && record.tx_id.equals(tx_id) && record.log_index === log_index && record.value === gross;
+    return (
+      record?.type === 'TransferObserved' &&
+      record.tx_id.equals(tx_id) &&
+      record.log_index === log_index &&
+      record.value === gross
+    );
   }
 
   #moved(event: DecidedEvent): void {
     const told = this.#deposits.get(event.deposit_id);
-    if (told === undefined) return this.#complain(`${event.type} is about ${event.deposit_id}, which is no deposit`);
+    if (told === undefined)
+      return this.#complain(`${event.type} is about ${event.deposit_id}, which is no deposit`);
     const { from, to } = ARROWS[event.type];
-    if (!from.includes(told.status)) this.#complain(`${event.type} came to a deposit that was ${told.status}`);
+    if (!from.includes(told.status))
+      this.#complain(`${event.type} came to a deposit that was ${told.status}`);
     told.status = to;
     if (to !== 'credited') return;
     this.#sums.held -= told.credit;
@@ -155,24 +188,42 @@ export function judgeTransfers(
     for (const event of events) {
       if (event.type === 'AddressesChecked') {
         checks += event.checked.length;
-        if (event.checked.length > pass_addresses_max) violations.push(`a pass asked about ${event.checked.length} addresses`);
+        if (event.checked.length > pass_addresses_max)
+          violations.push(`a pass asked about ${event.checked.length} addresses`);
         continue;
       }
       observed++;
       const key = transferKey(event.tx_id, event.log_index);
       const said = saidOf(event);
-      if (transferPartition(event.to) !== partition) violations.push(`${key} stands in partition ${partition}`);
-      if ((told.get(key) ?? said) !== said) violations.push(`${key} is told as ${told.get(key)} and as ${said}`);
+      if (transferPartition(event.to) !== partition)
+        violations.push(`${key} stands in partition ${partition}`);
+      if ((told.get(key) ?? said) !== said)
+        violations.push(`${key} is told as ${told.get(key)} and as ${said}`);
       told.set(key, said);
       const isNone = event.value === 0n || event.from.equals(event.to);
-      if (payables.has(key) === isNone) violations.push(`${key} was observed, and ${isNone ? 'is no payment' : 'nobody paid it'}`);
+      if (payables.has(key) === isNone)
+        violations.push(`${key} was observed, and ${isNone ? 'is no payment' : 'nobody paid it'}`);
     }
   }
   return { observed, repeated: observed - told.size, checks, violations };
 }
 
-function saidOf({ block_number, block_timestamp, contract, from, to, value, address_index }: TransferObserved): string {
-  return [block_number, block_timestamp, contract.toString('hex'), from.toString('hex'), to.toString('hex'), value, address_index].join(
-    ' ',
-  );
+function saidOf({
+  block_number,
+  block_timestamp,
+  contract,
+  from,
+  to,
+  value,
+  address_index,
+}: TransferObserved): string {
+  return [
+    block_number,
+    block_timestamp,
+    contract.toString('hex'),
+    from.toString('hex'),
+    to.toString('hex'),
+    value,
+    address_index,
+  ].join(' ');
 }

@@ -1,9 +1,17 @@
 /** The three topics of deposits, whole, as an auditor reads them. */
 import type { Kafka } from 'kafkajs';
-import { isDepositAddressEvent, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import {
+  isDepositAddressEvent,
+  type DepositAddressEvent,
+} from '../../schemas/deposit.addresses/events.ts';
 import { isTransferEvent, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import { isTreasuryEvent, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
-import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS, type Topic } from '../../schemas/topics.ts';
+import {
+  DEPOSIT_ADDRESSES,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+  type Topic,
+} from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
 import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
 import type { LogRecord } from '../../services/runtime/log-record.ts';
@@ -30,14 +38,20 @@ export function ownersIn(addresses: readonly DepositAddressEvent[]): readonly Bu
   const owners = new Map<string, Buffer>();
   for (const event of addresses.slice(pinned + 1)) {
     const account = event.type === 'AddressRequested' ? event.clt_address : undefined;
-    if (account !== undefined && !owners.has(account.toString('hex'))) owners.set(account.toString('hex'), account);
+    if (account !== undefined && !owners.has(account.toString('hex')))
+      owners.set(account.toString('hex'), account);
   }
   return [...owners.values()];
 }
 
 /** First offset behind each partition of a topic. */
-export async function endsOf(kafka: Kafka, { name, partitions }: Topic): Promise<readonly bigint[]> {
-  const ends = await Promise.all(Array.from({ length: partitions }, (_, partition) => readLogEnds(kafka, name, partition)));
+export async function endsOf(
+  kafka: Kafka,
+  { name, partitions }: Topic,
+): Promise<readonly bigint[]> {
+  const ends = await Promise.all(
+    Array.from({ length: partitions }, (_, partition) => readLogEnds(kafka, name, partition)),
+  );
   return ends.map(({ high }) => high);
 }
 
@@ -55,7 +69,8 @@ async function readTopic<Event extends { readonly type: string }>(
     read.push(
       values.map((value, offset) => {
         const event = codec.decode(value);
-        if (!isEvent(event)) throw new Error(`${event.type} stands in ${topic.name} ${partition} at ${offset}`);
+        if (!isEvent(event))
+          throw new Error(`${event.type} stands in ${topic.name} ${partition} at ${offset}`);
         return event;
       }),
     );

@@ -1,7 +1,12 @@
 /** Brings everything to rest, then holds the network, the logs and the tables against each other. */
 import type { Pool } from 'pg';
 import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
-import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS, type Topic } from '../../schemas/topics.ts';
+import {
+  DEPOSIT_ADDRESSES,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+  type Topic,
+} from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
 import type { Kafka } from 'kafkajs';
 import { depositKey } from '../support/deposit-log.ts';
@@ -36,7 +41,10 @@ export interface Run {
 export async function judged(
   run: Run,
   codec: Codec,
-  { requests: allowed, progress }: { readonly requests: number; readonly progress: (line: string) => void },
+  {
+    requests: allowed,
+    progress,
+  }: { readonly requests: number; readonly progress: (line: string) => void },
 ): Promise<FaultReport> {
   const { stack, payments, pool } = run;
   const kafka = testKafka(stack.addresses);
@@ -45,15 +53,26 @@ export async function judged(
   const requests = await requestsOf(run);
   const logs = await readDepositLogs(kafka, codec);
   const transfers = judgeTransfers(logs, payments.payables, PASS_ADDRESSES_MAX);
-  violations.push(...transfers.violations, ...judgeLedger(logs, payments.payables), ...misled(run, logs), ...(await unpaid(run)));
+  violations.push(
+    ...transfers.violations,
+    ...judgeLedger(logs, payments.payables),
+    ...misled(run, logs),
+    ...(await unpaid(run)),
+  );
   progress('folding the logs in the plainest way');
   for (const [schema, plain] of [
     ['deposits', plainDeposits(logs.addresses, logs.ledger)],
     ['watch', { ...TURN, ...plainWatch(logs.addresses, logs.transfers) }],
   ] as const)
-    violations.push(...differences(await readTables(pool, schema), plain).map((what) => `${schema}: table and plain fold differ: ${what}`));
+    violations.push(
+      ...differences(await readTables(pool, schema), plain).map(
+        (what) => `${schema}: table and plain fold differ: ${what}`,
+      ),
+    );
   if (requests.max_in_1s > allowed)
-    violations.push(`the provider was asked ${requests.max_in_1s} times within a second, ${allowed} are allowed`);
+    violations.push(
+      `the provider was asked ${requests.max_in_1s} times within a second, ${allowed} are allowed`,
+    );
   const counted = logs.ledger.filter(({ sequence }, offset) => sequence === offset);
   return {
     lines: [
@@ -65,7 +84,11 @@ export async function judged(
 }
 
 /** Ends the processes in the order of the flow, each when there is nothing left for it to do; gives those that did not end well. */
-async function rest({ stack, processes, payments, pool }: Run, kafka: Kafka, progress: (line: string) => void): Promise<readonly string[]> {
+async function rest(
+  { stack, processes, payments, pool }: Run,
+  kafka: Kafka,
+  progress: (line: string) => void,
+): Promise<readonly string[]> {
   await fetch(`http://127.0.0.1:${stack.ports.devnet}/admin/faults`, { method: 'DELETE' });
   const settled = await payments.settle();
   progress('the provider is well again: waiting until each address was asked about');
@@ -81,10 +104,18 @@ async function rest({ stack, processes, payments, pool }: Run, kafka: Kafka, pro
     PATIENCE_MS,
   );
   const violations = [...(await processes.drain(WATCHERS))];
-  await until(() => isProjected(pool, kafka, 'watch', [DEPOSIT_ADDRESSES, TRON_TRANSFERS]), 'projector watch at the end', PATIENCE_MS);
+  await until(
+    () => isProjected(pool, kafka, 'watch', [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
+    'projector watch at the end',
+    PATIENCE_MS,
+  );
   for (const slot of TREASURIES)
     for (const figure of ['treasury_lag_records', 'treasury_transfers_waiting'])
-      await until(async () => (await figureOf(processes.at(slot), figure)) === 0, `${figure} of ${slot} to be 0`, PATIENCE_MS);
+      await until(
+        async () => (await figureOf(processes.at(slot), figure)) === 0,
+        `${figure} of ${slot} to be 0`,
+        PATIENCE_MS,
+      );
   violations.push(...(await processes.drain(TREASURIES)));
   await until(
     () => isProjected(pool, kafka, 'deposits', [DEPOSIT_ADDRESSES, TREASURY_LEDGER]),
@@ -94,7 +125,12 @@ async function rest({ stack, processes, payments, pool }: Run, kafka: Kafka, pro
   return [...violations, ...(await processes.drain(READERS))];
 }
 
-async function isProjected(pool: Pool, kafka: Kafka, projection: string, topics: readonly Topic[]): Promise<boolean> {
+async function isProjected(
+  pool: Pool,
+  kafka: Kafka,
+  projection: string,
+  topics: readonly Topic[],
+): Promise<boolean> {
   const { rows } = await pool.query<{ topic: string; partition: number; next_offset: string }>(
     'SELECT topic, partition, next_offset FROM projector.checkpoints WHERE projection = $1',
     [projection],
@@ -115,7 +151,9 @@ function misled({ depositors }: Run, { addresses }: DepositLogs): readonly strin
   return [...depositors.addresses].flatMap(([account, told]) => {
     const index = owners.indexOf(account);
     const right = index === -1 ? 'none' : toTronAddress(key.addressAt(index));
-    return right === told ? [] : [`account ${account} was told ${told}, by the log it has ${right}`];
+    return right === told
+      ? []
+      : [`account ${account} was told ${told}, by the log it has ${right}`];
   });
 }
 
@@ -124,29 +162,36 @@ async function unpaid({ stack, payments }: Run): Promise<readonly string[]> {
   const sums = new Map<string, bigint>();
   for (const { index, value } of payments.payables.values()) {
     const address = payments.addressAt(index);
-    if (address !== undefined && !payments.senders.has(index)) sums.set(address, (sums.get(address) ?? 0n) + value);
+    if (address !== undefined && !payments.senders.has(index))
+      sums.set(address, (sums.get(address) ?? 0n) + value);
   }
   const wrong: string[] = [];
   for (const [address, sum] of sums) {
-    const response = await fetch(`${stack.addresses.tron_url}/walletsolidity/triggerconstantcontract`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'TRON-PRO-API-KEY': KEY },
-      body: JSON.stringify({
-        owner_address: address,
-        contract_address: USDT,
-        function_selector: 'balanceOf(address)',
-        parameter: parseTronAddress(address)?.toString('hex').padStart(64, '0'),
-        visible: true,
-      }),
-    });
-    const { constant_result: words = [] }: { readonly constant_result?: readonly string[] } = Object(await response.json());
+    const response = await fetch(
+      `${stack.addresses.tron_url}/walletsolidity/triggerconstantcontract`,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'TRON-PRO-API-KEY': KEY },
+        body: JSON.stringify({
+          owner_address: address,
+          contract_address: USDT,
+          function_selector: 'balanceOf(address)',
+          parameter: parseTronAddress(address)?.toString('hex').padStart(64, '0'),
+          visible: true,
+        }),
+      },
+    );
+    const { constant_result: words = [] }: { readonly constant_result?: readonly string[] } =
+      Object(await response.json());
     const owns = BigInt(`0x${words[0] ?? '0'}`);
     if (owns !== sum) wrong.push(`${address} owns ${owns}, its deposits are ${sum}`);
   }
   return wrong;
 }
 
-async function requestsOf({ stack }: Run): Promise<{ readonly total: number; readonly max_in_1s: number }> {
+async function requestsOf({
+  stack,
+}: Run): Promise<{ readonly total: number; readonly max_in_1s: number }> {
   const response = await fetch(`http://127.0.0.1:${stack.ports.devnet}/admin/tron/requests`);
   return Object(await response.json());
 }

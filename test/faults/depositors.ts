@@ -10,7 +10,12 @@ const PATH = '/api/v1/deposits';
 const AGAIN_MS = 50;
 /** So many ask at the same time. */
 const AT_ONCE = 25;
-const STATUSES: ReadonlySet<string> = new Set(['confirmed', 'mint_requested', 'credited', 'needs_manual']);
+const STATUSES: ReadonlySet<string> = new Set([
+  'confirmed',
+  'mint_requested',
+  'credited',
+  'needs_manual',
+]);
 /** 0: nobody listened. 503: not now, ask again. */
 const EXPECTED: ReadonlySet<number> = new Set([0, 200, 503]);
 
@@ -46,9 +51,12 @@ export class Depositors {
     const before = this.#joining;
     const waiting = [...accounts];
     const one = async (): Promise<void> => {
-      for (let account = waiting.shift(); account !== undefined; account = waiting.shift()) await this.open(account);
+      for (let account = waiting.shift(); account !== undefined; account = waiting.shift())
+        await this.open(account);
     };
-    this.#joining = before.then(async () => void (await Promise.all(Array.from({ length: AT_ONCE }, one))));
+    this.#joining = before.then(
+      async () => void (await Promise.all(Array.from({ length: AT_ONCE }, one))),
+    );
     this.#joining.catch(() => undefined);
     return this.#joining;
   }
@@ -65,7 +73,8 @@ export class Depositors {
         const { address }: { readonly address?: unknown } = Object(JSON.parse(text));
         const told = String(address);
         const before = this.#addresses.get(account) ?? told;
-        if (before !== told) this.violations.add(`account ${account} was told ${before} and then ${told}`);
+        if (before !== told)
+          this.violations.add(`account ${account} was told ${before} and then ${told}`);
         this.#addresses.set(account, told);
         return;
       }
@@ -85,7 +94,8 @@ export class Depositors {
     if (text === undefined) return undefined;
     const { deposits }: { readonly deposits?: readonly Listed[] } = Object(JSON.parse(text));
     if (deposits === undefined) throw new Error(`the gateway answers no deposits: ${text}`);
-    for (const { status } of deposits) if (!STATUSES.has(status)) this.violations.add(`a deposit is shown as ${status}`);
+    for (const { status } of deposits)
+      if (!STATUSES.has(status)) this.violations.add(`a deposit is shown as ${status}`);
     return deposits;
   }
 
@@ -94,11 +104,15 @@ export class Depositors {
     const answer = await this.#fetched(method, token);
     const status = answer?.status ?? 0;
     this.answers[status] = (this.answers[status] ?? 0) + 1;
-    if (!EXPECTED.has(status)) this.violations.add(`the gateway answered ${status}: ${answer?.text.slice(0, 200)}`);
+    if (!EXPECTED.has(status))
+      this.violations.add(`the gateway answered ${status}: ${answer?.text.slice(0, 200)}`);
     return status === 200 ? answer?.text : undefined;
   }
 
-  async #fetched(method: string, token: string): Promise<{ readonly status: number; readonly text: string } | undefined> {
+  async #fetched(
+    method: string,
+    token: string,
+  ): Promise<{ readonly status: number; readonly text: string } | undefined> {
     try {
       const response = await fetch(`${this.#gateway()}${PATH}`, {
         method,

@@ -4,7 +4,11 @@
  * against each other, and every log line of every process is searched for secrets.
  */
 import { Pool } from 'pg';
-import { depositAddressEventId, depositAddressEventKey, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import {
+  depositAddressEventId,
+  depositAddressEventKey,
+  type DepositAddressEvent,
+} from '../../schemas/deposit.addresses/events.ts';
 import { parseTronAddress } from '../../schemas/tron-address.ts';
 import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
 import { openCodec, type Codec } from '../../services/runtime/codec.ts';
@@ -20,7 +24,13 @@ import { TOPICS } from './deposit-logs.ts';
 import { SERVICES, settingsFor } from './deposit-settings.ts';
 import { judged } from './deposit-verdict.ts';
 import { Depositors } from './depositors.ts';
-import { countsLine, recoveryLine, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
+import {
+  countsLine,
+  recoveryLine,
+  type FaultReport,
+  type FaultRun,
+  type Given,
+} from './fault-run.ts';
 import { Payments } from './payments.ts';
 import { Processes } from './processes.ts';
 import { searchLogs, secretsOf } from './secrets.ts';
@@ -93,8 +103,15 @@ class DepositRun {
     // a connection that Postgres takes with it is not the end: the next question has another
     this.pool.on('error', () => undefined);
     // seeded apart, so that what is paid does not depend on how often somebody looked
-    this.payments = new Payments({ admin_url: this.#adminUrl, random: new Random(seed + 1), addresses: options.addresses });
-    this.depositors = new Depositors(() => this.processes.at('deposit-gateway').url, new Random(seed + 2));
+    this.payments = new Payments({
+      admin_url: this.#adminUrl,
+      random: new Random(seed + 1),
+      addresses: options.addresses,
+    });
+    this.depositors = new Depositors(
+      () => this.processes.at('deposit-gateway').url,
+      new Random(seed + 2),
+    );
   }
 
   get #adminUrl(): string {
@@ -118,7 +135,9 @@ class DepositRun {
   async rounds(): Promise<void> {
     const { kills, transfers } = this.#options;
     for (let kill = 1; kill <= kills; kill++) {
-      await this.payments.block(Math.floor((transfers * kill) / kills) - Math.floor((transfers * (kill - 1)) / kills));
+      await this.payments.block(
+        Math.floor((transfers * kill) / kills) - Math.floor((transfers * (kill - 1)) / kills),
+      );
       await this.#fail();
       const joining = this.#join(kill / kills);
       joining.catch(() => undefined);
@@ -137,9 +156,16 @@ class DepositRun {
 
   /** Requests of long ago, by somebody who never opened the panel. */
   async #import(codec: Codec): Promise<void> {
-    const writer = new KafkaWriter(testKafka(this.stack.addresses), { log: silentLog(), signal: never });
+    const writer = new KafkaWriter(testKafka(this.stack.addresses), {
+      log: silentLog(),
+      signal: never,
+    });
     const events = Array.from({ length: this.#neverHot }, (_, account): DepositAddressEvent => {
-      return { type: 'AddressRequested', clt_address: accountAt(account), requested_at: Date.now() - 2 * DAY_MS };
+      return {
+        type: 'AddressRequested',
+        clt_address: accountAt(account),
+        requested_at: Date.now() - 2 * DAY_MS,
+      };
     });
     const entries = events.map((event) => ({
       key: depositAddressEventKey(event),
@@ -158,7 +184,9 @@ class DepositRun {
     const users = this.#options.addresses - this.#neverHot;
     const from = this.#joinedTo;
     this.#joinedTo = Math.min(users, Math.ceil(users * (1 / 3 + share)));
-    return this.depositors.join(Array.from({ length: this.#joinedTo - from }, (_, at) => this.#neverHot + from + at));
+    return this.depositors.join(
+      Array.from({ length: this.#joinedTo - from }, (_, at) => this.#neverHot + from + at),
+    );
   }
 
   async #fail(): Promise<void> {
@@ -166,7 +194,12 @@ class DepositRun {
     const response = await fetch(`${this.#adminUrl}/admin/faults`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ target: 'tron', mode, times: 1 + this.#random.below(most), ...(mode === 'delay' ? { delay_ms: 200 } : {}) }),
+      body: JSON.stringify({
+        target: 'tron',
+        mode,
+        times: 1 + this.#random.below(most),
+        ...(mode === 'delay' ? { delay_ms: 200 } : {}),
+      }),
     });
     if (!response.ok) throw new Error(`${mode}: ${await response.text()}`);
     this.failures[mode] = (this.failures[mode] ?? 0) + 1;
@@ -179,21 +212,35 @@ class DepositRun {
 
   /** A payment that is made now has to be shown to its owner. */
   async #shown(isNeverHot: boolean, after: string): Promise<void> {
-    const account = isNeverHot ? this.#random.below(this.#neverHot) : this.#random.pick([...this.depositors.addresses.keys()]);
-    const address = isNeverHot ? this.payments.addressAt(account) : this.depositors.addresses.get(account);
+    const account = isNeverHot
+      ? this.#random.below(this.#neverHot)
+      : this.#random.pick([...this.depositors.addresses.keys()]);
+    const address = isNeverHot
+      ? this.payments.addressAt(account)
+      : this.depositors.addresses.get(account);
     if (address === undefined) throw new Error(`account ${account} has no address`);
-    if (isNeverHot) await until(() => this.#isCold(address), `nobody to look at ${address} any more, after ${after}`, PATIENCE_MS);
+    if (isNeverHot)
+      await until(
+        () => this.#isCold(address),
+        `nobody to look at ${address} any more, after ${after}`,
+        PATIENCE_MS,
+      );
     const id = await this.payments.probe(address);
     const isShown = async (): Promise<boolean> =>
       (await this.depositors.deposits(account))?.some((each) => each.tron_tx_id === id) === true;
-    await until(isShown, `payment ${id} to ${address} of account ${account} at the gateway, after ${after}`, PATIENCE_MS);
+    await until(
+      isShown,
+      `payment ${id} to ${address} of account ${account} at the gateway, after ${after}`,
+      PATIENCE_MS,
+    );
     if (isNeverHot) this.never_hot++;
   }
 
   async #isCold(address: string): Promise<boolean> {
-    const { rows } = await this.pool.query('SELECT 1 FROM watch.queue WHERE deposit_address = $1 AND requested AND NOT hot', [
-      parseTronAddress(address),
-    ]);
+    const { rows } = await this.pool.query(
+      'SELECT 1 FROM watch.queue WHERE deposit_address = $1 AND requested AND NOT hot',
+      [parseTronAddress(address)],
+    );
     return rows.length > 0;
   }
 
@@ -202,7 +249,10 @@ class DepositRun {
   }
 }
 
-export async function depositFaultRun(options: DepositRunOptions, given: Given): Promise<DepositRunReport> {
+export async function depositFaultRun(
+  options: DepositRunOptions,
+  given: Given,
+): Promise<DepositRunReport> {
   const stack = await startStack();
   const run = new DepositRun(stack, options, given);
   try {

@@ -46,7 +46,13 @@ export interface FaultRunReport {
   readonly answers: Readonly<Record<string, number>>;
 }
 
-type Victim = 'chain-ingester' | 'projector-explorer' | 'projector-ride-market' | 'explorer-gateway' | 'kafka' | 'postgres';
+type Victim =
+  | 'chain-ingester'
+  | 'projector-explorer'
+  | 'projector-ride-market'
+  | 'explorer-gateway'
+  | 'kafka'
+  | 'postgres';
 /** Each is killed once before any is killed again. */
 const VICTIMS: readonly Victim[] = [
   'chain-ingester',
@@ -59,7 +65,11 @@ const VICTIMS: readonly Victim[] = [
 ];
 const REORG_EVERY = 4;
 const LAST_LINES = 8;
-const DEVNET = { APP_BLOCK_INTERVAL_MS: '150', APP_TRAFFIC_PER_SECOND: '20', APP_FINALITY_DEPTH: '8' };
+const DEVNET = {
+  APP_BLOCK_INTERVAL_MS: '150',
+  APP_TRAFFIC_PER_SECOND: '20',
+  APP_FINALITY_DEPTH: '8',
+};
 
 class Run {
   readonly #stack: Stack;
@@ -87,10 +97,17 @@ class Run {
     await this.#spawn('projector-ride-market', 'projector-ride-market');
     await this.#spawn('explorer-gateway', 'explorer-gateway', { APP_RATE_PER_SECOND: '0' });
     await until(async () => ((await this.height()) ?? -1) > 5, 'the first blocks at the explorer');
-    await until(async () => ((await this.marketHeight()) ?? -1) > 5, 'the first blocks in the ride market');
+    await until(
+      async () => ((await this.marketHeight()) ?? -1) > 5,
+      'the first blocks in the ride market',
+    );
   }
 
-  async #spawn(slot: string, name: string, extra: Record<string, string> = {}): Promise<ServiceHandle> {
+  async #spawn(
+    slot: string,
+    name: string,
+    extra: Record<string, string> = {},
+  ): Promise<ServiceHandle> {
     const service = await this.#stack.spawnService(name, extra);
     this.services.set(slot, service);
     return service;
@@ -106,10 +123,16 @@ class Run {
       await server.start();
       return victim;
     }
-    const slots = [...this.services.keys()].filter((slot) => slot === victim || slot.startsWith(`${victim}/`));
+    const slots = [...this.services.keys()].filter(
+      (slot) => slot === victim || slot.startsWith(`${victim}/`),
+    );
     const slot = this.#random.pick(slots);
     await this.services.get(slot)?.kill('SIGKILL');
-    await this.#spawn(slot, victim, victim === 'explorer-gateway' ? { APP_RATE_PER_SECOND: '0' } : {});
+    await this.#spawn(
+      slot,
+      victim,
+      victim === 'explorer-gateway' ? { APP_RATE_PER_SECOND: '0' } : {},
+    );
     return victim;
   }
 
@@ -139,7 +162,8 @@ class Run {
     const response = await this.#ask('/api/v1/stats').catch(() => undefined);
     if (response?.status !== 200) return undefined;
     const stats: unknown = await response.json();
-    if (typeof stats !== 'object' || stats === null || !('latest_height' in stats)) throw new Error('the explorer answers no stats');
+    if (typeof stats !== 'object' || stats === null || !('latest_height' in stats))
+      throw new Error('the explorer answers no stats');
     return Number(stats.latest_height);
   }
 
@@ -164,7 +188,11 @@ class Run {
   }
 
   lastLines(): string {
-    return [...this.services].map(([slot, service]) => `${slot}:\n${service.log().split('\n').slice(-LAST_LINES).join('\n')}`).join('\n');
+    return [...this.services]
+      .map(
+        ([slot, service]) => `${slot}:\n${service.log().split('\n').slice(-LAST_LINES).join('\n')}`,
+      )
+      .join('\n');
   }
 
   async reorganise(): Promise<boolean> {
@@ -173,7 +201,11 @@ class Run {
 }
 
 /** Runs on a stack of its own. Throws, with the last lines of every service, when something does not come back at all. */
-export async function faultRun({ kills, seed, progress }: FaultRunOptions): Promise<FaultRunReport> {
+export async function faultRun({
+  kills,
+  seed,
+  progress,
+}: FaultRunOptions): Promise<FaultRunReport> {
   const stack = await startStack();
   const run = new Run(stack, seed);
   try {
@@ -188,7 +220,10 @@ export async function faultRun({ kills, seed, progress }: FaultRunOptions): Prom
       const started = performance.now();
       const victim = await run.kill();
       if (victim === 'projector-ride-market') {
-        await until(async () => ((await run.marketHeight()) ?? -1) > (held ?? 0), `a newer block than ${held} in the ride market`);
+        await until(
+          async () => ((await run.marketHeight()) ?? -1) > (held ?? 0),
+          `a newer block than ${held} in the ride market`,
+        );
       } else {
         await until(
           async () => ((await run.height()) ?? -1) > (shown ?? 0),
@@ -197,9 +232,17 @@ export async function faultRun({ kills, seed, progress }: FaultRunOptions): Prom
       }
       recoveries.push(Math.round(performance.now() - started));
       counts[victim] = (counts[victim] ?? 0) + 1;
-      progress(`kill ${kill} of ${kills}: ${victim}, at block ${shown}, recovered in ${recoveries.at(-1)} ms`);
+      progress(
+        `kill ${kill} of ${kills}: ${victim}, at block ${shown}, recovered in ${recoveries.at(-1)} ms`,
+      );
     }
-    return { kills: counts, reorganisations, recoveries_ms: recoveries, answers: run.answers, ...(await judged(run)) };
+    return {
+      kills: counts,
+      reorganisations,
+      recoveries_ms: recoveries,
+      answers: run.answers,
+      ...(await judged(run)),
+    };
   } catch (cause) {
     throw new Error(`${messageOf(cause)}\n${run.lastLines()}`, { cause });
   } finally {
@@ -207,7 +250,10 @@ export async function faultRun({ kills, seed, progress }: FaultRunOptions): Prom
   }
 }
 
-type Verdict = Pick<FaultRunReport, 'events' | 'repeated' | 'reverted' | 'blocks' | 'transactions' | 'trips' | 'violations'>;
+type Verdict = Pick<
+  FaultRunReport,
+  'events' | 'repeated' | 'reverted' | 'blocks' | 'transactions' | 'trips' | 'violations'
+>;
 
 /** Lets everything come to rest, then compares node, log and tables. */
 async function judged(run: Run): Promise<Verdict> {
@@ -216,7 +262,10 @@ async function judged(run: Run): Promise<Verdict> {
   await run.admin('/clt/auto', { enabled: false });
   const chain = await nodeChain(addresses.node_url);
   const log = openLog({ service: 'fault-run', level: 'silent' });
-  const kafka = openKafka({ kafka_brokers: [addresses.kafka_brokers], client_id: 'fault-run' }, log);
+  const kafka = openKafka(
+    { kafka_brokers: [addresses.kafka_brokers], client_id: 'fault-run' },
+    log,
+  );
   const codec = await openCodec(addresses.registry_url, [CHAIN_BLOCKS]);
   const pool = new Pool({ connectionString: addresses.postgres_url, max: 1 });
   try {
@@ -226,13 +275,17 @@ async function judged(run: Run): Promise<Verdict> {
       );
       return (
         rows.length === 2 &&
-        rows.every(({ hash, finalized_height: finalized }) => hash.toString('hex') === chain.head && Number(finalized) === chain.finalized)
+        rows.every(
+          ({ hash, finalized_height: finalized }) =>
+            hash.toString('hex') === chain.head && Number(finalized) === chain.finalized,
+        )
       );
     }, 'the node, the log and the tables at rest at the same block');
     const events = await readChainEvents(kafka, codec);
     const violations: string[] = [];
     const told = fold(events, violations);
-    if (told.hashes.join() !== chain.hashes.join()) violations.push('the blocks of the log are not those of the node');
+    if (told.hashes.join() !== chain.hashes.join())
+      violations.push('the blocks of the log are not those of the node');
     const market = plainMarket(events);
     const marketTables = await readTables(pool, 'ride_market');
     violations.push(
@@ -245,7 +298,10 @@ async function judged(run: Run): Promise<Verdict> {
       violations.push('the journal does not have one row for each block that is not final');
     const trips = market.active_trips.length + market.ended_trips.length;
     violations.push(...(await unlikeTheNode(pool, addresses.node_url)));
-    const transactions = events.reduce((sum, event) => sum + (event.type === 'BlockAppended' ? event.transactions.length : 0), 0);
+    const transactions = events.reduce(
+      (sum, event) => sum + (event.type === 'BlockAppended' ? event.transactions.length : 0),
+      0,
+    );
     return {
       events: events.length,
       repeated: told.repeated,
@@ -260,7 +316,10 @@ async function judged(run: Run): Promise<Verdict> {
   }
 }
 
-function fold(events: readonly ChainEvent[], violations: string[]): { hashes: string[]; repeated: number; reverted: number } {
+function fold(
+  events: readonly ChainEvent[],
+  violations: string[],
+): { hashes: string[]; repeated: number; reverted: number } {
   let chain: Chain = EMPTY_CHAIN;
   const hashes: string[] = [];
   let repeated = 0;
@@ -280,7 +339,9 @@ function fold(events: readonly ChainEvent[], violations: string[]): { hashes: st
   return { hashes, repeated, reverted };
 }
 
-async function nodeChain(url: string): Promise<{ readonly hashes: string[]; readonly head: string; readonly finalized: number }> {
+async function nodeChain(
+  url: string,
+): Promise<{ readonly hashes: string[]; readonly head: string; readonly finalized: number }> {
   const node = new ChainNode(url, new AbortController().signal);
   const { finalized_height: finalized } = await node.chain();
   const hashes: string[] = [];

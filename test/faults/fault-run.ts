@@ -29,7 +29,8 @@ export interface FaultRun<Name extends string = string> {
 /** Milliseconds from each kill until all was well again, as one line. */
 export function recoveryLine(recoveries_ms: readonly number[]): string {
   const sorted = recoveries_ms.toSorted((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return `recovery: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${sorted.at(-1) ?? 0} ms`;
 }
 

@@ -4,8 +4,15 @@ import { Client } from 'pg';
 const PATIENCE_MS = 2_000;
 
 /** Height of the newest block in the tables of this schema; undefined while they cannot be read. */
-export async function heightIn(postgresUrl: string, schema: 'explorer' | 'ride_market'): Promise<number | undefined> {
-  const client = new Client({ connectionString: postgresUrl, connectionTimeoutMillis: PATIENCE_MS, query_timeout: PATIENCE_MS });
+export async function heightIn(
+  postgresUrl: string,
+  schema: 'explorer' | 'ride_market',
+): Promise<number | undefined> {
+  const client = new Client({
+    connectionString: postgresUrl,
+    connectionTimeoutMillis: PATIENCE_MS,
+    query_timeout: PATIENCE_MS,
+  });
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -6,7 +6,13 @@ import { startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { countsLine, type FaultRun } from './fault-run.ts';
 
-const SERVICES = ['devnet', 'chain-ingester', 'projector-explorer', 'projector-ride-market', 'hub-gateway'];
+const SERVICES = [
+  'devnet',
+  'chain-ingester',
+  'projector-explorer',
+  'projector-ride-market',
+  'hub-gateway',
+];
 const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   devnet: { APP_BLOCK_INTERVAL_MS: '500', APP_TRAFFIC_PER_SECOND: '5' },
   'hub-gateway': { APP_RATE_PER_SECOND: '0' },
@@ -15,7 +21,8 @@ const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const TOGETHER = 5_000;
 
 export const hubFuzz: FaultRun<'inputs'> = {
-  about: 'random operations, variables, tokens, requests and socket messages to the hub: every answer of the right shape, no fault of ours',
+  about:
+    'random operations, variables, tokens, requests and socket messages to the hub: every answer of the right shape, no fault of ours',
   options: { inputs: { about: 'how many', default: 50_000 } },
   async run({ inputs }, { seed, progress }) {
     const stack = await startStack();
@@ -33,7 +40,10 @@ export const hubFuzz: FaultRun<'inputs'> = {
         return known.length > 50;
       }, 'a market with some trips in it');
       const token = signToken(
-        { pk: known.find((each) => each.length === 42) ?? '', exp: Math.floor(Date.now() / 1_000) + 86_400 },
+        {
+          pk: known.find((each) => each.length === 42) ?? '',
+          exp: Math.floor(Date.now() / 1_000) + 86_400,
+        },
         defaultCommon.jwt_secret,
       );
       const violations: string[] = [];
@@ -41,9 +51,13 @@ export const hubFuzz: FaultRun<'inputs'> = {
       for (let done = 0; done < inputs && violations.length < 10; done += TOGETHER) {
         const some = Math.min(TOGETHER, inputs - done);
         const sockets = Math.floor(some / 10);
-        const report = await fuzz({ url, token, known }, { requests: some - sockets, sockets, seed: seed + done });
+        const report = await fuzz(
+          { url, token, known },
+          { requests: some - sockets, sockets, seed: seed + done },
+        );
         violations.push(...report.wrong);
-        for (const [what, count] of Object.entries(report.counts)) counts[what] = (counts[what] ?? 0) + count;
+        for (const [what, count] of Object.entries(report.counts))
+          counts[what] = (counts[what] ?? 0) + count;
         progress(`${done + some} of ${inputs}`);
       }
       const alive = await fetch(`${url}/ready`).then(
@@ -57,7 +71,13 @@ export const hubFuzz: FaultRun<'inputs'> = {
         .filter((line) => /"level":"(?:error|fatal)"/.test(line));
       violations.push(...faults.slice(0, 10).map((line) => `it logged ${line.slice(0, 500)}`));
       return {
-        lines: [countsLine(Object.fromEntries(Object.entries(counts).toSorted(([one], [other]) => one.localeCompare(other))))],
+        lines: [
+          countsLine(
+            Object.fromEntries(
+              Object.entries(counts).toSorted(([one], [other]) => one.localeCompare(other)),
+            ),
+          ),
+        ],
         violations,
       };
     } finally {
@@ -71,6 +91,10 @@ async function namesIn(url: string): Promise<readonly string[]> {
   const fields = 'txHash passengerAddress';
   const query = `{ listRideRequests { ${fields} } listActiveTrips { ${fields} driverAddress rideOfferTxHash } listRecentTrips { ${fields} driverAddress } }`;
   const headers = { 'content-type': 'application/json' };
-  const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) });
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ query }),
+  });
   return [...new Set((await response.text()).match(/0x[0-9a-f]{40,64}/g) ?? [])];
 }

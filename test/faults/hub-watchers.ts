@@ -9,7 +9,10 @@ export interface WatchedList {
 }
 
 function listed(updated: string, list: string, args: string, fields: string): WatchedList {
-  return { subscription: `subscription { ${updated}${args} ${fields} }`, query: `{ ${updated}: ${list}${args} ${fields} }` };
+  return {
+    subscription: `subscription { ${updated}${args} ${fields} }`,
+    query: `{ ${updated}: ${list}${args} ${fields} }`,
+  };
 }
 
 const TRIP = '{ txHash fare farePaid driverAddress passengerAddress }';
@@ -18,7 +21,12 @@ const TRIP = '{ txHash fare farePaid driverAddress passengerAddress }';
 export function watchedLists(account: string): readonly WatchedList[] {
   return [
     listed('rideRequestsUpdated', 'listRideRequests', '', '{ txHash fare passengerAddress }'),
-    listed('rideRequestsUpdated', 'listRideRequests', '(bounds: { minLat: -90, maxLat: 90, minLng: -180, maxLng: 180 })', '{ txHash }'),
+    listed(
+      'rideRequestsUpdated',
+      'listRideRequests',
+      '(bounds: { minLat: -90, maxLat: 90, minLng: -180, maxLng: 180 })',
+      '{ txHash }',
+    ),
     listed('activeTripsUpdated', 'listActiveTrips', '', TRIP),
     listed('completedTripsUpdated', 'listCompletedTrips', '(limit: 20)', TRIP),
     listed('recentTripsUpdated', 'listRecentTrips', '(limit: 20)', '{ txHash tripStatus }'),
@@ -80,7 +88,9 @@ export class Watchers {
     socket.once('close', (code) => {
       if (!this.#isClosing) this.wrong.push(`a socket was closed with ${code}`);
     });
-    socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: list.subscription } }));
+    socket.send(
+      JSON.stringify({ id: '1', type: 'subscribe', payload: { query: list.subscription } }),
+    );
     await once(socket, 'message');
   }
 

@@ -15,13 +15,26 @@ import { countsLine, type FaultReport, type FaultRun, type Given } from './fault
 import { answersOf, watchedLists, Watchers, type WatchedList } from './hub-watchers.ts';
 import { Processes } from './processes.ts';
 
-const SERVICES = ['devnet', 'chain-ingester', 'projector-explorer', 'projector-ride-market', 'hub-gateway'];
+const SERVICES = [
+  'devnet',
+  'chain-ingester',
+  'projector-explorer',
+  'projector-ride-market',
+  'hub-gateway',
+];
 const SETTINGS = {
   devnet: { APP_BLOCK_INTERVAL_MS: '200', APP_TRAFFIC_PER_SECOND: '20', APP_FINALITY_DEPTH: '8' },
   'hub-gateway': { APP_RATE_PER_SECOND: '0' },
 };
 /** Each comes once before any comes again. */
-const BLOWS = ['redis', 'projector-ride-market', 'redis', 'postgres', 'redis', 'projector-explorer'] as const;
+const BLOWS = [
+  'redis',
+  'projector-ride-market',
+  'redis',
+  'postgres',
+  'redis',
+  'projector-explorer',
+] as const;
 type Blow = (typeof BLOWS)[number];
 const ASK_EVERY_MS = 25;
 const RIGHT_WITHIN_MS = 60_000;
@@ -71,7 +84,10 @@ class HubRun {
 
   async run(rounds: number, sockets: number): Promise<FaultReport> {
     const { url } = this.#processes.at('hub-gateway');
-    const token = signToken({ pk: `0x${'aa'.repeat(20)}`, exp: Math.floor(Date.now() / 1_000) + 86_400 }, defaultCommon.jwt_secret);
+    const token = signToken(
+      { pk: `0x${'aa'.repeat(20)}`, exp: Math.floor(Date.now() / 1_000) + 86_400 },
+      defaultCommon.jwt_secret,
+    );
     const lists = watchedLists(await this.#someone());
     await this.#blocks(5);
     const watchers = await Watchers.open(url, sockets, lists);
@@ -90,7 +106,9 @@ class HubRun {
         await this.#rest(pool);
         const ms = await this.#untilRight(url, lists, token, watchers, back);
         if (blow === 'redis') this.#redisBack.push(ms);
-        this.#progress(`round ${round} of ${rounds}: ${blow}, every socket right ${ms} ms after its return`);
+        this.#progress(
+          `round ${round} of ${rounds}: ${blow}, every socket right ${ms} ms after its return`,
+        );
         await this.#admin('/clt/auto', { enabled: true });
       }
     } finally {
@@ -111,7 +129,11 @@ class HubRun {
     else await this.#processes.at(blow).kill('SIGSTOP');
     if (blow === 'postgres') await this.#stack.servers.postgres.start();
     await this.#blocks(1 + this.#random.below(8));
-    if (this.#random.chance(0.5) && (await this.#admin('/clt/reorg', { depth: 1 + this.#random.below(5) }))) this.#reorganisations++;
+    if (
+      this.#random.chance(0.5) &&
+      (await this.#admin('/clt/reorg', { depth: 1 + this.#random.below(5) }))
+    )
+      this.#reorganisations++;
     await this.#admin('/clt/auto', { enabled: false });
     if (blow === 'redis') await this.#stack.servers.redis.start();
     else if (!isServer) await this.#processes.kill(blow);
@@ -121,14 +143,25 @@ class HubRun {
 
   /** The chain stands still: until all tables are where the node is. */
   async #rest(pool: Pool): Promise<void> {
-    const { head } = await new ChainNode(this.#stack.addresses.node_url, new AbortController().signal).chain();
+    const { head } = await new ChainNode(
+      this.#stack.addresses.node_url,
+      new AbortController().signal,
+    ).chain();
     await until(async () => {
-      const { rows } = await pool.query<{ hash: Buffer }>('SELECT hash FROM explorer.head UNION ALL SELECT hash FROM ride_market.head');
+      const { rows } = await pool.query<{ hash: Buffer }>(
+        'SELECT hash FROM explorer.head UNION ALL SELECT hash FROM ride_market.head',
+      );
       return rows.length === 2 && rows.every(({ hash }) => hash.equals(head.hash));
     }, `both read models at block ${head.height}`);
   }
 
-  async #untilRight(url: string, lists: readonly WatchedList[], token: string, watchers: Watchers, since: number): Promise<number> {
+  async #untilRight(
+    url: string,
+    lists: readonly WatchedList[],
+    token: string,
+    watchers: Watchers,
+    since: number,
+  ): Promise<number> {
     let others = -1;
     try {
       await until(
@@ -141,7 +174,9 @@ class HubRun {
         RIGHT_WITHIN_MS,
       );
     } catch {
-      this.#violations.push(`${others} sockets show something else than the query answers, ${RIGHT_WITHIN_MS} ms after all was back`);
+      this.#violations.push(
+        `${others} sockets show something else than the query answers, ${RIGHT_WITHIN_MS} ms after all was back`,
+      );
     }
     return Math.round(performance.now() - since);
   }
@@ -153,12 +188,20 @@ class HubRun {
       const { query } = this.#random.pick(open);
       const [begun, without] = [performance.now(), this.#without];
       const headers = { 'content-type': 'application/json' };
-      const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) });
+      const response = await fetch(`${url}/graphql`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ query }),
+      });
       const text = await response.text();
       const isRight = response.status === 200 && !text.includes('"errors"');
       if (!isRight && without === 'redis' && this.#without === 'redis')
-        this.#violations.push(`without Redis a query was answered ${response.status}: ${text.slice(0, 200)}`);
-      (without === 'redis' ? this.#asked.away : this.#asked.otherwise).push(performance.now() - begun);
+        this.#violations.push(
+          `without Redis a query was answered ${response.status}: ${text.slice(0, 200)}`,
+        );
+      (without === 'redis' ? this.#asked.away : this.#asked.otherwise).push(
+        performance.now() - begun,
+      );
       await after(ASK_EVERY_MS);
     }
   }
@@ -169,7 +212,9 @@ class HubRun {
     let found = '';
     await until(async () => {
       const { blocks } = await node.blocks(0, 500);
-      const transaction = blocks.flatMap(({ transactions }) => transactions).find(({ function_call_type: type }) => type === 'RideRequest');
+      const transaction = blocks
+        .flatMap(({ transactions }) => transactions)
+        .find(({ function_call_type: type }) => type === 'RideRequest');
       found = transaction === undefined ? '' : `0x${transaction.from.toString('hex')}`;
       return found !== '';
     }, 'a first ride request');
@@ -179,7 +224,10 @@ class HubRun {
   async #blocks(more: number): Promise<void> {
     const node = new ChainNode(this.#stack.addresses.node_url, new AbortController().signal);
     const { height } = (await node.chain()).head;
-    await until(async () => (await node.chain()).head.height >= height + more, `${more} more blocks`);
+    await until(
+      async () => (await node.chain()).head.height >= height + more,
+      `${more} more blocks`,
+    );
   }
 
   async #admin(path: string, body: object): Promise<boolean> {
@@ -201,6 +249,7 @@ class HubRun {
 
 function spread(ms: readonly number[]): string {
   const sorted = ms.toSorted((a, b) => a - b);
-  const at = (share: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(0);
+  const at = (share: number): string =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(0);
   return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`;
 }

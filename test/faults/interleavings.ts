@@ -33,13 +33,16 @@ async function runAll(url: string, count: number, { seed, progress }: Given): Pr
     for (let at = 1; at <= count; at++) {
       const found = await tablesOf(url, name, byChance(seed + at));
       for (const [table, digest] of Object.entries(wanted))
-        if (found[table] !== digest) others.add(`${name}.${table} is another with seed ${seed + at}`);
+        if (found[table] !== digest)
+          others.add(`${name}.${table} is another with seed ${seed + at}`);
       if (at % TELL_EVERY === 0) progress(`${name}: ${at} of ${count}`);
     }
     violations.push(...others);
     lines.push(
       `${name}: ${count} interleavings, ${others.size} tables that are not those of one log after the other`,
-      ...Object.entries(wanted).map(([table, digest]) => `  ${table.padEnd(16)} ${digest.replace(' ', ' rows ')}`),
+      ...Object.entries(wanted).map(
+        ([table, digest]) => `  ${table.padEnd(16)} ${digest.replace(' ', ' rows ')}`,
+      ),
     );
   }
   return { lines, violations };

@@ -35,11 +35,19 @@ function usage(): string {
     `Each run has a stack of its own. Without a name it is ${UNNAMED}.`,
   ];
   for (const [name, { about, options }] of Object.entries(RUNS)) {
-    lines.push('', ...about.split('\n').map((line, at) => `  ${(at === 0 ? name : '').padEnd(14)} ${line}`));
+    lines.push(
+      '',
+      ...about.split('\n').map((line, at) => `  ${(at === 0 ? name : '').padEnd(14)} ${line}`),
+    );
     for (const [option, given] of Object.entries(options))
-      lines.push(`    --${option.padEnd(12)} ${given.about}; ${given.default.toLocaleString('en')} when not given`);
+      lines.push(
+        `    --${option.padEnd(12)} ${given.about}; ${given.default.toLocaleString('en')} when not given`,
+      );
   }
-  lines.push('', '  --seed S       the same seed chooses the same victims and moments; one of the clock when not given, printed');
+  lines.push(
+    '',
+    '  --seed S       the same seed chooses the same victims and moments; one of the clock when not given, printed',
+  );
   return lines.join('\n');
 }
 
@@ -59,10 +67,18 @@ interface Wanted {
 }
 
 function readArguments(): Wanted {
-  const known = new Set(['seed', ...Object.values(RUNS).flatMap(({ options }) => Object.keys(options))]);
-  const options = Object.fromEntries([...known].map((option) => [option, { type: 'string' as const }]));
+  const known = new Set([
+    'seed',
+    ...Object.values(RUNS).flatMap(({ options }) => Object.keys(options)),
+  ]);
+  const options = Object.fromEntries(
+    [...known].map((option) => [option, { type: 'string' as const }]),
+  );
   try {
-    const { values, positionals } = parseArgs({ options: { ...options, help: { type: 'boolean' } }, allowPositionals: true });
+    const { values, positionals } = parseArgs({
+      options: { ...options, help: { type: 'boolean' } },
+      allowPositionals: true,
+    });
     if (values['help'] === true) {
       say(usage());
       process.exit(0);
@@ -70,7 +86,10 @@ function readArguments(): Wanted {
     const [name = UNNAMED, ...others] = positionals;
     if (others.length > 0) refuse('one run at a time');
     const texts = Object.entries<string | boolean | undefined>(values);
-    return { name, given: Object.fromEntries(texts.map(([option, text]) => [option, number(String(text))])) };
+    return {
+      name,
+      given: Object.fromEntries(texts.map(([option, text]) => [option, number(String(text))])),
+    };
   } catch (error) {
     return refuse(error instanceof Error ? error.message : String(error));
   }
@@ -80,8 +99,14 @@ const { name, given } = readArguments();
 const run = Object.hasOwn(RUNS, name) ? RUNS[name] : undefined;
 if (run === undefined) refuse(`there is no run ${name}`);
 const { seed = Date.now(), ...chosen } = given;
-for (const option of Object.keys(chosen)) if (!Object.hasOwn(run.options, option)) refuse(`run ${name} has no option --${option}`);
-const options = Object.fromEntries(Object.entries(run.options).map(([option, { default: absent }]) => [option, chosen[option] ?? absent]));
+for (const option of Object.keys(chosen))
+  if (!Object.hasOwn(run.options, option)) refuse(`run ${name} has no option --${option}`);
+const options = Object.fromEntries(
+  Object.entries(run.options).map(([option, { default: absent }]) => [
+    option,
+    chosen[option] ?? absent,
+  ]),
+);
 say(
   `${name}: ${Object.entries(options)
     .map(([option, value]) => `${option} ${value}`)

@@ -9,12 +9,17 @@ test(
   'two treasuries, killed and frozen while the node lies and a person takes nonces, mint each of their deposits once, to the micro-USDT',
   { timeout: 300_000 },
   async () => {
-    const report = await mintFaultRun({ deposits: DEPOSITS, kills: KILLS }, { seed: SEED, progress: () => undefined });
+    const report = await mintFaultRun(
+      { deposits: DEPOSITS, kills: KILLS },
+      { seed: SEED, progress: () => undefined },
+    );
     expect(report.violations).toEqual([]);
     expect(report.audited).toMatchObject({ deposits: DEPOSITS, mints: DEPOSITS, waiting: 0 });
     expect(Object.values(report.struck).reduce((sum, count) => sum + count, 0)).toBe(KILLS);
     const { checked } = report.audited.findings;
-    expect(Math.min(checked.I1, checked.I2, checked.I3, checked.I4, checked.I6)).toBeGreaterThanOrEqual(DEPOSITS);
+    expect(
+      Math.min(checked.I1, checked.I2, checked.I3, checked.I4, checked.I6),
+    ).toBeGreaterThanOrEqual(DEPOSITS);
     process.stdout.write(`${report.lines.join('\n')}\n`);
   },
 );

@@ -4,7 +4,11 @@
  * are held against what was paid.
  */
 import { toHex } from '../../schemas/address.ts';
-import { depositAddressEventId, depositAddressEventKey, type DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import {
+  depositAddressEventId,
+  depositAddressEventKey,
+  type DepositAddressEvent,
+} from '../../schemas/deposit.addresses/events.ts';
 import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
@@ -18,7 +22,13 @@ import { never, silentLog, testKafka } from '../support/kafka.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
-import { countsLine, recoveryLine, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
+import {
+  countsLine,
+  recoveryLine,
+  type FaultReport,
+  type FaultRun,
+  type Given,
+} from './fault-run.ts';
 import { figureOf, Processes } from './processes.ts';
 
 export interface MintRunOptions {
@@ -43,8 +53,18 @@ const SETTINGS = {
     APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '200',
     APP_DEVNET_TRON_SOLIDIFY_MS: '200',
   },
-  'tron-watcher': { APP_KAFKA_SESSION_MS: '2000', APP_TRON_REQUESTS_PER_SECOND: '500', APP_PASS_EVERY_MS: '200', APP_COLD_EVERY_MS: '500' },
-  treasury: { APP_ROLLING_CAP: String(10n ** 15n), APP_MINT_EVERY_MS: '100', APP_MINT_AGAIN_MS: '500', APP_RECONCILE_EVERY_MS: '2000' },
+  'tron-watcher': {
+    APP_KAFKA_SESSION_MS: '2000',
+    APP_TRON_REQUESTS_PER_SECOND: '500',
+    APP_PASS_EVERY_MS: '200',
+    APP_COLD_EVERY_MS: '500',
+  },
+  treasury: {
+    APP_ROLLING_CAP: String(10n ** 15n),
+    APP_MINT_EVERY_MS: '100',
+    APP_MINT_AGAIN_MS: '500',
+    APP_RECONCILE_EVERY_MS: '2000',
+  },
 };
 
 /** What the node does wrong, for how many requests at the most, and how long that takes. */
@@ -83,8 +103,12 @@ class MintRun {
 
   async start(codec: Codec): Promise<void> {
     await (await this.processes.start('devnet')).ready();
-    for (const slot of ['chain-ingester', 'projector-watch', ...TREASURIES, 'tron-watcher']) await this.processes.start(slot);
-    const writer = new KafkaWriter(testKafka(this.stack.addresses), { log: silentLog(), signal: never });
+    for (const slot of ['chain-ingester', 'projector-watch', ...TREASURIES, 'tron-watcher'])
+      await this.processes.start(slot);
+    const writer = new KafkaWriter(testKafka(this.stack.addresses), {
+      log: silentLog(),
+      signal: never,
+    });
     const now = Date.now();
     const events: DepositAddressEvent[] = [
       { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: now },
@@ -136,7 +160,11 @@ class MintRun {
     await this.processes.thaw();
     await this.#admin('/faults', undefined, 'DELETE');
     for (const slot of TREASURIES)
-      await until(() => this.#isAllCredited(slot), `everything that was paid to be credited, as ${slot} sees it`, PATIENCE_MS);
+      await until(
+        () => this.#isAllCredited(slot),
+        `everything that was paid to be credited, as ${slot} sees it`,
+        PATIENCE_MS,
+      );
   }
 
   /** What the node says of each account, against what was paid to it. */
@@ -144,12 +172,19 @@ class MintRun {
     const { first_fee, later_fee, minimum } = NETWORK_LIMITS.testnet;
     const unlike: string[] = [];
     for (const [account, amounts] of this.paid) {
-      const response = await fetch(`${this.stack.addresses.node_url}/v1/accounts/${toHex(accountAt(account))}`);
+      const response = await fetch(
+        `${this.stack.addresses.node_url}/v1/accounts/${toHex(accountAt(account))}`,
+      );
       const balance = BigInt(Object(await response.json()).balance);
       // which of an address' payments is its first is the network's to say: all are above the minimum either way
-      const sum = amounts.reduce((total, amount) => total + amount - later_fee, later_fee - first_fee);
-      if (amounts.some((amount) => amount - first_fee < minimum)) throw new Error('the run pays less than is minted');
-      if (balance !== sum) unlike.push(`account ${account} has ${balance}, and ${sum} was credited to it`);
+      const sum = amounts.reduce(
+        (total, amount) => total + amount - later_fee,
+        later_fee - first_fee,
+      );
+      if (amounts.some((amount) => amount - first_fee < minimum))
+        throw new Error('the run pays less than is minted');
+      if (balance !== sum)
+        unlike.push(`account ${account} has ${balance}, and ${sum} was credited to it`);
     }
     return unlike;
   }
@@ -167,7 +202,12 @@ class MintRun {
 
   async #fail(): Promise<void> {
     const [mode, most, delay_ms] = this.#random.pick(FAILURES);
-    await this.#admin('/faults', { target: 'node', mode, times: 1 + this.#random.below(most), delay_ms });
+    await this.#admin('/faults', {
+      target: 'node',
+      mode,
+      times: 1 + this.#random.below(most),
+      delay_ms,
+    });
     this.failures[mode] = (this.failures[mode] ?? 0) + 1;
   }
 
@@ -178,7 +218,8 @@ class MintRun {
 
   /** Waits for a moment that nobody chose: so many questions. */
   async #moment(): Promise<void> {
-    for (let asked = this.#random.below(60); asked > 0; asked--) await this.#ask('/faults', undefined, 'GET');
+    for (let asked = this.#random.below(60); asked > 0; asked--)
+      await this.#ask('/faults', undefined, 'GET');
   }
 
   async #strike(): Promise<string> {
@@ -193,7 +234,9 @@ class MintRun {
 
   /** As the one says who answers. */
   async #credited(): Promise<number> {
-    const told = await Promise.all(TREASURIES.map((slot) => this.#figure(slot, 'treasury_mints_total', 'MintCredited')));
+    const told = await Promise.all(
+      TREASURIES.map((slot) => this.#figure(slot, 'treasury_mints_total', 'MintCredited')),
+    );
     return Math.max(0, ...told);
   }
 
@@ -208,8 +251,12 @@ class MintRun {
   /** 0 while it does not answer. */
   async #figure(slot: string, metric: string, label: string): Promise<number> {
     try {
-      const response = await fetch(`${this.processes.at(slot).url}/metrics`, { signal: AbortSignal.timeout(500) });
-      const line = (await response.text()).split('\n').find((each) => each.startsWith(`${metric}{`) && each.includes(`"${label}"`));
+      const response = await fetch(`${this.processes.at(slot).url}/metrics`, {
+        signal: AbortSignal.timeout(500),
+      });
+      const line = (await response.text())
+        .split('\n')
+        .find((each) => each.startsWith(`${metric}{`) && each.includes(`"${label}"`));
       return Number(line?.slice(line.lastIndexOf(' ') + 1) ?? 0);
     } catch {
       // killed, frozen, or just starting
@@ -243,7 +290,12 @@ export async function mintFaultRun(options: MintRunOptions, given: Given): Promi
     await processes.whileAllRun(run.start(codec));
     await processes.whileAllRun(run.rounds());
     await processes.whileAllRun(run.rest());
-    const audited = await auditLogs({ kafka, codec, reader: undefined, usdt_contract: USDT_CONTRACT });
+    const audited = await auditLogs({
+      kafka,
+      codec,
+      reader: undefined,
+      usdt_contract: USDT_CONTRACT,
+    });
     const unlike = await run.unlikeBalances();
     const { findings, mints, deposits, without_effect, sums } = audited;
     // requested, credited and dead, and each that is requested is one of the two
@@ -261,10 +313,13 @@ export async function mintFaultRun(options: MintRunOptions, given: Given): Promi
       ],
       violations: [
         ...findings.violations.map(
-          ({ invariant, topic, partition, offset, what }) => `${invariant} at ${topic}/${partition}@${offset}: ${what}`,
+          ({ invariant, topic, partition, offset, what }) =>
+            `${invariant} at ${topic}/${partition}@${offset}: ${what}`,
         ),
         ...unlike,
-        ...(expected ? [] : [`${options.deposits} were paid, ${deposits} are deposits, ${mints} are minted`]),
+        ...(expected
+          ? []
+          : [`${options.deposits} were paid, ${deposits} are deposits, ${mints} are minted`]),
       ],
     };
   } catch (cause) {

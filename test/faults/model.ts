@@ -17,8 +17,12 @@ function modelRun({ progress }: Given): FaultReport {
     say(
       `${bound.name}: ${states} states, ${transitions} transitions, all credited in ${model.credited}, ${violation === undefined ? 'no double mint' : violation.what}`,
     );
-    if (violation !== undefined) violations.push(`${bound.name}: ${violation.what}: ${violation.steps.join('; ')}`);
-    if (states < bound.states_min) violations.push(`${bound.name}: only ${states} states, ${bound.states_min} at least were meant`);
+    if (violation !== undefined)
+      violations.push(`${bound.name}: ${violation.what}: ${violation.steps.join('; ')}`);
+    if (states < bound.states_min)
+      violations.push(
+        `${bound.name}: only ${states} states, ${bound.states_min} at least were meant`,
+      );
   }
   for (const mutant of Object.keys(MUTANTS).filter((name): name is Mutant => name in MUTANTS)) {
     const { states, violation } = search(new MintProtocol({ ...MUTANT_BOUND, mutant }));

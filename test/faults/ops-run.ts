@@ -31,13 +31,21 @@ export function opsProcess(
     APP_NODE_URL: at.node_url,
     ...settings,
   };
-  return spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', MAIN, ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
-export function spawnOps(at: Addresses, args: readonly string[], settings: Readonly<Record<string, string>> = {}): OpsRun {
+export function spawnOps(
+  at: Addresses,
+  args: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): OpsRun {
   const child = opsProcess(at, args, settings);
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   const closed = once(child, 'close');
   return {
     printed: () => output,

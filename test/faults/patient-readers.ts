@@ -31,15 +31,29 @@ export class PatientReaders {
   readonly #running: readonly Promise<void>[];
   #timings: number[] = [];
 
-  constructor(urls: { readonly explorer: string; readonly hub: string }, depositors: Depositors, random: Random) {
+  constructor(
+    urls: { readonly explorer: string; readonly hub: string },
+    depositors: Depositors,
+    random: Random,
+  ) {
     this.#random = random;
     const hub = async (): Promise<void> => {
       const body = JSON.stringify({ query: random.pick(HUB_QUERIES) });
-      const answer = await fetch(`${urls.hub}/graphql`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+      const answer = await fetch(`${urls.hub}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
       const text = await answer.text();
-      if (answer.status !== 200 || text.includes('"errors"')) this.violations.add(`hub answered ${answer.status}: ${text.slice(0, 300)}`);
+      if (answer.status !== 200 || text.includes('"errors"'))
+        this.violations.add(`hub answered ${answer.status}: ${text.slice(0, 300)}`);
     };
-    this.#running = [this.#explore(urls.explorer), this.#explore(urls.explorer), this.#again(hub), this.#again(() => depositors.look())];
+    this.#running = [
+      this.#explore(urls.explorer),
+      this.#explore(urls.explorer),
+      this.#again(hub),
+      this.#again(() => depositors.look()),
+    ];
   }
 
   /** Milliseconds that hardly any answer of the explorer took longer than, since this was asked last. */
@@ -61,14 +75,17 @@ export class PatientReaders {
       const begun = performance.now();
       const { status, body } = await connection.get(path);
       this.#timings.push(performance.now() - begun);
-      if (status !== 200) this.violations.add(`${path} answered ${status}: ${body.toString().slice(0, 300)}`);
+      if (status !== 200)
+        this.violations.add(`${path} answered ${status}: ${body.toString().slice(0, 300)}`);
     });
     connection.close();
   }
 
   async #again(ask: () => Promise<void>): Promise<void> {
     while (!this.#over.signal.aborted) {
-      await ask().catch((error: unknown) => void this.violations.add(`a request failed: ${String(error)}`));
+      await ask().catch(
+        (error: unknown) => void this.violations.add(`a request failed: ${String(error)}`),
+      );
       this.requests++;
     }
   }

@@ -61,7 +61,9 @@ export class Payments {
     this.#options = options;
     const key = depositKey();
     // the last one is nobody's
-    this.#addresses = Array.from({ length: options.addresses + 1 }, (_, index) => toTronAddress(key.addressAt(index)));
+    this.#addresses = Array.from({ length: options.addresses + 1 }, (_, index) =>
+      toTronAddress(key.addressAt(index)),
+    );
   }
 
   get made(): number {
@@ -72,8 +74,11 @@ export class Payments {
   async block(transactions: number): Promise<void> {
     await this.#release();
     const planned = Array.from({ length: transactions }, () => this.#plan());
-    const { transaction_ids: ids } = await this.#admin('/tron/block', { transfers: planned.map(({ body }) => body) });
-    if (!Array.isArray(ids) || ids.length !== planned.length) throw new Error('the devnet has not made all transactions');
+    const { transaction_ids: ids } = await this.#admin('/tron/block', {
+      transfers: planned.map(({ body }) => body),
+    });
+    if (!Array.isArray(ids) || ids.length !== planned.length)
+      throw new Error('the devnet has not made all transactions');
     for (const [at, { pays, held }] of planned.entries()) {
       const id = String(ids[at]);
       if (held === true) this.#held.push({ id, pays });
@@ -101,7 +106,9 @@ export class Payments {
   /** Nothing is held back any more and everything is solid; gives the block time up to which that is everything. */
   async settle(): Promise<number> {
     while (this.#held.length > 0) await this.#release();
-    const { solidified }: { readonly solidified?: { readonly timestamp?: number } } = Object(await this.#admin('/tron/solidify', {}));
+    const { solidified }: { readonly solidified?: { readonly timestamp?: number } } = Object(
+      await this.#admin('/tron/solidify', {}),
+    );
     if (solidified?.timestamp === undefined) throw new Error('the devnet has solidified nothing');
     return solidified.timestamp;
   }
@@ -122,7 +129,8 @@ export class Payments {
 
   #count(id: string, pays: Planned['pays']): void {
     const txId = Buffer.from(id, 'hex');
-    for (const pay of pays) this.payables.set(transferKey(txId, pay.log_index), { tx_id: txId, ...pay });
+    for (const pay of pays)
+      this.payables.set(transferKey(txId, pay.log_index), { tx_id: txId, ...pay });
   }
 
   #tally(kind: string): void {
@@ -135,14 +143,30 @@ export class Payments {
       [62, 'transfer', () => this.#transfer()],
       [10, 'several logs', () => this.#several()],
       [4, 'between deposit addresses', () => this.#between()],
-      [3, 'held back', () => ({ ...this.#withBody(this.#transfer(), { solidified: false }), held: true })],
+      [
+        3,
+        'held back',
+        () => ({ ...this.#withBody(this.#transfer(), { solidified: false }), held: true }),
+      ],
       [3, 'zero', () => this.#none({ value: '0' })],
       [3, 'to itself', () => this.#toItself()],
       [4, 'look-alike', () => this.#none({ contract: COUNTERFEIT })],
-      [5, 'reverted', () => this.#none({ outcome: random.pick(['REVERT', 'OUT_OF_ENERGY']), listed: random.chance(0.7) })],
+      [
+        5,
+        'reverted',
+        () =>
+          this.#none({
+            outcome: random.pick(['REVERT', 'OUT_OF_ENERGY']),
+            listed: random.chance(0.7),
+          }),
+      ],
       [3, 'approval', () => this.#none({ event: 'Approval', value: APPROVED })],
       [2, 'TRX or TRC-10', () => this.#none({ asset: random.pick(['TRX', 'TRC10']) })],
-      [1, 'to nobody', () => ({ body: this.#log(this.#options.addresses, this.#value()), pays: [] })],
+      [
+        1,
+        'to nobody',
+        () => ({ body: this.#log(this.#options.addresses, this.#value()), pays: [] }),
+      ],
     ];
     let ticket = random.below(kinds.reduce((sum, [weight]) => sum + weight, 0));
     const drawn = kinds.find(([weight]) => (ticket -= weight) < 0);

@@ -41,7 +41,8 @@ export class Processes {
 
   async #mind(slot: string, service: ServiceHandle): Promise<void> {
     const exit = await service.waitExit();
-    if (this.#wanted.has(service)) this.#broken.reject(new Error(`${slot} ended by itself with ${JSON.stringify(exit)}`));
+    if (this.#wanted.has(service))
+      this.#broken.reject(new Error(`${slot} ended by itself with ${JSON.stringify(exit)}`));
   }
 
   at(slot: string): ServiceHandle {
@@ -76,25 +77,36 @@ export class Processes {
       slots.map(async (slot): Promise<readonly [string, Exit]> => {
         const service = this.at(slot);
         // before it has read its own modules it knows of no signal
-        await until(async () => service.log().includes('"msg":"listening"'), `${slot} to have begun`);
+        await until(
+          async () => service.log().includes('"msg":"listening"'),
+          `${slot} to have begun`,
+        );
         this.#wanted.delete(service);
         await service.kill('SIGTERM');
         return [slot, await service.waitExit()];
       }),
     );
     return exits.flatMap(([slot, exit]) =>
-      isDeepStrictEqual(exit, { code: 0, signal: null }) ? [] : [`${slot}, told to stop, ended with ${JSON.stringify(exit)}`],
+      isDeepStrictEqual(exit, { code: 0, signal: null })
+        ? []
+        : [`${slot}, told to stop, ended with ${JSON.stringify(exit)}`],
     );
   }
 
   lastLines(): string {
-    return [...this.#running].map(([slot, service]) => `${slot}:\n${service.log().split('\n').slice(-LAST_LINES).join('\n')}`).join('\n');
+    return [...this.#running]
+      .map(
+        ([slot, service]) => `${slot}:\n${service.log().split('\n').slice(-LAST_LINES).join('\n')}`,
+      )
+      .join('\n');
   }
 }
 
 /** The sum of a figure of a service, over all its labels. */
 export async function figureOf({ url }: ServiceHandle, metric: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text.split('\n').filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }

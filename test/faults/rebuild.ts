@@ -77,7 +77,10 @@ class RebuildRun {
 
   async run(kills: number, seconds: number): Promise<FaultReport> {
     for (const name of SERVICES) {
-      const service = await this.#stack.spawnService(name, { APP_LOG_LEVEL: 'warn', ...SETTINGS[name] });
+      const service = await this.#stack.spawnService(name, {
+        APP_LOG_LEVEL: 'warn',
+        ...SETTINGS[name],
+      });
       await service.ready();
       this.#running.set(name, service);
     }
@@ -126,10 +129,17 @@ class RebuildRun {
     for (let at = 0; at < DEPOSITORS; at++) {
       const to = toTronAddress(key.addressAt(at));
       const body = JSON.stringify({ to, value: String((at + 1) * USD) });
-      await fetch(`${this.#adminUrl}/tron/transfers`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+      await fetch(`${this.#adminUrl}/tron/transfers`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
     }
     await until(
-      async () => (await this.#ops(['deposit', 'list', '--status', 'credited', '--json'])).includes('credited'),
+      async () =>
+        (await this.#ops(['deposit', 'list', '--status', 'credited', '--json'])).includes(
+          'credited',
+        ),
       'a deposit that is credited',
       120_000,
     );
@@ -140,10 +150,14 @@ class RebuildRun {
     for (let kill = 0; kill < kills; kill++) {
       const run = this.#spawn(['rebuild', name, '--json']);
       const span = KILL_AFTER_MS.most - KILL_AFTER_MS.least;
-      const ended = await Promise.race([run.ended(), after(KILL_AFTER_MS.least + this.#random.below(span), 'killed' as const)]);
+      const ended = await Promise.race([
+        run.ended(),
+        after(KILL_AFTER_MS.least + this.#random.below(span), 'killed' as const),
+      ]);
       if (ended === 'killed') run.kill();
       else whole++;
-      if (ended !== 'killed' && ended !== 0) this.#violations.push(`rebuild ${name} ended with ${ended}: ${run.printed()}`);
+      if (ended !== 'killed' && ended !== 0)
+        this.#violations.push(`rebuild ${name} ended with ${ended}: ${run.printed()}`);
       await run.ended();
     }
     this.#progress(`${name}: killed ${kills - whole} times, done before the kill ${whole} times`);
@@ -151,14 +165,20 @@ class RebuildRun {
     await this.#expect(['verify', name]);
     await this.#expect(['rebuild', name, '--rollback']);
     const verified = await this.#expect(['verify', name]);
-    this.#lines.push(`${name}: killed ${kills - whole} of ${kills} times; ${verified.trim().split('\n').at(-1) ?? ''}`);
+    this.#lines.push(
+      `${name}: killed ${kills - whole} of ${kills} times; ${verified.trim().split('\n').at(-1) ?? ''}`,
+    );
   }
 
   /** It must end with 0. What it has printed. */
-  async #expect(args: readonly string[], settings: Readonly<Record<string, string>> = {}): Promise<string> {
+  async #expect(
+    args: readonly string[],
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const run = this.#spawn(args, settings);
     const code = await run.ended();
-    if (code !== 0) this.#violations.push(`ops ${args.join(' ')} ended with ${code}: ${run.printed()}`);
+    if (code !== 0)
+      this.#violations.push(`ops ${args.join(' ')} ended with ${code}: ${run.printed()}`);
     return run.printed();
   }
 

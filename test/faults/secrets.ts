@@ -29,11 +29,18 @@ export function leakIn(line: string, secrets: ReadonlyMap<string, string>): stri
 
 /** The secrets that a stack gives to its services, and these settings of a run, each with its name. */
 export function secretsOf(
-  { addresses, ports, folder }: { readonly addresses: Addresses; readonly ports: Ports; readonly folder: Folder },
+  {
+    addresses,
+    ports,
+    folder,
+  }: { readonly addresses: Addresses; readonly ports: Ports; readonly folder: Folder },
   settings: readonly Readonly<Record<string, string>>[],
 ): ReadonlyMap<string, string> {
   const place = { http_host: '127.0.0.1', ports, data: folder.data };
-  const given = [...services.map((spec) => serviceEnvironment(spec, defaultCommon, addresses, place)), ...settings];
+  const given = [
+    ...services.map((spec) => serviceEnvironment(spec, defaultCommon, addresses, place)),
+    ...settings,
+  ];
   const secrets = given
     .flatMap((environment) => Object.entries(environment))
     .filter(([name, value]) => SECRET_NAME.test(name) && value.length >= CHARACTERS_MIN);
@@ -48,12 +55,19 @@ export interface Searched {
 }
 
 /** Every line of every log of a stack. */
-export async function searchLogs(folder: Folder, secrets: ReadonlyMap<string, string>): Promise<Searched> {
-  const files = readdirSync(folder.logs, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+export async function searchLogs(
+  folder: Folder,
+  secrets: ReadonlyMap<string, string>,
+): Promise<Searched> {
+  const files = readdirSync(folder.logs, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
   const found = new Set<string>();
   let lines = 0;
   for (const file of files) {
-    for await (const line of createInterface({ input: createReadStream(join(file.parentPath, file.name)) })) {
+    for await (const line of createInterface({
+      input: createReadStream(join(file.parentPath, file.name)),
+    })) {
       lines++;
       const leak = leakIn(line, secrets);
       if (leak !== undefined) found.add(`${leak} stands in the log ${file.name}`);

@@ -23,6 +23,8 @@ test(
     expect(report.reorganisations).toBeGreaterThan(0);
     expect(report.reverted).toBeGreaterThan(0);
     // the reader may find nobody listening, or storage away; never a bug
-    expect(Object.keys(report.answers).filter((status) => !['0', '200', '503'].includes(status))).toEqual([]);
+    expect(
+      Object.keys(report.answers).filter((status) => !['0', '200', '503'].includes(status)),
+    ).toEqual([]);
   },
 );

@@ -6,7 +6,8 @@ import type { Addresses } from '../../infra/local/addresses.ts';
 import { until } from '../support/until.ts';
 import { opsProcess } from './ops-run.ts';
 
-const LINE = /^\{"topic":"[^"]*","partition":([0-9]+),"offset":"([0-9]+)".*"value":\{"sequence":([0-9]+),/;
+const LINE =
+  /^\{"topic":"[^"]*","partition":([0-9]+),"offset":"([0-9]+)".*"value":\{"sequence":([0-9]+),/;
 const TOLD_MAX = 5;
 const PATIENCE_MS = 120_000;
 
@@ -41,7 +42,8 @@ export class TailReader {
   /** Rejects when it ends before that. */
   async reaches(holds: () => boolean, what: string): Promise<void> {
     await until(() => Promise.resolve(holds() || this.#child.exitCode !== null), what, PATIENCE_MS);
-    if (!holds()) throw new Error(`ops tail ended with ${this.#child.exitCode} before ${what}: ${this.said}`);
+    if (!holds())
+      throw new Error(`ops tail ended with ${this.#child.exitCode} before ${what}: ${this.said}`);
   }
 
   /** Ends it as a person would. */
@@ -55,15 +57,21 @@ export class TailReader {
     const { exitCode: code, signalCode: signal } = this.#child;
     if (code !== 0) this.#complain(`it ended with ${code ?? signal}: ${this.said.trim()}`);
     const printed = this.numbers.map(({ length }) => length);
-    if (!this.isAt(ends)) this.#complain(`it printed ${printed.join(' and ')} records of the partitions instead of ${ends.join(' and ')}`);
+    if (!this.isAt(ends))
+      this.#complain(
+        `it printed ${printed.join(' and ')} records of the partitions instead of ${ends.join(' and ')}`,
+      );
   }
 
   #look(line: string): void {
     const [, partition = '', offset, number] = LINE.exec(line) ?? [];
     const numbers = this.numbers[Number(partition)];
-    if (numbers === undefined || number === undefined) this.#complain(`a line that is none: ${line.slice(0, 200)}`);
+    if (numbers === undefined || number === undefined)
+      this.#complain(`a line that is none: ${line.slice(0, 200)}`);
     else if (Number(offset) !== numbers.length)
-      this.#complain(`partition ${partition}: offset ${offset} was printed where ${numbers.length} is next`);
+      this.#complain(
+        `partition ${partition}: offset ${offset} was printed where ${numbers.length} is next`,
+      );
     else numbers.push(Number(number));
   }
 

@@ -20,7 +20,12 @@ import { TailReader } from './tail-reader.ts';
 
 const PARTITIONS = 2;
 /** As the ledger, without a flush to the disk for each record. */
-const TOPIC = { ...TREASURY_LEDGER, name: 'faults.tail', partitions: PARTITIONS, config: CHAIN_BLOCKS.config };
+const TOPIC = {
+  ...TREASURY_LEDGER,
+  name: 'faults.tail',
+  partitions: PARTITIONS,
+  config: CHAIN_BLOCKS.config,
+};
 /** Records of one request. */
 const BATCH = 25;
 const AWAY_MS_MAX = 3_000;
@@ -73,7 +78,10 @@ class TailRun {
     this.#random = new Random(seed);
     this.#progress = progress;
     const kafka = testKafka(stack.addresses);
-    this.#writers = Array.from({ length: PARTITIONS }, () => new KafkaWriter(kafka, { log: silentLog(), signal: never }));
+    this.#writers = Array.from(
+      { length: PARTITIONS },
+      () => new KafkaWriter(kafka, { log: silentLog(), signal: never }),
+    );
   }
 
   async run(kills: number, records: number): Promise<FaultReport> {
@@ -88,7 +96,9 @@ class TailRun {
       const beginner = this.#reader('--to', String(end));
       struck.push(await this.#round(codec, { from: end - records, end, follower, beginner }));
       await beginner.endedAt(this.#ends.map(() => end));
-      violations.push(...beginner.violations.map((what) => `from the beginning, blow ${kill}: ${what}`));
+      violations.push(
+        ...beginner.violations.map((what) => `from the beginning, blow ${kill}: ${what}`),
+      );
       if (beginner.said.includes('waiting:')) told++;
       this.#progress(`blow ${kill} of ${kills}: ${lineOf(struck.at(-1))}`);
     }
@@ -118,18 +128,33 @@ class TailRun {
       end,
       follower,
       beginner,
-    }: { readonly from: number; readonly end: number; readonly follower: TailReader; readonly beginner: TailReader },
+    }: {
+      readonly from: number;
+      readonly end: number;
+      readonly follower: TailReader;
+      readonly beginner: TailReader;
+    },
   ): Promise<Struck> {
     const begun = this.#acknowledged;
     const isReading = from > 0 && this.#random.chance(0.5);
     const share = this.#random.below(800) / 1_000;
-    if (isReading) await beginner.reaches(() => beginner.read >= share * begun, 'some lines from the beginning');
-    const writing = Promise.all(this.#writers.map((writer, partition) => this.#write(codec, writer, { partition, from, end })));
+    if (isReading)
+      await beginner.reaches(() => beginner.read >= share * begun, 'some lines from the beginning');
+    const writing = Promise.all(
+      this.#writers.map((writer, partition) =>
+        this.#write(codec, writer, { partition, from, end }),
+      ),
+    );
     writing.catch(() => undefined);
     // who starts while the brokers are away is told so: what is shown here is reading on
-    for (const reader of [follower, beginner]) await reader.reaches(() => reader.read > 0, 'its first line');
+    for (const reader of [follower, beginner])
+      await reader.reaches(() => reader.read > 0, 'its first line');
     const enough = isReading ? 0 : share * (end - from) * PARTITIONS;
-    await until(() => Promise.resolve(this.#acknowledged - begun >= enough), 'records to be acknowledged', PATIENCE_MS);
+    await until(
+      () => Promise.resolve(this.#acknowledged - begun >= enough),
+      'records to be acknowledged',
+      PATIENCE_MS,
+    );
     const how = this.#random.pick(HOWS);
     const away_ms = this.#random.below(AWAY_MS_MAX);
     const [before, unread] = [this.#acknowledged - begun, this.#acknowledged - beginner.read];
@@ -137,7 +162,14 @@ class TailRun {
     const back = performance.now();
     await writing;
     await follower.reaches(() => follower.isAt(this.#ends), `record ${end} of each partition`);
-    return { how, away_ms, before, since: this.#acknowledged - begun - before, unread, recovery_ms: Math.round(performance.now() - back) };
+    return {
+      how,
+      away_ms,
+      before,
+      since: this.#acknowledged - begun - before,
+      unread,
+      recovery_ms: Math.round(performance.now() - back),
+    };
   }
 
   /** Resolves when the broker answers again. */
@@ -162,12 +194,21 @@ class TailRun {
         written.push('sequence' in event ? Number(event.sequence) : -1);
       });
       const at = written.findIndex((number, offset) => printed[offset] !== number);
-      if (at !== -1) violations.push(`partition ${partition}: at offset ${at} stands record ${written[at]}, ${printed[at]} was printed`);
+      if (at !== -1)
+        violations.push(
+          `partition ${partition}: at offset ${at} stands record ${written[at]}, ${printed[at]} was printed`,
+        );
       if (printed.length !== written.length)
-        violations.push(`partition ${partition} has ${written.length} records, ${printed.length} were printed`);
-      const missing = new Set(printed).symmetricDifference(new Set(Array.from({ length: Math.max(...printed) + 1 }, (_, each) => each)));
+        violations.push(
+          `partition ${partition} has ${written.length} records, ${printed.length} were printed`,
+        );
+      const missing = new Set(printed).symmetricDifference(
+        new Set(Array.from({ length: Math.max(...printed) + 1 }, (_, each) => each)),
+      );
       if (missing.size > 0)
-        violations.push(`partition ${partition}: records ${[...missing].slice(0, 5).join(', ')} were acknowledged and never printed`);
+        violations.push(
+          `partition ${partition}: records ${[...missing].slice(0, 5).join(', ')} were acknowledged and never printed`,
+        );
     }
     return violations;
   }
@@ -175,7 +216,11 @@ class TailRun {
   async #write(
     codec: Codec,
     writer: KafkaWriter,
-    { partition, from, end }: { readonly partition: number; readonly from: number; readonly end: number },
+    {
+      partition,
+      from,
+      end,
+    }: { readonly partition: number; readonly from: number; readonly end: number },
   ): Promise<void> {
     const { credited } = depositEvents(depositIdOf(Buffer.alloc(32, partition), partition));
     for (let at = from; at < end; at += BATCH) {
@@ -198,7 +243,14 @@ function lineOf(struck: Struck | undefined): string {
 
 /** What was done to the broker, how often, and what came of it. */
 function tableOf(struck: readonly Struck[]): readonly string[] {
-  const heads = ['broker', 'times', 'records before', 'records after', 'unread, most', 'ms to the last, most'];
+  const heads = [
+    'broker',
+    'times',
+    'records before',
+    'records after',
+    'unread, most',
+    'ms to the last, most',
+  ];
   const rows = [...Map.groupBy(struck, ({ how }) => how)].map(([how, each]) => [
     how,
     String(each.length),
@@ -207,5 +259,9 @@ function tableOf(struck: readonly Struck[]): readonly string[] {
     String(Math.max(...each.map(({ unread }) => unread))),
     String(Math.max(...each.map(({ recovery_ms: ms }) => ms))),
   ]);
-  return [heads, ...rows].map((row) => row.map((cell, at) => cell.padStart(at === 0 ? 0 : (heads[at] ?? '').length).padEnd(8)).join('  '));
+  return [heads, ...rows].map((row) =>
+    row
+      .map((cell, at) => cell.padStart(at === 0 ? 0 : (heads[at] ?? '').length).padEnd(8))
+      .join('  '),
+  );
 }

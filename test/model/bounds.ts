@@ -10,9 +10,33 @@ export interface NamedBound extends Bound {
 }
 
 export const SHORT_BOUNDS: readonly NamedBound[] = [
-  { name: 'one deposit', deposits: 1, records: 4, human: 1, pending: 1, credits: true, states_min: 45_000 },
-  { name: 'two deposits', deposits: 2, records: 3, human: 1, pending: 1, credits: false, states_min: 45_000 },
-  { name: 'two deposits until both are credited', deposits: 2, records: 4, human: 0, pending: 2, credits: true, states_min: 15_000 },
+  {
+    name: 'one deposit',
+    deposits: 1,
+    records: 4,
+    human: 1,
+    pending: 1,
+    credits: true,
+    states_min: 45_000,
+  },
+  {
+    name: 'two deposits',
+    deposits: 2,
+    records: 3,
+    human: 1,
+    pending: 1,
+    credits: false,
+    states_min: 45_000,
+  },
+  {
+    name: 'two deposits until both are credited',
+    deposits: 2,
+    records: 4,
+    human: 0,
+    pending: 2,
+    credits: true,
+    states_min: 15_000,
+  },
   {
     name: 'one deposit, a mint that is not carried out and is approved',
     deposits: 1,
@@ -56,7 +80,15 @@ export const LONG_BOUNDS: readonly NamedBound[] = [
     credits: true,
     states_min: 200_000,
   },
-  { name: 'one deposit, five records, two blocks deep', deposits: 1, records: 5, human: 1, pending: 2, credits: true, states_min: 200_000 },
+  {
+    name: 'one deposit, five records, two blocks deep',
+    deposits: 1,
+    records: 5,
+    human: 1,
+    pending: 2,
+    credits: true,
+    states_min: 200_000,
+  },
   {
     name: 'two deposits and a person until both are credited',
     deposits: 2,

@@ -5,7 +5,13 @@
 import { Ledger } from '../../projections/deposits/ledger.ts';
 import { conclude, intend, type FinalTransaction } from '../../projections/deposits/mint.ts';
 import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
-import type { DepositHeld, MintCredited, MintDead, MintIntended, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositHeld,
+  MintCredited,
+  MintDead,
+  MintIntended,
+  TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { confirmedEvent, depositEvents } from '../support/deposit-events.ts';
 
 const NOW = 1_790_000_000_000;
@@ -14,7 +20,12 @@ const CREDIT = 8_000_000n;
 const NAMES = ['a', 'b'] as const;
 
 const CONFIRMED = NAMES.map((name, at) =>
-  confirmedEvent({ tx_id: Buffer.alloc(32, name), clt_address: OWNER, credit: CREDIT, sequence: at + 1 }),
+  confirmedEvent({
+    tx_id: Buffer.alloc(32, name),
+    clt_address: OWNER,
+    credit: CREDIT,
+    sequence: at + 1,
+  }),
 );
 const IDS = new Map(NAMES.map((name, at) => [name as string, CONFIRMED[at]?.deposit_id ?? '']));
 const NAMES_OF = new Map([...IDS].map(([name, id]) => [id, name]));
@@ -78,9 +89,17 @@ export class LedgerViews {
   #fold(records: string): View {
     const ledger = new Ledger();
     let last = '';
-    const policy = { type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: NOW } as const;
+    const policy = {
+      type: 'PolicySet',
+      sequence: 0,
+      version: 1,
+      network: 'testnet',
+      ...NETWORK_LIMITS.testnet,
+      decided_at: NOW,
+    } as const;
     const told = records === '' ? [] : records.split(',').map(eventOf);
-    for (const event of [policy, ...CONFIRMED.slice(0, this.names.length), ...told]) last = ledger.apply(event, ledger.end);
+    for (const event of [policy, ...CONFIRMED.slice(0, this.names.length), ...told])
+      last = ledger.apply(event, ledger.end);
     const plans = new Map<string, readonly string[]>();
     return {
       counts: last === 'applied',
@@ -89,7 +108,8 @@ export class LedgerViews {
       statuses: this.names.map((name) => ledger.deposit(IDS.get(name) ?? '').status),
       plans(final) {
         let plan = plans.get(final);
-        if (plan === undefined) plans.set(final, (plan = plansOf(ledger, final === '' ? [] : final.split(','))));
+        if (plan === undefined)
+          plans.set(final, (plan = plansOf(ledger, final === '' ? [] : final.split(','))));
         return plan;
       },
     };
@@ -100,8 +120,16 @@ function plansOf(ledger: Ledger, final: readonly string[]): readonly string[] {
   const finalAt = (nonce: number): FinalTransaction | undefined => {
     const transaction = final[nonce];
     if (transaction === undefined) return undefined;
-    const minted = transaction.startsWith('h') || transaction.endsWith(FAILED) ? undefined : { to: OWNER, amount: CREDIT };
-    return { tx_hash: hashOf(transaction), block_height: nonce, block_hash: hashOf('block'), minted };
+    const minted =
+      transaction.startsWith('h') || transaction.endsWith(FAILED)
+        ? undefined
+        : { to: OWNER, amount: CREDIT };
+    return {
+      tx_hash: hashOf(transaction),
+      block_height: nonce,
+      block_hash: hashOf('block'),
+      minted,
+    };
   };
   const concluded = conclude(ledger, finalAt, { now: NOW, most: 2 });
   const intended = intend(ledger, {
@@ -110,13 +138,24 @@ function plansOf(ledger: Ledger, final: readonly string[]): readonly string[] {
     hash_of: ({ nonce, reference }) => hashOf(`${NAMES_OF.get(idIn(reference)) ?? '?'}${nonce}`),
     most: 2,
   });
-  const plans: readonly (readonly (MintIntended | MintCredited | MintDead | DepositHeld)[])[] = [concluded.events, intended.events];
-  return plans.filter((events) => events.length > 0).map((events) => events.map(recordOf).join(','));
+  const plans: readonly (readonly (MintIntended | MintCredited | MintDead | DepositHeld)[])[] = [
+    concluded.events,
+    intended.events,
+  ];
+  return plans
+    .filter((events) => events.length > 0)
+    .map((events) => events.map(recordOf).join(','));
 }
 
 function idIn(reference: Buffer): string {
   const hex = reference.subarray(0, 16).toString('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ].join('-');
 }
 
 function recordOf(event: MintIntended | MintCredited | MintDead | DepositHeld): string {
@@ -134,12 +173,14 @@ function recordOf(event: MintIntended | MintCredited | MintDead | DepositHeld): 
 
 function eventOf(record: string): TreasuryEvent {
   if (record === 'V') return { ...depositEvents('').rejected(), sequence: -1 };
-  const [, kind, name = '', digits = '', offset] = /^([ICXHA])([ab])(\d*)@(\d+)$/.exec(record) ?? [];
+  const [, kind, name = '', digits = '', offset] =
+    /^([ICXHA])([ab])(\d*)@(\d+)$/.exec(record) ?? [];
   const make = depositEvents(IDS.get(name) ?? '');
   const nonce = Number(digits);
   const tx_hash = hashOf(`${name}${digits}`);
   const place = { sequence: Number(offset) };
-  if (kind === 'I') return { ...make.intended({ to: OWNER, amount: CREDIT, nonce, tx_hash }), ...place };
+  if (kind === 'I')
+    return { ...make.intended({ to: OWNER, amount: CREDIT, nonce, tx_hash }), ...place };
   if (kind === 'C') return { ...make.credited(tx_hash), ...place };
   if (kind === 'X') return { ...make.dead(tx_hash, nonce), ...place };
   if (kind === 'A') return { ...make.approved(), ...place };

@@ -3,25 +3,33 @@ import { MUTANT_BOUND, SHORT_BOUNDS } from './bounds.ts';
 import { MintProtocol, MUTANTS, type Mutant } from './mint-protocol.ts';
 import { search, type Model } from './search.ts';
 
-test.each(SHORT_BOUNDS)('whatever two processes, the node and a person do, nothing is minted twice: $name', (bound) => {
-  const model = new MintProtocol(bound);
-  const { states, transitions, violation } = search(model);
-  expect(violation).toBe(undefined);
-  expect(states).toBeGreaterThanOrEqual(bound.states_min);
-  // where there is room for it, that nothing is minted twice is not for want of minting
-  if (bound.credits) expect(model.credited).toBeGreaterThan(0);
-  process.stdout.write(
-    `mint protocol, ${bound.name}: ${states} states, ${transitions} transitions, ${model.views.folded} logs, all credited in ${model.credited}; no double mint\n`,
-  );
-});
+test.each(SHORT_BOUNDS)(
+  'whatever two processes, the node and a person do, nothing is minted twice: $name',
+  (bound) => {
+    const model = new MintProtocol(bound);
+    const { states, transitions, violation } = search(model);
+    expect(violation).toBe(undefined);
+    expect(states).toBeGreaterThanOrEqual(bound.states_min);
+    // where there is room for it, that nothing is minted twice is not for want of minting
+    if (bound.credits) expect(model.credited).toBeGreaterThan(0);
+    process.stdout.write(
+      `mint protocol, ${bound.name}: ${states} states, ${transitions} transitions, ${model.views.folded} logs, all credited in ${model.credited}; no double mint\n`,
+    );
+  },
+);
 
 const mutants = Object.keys(MUTANTS).filter((name): name is Mutant => name in MUTANTS);
 
-test.each(mutants.map((mutant) => [mutant, MUTANTS[mutant]] as const))('the shortcut %s is caught: %s', (mutant) => {
-  const { states, violation } = search(new MintProtocol({ ...MUTANT_BOUND, mutant }));
-  expect(violation?.what).toMatch(/^deposit a is minted twice: a\d and a\d$/);
-  process.stdout.write(`mutant ${mutant} mints twice, found after ${states} states in ${violation?.steps.length} steps\n`);
-});
+test.each(mutants.map((mutant) => [mutant, MUTANTS[mutant]] as const))(
+  'the shortcut %s is caught: %s',
+  (mutant) => {
+    const { states, violation } = search(new MintProtocol({ ...MUTANT_BOUND, mutant }));
+    expect(violation?.what).toMatch(/^deposit a is minted twice: a\d and a\d$/);
+    process.stdout.write(
+      `mutant ${mutant} mints twice, found after ${states} states in ${violation?.steps.length} steps\n`,
+    );
+  },
+);
 
 function lettersMore(state: string): readonly (readonly [string, string])[] {
   return state.length < 3 ? [['a', `${state}a`] as const, ['b', `${state}b`] as const] : [];

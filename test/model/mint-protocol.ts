@@ -27,7 +27,8 @@ export interface Bound {
 /** Shortcuts that were each shown to mint twice. */
 export const MUTANTS = {
   record_after_sending: 'what is decided is sent, and recorded afterwards',
-  fresh_nonce_each_try: 'the ledger only says that a mint is under way; each try takes the nonce that the node gives',
+  fresh_nonce_each_try:
+    'the ledger only says that a mint is under way; each try takes the nonce that the node gives',
   dead_when_unknown: 'a mint is given up because the node does not know it',
   evidence_before_finality: 'a mint is concluded from a block that is not final',
   no_arbitration: 'every intent in the log is broadcast, whether it counts or not',
@@ -66,7 +67,15 @@ export class MintProtocol implements Model {
     this.#bound = bound;
     this.views = new LedgerViews(bound.deposits);
     const process = { read: 0, seen: 0, plan: '' };
-    this.initial = written({ log: [], final: [], pending: [], pool: [], flying: '', human: 0, processes: [process, process] });
+    this.initial = written({
+      log: [],
+      final: [],
+      pending: [],
+      pool: [],
+      flying: '',
+      human: 0,
+      processes: [process, process],
+    });
   }
 
   *next(text: string): Iterable<readonly [string, string]> {
@@ -76,10 +85,16 @@ export class MintProtocol implements Model {
     yield* this.#approvals(state);
     const { flying } = state;
     if (flying !== '' && this.#hasRoom(state, flying))
-      yield [`${flying} lands, whose writer has crashed`, this.#written({ ...state, flying: '', log: this.#appended(state, flying) })];
+      yield [
+        `${flying} lands, whose writer has crashed`,
+        this.#written({ ...state, flying: '', log: this.#appended(state, flying) }),
+      ];
     const next = state.final.length + state.pending.length;
     if (state.human < this.#bound.human && !state.pool.includes(`h${next}`))
-      yield [`person signs nonce ${next}`, written({ ...state, human: state.human + 1, pool: withOne(state.pool, `h${next}`) })];
+      yield [
+        `person signs nonce ${next}`,
+        written({ ...state, human: state.human + 1, pool: withOne(state.pool, `h${next}`) }),
+      ];
   }
 
   violation(text: string): string | undefined {
@@ -96,7 +111,9 @@ export class MintProtocol implements Model {
       if (statuses[at] === 'credited' && !final.some((transaction) => isMintOf(name, transaction)))
         return `deposit ${name} is credited and not minted`;
     }
-    const strange = pool.find((transaction) => !transaction.startsWith('h') && !requested.has(transaction));
+    const strange = pool.find(
+      (transaction) => !transaction.startsWith('h') && !requested.has(transaction),
+    );
     if (strange !== undefined) return `${strange} was sent and never requested`;
     if (statuses.every((status) => status === 'credited')) this.credited++;
     return undefined;
@@ -112,17 +129,27 @@ export class MintProtocol implements Model {
     };
     const who = `process ${which}`;
     if (read < state.log.length) yield [`${who} reads the log`, change({ read: state.log.length })];
-    if (seen < state.final.length) yield [`${who} looks at the chain`, change({ seen: state.final.length })];
-    if (plan === '') for (const decided of this.#plans(state, process)) yield [`${who} decides ${decided}`, change({ plan: decided })];
+    if (seen < state.final.length)
+      yield [`${who} looks at the chain`, change({ seen: state.final.length })];
+    if (plan === '')
+      for (const decided of this.#plans(state, process))
+        yield [`${who} decides ${decided}`, change({ plan: decided })];
     if (plan !== '' && this.#hasRoom(state, plan))
       yield [`${who} appends ${plan}`, change({ plan: '' }, { log: this.#appended(state, plan) })];
     if (read + seen > 0 || plan !== '') {
       yield [`${who} crashes`, change({ read: 0, seen: 0, plan: '' })];
       if (plan !== '' && state.flying === '')
-        yield [`${who} crashes while ${plan} is on its way`, change({ read: 0, seen: 0, plan: '' }, { flying: plan })];
+        yield [
+          `${who} crashes while ${plan} is on its way`,
+          change({ read: 0, seen: 0, plan: '' }, { flying: plan }),
+        ];
     }
     for (const transaction of this.#sendable(state, process)) {
-      if (!state.pool.includes(transaction)) yield [`${who} sends ${transaction}`, change({}, { pool: withOne(state.pool, transaction) })];
+      if (!state.pool.includes(transaction))
+        yield [
+          `${who} sends ${transaction}`,
+          change({}, { pool: withOne(state.pool, transaction) }),
+        ];
     }
   }
 
@@ -132,7 +159,10 @@ export class MintProtocol implements Model {
     if (pending.length < this.#bound.pending) {
       for (const transaction of pool) {
         if (transaction.slice(1) !== String(nonce)) continue;
-        yield [`a block takes ${transaction}`, written({ ...state, pending: [...pending, transaction] })];
+        yield [
+          `a block takes ${transaction}`,
+          written({ ...state, pending: [...pending, transaction] }),
+        ];
         if (this.#mayFail(state, transaction))
           yield [
             `a block takes ${transaction} and does not carry it out`,
@@ -142,8 +172,14 @@ export class MintProtocol implements Model {
     }
     const [oldest] = pending;
     if (oldest === undefined) return;
-    yield [`${oldest} is final`, written({ ...state, final: [...final, oldest], pending: pending.slice(1) })];
-    yield [`the newest block leaves the chain`, written({ ...state, pending: pending.slice(0, -1) })];
+    yield [
+      `${oldest} is final`,
+      written({ ...state, final: [...final, oldest], pending: pending.slice(1) }),
+    ];
+    yield [
+      `the newest block leaves the chain`,
+      written({ ...state, pending: pending.slice(0, -1) }),
+    ];
   }
 
   #mayFail({ final, pending }: State, transaction: string): boolean {
@@ -158,18 +194,25 @@ export class MintProtocol implements Model {
     for (const [at, name] of this.views.names.entries()) {
       const approval = `A${name}@${this.views.begin + state.log.length}`;
       if (statuses[at] === 'needs_manual' && this.#hasRoom(state, approval))
-        yield [`person approves ${name}`, this.#written({ ...state, log: this.#appended(state, approval) })];
+        yield [
+          `person approves ${name}`,
+          this.#written({ ...state, log: this.#appended(state, approval) }),
+        ];
     }
   }
 
   #plans({ log, final, pending }: State, { read, seen }: Process): readonly string[] {
     const { mutant } = this.#bound;
     const view = this.views.of(log.slice(0, read).join(','));
-    const evidence = mutant === 'evidence_before_finality' ? [...final, ...pending] : final.slice(0, seen);
+    const evidence =
+      mutant === 'evidence_before_finality' ? [...final, ...pending] : final.slice(0, seen);
     const plans = view.plans(evidence.join(','));
     if (mutant !== 'dead_when_unknown') return plans;
     // the node may say so of any transaction: it may have lost it, be behind, or lie
-    return [...plans, ...view.live.map((transaction) => `X${transaction}@${this.views.begin + read}`)];
+    return [
+      ...plans,
+      ...view.live.map((transaction) => `X${transaction}@${this.views.begin + read}`),
+    ];
   }
 
   #sendable({ log, final, pending }: State, { read, plan }: Process): readonly string[] {
@@ -178,7 +221,9 @@ export class MintProtocol implements Model {
     if (mutant === 'record_after_sending') return [...view.live, ...intentsIn(plan)];
     if (mutant === 'no_arbitration') return log.slice(0, read).flatMap(intentsIn);
     if (mutant !== 'fresh_nonce_each_try') return view.live;
-    return view.live.map((transaction) => `${transaction.slice(0, 1)}${final.length + pending.length}`);
+    return view.live.map(
+      (transaction) => `${transaction.slice(0, 1)}${final.length + pending.length}`,
+    );
   }
 
   #hasRoom({ log }: State, plan: string): boolean {
@@ -189,8 +234,12 @@ export class MintProtocol implements Model {
   #appended({ log }: State, plan: string): string[] {
     const appended = [...log];
     for (const record of plan.split(',')) {
-      const own = this.#bound.compare_and_set === false ? record.replace(/@\d+$/, `@${this.views.begin + appended.length}`) : record;
-      const isVoid = this.#bound.mutant !== 'no_arbitration' && !this.views.counts([...appended, own].join(','));
+      const own =
+        this.#bound.compare_and_set === false
+          ? record.replace(/@\d+$/, `@${this.views.begin + appended.length}`)
+          : record;
+      const isVoid =
+        this.#bound.mutant !== 'no_arbitration' && !this.views.counts([...appended, own].join(','));
       appended.push(isVoid ? 'V' : own);
     }
     return appended;
@@ -199,9 +248,15 @@ export class MintProtocol implements Model {
   /** A plan for a place that is taken has no effect any more, whatever it says. */
   #written(state: State): string {
     const { compare_and_set, mutant } = this.#bound;
-    if (compare_and_set === false || mutant === 'no_arbitration' || mutant === 'record_after_sending') return written(state);
+    if (
+      compare_and_set === false ||
+      mutant === 'no_arbitration' ||
+      mutant === 'record_after_sending'
+    )
+      return written(state);
     const end = `@${this.views.begin + state.log.length}`;
-    const settled = (plan: string): string => (plan === '' || plan.split(',')[0]?.endsWith(end) === true ? plan : 'V');
+    const settled = (plan: string): string =>
+      plan === '' || plan.split(',')[0]?.endsWith(end) === true ? plan : 'V';
     const [one, other] = state.processes;
     return written({
       ...state,
@@ -219,7 +274,9 @@ function isMintOf(name: string, transaction: string): boolean {
 }
 
 function intentsIn(records: string): readonly string[] {
-  return records.split(',').flatMap((record) => (record.startsWith('I') ? [record.slice(1, record.indexOf('@'))] : []));
+  return records
+    .split(',')
+    .flatMap((record) => (record.startsWith('I') ? [record.slice(1, record.indexOf('@'))] : []));
 }
 
 function withOne(pool: readonly string[], transaction: string): string[] {
@@ -228,11 +285,29 @@ function withOne(pool: readonly string[], transaction: string): string[] {
 
 function written({ log, final, pending, pool, flying, human, processes }: State): string {
   const [one, other] = processes.map(({ read, seen, plan }) => `${read}/${seen}/${plan}`);
-  return [log.join(','), final.join(','), pending.join(','), pool.join(','), flying, human, one, other].join('|');
+  return [
+    log.join(','),
+    final.join(','),
+    pending.join(','),
+    pool.join(','),
+    flying,
+    human,
+    one,
+    other,
+  ].join('|');
 }
 
 function stateOf(text: string): State {
-  const [log = '', final = '', pending = '', pool = '', flying = '', human = '', one = '', other = ''] = text.split('|');
+  const [
+    log = '',
+    final = '',
+    pending = '',
+    pool = '',
+    flying = '',
+    human = '',
+    one = '',
+    other = '',
+  ] = text.split('|');
   return {
     log: listOf(log),
     final: listOf(final),

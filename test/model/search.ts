@@ -25,11 +25,17 @@ export function search(model: Model, states_max = 2_000_000): Searched {
   for (let at = 0; at < states.length; at++) {
     const state = states[at] ?? '';
     const what = model.violation(state);
-    if (what !== undefined) return { states: states.length, transitions, violation: { what, steps: wayTo(at, parents, steps) } };
+    if (what !== undefined)
+      return {
+        states: states.length,
+        transitions,
+        violation: { what, steps: wayTo(at, parents, steps) },
+      };
     for (const [step, next] of model.next(state)) {
       transitions++;
       if (found.has(next)) continue;
-      if (states.length >= states_max) throw new Error(`more than ${states_max} states: choose a smaller bound`);
+      if (states.length >= states_max)
+        throw new Error(`more than ${states_max} states: choose a smaller bound`);
       found.set(next, states.length);
       states.push(next);
       parents.push(at);
@@ -39,7 +45,11 @@ export function search(model: Model, states_max = 2_000_000): Searched {
   return { states: states.length, transitions, violation: undefined };
 }
 
-function wayTo(end: number, parents: readonly number[], steps: readonly string[]): readonly string[] {
+function wayTo(
+  end: number,
+  parents: readonly number[],
+  steps: readonly string[],
+): readonly string[] {
   const way: string[] = [];
   for (let at = end; at > 0; at = parents[at] ?? 0) way.push(steps[at] ?? '');
   return way.toReversed();

@@ -4,7 +4,12 @@ import { BytesIndex } from '../../projections/bytes-index.ts';
 
 /** Few different bytes, so that they repeat, and differ in their last byte or in their length alone. */
 const bytes = fc
-  .tuple(fc.nat({ max: 3 }), fc.nat({ max: 255 }), fc.nat({ max: 255 }), fc.constantFrom(0, 1, 18, 19, 20, 21, 100))
+  .tuple(
+    fc.nat({ max: 3 }),
+    fc.nat({ max: 255 }),
+    fc.nat({ max: 255 }),
+    fc.constantFrom(0, 1, 18, 19, 20, 21, 100),
+  )
   .map(([first, middle, last, length]) => {
     const all = Buffer.alloc(length, first);
     if (length > 9) all[9] = middle;
@@ -25,7 +30,9 @@ test('it numbers byte strings as they come, finds each by its bytes alone and gi
         expect(index.add(each)).toBe(plain.size - 1);
       }
       expect(index.size).toBe(plain.size);
-      expect([...plain.values()].map((place) => index.at(place).toString('hex'))).toEqual([...plain.keys()]);
+      expect([...plain.values()].map((place) => index.at(place).toString('hex'))).toEqual([
+        ...plain.keys(),
+      ]);
     }),
     { numRuns: 20 },
   );

@@ -16,7 +16,9 @@ const READERS: Readonly<Record<ColumnType, (field: Buffer) => Value>> = {
 
 /** The rows of one kind of change, encoded or not. */
 export function rowsIn(change: Changes['appends'][number]): readonly Row[] {
-  return 'rows' in change ? change.rows : copiedRows(change.table, Buffer.concat([...change.pieces()]));
+  return 'rows' in change
+    ? change.rows
+    : copiedRows(change.table, Buffer.concat([...change.pieces()]));
 }
 
 export function copiedRows(table: Table, stream: Buffer): readonly Row[] {
@@ -27,7 +29,8 @@ export function copiedRows(table: Table, stream: Buffer): readonly Row[] {
     const fields = stream.readInt16BE(at);
     at += 2;
     if (fields === -1 && at === stream.length) return rows;
-    if (fields !== types.length) throw new Error(`a row of ${table.name} has ${fields} fields for ${types.length} columns`);
+    if (fields !== types.length)
+      throw new Error(`a row of ${table.name} has ${fields} fields for ${types.length} columns`);
     rows.push(
       types.map((type) => {
         const length = stream.readInt32BE(at);
@@ -49,6 +52,7 @@ function numeric(field: Buffer): bigint {
   const weight = field.readInt16BE(2);
   let value = 0n;
   for (let digit = 0; digit <= weight; digit++)
-    value = value * 10_000n + BigInt(digit < field.readInt16BE(0) ? field.readInt16BE(8 + digit * 2) : 0);
+    value =
+      value * 10_000n + BigInt(digit < field.readInt16BE(0) ? field.readInt16BE(8 + digit * 2) : 0);
   return field.readUInt16BE(4) === 0x4000 ? -value : value;
 }

@@ -15,7 +15,10 @@ let pool: Pool;
 
 beforeAll(async () => {
   const { writer_url } = await freshDatabase(inject('stack'));
-  pool = openWriter({ postgres_url: writer_url, application_name: 'test', schema: 'public' }, silentLog());
+  pool = openWriter(
+    { postgres_url: writer_url, application_name: 'test', schema: 'public' },
+    silentLog(),
+  );
 });
 
 afterAll(async () => {
@@ -44,7 +47,12 @@ const NUMERIC_EDGES = [
 const VALUES: { readonly [Type in ColumnType]: fc.Arbitrary<Value> } = {
   bool: fc.boolean(),
   bytea: fc.oneof(
-    fc.constantFrom(Buffer.alloc(0), Buffer.alloc(32), Buffer.alloc(70_000, 'large'), Buffer.from([0, 255, 10, 92])),
+    fc.constantFrom(
+      Buffer.alloc(0),
+      Buffer.alloc(32),
+      Buffer.alloc(70_000, 'large'),
+      Buffer.from([0, 255, 10, 92]),
+    ),
     bytes(40),
   ),
   int4: fc.oneof(fc.constantFrom(0, -1, 2 ** 31 - 1, -(2 ** 31), 5n), fc.integer()),
@@ -72,11 +80,32 @@ const VALUES: { readonly [Type in ColumnType]: fc.Arbitrary<Value> } = {
     fc.bigInt({ min: -(2n ** 300n), max: 2n ** 300n }),
   ),
   text: fc.oneof(
-    fc.constantFrom('', 'RidePay', '\\N', 'a\tb\n', "'", '"', '{}', 'NULL', '😀', 'ß', '€'.repeat(30_000)),
+    fc.constantFrom(
+      '',
+      'RidePay',
+      '\\N',
+      'a\tb\n',
+      "'",
+      '"',
+      '{}',
+      'NULL',
+      '😀',
+      'ß',
+      '€'.repeat(30_000),
+    ),
     fc.string({ unit: 'binary' }).map(storable),
   ),
   timestamptz: fc.oneof(
-    fc.constantFrom(0, 1, -1, 946_684_800_000, 946_684_799_999, 1_700_000_000_123, -62_135_596_800_000, 253_402_300_799_999),
+    fc.constantFrom(
+      0,
+      1,
+      -1,
+      946_684_800_000,
+      946_684_799_999,
+      1_700_000_000_123,
+      -62_135_596_800_000,
+      253_402_300_799_999,
+    ),
     fc.integer({ min: -62_135_596_800_000, max: 253_402_300_799_999 }),
   ),
 };
@@ -90,31 +119,56 @@ function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }
 
-const TYPES = ['bool', 'bytea', 'int4', 'int8', 'numeric', 'text', 'timestamptz'] as const satisfies readonly ColumnType[];
-const TABLE: Table = { name: 'copied', columns: Object.fromEntries(TYPES.map((type) => [`a_${type}`, type])), key: [] };
-const ROWS = fc.array(fc.tuple(...TYPES.map((type) => fc.option(VALUES[type], { freq: 8 }))), { minLength: 1, maxLength: 20 });
+const TYPES = [
+  'bool',
+  'bytea',
+  'int4',
+  'int8',
+  'numeric',
+  'text',
+  'timestamptz',
+] as const satisfies readonly ColumnType[];
+const TABLE: Table = {
+  name: 'copied',
+  columns: Object.fromEntries(TYPES.map((type) => [`a_${type}`, type])),
+  key: [],
+};
+const ROWS = fc.array(fc.tuple(...TYPES.map((type) => fc.option(VALUES[type], { freq: 8 }))), {
+  minLength: 1,
+  maxLength: 20,
+});
 
 function parameter(value: Value, type: ColumnType): unknown {
-  if (type === 'timestamptz' && typeof value === 'number') return new Date(value).toISOString().replace(/^([+-])0*(\d{4})/, '$2');
+  if (type === 'timestamptz' && typeof value === 'number')
+    return new Date(value).toISOString().replace(/^([+-])0*(\d{4})/, '$2');
   return typeof value === 'bigint' ? String(value) : value;
 }
 
 async function texts(table: string): Promise<unknown> {
-  const columns = TYPES.map((type) => (type === 'bytea' ? `encode(a_${type}, 'hex')` : `a_${type}::text`));
-  const { rows } = await pool.query({ text: `SELECT ${columns.join(', ')} FROM ${table} ORDER BY at`, rowMode: 'array' });
+  const columns = TYPES.map((type) =>
+    type === 'bytea' ? `encode(a_${type}, 'hex')` : `a_${type}::text`,
+  );
+  const { rows } = await pool.query({
+    text: `SELECT ${columns.join(', ')} FROM ${table} ORDER BY at`,
+    rowMode: 'array',
+  });
   return rows;
 }
 
 test('every value copied in binary reads back as the same value inserted as a parameter does', async () => {
   const columns = TYPES.map((type) => `a_${type} ${type}`).join(', ');
-  for (const table of ['copied', 'inserted']) await pool.query(`CREATE TABLE ${table} (at serial, ${columns})`);
+  for (const table of ['copied', 'inserted'])
+    await pool.query(`CREATE TABLE ${table} (at serial, ${columns})`);
   await fc.assert(
     fc.asyncProperty(ROWS, async (rows) => {
       await pool.query('TRUNCATE copied, inserted RESTART IDENTITY');
       await copy(TABLE, rows);
       for (const row of rows) {
         const values = TYPES.map((type, at) => parameter(row[at] ?? null, type));
-        await pool.query(`INSERT INTO inserted (${Object.keys(TABLE.columns).join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7)`, values);
+        await pool.query(
+          `INSERT INTO inserted (${Object.keys(TABLE.columns).join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+          values,
+        );
       }
       expect(await texts('copied')).toEqual(await texts('inserted'));
     }),
@@ -125,7 +179,9 @@ test('every value copied in binary reads back as the same value inserted as a pa
 async function copy(table: Table, rows: readonly Row[]): Promise<void> {
   const client = await pool.connect();
   try {
-    const stream = client.query(copyFrom(`COPY ${table.name} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`));
+    const stream = client.query(
+      copyFrom(`COPY ${table.name} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`),
+    );
     await pipeline(Readable.from(CopyRows.of(table, rows).pieces()), stream);
   } finally {
     client.release();
@@ -214,7 +270,9 @@ test('the memory of rows that were released holds other rows, each piece of it t
   expect(new Set(used).size).toBe(used.length);
   const [first, ...more] = others.map(streamOf);
   for (const each of more) expect(each.equals(first ?? Buffer.alloc(0))).toBe(true);
-  expect(copiedRows(LETTERS, first ?? Buffer.alloc(0))).toEqual(Array.from({ length: 60_000 }, (_, at) => [at, 'c'.repeat(50)]));
+  expect(copiedRows(LETTERS, first ?? Buffer.alloc(0))).toEqual(
+    Array.from({ length: 60_000 }, (_, at) => [at, 'c'.repeat(50)]),
+  );
   expect(streamOf(kept).equals(before)).toBe(true);
 });
 
@@ -231,7 +289,9 @@ test('rows that were released cannot be written again, and one that is added too
 test('no rows at all are a stream that Postgres takes', async () => {
   await pool.query('CREATE TABLE nothing (amount numeric)');
   await copy({ name: 'nothing', columns: { amount: 'numeric' }, key: [] }, []);
-  expect((await pool.query('SELECT count(*)::int AS count FROM nothing')).rows).toEqual([{ count: 0 }]);
+  expect((await pool.query('SELECT count(*)::int AS count FROM nothing')).rows).toEqual([
+    { count: 0 },
+  ]);
 });
 
 test.each<[ColumnType, Value]>([
@@ -247,5 +307,7 @@ test.each<[ColumnType, Value]>([
   ['timestamptz', 0.5],
   ['timestamptz', 1n],
 ])('a column of %s refuses %s instead of writing something else', (type, value) => {
-  expect(() => CopyRows.of({ name: 'one', columns: { value: type }, key: [] }, [[value]])).toThrow();
+  expect(() =>
+    CopyRows.of({ name: 'one', columns: { value: type }, key: [] }, [[value]]),
+  ).toThrow();
 });

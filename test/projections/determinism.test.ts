@@ -34,11 +34,15 @@ beforeAll(async () => {
   const name = `t_${randomBytes(6).toString('hex')}`;
   await ask(postgresUrl(superuser, host, 'postgres'), [
     `CREATE DATABASE ${name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'sv-SE-u-kf-upper'`,
-    ...Object.entries(ODD_SETTINGS).map(([setting, value]) => `ALTER DATABASE ${name} SET ${setting} = '${value}'`),
+    ...Object.entries(ODD_SETTINGS).map(
+      ([setting, value]) => `ALTER DATABASE ${name} SET ${setting} = '${value}'`,
+    ),
   ]);
   ({ writer_url: oddUrl } = await createDatabase(host, name));
   ({ writer_url: plainUrl } = await freshDatabase(stack));
-  const [told] = await ask(oddUrl, ["SELECT 'z' < 'ö' AND 'a' < 'B' AS sorted, current_setting('DateStyle') AS style"]);
+  const [told] = await ask(oddUrl, [
+    "SELECT 'z' < 'ö' AND 'a' < 'B' AS sorted, current_setting('DateStyle') AS style",
+  ]);
   expect(told).toEqual({ sorted: true, style: 'German, DMY' });
   elsewhere = readElsewhere(oddUrl);
   elsewhere.catch(() => undefined);
@@ -51,10 +55,19 @@ interface Elsewhere {
 }
 
 async function readElsewhere(url: string): Promise<Elsewhere> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'determinism.fixture.ts'), url, ...SIZES.map(String)], {
-    env: { PATH: process.env['PATH'], TZ: 'Pacific/Chatham', LC_ALL: 'tr_TR.UTF-8', LANG: 'tr_TR.UTF-8' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'determinism.fixture.ts'), url, ...SIZES.map(String)],
+    {
+      env: {
+        PATH: process.env['PATH'],
+        TZ: 'Pacific/Chatham',
+        LC_ALL: 'tr_TR.UTF-8',
+        LANG: 'tr_TR.UTF-8',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   expect(code).toBe(0);
   return JSON.parse(printed);

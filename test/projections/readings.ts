@@ -52,7 +52,11 @@ export async function ask(url: string, statements: readonly string[]): Promise<r
 }
 
 /** By table, of the rows in any order: equal where all rows are. The tables are gone afterwards. */
-export async function tablesOf(url: string, name: string, reading: Reading): Promise<Record<string, string>> {
+export async function tablesOf(
+  url: string,
+  name: string,
+  reading: Reading,
+): Promise<Record<string, string>> {
   const fold = CASES[name];
   if (fold === undefined) throw new Error(`no logs of ${name}`);
   const found = await fold(url, reading);
@@ -82,14 +86,19 @@ async function tables<Event extends { readonly type: string }>(
   return digests(url, projection);
 }
 
-async function digests(url: string, projection: Pick<Projection, 'name' | 'tables'>): Promise<Record<string, string>> {
+async function digests(
+  url: string,
+  projection: Pick<Projection, 'name' | 'tables'>,
+): Promise<Record<string, string>> {
   const client = new Client({ connectionString: url });
   await client.connect();
   await client.query(TEXT_SETTINGS);
   const side = { client, schema: projection.name };
   const compared = await compareTables(side, side, projection.tables);
   await client.end();
-  return Object.fromEntries(compared.map(({ table, rows, digest }) => [table, `${rows} ${digest}`]));
+  return Object.fromEntries(
+    compared.map(({ table, rows, digest }) => [table, `${rows} ${digest}`]),
+  );
 }
 
 function reserveRun(at: number): ReserveReconciled {
@@ -114,27 +123,52 @@ function reserveRun(at: number): ReserveReconciled {
 }
 
 /** Each projection with its logs. */
-const CASES: Readonly<Record<string, (url: string, reading: Reading) => Promise<Record<string, string>>>> = {
+const CASES: Readonly<
+  Record<string, (url: string, reading: Reading) => Promise<Record<string, string>>>
+> = {
   explorer: (url, reading) => {
-    const events = [...chainEvents({ seed: 51, blocks: 40, transactions_per_block: 5, reorg_probability: 0.15 })];
+    const events = [
+      ...chainEvents({ seed: 51, blocks: 40, transactions_per_block: 5, reorg_probability: 0.15 }),
+    ];
     return tables(url, explorer, [{ topic: 'chain.blocks', partition: 0, events }], reading);
   },
   ride_market: (url, reading) => {
-    const { log } = rideChain({ seed: 52, blocks: 30, transactions_per_block: 8, reorg_probability: 0.2, final_depth: 5 });
+    const { log } = rideChain({
+      seed: 52,
+      blocks: 30,
+      transactions_per_block: 8,
+      reorg_probability: 0.2,
+      final_depth: 5,
+    });
     return tables(url, rideMarket, [{ topic: 'chain.blocks', partition: 0, events: log }], reading);
   },
   deposits: (url, reading) => {
-    const addresses = { topic: 'deposit.addresses', partition: 0, events: addressLog({ seed: 53, accounts: 20, events: 60 }) };
-    const ledger = { topic: 'treasury.ledger', partition: 0, events: ledgerLog({ seed: 54, accounts: 8, events: 150 }) };
+    const addresses = {
+      topic: 'deposit.addresses',
+      partition: 0,
+      events: addressLog({ seed: 53, accounts: 20, events: 60 }),
+    };
+    const ledger = {
+      topic: 'treasury.ledger',
+      partition: 0,
+      events: ledgerLog({ seed: 54, accounts: 8, events: 150 }),
+    };
     return tables(url, deposits, [addresses, ledger], reading);
   },
   watch: (url, reading) => {
-    const addresses = { topic: 'deposit.addresses', partition: 0, events: addressLog({ seed: 55, accounts: 20, events: 60 }) };
+    const addresses = {
+      topic: 'deposit.addresses',
+      partition: 0,
+      events: addressLog({ seed: 55, accounts: 20, events: 60 }),
+    };
     const transfers = transferLog({ seed: 56, accounts: 20, events: 150 });
     return tables(
       url,
       watch,
-      [addresses, ...transfers.map((events, partition) => ({ topic: 'tron.transfers', partition, events }))],
+      [
+        addresses,
+        ...transfers.map((events, partition) => ({ topic: 'tron.transfers', partition, events })),
+      ],
       reading,
     );
   },

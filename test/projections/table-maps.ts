@@ -23,32 +23,41 @@ export class TableMaps {
   }
 
   texts(): TableTexts {
-    return Object.fromEntries([...this.#tables].map(([name, rows]) => [name, texts([...rows.values()])]));
+    return Object.fromEntries(
+      [...this.#tables].map(([name, rows]) => [name, texts([...rows.values()])]),
+    );
   }
 
   change({ cuts, deletes, appends, upserts }: Changes): void {
     for (const cut of cuts) this.#cut(cut);
     for (const { table, rows } of deletes) {
       for (const row of rows)
-        if (!this.#of(table).delete(rowKey(table, table.key, row))) throw new Error(`a row of ${table.name} is deleted that is not there`);
+        if (!this.#of(table).delete(rowKey(table, table.key, row)))
+          throw new Error(`a row of ${table.name} is deleted that is not there`);
     }
     for (const added of appends) {
       const { table } = added;
       for (const row of rowsIn(added)) {
         const key = rowKey(table, Object.keys(table.columns), row);
-        if (this.#of(table).has(key)) throw new Error(`a row of ${table.name} is appended that is there already: ${key}`);
+        if (this.#of(table).has(key))
+          throw new Error(`a row of ${table.name} is appended that is there already: ${key}`);
         this.#of(table).set(key, named(table, row));
       }
     }
     for (const { table, rows } of upserts) {
       const keys = rows.map((row) => rowKey(table, Object.keys(table.columns), row));
-      if (new Set(keys).size < keys.length) throw new Error(`${table.name}: one statement cannot change a row twice`);
-      for (const [at, row] of rows.entries()) this.#of(table).set(keys[at] ?? '', named(table, row));
+      if (new Set(keys).size < keys.length)
+        throw new Error(`${table.name}: one statement cannot change a row twice`);
+      for (const [at, row] of rows.entries())
+        this.#of(table).set(keys[at] ?? '', named(table, row));
     }
   }
 
   #cut(cut: Cut): void {
-    const groups = 'from' in cut ? undefined : new Map(cut.groups.map(([group, from]) => [keyOf(group), BigInt(from)]));
+    const groups =
+      'from' in cut
+        ? undefined
+        : new Map(cut.groups.map(([group, from]) => [keyOf(group), BigInt(from)]));
     const rows = this.#of(cut.table);
     for (const [key, row] of rows) {
       const from = 'from' in cut ? BigInt(cut.from) : groups?.get(keyOf(row[cut.within]));
@@ -65,7 +74,10 @@ export class TableMaps {
 
 export function named(table: Table, row: Row): Named {
   const columns = Object.keys(table.columns);
-  if (row.length !== columns.length) throw new Error(`a row of ${table.name} has ${row.length} values for ${columns.length} columns`);
+  if (row.length !== columns.length)
+    throw new Error(
+      `a row of ${table.name} has ${row.length} values for ${columns.length} columns`,
+    );
   return Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
 }
 

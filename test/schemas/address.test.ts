@@ -5,16 +5,24 @@ import { parseAddress, parseHash, toHex } from '../../schemas/address.ts';
 test.each([
   ['an address', 20, parseAddress],
   ['a hash', 32, parseHash],
-])('%s is read in any case, with and without 0x, and shown in lower case with it', (_what, length, parse) => {
-  const roundTrip = property(uint8Array({ minLength: length, maxLength: length }), (bytes) => {
-    const shown = toHex(bytes);
-    expect(shown).toMatch(/^0x[0-9a-f]+$/);
-    for (const text of [shown, shown.slice(2), shown.toUpperCase(), shown.slice(2).toUpperCase()]) {
-      expect(parse(text)).toEqual(Buffer.from(bytes));
-    }
-  });
-  assert(roundTrip);
-});
+])(
+  '%s is read in any case, with and without 0x, and shown in lower case with it',
+  (_what, length, parse) => {
+    const roundTrip = property(uint8Array({ minLength: length, maxLength: length }), (bytes) => {
+      const shown = toHex(bytes);
+      expect(shown).toMatch(/^0x[0-9a-f]+$/);
+      for (const text of [
+        shown,
+        shown.slice(2),
+        shown.toUpperCase(),
+        shown.slice(2).toUpperCase(),
+      ]) {
+        expect(parse(text)).toEqual(Buffer.from(bytes));
+      }
+    });
+    assert(roundTrip);
+  },
+);
 
 const DIGITS = '0123456789abcdef'.repeat(4);
 

@@ -16,31 +16,51 @@ const committed: unknown = read(new URL('../../schemas/asyncapi.json', import.me
 /** AsyncAPI's own, drafts of other years among its parts. */
 function official(): (document: unknown) => string[] {
   const schema: Record<string, unknown> = JSON.parse(
-    readFileSync(createRequire(import.meta.url).resolve('@asyncapi/specs/schemas/3.0.0-without-$id.json'), 'utf8'),
+    readFileSync(
+      createRequire(import.meta.url).resolve('@asyncapi/specs/schemas/3.0.0-without-$id.json'),
+      'utf8',
+    ),
   );
   const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true });
   const validate = ajv.compile(schema);
   return (document) =>
-    validate(document) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath}: ${message ?? ''}`);
+    validate(document)
+      ? []
+      : (validate.errors ?? []).map(
+          ({ instancePath, message }) => `${instancePath}: ${message ?? ''}`,
+        );
 }
 
 test('the committed document is what the schemas of today give', () => {
-  expect(committed, 'renew it: npm run --silent ops -- asyncapi > schemas/asyncapi.json').toEqual(made);
+  expect(committed, 'renew it: npm run --silent ops -- asyncapi > schemas/asyncapi.json').toEqual(
+    made,
+  );
 });
 
 test("the document fits AsyncAPI's own schema, and a wrong one does not", () => {
   const complaints = official();
   expect(complaints(committed)).toEqual([]);
-  expect(complaints({ ...read(new URL('../../schemas/asyncapi.json', import.meta.url)), channels: { x: { address: 5 } } })).not.toEqual([]);
+  expect(
+    complaints({
+      ...read(new URL('../../schemas/asyncapi.json', import.meta.url)),
+      channels: { x: { address: 5 } },
+    }),
+  ).not.toEqual([]);
   expect(complaints({ asyncapi: '3.0.0' })).not.toEqual([]);
 });
 
 test('every reference leads somewhere, and every event of every topic is there with its Avro schema', () => {
-  const references = [...JSON.stringify(committed).matchAll(/"\$ref":"#([^"]+)"/g)].map(([, pointer = '']) => pointer);
+  const references = [...JSON.stringify(committed).matchAll(/"\$ref":"#([^"]+)"/g)].map(
+    ([, pointer = '']) => pointer,
+  );
   expect(references.length).toBeGreaterThan(TOPICS.length);
   for (const pointer of references) expect(at(pointer), pointer).toBeDefined();
   for (const { name, partitions, events } of TOPICS) {
-    expect(at(`/channels/${name}/bindings/kafka`)).toMatchObject({ topic: name, partitions, topicConfiguration: { 'retention.ms': -1 } });
+    expect(at(`/channels/${name}/bindings/kafka`)).toMatchObject({
+      topic: name,
+      partitions,
+      topicConfiguration: { 'retention.ms': -1 },
+    });
     for (const event of events) {
       expect(at(`/channels/${name}/messages/${event.type}`)).toBeDefined();
       expect(at(`/components/messages/${event.type}/payload/schema`)).toEqual(read(event.avsc));

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import type { NodeBlock, Wire } from '../../schemas/chain-node.ts';
-import { parseAccount, parseBlock, parseBlocks, parseChain, parseRefusal, parseSubmitted } from '../../schemas/chain-node.ts';
+import {
+  parseAccount,
+  parseBlock,
+  parseBlocks,
+  parseChain,
+  parseRefusal,
+  parseSubmitted,
+} from '../../schemas/chain-node.ts';
 
 const ADDRESS = `0x${'ab'.repeat(20)}`;
 const HASH = `0x${'cd'.repeat(32)}`;
@@ -33,7 +40,13 @@ const BLOCK: Wire<NodeBlock> = {
   transactions: [TRANSACTION],
   balance_effects: [
     { address: ADDRESS, kind: 'tx_fee_paid', delta: '-1000', tx_index: 0, counterparty: ADDRESS },
-    { address: ADDRESS, kind: 'block_reward', delta: '9007199254740993', tx_index: null, counterparty: null },
+    {
+      address: ADDRESS,
+      kind: 'block_reward',
+      delta: '9007199254740993',
+      tx_index: null,
+      counterparty: null,
+    },
   ],
 };
 
@@ -67,7 +80,13 @@ test('a block is read into bytes and bigints, exactly', () => {
       parent_hash: Buffer.alloc(32),
       block_reward: 50_000n,
       transactions: [
-        { nonce: 7, amount: (1n << 256n) - 1n, arguments: { pickup_lat: '52.5', referrer: null }, referrer: null, raw: Buffer.of(0xc0) },
+        {
+          nonce: 7,
+          amount: (1n << 256n) - 1n,
+          arguments: { pickup_lat: '52.5', referrer: null },
+          referrer: null,
+          raw: Buffer.of(0xc0),
+        },
       ],
       balance_effects: [
         { delta: -1_000n, tx_index: 0 },
@@ -142,8 +161,12 @@ test('a list of blocks must link', () => {
   const next = { ...BLOCK, height: 6, parent_hash: HASH };
   expect(parseBlocks({ blocks: [] })).toEqual({ value: [] });
   expect(parseBlocks({ blocks: [BLOCK, next] })).toHaveProperty('value');
-  expect(parseBlocks({ blocks: [BLOCK, { ...next, height: 7 }] })).toEqual({ problem: 'blocks[1].height: expected 6' });
-  expect(parseBlocks({ blocks: [BLOCK, { ...next, parent_hash: BLOCK.parent_hash }] })).toHaveProperty('problem');
+  expect(parseBlocks({ blocks: [BLOCK, { ...next, height: 7 }] })).toEqual({
+    problem: 'blocks[1].height: expected 6',
+  });
+  expect(
+    parseBlocks({ blocks: [BLOCK, { ...next, parent_hash: BLOCK.parent_hash }] }),
+  ).toHaveProperty('problem');
   expect(parseBlocks({ blocks: [BLOCK, changed(next, 'transactions[0].from', 'x')] })).toEqual({
     problem: 'blocks[1].transactions[0].from: expected 0x and 40 lower-case hex digits',
   });
@@ -151,15 +174,30 @@ test('a list of blocks must link', () => {
 
 test('the chain, an account, a submission and a refusal are read the same way', () => {
   expect(parseChain(CHAIN)).toMatchObject({
-    value: { chain_id: 7777, tx_fee: 1_000n, total_supply: 9_007_199_254_740_993n, head: { height: 3 } },
+    value: {
+      chain_id: 7777,
+      tx_fee: 1_000n,
+      total_supply: 9_007_199_254_740_993n,
+      head: { height: 3 },
+    },
   });
-  expect(parseChain(changed(CHAIN, 'head.hash', 'x'))).toEqual({ problem: 'head.hash: expected 0x and 64 lower-case hex digits' });
-  expect(parseChain(changed(CHAIN, 'is_testnet', 'true'))).toEqual({ problem: 'is_testnet: expected true or false' });
-  expect(parseAccount({ address: ADDRESS, balance: '5', nonce: 1, pending_nonce: 2 })).toMatchObject({
+  expect(parseChain(changed(CHAIN, 'head.hash', 'x'))).toEqual({
+    problem: 'head.hash: expected 0x and 64 lower-case hex digits',
+  });
+  expect(parseChain(changed(CHAIN, 'is_testnet', 'true'))).toEqual({
+    problem: 'is_testnet: expected true or false',
+  });
+  expect(
+    parseAccount({ address: ADDRESS, balance: '5', nonce: 1, pending_nonce: 2 }),
+  ).toMatchObject({
     value: { balance: 5n, pending_nonce: 2 },
   });
-  expect(parseAccount({ address: ADDRESS, balance: 5, nonce: 1, pending_nonce: 2 })).toHaveProperty('problem');
+  expect(parseAccount({ address: ADDRESS, balance: 5, nonce: 1, pending_nonce: 2 })).toHaveProperty(
+    'problem',
+  );
   expect(parseSubmitted({ transaction_hash: HASH })).toEqual({ value: Buffer.alloc(32, 0xcd) });
-  expect(parseRefusal({ code: 'nonce_too_low', message: 'no' })).toEqual({ value: { code: 'nonce_too_low', message: 'no' } });
+  expect(parseRefusal({ code: 'nonce_too_low', message: 'no' })).toEqual({
+    value: { code: 'nonce_too_low', message: 'no' },
+  });
   expect(parseRefusal({ error: 'no' })).toHaveProperty('problem');
 });

@@ -1,6 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LATITUDE_MAX, LONGITUDE_MAX, coordinateProblem, coordinateText } from '../../schemas/coordinate.ts';
+import {
+  LATITUDE_MAX,
+  LONGITUDE_MAX,
+  coordinateProblem,
+  coordinateText,
+} from '../../schemas/coordinate.ts';
 
 test('degrees become canonical text that is within a ten-millionth of them', () => {
   fc.assert(

@@ -20,7 +20,9 @@ function problemOf(text: string): string {
 
 /** With a checksum that fits. */
 function withChecksum(bytes: Uint8Array): string {
-  return encodeBase58(Buffer.concat([bytes, Buffer.from(getBytes(sha256(sha256(bytes)))).subarray(0, 4)]));
+  return encodeBase58(
+    Buffer.concat([bytes, Buffer.from(getBytes(sha256(sha256(bytes)))).subarray(0, 4)]),
+  );
 }
 
 test.each([
@@ -33,7 +35,9 @@ test.each([
 test('the public key derives the addresses that the private one can spend from', () => {
   const key = keyOf(XPUB);
   for (const index of [0, 1, 2, 77, 65_536, 2 ** 31 - 1]) {
-    expect(`0x${key.addressAt(index).toString('hex')}`).toBe(wallet.deriveChild(index).address.toLowerCase());
+    expect(`0x${key.addressAt(index).toString('hex')}`).toBe(
+      wallet.deriveChild(index).address.toLowerCase(),
+    );
   }
 });
 
@@ -41,20 +45,29 @@ test('a key is told apart by its fingerprint', () => {
   expect(keyOf(XPUB).fingerprint).toBe('0xb22dad4b');
   expect(keyOf(XPUB).fingerprint).toBe(wallet.fingerprint);
   expect(keyOf(XPUB).extended_public_key).toBe(XPUB);
-  const other = HDNodeWallet.fromPhrase(MNEMONIC, undefined, "m/44'/195'/1'/0").neuter().extendedKey;
+  const other = HDNodeWallet.fromPhrase(MNEMONIC, undefined, "m/44'/195'/1'/0").neuter()
+    .extendedKey;
   expect(keyOf(other).fingerprint).not.toBe('0xb22dad4b');
 });
 
-test.each([-1, 0.5, 2 ** 31, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])('there is no address at index %d', (index) => {
-  expect(() => keyOf(XPUB).addressAt(index)).toThrow(`there is no deposit address ${index}`);
-});
+test.each([-1, 0.5, 2 ** 31, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])(
+  'there is no address at index %d',
+  (index) => {
+    expect(() => keyOf(XPUB).addressAt(index)).toThrow(`there is no deposit address ${index}`);
+  },
+);
 
 test('an extended private key is refused, whatever it is of, and never repeated', () => {
-  const problems = [wallet.extendedKey, wallet.extendedKey.replace('xprv', 'tprv'), wallet.extendedKey.slice(0, 40), 'XPRV9'].map(
-    problemOf,
-  );
+  const problems = [
+    wallet.extendedKey,
+    wallet.extendedKey.replace('xprv', 'tprv'),
+    wallet.extendedKey.slice(0, 40),
+    'XPRV9',
+  ].map(problemOf);
   for (const problem of problems) {
-    expect(problem).toMatch(/^it is an extended private key, whoever holds it can spend every deposit: .*give the xpub/);
+    expect(problem).toMatch(
+      /^it is an extended private key, whoever holds it can spend every deposit: .*give the xpub/,
+    );
     expect(problem).not.toContain(wallet.extendedKey.slice(4, 20));
   }
 });
@@ -62,7 +75,10 @@ test('an extended private key is refused, whatever it is of, and never repeated'
 test.each([
   ['nothing', ''],
   ['a mistyped character', `${XPUB.slice(0, -1)}${XPUB.endsWith('1') ? '2' : '1'}`],
-  ['two characters swapped', XPUB.slice(0, 50) + XPUB.charAt(51) + XPUB.charAt(50) + XPUB.slice(52)],
+  [
+    'two characters swapped',
+    XPUB.slice(0, 50) + XPUB.charAt(51) + XPUB.charAt(50) + XPUB.slice(52),
+  ],
   ['a key cut short', XPUB.slice(0, -1)],
   ['a line break behind it', `${XPUB}\n`],
   ['a mnemonic', MNEMONIC],

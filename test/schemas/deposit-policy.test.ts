@@ -34,7 +34,12 @@ test('the testnet takes 2.00 and 0.50, mints from 1.00 up to 1,000 alone, and 5,
 });
 
 test('the first deposit of an address pays the first fee, all others the later one', () => {
-  expect([0, 1, 2, 1_000_000].map((ordinal) => feeOf(mainnet, ordinal))).toEqual([4_000_000n, 2_000_000n, 2_000_000n, 2_000_000n]);
+  expect([0, 1, 2, 1_000_000].map((ordinal) => feeOf(mainnet, ordinal))).toEqual([
+    4_000_000n,
+    2_000_000n,
+    2_000_000n,
+    2_000_000n,
+  ]);
 });
 
 test.each([
@@ -50,9 +55,13 @@ test.each([
 
 test('what arrives is credit and fee less what the fee was short of, to the micro-USDT', () => {
   fc.assert(
-    fc.property(fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }), fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), (gross, fee) => {
-      expect(creditOf(gross, fee) + fee - shortfallOf(gross, fee)).toBe(gross);
-    }),
+    fc.property(
+      fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }),
+      fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+      (gross, fee) => {
+        expect(creditOf(gross, fee) + fee - shortfallOf(gross, fee)).toBe(gross);
+      },
+    ),
   );
 });
 
@@ -80,13 +89,15 @@ test('what is set takes the place of the limits of the network', () => {
 });
 
 test('limits that contradict each other are refused, all that is wrong at once', () => {
-  expect(limitsOf('testnet', { first_fee: -1n, minimum: 2_000_000_000n, rolling_cap: 1n })).toEqual({
-    problems: [
-      'first_fee is below 0',
-      'minimum is above single_cap: no deposit would ever be minted without a person',
-      'single_cap is above rolling_cap: a deposit between the two would wait for ever',
-    ],
-  });
+  expect(limitsOf('testnet', { first_fee: -1n, minimum: 2_000_000_000n, rolling_cap: 1n })).toEqual(
+    {
+      problems: [
+        'first_fee is below 0',
+        'minimum is above single_cap: no deposit would ever be minted without a person',
+        'single_cap is above rolling_cap: a deposit between the two would wait for ever',
+      ],
+    },
+  );
   expect(problemsOf({ ...mainnet, minimum: 1n, single_cap: 1n, rolling_cap: 1n })).toEqual([]);
 });
 

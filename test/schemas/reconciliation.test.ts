@@ -1,6 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseReconciliation, reconciliationJson, RUN_STATUSES, type ReconciliationRun } from '../../schemas/reconciliation.ts';
+import {
+  parseReconciliation,
+  reconciliationJson,
+  RUN_STATUSES,
+  type ReconciliationRun,
+} from '../../schemas/reconciliation.ts';
 
 const RUN: ReconciliationRun = {
   run_at: '2026-11-21T07:25:00.000Z',
@@ -25,7 +30,9 @@ test('a run is written and read with every digit', () => {
   expect(parseReconciliation(TEXT)).toEqual({ value: { last_run: RUN } });
   const amount = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
   const run = fc.record({
-    run_at: fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }).map((date) => date.toISOString()),
+    run_at: fc
+      .date({ min: new Date(0), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true })
+      .map((date) => date.toISOString()),
     onchain_supply: amount,
     genesis_allocation: amount,
     treasury_minted: amount,
@@ -35,14 +42,18 @@ test('a run is written and read with every digit', () => {
   });
   fc.assert(
     fc.property(run, (each) => {
-      expect(parseReconciliation(reconciliationJson({ last_run: each }))).toEqual({ value: { last_run: each } });
+      expect(parseReconciliation(reconciliationJson({ last_run: each }))).toEqual({
+        value: { last_run: each },
+      });
     }),
   );
 });
 
 test('no run yet is null', () => {
   expect(reconciliationJson({ last_run: null })).toBe('{"last_run":null}');
-  expect(parseReconciliation(' {"last_run" : null, "since": 5} ')).toEqual({ value: { last_run: null } });
+  expect(parseReconciliation(' {"last_run" : null, "since": 5} ')).toEqual({
+    value: { last_run: null },
+  });
 });
 
 test('amounts may come as decimal text, and fields beyond the agreed ones are ignored', () => {
@@ -54,18 +65,27 @@ test('amounts may come as decimal text, and fields beyond the agreed ones are ig
 });
 
 test.each([...RUN_STATUSES])('the status %s is taken as it is', (status) => {
-  expect(parseReconciliation(withField('status', `"${status}"`))).toEqual({ value: { last_run: { ...RUN, status } } });
+  expect(parseReconciliation(withField('status', `"${status}"`))).toEqual({
+    value: { last_run: { ...RUN, status } },
+  });
 });
 
 test.each(['2026-11-21T07:25:00Z', '2026-11-21T07:25:00+00:00', '2024-02-29T23:59:59.123456789Z'])(
   'the time %s is taken as it is',
   (run_at) => {
-    expect(parseReconciliation(withField('run_at', `"${run_at}"`))).toEqual({ value: { last_run: { ...RUN, run_at } } });
+    expect(parseReconciliation(withField('run_at', `"${run_at}"`))).toEqual({
+      value: { last_run: { ...RUN, run_at } },
+    });
   },
 );
 
 describe('what was not agreed is a problem that names the field and repeats nothing', () => {
-  const amounts = ['onchain_supply', 'genesis_allocation', 'treasury_minted', 'custody_reported'] as const;
+  const amounts = [
+    'onchain_supply',
+    'genesis_allocation',
+    'treasury_minted',
+    'custody_reported',
+  ] as const;
   const bad = [
     'NaN',
     '1.5',
@@ -89,16 +109,25 @@ describe('what was not agreed is a problem that names the field and repeats noth
     String(2n ** 256n),
   ];
 
-  test.each(amounts.flatMap((name) => bad.map((value) => [name, value] as const)))('%s: %s', (name, value) => {
-    const expected = value === 'NaN' ? 'expected JSON' : `last_run.${name}: expected an integer from 0 to 2^256 - 1`;
-    expect(parseReconciliation(withField(name, value))).toEqual({ problem: expected });
-  });
+  test.each(amounts.flatMap((name) => bad.map((value) => [name, value] as const)))(
+    '%s: %s',
+    (name, value) => {
+      const expected =
+        value === 'NaN'
+          ? 'expected JSON'
+          : `last_run.${name}: expected an integer from 0 to 2^256 - 1`;
+      expect(parseReconciliation(withField(name, value))).toEqual({ problem: expected });
+    },
+  );
 
-  test.each(['-0', '1.5', '"-0"', '"--1"', '"+1"', 'null', `-${2n ** 256n}`, String(2n ** 256n)])('ledger_liability: %s', (value) => {
-    expect(parseReconciliation(withField('ledger_liability', value))).toEqual({
-      problem: 'last_run.ledger_liability: expected an integer between -2^256 and 2^256',
-    });
-  });
+  test.each(['-0', '1.5', '"-0"', '"--1"', '"+1"', 'null', `-${2n ** 256n}`, String(2n ** 256n)])(
+    'ledger_liability: %s',
+    (value) => {
+      expect(parseReconciliation(withField('ledger_liability', value))).toEqual({
+        problem: 'last_run.ledger_liability: expected an integer between -2^256 and 2^256',
+      });
+    },
+  );
 
   test.each(['"OK"', '"fine"', '""', '0', 'null', '{}'])('status: %s', (value) => {
     expect(parseReconciliation(withField('status', value))).toEqual({
@@ -117,23 +146,33 @@ describe('what was not agreed is a problem that names the field and repeats noth
     '1790000000000',
     'null',
   ])('run_at: %s', (value) => {
-    expect(parseReconciliation(withField('run_at', value))).toEqual({ problem: 'last_run.run_at: expected a time in ISO 8601, UTC' });
+    expect(parseReconciliation(withField('run_at', value))).toEqual({
+      problem: 'last_run.run_at: expected a time in ISO 8601, UTC',
+    });
   });
 
   test('a field that is missing', () => {
     for (const name of Object.keys(RUN)) {
-      const without = TEXT.replace(new RegExp(`"${name}":("[^"]*"|-?[0-9]+),?`), '').replace(',}', '}');
+      const without = TEXT.replace(new RegExp(`"${name}":("[^"]*"|-?[0-9]+),?`), '').replace(
+        ',}',
+        '}',
+      );
       expect(parseReconciliation(without)).toEqual({ problem: `last_run.${name}: it is missing` });
     }
     expect(parseReconciliation('{}')).toEqual({ problem: 'last_run: it is missing' });
-    expect(parseReconciliation('{"__proto__":{"last_run":null}}')).toEqual({ problem: 'last_run: it is missing' });
+    expect(parseReconciliation('{"__proto__":{"last_run":null}}')).toEqual({
+      problem: 'last_run: it is missing',
+    });
   });
 
   test('another shape', () => {
     const anObject = { problem: 'last_run: expected an object that has it' };
-    for (const text of ['null', '5', '"x"', '[]', '[null]', 'true']) expect(parseReconciliation(text)).toEqual(anObject);
+    for (const text of ['null', '5', '"x"', '[]', '[null]', 'true'])
+      expect(parseReconciliation(text)).toEqual(anObject);
     for (const text of ['"x"', '5', '[]', 'false']) {
-      expect(parseReconciliation(`{"last_run":${text}}`)).toEqual({ problem: 'last_run.run_at: expected an object that has it' });
+      expect(parseReconciliation(`{"last_run":${text}}`)).toEqual({
+        problem: 'last_run.run_at: expected an object that has it',
+      });
     }
   });
 

@@ -5,11 +5,17 @@ import type { Rlp } from '../../schemas/rlp.ts';
 import { decodeInteger, decodeRlp, encodeInteger, encodeRlp } from '../../schemas/rlp.ts';
 
 const item: fc.Arbitrary<Rlp> = fc.letrec<{ readonly item: Rlp }>((tie) => ({
-  item: fc.oneof({ maxDepth: 4 }, fc.uint8Array({ maxLength: 300 }), fc.array(tie('item'), { maxLength: 6 })),
+  item: fc.oneof(
+    { maxDepth: 4 },
+    fc.uint8Array({ maxLength: 300 }),
+    fc.array(tie('item'), { maxLength: 6 }),
+  ),
 })).item;
 
 const hexOf = (value: Rlp): unknown =>
-  value instanceof Uint8Array ? `0x${Buffer.from(value).toString('hex')}` : value.map((each) => hexOf(each));
+  value instanceof Uint8Array
+    ? `0x${Buffer.from(value).toString('hex')}`
+    : value.map((each) => hexOf(each));
 
 test('what is encoded is decoded again, and another implementation reads and writes the same', () => {
   fc.assert(
@@ -33,5 +39,10 @@ test('integers have no leading zero byte, and zero has no byte', () => {
   expect(encodeInteger(0n)).toHaveLength(0);
   expect(decodeInteger(new Uint8Array(0))).toBe(0n);
   expect(decodeInteger(Uint8Array.of(0, 1))).toBeUndefined();
-  fc.assert(fc.property(fc.bigInt(0n, 1n << 300n), (value) => decodeInteger(encodeInteger(value)) === value));
+  fc.assert(
+    fc.property(
+      fc.bigInt(0n, 1n << 300n),
+      (value) => decodeInteger(encodeInteger(value)) === value,
+    ),
+  );
 });

@@ -21,7 +21,11 @@ const PUBLIC_KEY = KEY.publicKey.slice(2);
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /** Of private key 1, made with other software. */
-const VECTORS: readonly { readonly form: SignInForm; readonly digest: string; readonly signature: AuthSignature }[] = [
+const VECTORS: readonly {
+  readonly form: SignInForm;
+  readonly digest: string;
+  readonly signature: AuthSignature;
+}[] = [
   {
     form: 'raw',
     digest: '0xc059bd57386cf680c4369a963f2e32f95c15e8369ec301b43dffc8862bf8bf91',
@@ -74,7 +78,11 @@ test.each(VECTORS)('the digest of form $form is that of other software', ({ form
 test('lengths are counted in bytes of UTF-8', async () => {
   const wallet = walletOf('browser', 'utf-8');
   const { r, s, v } = await wallet.sign('Grüße');
-  const signer = SigningKey.recoverPublicKey(challengeDigest('eip191', 'Grüße'), { r: `0x${r}`, s: `0x${s}`, v });
+  const signer = SigningKey.recoverPublicKey(challengeDigest('eip191', 'Grüße'), {
+    r: `0x${r}`,
+    s: `0x${s}`,
+    v,
+  });
   expect(signer).toBe(wallet.key.publicKey);
 });
 
@@ -93,7 +101,9 @@ test.each(['raw', 'browser', 'tron'] as const)(
     expect(refused(request)).toBeUndefined();
     expect(refused(request, CHAIN + 1)).toBe('wrong_signature');
     expect(refused({ ...request, timestamp: AT + 1 })).toBe('wrong_signature');
-    expect(refused({ ...request, publicKey: walletOf(kind, 'two').publicKey })).toBe('wrong_signature');
+    expect(refused({ ...request, publicKey: walletOf(kind, 'two').publicKey })).toBe(
+      'wrong_signature',
+    );
     expect(accountOfKey(wallet.publicKey)).toBe(wallet.account);
   },
 );
@@ -102,7 +112,10 @@ test.each(SIGN_IN_FORMS.flatMap((form) => SIGN_IN_FORMS.map((other) => [form, ot
   'a signature over the digest of form %s is none over that of form %s unless they are one',
   (form, other) => {
     const { r, s, v } = KEY.sign(challengeDigest(form, challengeOf(CHAIN, ADDRESS, AT)));
-    const recovered = SigningKey.recoverPublicKey(challengeDigest(other, challengeOf(CHAIN, ADDRESS, AT)), { r, s, v });
+    const recovered = SigningKey.recoverPublicKey(
+      challengeDigest(other, challengeOf(CHAIN, ADDRESS, AT)),
+      { r, s, v },
+    );
     expect(recovered === KEY.publicKey).toBe(form === other);
   },
 );
@@ -118,7 +131,11 @@ test('the older challenges without a chain, and those of other words, sign in no
   ]) {
     for (const form of SIGN_IN_FORMS) {
       const { r, s, v } = KEY.sign(challengeDigest(form, text));
-      expect([text, form, refused({ signature: { r, s, v } })]).toEqual([text, form, 'wrong_signature']);
+      expect([text, form, refused({ signature: { r, s, v } })]).toEqual([
+        text,
+        form,
+        'wrong_signature',
+      ]);
     }
   }
 });
@@ -134,7 +151,8 @@ test.each([
 ])('a challenge of %i seconds from now: %s', (seconds, expected) => {
   const timestamp = AT + seconds;
   const signature = raw(ADDRESS, CHAIN, timestamp);
-  for (const ms of [0, 1, 999]) expect(refused({ timestamp, signature }, CHAIN, AT * 1_000 + ms)).toBe(expected);
+  for (const ms of [0, 1, 999])
+    expect(refused({ timestamp, signature }, CHAIN, AT * 1_000 + ms)).toBe(expected);
 });
 
 test.each([0, -1, 2 ** 31, AT * 1_000, AT + 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e308])(
@@ -182,12 +200,15 @@ test('a key that is no point of the curve is nobody', () => {
   expect(accountOfKey(off)).toBeUndefined();
 });
 
-test.each(['eip191', 'tip191'] as const)('form %s is for wallets, which name themselves by their address in lower case', (form) => {
-  for (const publicKey of [PUBLIC_KEY, '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf']) {
-    const { r, s, v } = KEY.sign(challengeDigest(form, challengeOf(CHAIN, publicKey, AT)));
-    expect(refused({ publicKey, signature: { r, s, v } })).toBe('wrong_signature');
-  }
-});
+test.each(['eip191', 'tip191'] as const)(
+  'form %s is for wallets, which name themselves by their address in lower case',
+  (form) => {
+    for (const publicKey of [PUBLIC_KEY, '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf']) {
+      const { r, s, v } = KEY.sign(challengeDigest(form, challengeOf(CHAIN, publicKey, AT)));
+      expect(refused({ publicKey, signature: { r, s, v } })).toBe('wrong_signature');
+    }
+  },
+);
 
 const good = raw(ADDRESS);
 const hex = (value: bigint): string => `0x${value.toString(16).padStart(64, '0')}`;
@@ -207,7 +228,10 @@ const BAD: readonly (readonly [string, Partial<AuthSignature>])[] = [
     [`${name} n + 1`, { [name]: hex(ORDER + 1n) }] as const,
     [`${name} of all ones`, { [name]: `0x${'f'.repeat(64)}` }] as const,
   ]),
-  ['s in the upper half, with the v that fits', { s: hex(ORDER - BigInt(good.s)), v: good.v === 27 ? 28 : 27 }],
+  [
+    's in the upper half, with the v that fits',
+    { s: hex(ORDER - BigInt(good.s)), v: good.v === 27 ? 28 : 27 },
+  ],
   ['r on no point of the curve', { r: hex(5n) }],
 ];
 
@@ -219,11 +243,21 @@ test.each(BAD)('a signature with %s signs in nobody', (_what, change) => {
 test('nothing at all that is made up signs in, and nothing breaks', () => {
   const word = fc.oneof(
     fc.string({ unit: 'binary' }),
-    fc.string({ unit: fc.constantFrom(...'0123456789abcdef'.split('')), minLength: 64, maxLength: 64 }),
+    fc.string({
+      unit: fc.constantFrom(...'0123456789abcdef'.split('')),
+      minLength: 64,
+      maxLength: 64,
+    }),
   );
   fc.assert(
-    fc.property(fc.oneof(word, fc.constant(ADDRESS)), word, word, fc.oneof(fc.integer(), fc.constantFrom(27, 28)), (publicKey, r, s, v) => {
-      expect(refused({ publicKey, signature: { r, s, v } })).toBe('wrong_signature');
-    }),
+    fc.property(
+      fc.oneof(word, fc.constant(ADDRESS)),
+      word,
+      word,
+      fc.oneof(fc.integer(), fc.constantFrom(27, 28)),
+      (publicKey, r, s, v) => {
+        expect(refused({ publicKey, signature: { r, s, v } })).toBe('wrong_signature');
+      },
+    ),
   );
 });

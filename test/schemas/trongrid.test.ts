@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { parseBalance, parseHead, parseList, parseReceipt, transfersIn, type Parsed, type TronReceipt } from '../../schemas/trongrid.ts';
+import {
+  parseBalance,
+  parseHead,
+  parseList,
+  parseReceipt,
+  transfersIn,
+  type Parsed,
+  type TronReceipt,
+} from '../../schemas/trongrid.ts';
 import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
 import { recordedList, recordedReceipt } from '../support/trongrid/recorded.ts';
 
@@ -40,7 +48,11 @@ test('the recorded row of mainnet is a hint at its transaction, by an address of
 });
 
 test('the recorded receipt of mainnet is one transfer of 2,700 USDT, from and to whom the list says', () => {
-  expect(receipt()).toMatchObject({ block_number: 85_375_179, block_timestamp: 1_786_796_664_000, succeeded: true });
+  expect(receipt()).toMatchObject({
+    block_number: 85_375_179,
+    block_timestamp: 1_786_796_664_000,
+    succeeded: true,
+  });
   const [transfer, ...others] = valueOf(transfersIn(receipt(), USDT));
   expect(others).toEqual([]);
   expect(transfer).toEqual({
@@ -71,9 +83,14 @@ test('it is no transfer of another contract, of a failed call, or of another eve
 test('the place among all logs is the index, also behind logs of others and without data', () => {
   const others = [logWith({ address: 'ab'.repeat(20) }), { address: '41' + 'cd'.repeat(20) }];
   expect(
-    valueOf(transfersIn(receipt({ log: [...others, logWith({}), logWith({ address: USDT.toString('hex').toUpperCase() })] }), USDT)).map(
-      (each) => each.log_index,
-    ),
+    valueOf(
+      transfersIn(
+        receipt({
+          log: [...others, logWith({}), logWith({ address: USDT.toString('hex').toUpperCase() })],
+        }),
+        USDT,
+      ),
+    ).map((each) => each.log_index),
   ).toEqual([2, 3]);
 });
 
@@ -108,7 +125,11 @@ test('{} is no receipt yet; every other shape is a problem', () => {
     receiptWith({ log: [logWith({ topics: ['ab'] })] }),
     receiptWith({ log: [logWith({ data: 'abc' })] }),
   ];
-  for (const json of wrong) expect({ json, problem: problemOf(parseReceipt(json)) }).toEqual({ json, problem: expect.any(String) });
+  for (const json of wrong)
+    expect({ json, problem: problemOf(parseReceipt(json)) }).toEqual({
+      json,
+      problem: expect.any(String),
+    });
 });
 
 test('an answer that says Error or success false is a problem for whoever asked, and says what it says', () => {
@@ -116,7 +137,9 @@ test('an answer that says Error or success false is a problem for whoever asked,
     expect(problemOf(parse({ Error: 'class java.lang.NullPointerException : null' }))).toBe(
       'it says: class java.lang.NullPointerException : null',
     );
-    expect(problemOf(parse({ success: false, error: 'system error', statusCode: 500 }))).toBe('it says: system error');
+    expect(problemOf(parse({ success: false, error: 'system error', statusCode: 500 }))).toBe(
+      'it says: system error',
+    );
     expect(problemOf(parse({ success: false }))).toBe('it says: success is false');
     expect(problemOf(parse({ Error: { code: 7 } }))).toBe('it says: {"code":7}');
   }
@@ -128,13 +151,20 @@ function row(change: object): object {
 
 test('an empty list is nothing found; what is no list, or not in its order, is a problem', () => {
   const meta = { at: 1, page_size: 0 };
-  expect(valueOf(parseList({ data: [], success: true, meta }))).toEqual({ rows: [], fingerprint: undefined });
-  expect(valueOf(parseList({ data: [row({})], success: true, meta: { ...meta, fingerprint: 'f' } }))).toMatchObject({
+  expect(valueOf(parseList({ data: [], success: true, meta }))).toEqual({
+    rows: [],
+    fingerprint: undefined,
+  });
+  expect(
+    valueOf(parseList({ data: [row({})], success: true, meta: { ...meta, fingerprint: 'f' } })),
+  ).toMatchObject({
     fingerprint: 'f',
     rows: [{ contract: undefined }],
   });
   const hexContract = row({ token_info: { address: `41${USDT.toString('hex')}` } });
-  expect(valueOf(parseList({ data: [hexContract], success: true, meta })).rows[0]?.contract).toEqual(USDT);
+  expect(
+    valueOf(parseList({ data: [hexContract], success: true, meta })).rows[0]?.contract,
+  ).toEqual(USDT);
   const wrong = [
     {},
     { data: [], meta },
@@ -143,22 +173,35 @@ test('an empty list is nothing found; what is no list, or not in its order, is a
     { data: {}, success: true, meta },
     { data: [], success: true, meta: { ...meta, fingerprint: 7 } },
     { data: [], success: true, meta: { ...meta, fingerprint: '' } },
-    ...[null, row({ transaction_id: 'x' }), row({ block_timestamp: '5' }), row({ block_timestamp: -1 })].map((each) => ({
+    ...[
+      null,
+      row({ transaction_id: 'x' }),
+      row({ block_timestamp: '5' }),
+      row({ block_timestamp: -1 }),
+    ].map((each) => ({
       data: [each],
       success: true,
       meta,
     })),
     { data: [row({}), row({ block_timestamp: 4 })], success: true, meta },
   ];
-  for (const json of wrong) expect({ json, problem: problemOf(parseList(json)) }).toEqual({ json, problem: expect.any(String) });
+  for (const json of wrong)
+    expect({ json, problem: problemOf(parseList(json)) }).toEqual({
+      json,
+      problem: expect.any(String),
+    });
 });
 
 test('the head and a balance are read exactly, or not at all', () => {
-  expect(valueOf(parseHead({ block_header: { raw_data: { number: 7, timestamp: 9, version: 31 } } }))).toEqual({ number: 7, timestamp: 9 });
+  expect(
+    valueOf(parseHead({ block_header: { raw_data: { number: 7, timestamp: 9, version: 31 } } })),
+  ).toEqual({ number: 7, timestamp: 9 });
   for (const json of [{}, { block_header: {} }, { block_header: { raw_data: { number: 7 } } }])
     expect(problemOf(parseHead(json))).toEqual(expect.any(String));
   const most = 'f'.repeat(64);
-  expect(valueOf(parseBalance({ result: { result: true }, constant_result: [most] }))).toBe((1n << 256n) - 1n);
+  expect(valueOf(parseBalance({ result: { result: true }, constant_result: [most] }))).toBe(
+    (1n << 256n) - 1n,
+  );
   for (const json of [
     {},
     { result: {}, constant_result: [most] },

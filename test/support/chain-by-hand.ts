@@ -7,7 +7,11 @@
  *     chain.revert();
  *     chain.log    every event so far, sequences 0, 1, 2, ..
  */
-import type { BlockAppended, BlockTransaction, ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type {
+  BlockAppended,
+  BlockTransaction,
+  ChainEvent,
+} from '../../schemas/chain.blocks/events.ts';
 
 export type TransactionByHand = Pick<BlockTransaction, 'from' | 'to'> & Partial<BlockTransaction>;
 
@@ -45,7 +49,11 @@ export class ChainByHand {
   }
 
   /** A block on top. Nonces run on by themselves, where none is given. */
-  append({ producer = PRODUCER, transactions = [], effects = [] }: BlockByHand = {}): BlockAppended {
+  append({
+    producer = PRODUCER,
+    transactions = [],
+    effects = [],
+  }: BlockByHand = {}): BlockAppended {
     const height = this.#standing.length;
     const listed: BlockTransaction[] = [];
     for (const transaction of transactions) listed.push(this.#transaction(transaction, listed));
@@ -60,7 +68,12 @@ export class ChainByHand {
       reward_recipient: producer,
       block_reward: 0n,
       transactions: listed,
-      balance_effects: effects.map((effect) => ({ kind: 'transfer_in', tx_index: null, counterparty: null, ...effect })),
+      balance_effects: effects.map((effect) => ({
+        kind: 'transfer_in',
+        tx_index: null,
+        counterparty: null,
+        ...effect,
+      })),
     };
     this.#standing.push(block);
     this.log.push(block);
@@ -73,7 +86,13 @@ export class ChainByHand {
       const block = this.#standing.pop();
       if (block === undefined) throw new Error('there is no block to revert');
       const { height, hash, parent_hash } = block;
-      this.log.push({ type: 'BlockReverted', sequence: this.log.length, height, hash, parent_hash });
+      this.log.push({
+        type: 'BlockReverted',
+        sequence: this.log.length,
+        height,
+        hash,
+        parent_hash,
+      });
     }
   }
 

@@ -67,7 +67,10 @@ interface Call {
 /** A call that its sender can afford, signed by one of the first `senders` people. */
 export function planCall(random: Random, cast: Cast, senders: number, fee: bigint): Planned {
   const wanted = random.chance(0.5) ? 'Transfer' : random.pick(FUNCTION_CALL_TYPES);
-  const sender = wanted === 'Mint' ? person(cast, 0) : person(cast, Math.floor(senders * (random.below(1 << 20) / (1 << 20)) ** 2));
+  const sender =
+    wanted === 'Mint'
+      ? person(cast, 0)
+      : person(cast, Math.floor(senders * (random.below(1 << 20) / (1 << 20)) ** 2));
   const call = decide(random, cast, sender, wanted, fee);
   const from = random.below(cast.raw.length - RAW_BYTES_MIN - 64);
   return {
@@ -102,11 +105,24 @@ interface Situation {
   readonly hash: string;
 }
 
-function decide(random: Random, cast: Cast, sender: Account, type: FunctionCallType, fee: bigint): Call {
+function decide(
+  random: Random,
+  cast: Cast,
+  sender: Account,
+  type: FunctionCallType,
+  fee: bigint,
+): Call {
   const other = random.chance(0.01) ? newcomer(random, cast) : random.pick(cast.people);
   const affordable = (sender.balance - fee) / 4n;
   const amount = least(amountOf(random), affordable > 0n ? affordable : 0n);
-  const situation: Situation = { random, cast, sender, other, amount, hash: toHex(random.bytes(32)) };
+  const situation: Situation = {
+    random,
+    cast,
+    sender,
+    other,
+    amount,
+    hash: toHex(random.bytes(32)),
+  };
   return CALLS[type](situation) ?? request(situation);
 }
 
@@ -116,24 +132,46 @@ const CALLS: Readonly<Record<FunctionCallType, (situation: Situation) => Call | 
     const amount = amountOf(random);
     const reference = random.chance(0.5) ? hash : null;
     const effects = [{ account: other, kind: 'mint', delta: amount, counterparty: sender }];
-    return { type: 'Mint', to: other, amount, arguments: { to: toHex(other.address), amount: String(amount), reference }, effects };
+    return {
+      type: 'Mint',
+      to: other,
+      amount,
+      arguments: { to: toHex(other.address), amount: String(amount), reference },
+      effects,
+    };
   },
   Transfer({ random, sender, other, amount }) {
     if (amount === 0n) return undefined;
     const to = random.chance(0.02) ? sender : other;
     const effects = passed('transfer_out', 'transfer_in', sender, to, amount);
-    return { type: 'Transfer', to, amount, arguments: { to: toHex(to.address), amount: String(amount) }, effects };
+    return {
+      type: 'Transfer',
+      to,
+      amount,
+      arguments: { to: toHex(to.address), amount: String(amount) },
+      effects,
+    };
   },
   Burn({ random, cast, sender, amount, hash }) {
     if (amount === 0n) return undefined;
     const effects = [{ account: sender, kind: 'burn', delta: -amount, counterparty: null }];
     const reference = random.chance(0.5) ? null : hash;
-    return { type: 'Burn', to: cast.nobody, amount, arguments: { amount: String(amount), redemption_ref: reference }, effects };
+    return {
+      type: 'Burn',
+      to: cast.nobody,
+      amount,
+      arguments: { amount: String(amount), redemption_ref: reference },
+      effects,
+    };
   },
   RideRequest: request,
   RideOffer({ random, cast, other, amount, hash }) {
     const referrer = random.chance(0.5) ? null : person(cast, 6);
-    const named = { request_hash: hash, fare: String(amount), referrer: referrer && toHex(referrer.address) };
+    const named = {
+      request_hash: hash,
+      fare: String(amount),
+      referrer: referrer && toHex(referrer.address),
+    };
     return { type: 'RideOffer', to: other, amount, arguments: named, effects: [], referrer };
   },
   RideAcceptance({ cast, sender, other, amount, hash }) {
@@ -152,7 +190,13 @@ const CALLS: Readonly<Record<FunctionCallType, (situation: Situation) => Call | 
     return { type: 'RideCancel', to: other, amount, arguments: { acceptance_hash: hash }, effects };
   },
   RideRequestCancel({ cast, hash }) {
-    return { type: 'RideRequestCancel', to: cast.nobody, amount: 0n, arguments: { request_hash: hash }, effects: [] };
+    return {
+      type: 'RideRequestCancel',
+      to: cast.nobody,
+      amount: 0n,
+      arguments: { request_hash: hash },
+      effects: [],
+    };
   },
 };
 
@@ -181,20 +225,51 @@ function pay(random: Random, cast: Cast, driver: Account, amount: bigint, hash: 
   const offerReferrer = random.chance(0.5) ? null : person(cast, 7);
   const requestFee = requestReferrer === null ? 0n : amount / 100n;
   const offerFee = offerReferrer === null ? 0n : amount / 200n;
-  const effects: PlannedEffect[] = passed('ride_pay', 'ride_pay', cast.escrow, driver, amount, amount - requestFee - offerFee);
-  if (requestReferrer !== null) effects.push({ account: requestReferrer, kind: 'referrer_fee', delta: requestFee, counterparty: driver });
-  if (offerReferrer !== null) effects.push({ account: offerReferrer, kind: 'referrer_fee', delta: offerFee, counterparty: driver });
+  const effects: PlannedEffect[] = passed(
+    'ride_pay',
+    'ride_pay',
+    cast.escrow,
+    driver,
+    amount,
+    amount - requestFee - offerFee,
+  );
+  if (requestReferrer !== null)
+    effects.push({
+      account: requestReferrer,
+      kind: 'referrer_fee',
+      delta: requestFee,
+      counterparty: driver,
+    });
+  if (offerReferrer !== null)
+    effects.push({
+      account: offerReferrer,
+      kind: 'referrer_fee',
+      delta: offerFee,
+      counterparty: driver,
+    });
   return {
     type: 'RidePay',
     to: driver,
     amount,
     arguments: { acceptance_hash: hash, fare: String(amount) },
     effects,
-    referrers: { request: requestReferrer, offer: offerReferrer, request_fee: requestFee, offer_fee: offerFee },
+    referrers: {
+      request: requestReferrer,
+      offer: offerReferrer,
+      request_fee: requestFee,
+      offer_fee: offerFee,
+    },
   };
 }
 
-function passed(out: string, into: string, from: Account, to: Account, amount: bigint, arriving: bigint = amount): PlannedEffect[] {
+function passed(
+  out: string,
+  into: string,
+  from: Account,
+  to: Account,
+  amount: bigint,
+  arriving: bigint = amount,
+): PlannedEffect[] {
   return [
     { account: from, kind: out, delta: -amount, counterparty: to },
     { account: to, kind: into, delta: arriving, counterparty: from },

@@ -4,7 +4,9 @@ import type { BlockAppended, ChainEvent } from '../../schemas/chain.blocks/event
 import { FUNCTION_CALL_TYPES } from '../../schemas/function-call.ts';
 import { bigBlock, chainEvents, TestChain } from './chain.ts';
 
-const EVENTS: readonly ChainEvent[] = [...chainEvents({ seed: 11, blocks: 600, reorg_probability: 0.15 })];
+const EVENTS: readonly ChainEvent[] = [
+  ...chainEvents({ seed: 11, blocks: 600, reorg_probability: 0.15 }),
+];
 
 function isBlock(event: ChainEvent): event is BlockAppended {
   return event.type === 'BlockAppended';
@@ -14,7 +16,8 @@ function fold(events: Iterable<ChainEvent>): Chain {
   let chain = EMPTY_CHAIN;
   for (const event of events) {
     const judged = evolve(chain, event, BigInt(event.sequence));
-    if (judged.verdict !== 'applied') throw new Error(`event ${event.sequence} is ${judged.verdict}`);
+    if (judged.verdict !== 'applied')
+      throw new Error(`event ${event.sequence} is ${judged.verdict}`);
     chain = judged.chain;
   }
   return chain;
@@ -23,7 +26,9 @@ function fold(events: Iterable<ChainEvent>): Chain {
 test('the events are a chain that may be applied one by one, the same for the same seed', () => {
   expect(fold(EVENTS).status).toBe('growing');
   expect([...chainEvents({ seed: 11, blocks: 600, reorg_probability: 0.15 })]).toEqual(EVENTS);
-  expect([...chainEvents({ seed: 12, blocks: 2 })]).not.toEqual([...chainEvents({ seed: 11, blocks: 2 })]);
+  expect([...chainEvents({ seed: 12, blocks: 2 })]).not.toEqual([
+    ...chainEvents({ seed: 11, blocks: 2 }),
+  ]);
 });
 
 test('an endless chain is taken as far as it is wanted', () => {
@@ -38,34 +43,57 @@ test('reorganisations go down to finality, and what they took off comes back und
     const judged = evolve(chain, event, BigInt(event.sequence));
     if (judged.verdict !== 'applied') throw new Error('checked before');
     chain = judged.chain;
-    if (event.type === 'BlockReverted' && chain.status === 'growing' && chain.top.height === chain.finalized_height) toFinality++;
+    if (
+      event.type === 'BlockReverted' &&
+      chain.status === 'growing' &&
+      chain.top.height === chain.finalized_height
+    )
+      toFinality++;
   }
   expect(toFinality).toBeGreaterThan(3);
-  const hashes = EVENTS.filter(isBlock).flatMap(({ transactions }) => transactions.map(({ hash }) => hash.toString('hex')));
+  const hashes = EVENTS.filter(isBlock).flatMap(({ transactions }) =>
+    transactions.map(({ hash }) => hash.toString('hex')),
+  );
   expect(new Set(hashes).size).toBeLessThan(hashes.length);
 });
 
 test('there is everything that a chain may hold', () => {
   const blocks = EVENTS.filter(isBlock);
   const transactions = blocks.flatMap((block) => block.transactions);
-  expect(new Set(transactions.map((each) => each.function_call_type))).toEqual(new Set(FUNCTION_CALL_TYPES));
+  expect(new Set(transactions.map((each) => each.function_call_type))).toEqual(
+    new Set(FUNCTION_CALL_TYPES),
+  );
   expect(blocks.some((block) => block.height > 0 && block.transactions.length === 0)).toBe(true);
   expect(transactions.some(({ from, to }) => from.equals(to))).toBe(true);
-  for (const amount of [2n ** 53n, 2n ** 64n]) expect(transactions.some((each) => each.amount > amount)).toBe(true);
+  for (const amount of [2n ** 53n, 2n ** 64n])
+    expect(transactions.some((each) => each.amount > amount)).toBe(true);
   for (const referrer of ['referrer', 'request_referrer', 'offer_referrer'] as const) {
-    expect(new Set(transactions.map((each) => each[referrer] === null))).toEqual(new Set([true, false]));
+    expect(new Set(transactions.map((each) => each[referrer] === null))).toEqual(
+      new Set([true, false]),
+    );
   }
-  expect(blocks.some(({ producer, transactions: inside }) => inside.some(({ from }) => from.equals(producer)))).toBe(true);
+  expect(
+    blocks.some(({ producer, transactions: inside }) =>
+      inside.some(({ from }) => from.equals(producer)),
+    ),
+  ).toBe(true);
 });
 
 test('there is every balance effect that a chain may hold', () => {
   const blocks = EVENTS.filter(isBlock);
   const effects = blocks.flatMap(({ balance_effects: own, transactions }) =>
-    own.map((effect) => ({ ...effect, by: effect.tx_index === null ? null : transactions[effect.tx_index] })),
+    own.map((effect) => ({
+      ...effect,
+      by: effect.tx_index === null ? null : transactions[effect.tx_index],
+    })),
   );
   expect(new Set(blocks.map(({ producer }) => producer.toString('hex'))).size).toBe(5);
-  const unsigned = effects.filter(({ address, delta, by }) => delta < 0n && by?.from.equals(address) !== true);
-  expect(new Set(unsigned.map(({ kind, by }) => `${kind} of ${by?.function_call_type ?? 'the block'}`))).toEqual(
+  const unsigned = effects.filter(
+    ({ address, delta, by }) => delta < 0n && by?.from.equals(address) !== true,
+  );
+  expect(
+    new Set(unsigned.map(({ kind, by }) => `${kind} of ${by?.function_call_type ?? 'the block'}`)),
+  ).toEqual(
     new Set(['ride_pay of RidePay', 'ride_refund of RideCancel', 'block_reward of the block']),
   );
   expect(new Set(unsigned.map(({ address }) => address.toString('hex'))).size).toBe(2);
@@ -74,10 +102,16 @@ test('there is every balance effect that a chain may hold', () => {
     ({ by }) => by,
   );
   expect(new Set([...referred.values()].map((each) => each.length))).toEqual(new Set([1, 2]));
-  const moved = new Set(effects.filter(({ delta }) => delta !== 0n).map(({ address }) => address.toString('hex')));
+  const moved = new Set(
+    effects.filter(({ delta }) => delta !== 0n).map(({ address }) => address.toString('hex')),
+  );
   const unmoved = effects.filter(({ delta }) => delta === 0n);
-  expect(new Set(unmoved.map(({ address }) => moved.has(address.toString('hex'))))).toEqual(new Set([true, false]));
-  expect(new Set(unmoved.map(({ tx_index: index }) => index === null))).toEqual(new Set([true, false]));
+  expect(new Set(unmoved.map(({ address }) => moved.has(address.toString('hex'))))).toEqual(
+    new Set([true, false]),
+  );
+  expect(new Set(unmoved.map(({ tx_index: index }) => index === null))).toEqual(
+    new Set([true, false]),
+  );
 });
 
 test('balances stay above zero, effects sum up to what was minted and burned, nonces run on', () => {
@@ -95,13 +129,17 @@ test('balances stay above zero, effects sum up to what was minted and burned, no
       const block = standing.pop();
       if (block === undefined) throw new Error('a revert of nothing');
       move(block, -1n);
-      for (const { from } of block.transactions) nonces.set(from.toString('hex'), (nonces.get(from.toString('hex')) ?? 0) - 1);
+      for (const { from } of block.transactions)
+        nonces.set(from.toString('hex'), (nonces.get(from.toString('hex')) ?? 0) - 1);
     }
     if (!isBlock(event)) continue;
     standing.push(event);
     move(event, 1n);
     const sum = (kinds: (kind: string) => boolean): bigint =>
-      event.balance_effects.reduce((total, { kind, delta }) => (kinds(kind) ? total + delta : total), 0n);
+      event.balance_effects.reduce(
+        (total, { kind, delta }) => (kinds(kind) ? total + delta : total),
+        0n,
+      );
     expect(sum(() => true)).toBe(sum((kind) => kind === 'mint' || kind === 'burn'));
     for (const { from, nonce } of event.transactions) {
       expect(nonce).toBe(nonces.get(from.toString('hex')) ?? 0);
@@ -112,7 +150,10 @@ test('balances stay above zero, effects sum up to what was minted and burned, no
 });
 
 function feesOf(block: BlockAppended): bigint {
-  return block.balance_effects.reduce((sum, { kind, delta }) => (kind === 'tx_fee_paid' ? sum - delta : sum), 0n);
+  return block.balance_effects.reduce(
+    (sum, { kind, delta }) => (kind === 'tx_fee_paid' ? sum - delta : sum),
+    0n,
+  );
 }
 
 test('a fee is in every block from the height on where fees begin, unless its transactions are free', () => {
@@ -120,7 +161,9 @@ test('a fee is in every block from the height on where fees begin, unless its tr
   const blocks = Array.from({ length: 5 }, (_, at) => chain.append(at === 0 ? 0 : 20));
   expect(blocks.map((block) => feesOf(block) > 0n)).toEqual([false, false, false, true, true]);
   for (const block of blocks) {
-    const earned = block.balance_effects.filter(({ kind }) => kind === 'tx_fee_earned').reduce((sum, { delta }) => sum + delta, 0n);
+    const earned = block.balance_effects
+      .filter(({ kind }) => kind === 'tx_fee_earned')
+      .reduce((sum, { delta }) => sum + delta, 0n);
     expect(earned).toBe(feesOf(block));
   }
 });
@@ -139,6 +182,8 @@ test('what cannot be on a chain is refused', () => {
 test('a big block holds as many transactions as asked for', () => {
   const block = bigBlock(20_000);
   expect(block).toMatchObject({ sequence: 0, height: 0 });
-  expect(block.transactions.map(({ index }) => index)).toEqual(Array.from({ length: 20_000 }, (_, at) => at));
+  expect(block.transactions.map(({ index }) => index)).toEqual(
+    Array.from({ length: 20_000 }, (_, at) => at),
+  );
   expect(fold([block]).status).toBe('growing');
 });

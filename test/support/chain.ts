@@ -46,14 +46,23 @@ const REWARD = 50_000n;
 const BEGINNING = 1_700_000_000_000;
 
 export function* chainEvents(options: ChainOptions): Generator<ChainEvent, void> {
-  const { blocks, transactions_per_block: average = 5, reorg_probability: reorg = 0.05, final_depth: depth = 6 } = options;
+  const {
+    blocks,
+    transactions_per_block: average = 5,
+    reorg_probability: reorg = 0.05,
+    final_depth: depth = 6,
+  } = options;
   const chain = new TestChain(options);
   const random = new Random((options.seed ?? 1) + 0x5eed);
   for (let made = 0; made < blocks; made++) {
-    const count = chain.height < 0 || random.chance(0.1) ? 0 : random.below(Math.round((2 * average) / 0.9) + 1);
+    const count =
+      chain.height < 0 || random.chance(0.1)
+        ? 0
+        : random.below(Math.round((2 * average) / 0.9) + 1);
     yield chain.append(count);
     if (chain.finalized_height < 0) yield chain.finalize(0);
-    if (chain.height - depth > chain.finalized_height && random.chance(0.6)) yield chain.finalize(chain.height - depth);
+    if (chain.height - depth > chain.finalized_height && random.chance(0.6))
+      yield chain.finalize(chain.height - depth);
     const revertible = chain.height - chain.finalized_height;
     if (revertible === 0 || !random.chance(reorg)) continue;
     const reverts = random.chance(0.3) ? revertible : 1 + random.below(Math.min(3, revertible));
@@ -90,8 +99,18 @@ export class TestChain {
     this.#random = new Random(seed);
     this.#feesFrom = feesFrom;
     this.#senders = accounts;
-    const people = Array.from({ length: accounts }, () => ({ address: this.#random.bytes(20), balance: 0n, nonce: 0 }));
-    this.#cast = { people, nobody: special(0), escrow: special(0xe5c0), reward_pool: special(0xb10c), raw: this.#random.bytes(1 << 16) };
+    const people = Array.from({ length: accounts }, () => ({
+      address: this.#random.bytes(20),
+      balance: 0n,
+      nonce: 0,
+    }));
+    this.#cast = {
+      people,
+      nobody: special(0),
+      escrow: special(0xe5c0),
+      reward_pool: special(0xb10c),
+      raw: this.#random.bytes(1 << 16),
+    };
   }
 
   /** Height of the newest block, -1 before the first. */
@@ -113,20 +132,38 @@ export class TestChain {
     const listed: BlockTransaction[] = [];
     const effects: BalanceEffect[] = [];
     const showsZeros = this.#random.chance(0.2);
-    const move = (account: Account, kind: string, delta: bigint, counterparty: Account | null, index: number | null): void => {
+    const move = (
+      account: Account,
+      kind: string,
+      delta: bigint,
+      counterparty: Account | null,
+      index: number | null,
+    ): void => {
       if (delta === 0n && !showsZeros) return;
       account.balance += delta;
       moves.push([account, delta]);
-      effects.push({ address: account.address, kind, delta, tx_index: index, counterparty: counterparty?.address ?? null });
+      effects.push({
+        address: account.address,
+        kind,
+        delta,
+        tx_index: index,
+        counterparty: counterparty?.address ?? null,
+      });
     };
-    if (height === 0) for (const account of [...this.#cast.people, this.#cast.reward_pool]) move(account, 'mint', ALLOCATION, null, null);
+    if (height === 0)
+      for (const account of [...this.#cast.people, this.#cast.reward_pool])
+        move(account, 'mint', ALLOCATION, null, null);
 
     let fees = 0n;
     for (let index = 0; index < transactions; index++) {
       const next = this.#again(FEE) ?? planCall(this.#random, this.#cast, this.#senders, FEE);
       const { transaction, sender } = next;
-      const free = height < this.#feesFrom || sender === validator || transaction.function_call_type === 'RideAcceptance';
-      for (const { account, kind, delta, counterparty } of next.effects) move(account, kind, delta, counterparty, index);
+      const free =
+        height < this.#feesFrom ||
+        sender === validator ||
+        transaction.function_call_type === 'RideAcceptance';
+      for (const { account, kind, delta, counterparty } of next.effects)
+        move(account, kind, delta, counterparty, index);
       if (!free) {
         move(sender, 'tx_fee_paid', -FEE, validator, index);
         fees += FEE;
@@ -143,7 +180,13 @@ export class TestChain {
     if (showsZeros) {
       const stranger: Account = { address: this.#random.bytes(20), balance: 0n, nonce: 0 };
       const unmoved = this.#random.chance(0.5) ? stranger : this.#random.pick(this.#cast.people);
-      move(unmoved, 'transfer_in', 0n, validator, transactions === 0 ? null : this.#random.below(transactions));
+      move(
+        unmoved,
+        'transfer_in',
+        0n,
+        validator,
+        transactions === 0 ? null : this.#random.below(transactions),
+      );
     }
 
     const event: BlockAppended = {
@@ -152,7 +195,8 @@ export class TestChain {
       height,
       hash: this.#random.bytes(32),
       parent_hash: parent?.hash ?? Buffer.alloc(32),
-      timestamp: parent === undefined ? BEGINNING : parent.timestamp + 200 + this.#random.below(1_600),
+      timestamp:
+        parent === undefined ? BEGINNING : parent.timestamp + 200 + this.#random.below(1_600),
       producer: validator.address,
       reward_recipient: recipient.address,
       block_reward: reward,
@@ -166,7 +210,8 @@ export class TestChain {
   /** The newest block leaves again; throws when it is final. */
   revert(): BlockReverted {
     const last = this.#standing.at(-1);
-    if (last === undefined || last.event.height <= this.#finalizedHeight) throw new Error(`block ${this.height} cannot be reverted`);
+    if (last === undefined || last.event.height <= this.#finalizedHeight)
+      throw new Error(`block ${this.height} cannot be reverted`);
     if (this.#standing.length === 1) throw new Error('the first block cannot be reverted');
     this.#standing.pop();
     for (const [account, delta] of last.moves) account.balance -= delta;
@@ -179,7 +224,8 @@ export class TestChain {
   /** All blocks up to this height become final; by default up to the newest. */
   finalize(height: number = this.height): BlocksFinalized {
     const found = this.#standing.find(({ event }) => event.height === height);
-    if (found === undefined || height <= this.#finalizedHeight) throw new Error(`block ${height} is not one that could become final`);
+    if (found === undefined || height <= this.#finalizedHeight)
+      throw new Error(`block ${height} is not one that could become final`);
     this.#finalizedHeight = height;
     this.#standing = this.#standing.filter(({ event }) => event.height >= height);
     return { type: 'BlocksFinalized', sequence: ++this.#sequence, height, hash: found.event.hash };
@@ -196,7 +242,8 @@ export class TestChain {
       if (next === undefined) return undefined;
       const lost = this.#random.chance(0.1) || next.transaction.nonce !== next.sender.nonce;
       const need = new Map<Account, bigint>([[next.sender, fee]]);
-      for (const { account, delta } of next.effects) need.set(account, (need.get(account) ?? 0n) - delta);
+      for (const { account, delta } of next.effects)
+        need.set(account, (need.get(account) ?? 0n) - delta);
       if (!lost && [...need].every(([account, amount]) => account.balance >= amount)) return next;
     }
   }

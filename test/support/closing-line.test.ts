@@ -16,7 +16,16 @@ async function lastLineOf(
     symlinkSync(join(checkout, 'node_modules'), join(folder, 'node_modules'));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
     const vitest = join(checkout, 'node_modules/vitest/vitest.mjs');
-    const args = [vitest, 'run', '--root', folder, '--reporter', 'default', '--reporter', join(import.meta.dirname, 'closing-line.ts')];
+    const args = [
+      vitest,
+      'run',
+      '--root',
+      folder,
+      '--reporter',
+      'default',
+      '--reporter',
+      join(import.meta.dirname, 'closing-line.ts'),
+    ];
     return await new Promise((resolve) => {
       execFile(process.execPath, args, { cwd: folder }, (error, stdout) => {
         resolve({ line: stdout.trimEnd().split('\n').at(-1), failed: error !== null });
@@ -31,7 +40,10 @@ const first = "import { beforeAll, describe, expect, test } from 'vitest';\n";
 
 test('a run ends with the line that other programs read', async () => {
   const text = `${first}test('a', () => {}); test('b', () => {}); test.skip('c', () => {});`;
-  expect(await lastLineOf({ 'a.test.ts': text })).toEqual({ line: '2 passed, 0 failed, 1 skipped', failed: false });
+  expect(await lastLineOf({ 'a.test.ts': text })).toEqual({
+    line: '2 passed, 0 failed, 1 skipped',
+    failed: false,
+  });
 });
 
 test('a failed test, a file that does not load, a set-up that breaks and an error outside all count as failed', async () => {

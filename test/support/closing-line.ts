@@ -8,11 +8,15 @@ interface Counts {
 }
 
 /** Counts tests; a file or a suite that breaks outside its tests counts as one failed. */
-export function countOutcomes(modules: readonly TestModule[], errors: readonly SerializedError[]): Counts {
+export function countOutcomes(
+  modules: readonly TestModule[],
+  errors: readonly SerializedError[],
+): Counts {
   const counts: Counts = { passed: 0, failed: errors.length, skipped: 0 };
   for (const module of modules) {
     if (module.errors().length > 0) counts.failed += 1;
-    for (const suite of module.children.allSuites()) if (suite.errors().length > 0) counts.failed += 1;
+    for (const suite of module.children.allSuites())
+      if (suite.errors().length > 0) counts.failed += 1;
     for (const test of module.children.allTests()) {
       const { state } = test.result();
       // Whatever was interrupted before it ended has not passed.

@@ -3,7 +3,11 @@ import type { FunctionCall } from '../../schemas/function-call.ts';
 import { encodeRaw } from '../../schemas/raw-transaction.ts';
 import type { BlockJson } from '../../infra/devnet/clt/block.ts';
 import { Chain } from '../../infra/devnet/clt/chain.ts';
-import type { Executed, ExecutionRefusal, VerifiedTransaction } from '../../infra/devnet/clt/execute.ts';
+import type {
+  Executed,
+  ExecutionRefusal,
+  VerifiedTransaction,
+} from '../../infra/devnet/clt/execute.ts';
 import { execute } from '../../infra/devnet/clt/execute.ts';
 import type { Genesis } from '../../infra/devnet/clt/genesis.ts';
 import { makeGenesis } from '../../infra/devnet/clt/genesis.ts';
@@ -20,9 +24,17 @@ export function testGenesis(seed = 'test', finality_depth = 6): Genesis {
 }
 
 /** A transaction of anybody, without asking for their key. */
-export function transactionOf(from: string, nonce: number, call: FunctionCall): VerifiedTransaction {
+export function transactionOf(
+  from: string,
+  nonce: number,
+  call: FunctionCall,
+): VerifiedTransaction {
   // r differs by sender, or the same call of two people at the same nonce would have one hash
-  const signature = { r: `0x${from.slice(2).padStart(64, '0')}`, s: `0x${'1'.padStart(64, '0')}`, v: 27 } as const;
+  const signature = {
+    r: `0x${from.slice(2).padStart(64, '0')}`,
+    s: `0x${'1'.padStart(64, '0')}`,
+    v: 27,
+  } as const;
   return verifiedByUs(encodeRaw({ chain_id: 7777, nonce, call, signature }), from);
 }
 
@@ -37,9 +49,18 @@ export class World {
   }
 
   /** Executes it, or says why not and changes nothing. `producer` makes the block that it would be in. */
-  act(from: string, call: FunctionCall, producer = this.genesis.cast.validators[0]?.address): Executed | ExecutionRefusal {
+  act(
+    from: string,
+    call: FunctionCall,
+    producer = this.genesis.cast.validators[0]?.address,
+  ): Executed | ExecutionRefusal {
     const draft = new Draft(this.state);
-    const result = execute(draft, transactionOf(from, accountOf(this.state, from).nonce, call), this.genesis.parameters, producer);
+    const result = execute(
+      draft,
+      transactionOf(from, accountOf(this.state, from).nonce, call),
+      this.genesis.parameters,
+      producer,
+    );
     if (!('refused' in result)) draft.commit();
     return result;
   }
@@ -47,7 +68,10 @@ export class World {
   /** The same for what has to work; the transaction's hash. */
   done(from: string, call: FunctionCall): string {
     const result = this.act(from, call);
-    if ('refused' in result) throw new Error(`${call.function_call_type} was refused: ${result.refused}, ${result.message}`);
+    if ('refused' in result)
+      throw new Error(
+        `${call.function_call_type} was refused: ${result.refused}, ${result.message}`,
+      );
     return result.transaction.hash;
   }
 
@@ -61,10 +85,13 @@ export function newChain(genesis: Genesis): Chain {
 }
 
 /** What everybody has after these blocks, by nothing but their balance effects. Accounts that have nothing are left out. */
-export function foldEffects(blocks: readonly Pick<BlockJson, 'balance_effects'>[]): ReadonlyMap<string, bigint> {
+export function foldEffects(
+  blocks: readonly Pick<BlockJson, 'balance_effects'>[],
+): ReadonlyMap<string, bigint> {
   const balances = new Map<string, bigint>();
   for (const { balance_effects } of blocks) {
-    for (const { address, delta } of balance_effects) balances.set(address, (balances.get(address) ?? 0n) + BigInt(delta));
+    for (const { address, delta } of balance_effects)
+      balances.set(address, (balances.get(address) ?? 0n) + BigInt(delta));
   }
   return new Map([...balances].filter(([, balance]) => balance !== 0n));
 }
@@ -85,12 +112,16 @@ export function supplyChange(blocks: readonly Pick<BlockJson, 'transactions'>[])
 }
 
 /** Executes the blocks anew on the genesis: the rows that come out, and each block's hash as executed. */
-export function refold(genesis: Genesis, texts: readonly string[]): { readonly rows: Rows; readonly hashes: readonly string[] } {
+export function refold(
+  genesis: Genesis,
+  texts: readonly string[],
+): { readonly rows: Rows; readonly hashes: readonly string[] } {
   const chain = newChain(genesis);
   const hashes = texts.map((text) => {
     const parsed = parseBlock(JSON.parse(text));
     if ('problem' in parsed) throw new Error(parsed.problem);
-    const { height, parent_hash, timestamp, producer, reward_recipient, transactions } = parsed.value;
+    const { height, parent_hash, timestamp, producer, reward_recipient, transactions } =
+      parsed.value;
     const validator = { address: toHex(producer), reward_recipient: toHex(reward_recipient) };
     const seat = { height, parent_hash: toHex(parent_hash), timestamp, validator };
     const assembled = chain.assemble(

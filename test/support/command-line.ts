@@ -18,12 +18,19 @@ export interface CommandRun {
 }
 
 /** Starts the stack's command line with these arguments and settings besides the machine's own. */
-export function runMain(args: readonly string[], settings: Readonly<Record<string, string>>): CommandRun {
+export function runMain(
+  args: readonly string[],
+  settings: Readonly<Record<string, string>>,
+): CommandRun {
   const main = join(import.meta.dirname, '../../infra/local/main.ts');
   const env = { ...process.env, ...settings };
-  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [main, ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   const closed = once(child, 'close');
   const { pid } = child;
   if (pid === undefined) throw new Error('the command could not be started');
@@ -35,7 +42,9 @@ export function runMain(args: readonly string[], settings: Readonly<Record<strin
       while (output.match(text) === null) {
         const over = child.exitCode !== null || child.signalCode !== null;
         if (over || performance.now() > deadline)
-          throw new Error(`${over ? 'ended' : 'went on'} without printing ${String(text)}:\n${output}`);
+          throw new Error(
+            `${over ? 'ended' : 'went on'} without printing ${String(text)}:\n${output}`,
+          );
         await pause(20);
       }
     },

@@ -1,6 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer } from 'testcontainers';
-import { kafka_heap, kafka_image, kafkaPlace, kafkaSettings, kafkaVariable } from '../../infra/kafka/settings.ts';
+import {
+  GenericContainer,
+  getContainerRuntimeClient,
+  type StartedTestContainer,
+} from 'testcontainers';
+import {
+  kafka_heap,
+  kafka_image,
+  kafkaPlace,
+  kafkaSettings,
+  kafkaVariable,
+} from '../../infra/kafka/settings.ts';
 import { countBrokers } from '../../infra/local/kafka-probe.ts';
 import type { Ports } from '../../infra/local/ports.ts';
 import { postgresAnswers, settlePostgres } from '../../infra/local/postgres.ts';
@@ -8,7 +18,12 @@ import { redisAnswers, redisSettings } from '../../infra/local/redis.ts';
 import { registryAnswers, registryDatabase, registryJava } from '../../infra/local/registry.ts';
 import type { ServerName } from '../../infra/local/servers.ts';
 import { redis_image, registry_image } from '../../infra/local/versions.ts';
-import { initdbArguments, postgresArguments, postgres_image, superuser } from '../../infra/postgres/settings.ts';
+import {
+  initdbArguments,
+  postgresArguments,
+  postgres_image,
+  superuser,
+} from '../../infra/postgres/settings.ts';
 import type { ServerHandle } from './stack.ts';
 
 const READY_MS = 90_000;
@@ -19,7 +34,8 @@ async function until(name: string, answers: () => Promise<boolean>): Promise<voi
     try {
       if (await answers()) return;
     } catch (error) {
-      if (performance.now() > deadline) throw new Error(`the container of ${name} was not ready in time`, { cause: error });
+      if (performance.now() > deadline)
+        throw new Error(`the container of ${name} was not ready in time`, { cause: error });
     }
     await pause(100);
   }
@@ -75,10 +91,16 @@ export function containerServers(ports: Ports): Readonly<Record<ServerName, Serv
     .withEnvironment({ ...Object.fromEntries(kafka_variables), KAFKA_HEAP_OPTS: kafka_heap })
     .withExposedPorts({ container: 9092, host: ports.kafka });
   const registry = new GenericContainer(registry_image)
-    .withEnvironment({ REGISTRY_DATASOURCE_URL: registryDatabase('/tmp/registry'), JAVA_OPTS_APPEND: registryJava.join(' ') })
+    .withEnvironment({
+      REGISTRY_DATASOURCE_URL: registryDatabase('/tmp/registry'),
+      JAVA_OPTS_APPEND: registryJava.join(' '),
+    })
     .withExposedPorts({ container: 8080, host: ports.registry });
   const postgres = new GenericContainer(postgres_image)
-    .withEnvironment({ POSTGRES_PASSWORD: superuser.password, POSTGRES_INITDB_ARGS: initdbArguments.join(' ') })
+    .withEnvironment({
+      POSTGRES_PASSWORD: superuser.password,
+      POSTGRES_INITDB_ARGS: initdbArguments.join(' '),
+    })
     .withCommand(['postgres', ...postgresArguments()])
     .withSharedMemorySize(256 * 1024 * 1024)
     .withExposedPorts({ container: 5432, host: ports.postgres });
@@ -87,7 +109,12 @@ export function containerServers(ports: Ports): Readonly<Record<ServerName, Serv
     .withExposedPorts({ container: 6379, host: ports.redis });
   const host = `127.0.0.1:${ports.postgres}`;
   return {
-    kafka: containerServer('kafka', ports.kafka, kafka, async () => (await countBrokers(ports.kafka)) > 0),
+    kafka: containerServer(
+      'kafka',
+      ports.kafka,
+      kafka,
+      async () => (await countBrokers(ports.kafka)) > 0,
+    ),
     postgres: containerServer(
       'postgres',
       ports.postgres,
@@ -95,7 +122,9 @@ export function containerServers(ports: Ports): Readonly<Record<ServerName, Serv
       () => postgresAnswers(host),
       () => settlePostgres(host),
     ),
-    registry: containerServer('registry', ports.registry, registry, () => registryAnswers(ports.registry)),
+    registry: containerServer('registry', ports.registry, registry, () =>
+      registryAnswers(ports.registry),
+    ),
     redis: containerServer('redis', ports.redis, redis, () => redisAnswers(ports.redis)),
   };
 }

@@ -17,13 +17,18 @@ export async function freshDatabase(addresses: Where): Promise<DatabaseUrls> {
 }
 
 /** The same with everything that another holds, to which nobody is connected. */
-export async function copiedDatabase(addresses: Where, original: DatabaseUrls): Promise<DatabaseUrls> {
+export async function copiedDatabase(
+  addresses: Where,
+  original: DatabaseUrls,
+): Promise<DatabaseUrls> {
   const host = hostOf(addresses);
   const name = ownName();
   const client = new Client({ connectionString: postgresUrl(superuser, host, 'postgres') });
   await client.connect();
   try {
-    await client.query(`CREATE DATABASE "${name}" TEMPLATE "${new URL(original.writer_url).pathname.slice(1)}"`);
+    await client.query(
+      `CREATE DATABASE "${name}" TEMPLATE "${new URL(original.writer_url).pathname.slice(1)}"`,
+    );
   } finally {
     await client.end();
   }

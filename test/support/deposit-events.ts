@@ -43,7 +43,9 @@ interface DepositEvents {
   readonly held: (reason: string) => DepositHeld;
   readonly approved: (actor?: string) => DepositApproved;
   readonly rejected: (actor?: string) => DepositRejected;
-  readonly intended: (what: Pick<MintIntended, 'to' | 'amount' | 'nonce' | 'tx_hash'>) => MintIntended;
+  readonly intended: (
+    what: Pick<MintIntended, 'to' | 'amount' | 'nonce' | 'tx_hash'>,
+  ) => MintIntended;
   readonly credited: (hash: Buffer) => MintCredited;
   readonly dead: (hash: Buffer, nonce: number) => MintDead;
 }
@@ -53,15 +55,42 @@ export function depositEvents(id: string): DepositEvents {
   const of = { sequence: 0, deposit_id: id, decided_at: NOW };
   return {
     held: (reason) => ({ type: 'DepositHeld', ...of, reason }),
-    approved: (actor = 'alice') => ({ type: 'DepositApproved', ...of, actor, reason: 'known to us' }),
+    approved: (actor = 'alice') => ({
+      type: 'DepositApproved',
+      ...of,
+      actor,
+      reason: 'known to us',
+    }),
     rejected: (actor = 'alice') => ({ type: 'DepositRejected', ...of, actor, reason: 'not ours' }),
-    intended: (what) => ({ type: 'MintIntended', ...of, ...what, fee: 2_000_000n, policy_version: 1 }),
-    credited: (hash) => ({ type: 'MintCredited', ...of, tx_hash: hash, block_height: 100, block_hash: Buffer.alloc(32, 0xb1) }),
-    dead: (hash, nonce) => ({ type: 'MintDead', ...of, tx_hash: hash, nonce, other_tx_hash: Buffer.alloc(32, 0xdd), block_height: 100 }),
+    intended: (what) => ({
+      type: 'MintIntended',
+      ...of,
+      ...what,
+      fee: 2_000_000n,
+      policy_version: 1,
+    }),
+    credited: (hash) => ({
+      type: 'MintCredited',
+      ...of,
+      tx_hash: hash,
+      block_height: 100,
+      block_hash: Buffer.alloc(32, 0xb1),
+    }),
+    dead: (hash, nonce) => ({
+      type: 'MintDead',
+      ...of,
+      tx_hash: hash,
+      nonce,
+      other_tx_hash: Buffer.alloc(32, 0xdd),
+      block_height: 100,
+    }),
   };
 }
 
 /** The events as they would be written from offset `from` on, each for its place. */
-export function placed<Event extends { readonly sequence: number }>(events: readonly Event[], from = 0): readonly Event[] {
+export function placed<Event extends { readonly sequence: number }>(
+  events: readonly Event[],
+  from = 0,
+): readonly Event[] {
   return events.map((event, at) => ({ ...event, sequence: from + at }));
 }

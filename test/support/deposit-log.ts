@@ -8,8 +8,16 @@ import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.t
 import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
-import { transferKey, type TransferEvent, type TransferObserved } from '../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed, PolicySet, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import {
+  transferKey,
+  type TransferEvent,
+  type TransferObserved,
+} from '../../schemas/tron.transfers/events.ts';
+import type {
+  DepositConfirmed,
+  PolicySet,
+  TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { confirmedEvent, depositEvents } from './deposit-events.ts';
 import { Random } from './random.ts';
 
@@ -19,9 +27,11 @@ export const BEGIN = 1_790_000_000_000;
 
 const PHRASE = 'test test test test test test test test test test test junk';
 
-export const XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/0'/0").neuter().extendedKey;
+export const XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/0'/0").neuter()
+  .extendedKey;
 /** Another account of the same wallet. */
-export const OTHER_XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/1'/0").neuter().extendedKey;
+export const OTHER_XPUB = HDNodeWallet.fromPhrase(PHRASE, undefined, "m/44'/195'/1'/0").neuter()
+  .extendedKey;
 
 export function depositKey(): DepositKey {
   const read = readDepositKey(XPUB);
@@ -51,11 +61,24 @@ export function addressLog({ seed, accounts, events }: LogOptions): readonly Dep
   const pin = (scheme: string, key: string): void =>
     void log.push({ type: 'SchemePinned', scheme, extended_public_key: key, pinned_at: BEGIN });
   const ask = (at: number): void =>
-    void log.push({ type: 'AddressRequested', clt_address: accountAt(random.below(accounts)), requested_at: BEGIN + at });
+    void log.push({
+      type: 'AddressRequested',
+      clt_address: accountAt(random.below(accounts)),
+      requested_at: BEGIN + at,
+    });
   const open = (at: number): void =>
-    void log.push({ type: 'PanelOpened', clt_address: accountAt(random.below(accounts)), opened_at: BEGIN + at });
+    void log.push({
+      type: 'PanelOpened',
+      clt_address: accountAt(random.below(accounts)),
+      opened_at: BEGIN + at,
+    });
   for (let at = random.below(4); at > 0; at--)
-    random.pick([ask, open, (): void => pin('hd', 'xpub-mistyped'), (): void => pin('single', XPUB)])(at);
+    random.pick([
+      ask,
+      open,
+      (): void => pin('hd', 'xpub-mistyped'),
+      (): void => pin('single', XPUB),
+    ])(at);
   pin('hd', XPUB);
   for (let at = 0; at < events; at++) {
     const time = at * 1_000 + random.below(5_000);
@@ -68,7 +91,11 @@ export function addressLog({ seed, accounts, events }: LogOptions): readonly Dep
 }
 
 /** By partition, `tron.transfers`: transfers to the first `accounts` addresses and checks of them, repeated, strayed to other partitions, to addresses of nobody. */
-export function transferLog({ seed, accounts, events }: LogOptions): readonly (readonly TransferEvent[])[] {
+export function transferLog({
+  seed,
+  accounts,
+  events,
+}: LogOptions): readonly (readonly TransferEvent[])[] {
   const random = new Random(seed);
   const key = depositKey();
   const partitions: TransferEvent[][] = Array.from({ length: PARTITIONS }, () => []);
@@ -84,7 +111,12 @@ export function transferLog({ seed, accounts, events }: LogOptions): readonly (r
     const home = random.chance(0.03) ? random.below(PARTITIONS) : transferPartition(transfer.to);
     const partition = partitions[home] ?? [];
     if (random.chance(0.4)) partition.push(transfer);
-    else partition.push({ type: 'AddressesChecked', checked_at: time, checked: checksOf(random, { key, accounts, home, time }) });
+    else
+      partition.push({
+        type: 'AddressesChecked',
+        checked_at: time,
+        checked: checksOf(random, { key, accounts, home, time }),
+      });
     if (random.chance(0.1)) partition.push(...partition.slice(-1 - random.below(5)));
   }
   return partitions;
@@ -92,7 +124,11 @@ export function transferLog({ seed, accounts, events }: LogOptions): readonly (r
 
 function transferOf(
   random: Random,
-  { index, address, time }: { readonly index: number; readonly address: Buffer; readonly time: number },
+  {
+    index,
+    address,
+    time,
+  }: { readonly index: number; readonly address: Buffer; readonly time: number },
 ): TransferObserved {
   return {
     type: 'TransferObserved',
@@ -103,7 +139,9 @@ function transferOf(
     contract: random.chance(0.03) ? random.bytes(20) : USDT_CONTRACT,
     from: random.chance(0.05) ? address : random.bytes(20),
     to: address,
-    value: random.chance(0.08) ? 0n : BigInt(random.below(12_000_000)) * (random.chance(0.1) ? 1_000n : 1n),
+    value: random.chance(0.08)
+      ? 0n
+      : BigInt(random.below(12_000_000)) * (random.chance(0.1) ? 1_000n : 1n),
     address_index: index,
   };
 }
@@ -115,7 +153,10 @@ interface CheckRound {
   readonly time: number;
 }
 
-function checksOf(random: Random, { key, accounts, home, time }: CheckRound): { address: Buffer; until: number }[] {
+function checksOf(
+  random: Random,
+  { key, accounts, home, time }: CheckRound,
+): { address: Buffer; until: number }[] {
   return Array.from({ length: random.below(4) }, () => key.addressAt(random.below(accounts)))
     .filter((address) => transferPartition(address) === home || random.chance(0.1))
     .map((address) => ({ address, until: time - random.below(100_000) }));
@@ -134,7 +175,11 @@ export function ledgerLog({ seed, accounts, events }: LogOptions): readonly Trea
     // whole hours, so that times are just a day apart now and then; some clocks are slow
     if (random.chance(0.5)) hours += random.below(5);
     const decided_at = BEGIN + 3_600_000 * (random.chance(0.1) ? hours - random.below(30) : hours);
-    log.push({ ...event, decided_at, sequence: random.chance(0.05) ? log.length + random.below(5) - 2 : log.length });
+    log.push({
+      ...event,
+      decided_at,
+      sequence: random.chance(0.05) ? log.length + random.below(5) - 2 : log.length,
+    });
   };
   const policies: PolicySet[] = [];
   const setPolicy = (version: number): void => {
@@ -148,7 +193,8 @@ export function ledgerLog({ seed, accounts, events }: LogOptions): readonly Trea
     const known = confirmed.length === 0 ? undefined : random.pick(confirmed);
     if (random.chance(0.03)) setPolicy(1 + random.below(policies.length + 1));
     else if (known === undefined || random.chance(0.3)) {
-      const next = random.chance(0.1) && known !== undefined ? known : aDeposit(random, accounts, at);
+      const next =
+        random.chance(0.1) && known !== undefined ? known : aDeposit(random, accounts, at);
       confirmed.push(next);
       append(next);
     } else append(anEvent(random, known, random.chance(0.8) ? nonce++ : random.below(nonce + 1)));
@@ -161,7 +207,15 @@ export function ledgerLog({ seed, accounts, events }: LogOptions): readonly Trea
 /** With a rolling cap that some mints pass, a few, or all. */
 function policyOf(random: Random, version: number): PolicySet {
   const rolling_cap = random.pick([20_000_000n, 60_000_000n, 5_000_000_000n]);
-  return { type: 'PolicySet', sequence: 0, version, network: 'testnet', ...NETWORK_LIMITS.testnet, rolling_cap, decided_at: BEGIN };
+  return {
+    type: 'PolicySet',
+    sequence: 0,
+    version,
+    network: 'testnet',
+    ...NETWORK_LIMITS.testnet,
+    rolling_cap,
+    decided_at: BEGIN,
+  };
 }
 
 function aDeposit(random: Random, accounts: number, at: number): DepositConfirmed {
@@ -185,7 +239,11 @@ function aDeposit(random: Random, accounts: number, at: number): DepositConfirme
 }
 
 /** Of two transactions that a deposit may be minted by. */
-function anEvent(random: Random, { deposit_id: id, clt_address, credit }: DepositConfirmed, nonce: number): TreasuryEvent {
+function anEvent(
+  random: Random,
+  { deposit_id: id, clt_address, credit }: DepositConfirmed,
+  nonce: number,
+): TreasuryEvent {
   const make = depositEvents(id);
   const hash = Buffer.alloc(32, random.below(2));
   const to = random.chance(0.9) ? clt_address : accountAt(99);

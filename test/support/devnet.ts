@@ -37,7 +37,10 @@ export class TestDevnet {
 
   /** A GET without a body, a POST with one. */
   tron(route: string, body?: unknown): Promise<Answer> {
-    return asked(`${this.tron_url}${route}`, body === undefined ? undefined : { method: 'POST', ...json(body) });
+    return asked(
+      `${this.tron_url}${route}`,
+      body === undefined ? undefined : { method: 'POST', ...json(body) },
+    );
   }
 
   admin(route: string, body?: unknown, method = 'POST'): Promise<Answer> {
@@ -50,7 +53,11 @@ export class TestDevnet {
   }
 
   /** Signed with the key at the nonce given, or at its next one. */
-  send(key: Key, call: FunctionCall, nonce = this.devnet.node.chain.mempool.account(key.address).nonce): Promise<Answer> {
+  send(
+    key: Key,
+    call: FunctionCall,
+    nonce = this.devnet.node.chain.mempool.account(key.address).nonce,
+  ): Promise<Answer> {
     return this.post({ raw_transaction: signCallText(key, 7777, nonce, call) });
   }
 
@@ -60,10 +67,18 @@ export class TestDevnet {
 }
 
 /** Calls `use` with a devnet in a new directory; closes and removes it afterwards. */
-export async function withDevnet(use: (devnet: TestDevnet) => Promise<void>, env: Readonly<Record<string, string>> = {}): Promise<void> {
+export async function withDevnet(
+  use: (devnet: TestDevnet) => Promise<void>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'devnet-'));
   const ports = { APP_NODE_PORT: '0', APP_TRON_PORT: '0', APP_ADMIN_PORT: '0' };
-  const settings = { ...ports, APP_DEVNET_DIR: directory, APP_DEVNET_SEED: 'test', APP_LOG_LEVEL: 'silent' };
+  const settings = {
+    ...ports,
+    APP_DEVNET_DIR: directory,
+    APP_DEVNET_SEED: 'test',
+    APP_LOG_LEVEL: 'silent',
+  };
   const config = configOf({
     ...settings,
     APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '3600000',
@@ -108,7 +123,10 @@ function configOf(env: Readonly<Record<string, string>>): DevnetConfig {
 function json(body: unknown): RequestInit {
   return body === undefined
     ? {}
-    : { headers: { 'content-type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) };
+    : {
+        headers: { 'content-type': 'application/json' },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      };
 }
 
 async function asked(url: string, init?: RequestInit): Promise<Answer> {

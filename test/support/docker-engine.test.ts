@@ -34,7 +34,9 @@ test('without a socket there is no engine, and a plain file is none either', asy
 });
 
 test('an engine that answers its ping is there', async () => {
-  const socket = await engine((request, answer) => answer.writeHead(request.url === '/_ping' ? 200 : 404).end('OK'));
+  const socket = await engine((request, answer) =>
+    answer.writeHead(request.url === '/_ping' ? 200 : 404).end('OK'),
+  );
   expect(await engineAnswers(socket)).toBe(true);
   expect(await engineSocket({ DOCKER_HOST: `unix://${socket}` })).toBe(socket);
 });
@@ -52,6 +54,8 @@ test('a socket that never answers is none, after half a second', async () => {
 
 test('the socket is the one that a docker client would use, and an engine elsewhere counts as none', () => {
   expect(socketPath({})).toBe('/var/run/docker.sock');
-  expect(socketPath({ DOCKER_HOST: 'unix:///run/user/1000/docker.sock' })).toBe('/run/user/1000/docker.sock');
+  expect(socketPath({ DOCKER_HOST: 'unix:///run/user/1000/docker.sock' })).toBe(
+    '/run/user/1000/docker.sock',
+  );
   expect(socketPath({ DOCKER_HOST: 'tcp://127.0.0.1:2375' })).toBeUndefined();
 });

@@ -30,7 +30,9 @@ export async function engineAnswers(socket: string, patience_ms = PATIENCE_MS): 
 }
 
 /** The socket of an engine that answers, or undefined. */
-export async function engineSocket(env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {
+export async function engineSocket(
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string | undefined> {
   const socket = socketPath(env);
   return socket !== undefined && (await engineAnswers(socket)) ? socket : undefined;
 }

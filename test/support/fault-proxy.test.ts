@@ -46,7 +46,11 @@ interface Answer {
 }
 
 /** Sends a request and waits for an answer of that length. */
-async function ask(proxy: FaultProxy, request: Buffer | string, length: number = request.length + 2): Promise<Answer> {
+async function ask(
+  proxy: FaultProxy,
+  request: Buffer | string,
+  length: number = request.length + 2,
+): Promise<Answer> {
   const socket = connect({ host: '127.0.0.1', port: proxy.port });
   onTestFinished(() => void socket.destroy());
   let text = '';
@@ -72,7 +76,9 @@ test('what passes is the same on both sides, however large', async () => {
   const { text } = await ask(proxy, large, large.length);
   expect(text.replaceAll(/[<>]/g, '').length).toBeGreaterThanOrEqual(large.length - 1_000);
   expect(seen.join('').slice(3)).toBe(large);
-  expect(proxy.url('http://user:pass@localhost:1/a?b=c')).toBe(`http://user:pass@127.0.0.1:${proxy.port}/a?b=c`);
+  expect(proxy.url('http://user:pass@localhost:1/a?b=c')).toBe(
+    `http://user:pass@127.0.0.1:${proxy.port}/a?b=c`,
+  );
 });
 
 test('a reset before keeps the request from the server, a reset after only the answer from the client', async () => {
@@ -84,7 +90,13 @@ test('a reset before keeps the request from the server, a reset after only the a
   expect(await ask(proxy, 'after')).toEqual({ text: '', error: 'ECONNRESET' });
   expect(seen).toEqual(['after']);
   expect(await ask(proxy, 'next')).toEqual({ text: '<next>', error: undefined });
-  expect(proxy.counts).toMatchObject({ connections: 3, requests: 3, reset_before: 1, reset_after: 1, pass: 1 });
+  expect(proxy.counts).toMatchObject({
+    connections: 3,
+    requests: 3,
+    reset_before: 1,
+    reset_after: 1,
+    pass: 1,
+  });
 });
 
 test('a truncated answer ends after its first half', async () => {
@@ -128,8 +140,11 @@ async function scheduled(seed: number): Promise<string> {
   const proxy = await openProxy();
   proxy.resetEvery(4, seed);
   let outcomes = '';
-  for (let at = 0; at < 60; at++) outcomes += (await ask(proxy, 'x')).error === undefined ? '.' : 'R';
-  expect(proxy.counts.reset_before + proxy.counts.reset_after).toBe(outcomes.replaceAll('.', '').length);
+  for (let at = 0; at < 60; at++)
+    outcomes += (await ask(proxy, 'x')).error === undefined ? '.' : 'R';
+  expect(proxy.counts.reset_before + proxy.counts.reset_after).toBe(
+    outcomes.replaceAll('.', '').length,
+  );
   expect(proxy.counts.reset_before).toBeGreaterThan(0);
   expect(proxy.counts.reset_after).toBeGreaterThan(0);
   proxy.resetEvery(Infinity);

@@ -42,7 +42,16 @@ export interface FaultProxyOptions {
 export class FaultProxy {
   mode: FaultMode = 'pass';
   delay_ms = 100;
-  readonly counts = { connections: 0, requests: 0, pass: 0, reset_before: 0, reset_after: 0, delay: 0, black_hole: 0, truncate: 0 };
+  readonly counts = {
+    connections: 0,
+    requests: 0,
+    pass: 0,
+    reset_before: 0,
+    reset_after: 0,
+    delay: 0,
+    black_hole: 0,
+    truncate: 0,
+  };
   readonly #options: FaultProxyOptions;
   readonly #byKey = new Map<number, number>();
   readonly #server: Server;
@@ -75,7 +84,8 @@ export class FaultProxy {
     return through.toString();
   }
 
-  readonly socketFactory: ISocketFactory = ({ onConnect }) => connect({ host: '127.0.0.1', port: this.port, noDelay: true }, onConnect);
+  readonly socketFactory: ISocketFactory = ({ onConnect }) =>
+    connect({ host: '127.0.0.1', port: this.port, noDelay: true }, onConnect);
 
   /** How many Kafka requests of a kind have come: 0 Produce, 1 Fetch, 3 Metadata, 11 JoinGroup, 12 Heartbeat. */
   requestsOf(apiKey: number): number {
@@ -87,7 +97,9 @@ export class FaultProxy {
   }
 
   resetEvery(requests: number, seed = 1): void {
-    this.#schedule = Number.isFinite(requests) ? { random: new Random(seed), every: requests } : undefined;
+    this.#schedule = Number.isFinite(requests)
+      ? { random: new Random(seed), every: requests }
+      : undefined;
   }
 
   cut(): void {

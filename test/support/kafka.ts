@@ -20,7 +20,10 @@ export function silentLog(): Logger {
 /** A client of a stack's brokers; through a fault proxy when one is given. */
 export function testKafka(stack: { readonly kafka_brokers: string }, proxy?: FaultProxy): Kafka {
   const settings = { kafka_brokers: stack.kafka_brokers.split(','), client_id: 'test' };
-  return openKafka(proxy === undefined ? settings : { ...settings, socket_factory: proxy.socketFactory }, silentLog());
+  return openKafka(
+    proxy === undefined ? settings : { ...settings, socket_factory: proxy.socketFactory },
+    silentLog(),
+  );
 }
 
 /** A declaration like that of chain.blocks under a name that nobody else uses. */
@@ -47,21 +50,36 @@ export async function readAll(kafka: Kafka, topic: string): Promise<readonly Log
 export function numbered(from: number, count: number): LogEntry[] {
   return Array.from({ length: count }, (_, at) => {
     const id = String(from + at);
-    return { key: id, value: Buffer.from(id), headers: { event_id: id, event_type: 'Numbered' }, timestamp: 1_700_000_000_000 + from + at };
+    return {
+      key: id,
+      value: Buffer.from(id),
+      headers: { event_id: id, event_type: 'Numbered' },
+      timestamp: 1_700_000_000_000 + from + at,
+    };
   });
 }
 
 /** `retrying` as the reader wants it: at once and without end. */
 export function insisting<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
-  return retrying({ what, log: silentLog(), signal: never, retry_ms_min: 20, retry_ms_max: 200 }, attempt);
+  return retrying(
+    { what, log: silentLog(), signal: never, retry_ms_min: 20, retry_ms_max: 200 },
+    attempt,
+  );
 }
 
 /** Deletes the head of partition 0, as a wrong retention would. */
-export async function deleteRecordsBefore(kafka: Kafka, topic: string, offset: number): Promise<void> {
+export async function deleteRecordsBefore(
+  kafka: Kafka,
+  topic: string,
+  offset: number,
+): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     // the client knows a topic only after it has looked at it
     await admin.fetchTopicOffsets(topic);
-    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(offset) }] });
+    await admin.deleteTopicRecords({
+      topic,
+      partitions: [{ partition: 0, offset: String(offset) }],
+    });
   });
 }
 
@@ -77,7 +95,12 @@ export async function recreateTopic(kafka: Kafka, topic: string): Promise<void> 
 }
 
 /** Appends through a writer of its own. */
-export async function appendAll(kafka: Kafka, topic: string, entries: readonly LogEntry[], partition = 0): Promise<void> {
+export async function appendAll(
+  kafka: Kafka,
+  topic: string,
+  entries: readonly LogEntry[],
+  partition = 0,
+): Promise<void> {
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   await writer.append(topic, partition, entries);
   await writer.close();

@@ -47,18 +47,26 @@ export class MintLedger {
 
   /** As `write`, all of them, each at the time given. */
   writeAll(events: readonly TreasuryEvent[]): void {
-    for (const event of events) if (this.write(event) !== 'applied') throw new Error(`${event.type} has no effect`);
+    for (const event of events)
+      if (this.write(event) !== 'applied') throw new Error(`${event.type} has no effect`);
   }
 
   /** A deposit of this credit under the policy in force, held where that says so; gives its id. */
   deposit(credit: bigint, at = BEGIN): string {
     const tx_id = Buffer.alloc(32);
     tx_id.writeUInt32BE(++this.#deposits);
-    const confirmed = confirmedEvent({ tx_id, gross: credit + 2n * USD, credit, policy_version: this.#version, decided_at: at });
+    const confirmed = confirmedEvent({
+      tx_id,
+      gross: credit + 2n * USD,
+      credit,
+      policy_version: this.#version,
+      decided_at: at,
+    });
     this.write(confirmed);
     const { policy } = this.ledger;
     const reason = policy === undefined ? undefined : holdReasonOf(policy, credit);
-    if (reason !== undefined) this.write({ ...depositEvents(confirmed.deposit_id).held(reason), decided_at: at });
+    if (reason !== undefined)
+      this.write({ ...depositEvents(confirmed.deposit_id).held(reason), decided_at: at });
     return confirmed.deposit_id;
   }
 

@@ -17,18 +17,31 @@ const DAY_MS = 86_400_000;
 function requestsOf(
   log: readonly DepositAddressEvent[],
 ): { readonly account: Buffer; readonly requested_at: number; readonly at: number }[] {
-  const pinned = log.findIndex((event) => event.type === 'SchemePinned' && event.scheme === 'hd' && event.extended_public_key === XPUB);
+  const pinned = log.findIndex(
+    (event) =>
+      event.type === 'SchemePinned' && event.scheme === 'hd' && event.extended_public_key === XPUB,
+  );
   if (pinned === -1) return [];
   const requests = log.flatMap((event, at) =>
-    event.type === 'AddressRequested' && at > pinned ? [{ account: event.clt_address, requested_at: event.requested_at, at }] : [],
+    event.type === 'AddressRequested' && at > pinned
+      ? [{ account: event.clt_address, requested_at: event.requested_at, at }]
+      : [],
   );
-  return requests.filter(({ account }, nth) => requests.findIndex((other) => other.account.equals(account)) === nth);
+  return requests.filter(
+    ({ account }, nth) => requests.findIndex((other) => other.account.equals(account)) === nth,
+  );
 }
 
 function bookRows(log: readonly DepositAddressEvent[]): Row[] {
   if (log.length === 0) return [];
-  const isPinned = log.some((event) => event.type === 'SchemePinned' && event.scheme === 'hd' && event.extended_public_key === XPUB);
-  const scheme = { extended_public_key: isPinned ? XPUB : null, fingerprint: isPinned ? '0xb22dad4b' : null };
+  const isPinned = log.some(
+    (event) =>
+      event.type === 'SchemePinned' && event.scheme === 'hd' && event.extended_public_key === XPUB,
+  );
+  const scheme = {
+    extended_public_key: isPinned ? XPUB : null,
+    fingerprint: isPinned ? '0xb22dad4b' : null,
+  };
   return [{ one: true, log_end: log.length, ...scheme, addresses: requestsOf(log).length }];
 }
 
@@ -47,7 +60,10 @@ interface Story {
 }
 
 /** Every row of the tables of `deposits`. */
-export function plainDeposits(addresses: readonly DepositAddressEvent[], ledger: readonly TreasuryEvent[]): TableTexts {
+export function plainDeposits(
+  addresses: readonly DepositAddressEvent[],
+  ledger: readonly TreasuryEvent[],
+): TableTexts {
   const key = depositKey();
   const stories = new Map<string, Story>();
   const mints = new PlainMints();
@@ -74,22 +90,52 @@ export function plainDeposits(addresses: readonly DepositAddressEvent[], ledger:
         requested_at: millis(requested_at),
       })),
     ),
-    ledger: texts(sequence === -1 ? [] : [{ one: true, sequence, deposits: all.length, ...mints.head }]),
+    ledger: texts(
+      sequence === -1 ? [] : [{ one: true, sequence, deposits: all.length, ...mints.head }],
+    ),
     policies: texts(mints.policyRows),
     mints: texts(mints.mintRows),
-    owners: texts([...owners].map(([owner, theirs]) => ({ clt_address: owner, deposits: theirs.length }))),
-    deposits: texts(all.map(({ first }, seq) => depositRow(first, seq, owners.get(first.clt_address.toString('hex')) ?? []))),
+    owners: texts(
+      [...owners].map(([owner, theirs]) => ({ clt_address: owner, deposits: theirs.length })),
+    ),
+    deposits: texts(
+      all.map(({ first }, seq) =>
+        depositRow(first, seq, owners.get(first.clt_address.toString('hex')) ?? []),
+      ),
+    ),
     standings: texts(all.map(standingRow)),
     by_status: texts(all.map(({ first, status }, seq) => ({ status, seq, id: first.deposit_id }))),
-    deposit_events: texts(all.flatMap(({ events }) => events.map((row, ordinal) => ({ ...row, ordinal })))),
+    deposit_events: texts(
+      all.flatMap(({ events }) => events.map((row, ordinal) => ({ ...row, ordinal }))),
+    ),
   };
 }
 
 function depositRow(first: DepositConfirmed, seq: number, theirs: readonly Story[]): Row {
-  const { deposit_id: id, clt_address, deposit_address, tx_id, log_index, gross, fee, credit } = first;
+  const {
+    deposit_id: id,
+    clt_address,
+    deposit_address,
+    tx_id,
+    log_index,
+    gross,
+    fee,
+    credit,
+  } = first;
   const ordinal = theirs.findIndex((story) => story.first === first);
   const { policy_version, address_ordinal, block_number } = first;
-  const fixed = { clt_address, deposit_address, tx_id, log_index, gross, fee, credit, policy_version, address_ordinal, block_number };
+  const fixed = {
+    clt_address,
+    deposit_address,
+    tx_id,
+    log_index,
+    gross,
+    fee,
+    credit,
+    policy_version,
+    address_ordinal,
+    block_number,
+  };
   return { id, seq, ordinal, ...fixed, created_at: millis(first.block_timestamp) };
 }
 
@@ -106,7 +152,16 @@ function standingRow({ first, status, reason, approved, rejected, mint, events }
   };
 }
 
-const BLANK: Row = { reason: null, actor: null, gross: null, fee: null, credit: null, nonce: null, tx_hash: null, block_height: null };
+const BLANK: Row = {
+  reason: null,
+  actor: null,
+  gross: null,
+  fee: null,
+  credit: null,
+  nonce: null,
+  tx_hash: null,
+  block_height: null,
+};
 
 /** The rules of a deposit's life, one after the other. */
 function tell(
@@ -125,25 +180,53 @@ function tell(
   };
   const note = (what: Row): void => void story?.events.push({ ...BLANK, ...place, ...what });
   if (story === undefined) {
-    if (event.type === 'DepositConfirmed') stories.set(event.deposit_id, begin(event, { ...BLANK, ...place }));
+    if (event.type === 'DepositConfirmed')
+      stories.set(event.deposit_id, begin(event, { ...BLANK, ...place }));
     return;
   }
   const { first, status, mint } = story;
   if (event.type === 'DepositHeld') {
-    const fits = event.reason === 'mint_failed' ? status === 'mint_requested' : status === 'confirmed' && !story.approved;
+    const fits =
+      event.reason === 'mint_failed'
+        ? status === 'mint_requested'
+        : status === 'confirmed' && !story.approved;
     if (!fits) return;
     if (mint !== null) mints.giveUp(mint.nonce);
-    Object.assign(story, { status: 'needs_manual', reason: event.reason, approved: false, mint: null });
+    Object.assign(story, {
+      status: 'needs_manual',
+      reason: event.reason,
+      approved: false,
+      mint: null,
+    });
     note({ reason: event.reason });
   } else if (event.type === 'DepositApproved' || event.type === 'DepositRejected') {
     const approves = event.type === 'DepositApproved';
     if (status !== 'needs_manual' || story.rejected || (approves && first.credit === 0n)) return;
-    Object.assign(story, approves ? { status: 'confirmed', reason: null, approved: true } : { rejected: true });
+    Object.assign(
+      story,
+      approves ? { status: 'confirmed', reason: null, approved: true } : { rejected: true },
+    );
     note({ reason: event.reason, actor: event.actor.replace('\0', '\uFFFD') });
   } else if (event.type === 'MintIntended') {
-    if (status !== 'confirmed' || event.amount !== first.credit || first.credit === 0n || !event.to.equals(first.clt_address)) return;
-    if (!mints.take(event, { credit: first.credit, version: first.policy_version, approved: story.approved })) return;
-    Object.assign(story, { status: 'mint_requested', mint: { nonce: event.nonce, hash: event.tx_hash } });
+    if (
+      status !== 'confirmed' ||
+      event.amount !== first.credit ||
+      first.credit === 0n ||
+      !event.to.equals(first.clt_address)
+    )
+      return;
+    if (
+      !mints.take(event, {
+        credit: first.credit,
+        version: first.policy_version,
+        approved: story.approved,
+      })
+    )
+      return;
+    Object.assign(story, {
+      status: 'mint_requested',
+      mint: { nonce: event.nonce, hash: event.tx_hash },
+    });
     note({ fee: event.fee, credit: event.amount, nonce: event.nonce, tx_hash: event.tx_hash });
   } else if (event.type === 'MintCredited' || event.type === 'MintDead') {
     if (status !== 'mint_requested' || mint?.hash.equals(event.tx_hash) !== true) return;
@@ -159,18 +242,42 @@ function tell(
 }
 
 function begin(event: DepositConfirmed, blank: Row): Story {
-  const { gross, fee, credit, tx_id, block_number, transfer_partition, transfer_offset, block_timestamp } = event;
+  const {
+    gross,
+    fee,
+    credit,
+    tx_id,
+    block_number,
+    transfer_partition,
+    transfer_offset,
+    block_timestamp,
+  } = event;
   const transfer = { gross, tx_hash: tx_id, block_height: block_number, topic: 'tron.transfers' };
-  const place = { partition: transfer_partition, log_offset: transfer_offset, at: millis(block_timestamp) };
+  const place = {
+    partition: transfer_partition,
+    log_offset: transfer_offset,
+    at: millis(block_timestamp),
+  };
   const events = [
     { ...blank, event: 'TransferObserved', ...transfer, ...place },
     { ...blank, gross, fee, credit },
   ];
-  return { first: event, status: 'confirmed', reason: null, approved: false, rejected: false, mint: null, events };
+  return {
+    first: event,
+    status: 'confirmed',
+    reason: null,
+    approved: false,
+    rejected: false,
+    mint: null,
+    events,
+  };
 }
 
 /** Every row of the tables of `watch`, given by partition what stands in `tron.transfers`. */
-export function plainWatch(addresses: readonly DepositAddressEvent[], transfers: readonly (readonly TransferEvent[])[]): TableTexts {
+export function plainWatch(
+  addresses: readonly DepositAddressEvent[],
+  transfers: readonly (readonly TransferEvent[])[],
+): TableTexts {
   const key = depositKey();
   const requests = requestsOf(addresses).map(({ account, requested_at, at }, index) => ({
     account,
@@ -179,7 +286,9 @@ export function plainWatch(addresses: readonly DepositAddressEvent[], transfers:
     index,
     address: key.addressAt(index),
   }));
-  const own = transfers.flatMap((log, partition) => log.map((event, offset) => ({ event, partition, offset })));
+  const own = transfers.flatMap((log, partition) =>
+    log.map((event, offset) => ({ event, partition, offset })),
+  );
   const checks = own.flatMap(({ event, partition }) =>
     event.type !== 'AddressesChecked'
       ? []
@@ -188,10 +297,18 @@ export function plainWatch(addresses: readonly DepositAddressEvent[], transfers:
           .map(({ address, until }) => ({ address, until, at: event.checked_at })),
   );
   const seen = own.flatMap(({ event, partition, offset }) =>
-    event.type === 'TransferObserved' && transferPartition(event.to) === partition ? [{ event, partition, offset }] : [],
+    event.type === 'TransferObserved' && transferPartition(event.to) === partition
+      ? [{ event, partition, offset }]
+      : [],
   );
-  const unique = new Map(seen.toReversed().map((each) => [`${each.event.tx_id.toString('hex')}:${each.event.log_index}`, each]));
-  const queued = new Map([...requests, ...checks].map(({ address }) => [address.toString('hex'), address]));
+  const unique = new Map(
+    seen
+      .toReversed()
+      .map((each) => [`${each.event.tx_id.toString('hex')}:${each.event.log_index}`, each]),
+  );
+  const queued = new Map(
+    [...requests, ...checks].map(({ address }) => [address.toString('hex'), address]),
+  );
   return {
     book: texts(bookRows(addresses)),
     addresses: texts(
@@ -207,7 +324,12 @@ export function plainWatch(addresses: readonly DepositAddressEvent[], transfers:
       [...queued.values()].map((address) => {
         const request = requests.find((each) => each.address.equals(address));
         const looks = addresses.flatMap((event, at) => {
-          if (request === undefined || at < request.at || event.type === 'SchemePinned' || !event.clt_address.equals(request.account))
+          if (
+            request === undefined ||
+            at < request.at ||
+            event.type === 'SchemePinned' ||
+            !event.clt_address.equals(request.account)
+          )
             return [];
           if (event.type === 'PanelOpened') return [event.opened_at];
           return at === request.at ? [event.requested_at] : [];

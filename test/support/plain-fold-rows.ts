@@ -1,5 +1,9 @@
 /** Every row of the explorer's tables, written out from the list of the blocks that stand. Read `plain-fold.ts` first. */
-import type { BalanceEffect, BlockAppended, BlockTransaction } from '../../schemas/chain.blocks/events.ts';
+import type {
+  BalanceEffect,
+  BlockAppended,
+  BlockTransaction,
+} from '../../schemas/chain.blocks/events.ts';
 
 export type Row = Record<string, bigint | boolean | Buffer | number | string | null>;
 
@@ -32,7 +36,9 @@ function sum(amounts: readonly bigint[]): bigint {
 
 function placedOf(blocks: readonly BlockAppended[]): Placed[] {
   return blocks
-    .flatMap((block) => block.transactions.map((transaction, position) => ({ block, transaction, position })))
+    .flatMap((block) =>
+      block.transactions.map((transaction, position) => ({ block, transaction, position })),
+    )
     .map(({ block, transaction, position }, seq) => ({ seq, block, transaction, position }));
 }
 
@@ -63,7 +69,9 @@ function placedByAddress(blocks: readonly BlockAppended[]): ReadonlyMap<string, 
     return (from.equals(to) ? [from] : [from, to]).map((address) => ({ address, placed }));
   });
   const byAddress = Map.groupBy(touches, ({ address }) => hex(address));
-  return new Map([...byAddress].map(([address, each]) => [address, each.map(({ placed }) => placed)]));
+  return new Map(
+    [...byAddress].map(([address, each]) => [address, each.map(({ placed }) => placed)]),
+  );
 }
 
 function movesByAddress(blocks: readonly BlockAppended[]): ReadonlyMap<string, readonly Move[]> {
@@ -141,7 +149,10 @@ function paidIn(block: BlockAppended): ReadonlyMap<number | null, readonly Balan
 
 export function transactionTypeRows(blocks: readonly BlockAppended[]): Row[] {
   const byType = Map.groupBy(placedOf(blocks), ({ transaction }) => transaction.function_call_type);
-  return [...byType].map(([type, placed]) => ({ function_call_type: type, transactions: placed.length }));
+  return [...byType].map(([type, placed]) => ({
+    function_call_type: type,
+    transactions: placed.length,
+  }));
 }
 
 /** One for every address that a transaction is from or to, whose balance moved, or that produced a block. */
@@ -149,23 +160,31 @@ export function accountRows(blocks: readonly BlockAppended[]): Row[] {
   const transactions = placedByAddress(blocks);
   const moves = movesByAddress(blocks);
   const produced = Map.groupBy(blocks, ({ producer }) => hex(producer));
-  return [...new Set([...transactions.keys(), ...moves.keys(), ...produced.keys()])].map((address) => {
-    const newest = transactions.get(address)?.findLast(({ transaction }) => hex(transaction.from) === address);
-    const own = moves.get(address) ?? [];
-    return {
-      address,
-      balance: sum(own.map(({ effect }) => effect.delta)),
-      nonce: newest === undefined ? 0 : newest.transaction.nonce + 1,
-      transactions: transactions.get(address)?.length ?? 0,
-      activities: own.length,
-      unsigned_debits: own.filter(({ effect, signer }) => effect.delta < 0n && signer?.equals(effect.address) !== true).length,
-      blocks_produced: produced.get(address)?.length ?? 0,
-    };
-  });
+  return [...new Set([...transactions.keys(), ...moves.keys(), ...produced.keys()])].map(
+    (address) => {
+      const newest = transactions
+        .get(address)
+        ?.findLast(({ transaction }) => hex(transaction.from) === address);
+      const own = moves.get(address) ?? [];
+      return {
+        address,
+        balance: sum(own.map(({ effect }) => effect.delta)),
+        nonce: newest === undefined ? 0 : newest.transaction.nonce + 1,
+        transactions: transactions.get(address)?.length ?? 0,
+        activities: own.length,
+        unsigned_debits: own.filter(
+          ({ effect, signer }) => effect.delta < 0n && signer?.equals(effect.address) !== true,
+        ).length,
+        blocks_produced: produced.get(address)?.length ?? 0,
+      };
+    },
+  );
 }
 
 export function accountTransactionRows(blocks: readonly BlockAppended[]): Row[] {
-  return [...placedByAddress(blocks)].flatMap(([address, placed]) => placed.map(({ seq }, ordinal) => ({ address, ordinal, seq })));
+  return [...placedByAddress(blocks)].flatMap(([address, placed]) =>
+    placed.map(({ seq }, ordinal) => ({ address, ordinal, seq })),
+  );
 }
 
 export function activityRows(blocks: readonly BlockAppended[]): Row[] {

@@ -11,7 +11,11 @@
 import { createHash } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
-import { isChainEvent, type BlockAppended, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import {
+  isChainEvent,
+  type BlockAppended,
+  type ChainEvent,
+} from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/codec.ts';
 import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
@@ -51,7 +55,12 @@ export function plainFold(events: Iterable<ChainEvent>): TableTexts {
         head = { sequence, height, hash, finalized_height: finalized };
       } else if (type === 'BlockReverted') {
         blocks.pop();
-        head = { sequence, height: height - 1, hash: event.parent_hash, finalized_height: finalized };
+        head = {
+          sequence,
+          height: height - 1,
+          hash: event.parent_hash,
+          finalized_height: finalized,
+        };
       } else if (head !== undefined) {
         head = { ...head, sequence, finalized_height: height };
       }
@@ -75,14 +84,22 @@ function tablesOf(blocks: readonly BlockAppended[], head: Head | undefined): Tab
 
 /** Every row of every table of a schema, whatever tables there are. One statement a table: nobody may be writing meanwhile. */
 export async function readTables(pool: Pick<Pool, 'query'>, schema: string): Promise<TableTexts> {
-  const { rows: columns } = await pool.query<{ table_name: string; column_name: string; data_type: string }>(
+  const { rows: columns } = await pool.query<{
+    table_name: string;
+    column_name: string;
+    data_type: string;
+  }>(
     `SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = $1 ORDER BY table_name, column_name COLLATE "C"`,
     [schema],
   );
   const tables: Record<string, readonly string[]> = {};
   for (const [table, ofTable] of Map.groupBy(columns, ({ table_name: name }) => name)) {
-    const cells = ofTable.map(({ column_name: name, data_type: type }) => `${asText(`"${name}"`, type)} AS "${name}"`);
-    const { rows } = await pool.query<Row>(`SELECT ${cells.join(', ')} FROM "${schema}"."${table}"`);
+    const cells = ofTable.map(
+      ({ column_name: name, data_type: type }) => `${asText(`"${name}"`, type)} AS "${name}"`,
+    );
+    const { rows } = await pool.query<Row>(
+      `SELECT ${cells.join(', ')} FROM "${schema}"."${table}"`,
+    );
     tables[table] = texts(rows);
   }
   return tables;
@@ -90,14 +107,19 @@ export async function readTables(pool: Pick<Pool, 'query'>, schema: string): Pro
 
 function asText(column: string, type: string): string {
   if (type === 'bytea') return `encode(${column}, 'hex')`;
-  if (type === 'timestamp with time zone') return `trim_scale((extract(epoch FROM ${column}) * 1000)::numeric)::text`;
+  if (type === 'timestamp with time zone')
+    return `trim_scale((extract(epoch FROM ${column}) * 1000)::numeric)::text`;
   return `${column}::text`;
 }
 
 /** Sorted JSON texts, columns in alphabetical order, every value as text. */
 export function texts(rows: readonly Row[]): readonly string[] {
   return rows
-    .map((row) => JSON.stringify(Object.fromEntries(columnsOf(row).map((column) => [column, cell(row[column] ?? null)]))))
+    .map((row) =>
+      JSON.stringify(
+        Object.fromEntries(columnsOf(row).map((column) => [column, cell(row[column] ?? null)])),
+      ),
+    )
     .toSorted();
 }
 
@@ -111,7 +133,11 @@ function cell(value: Row[string]): string | null {
 }
 
 /** Where two sets of tables differ, in words, at most a few rows a table; empty when they are equal. */
-export function differences(actual: TableTexts, expected: TableTexts, rowsMax = 3): readonly string[] {
+export function differences(
+  actual: TableTexts,
+  expected: TableTexts,
+  rowsMax = 3,
+): readonly string[] {
   const found: string[] = [];
   for (const table of new Set([...Object.keys(actual), ...Object.keys(expected)])) {
     const has = actual[table];
@@ -120,7 +146,8 @@ export function differences(actual: TableTexts, expected: TableTexts, rowsMax = 
       found.push(`${table}: ${has === undefined ? 'is missing' : 'should not be there'}`);
       continue;
     }
-    if (has.length !== wants.length) found.push(`${table}: ${has.length} rows instead of ${wants.length}`);
+    if (has.length !== wants.length)
+      found.push(`${table}: ${has.length} rows instead of ${wants.length}`);
     found.push(...without(wants, has, rowsMax).map((row) => `${table}: missing ${row}`));
     found.push(...without(has, wants, rowsMax).map((row) => `${table}: too much ${row}`));
   }
@@ -143,12 +170,17 @@ function without(rows: readonly string[], others: readonly string[], max: number
 /** One line for all rows of all tables: equal tables have equal digests. */
 export function digestOf(tables: TableTexts): string {
   const hash = createHash('sha256');
-  for (const table of Object.keys(tables).toSorted()) hash.update(JSON.stringify([table, tables[table]]));
+  for (const table of Object.keys(tables).toSorted())
+    hash.update(JSON.stringify([table, tables[table]]));
   return hash.digest('hex');
 }
 
 /** All events of topic `chain.blocks` as they stand now, repetitions included, in the order of the log. */
-export async function readChainEvents(kafka: Kafka, codec: Codec, topic: string = CHAIN_BLOCKS.name): Promise<readonly ChainEvent[]> {
+export async function readChainEvents(
+  kafka: Kafka,
+  codec: Codec,
+  topic: string = CHAIN_BLOCKS.name,
+): Promise<readonly ChainEvent[]> {
   const { high } = await readLogEnds(kafka, topic, 0);
   const values: (Buffer | null)[] = [];
   await readLogRange(kafka, topic, 0, 0n, high, ({ value }) => values.push(value));

@@ -33,10 +33,12 @@ export class PlainMints {
     const own = this.policies.find(({ version }) => version === deposit.version);
     if (policy === undefined || own === undefined) return false;
     if (this.counted.some((before) => before.nonce >= nonce)) return false;
-    if (!deposit.approved && (deposit.credit < own.minimum || deposit.credit > own.single_cap)) return false;
+    if (!deposit.approved && (deposit.credit < own.minimum || deposit.credit > own.single_cap))
+      return false;
     const at = Math.max(decided_at, ...this.counted.map((before) => before.at));
     const within = this.counted.filter((before) => !before.gone && before.at > at - DAY_MS);
-    if (within.reduce((sum, before) => sum + before.amount, amount) > policy.rolling_cap) return false;
+    if (within.reduce((sum, before) => sum + before.amount, amount) > policy.rolling_cap)
+      return false;
     this.counted.push({ nonce, deposit_id, amount, at, gone: false });
     this.#windowNonce = Math.min(nonce, ...within.map((before) => before.nonce));
     return true;
@@ -57,16 +59,27 @@ export class PlainMints {
   }
 
   get policyRows(): Row[] {
-    return this.policies.map(({ version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at }) => ({
-      version,
-      network,
-      first_fee,
-      later_fee,
-      minimum,
-      single_cap,
-      rolling_cap,
-      decided_at,
-    }));
+    return this.policies.map(
+      ({
+        version,
+        network,
+        first_fee,
+        later_fee,
+        minimum,
+        single_cap,
+        rolling_cap,
+        decided_at,
+      }) => ({
+        version,
+        network,
+        first_fee,
+        later_fee,
+        minimum,
+        single_cap,
+        rolling_cap,
+        decided_at,
+      }),
+    );
   }
 
   get mintRows(): Row[] {

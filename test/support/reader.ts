@@ -7,7 +7,11 @@ import { fingerprint, type LogRecord } from '../../services/runtime/log-record.t
 import { insisting, silentLog } from './kafka.ts';
 
 /** A reader of one topic from its beginning, in a group of its own, that is not started yet. */
-export function makeReader(kafka: Kafka, topic: string, options: Partial<LogReaderOptions> = {}): LogReader {
+export function makeReader(
+  kafka: Kafka,
+  topic: string,
+  options: Partial<LogReaderOptions> = {},
+): LogReader {
   const reader = new LogReader({
     kafka,
     group_id: `${topic}-reader`,
@@ -22,7 +26,11 @@ export function makeReader(kafka: Kafka, topic: string, options: Partial<LogRead
   return reader;
 }
 
-export async function openReader(kafka: Kafka, topic: string, options: Partial<LogReaderOptions> = {}): Promise<LogReader> {
+export async function openReader(
+  kafka: Kafka,
+  topic: string,
+  options: Partial<LogReaderOptions> = {},
+): Promise<LogReader> {
   const reader = makeReader(kafka, topic, options);
   await reader.start();
   return reader;
@@ -31,7 +39,12 @@ export async function openReader(kafka: Kafka, topic: string, options: Partial<L
 /** As if everything before `next` of these records had been applied. */
 export function applied(topic: string, records: readonly LogRecord[], next: number): Positions {
   const last = next === 0 ? undefined : records[next - 1];
-  return new Map([[partitionKey(topic, 0), { next_offset: BigInt(next), last_record: last === undefined ? null : fingerprint(last) }]]);
+  return new Map([
+    [
+      partitionKey(topic, 0),
+      { next_offset: BigInt(next), last_record: last === undefined ? null : fingerprint(last) },
+    ],
+  ]);
 }
 
 /** The offsets of the next records, until there are so many. */

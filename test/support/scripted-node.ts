@@ -7,7 +7,9 @@ import { toHex } from '../../schemas/address.ts';
 const CHAIN_ID = 7777;
 
 export class ScriptedNode {
-  readonly #server = createServer((request, response) => this.#answer(new URL(request.url ?? '/', 'http://node'), response));
+  readonly #server = createServer((request, response) =>
+    this.#answer(new URL(request.url ?? '/', 'http://node'), response),
+  );
   readonly #waiting = new Set<{ readonly height: number; readonly response: ServerResponse }>();
   #blocks: NodeBlock[] = [];
   #branch = 0;
@@ -19,7 +21,8 @@ export class ScriptedNode {
   async listen(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
     const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('the node does not listen on a port');
+    if (address === null || typeof address === 'string')
+      throw new Error('the node does not listen on a port');
     return `http://127.0.0.1:${address.port}`;
   }
 
@@ -78,11 +81,14 @@ export class ScriptedNode {
     if (url.pathname === '/v1/chain') return json(response, 200, this.#chain());
     if (url.pathname === '/v1/blocks') {
       const from = Number(url.searchParams.get('from'));
-      return json(response, 200, { blocks: this.#blocks.slice(from, from + Number(url.searchParams.get('limit'))).map(wire) });
+      return json(response, 200, {
+        blocks: this.#blocks.slice(from, from + Number(url.searchParams.get('limit'))).map(wire),
+      });
     }
     const block = this.#blocks[Number(height)];
     if (block !== undefined) return json(response, 200, wire(block));
-    if (!url.searchParams.has('wait_ms')) return json(response, 404, { code: 'not_found', message: 'no such block' });
+    if (!url.searchParams.has('wait_ms'))
+      return json(response, 404, { code: 'not_found', message: 'no such block' });
     const waiting = { height: Number(height), response };
     this.#waiting.add(waiting);
     response.once('close', () => this.#waiting.delete(waiting));

@@ -14,7 +14,13 @@ import { defaultPorts, portNames, type PortName, type Ports } from '../../infra/
 import { findPrograms } from '../../infra/local/programs.ts';
 import { silentReport } from '../../infra/local/report.ts';
 import { waitUntilReady } from '../../infra/local/server.ts';
-import { createServers, startServers, stopServers, type ServerName, type Servers } from '../../infra/local/servers.ts';
+import {
+  createServers,
+  startServers,
+  stopServers,
+  type ServerName,
+  type Servers,
+} from '../../infra/local/servers.ts';
 import { readyAnswers } from '../../infra/local/service-server.ts';
 import { serviceCommand, services, type ServiceSpec } from '../../infra/local/services.ts';
 import { engineSocket } from './docker-engine.ts';
@@ -77,7 +83,10 @@ export async function removeAbandoned(): Promise<void> {
 
 function specOf(name: string): ServiceSpec {
   const spec = services.find((each) => each.name === name);
-  if (spec === undefined) throw new Error(`no service is called ${name}; there are ${services.map((each) => each.name).join(', ')}`);
+  if (spec === undefined)
+    throw new Error(
+      `no service is called ${name}; there are ${services.map((each) => each.name).join(', ')}`,
+    );
   return spec;
 }
 
@@ -88,7 +97,8 @@ function handleOf(spec: ServiceSpec, child: Child, ports: readonly number[]): Se
     pid: child.pid,
     url,
     log: () => readFileSync(child.log_file, 'utf8'),
-    ready: (patience_ms = 45_000) => waitUntilReady(child, ports, () => readyAnswers(url), patience_ms, never),
+    ready: (patience_ms = 45_000) =>
+      waitUntilReady(child, ports, () => readyAnswers(url), patience_ms, never),
     kill: async (signal = 'SIGKILL') => {
       if (child.exited !== undefined) return;
       child.signal(signal);
@@ -139,7 +149,9 @@ async function localServers(folder: Folder, ports: Ports): Promise<Servers> {
 }
 
 /** Starts a stack of its own on free ports, beside any other, with its own data; `services` names what else to start (true: all of them). */
-export async function startStack(options: { readonly services?: boolean | readonly string[] } = {}): Promise<Stack> {
+export async function startStack(
+  options: { readonly services?: boolean | readonly string[] } = {},
+): Promise<Stack> {
   const folder = makeFolder();
   const forget = killAtExit(folder);
   const taken: Awaited<ReturnType<typeof takePort>>[] = [];
@@ -155,11 +167,13 @@ export async function startStack(options: { readonly services?: boolean | readon
 
   const socket = await engineSocket();
   const local = socket === undefined ? await localServers(folder, ports) : undefined;
-  const servers: Stack['servers'] = local ?? (await import('./containers.ts')).containerServers(ports);
+  const servers: Stack['servers'] =
+    local ?? (await import('./containers.ts')).containerServers(ports);
 
   const stop = async (): Promise<void> => {
     await Promise.all(spawned.map((child) => child.stop('SIGKILL', 0)));
-    if (local === undefined) await Promise.all(Object.values(servers).map((server) => server.stop()));
+    if (local === undefined)
+      await Promise.all(Object.values(servers).map((server) => server.stop()));
     else await stopServers(local);
     forget();
     for (const one of taken) one.release();
@@ -185,10 +199,13 @@ export async function startStack(options: { readonly services?: boolean | readon
   };
 
   try {
-    if (local === undefined) await Promise.all(Object.values(servers).map((server) => server.start()));
+    if (local === undefined)
+      await Promise.all(Object.values(servers).map((server) => server.start()));
     else await startServers(local, never);
     const wanted = services.filter(
-      ({ name }) => options.services === true || (Array.isArray(options.services) && options.services.includes(name)),
+      ({ name }) =>
+        options.services === true ||
+        (Array.isArray(options.services) && options.services.includes(name)),
     );
     for (const spec of wanted) await (await spawnService(spec.name)).ready();
   } catch (error) {

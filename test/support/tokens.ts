@@ -11,7 +11,12 @@ function part(text: string | Buffer): string {
 }
 
 /** Header and payload as these texts, signed with HMAC. */
-export function rawToken(header: string | Buffer, payload: string | Buffer, secret = SECRET, digest = 'sha256'): string {
+export function rawToken(
+  header: string | Buffer,
+  payload: string | Buffer,
+  secret = SECRET,
+  digest = 'sha256',
+): string {
   const signed = `${part(header)}.${part(payload)}`;
   return `${signed}.${createHmac(digest, secret).update(signed).digest('base64url')}`;
 }
@@ -47,7 +52,12 @@ export function badTokens(now: number): Readonly<Record<string, string>> {
     'algorithm none, signed': token({ alg: 'none' }, claims),
     'algorithm None': token({ alg: 'None', typ: 'JWT' }, claims),
     'algorithm hs256': token({ alg: 'hs256', typ: 'JWT' }, claims),
-    'algorithm HS384': rawToken('{"alg":"HS384","typ":"JWT"}', JSON.stringify(claims), SECRET, 'sha384'),
+    'algorithm HS384': rawToken(
+      '{"alg":"HS384","typ":"JWT"}',
+      JSON.stringify(claims),
+      SECRET,
+      'sha384',
+    ),
     'algorithm HS384 under HS256': token({ alg: 'HS384', typ: 'JWT' }, claims),
     'algorithm RS256': token({ alg: 'RS256', typ: 'JWT' }, claims),
     'no algorithm': token({ typ: 'JWT' }, claims),
@@ -59,7 +69,10 @@ export function badTokens(now: number): Readonly<Record<string, string>> {
     'a header that is a list': rawToken('["HS256"]', JSON.stringify(claims)),
     'a header that is null': rawToken('null', JSON.stringify(claims)),
     'a header that is no JSON': rawToken('{', JSON.stringify(claims)),
-    'a header by way of __proto__': rawToken('{"__proto__":{"alg":"HS256"}}', JSON.stringify(claims)),
+    'a header by way of __proto__': rawToken(
+      '{"__proto__":{"alg":"HS256"}}',
+      JSON.stringify(claims),
+    ),
     'no expiry': token(HS256, { pk: PK }),
     'an expiry that is null': token(HS256, { pk: PK, exp: null }),
     'an expiry as text': token(HS256, { pk: PK, exp: String(exp) }),
@@ -75,11 +88,20 @@ export function badTokens(now: number): Readonly<Record<string, string>> {
     'a key that is a number': token(HS256, { pk: 1, exp }),
     'a key that is a list': token(HS256, { pk: [PK], exp }),
     'a key that is null': token(HS256, { pk: null, exp }),
-    'claims by way of __proto__': rawToken(JSON.stringify(HS256), `{"__proto__":{"pk":"${PK}","exp":${exp}}}`),
+    'claims by way of __proto__': rawToken(
+      JSON.stringify(HS256),
+      `{"__proto__":{"pk":"${PK}","exp":${exp}}}`,
+    ),
     'claims that are a list': rawToken(JSON.stringify(HS256), `["${PK}",${exp}]`),
     'claims that are text': rawToken(JSON.stringify(HS256), '"pk"'),
-    'claims that are no UTF-8': rawToken(JSON.stringify(HS256), Buffer.from(`{"pk":"\xff","exp":${exp}}`, 'latin1')),
-    'claims after a byte order mark': rawToken(JSON.stringify(HS256), `\ufeff${JSON.stringify(claims)}`),
+    'claims that are no UTF-8': rawToken(
+      JSON.stringify(HS256),
+      Buffer.from(`{"pk":"\xff","exp":${exp}}`, 'latin1'),
+    ),
+    'claims after a byte order mark': rawToken(
+      JSON.stringify(HS256),
+      `\ufeff${JSON.stringify(claims)}`,
+    ),
     'another secret': rawToken(JSON.stringify(HS256), JSON.stringify(claims), `${SECRET}.`),
     '100 KiB': token(HS256, { ...claims, more: 'x'.repeat(75 * 1024) }),
     '100 KiB of nothing': 'x'.repeat(100 * 1024),

@@ -38,7 +38,12 @@ export class TronWorld {
   readonly postgres_reader_url: string;
   #requested = 0;
 
-  constructor(parts: Pick<TronWorld, 'kafka' | 'codec' | 'writer' | 'devnet' | 'reader' | 'postgres_reader_url'>) {
+  constructor(
+    parts: Pick<
+      TronWorld,
+      'kafka' | 'codec' | 'writer' | 'devnet' | 'reader' | 'postgres_reader_url'
+    >,
+  ) {
     this.kafka = parts.kafka;
     this.codec = parts.codec;
     this.writer = parts.writer;
@@ -54,7 +59,12 @@ export class TronWorld {
     const first = this.#requested;
     this.#requested += count;
     const indexes = Array.from({ length: count }, (_, at) => first + at);
-    const pin = { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: requestedAt } as const;
+    const pin = {
+      type: 'SchemePinned',
+      scheme: 'hd',
+      extended_public_key: XPUB,
+      pinned_at: requestedAt,
+    } as const;
     const events: DepositAddressEvent[] = indexes.map((index) => ({
       type: 'AddressRequested',
       clt_address: accountAt(index),
@@ -63,13 +73,22 @@ export class TronWorld {
     if (first === 0) events.unshift(pin);
     await this.#say(events);
     const addresses = indexes.map((index) => depositKey().addressAt(index));
-    await until(async () => (await this.model.watched(addresses)).size === count, 'the read model to have the addresses');
+    await until(
+      async () => (await this.model.watched(addresses)).size === count,
+      'the read model to have the addresses',
+    );
     return addresses;
   }
 
   /** Somebody looks at the panel of these addresses: they are hot. */
   async openPanels(indexes: readonly number[], at = Date.now()): Promise<void> {
-    await this.#say(indexes.map((index) => ({ type: 'PanelOpened', clt_address: accountAt(index), opened_at: at })));
+    await this.#say(
+      indexes.map((index) => ({
+        type: 'PanelOpened',
+        clt_address: accountAt(index),
+        opened_at: at,
+      })),
+    );
     const isHot = async (): Promise<boolean> => {
       const hot = await this.model.hot([0, 1, 2, 3, 4, 5], 10_000);
       return indexes.every((index) => hot.some((entry) => entry.derivation_index === index));
@@ -93,7 +112,9 @@ export class TronWorld {
     for (let partition = 0; partition < TRON_TRANSFERS.partitions; partition++) {
       const records: LogRecord[] = [];
       const { high } = await readLogEnds(this.kafka, TRON_TRANSFERS.name, partition);
-      await readLogRange(this.kafka, TRON_TRANSFERS.name, partition, 0n, high, (record) => records.push(record));
+      await readLogRange(this.kafka, TRON_TRANSFERS.name, partition, 0n, high, (record) =>
+        records.push(record),
+      );
       partitions.push(records);
     }
     await this.codec.learn(partitions.flat().map(({ value }) => value));
@@ -102,12 +123,17 @@ export class TronWorld {
 
   /** The same, decoded. */
   async events(): Promise<readonly (readonly TransferEvent[])[]> {
-    return (await this.records()).map((records) => records.map(({ value }) => this.codec.decode(value)).filter(isTransferEvent));
+    return (await this.records()).map((records) =>
+      records.map(({ value }) => this.codec.decode(value)).filter(isTransferEvent),
+    );
   }
 }
 
 /** Opens a world on the brokers of a stack that nobody else uses: the topics are made anew. It goes when the test ends. */
-export async function openTronWorld(stack: Stack, env: Readonly<Record<string, string>> = {}): Promise<TronWorld> {
+export async function openTronWorld(
+  stack: Stack,
+  env: Readonly<Record<string, string>> = {},
+): Promise<TronWorld> {
   const kafka = testKafka(stack.addresses);
   await remakeTopics(kafka);
   const codec = await openCodec(stack.addresses.registry_url, TOPICS);
@@ -116,11 +142,33 @@ export async function openTronWorld(stack: Stack, env: Readonly<Record<string, s
   const log = silentLog();
   const stopping = new AbortController();
   const metrics = new Metrics('test');
-  const pool = openWriter({ postgres_url: urls.writer_url, application_name: 'test', schema: watch.name }, log);
-  const hints = openHintPublisher({ redis_url: stack.addresses.redis_url, client_name: 'test' }, log, metrics);
-  const options = { projection: watch, kafka, codec, pool, hints, metrics, log, signal: stopping.signal, kafka_session_ms: 2_000 };
+  const pool = openWriter(
+    { postgres_url: urls.writer_url, application_name: 'test', schema: watch.name },
+    log,
+  );
+  const hints = openHintPublisher(
+    { redis_url: stack.addresses.redis_url, client_name: 'test' },
+    log,
+    metrics,
+  );
+  const options = {
+    projection: watch,
+    kafka,
+    codec,
+    pool,
+    hints,
+    metrics,
+    log,
+    signal: stopping.signal,
+    kafka_session_ms: 2_000,
+  };
   const running = new Runner(options).run();
-  const settings = { postgres_reader_url: urls.reader_url, application_name: 'test', statement_timeout_ms: 10_000, connections_max: 2 };
+  const settings = {
+    postgres_reader_url: urls.reader_url,
+    application_name: 'test',
+    statement_timeout_ms: 10_000,
+    connections_max: 2,
+  };
   const reader = openReader(settings, log);
   const writer = new KafkaWriter(kafka, { log, signal: never });
   const devnet = await openDevnet(env);
@@ -129,7 +177,14 @@ export async function openTronWorld(stack: Stack, env: Readonly<Record<string, s
     await running;
     await Promise.all([hints.close(), pool.end(), reader.close(), writer.close()]);
   });
-  return new TronWorld({ kafka, codec, writer, devnet, reader, postgres_reader_url: urls.reader_url });
+  return new TronWorld({
+    kafka,
+    codec,
+    writer,
+    devnet,
+    reader,
+    postgres_reader_url: urls.reader_url,
+  });
 }
 
 async function remakeTopics(kafka: Kafka): Promise<void> {

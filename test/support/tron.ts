@@ -10,7 +10,12 @@ export const COUNTERFEIT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
 
 export interface Row {
   readonly transaction_id: string;
-  readonly token_info: { readonly symbol: string; readonly address: string; readonly decimals: number; readonly name: string };
+  readonly token_info: {
+    readonly symbol: string;
+    readonly address: string;
+    readonly decimals: number;
+    readonly name: string;
+  };
   readonly block_timestamp: number;
   readonly from: string;
   readonly to: string;
@@ -36,7 +41,11 @@ export interface Receipt {
   readonly contract_address?: string;
   readonly result?: string;
   readonly receipt: { readonly result?: string };
-  readonly log?: readonly { readonly address: string; readonly topics: readonly string[]; readonly data: string }[];
+  readonly log?: readonly {
+    readonly address: string;
+    readonly topics: readonly string[];
+    readonly data: string;
+  }[];
 }
 
 export interface Head {
@@ -55,32 +64,57 @@ export class TestTron {
     return this.#devnet.tron(path, body);
   }
 
-  async list(address: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<List> {
-    const query = new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, String(value)]));
-    const { status, body } = await this.ask(`/v1/accounts/${address}/transactions/trc20?${query.toString()}`);
+  async list(
+    address: string,
+    parameters: Readonly<Record<string, string | number>> = {},
+  ): Promise<List> {
+    const query = new URLSearchParams(
+      Object.entries(parameters).map(([name, value]) => [name, String(value)]),
+    );
+    const { status, body } = await this.ask(
+      `/v1/accounts/${address}/transactions/trc20?${query.toString()}`,
+    );
     if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
     return Object(body);
   }
 
   /** What a poller asks for. */
-  confirmed(address: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<List> {
-    return this.list(address, { only_confirmed: 'true', only_to: 'true', contract_address: USDT, limit: 200, ...parameters });
+  confirmed(
+    address: string,
+    parameters: Readonly<Record<string, string | number>> = {},
+  ): Promise<List> {
+    return this.list(address, {
+      only_confirmed: 'true',
+      only_to: 'true',
+      contract_address: USDT,
+      limit: 200,
+      ...parameters,
+    });
   }
 
   /** undefined: {}, not solidified or unknown. */
-  async receipt(id: string, side: 'wallet' | 'walletsolidity' = 'walletsolidity'): Promise<Receipt | undefined> {
+  async receipt(
+    id: string,
+    side: 'wallet' | 'walletsolidity' = 'walletsolidity',
+  ): Promise<Receipt | undefined> {
     const { body } = await this.ask(`/${side}/gettransactioninfobyid`, { value: id });
     return Object.keys(Object(body)).length === 0 ? undefined : Object(body);
   }
 
   async head(side: 'wallet' | 'walletsolidity' = 'walletsolidity'): Promise<Head> {
-    const { body }: { body: { block_header?: { raw_data?: Head } } } = Object(await this.ask(`/${side}/getnowblock`, {}));
+    const { body }: { body: { block_header?: { raw_data?: Head } } } = Object(
+      await this.ask(`/${side}/getnowblock`, {}),
+    );
     const head = body.block_header?.raw_data;
     if (head === undefined) throw new Error(`no block: ${JSON.stringify(body)}`);
     return head;
   }
 
-  async balance(address: string, contract = USDT, side: 'wallet' | 'walletsolidity' = 'wallet'): Promise<bigint> {
+  async balance(
+    address: string,
+    contract = USDT,
+    side: 'wallet' | 'walletsolidity' = 'wallet',
+  ): Promise<bigint> {
     const word = parseTronAddress(address)?.toString('hex').padStart(64, '0');
     const call = {
       owner_address: address,
@@ -89,7 +123,9 @@ export class TestTron {
       parameter: word,
       visible: true,
     };
-    const { body }: { body: { constant_result?: readonly string[] } } = Object(await this.ask(`/${side}/triggerconstantcontract`, call));
+    const { body }: { body: { constant_result?: readonly string[] } } = Object(
+      await this.ask(`/${side}/triggerconstantcontract`, call),
+    );
     return BigInt(`0x${body.constant_result?.[0] ?? ''}`);
   }
 
@@ -102,7 +138,9 @@ export class TestTron {
   }
 
   /** One block of these transfers; their ids. */
-  async block(...transfers: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]> {
+  async block(
+    ...transfers: readonly Readonly<Record<string, unknown>>[]
+  ): Promise<readonly string[]> {
     const { status, body } = await this.#devnet.admin('/admin/tron/block', { transfers });
     const { transaction_ids }: { transaction_ids?: readonly string[] } = Object(body);
     if (status !== 200 || transaction_ids === undefined) throw new Error(JSON.stringify(body));
@@ -118,7 +156,12 @@ export class TestTron {
   }
 
   async fault(mode: string, times?: number, delay_ms?: number): Promise<void> {
-    const { status, body } = await this.#devnet.admin('/admin/faults', { target: 'tron', mode, times, delay_ms });
+    const { status, body } = await this.#devnet.admin('/admin/faults', {
+      target: 'tron',
+      mode,
+      times,
+      delay_ms,
+    });
     if (status !== 200) throw new Error(JSON.stringify(body));
   }
 }

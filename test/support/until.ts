@@ -1,7 +1,11 @@
 import { setTimeout as after } from 'node:timers/promises';
 
 /** Asks until `holds` is true; what it throws counts as not yet. Rejects, naming `what` was waited for and the last error, when patience ends. */
-export async function until(holds: () => Promise<boolean>, what: string, patienceMs = 60_000): Promise<void> {
+export async function until(
+  holds: () => Promise<boolean>,
+  what: string,
+  patienceMs = 60_000,
+): Promise<void> {
   const begun = performance.now();
   let last: unknown;
   for (;;) {
@@ -10,7 +14,8 @@ export async function until(holds: () => Promise<boolean>, what: string, patienc
     } catch (error) {
       last = error;
     }
-    if (performance.now() - begun > patienceMs) throw new Error(`waited ${patienceMs} ms in vain for ${what}`, { cause: last });
+    if (performance.now() - begun > patienceMs)
+      throw new Error(`waited ${patienceMs} ms in vain for ${what}`, { cause: last });
     await after(20);
   }
 }

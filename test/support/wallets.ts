@@ -15,7 +15,11 @@ export interface TestWallet {
 
 function parts(signature: string): AuthSignature {
   const digits = signature.slice(2);
-  return { r: digits.slice(0, 64), s: digits.slice(64, 128), v: Number.parseInt(digits.slice(128), 16) };
+  return {
+    r: digits.slice(0, 64),
+    s: digits.slice(64, 128),
+    v: Number.parseInt(digits.slice(128), 16),
+  };
 }
 
 /** The wallet of that kind whose key has this name; the same name always gives the same one. */
@@ -25,16 +29,34 @@ export function walletOf(kind: TestWallet['kind'], name: string): TestWallet {
   const account = wallet.address.toLowerCase();
   switch (kind) {
     case 'raw':
-      return { kind, key, account, publicKey: account, sign: (challenge) => Promise.resolve(signRaw(key, challenge)) };
+      return {
+        kind,
+        key,
+        account,
+        publicKey: account,
+        sign: (challenge) => Promise.resolve(signRaw(key, challenge)),
+      };
     case 'browser':
-      return { kind, key, account, publicKey: account, sign: async (challenge) => parts(await wallet.signMessage(challenge)) };
+      return {
+        kind,
+        key,
+        account,
+        publicKey: account,
+        sign: async (challenge) => parts(await wallet.signMessage(challenge)),
+      };
     case 'tron': {
       const tron = new TronWeb({ fullHost: 'http://127.0.0.1:1' });
       const privateKey = wallet.privateKey.slice(2);
       const base58 = tron.address.fromPrivateKey(privateKey);
       if (base58 === false) throw new Error('tronweb takes no such key');
       const publicKey = `0x${tron.address.toHex(base58).slice(2)}`;
-      return { kind, key, account, publicKey, sign: (challenge) => Promise.resolve(parts(tron.trx.signMessageV2(challenge, privateKey))) };
+      return {
+        kind,
+        key,
+        account,
+        publicKey,
+        sign: (challenge) => Promise.resolve(parts(tron.trx.signMessageV2(challenge, privateKey))),
+      };
     }
   }
 }

@@ -69,7 +69,11 @@ export function assembleBlock(
     ...executed.flatMap((each, index) => each.effects.map((effect) => effectJson(effect, index))),
     ...blockEffects.map((effect) => effectJson(effect, null)),
   ];
-  return { block: sealBlock(seat, reward, executed.map(transactionJson), effects, executed, parameters), draft, left_out: leftOut };
+  return {
+    block: sealBlock(seat, reward, executed.map(transactionJson), effects, executed, parameters),
+    draft,
+    left_out: leftOut,
+  };
 }
 
 /** The first block: no transactions, and a mint for each account of the allocation. */
@@ -78,15 +82,27 @@ export function genesisBlock(
   allocation: readonly (readonly [address: string, amount: bigint])[],
   parameters: Parameters,
 ): Block {
-  const effects = allocation.map(([address, amount]) => effectJson({ address, kind: 'mint', delta: amount, counterparty: null }, null));
+  const effects = allocation.map(([address, amount]) =>
+    effectJson({ address, kind: 'mint', delta: amount, counterparty: null }, null),
+  );
   return sealBlock(seat, 0n, [], effects, [], parameters);
 }
 
-function blockEffectsOf(validator: Validator, fees: bigint, reward: bigint, parameters: Parameters): readonly Effect[] {
+function blockEffectsOf(
+  validator: Validator,
+  fees: bigint,
+  reward: bigint,
+  parameters: Parameters,
+): readonly Effect[] {
   const effects: readonly Effect[] = [
     { address: validator.address, kind: 'tx_fee_earned', delta: fees, counterparty: null },
     { address: parameters.reward_pool, kind: 'block_reward', delta: -reward, counterparty: null },
-    { address: validator.reward_recipient, kind: 'block_reward', delta: reward, counterparty: null },
+    {
+      address: validator.reward_recipient,
+      kind: 'block_reward',
+      delta: reward,
+      counterparty: null,
+    },
   ];
   return effects.filter((effect) => effect.delta !== 0n);
 }
@@ -114,10 +130,24 @@ function sealBlock(
     ]),
   );
   const { height, parent_hash, timestamp, validator } = seat;
-  const header = { height, hash, parent_hash, timestamp, producer: validator.address, reward_recipient: validator.reward_recipient };
+  const header = {
+    height,
+    hash,
+    parent_hash,
+    timestamp,
+    producer: validator.address,
+    reward_recipient: validator.reward_recipient,
+  };
   const opening = JSON.stringify({ ...header, block_reward: String(reward) }).slice(0, -1);
   const text = `${opening},"transactions":${JSON.stringify(transactions)},"balance_effects":${effectsText}}`;
-  return { height, hash, parent_hash, timestamp, transactions: executed.map((each) => each.transaction), text };
+  return {
+    height,
+    hash,
+    parent_hash,
+    timestamp,
+    transactions: executed.map((each) => each.transaction),
+    text,
+  };
 }
 
 function transactionJson({ transaction, outcome }: Executed, index: number): TransactionJson {
@@ -141,7 +171,13 @@ function transactionJson({ transaction, outcome }: Executed, index: number): Tra
 }
 
 function effectJson(effect: Effect, txIndex: number | null): EffectJson {
-  return { address: effect.address, kind: effect.kind, delta: String(effect.delta), tx_index: txIndex, counterparty: effect.counterparty };
+  return {
+    address: effect.address,
+    kind: effect.kind,
+    delta: String(effect.delta),
+    tx_index: txIndex,
+    counterparty: effect.counterparty,
+  };
 }
 
 function bytes(hex: string): Buffer {

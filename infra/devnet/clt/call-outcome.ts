@@ -47,7 +47,13 @@ export interface CallOutcome {
 }
 
 export type CallRefusalCode =
-  'amount_is_zero' | 'supply_overflow' | 'not_allowed' | 'request_not_open' | 'offer_not_open' | 'trip_not_active' | 'too_many_offers';
+  | 'amount_is_zero'
+  | 'supply_overflow'
+  | 'not_allowed'
+  | 'request_not_open'
+  | 'offer_not_open'
+  | 'trip_not_active'
+  | 'too_many_offers';
 
 export type Refused<Code extends string> = { readonly refused: Code; readonly message: string };
 

@@ -47,29 +47,44 @@ export class Chain {
 
   /** In all accounts after the block at `height`, which reaches back to the last final block. */
   supply(height = this.head.height): bigint {
-    const entry = this.#entries.find(({ block, undo }) => block.height > height && undo.supply.has(SUPPLY));
-    return (entry === undefined ? this.state.get('supply', SUPPLY) : entry.undo.supply.get(SUPPLY)) ?? 0n;
+    const entry = this.#entries.find(
+      ({ block, undo }) => block.height > height && undo.supply.has(SUPPLY),
+    );
+    return (
+      (entry === undefined ? this.state.get('supply', SUPPLY) : entry.undo.supply.get(SUPPLY)) ?? 0n
+    );
   }
 
   /** By the block at `height`, which is the newest when not given; older ones reach back to the last final block. */
   account(address: string, height = this.head.height): Account {
-    const entry = this.#entries.find(({ block, undo }) => block.height > height && undo.accounts.has(address));
-    return entry === undefined ? accountOf(this.state, address) : (entry.undo.accounts.get(address) ?? { balance: 0n, nonce: 0 });
+    const entry = this.#entries.find(
+      ({ block, undo }) => block.height > height && undo.accounts.has(address),
+    );
+    return entry === undefined
+      ? accountOf(this.state, address)
+      : (entry.undo.accounts.get(address) ?? { balance: 0n, nonce: 0 });
   }
 
   /** The newest block that is not younger than this, in Unix milliseconds; never one below the last final block. */
   newestUntil(timestamp: number): Anchor {
-    return this.#entries.findLast(({ block }) => block.timestamp <= timestamp)?.block ?? this.#anchor;
+    return (
+      this.#entries.findLast(({ block }) => block.timestamp <= timestamp)?.block ?? this.#anchor
+    );
   }
 
   /** Takes the transaction into the mempool if it can be executed after all that wait there. */
-  submit(transaction: VerifiedTransaction): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {
+  submit(
+    transaction: VerifiedTransaction,
+  ): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {
     return this.mempool.add(transaction);
   }
 
   /** The next block out of what waits, not yet part of the chain. */
   propose(timestamp: number): Assembled {
-    return this.assemble(this.#seat(this.head, timestamp, 0), this.mempool.first(this.parameters.block_transactions_max));
+    return this.assemble(
+      this.#seat(this.head, timestamp, 0),
+      this.mempool.first(this.parameters.block_transactions_max),
+    );
   }
 
   assemble(seat: BlockSeat, transactions: readonly VerifiedTransaction[]): Assembled {
@@ -78,7 +93,8 @@ export class Chain {
 
   /** Makes the proposed block the newest. */
   append({ block, draft }: Assembled): void {
-    if (block.parent_hash !== this.head.hash) throw new Error(`block ${block.height} does not stand on the head ${this.head.hash}`);
+    if (block.parent_hash !== this.head.hash)
+      throw new Error(`block ${block.height} does not stand on the head ${this.head.hash}`);
     this.#push(block, draft.commit());
     this.#forgetFinal();
     this.mempool.restart(block.transactions);
@@ -93,7 +109,8 @@ export class Chain {
     timestamp: number,
     random: () => number,
   ): { readonly left: readonly SealedBlock[]; readonly blocks: readonly Block[] } {
-    if (depth < 1 || depth > this.head.height - this.finalizedHeight) throw new Error(`cannot reorganise ${depth} blocks`);
+    if (depth < 1 || depth > this.head.height - this.finalizedHeight)
+      throw new Error(`cannot reorganise ${depth} blocks`);
     const left = this.rollBack(depth);
     let waiting = [...left.flatMap((block) => block.transactions), ...this.mempool.first(Infinity)];
     const shift = 1 + Math.floor(random() * (this.parameters.validators.length - 1));
@@ -101,7 +118,10 @@ export class Chain {
     for (let built = 0; built <= depth; built++) {
       const at = built < depth ? (left[built]?.timestamp ?? timestamp) + 1 : timestamp;
       const chosen = shuffled(someOfEach(waiting, random), random);
-      const assembled = this.assemble(this.#seat(this.head, at, shift), chosen.slice(0, this.parameters.block_transactions_max));
+      const assembled = this.assemble(
+        this.#seat(this.head, at, shift),
+        chosen.slice(0, this.parameters.block_transactions_max),
+      );
       this.#push(assembled.block, assembled.draft.commit());
       blocks.push(assembled.block);
       const placed = new Set(assembled.block.transactions);
@@ -121,14 +141,23 @@ export class Chain {
 
   /** The rows as they were after the last final block, and which that is. */
   finalRows(): { readonly anchor: Anchor; readonly rows: Rows } {
-    return { anchor: this.#anchor, rows: this.state.rowsBefore(this.#entries.map(({ undo }) => undo).toReversed()) };
+    return {
+      anchor: this.#anchor,
+      rows: this.state.rowsBefore(this.#entries.map(({ undo }) => undo).toReversed()),
+    };
   }
 
   #seat(parent: Anchor, timestamp: number, shift: number): BlockSeat {
     const height = parent.height + 1;
-    const validator: Validator | undefined = this.parameters.validators[(height + shift) % this.parameters.validators.length];
+    const validator: Validator | undefined =
+      this.parameters.validators[(height + shift) % this.parameters.validators.length];
     if (validator === undefined) throw new Error('a chain needs a validator');
-    return { height, parent_hash: parent.hash, timestamp: Math.max(timestamp, parent.timestamp + 1), validator };
+    return {
+      height,
+      parent_hash: parent.hash,
+      timestamp: Math.max(timestamp, parent.timestamp + 1),
+      validator,
+    };
   }
 
   /** Without its text, which is on the disk and may be tens of megabytes. */
@@ -147,14 +176,24 @@ export class Chain {
 }
 
 /** Of every sender all or, now and then, only the first few: the others come later, or wait. */
-function someOfEach(transactions: readonly VerifiedTransaction[], random: () => number): readonly VerifiedTransaction[] {
+function someOfEach(
+  transactions: readonly VerifiedTransaction[],
+  random: () => number,
+): readonly VerifiedTransaction[] {
   const bySender = Map.groupBy(transactions, (transaction) => transaction.from);
-  return [...bySender.values()].flatMap((each) => (random() < 0.6 ? each : each.slice(0, Math.floor(random() * each.length))));
+  return [...bySender.values()].flatMap((each) =>
+    random() < 0.6 ? each : each.slice(0, Math.floor(random() * each.length)),
+  );
 }
 
 /** Another order in which every sender's transactions keep theirs. */
-function shuffled(transactions: readonly VerifiedTransaction[], random: () => number): readonly VerifiedTransaction[] {
-  const places = transactions.map((transaction) => ({ from: transaction.from, weight: random() })).toSorted((a, b) => a.weight - b.weight);
+function shuffled(
+  transactions: readonly VerifiedTransaction[],
+  random: () => number,
+): readonly VerifiedTransaction[] {
+  const places = transactions
+    .map((transaction) => ({ from: transaction.from, weight: random() }))
+    .toSorted((a, b) => a.weight - b.weight);
   const bySender = Map.groupBy(transactions, (transaction) => transaction.from);
   const taken = new Map<string, number>();
   return places.flatMap(({ from }) => {

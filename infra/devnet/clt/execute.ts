@@ -5,7 +5,14 @@ import type { CallContext, CallOutcome, CallRefusalCode, Effect, Refused } from 
 import { refused } from './call-outcome.ts';
 import type { Parameters } from './parameters.ts';
 import { ZERO_ADDRESS } from './parameters.ts';
-import { decideAcceptance, decideCancel, decideOffer, decidePay, decideRequest, decideRequestCancel } from './ride.ts';
+import {
+  decideAcceptance,
+  decideCancel,
+  decideOffer,
+  decidePay,
+  decideRequest,
+  decideRequestCancel,
+} from './ride.ts';
 import type { Draft } from './state.ts';
 import { SUPPLY, accountOf, write } from './state.ts';
 
@@ -18,7 +25,9 @@ export interface VerifiedTransaction {
   readonly call: FunctionCall;
 }
 
-export type ExecutionRefusal = Refused<CallRefusalCode | 'nonce_too_low' | 'nonce_gap' | 'insufficient_balance'>;
+export type ExecutionRefusal = Refused<
+  CallRefusalCode | 'nonce_too_low' | 'nonce_gap' | 'insufficient_balance'
+>;
 
 export interface Executed {
   readonly transaction: VerifiedTransaction;
@@ -40,15 +49,26 @@ export function execute(
 ): Executed | ExecutionRefusal {
   const { from, call } = transaction;
   const account = accountOf(draft, from);
-  if (transaction.nonce < account.nonce) return refused('nonce_too_low', `the next nonce of ${from} is ${account.nonce}`);
-  if (transaction.nonce > account.nonce) return refused('nonce_gap', `the next nonce of ${from} is ${account.nonce}`);
+  if (transaction.nonce < account.nonce)
+    return refused('nonce_too_low', `the next nonce of ${from} is ${account.nonce}`);
+  if (transaction.nonce > account.nonce)
+    return refused('nonce_gap', `the next nonce of ${from} is ${account.nonce}`);
   const outcome = decide({ view: draft, parameters, sender: from, hash: transaction.hash }, call);
   if ('refused' in outcome) return outcome;
-  const fee = call.function_call_type === 'RideAcceptance' || from === producer ? 0n : parameters.tx_fee;
+  const fee =
+    call.function_call_type === 'RideAcceptance' || from === producer ? 0n : parameters.tx_fee;
   if (account.balance < outcome.debit + fee) {
-    return refused('insufficient_balance', `${from} has ${account.balance} base units and needs ${outcome.debit + fee}`);
+    return refused(
+      'insufficient_balance',
+      `${from} has ${account.balance} base units and needs ${outcome.debit + fee}`,
+    );
   }
-  const feePaid: Effect = { address: from, kind: 'tx_fee_paid', delta: -fee, counterparty: producer ?? null };
+  const feePaid: Effect = {
+    address: from,
+    kind: 'tx_fee_paid',
+    delta: -fee,
+    counterparty: producer ?? null,
+  };
   const effects = fee === 0n ? outcome.effects : [...outcome.effects, feePaid];
   draft.apply(write('accounts', from, { balance: account.balance, nonce: account.nonce + 1 }));
   // debits first, so that an account that pays itself is not below zero in between
@@ -81,17 +101,26 @@ function decide(context: CallContext, call: FunctionCall): CallOutcome | Refused
   }
 }
 
-function decideMint({ view, parameters, sender }: CallContext, call: Call<'Mint'>): CallOutcome | Refused<CallRefusalCode> {
+function decideMint(
+  { view, parameters, sender }: CallContext,
+  call: Call<'Mint'>,
+): CallOutcome | Refused<CallRefusalCode> {
   const { to, amount } = call.arguments;
-  if (sender !== parameters.mint_authority) return refused('not_allowed', 'only the mint authority can mint');
+  if (sender !== parameters.mint_authority)
+    return refused('not_allowed', 'only the mint authority can mint');
   if (amount === 0n) return refused('amount_is_zero', 'a mint must be above zero');
   const supply = (view.get('supply', SUPPLY) ?? 0n) + amount;
   if (supply > AMOUNT_MAX) return refused('supply_overflow', 'the supply would pass 2^256 - 1');
-  const effects: readonly Effect[] = [{ address: to, kind: 'mint', delta: amount, counterparty: sender }];
+  const effects: readonly Effect[] = [
+    { address: to, kind: 'mint', delta: amount, counterparty: sender },
+  ];
   return { to, amount, debit: 0n, effects, writes: [write('supply', SUPPLY, supply)] };
 }
 
-function decideTransfer({ sender }: CallContext, call: Call<'Transfer'>): CallOutcome | Refused<CallRefusalCode> {
+function decideTransfer(
+  { sender }: CallContext,
+  call: Call<'Transfer'>,
+): CallOutcome | Refused<CallRefusalCode> {
   const { to, amount } = call.arguments;
   if (amount === 0n) return refused('amount_is_zero', 'a transfer must be above zero');
   const effects: readonly Effect[] = [
@@ -101,10 +130,21 @@ function decideTransfer({ sender }: CallContext, call: Call<'Transfer'>): CallOu
   return { to, amount, debit: amount, effects, writes: [] };
 }
 
-function decideBurn({ view, sender }: CallContext, call: Call<'Burn'>): CallOutcome | Refused<CallRefusalCode> {
+function decideBurn(
+  { view, sender }: CallContext,
+  call: Call<'Burn'>,
+): CallOutcome | Refused<CallRefusalCode> {
   const { amount } = call.arguments;
   if (amount === 0n) return refused('amount_is_zero', 'a burn must be above zero');
   const supply = (view.get('supply', SUPPLY) ?? 0n) - amount;
-  const effects: readonly Effect[] = [{ address: sender, kind: 'burn', delta: -amount, counterparty: null }];
-  return { to: ZERO_ADDRESS, amount, debit: amount, effects, writes: [write('supply', SUPPLY, supply)] };
+  const effects: readonly Effect[] = [
+    { address: sender, kind: 'burn', delta: -amount, counterparty: null },
+  ];
+  return {
+    to: ZERO_ADDRESS,
+    amount,
+    debit: amount,
+    effects,
+    writes: [write('supply', SUPPLY, supply)],
+  };
 }

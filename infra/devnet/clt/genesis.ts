@@ -95,7 +95,8 @@ function parametersOf(settings: GenesisSettings, cast: Cast): Parameters {
     // every second validator has its rewards sent elsewhere
     validators: cast.validators.map(({ address }, index) => ({
       address,
-      reward_recipient: index % 2 === 0 ? address : keyOf(settings.seed, `reward-recipient-${index}`).address,
+      reward_recipient:
+        index % 2 === 0 ? address : keyOf(settings.seed, `reward-recipient-${index}`).address,
     })),
   };
 }

@@ -31,7 +31,9 @@ export class Mempool {
     return accountOf(this.#draft, address);
   }
 
-  add(transaction: VerifiedTransaction): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {
+  add(
+    transaction: VerifiedTransaction,
+  ): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {
     if (this.#waiting.has(transaction.hash)) return 'already_known';
     if (this.#waiting.size >= this.#parameters.mempool_transactions_max) return 'mempool_full';
     const result = execute(this.#draft, transaction, this.#parameters, undefined);

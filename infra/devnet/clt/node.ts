@@ -9,7 +9,8 @@ import type { Genesis } from './genesis.ts';
 import type { VerifyRefusal } from './verify.ts';
 import { verify } from './verify.ts';
 
-export type SubmitRefusal = VerifyRefusal | ExecutionRefusal | Refused<'already_known' | 'mempool_full'>;
+export type SubmitRefusal =
+  VerifyRefusal | ExecutionRefusal | Refused<'already_known' | 'mempool_full'>;
 
 export interface NodeObserver {
   /** these blocks are kept and the newest is the head */
@@ -43,8 +44,10 @@ export class CltNode {
   enqueue(transaction: VerifiedTransaction): VerifiedTransaction | SubmitRefusal {
     const refusal = this.chain.submit(transaction);
     if (refusal === undefined) return transaction;
-    if (refusal === 'already_known') return refused(refusal, `transaction ${transaction.hash} waits for a block already`);
-    if (refusal === 'mempool_full') return refused(refusal, 'too many transactions wait for a block; try again later');
+    if (refusal === 'already_known')
+      return refused(refusal, `transaction ${transaction.hash} waits for a block already`);
+    if (refusal === 'mempool_full')
+      return refused(refusal, 'too many transactions wait for a block; try again later');
     return refusal;
   }
 
@@ -61,7 +64,9 @@ export class CltNode {
     depth: number,
     now: number,
     random: () => number,
-  ): { readonly left: readonly SealedBlock[]; readonly blocks: readonly Block[] } | Refused<'would_revert_final_blocks'> {
+  ):
+    | { readonly left: readonly SealedBlock[]; readonly blocks: readonly Block[] }
+    | Refused<'would_revert_final_blocks'> {
     const { head, finalizedHeight } = this.chain;
     const depthMax = head.height - finalizedHeight;
     if (depth > depthMax) {

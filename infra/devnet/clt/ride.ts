@@ -16,16 +16,31 @@ export function decideRequest({ sender, hash }: CallContext, call: Call<'RideReq
   const { fare, referrer } = call.arguments;
   if (fare === 0n) return refused('amount_is_zero', 'a ride request needs a fare above zero');
   const request: OpenRequest = { passenger: sender, fare, referrer, offers: [] };
-  return { to: ZERO_ADDRESS, amount: fare, debit: 0n, effects: [], writes: [write('requests', hash, request)] };
+  return {
+    to: ZERO_ADDRESS,
+    amount: fare,
+    debit: 0n,
+    effects: [],
+    writes: [write('requests', hash, request)],
+  };
 }
 
-export function decideOffer({ view, parameters, sender, hash }: CallContext, call: Call<'RideOffer'>): Decided {
+export function decideOffer(
+  { view, parameters, sender, hash }: CallContext,
+  call: Call<'RideOffer'>,
+): Decided {
   const { request_hash, fare, referrer } = call.arguments;
   if (fare === 0n) return refused('amount_is_zero', 'a ride offer needs a fare above zero');
   const request = view.get('requests', request_hash);
-  if (request === undefined) return refused('request_not_open', 'the ride request does not exist, was accepted or was cancelled');
-  if (request.passenger === sender) return refused('not_allowed', 'nobody can offer a ride to themselves');
-  if (request.offers.length >= parameters.request_offers_max) return refused('too_many_offers', 'the ride request has its limit of offers');
+  if (request === undefined)
+    return refused(
+      'request_not_open',
+      'the ride request does not exist, was accepted or was cancelled',
+    );
+  if (request.passenger === sender)
+    return refused('not_allowed', 'nobody can offer a ride to themselves');
+  if (request.offers.length >= parameters.request_offers_max)
+    return refused('too_many_offers', 'the ride request has its limit of offers');
   return {
     to: request.passenger,
     amount: fare,
@@ -38,13 +53,20 @@ export function decideOffer({ view, parameters, sender, hash }: CallContext, cal
   };
 }
 
-export function decideAcceptance({ view, parameters, sender, hash }: CallContext, call: Call<'RideAcceptance'>): Decided {
+export function decideAcceptance(
+  { view, parameters, sender, hash }: CallContext,
+  call: Call<'RideAcceptance'>,
+): Decided {
   const offer = view.get('offers', call.arguments.offer_hash);
   const request = offer && view.get('requests', offer.request_hash);
   if (offer === undefined || request === undefined) {
-    return refused('offer_not_open', 'the ride offer does not exist, or its request was accepted or cancelled');
+    return refused(
+      'offer_not_open',
+      'the ride offer does not exist, or its request was accepted or cancelled',
+    );
   }
-  if (request.passenger !== sender) return refused('not_allowed', 'only the passenger of the request can accept its offers');
+  if (request.passenger !== sender)
+    return refused('not_allowed', 'only the passenger of the request can accept its offers');
   const { fare, driver } = offer;
   const trip: ActiveTrip = {
     passenger: sender,
@@ -66,16 +88,23 @@ export function decideAcceptance({ view, parameters, sender, hash }: CallContext
   };
 }
 
-export function decidePay({ view, parameters, sender }: CallContext, call: Call<'RidePay'>): Decided {
+export function decidePay(
+  { view, parameters, sender }: CallContext,
+  call: Call<'RidePay'>,
+): Decided {
   const { acceptance_hash } = call.arguments;
   if (call.arguments.fare === 0n) return refused('amount_is_zero', 'a payment must be above zero');
   const trip = view.get('trips', acceptance_hash);
-  if (trip === undefined) return refused('trip_not_active', 'the trip does not exist, is fully paid or was cancelled');
-  if (trip.passenger !== sender) return refused('not_allowed', 'only the passenger can pay for the trip');
+  if (trip === undefined)
+    return refused('trip_not_active', 'the trip does not exist, is fully paid or was cancelled');
+  if (trip.passenger !== sender)
+    return refused('not_allowed', 'only the passenger can pay for the trip');
   const due = trip.fare - trip.paid;
   const amount = call.arguments.fare < due ? call.arguments.fare : due;
-  const request_referrer_fee = trip.request_referrer === null ? 0n : (amount * parameters.request_referrer_bps) / 10_000n;
-  const offer_referrer_fee = trip.offer_referrer === null ? 0n : (amount * parameters.offer_referrer_bps) / 10_000n;
+  const request_referrer_fee =
+    trip.request_referrer === null ? 0n : (amount * parameters.request_referrer_bps) / 10_000n;
+  const offer_referrer_fee =
+    trip.offer_referrer === null ? 0n : (amount * parameters.offer_referrer_bps) / 10_000n;
   const payout = amount - request_referrer_fee - offer_referrer_fee;
   const effects: readonly Effect[] = [
     { address: parameters.escrow, kind: 'ride_pay', delta: -amount, counterparty: trip.driver },
@@ -88,7 +117,13 @@ export function decidePay({ view, parameters, sender }: CallContext, call: Call<
     amount,
     debit: 0n,
     effects: effects.filter((effect) => effect.delta !== 0n),
-    writes: [write('trips', acceptance_hash, amount === due ? undefined : { ...trip, paid: trip.paid + amount })],
+    writes: [
+      write(
+        'trips',
+        acceptance_hash,
+        amount === due ? undefined : { ...trip, paid: trip.paid + amount },
+      ),
+    ],
     request_referrer: trip.request_referrer,
     offer_referrer: trip.offer_referrer,
     request_referrer_fee,
@@ -96,36 +131,70 @@ export function decidePay({ view, parameters, sender }: CallContext, call: Call<
   };
 }
 
-export function decideCancel({ view, parameters, sender }: CallContext, call: Call<'RideCancel'>): Decided {
+export function decideCancel(
+  { view, parameters, sender }: CallContext,
+  call: Call<'RideCancel'>,
+): Decided {
   const { acceptance_hash } = call.arguments;
   const trip = view.get('trips', acceptance_hash);
-  if (trip === undefined) return refused('trip_not_active', 'the trip does not exist, is fully paid or was cancelled');
-  if (sender !== trip.passenger && sender !== trip.driver) return refused('not_allowed', 'only a party of the trip can cancel it');
+  if (trip === undefined)
+    return refused('trip_not_active', 'the trip does not exist, is fully paid or was cancelled');
+  if (sender !== trip.passenger && sender !== trip.driver)
+    return refused('not_allowed', 'only a party of the trip can cancel it');
   const refund = trip.fare - trip.paid;
   return {
     to: sender === trip.passenger ? trip.driver : trip.passenger,
     amount: refund,
     debit: 0n,
     effects: [
-      { address: parameters.escrow, kind: 'ride_refund', delta: -refund, counterparty: trip.passenger },
-      { address: trip.passenger, kind: 'ride_refund', delta: refund, counterparty: parameters.escrow },
+      {
+        address: parameters.escrow,
+        kind: 'ride_refund',
+        delta: -refund,
+        counterparty: trip.passenger,
+      },
+      {
+        address: trip.passenger,
+        kind: 'ride_refund',
+        delta: refund,
+        counterparty: parameters.escrow,
+      },
     ],
     writes: [write('trips', acceptance_hash, undefined)],
   };
 }
 
-export function decideRequestCancel({ view, sender }: CallContext, call: Call<'RideRequestCancel'>): Decided {
+export function decideRequestCancel(
+  { view, sender }: CallContext,
+  call: Call<'RideRequestCancel'>,
+): Decided {
   const { request_hash } = call.arguments;
   const request = view.get('requests', request_hash);
-  if (request === undefined) return refused('request_not_open', 'the ride request does not exist, was accepted or was cancelled');
-  if (request.passenger !== sender) return refused('not_allowed', 'only the passenger can cancel the request');
-  return { to: ZERO_ADDRESS, amount: 0n, debit: 0n, effects: [], writes: closeRequest(request_hash, request) };
+  if (request === undefined)
+    return refused(
+      'request_not_open',
+      'the ride request does not exist, was accepted or was cancelled',
+    );
+  if (request.passenger !== sender)
+    return refused('not_allowed', 'only the passenger can cancel the request');
+  return {
+    to: ZERO_ADDRESS,
+    amount: 0n,
+    debit: 0n,
+    effects: [],
+    writes: closeRequest(request_hash, request),
+  };
 }
 
 function closeRequest(hash: string, request: OpenRequest): readonly Write[] {
-  return [write('requests', hash, undefined), ...request.offers.map((offer) => write('offers', offer, undefined))];
+  return [
+    write('requests', hash, undefined),
+    ...request.offers.map((offer) => write('offers', offer, undefined)),
+  ];
 }
 
 function referrerFee(referrer: string | null, fee: bigint, driver: string): readonly Effect[] {
-  return referrer === null ? [] : [{ address: referrer, kind: 'referrer_fee', delta: fee, counterparty: driver }];
+  return referrer === null
+    ? []
+    : [{ address: referrer, kind: 'referrer_fee', delta: fee, counterparty: driver }];
 }

@@ -60,7 +60,11 @@ export interface Write<Name extends TableName = TableName> {
 export const SUPPLY = 'supply';
 const NEVER_SEEN: Account = { balance: 0n, nonce: 0 };
 
-export function write<Name extends TableName>(table: Name, key: string, value: Tables[Name] | undefined): Write<Name> {
+export function write<Name extends TableName>(
+  table: Name,
+  key: string,
+  value: Tables[Name] | undefined,
+): Write<Name> {
   return { table, key, value };
 }
 
@@ -70,7 +74,13 @@ export function accountOf(view: View, address: string): Account {
 }
 
 export function emptyRows(): Rows {
-  return { accounts: new Map(), requests: new Map(), offers: new Map(), trips: new Map(), supply: new Map() };
+  return {
+    accounts: new Map(),
+    requests: new Map(),
+    offers: new Map(),
+    trips: new Map(),
+    supply: new Map(),
+  };
 }
 
 /** The state after the newest block. Changes only by a draft's commit and by its undo. */
@@ -132,7 +142,8 @@ export class Draft implements View {
   move(address: string, delta: bigint): void {
     const account = accountOf(this, address);
     const balance = account.balance + delta;
-    if (balance < 0n) throw new Error(`the balance of ${address} would be ${balance}: a rule let it through`);
+    if (balance < 0n)
+      throw new Error(`the balance of ${address} would be ${balance}: a rule let it through`);
     this.apply(write('accounts', address, { ...account, balance }));
   }
 
@@ -149,7 +160,10 @@ export class Draft implements View {
 }
 
 /** Sets or removes each row; returns what was there. */
-function place<Row>(rows: Map<string, Row>, changes: ReadonlyMap<string, Row | undefined>): ReadonlyMap<string, Row | undefined> {
+function place<Row>(
+  rows: Map<string, Row>,
+  changes: ReadonlyMap<string, Row | undefined>,
+): ReadonlyMap<string, Row | undefined> {
   const before = new Map<string, Row | undefined>();
   for (const [key, value] of changes) {
     before.set(key, rows.get(key));

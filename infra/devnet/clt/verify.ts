@@ -10,20 +10,40 @@ export type VerifyRefusal = Refused<'invalid_transaction' | 'wrong_chain' | 'bad
 
 export function verify(raw: Uint8Array, chainId: number): VerifiedTransaction | VerifyRefusal {
   const decoded = decodeRaw(raw);
-  if ('refused' in decoded) return refused('invalid_transaction', `the raw transaction cannot be decoded: ${decoded.refused}`);
+  if ('refused' in decoded)
+    return refused(
+      'invalid_transaction',
+      `the raw transaction cannot be decoded: ${decoded.refused}`,
+    );
   const { transaction } = decoded;
   if (transaction.chain_id !== chainId)
-    return refused('wrong_chain', `this is chain ${chainId}, the transaction is for ${transaction.chain_id}`);
+    return refused(
+      'wrong_chain',
+      `this is chain ${chainId}, the transaction is for ${transaction.chain_id}`,
+    );
   const recovered = recoverSigner(transaction);
   if ('refused' in recovered) return refused('bad_signature', 'the signature belongs to no key');
-  return { hash: transactionHash(raw), raw, from: recovered.signer, nonce: transaction.nonce, call: transaction.call };
+  return {
+    hash: transactionHash(raw),
+    raw,
+    from: recovered.signer,
+    nonce: transaction.nonce,
+    call: transaction.call,
+  };
 }
 
 /** The same for bytes that this process signed itself: who signed is known, so the signature is not recovered (most of the cost). */
 export function verifiedByUs(raw: Uint8Array, from: string): VerifiedTransaction {
   const decoded = decodeRaw(raw);
-  if ('refused' in decoded) throw new Error(`our own transaction cannot be decoded: ${decoded.refused}`);
-  return { hash: transactionHash(raw), raw, from, nonce: decoded.transaction.nonce, call: decoded.transaction.call };
+  if ('refused' in decoded)
+    throw new Error(`our own transaction cannot be decoded: ${decoded.refused}`);
+  return {
+    hash: transactionHash(raw),
+    raw,
+    from,
+    nonce: decoded.transaction.nonce,
+    call: decoded.transaction.call,
+  };
 }
 
 /** The same for a transaction of our own log: it was verified before it was written, and the log has checksums. */

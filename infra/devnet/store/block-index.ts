@@ -23,7 +23,8 @@ export class BlockIndex {
 
   /** The block at this height is here; what was known of higher ones is forgotten. */
   set(height: number, place: Place): void {
-    if (height > this.#places.length) throw new Error(`block ${height} would leave a hole above ${this.#places.length - 1}`);
+    if (height > this.#places.length)
+      throw new Error(`block ${height} would leave a hole above ${this.#places.length - 1}`);
     this.#places.length = height;
     this.#places.push(place);
   }
@@ -35,7 +36,10 @@ export class BlockIndex {
     if (bytes.length < count * ENTRY_BYTES) return false;
     for (let height = 0; height < count; height++) {
       const at = height * ENTRY_BYTES;
-      this.#places.push({ offset: Number(bytes.readBigUInt64BE(at)), length: bytes.readUInt32BE(at + 8) });
+      this.#places.push({
+        offset: Number(bytes.readBigUInt64BE(at)),
+        length: bytes.readUInt32BE(at + 8),
+      });
     }
     this.#saved = count;
     return true;

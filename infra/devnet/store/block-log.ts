@@ -26,7 +26,9 @@ export interface LoggedRecord {
 /** The file is not what was written: it must not be used, nor silently repaired. */
 export class DamagedLog extends Error {
   constructor(path: string, offset: number, why: string) {
-    super(`${path} is damaged at byte ${offset} (${why}): move its directory away to start a new chain, or restore it from a copy`);
+    super(
+      `${path} is damaged at byte ${offset} (${why}): move its directory away to start a new chain, or restore it from a copy`,
+    );
     this.name = 'DamagedLog';
   }
 }
@@ -53,7 +55,8 @@ export class BlockLog {
   append(texts: readonly string[]): { readonly offset: number; readonly places: readonly Place[] } {
     const lines = texts.map((text) => Buffer.from(`${text}\n`, 'utf8'));
     const payload = Buffer.concat(lines);
-    if (payload.length > RECORD_BYTES_MAX) throw new Error(`a record of ${payload.length} bytes is too large`);
+    if (payload.length > RECORD_BYTES_MAX)
+      throw new Error(`a record of ${payload.length} bytes is too large`);
     const header = Buffer.alloc(HEADER_BYTES);
     header.writeUInt32BE(payload.length, 0);
     header.writeUInt32BE(crc32(payload), 4);
@@ -139,12 +142,16 @@ export class BlockLog {
     if (length > 0 && crc32(payload) === header.readUInt32BE(4)) return payload;
     if (HEADER_BYTES + length === rest) return undefined;
     // a file system that lost power may have made the file longer without its bytes
-    if (length === 0 && readWhole(this.#file, rest, offset).every((byte) => byte === 0)) return undefined;
+    if (length === 0 && readWhole(this.#file, rest, offset).every((byte) => byte === 0))
+      return undefined;
     throw new DamagedLog(this.path, offset, 'the checksum is wrong and more records follow');
   }
 }
 
-function linesOf(payload: Buffer, start: number): readonly { readonly text: string; readonly place: Place }[] {
+function linesOf(
+  payload: Buffer,
+  start: number,
+): readonly { readonly text: string; readonly place: Place }[] {
   const lines: { text: string; place: Place }[] = [];
   for (let at = 0; at < payload.length;) {
     const end = payload.indexOf(0x0a, at);
@@ -156,7 +163,8 @@ function linesOf(payload: Buffer, start: number): readonly { readonly text: stri
 }
 
 function writeWhole(file: number, bytes: Buffer, position: number): void {
-  for (let written = 0; written < bytes.length;) written += fs.writeSync(file, bytes, written, bytes.length - written, position + written);
+  for (let written = 0; written < bytes.length;)
+    written += fs.writeSync(file, bytes, written, bytes.length - written, position + written);
 }
 
 function readWhole(file: number, length: number, position: number): Buffer {

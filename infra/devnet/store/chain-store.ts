@@ -33,10 +33,15 @@ export class ChainStore {
     this.#log = new BlockLog(path.join(directory, 'blocks.log'));
     this.#index = new BlockIndex(path.join(directory, 'blocks.index'));
     const snapshot = this.#usableSnapshot();
-    this.chain = new Chain(genesis.parameters, snapshot?.anchor ?? genesis.block, snapshot?.rows ?? genesis.rows());
+    this.chain = new Chain(
+      genesis.parameters,
+      snapshot?.anchor ?? genesis.block,
+      snapshot?.rows ?? genesis.rows(),
+    );
     this.#replay(snapshot?.record_offset ?? 0);
     if (this.#index.length === 0) this.keep([genesis.block]);
-    if (this.#index.length !== this.chain.head.height + 1) throw new DamagedLog(this.#log.path, this.#log.end, 'blocks are missing');
+    if (this.#index.length !== this.chain.head.height + 1)
+      throw new DamagedLog(this.#log.path, this.#log.end, 'blocks are missing');
   }
 
   /** Writes blocks that the chain has just made its newest, in one record. No kill of the process loses them from here on. */
@@ -50,7 +55,11 @@ export class ChainStore {
       this.#blocksSinceSnapshot++;
       this.#transactionsSinceSnapshot += block.transactions.length;
     }
-    if (this.#blocksSinceSnapshot >= SNAPSHOT_BLOCKS || this.#transactionsSinceSnapshot >= SNAPSHOT_TRANSACTIONS) this.#saveSnapshot();
+    if (
+      this.#blocksSinceSnapshot >= SNAPSHOT_BLOCKS ||
+      this.#transactionsSinceSnapshot >= SNAPSHOT_TRANSACTIONS
+    )
+      this.#saveSnapshot();
   }
 
   /** Resolves when all that was kept is on the disk. */
@@ -91,7 +100,10 @@ export class ChainStore {
 
   #usableSnapshot(): Snapshot | undefined {
     const snapshot = loadSnapshot(this.#snapshotPath);
-    const usable = snapshot !== undefined && snapshot.record_offset < this.#log.end && this.#index.load(snapshot.anchor.height + 1);
+    const usable =
+      snapshot !== undefined &&
+      snapshot.record_offset < this.#log.end &&
+      this.#index.load(snapshot.anchor.height + 1);
     return usable ? snapshot : undefined;
   }
 
@@ -105,7 +117,8 @@ export class ChainStore {
     saveSnapshot(this.#snapshotPath, { anchor, record_offset: recordOffset, rows });
     this.#blocksSinceSnapshot = 0;
     this.#transactionsSinceSnapshot = 0;
-    for (const height of this.#recordOffsets.keys()) if (height < anchor.height) this.#recordOffsets.delete(height);
+    for (const height of this.#recordOffsets.keys())
+      if (height < anchor.height) this.#recordOffsets.delete(height);
   }
 
   /** Executes what the log holds above the chain's anchor; every block must come out with the hash under which it was written. */
@@ -118,7 +131,8 @@ export class ChainStore {
         const block = parsed.value;
         this.#recordOffsets.set(block.height, offset);
         if (block.height < anchor.height) continue;
-        const hash = block.height === anchor.height ? anchor.hash : this.#execute(block, place.offset);
+        const hash =
+          block.height === anchor.height ? anchor.hash : this.#execute(block, place.offset);
         if (hash !== toHex(block.hash)) {
           throw new DamagedLog(
             this.#log.path,
@@ -126,7 +140,8 @@ export class ChainStore {
             `block ${block.height} should have hash ${hash}: made by other rules or settings`,
           );
         }
-        if (block.height > anchor.height || this.#index.length === 0) this.#index.set(block.height, place);
+        if (block.height > anchor.height || this.#index.length === 0)
+          this.#index.set(block.height, place);
       }
     }
   }
@@ -134,14 +149,23 @@ export class ChainStore {
   #execute(block: NodeBlock, offset: number): string {
     const { chain } = this;
     const depth = chain.head.height + 1 - block.height;
-    if (depth < 0) throw new DamagedLog(this.#log.path, offset, `block ${block.height} follows block ${chain.head.height}`);
-    if (block.height <= chain.finalizedHeight) throw new DamagedLog(this.#log.path, offset, `block ${block.height} replaces a final one`);
+    if (depth < 0)
+      throw new DamagedLog(
+        this.#log.path,
+        offset,
+        `block ${block.height} follows block ${chain.head.height}`,
+      );
+    if (block.height <= chain.finalizedHeight)
+      throw new DamagedLog(this.#log.path, offset, `block ${block.height} replaces a final one`);
     if (depth > 0) chain.rollBack(depth);
     const seat = {
       height: block.height,
       parent_hash: chain.head.hash,
       timestamp: block.timestamp,
-      validator: { address: toHex(block.producer), reward_recipient: toHex(block.reward_recipient) },
+      validator: {
+        address: toHex(block.producer),
+        reward_recipient: toHex(block.reward_recipient),
+      },
     };
     const assembled = chain.assemble(seat, block.transactions.map(verifiedBefore));
     chain.append(assembled);

@@ -35,14 +35,31 @@ export function identify(
   const found: IdentityFile = JSON.parse(fs.readFileSync(file, 'utf8'));
   const problems = [
     different('APP_CHAIN_ID', found.chain_id, identity.chain_id, directory),
-    different('APP_NETWORK', found.is_testnet ? 'testnet' : 'mainnet', identity.is_testnet ? 'testnet' : 'mainnet', directory),
+    different(
+      'APP_NETWORK',
+      found.is_testnet ? 'testnet' : 'mainnet',
+      identity.is_testnet ? 'testnet' : 'mainnet',
+      directory,
+    ),
     different('APP_FINALITY_DEPTH', found.finality_depth, identity.finality_depth, directory),
-    different('APP_DEVNET_SEED', found.seed_fingerprint.slice(0, 10), identity.seed_fingerprint.slice(0, 10), directory),
+    different(
+      'APP_DEVNET_SEED',
+      found.seed_fingerprint.slice(0, 10),
+      identity.seed_fingerprint.slice(0, 10),
+      directory,
+    ),
   ].filter((problem) => problem !== undefined);
-  return problems.length > 0 ? { problems } : { settings: { ...wanted, timestamp: found.genesis_timestamp } };
+  return problems.length > 0
+    ? { problems }
+    : { settings: { ...wanted, timestamp: found.genesis_timestamp } };
 }
 
-function different(name: string, found: string | number, wanted: string | number, directory: string): string | undefined {
+function different(
+  name: string,
+  found: string | number,
+  wanted: string | number,
+  directory: string,
+): string | undefined {
   if (found === wanted) return undefined;
   return `${name}: the chain in ${directory} began with ${found}, not ${wanted}; set it back, or remove the directory to begin a new chain`;
 }

@@ -21,17 +21,26 @@ interface SnapshotFile {
   readonly trips: readonly [string, Amounts<ActiveTrip>][];
 }
 
-type Amounts<Row> = { readonly [Field in keyof Row]: Row[Field] extends bigint ? string : Row[Field] };
+type Amounts<Row> = {
+  readonly [Field in keyof Row]: Row[Field] extends bigint ? string : Row[Field];
+};
 
 export function saveSnapshot(path: string, { anchor, record_offset, rows }: Snapshot): void {
   const file: SnapshotFile = {
     anchor,
     record_offset,
     supply: [...rows.supply].map(([key, value]) => [key, String(value)]),
-    accounts: [...rows.accounts].map(([address, { balance, nonce }]) => [address, String(balance), nonce]),
+    accounts: [...rows.accounts].map(([address, { balance, nonce }]) => [
+      address,
+      String(balance),
+      nonce,
+    ]),
     requests: [...rows.requests].map(([hash, row]) => [hash, { ...row, fare: String(row.fare) }]),
     offers: [...rows.offers].map(([hash, row]) => [hash, { ...row, fare: String(row.fare) }]),
-    trips: [...rows.trips].map(([hash, row]) => [hash, { ...row, fare: String(row.fare), paid: String(row.paid) }]),
+    trips: [...rows.trips].map(([hash, row]) => [
+      hash,
+      { ...row, fare: String(row.fare), paid: String(row.paid) },
+    ]),
   };
   writeFileWhole(path, JSON.stringify(file));
 }
@@ -45,10 +54,22 @@ export function loadSnapshot(path: string): Snapshot | undefined {
     record_offset: file.record_offset,
     rows: {
       supply: new Map(file.supply.map(([key, value]) => [key, BigInt(value)])),
-      accounts: new Map(file.accounts.map(([address, balance, nonce]) => [address, { balance: BigInt(balance), nonce }])),
-      requests: new Map(file.requests.map(([hash, row]) => [hash, { ...row, fare: BigInt(row.fare) }])),
+      accounts: new Map(
+        file.accounts.map(([address, balance, nonce]) => [
+          address,
+          { balance: BigInt(balance), nonce },
+        ]),
+      ),
+      requests: new Map(
+        file.requests.map(([hash, row]) => [hash, { ...row, fare: BigInt(row.fare) }]),
+      ),
       offers: new Map(file.offers.map(([hash, row]) => [hash, { ...row, fare: BigInt(row.fare) }])),
-      trips: new Map(file.trips.map(([hash, row]) => [hash, { ...row, fare: BigInt(row.fare), paid: BigInt(row.paid) }])),
+      trips: new Map(
+        file.trips.map(([hash, row]) => [
+          hash,
+          { ...row, fare: BigInt(row.fare), paid: BigInt(row.paid) },
+        ]),
+      ),
     },
   };
 }

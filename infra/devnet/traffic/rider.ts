@@ -41,7 +41,13 @@ export function nextIntention(rows: Rows, cast: Cast, random: Random): Intention
   const intention = chosenAct(random)(rows, cast, random) ?? ask(cast, random);
   const balance = rows.accounts.get(intention.key.address)?.balance ?? 0n;
   if (balance >= POOR || intention.key === cast.faucet) return intention;
-  return { key: cast.faucet, call: { function_call_type: 'Transfer', arguments: { to: intention.key.address, amount: ALLOWANCE } } };
+  return {
+    key: cast.faucet,
+    call: {
+      function_call_type: 'Transfer',
+      arguments: { to: intention.key.address, amount: ALLOWANCE },
+    },
+  };
 }
 
 function chosenAct(random: Random): Act {
@@ -68,7 +74,10 @@ function ask(cast: Cast, random: Random): Intention {
     fare,
     referrer: referrer(cast, random),
   };
-  return { key: some(cast.passengers, random), call: { function_call_type: 'RideRequest', arguments: args } };
+  return {
+    key: some(cast.passengers, random),
+    call: { function_call_type: 'RideRequest', arguments: args },
+  };
 }
 
 function offer(rows: Rows, cast: Cast, random: Random): Intention | undefined {
@@ -78,7 +87,10 @@ function offer(rows: Rows, cast: Cast, random: Random): Intention | undefined {
   const [request_hash, { fare }] = chosen;
   const asked = (fare * BigInt(90 + Math.floor(random() * 25))) / 100n;
   const args = { request_hash, fare: asked > 0n ? asked : fare, referrer: referrer(cast, random) };
-  return { key: some(cast.drivers, random), call: { function_call_type: 'RideOffer', arguments: args } };
+  return {
+    key: some(cast.drivers, random),
+    call: { function_call_type: 'RideOffer', arguments: args },
+  };
 }
 
 function accept(rows: Rows, cast: Cast, random: Random): Intention | undefined {
@@ -98,7 +110,12 @@ function pay(rows: Rows, cast: Cast, random: Random): Intention | undefined {
   // mostly all that is due, often a part, now and then more than the fare, which the chain caps
   const amount = share < 0.4 ? (due + 1n) / 2n : share < 0.93 ? due : due * 2n;
   const key = keyFor(cast, passenger);
-  return key && { key, call: { function_call_type: 'RidePay', arguments: { acceptance_hash, fare: amount } } };
+  return (
+    key && {
+      key,
+      call: { function_call_type: 'RidePay', arguments: { acceptance_hash, fare: amount } },
+    }
+  );
 }
 
 function cancel(rows: Rows, cast: Cast, random: Random): Intention | undefined {
@@ -114,27 +131,44 @@ function cancelRequest(rows: Rows, cast: Cast, random: Random): Intention | unde
   if (chosen === undefined) return undefined;
   const [request_hash, { passenger }] = chosen;
   const key = keyFor(cast, passenger);
-  return key && { key, call: { function_call_type: 'RideRequestCancel', arguments: { request_hash } } };
+  return (
+    key && { key, call: { function_call_type: 'RideRequestCancel', arguments: { request_hash } } }
+  );
 }
 
 function transfer(_rows: Rows, cast: Cast, random: Random): Intention {
   const from = some([...cast.passengers, ...cast.drivers, ...cast.validators], random);
   const to = some([...cast.passengers, ...cast.drivers], random).address;
-  return { key: from, call: { function_call_type: 'Transfer', arguments: { to, amount: dollars(random() * 5, random) } } };
+  return {
+    key: from,
+    call: {
+      function_call_type: 'Transfer',
+      arguments: { to, amount: dollars(random() * 5, random) },
+    },
+  };
 }
 
 function burn(_rows: Rows, cast: Cast, random: Random): Intention {
-  const redemption_ref = random() < 0.5 ? null : `0x${Array.from({ length: 64 }, () => Math.floor(random() * 16).toString(16)).join('')}`;
+  const redemption_ref =
+    random() < 0.5
+      ? null
+      : `0x${Array.from({ length: 64 }, () => Math.floor(random() * 16).toString(16)).join('')}`;
   return {
     key: some(cast.drivers, random),
     // hardly anything: nobody pays the redemptions out, so all that is burned is a surplus of the reserve
-    call: { function_call_type: 'Burn', arguments: { amount: BigInt(1 + Math.floor(random() * 10)), redemption_ref } },
+    call: {
+      function_call_type: 'Burn',
+      arguments: { amount: BigInt(1 + Math.floor(random() * 10)), redemption_ref },
+    },
   };
 }
 
 function place(random: Random): { readonly latitude: string; readonly longitude: string } {
   const near = (): number => (random() * 2 - 1) * CITY.reach;
-  return { latitude: coordinateText(CITY.latitude + near()), longitude: coordinateText(CITY.longitude + near()) };
+  return {
+    latitude: coordinateText(CITY.latitude + near()),
+    longitude: coordinateText(CITY.longitude + near()),
+  };
 }
 
 /** Base units, at least one. */

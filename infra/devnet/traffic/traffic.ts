@@ -49,7 +49,10 @@ export class Traffic {
   }
 
   #tick(): void {
-    this.#credit = Math.min(this.#credit + (this.#perSecond * TICK_MS) / 1000, TICK_TRANSACTIONS_MAX);
+    this.#credit = Math.min(
+      this.#credit + (this.#perSecond * TICK_MS) / 1000,
+      TICK_TRANSACTIONS_MAX,
+    );
     for (; this.#credit >= 1; this.#credit--) this.#count(this.act());
   }
 }

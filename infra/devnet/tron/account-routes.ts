@@ -19,7 +19,10 @@ export function accountRoutes(chain: TronChain, provider: Provider): (app: Expre
     const lag = faults.take('lag') ?? faults.take('list_lag');
     const solid = query.only_unconfirmed ? [] : chain.solidRows(query.account);
     const included = query.only_confirmed ? [] : chain.includedRows(query.account);
-    const rows = included.length === 0 ? solid : [...solid, ...included].toSorted((one, other) => compare(one.position, other.position));
+    const rows =
+      included.length === 0
+        ? solid
+        : [...solid, ...included].toSorted((one, other) => compare(one.position, other.position));
     if (lag === undefined) return rows;
     const newest = chain.solidifiedAsOf(now() - lag.delay_ms).number;
     return rows.filter(({ position: [block] }) => block <= newest);
@@ -33,7 +36,13 @@ export function accountRoutes(chain: TronChain, provider: Provider): (app: Expre
     const again = faults.take('repeat') !== undefined;
     const { rows, fingerprint: next } = pageOf(rowsFor(query), query, startOf(fingerprint, again));
     const shown = again && fingerprint === undefined ? rows.flatMap((row) => [row, row]) : rows;
-    return listJson(now(), shown, next === undefined ? undefined : { text: encodeFingerprint(next, query), url: request.originalUrl });
+    return listJson(
+      now(),
+      shown,
+      next === undefined
+        ? undefined
+        : { text: encodeFingerprint(next, query), url: request.originalUrl },
+    );
   };
 
   return (app) => provider.route(app, 'get', PATH, list);
@@ -45,9 +54,20 @@ function startOf(fingerprint: Fingerprint | undefined, again: boolean): Position
   return again ? fingerprint.before : fingerprint.last;
 }
 
-function listJson(at: number, rows: readonly ListedRow[], next: { readonly text: string; readonly url: string } | undefined): object {
-  const paging = next === undefined ? {} : { fingerprint: next.text, links: { next: linkTo(next.url, next.text) } };
-  return { data: rows.map(rowJson), success: true, meta: { at, ...paging, page_size: rows.length } };
+function listJson(
+  at: number,
+  rows: readonly ListedRow[],
+  next: { readonly text: string; readonly url: string } | undefined,
+): object {
+  const paging =
+    next === undefined
+      ? {}
+      : { fingerprint: next.text, links: { next: linkTo(next.url, next.text) } };
+  return {
+    data: rows.map(rowJson),
+    success: true,
+    meta: { at, ...paging, page_size: rows.length },
+  };
 }
 
 /** Names a host where nobody answers, as the real one's does to those who came through something else: the link is not to be followed. */
@@ -57,7 +77,9 @@ function linkTo(path: string, fingerprint: string): string {
   return url.href;
 }
 
-type Read = { readonly query: ListQuery; readonly fingerprint: Fingerprint | undefined } | { readonly problem: string };
+type Read =
+  | { readonly query: ListQuery; readonly fingerprint: Fingerprint | undefined }
+  | { readonly problem: string };
 
 function readQuery(request: Request): Read {
   const account = addressDigits(String(request.params['address']));
@@ -71,7 +93,8 @@ function readQuery(request: Request): Read {
   };
   const flag = (name: string): boolean => {
     const value = text(name);
-    if (value !== undefined && value !== 'true' && value !== 'false') problems.push(`${name} must be true or false`);
+    if (value !== undefined && value !== 'true' && value !== 'false')
+      problems.push(`${name} must be true or false`);
     return value === 'true';
   };
   const integer = (name: string, absent: number, min: number, max: number): number => {
@@ -83,10 +106,12 @@ function readQuery(request: Request): Read {
   };
   const contractText = text('contract_address');
   const contract = contractText === undefined ? undefined : addressDigits(contractText);
-  if (contractText !== undefined && contract === undefined) problems.push('contract_address must be an address');
+  if (contractText !== undefined && contract === undefined)
+    problems.push('contract_address must be an address');
   const order = text('order_by') ?? 'block_timestamp,desc';
   const [, direction] = /^block_timestamp,(asc|desc)$/.exec(order) ?? [];
-  if (direction === undefined) problems.push('order_by must be block_timestamp,asc or block_timestamp,desc');
+  if (direction === undefined)
+    problems.push('order_by must be block_timestamp,asc or block_timestamp,desc');
   const query: ListQuery = {
     account,
     only_confirmed: flag('only_confirmed'),

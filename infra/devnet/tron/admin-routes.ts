@@ -22,7 +22,10 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
   const defaults: SubmissionDefaults = { holder, usdt_contract, multisender: tron.multisender };
 
   /** The ids; undefined when it was refused and has been answered. */
-  const submitted = (response: Response, submissions: readonly Submission[]): readonly string[] | undefined => {
+  const submitted = (
+    response: Response,
+    submissions: readonly Submission[],
+  ): readonly string[] | undefined => {
     const ids = tron.submit(submissions);
     if (!('refused' in ids)) return ids;
     refuseFor(response, ids);
@@ -54,14 +57,20 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
     app.post('/admin/tron/block', (request, response) => {
       const { transfers = [] } = fields(request.body);
       if (!Array.isArray(transfers) || transfers.length > BLOCK_TRANSFERS_MAX) {
-        invalid(response, `{"transfers"?: a list of at most ${BLOCK_TRANSFERS_MAX}, each as for /admin/tron/transfers}`);
+        invalid(
+          response,
+          `{"transfers"?: a list of at most ${BLOCK_TRANSFERS_MAX}, each as for /admin/tron/transfers}`,
+        );
         return;
       }
       const submissions: Submission[] = [];
       for (const [index, transfer] of transfers.entries()) {
         const parsed = parseSubmission(transfer, defaults);
         if ('problem' in parsed) {
-          invalid(response, `{"transfers": [${TRANSFER_EXPECTED}]}. transfers[${index}]: ${parsed.problem}`);
+          invalid(
+            response,
+            `{"transfers": [${TRANSFER_EXPECTED}]}. transfers[${index}]: ${parsed.problem}`,
+          );
           return;
         }
         submissions.push(parsed.value);
@@ -71,13 +80,20 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
       const block = tron.produce(now());
       const atOnce = transaction_ids.find((_id, index) => submissions[index]?.solidified === 'now');
       if (atOnce !== undefined) tron.solidify(atOnce, now());
-      answer(response, { block_number: block.number, block_timestamp: block.timestamp, transaction_ids });
+      answer(response, {
+        block_number: block.number,
+        block_timestamp: block.timestamp,
+        transaction_ids,
+      });
     });
 
     app.post('/admin/tron/solidify', (request, response) => {
       const { transaction_id } = fields(request.body);
       if (transaction_id !== undefined && !isTransactionId(transaction_id)) {
-        invalid(response, '{"transaction_id"?: 64 hex digits; without it all that is not solidified}');
+        invalid(
+          response,
+          '{"transaction_id"?: 64 hex digits; without it all that is not solidified}',
+        );
         return;
       }
       const solidified = tron.solidify(transaction_id?.toLowerCase(), now());
@@ -88,7 +104,10 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
     app.post('/admin/tron/drop', (request, response) => {
       const { transaction_id } = fields(request.body);
       if (!isTransactionId(transaction_id)) {
-        invalid(response, '{"transaction_id": 64 hex digits of a transaction that is not solidified}');
+        invalid(
+          response,
+          '{"transaction_id": 64 hex digits of a transaction that is not solidified}',
+        );
         return;
       }
       const refusal = tron.drop(transaction_id.toLowerCase());
@@ -108,7 +127,10 @@ function refuseFor(response: Response, { refused, message }: TronRefusal): void 
   refuse(response, refused === 'not_found' ? 404 : 409, refused, message);
 }
 
-function nameOf({ number, timestamp }: BlockReference): { readonly number: number; readonly timestamp: number } {
+function nameOf({ number, timestamp }: BlockReference): {
+  readonly number: number;
+  readonly timestamp: number;
+} {
   return { number, timestamp };
 }
 

@@ -32,7 +32,8 @@ export class Balances {
   move(logs: readonly TokenLog[]): void {
     for (const contract of new Set(logs.map((log) => log.contract))) {
       const deltas = new Map<string, bigint>();
-      const add = (account: string, delta: bigint): unknown => deltas.set(account, (deltas.get(account) ?? 0n) + delta);
+      const add = (account: string, delta: bigint): unknown =>
+        deltas.set(account, (deltas.get(account) ?? 0n) + delta);
       for (const log of logs) {
         if (log.event !== 'Transfer' || log.contract !== contract) continue;
         add(log.from, -log.value);
@@ -51,7 +52,8 @@ export class Balances {
     this.set(contract, account, after > 0n ? after : 0n);
     if (after < 0n) {
       const rest = this.at(contract, this.#mint.holder) + after;
-      if (account === this.#mint.holder || rest < 0n) throw new Error('more USDT was moved than there is');
+      if (account === this.#mint.holder || rest < 0n)
+        throw new Error('more USDT was moved than there is');
       this.set(contract, this.#mint.holder, rest);
     }
   }

@@ -58,7 +58,12 @@ export class TronChain {
     this.#balances.set(genesis.usdt_contract, genesis.holder, genesis.supply);
     // not 0, which the real wire format leaves out
     const number = 1;
-    const block = { number, timestamp: genesis.timestamp, id: blockId(number, genesis.timestamp, ''), parent_id: '0'.repeat(64) };
+    const block = {
+      number,
+      timestamp: genesis.timestamp,
+      id: blockId(number, genesis.timestamp, ''),
+      parent_id: '0'.repeat(64),
+    };
     this.#blocks = [block];
     this.#solidified = [{ since: genesis.timestamp, block }];
   }
@@ -73,7 +78,8 @@ export class TronChain {
 
   /** The solidified head of that moment, in Unix ms; of longer ago than is remembered, the oldest that is. */
   solidifiedAsOf(moment: number): BlockReference {
-    return (this.#solidified.findLast(({ since }) => since <= moment) ?? oldest(this.#solidified)).block;
+    return (this.#solidified.findLast(({ since }) => since <= moment) ?? oldest(this.#solidified))
+      .block;
   }
 
   /** How many transactions there ever were. */
@@ -97,7 +103,10 @@ export class TronChain {
 
   /** The newest block that is old enough to be solidified by a block made at `timestamp`. */
   solidifiableAt(timestamp: number, solidify_ms: number): BlockReference {
-    return this.#blocks.findLast((block) => block.timestamp <= timestamp - solidify_ms) ?? this.solidified;
+    return (
+      this.#blocks.findLast((block) => block.timestamp <= timestamp - solidify_ms) ??
+      this.solidified
+    );
   }
 
   /** Rows of solid transactions that concern the account, ascending. */
@@ -107,12 +116,17 @@ export class TronChain {
 
   /** Rows of those that are in a block but not solid, ascending. */
   includedRows(account: string): readonly ListedRow[] {
-    return this.#included().flatMap((entry) => rowsOf(entry).filter(({ from, to }) => from === account || to === account));
+    return this.#included().flatMap((entry) =>
+      rowsOf(entry).filter(({ from, to }) => from === account || to === account),
+    );
   }
 
   balance(contract: string, account: string, of: 'head' | 'solidified'): bigint {
     if (of === 'solidified' || this.#open.size === 0) return this.#balances.at(contract, account);
-    const balances = new Balances({ contract: this.genesis.usdt_contract, holder: this.genesis.holder }, this.#balances);
+    const balances = new Balances(
+      { contract: this.genesis.usdt_contract, holder: this.genesis.holder },
+      this.#balances,
+    );
     for (const { transaction } of this.#included()) balances.move(emittedLogs(transaction));
     return balances.at(contract, account);
   }
@@ -120,9 +134,12 @@ export class TronChain {
   /** Balances of solid blocks, less all that still waits: what the holder can be sure to have. */
   get spendable(): bigint {
     const { usdt_contract, holder } = this.genesis;
-    const waiting = this.open.flatMap(({ transaction }) => emittedLogs(transaction)).filter(({ contract }) => contract === usdt_contract);
+    const waiting = this.open
+      .flatMap(({ transaction }) => emittedLogs(transaction))
+      .filter(({ contract }) => contract === usdt_contract);
     return (
-      this.#balances.at(usdt_contract, holder) - waiting.reduce((sum, { event, value }) => (event === 'Transfer' ? sum + value : sum), 0n)
+      this.#balances.at(usdt_contract, holder) -
+      waiting.reduce((sum, { event, value }) => (event === 'Transfer' ? sum + value : sum), 0n)
     );
   }
 
@@ -149,16 +166,29 @@ export class TronChain {
   }
 
   #submit(transaction: TronTransaction, held: boolean): void {
-    this.#entries.set(transaction.id, { transaction, held, block: undefined, index: 0, status: 'open' });
+    this.#entries.set(transaction.id, {
+      transaction,
+      held,
+      block: undefined,
+      index: 0,
+      status: 'open',
+    });
     this.#open.add(transaction.id);
     if (transaction.asset !== 'TRC20') return;
-    for (const contract of [transaction.contract, ...transaction.logs.map((log) => log.contract)]) this.#contracts.add(contract);
+    for (const contract of [transaction.contract, ...transaction.logs.map((log) => log.contract)])
+      this.#contracts.add(contract);
   }
 
   #append({ number, timestamp, solidified, transactions }: Made): void {
     const parent = this.head;
-    if (number !== parent.number + 1) throw new Error(`block ${number} follows block ${parent.number}`);
-    const block = { number, timestamp, id: blockId(number, timestamp, parent.id), parent_id: parent.id };
+    if (number !== parent.number + 1)
+      throw new Error(`block ${number} follows block ${parent.number}`);
+    const block = {
+      number,
+      timestamp,
+      id: blockId(number, timestamp, parent.id),
+      parent_id: parent.id,
+    };
     this.#blocks.push(block);
     for (const [index, id] of transactions.entries()) this.#change(id, { block, index });
     this.#solidify(solidified, timestamp);
@@ -173,7 +203,8 @@ export class TronChain {
       this.#change(entry.transaction.id, { status: 'solidified' });
       this.#open.delete(entry.transaction.id);
       this.#balances.move(emittedLogs(entry.transaction));
-      for (const row of rowsOf(entry)) for (const account of new Set([row.from, row.to])) this.#list(account, row);
+      for (const row of rowsOf(entry))
+        for (const account of new Set([row.from, row.to])) this.#list(account, row);
     }
     this.#blocks = this.#blocks.filter((each) => each.number >= number);
     this.#solidified.push({ since, block });
@@ -195,7 +226,9 @@ export class TronChain {
 
   /** Those in a block and not solid, in the order of the chain. */
   #included(): readonly Included[] {
-    return this.open.filter(isIncluded).toSorted((one, other) => compare(positionOf(one), positionOf(other)));
+    return this.open
+      .filter(isIncluded)
+      .toSorted((one, other) => compare(positionOf(one), positionOf(other)));
   }
 }
 
@@ -212,7 +245,16 @@ function rowsOf(entry: Included): readonly ListedRow[] {
   const { id: transaction_id } = transaction;
   return listedLogs(transaction).map(({ contract, event, from, to, value }, index) => {
     const position = positionOf(entry, index);
-    return { position, block_timestamp: block.timestamp, transaction_id, contract, event, from, to, value };
+    return {
+      position,
+      block_timestamp: block.timestamp,
+      transaction_id,
+      contract,
+      event,
+      from,
+      to,
+      value,
+    };
   });
 }
 

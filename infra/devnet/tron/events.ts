@@ -25,22 +25,29 @@ export type TronEvent =
   | { readonly type: 'solidified'; readonly number: number; readonly at: number }
   | { readonly type: 'dropped'; readonly id: string };
 
-type Stored<Row> = { readonly [Field in keyof Row]: Row[Field] extends bigint ? string : Row[Field] };
-type StoredTransaction = Stored<NativePayment> | (Omit<ContractCall, 'logs'> & { readonly logs: readonly Stored<TokenLog>[] });
+type Stored<Row> = {
+  readonly [Field in keyof Row]: Row[Field] extends bigint ? string : Row[Field];
+};
+type StoredTransaction =
+  | Stored<NativePayment>
+  | (Omit<ContractCall, 'logs'> & { readonly logs: readonly Stored<TokenLog>[] });
 type StoredEvent =
   | Stored<Extract<TronEvent, { type: 'genesis' }>>
   | { readonly type: 'submitted'; readonly transaction: StoredTransaction; readonly held: boolean }
   | Exclude<TronEvent, { type: 'genesis' | 'submitted' }>;
 
 export function encodeEvent(event: TronEvent): string {
-  return JSON.stringify(event, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+  return JSON.stringify(event, (_key, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
 }
 
 /** The inverse of `encodeEvent`, for lines whose checksum was right. */
 export function decodeEvent(line: string): TronEvent {
   const stored: StoredEvent = JSON.parse(line);
   if (stored.type === 'genesis') return { ...stored, supply: BigInt(stored.supply) };
-  if (stored.type === 'submitted') return { ...stored, transaction: decodeTransaction(stored.transaction) };
+  if (stored.type === 'submitted')
+    return { ...stored, transaction: decodeTransaction(stored.transaction) };
   return stored;
 }
 

@@ -46,7 +46,11 @@ export interface Page {
 export function pageOf(rows: readonly ListedRow[], query: ListQuery, after: Position | null): Page {
   const found: ListedRow[] = [];
   const step = query.ascending ? 1 : -1;
-  for (let at = startOf(rows, query, after); at >= 0 && at < rows.length && found.length <= query.limit; at += step) {
+  for (
+    let at = startOf(rows, query, after);
+    at >= 0 && at < rows.length && found.length <= query.limit;
+    at += step
+  ) {
     const row = rows[at];
     if (row === undefined || isBeyond(row, query)) break;
     if (fits(row, query)) found.push(row);
@@ -57,7 +61,11 @@ export function pageOf(rows: readonly ListedRow[], query: ListQuery, after: Posi
   return { rows: shown, fingerprint: more ? { last: last.position, before: after } : undefined };
 }
 
-function startOf(rows: readonly ListedRow[], { ascending, min_timestamp, max_timestamp }: ListQuery, after: Position | null): number {
+function startOf(
+  rows: readonly ListedRow[],
+  { ascending, min_timestamp, max_timestamp }: ListQuery,
+  after: Position | null,
+): number {
   if (ascending) {
     const inTime = firstWhere(rows, (row) => row.block_timestamp >= min_timestamp);
     return after === null
@@ -68,7 +76,9 @@ function startOf(rows: readonly ListedRow[], { ascending, min_timestamp, max_tim
         );
   }
   const inTime = firstWhere(rows, (row) => row.block_timestamp > max_timestamp) - 1;
-  return after === null ? inTime : Math.min(inTime, firstWhere(rows, (row) => compare(row.position, after) >= 0) - 1);
+  return after === null
+    ? inTime
+    : Math.min(inTime, firstWhere(rows, (row) => compare(row.position, after) >= 0) - 1);
 }
 
 function isBeyond(row: ListedRow, { ascending, min_timestamp, max_timestamp }: ListQuery): boolean {
@@ -120,7 +130,9 @@ export function decodeFingerprint(text: string, query: ListQuery): Fingerprint |
 }
 
 function isPosition(value: unknown): value is Position {
-  return Array.isArray(value) && value.length === 3 && value.every((part) => Number.isSafeInteger(part));
+  return (
+    Array.isArray(value) && value.length === 3 && value.every((part) => Number.isSafeInteger(part))
+  );
 }
 
 function digestOf(query: ListQuery): string {

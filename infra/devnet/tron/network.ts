@@ -43,7 +43,12 @@ export class TronNetwork {
   #closed = false;
 
   /** Opens the network of the directory, or begins one there. `broken` hears when it can no longer be kept. Throws `DamagedLog`. */
-  constructor(directory: string, settings: TronSettings, now: number, broken: (error: unknown) => void) {
+  constructor(
+    directory: string,
+    settings: TronSettings,
+    now: number,
+    broken: (error: unknown) => void,
+  ) {
     fs.mkdirSync(directory, { recursive: true });
     this.#settings = settings;
     this.#broken = broken;
@@ -54,7 +59,10 @@ export class TronNetwork {
 
   /** Takes transactions, all or none; they wait for the next block. Their ids in the same order. */
   submit(submissions: readonly Submission[]): readonly string[] | TronRefusal {
-    const made = submissions.map(({ transaction }, index) => ({ ...transaction, id: this.#idOf(this.chain.size + index) }));
+    const made = submissions.map(({ transaction }, index) => ({
+      ...transaction,
+      id: this.#idOf(this.chain.size + index),
+    }));
     const wanted = sumOf(made.flatMap(emittedLogs), this.chain.genesis.usdt_contract);
     const { spendable } = this.chain;
     if (wanted > spendable) {
@@ -64,7 +72,11 @@ export class TronNetwork {
       };
     }
     this.#record(
-      made.map((transaction, index) => ({ type: 'submitted', transaction, held: submissions[index]?.solidified === 'on_demand' })),
+      made.map((transaction, index) => ({
+        type: 'submitted',
+        transaction,
+        held: submissions[index]?.solidified === 'on_demand',
+      })),
     );
     return made.map(({ id }) => id);
   }
@@ -73,7 +85,9 @@ export class TronNetwork {
   produce(now: number): BlockReference {
     const { head } = this.chain;
     const timestamp = Math.max(now, head.timestamp + 1);
-    const transactions = this.chain.open.filter(({ block, held }) => block === undefined || held).map(({ transaction }) => transaction.id);
+    const transactions = this.chain.open
+      .filter(({ block, held }) => block === undefined || held)
+      .map(({ transaction }) => transaction.id);
     const solidified = this.chain.solidifiableAt(timestamp, this.#settings.solidify_ms).number;
     this.#record([{ type: 'block', number: head.number + 1, timestamp, solidified, transactions }]);
     return this.chain.head;
@@ -83,11 +97,14 @@ export class TronNetwork {
   solidify(id: string | undefined, now: number): BlockReference | TronRefusal {
     if (id === undefined) {
       const block = this.produce(now);
-      const held = this.chain.open.filter((entry) => entry.held).map(({ transaction }) => transaction.id);
+      const held = this.chain.open
+        .filter((entry) => entry.held)
+        .map(({ transaction }) => transaction.id);
       return this.#solidifyBlock(block, held);
     }
     const entry = this.#find(id);
-    if ('refused' in entry) return entry.refused === 'already_solidified' ? this.chain.solidified : entry;
+    if ('refused' in entry)
+      return entry.refused === 'already_solidified' ? this.chain.solidified : entry;
     if (entry.held) return this.#solidifyBlock(this.produce(now), [id]);
     return this.#solidifyBlock(entry.block ?? this.produce(now), []);
   }
@@ -110,16 +127,24 @@ export class TronNetwork {
   /** Held ones are released only when a new block has them: in an old one they would be solid behind what is solid already. */
   #solidifyBlock(block: BlockReference, held: readonly string[]): BlockReference {
     const released = held.map((id): TronEvent => ({ type: 'released', id }));
-    this.#record([...released, { type: 'solidified', number: block.number, at: this.chain.head.timestamp }]);
+    this.#record([
+      ...released,
+      { type: 'solidified', number: block.number, at: this.chain.head.timestamp },
+    ]);
     return this.chain.solidified;
   }
 
   #find(id: string): Entry | TronRefusal {
     const entry = this.chain.entry(id);
-    if (entry === undefined) return { refused: 'not_found', message: 'there is no such transaction' };
+    if (entry === undefined)
+      return { refused: 'not_found', message: 'there is no such transaction' };
     if (entry.status === 'solidified')
-      return { refused: 'already_solidified', message: 'the transaction is solidified: that never changes' };
-    if (entry.status === 'dropped') return { refused: 'dropped', message: 'the transaction was dropped' };
+      return {
+        refused: 'already_solidified',
+        message: 'the transaction is solidified: that never changes',
+      };
+    if (entry.status === 'dropped')
+      return { refused: 'dropped', message: 'the transaction was dropped' };
     return entry;
   }
 
@@ -138,14 +163,17 @@ export class TronNetwork {
         const event = decodeEvent(text);
         if (chain !== undefined) chain.apply(event);
         else if (event.type === 'genesis') chain = new TronChain(event);
-        else throw new DamagedLog(this.#log.path, place.offset, 'it does not begin with the genesis');
+        else
+          throw new DamagedLog(this.#log.path, place.offset, 'it does not begin with the genesis');
       }
     }
     return chain;
   }
 
   #begin(timestamp: number): TronChain {
-    const usdt_contract = addressDigits(USDT_CONTRACTS[this.#settings.is_testnet ? 'testnet' : 'mainnet']);
+    const usdt_contract = addressDigits(
+      USDT_CONTRACTS[this.#settings.is_testnet ? 'testnet' : 'mainnet'],
+    );
     if (usdt_contract === undefined) throw new Error('the USDT contract has no address');
     const holder = digitsOf(this.#settings.seed, 'tron-holder');
     const genesis = { type: 'genesis', timestamp, usdt_contract, holder, supply: SUPPLY } as const;
@@ -156,7 +184,9 @@ export class TronNetwork {
 
   /** Other in every network, also in one that is begun anew from the same seed. */
   #idOf(ordinal: number): string {
-    return sha256(toUtf8Bytes(`tron:${this.#settings.seed}:${this.chain.genesis.timestamp}:${ordinal}`)).slice(2);
+    return sha256(
+      toUtf8Bytes(`tron:${this.#settings.seed}:${this.chain.genesis.timestamp}:${ordinal}`),
+    ).slice(2);
   }
 }
 
@@ -165,5 +195,9 @@ function digitsOf(seed: string, name: string): string {
 }
 
 function sumOf(logs: readonly TokenLog[], usdt_contract: string): bigint {
-  return logs.reduce((sum, { contract, event, value }) => (contract === usdt_contract && event === 'Transfer' ? sum + value : sum), 0n);
+  return logs.reduce(
+    (sum, { contract, event, value }) =>
+      contract === usdt_contract && event === 'Transfer' ? sum + value : sum,
+    0n,
+  );
 }

@@ -32,7 +32,12 @@ export class Provider {
   }
 
   /** Registers a route. What `handle` returns is the answer; undefined: it has answered itself. */
-  route(app: Express, method: 'get' | 'post', path: string, handle: (request: Request, response: Response) => object | undefined): void {
+  route(
+    app: Express,
+    method: 'get' | 'post',
+    path: string,
+    handle: (request: Request, response: Response) => object | undefined,
+  ): void {
     app[method](path, async (request, response) => {
       this.#requests.add(path, this.now());
       if (!(await this.#isUp(request, response))) return;
@@ -51,7 +56,8 @@ export class Provider {
 
   #answer(response: Response, body: object): void {
     const text = JSON.stringify(body);
-    const sent = this.faults.take('truncated') === undefined ? text : text.slice(0, text.length >> 1);
+    const sent =
+      this.faults.take('truncated') === undefined ? text : text.slice(0, text.length >> 1);
     response.type('application/json').send(sent);
   }
 
@@ -76,10 +82,13 @@ export class Provider {
     const { faults } = this;
     if (faults.take('reset') !== undefined) response.socket?.resetAndDestroy();
     else if (faults.take('status_403') !== undefined) suspended(response, 15, 30);
-    else if (faults.take('status_429') !== undefined) refuseNode(response, 429, 'too many requests, slow down');
-    else if (faults.take('status_503') !== undefined) page(response, 503, '503 Service Temporarily Unavailable');
+    else if (faults.take('status_429') !== undefined)
+      refuseNode(response, 429, 'too many requests, slow down');
+    else if (faults.take('status_503') !== undefined)
+      page(response, 503, '503 Service Temporarily Unavailable');
     else if (faults.take('html') !== undefined) page(response, 200, 'Just a moment...');
-    else if (faults.take('success_false') !== undefined) this.#answer(response, { success: false, error: 'system error', statusCode: 500 });
+    else if (faults.take('success_false') !== undefined)
+      this.#answer(response, { success: false, error: 'system error', statusCode: 500 });
     else if (faults.take('error_200') !== undefined) {
       this.#answer(response, { Error: 'class java.lang.NullPointerException : null' });
     } else return false;
@@ -98,7 +107,11 @@ function refuseNode(response: Response, status: number, error: string): void {
 }
 
 function suspended(response: Response, per_second: number, seconds: number): void {
-  refuseNode(response, 403, `The key exceeds the frequency limit(${per_second}), and the query server is suspended for ${seconds}s`);
+  refuseNode(
+    response,
+    403,
+    `The key exceeds the frequency limit(${per_second}), and the query server is suspended for ${seconds}s`,
+  );
 }
 
 function page(response: Response, status: number, title: string): void {

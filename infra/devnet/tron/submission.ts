@@ -18,7 +18,18 @@ export const TRANSFER_EXPECTED =
   '"solidified"?: true at once, false only on demand, "listed"?: whether the provider lists it}; an address is base58 or 41 + 40 hex digits; ' +
   'with "logs" the transaction has exactly these';
 
-const FIELDS = new Set(['to', 'value', 'from', 'contract', 'event', 'asset', 'outcome', 'logs', 'solidified', 'listed']);
+const FIELDS = new Set([
+  'to',
+  'value',
+  'from',
+  'contract',
+  'event',
+  'asset',
+  'outcome',
+  'logs',
+  'solidified',
+  'listed',
+]);
 const LOG_FIELDS = new Set(['to', 'value', 'from', 'contract', 'event']);
 const LOGS_MAX = 200;
 const SUN_MAX = BigInt(Number.MAX_SAFE_INTEGER);
@@ -30,14 +41,21 @@ export function parseSubmission(body: unknown, defaults: SubmissionDefaults): Pa
   if (!isObject(body)) return { problem: 'it is not an object' };
   const given = new Map<string, unknown>(Object.entries(body));
   const unknown = [...given.keys()].filter((name) => !FIELDS.has(name));
-  if (unknown.length > 0) return { problem: `it has no field ${unknown.map((name) => JSON.stringify(name.slice(0, 40))).join(', ')}` };
+  if (unknown.length > 0)
+    return {
+      problem: `it has no field ${unknown.map((name) => JSON.stringify(name.slice(0, 40))).join(', ')}`,
+    };
   const asset = oneOf(ASSETS, given.get('asset') ?? 'TRC20');
   if (asset === undefined) return { problem: `asset is ${ASSETS.join(', ')}` };
   const solidified = given.get('solidified');
-  if (solidified !== undefined && typeof solidified !== 'boolean') return { problem: 'solidified is true or false' };
+  if (solidified !== undefined && typeof solidified !== 'boolean')
+    return { problem: 'solidified is true or false' };
   const when = solidified === undefined ? 'soon' : WHEN[`${solidified}`];
-  const transaction = asset === 'TRC20' ? parseCall(given, defaults) : parsePayment(asset, given, defaults);
-  return 'problem' in transaction ? transaction : { value: { transaction: transaction.value, solidified: when } };
+  const transaction =
+    asset === 'TRC20' ? parseCall(given, defaults) : parsePayment(asset, given, defaults);
+  return 'problem' in transaction
+    ? transaction
+    : { value: { transaction: transaction.value, solidified: when } };
 }
 
 const WHEN = { true: 'now', false: 'on_demand' } as const;
@@ -47,12 +65,17 @@ function parsePayment(
   given: ReadonlyMap<string, unknown>,
   { holder }: SubmissionDefaults,
 ): Parsed<Submission['transaction']> {
-  const misplaced = ['contract', 'event', 'outcome', 'logs', 'listed'].filter((name) => given.get(name) !== undefined);
-  if (misplaced.length > 0) return { problem: `a payment in ${asset} has no ${misplaced.join(', ')}` };
+  const misplaced = ['contract', 'event', 'outcome', 'logs', 'listed'].filter(
+    (name) => given.get(name) !== undefined,
+  );
+  if (misplaced.length > 0)
+    return { problem: `a payment in ${asset} has no ${misplaced.join(', ')}` };
   const log = parseLog(given, { contract: '', event: 'Transfer', from: holder });
   if ('problem' in log) return log;
   const { from, to, value } = log.value;
-  return value <= SUN_MAX ? { value: { asset, from, to, value } } : { problem: `a value in ${asset} is at most ${SUN_MAX}` };
+  return value <= SUN_MAX
+    ? { value: { asset, from, to, value } }
+    : { problem: `a value in ${asset} is at most ${SUN_MAX}` };
 }
 
 function parseCall(
@@ -69,14 +92,34 @@ function parseCall(
     const log = parseLog(given, defaults);
     if ('problem' in log) return log;
     const { from, contract } = log.value;
-    return { value: { asset: 'TRC20', from, contract, calldata: calldataOf(log.value), outcome, logs: [log.value], listed } };
+    return {
+      value: {
+        asset: 'TRC20',
+        from,
+        contract,
+        calldata: calldataOf(log.value),
+        outcome,
+        logs: [log.value],
+        listed,
+      },
+    };
   }
   const outer = parseDefaults(given, defaults);
   if ('problem' in outer) return outer;
   const logs = parseLogs(several, outer.value);
   if ('problem' in logs) return logs;
   const calldata = logs.value.map(calldataOf).join('');
-  return { value: { asset: 'TRC20', from: outer.value.from, contract: multisender, calldata, outcome, logs: logs.value, listed } };
+  return {
+    value: {
+      asset: 'TRC20',
+      from: outer.value.from,
+      contract: multisender,
+      calldata,
+      outcome,
+      logs: logs.value,
+      listed,
+    },
+  };
 }
 
 function parseLogs(several: unknown, defaults: LogDefaults): Parsed<readonly TokenLog[]> {
@@ -86,7 +129,9 @@ function parseLogs(several: unknown, defaults: LogDefaults): Parsed<readonly Tok
   for (const [index, each] of several.entries()) {
     const given = new Map<string, unknown>(isObject(each) ? Object.entries(each) : []);
     const unknown = [...given.keys()].some((name) => !LOG_FIELDS.has(name));
-    const log = unknown ? { problem: `its fields are ${[...LOG_FIELDS].join(', ')}` } : parseLog(given, defaults);
+    const log = unknown
+      ? { problem: `its fields are ${[...LOG_FIELDS].join(', ')}` }
+      : parseLog(given, defaults);
     if ('problem' in log) return { problem: `logs[${index}]: ${log.problem}` };
     logs.push(log.value);
   }
@@ -101,16 +146,21 @@ function parseLog(given: ReadonlyMap<string, unknown>, defaults: LogDefaults): P
   const to = addressOf(given.get('to'));
   if (to === undefined) return { problem: 'to is an address' };
   const value = amountOf(given.get('value'));
-  if (value === undefined) return { problem: 'value is base units as decimal text, at most 2^256 - 1' };
+  if (value === undefined)
+    return { problem: 'value is base units as decimal text, at most 2^256 - 1' };
   return { value: { ...rest.value, to, value } };
 }
 
-function parseDefaults(given: ReadonlyMap<string, unknown>, absent: LogDefaults): Parsed<LogDefaults> {
+function parseDefaults(
+  given: ReadonlyMap<string, unknown>,
+  absent: LogDefaults,
+): Parsed<LogDefaults> {
   const event = oneOf(LOG_EVENTS, given.get('event') ?? absent.event);
   if (event === undefined) return { problem: `event is ${LOG_EVENTS.join(', ')}` };
   const from = given.get('from') === undefined ? absent.from : addressOf(given.get('from'));
   if (from === undefined) return { problem: 'from is an address' };
-  const contract = given.get('contract') === undefined ? absent.contract : addressOf(given.get('contract'));
+  const contract =
+    given.get('contract') === undefined ? absent.contract : addressOf(given.get('contract'));
   if (contract === undefined) return { problem: 'contract is an address' };
   return { value: { contract, event, from } };
 }
@@ -121,7 +171,8 @@ function addressOf(value: unknown): string | undefined {
 
 /** Decimal text, or a JSON integer that JSON can say exactly. */
 function amountOf(value: unknown): bigint | undefined {
-  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined;
+  if (typeof value === 'number')
+    return Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined;
   return typeof value === 'string' ? parseAmount(value) : undefined;
 }
 

@@ -19,40 +19,62 @@ export function walletRoutes(chain: TronChain, provider: Provider): (app: Expres
     return lag === undefined ? chain.solidified : chain.solidifiedAsOf(now() - lag.delay_ms);
   };
 
-  const nowBlock: Answer = (side) => blockJson(side === 'head' ? chain.head : solidified(), chain.genesis.holder);
+  const nowBlock: Answer = (side) =>
+    blockJson(side === 'head' ? chain.head : solidified(), chain.genesis.holder);
 
   const found = (side: Side, id: string): Included | undefined => {
     const entry = chain.entry(id);
     if (entry === undefined || !isIncluded(entry)) return undefined;
     if (side === 'head') return entry;
-    return entry.status === 'solidified' && entry.block.number <= solidified().number ? entry : undefined;
+    return entry.status === 'solidified' && entry.block.number <= solidified().number
+      ? entry
+      : undefined;
   };
 
   const ofTransaction =
     (json: (entry: Included) => object): Answer =>
     (side, request) => {
       const id = parameter(request, 'value');
-      if (typeof id !== 'string' || !/^[0-9a-f]{64}$/i.test(id)) return { Error: 'value must be a transaction id: 64 hex digits' };
+      if (typeof id !== 'string' || !/^[0-9a-f]{64}$/i.test(id))
+        return { Error: 'value must be a transaction id: 64 hex digits' };
       if (faults.take('empty') !== undefined) return {};
       const entry = found(side, id.toLowerCase());
       return entry === undefined ? {} : json(entry);
     };
 
   const constantContract: Answer = (side, request) => {
-    const visible = parameter(request, 'visible') === true || parameter(request, 'visible') === 'true';
+    const visible =
+      parameter(request, 'visible') === true || parameter(request, 'visible') === 'true';
     const owner = addressOf(parameter(request, 'owner_address'), visible);
     const contract = addressOf(parameter(request, 'contract_address'), visible);
-    const form = visible ? 'in base58, since visible is true' : 'in hex with its prefix 41, since visible is not true';
-    if (owner === undefined) return failedCall('OTHER_ERROR', `owner_address must be an address ${form}`);
-    if (contract === undefined) return failedCall('OTHER_ERROR', `contract_address must be an address ${form}`);
-    if (!chain.isContract(contract)) return failedCall('CONTRACT_VALIDATE_ERROR', 'Smart contract is not exist.');
+    const form = visible
+      ? 'in base58, since visible is true'
+      : 'in hex with its prefix 41, since visible is not true';
+    if (owner === undefined)
+      return failedCall('OTHER_ERROR', `owner_address must be an address ${form}`);
+    if (contract === undefined)
+      return failedCall('OTHER_ERROR', `contract_address must be an address ${form}`);
+    if (!chain.isContract(contract))
+      return failedCall('CONTRACT_VALIDATE_ERROR', 'Smart contract is not exist.');
     const account = argumentOf(request);
-    const value = account === undefined ? undefined : wordOf(chain.balance(contract, account, side).toString(16));
+    const value =
+      account === undefined
+        ? undefined
+        : wordOf(chain.balance(contract, account, side).toString(16));
     return {
-      result: value === undefined ? { result: true, message: hexOf('REVERT opcode executed') } : { result: true },
+      result:
+        value === undefined
+          ? { result: true, message: hexOf('REVERT opcode executed') }
+          : { result: true },
       energy_used: 935,
       constant_result: [value ?? ''],
-      transaction: { ret: [value === undefined ? { ret: 'FAILED' } : {}], visible, txID: wordOf(''), raw_data: {}, raw_data_hex: '' },
+      transaction: {
+        ret: [value === undefined ? { ret: 'FAILED' } : {}],
+        visible,
+        txID: wordOf(''),
+        raw_data: {},
+        raw_data_hex: '',
+      },
     };
   };
 
@@ -60,7 +82,9 @@ export function walletRoutes(chain: TronChain, provider: Provider): (app: Expres
     const both = (name: string, answer: Answer): void => {
       for (const method of ['get', 'post'] as const) {
         provider.route(app, method, `/wallet/${name}`, (request) => answer('head', request));
-        provider.route(app, method, `/walletsolidity/${name}`, (request) => answer('solidified', request));
+        provider.route(app, method, `/walletsolidity/${name}`, (request) =>
+          answer('solidified', request),
+        );
       }
     };
     both('getnowblock', nowBlock);
@@ -74,7 +98,9 @@ export function walletRoutes(chain: TronChain, provider: Provider): (app: Expres
 function parameter(request: Request, name: string): unknown {
   if (request.method === 'GET') return request.query[name];
   const body: unknown = request.body;
-  return typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
+  return typeof body === 'object' && body !== null
+    ? Object.entries(body).find(([key]) => key === name)?.[1]
+    : undefined;
 }
 
 /** As a node takes them: base58 only where `visible` says so, hex only where it does not. */
@@ -89,7 +115,9 @@ function addressOf(value: unknown, visible: boolean): string | undefined {
 function argumentOf(request: Request): string | undefined {
   const word = parameter(request, 'parameter');
   if (parameter(request, 'function_selector') !== 'balanceOf(address)') return undefined;
-  return typeof word === 'string' && /^[0-9a-f]{64}$/i.test(word) ? word.slice(24).toLowerCase() : undefined;
+  return typeof word === 'string' && /^[0-9a-f]{64}$/i.test(word)
+    ? word.slice(24).toLowerCase()
+    : undefined;
 }
 
 function failedCall(code: string, message: string): object {

@@ -12,7 +12,8 @@ const NET_USED = 345;
 
 const RESULT_MESSAGES = {
   REVERT: 'REVERT opcode executed',
-  OUT_OF_ENERGY: "Not enough energy for 'SSTORE' operation executing: curInvokeEnergyLimit[64285], curOpEnergy[20000], usedEnergy[50164]",
+  OUT_OF_ENERGY:
+    "Not enough energy for 'SSTORE' operation executing: curInvokeEnergyLimit[64285], curOpEnergy[20000], usedEnergy[50164]",
 } as const;
 
 /** Base58check of 40 digits. */
@@ -24,7 +25,12 @@ export function base58Of(digits: string): string {
 export function rowJson(row: ListedRow): object {
   return {
     transaction_id: row.transaction_id,
-    token_info: { symbol: 'USDT', address: base58Of(row.contract), decimals: 6, name: 'Tether USD' },
+    token_info: {
+      symbol: 'USDT',
+      address: base58Of(row.contract),
+      decimals: 6,
+      name: 'Tether USD',
+    },
     block_timestamp: row.block_timestamp,
     from: base58Of(row.from),
     to: base58Of(row.to),
@@ -42,23 +48,42 @@ export function blockJson(block: BlockReference, witness: string): object {
     version: 31,
     timestamp: block.timestamp,
   };
-  return { blockID: block.id, block_header: { raw_data: header, witness_signature: '0'.repeat(130) } };
+  return {
+    blockID: block.id,
+    block_header: { raw_data: header, witness_signature: '0'.repeat(130) },
+  };
 }
 
 /** The receipt of a transaction that is in a block. */
 export function receiptJson({ transaction, block }: Included): object {
   const base = { id: transaction.id, blockNumber: block.number, blockTimeStamp: block.timestamp };
-  if (transaction.asset !== 'TRC20') return { ...base, contractResult: [''], receipt: { net_usage: NET_USED } };
+  if (transaction.asset !== 'TRC20')
+    return { ...base, contractResult: [''], receipt: { net_usage: NET_USED } };
   const { contract, outcome } = transaction;
-  const receipt = { energy_fee: FEE_SUN, energy_usage_total: ENERGY_USED, net_usage: NET_USED, result: outcome };
+  const receipt = {
+    energy_fee: FEE_SUN,
+    energy_usage_total: ENERGY_USED,
+    net_usage: NET_USED,
+    result: outcome,
+  };
   const called = { ...base, fee: FEE_SUN, contract_address: `41${contract}`, receipt };
-  if (outcome !== 'SUCCESS') return { ...called, contractResult: [''], result: 'FAILED', resMessage: hexOf(RESULT_MESSAGES[outcome]) };
+  if (outcome !== 'SUCCESS')
+    return {
+      ...called,
+      contractResult: [''],
+      result: 'FAILED',
+      resMessage: hexOf(RESULT_MESSAGES[outcome]),
+    };
   const logs = emittedLogs(transaction).map(logJson);
   return { ...called, contractResult: [wordOf('')], ...(logs.length > 0 ? { log: logs } : {}) };
 }
 
 function logJson({ contract, event, from, to, value }: TokenLog): object {
-  return { address: contract, topics: [TOPICS[event], wordOf(from), wordOf(to)], data: wordOf(value.toString(16)) };
+  return {
+    address: contract,
+    topics: [TOPICS[event], wordOf(from), wordOf(to)],
+    data: wordOf(value.toString(16)),
+  };
 }
 
 /** The transaction itself, without its protobuf encoding and its signature: here nothing is signed. */
@@ -68,17 +93,32 @@ export function transactionJson({ transaction, block }: Included): object {
   return {
     ret: [{ contractRet: transaction.asset === 'TRC20' ? transaction.outcome : 'SUCCESS' }],
     txID: transaction.id,
-    raw_data: { contract: [contract], timestamp: block.timestamp, expiration: block.timestamp + 60_000 },
+    raw_data: {
+      contract: [contract],
+      timestamp: block.timestamp,
+      expiration: block.timestamp + 60_000,
+    },
   };
 }
 
-function contractOf(transaction: TronTransaction): { readonly type: string; readonly value: object } {
+function contractOf(transaction: TronTransaction): {
+  readonly type: string;
+  readonly value: object;
+} {
   const owner_address = `41${transaction.from}`;
   if (transaction.asset === 'TRC20') {
-    const value = { data: transaction.calldata, owner_address, contract_address: `41${transaction.contract}` };
+    const value = {
+      data: transaction.calldata,
+      owner_address,
+      contract_address: `41${transaction.contract}`,
+    };
     return { type: 'TriggerSmartContract', value };
   }
-  const value = { amount: Number(transaction.value), owner_address, to_address: `41${transaction.to}` };
+  const value = {
+    amount: Number(transaction.value),
+    owner_address,
+    to_address: `41${transaction.to}`,
+  };
   return transaction.asset === 'TRX'
     ? { type: 'TransferContract', value }
     : { type: 'TransferAssetContract', value: { ...value, asset_name: hexOf('1000001') } };

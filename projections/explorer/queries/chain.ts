@@ -33,5 +33,9 @@ export function indexedPosition(): Query {
 
 /** One row, or none before the first event. Columns: height of the newest block, height of the newest final block (-1: nothing is final). */
 export function indexedHead(): Query {
-  return { name: 'explorer_indexed_head', text: 'SELECT height, finalized_height FROM explorer.head WHERE one', values: [] };
+  return {
+    name: 'explorer_indexed_head',
+    text: 'SELECT height, finalized_height FROM explorer.head WHERE one',
+    values: [],
+  };
 }

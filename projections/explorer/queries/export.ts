@@ -36,7 +36,8 @@ export function exportEnd(to: bigint | undefined): Query {
 
 const INT8_MAX = (1n << 63n) - 1n;
 /** $1 and $2 are the end's height and hash. */
-const SAME = 'coalesce((SELECT hash = $2::bytea FROM explorer.blocks WHERE height = $1::bigint), false) AS same';
+const SAME =
+  'coalesce((SELECT hash = $2::bytea FROM explorer.blocks WHERE height = $1::bigint), false) AS same';
 
 /** Rows of `piece`, which has a column `place`, in its order; one row of nulls when it has none. */
 function piece(sql: string): string {
@@ -57,7 +58,11 @@ export function seqsOf({ low, high }: Heights, end: ExportEnd): Query {
  * One row: low and high of the ordinals whose rows have a `key` within the bounds $3 and $4, same. Keys only grow along the ordinals, so each bound is found by halving:
  * as many look-ups as the number of ordinals has binary digits. $5 tells the group, `count` is SQL of how many rows it has.
  */
-function halved(name: string, { count, row }: { readonly count: string; readonly row: string }, values: Query['values']): Query {
+function halved(
+  name: string,
+  { count, row }: { readonly count: string; readonly row: string },
+  values: Query['values'],
+): Query {
   return {
     name,
     text: `WITH RECURSIVE halving (bound, low, high) AS (
@@ -73,22 +78,44 @@ function halved(name: string, { count, row }: { readonly count: string; readonly
 /** One row: low and high of the ordinals of an address' transactions with these seqs, same. */
 export function addressOrdinals(address: Buffer, seqs: Ordinals, end: ExportEnd): Query {
   const count = 'SELECT transactions FROM explorer.accounts WHERE address = $5::bytea';
-  const row = 'SELECT ordinal, seq AS key FROM explorer.account_transactions WHERE address = $5::bytea AND ordinal';
-  return halved('explorer_export_address_ordinals', { count, row }, [end.height, end.hash, seqs.low, seqs.high, address]);
+  const row =
+    'SELECT ordinal, seq AS key FROM explorer.account_transactions WHERE address = $5::bytea AND ordinal';
+  return halved('explorer_export_address_ordinals', { count, row }, [
+    end.height,
+    end.hash,
+    seqs.low,
+    seqs.high,
+    address,
+  ]);
 }
 
 /** One row: low and high of the ordinals of a type's transactions with these seqs, same. */
 export function typeOrdinals(type: string, seqs: Ordinals, end: ExportEnd): Query {
-  const count = 'SELECT transactions FROM explorer.transaction_types WHERE function_call_type = $5::text';
-  const row = 'SELECT type_ordinal AS ordinal, seq AS key FROM explorer.transactions WHERE function_call_type = $5::text AND type_ordinal';
-  return halved('explorer_export_type_ordinals', { count, row }, [end.height, end.hash, seqs.low, seqs.high, type]);
+  const count =
+    'SELECT transactions FROM explorer.transaction_types WHERE function_call_type = $5::text';
+  const row =
+    'SELECT type_ordinal AS ordinal, seq AS key FROM explorer.transactions WHERE function_call_type = $5::text AND type_ordinal';
+  return halved('explorer_export_type_ordinals', { count, row }, [
+    end.height,
+    end.hash,
+    seqs.low,
+    seqs.high,
+    type,
+  ]);
 }
 
 /** One row: low and high of the ordinals of an address' activity in these blocks, same. */
 export function activityOrdinals(address: Buffer, { low, high }: Heights, end: ExportEnd): Query {
   const count = 'SELECT activities FROM explorer.accounts WHERE address = $5::bytea';
-  const row = 'SELECT ordinal, block_height AS key FROM explorer.activity WHERE address = $5::bytea AND ordinal';
-  return halved('explorer_export_activity_ordinals', { count, row }, [end.height, end.hash, int8(low), int8(high + 1n), address]);
+  const row =
+    'SELECT ordinal, block_height AS key FROM explorer.activity WHERE address = $5::bytea AND ordinal';
+  return halved('explorer_export_activity_ordinals', { count, row }, [
+    end.height,
+    end.hash,
+    int8(low),
+    int8(high + 1n),
+    address,
+  ]);
 }
 
 /** Along which ordinal transactions are read, and what is left out of them. */
@@ -98,7 +125,12 @@ export type TransactionWay =
   | { readonly along: 'type'; readonly type: string; readonly address: Buffer | undefined };
 
 /** Columns of `transactionByHash`, place, same; at most `limit` rows, of these ordinals. */
-export function transactionsPiece(way: TransactionWay, { low, high }: Ordinals, limit: number, end: ExportEnd): Query {
+export function transactionsPiece(
+  way: TransactionWay,
+  { low, high }: Ordinals,
+  limit: number,
+  end: ExportEnd,
+): Query {
   const values = [end.height, end.hash, low, high, limit] as const;
   if (way.along === 'seq') {
     const sql = `SELECT ${TRANSACTION_DETAIL_COLUMNS}, t.seq AS place FROM explorer.transactions t
@@ -108,7 +140,10 @@ export function transactionsPiece(way: TransactionWay, { low, high }: Ordinals, 
   const { address, type } = way;
   return way.along === 'address'
     ? {
-        name: type === undefined ? 'explorer_export_transactions_address' : 'explorer_export_transactions_address_type',
+        name:
+          type === undefined
+            ? 'explorer_export_transactions_address'
+            : 'explorer_export_transactions_address_type',
         text: piece(
           `SELECT ${TRANSACTION_DETAIL_COLUMNS}, a.ordinal AS place FROM
              (SELECT ordinal, seq FROM explorer.account_transactions
@@ -119,7 +154,10 @@ export function transactionsPiece(way: TransactionWay, { low, high }: Ordinals, 
         values: [...values, way.address, ...(type === undefined ? [] : [type])],
       }
     : {
-        name: address === undefined ? 'explorer_export_transactions_type' : 'explorer_export_transactions_type_address',
+        name:
+          address === undefined
+            ? 'explorer_export_transactions_type'
+            : 'explorer_export_transactions_type_address',
         text: piece(
           `SELECT ${TRANSACTION_DETAIL_COLUMNS}, t.type_ordinal AS place FROM
              (SELECT * FROM explorer.transactions t
@@ -139,7 +177,12 @@ const ITS_TRANSACTION = `LEFT JOIN LATERAL
                (SELECT hash, tx_index, function_call_type, timestamp FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t ON true`;
 
 /** Columns of `activityPage`, same; at most `limit` rows, of these ordinals. */
-export function addressActivityPiece(address: Buffer, { low, high }: Ordinals, limit: number, end: ExportEnd): Query {
+export function addressActivityPiece(
+  address: Buffer,
+  { low, high }: Ordinals,
+  limit: number,
+  end: ExportEnd,
+): Query {
   return {
     name: 'explorer_export_activity_address',
     text: piece(
@@ -170,7 +213,12 @@ export function beforeBlock(height: bigint): ActivityPlace {
  * `limit` rows after the place and up to the height `high`; when there are fewer, the next piece begins after the height that this one reads up to. Looked at are the effects of
  * so many blocks as hold `limit` of them, the whole of the last one: what lies within a block has no index of its own.
  */
-export function activityPiece(after: ActivityPlace, high: bigint, limit: number, end: ExportEnd): Query {
+export function activityPiece(
+  after: ActivityPlace,
+  high: bigint,
+  limit: number,
+  end: ExportEnd,
+): Query {
   return {
     name: 'explorer_export_activity',
     text: `SELECT ${ACTIVITY_COLUMNS}, a.address, a.at, a.ordinal, e.upto, e.same FROM
@@ -182,6 +230,15 @@ export function activityPiece(after: ActivityPlace, high: bigint, limit: number,
                    AND (block_height > $3::bigint OR (coalesce(seq, ${INT8_MAX}), address, ordinal) > ($6::bigint, $7::bytea, $8::bigint))
                  ORDER BY block_height, at, address, ordinal LIMIT $5::bigint) a ON true
              ${ITS_TRANSACTION} ORDER BY a.block_height, a.at, a.address, a.ordinal`,
-    values: [end.height, end.hash, after.height, int8(high), limit, after.seq, after.address, after.ordinal],
+    values: [
+      end.height,
+      end.hash,
+      after.height,
+      int8(high),
+      limit,
+      after.seq,
+      after.address,
+      after.ordinal,
+    ],
   };
 }

@@ -54,11 +54,17 @@ export function transactionCounts(address: Buffer, type: string): Query {
  * Columns: hash, block_height, from_address, to_address, amount, fee, function_call_type, is_ride_related, timestamp, referrer, request_referrer_fee,
  * offer_referrer_fee, place. `way` matters only when address and type are given without a block; a place is of one way.
  */
-export function transactionsPage({ block, address, type }: TransactionFilter, page: Page, way: Way = 'address'): Query {
+export function transactionsPage(
+  { block, address, type }: TransactionFilter,
+  page: Page,
+  way: Way = 'address',
+): Query {
   if (block !== undefined) return ofBlock(block, address, type, page);
   if (address === undefined) return type === undefined ? allTransactions(page) : ofType(type, page);
   if (type === undefined) return ofAddress(address, page);
-  return way === 'address' ? ofAddressThenType(address, type, page) : ofTypeThenAddress(address, type, page);
+  return way === 'address'
+    ? ofAddressThenType(address, type, page)
+    : ofTypeThenAddress(address, type, page);
 }
 
 function allTransactions(page: Page): Query {
@@ -97,10 +103,16 @@ function ofAddress(address: Buffer, page: Page): Query {
 }
 
 const FIRST_IN_BLOCK = 'SELECT first_seq FROM explorer.blocks WHERE height = $3::bigint';
-const FIRST_AFTER_BLOCK = 'SELECT first_seq + tx_count FROM explorer.blocks WHERE height = $3::bigint';
+const FIRST_AFTER_BLOCK =
+  'SELECT first_seq + tx_count FROM explorer.blocks WHERE height = $3::bigint';
 
 /** Without another filter the offset shortens the range; with one, the block's transactions are looked through. */
-function ofBlock(block: bigint, address: Buffer | undefined, type: string | undefined, page: Page): Query {
+function ofBlock(
+  block: bigint,
+  address: Buffer | undefined,
+  type: string | undefined,
+  page: Page,
+): Query {
   const values = [...valuesOf(page), int8(block)];
   const { within, skip } = lookedThrough(page, 't.seq');
   if (address === undefined && type === undefined) {
@@ -112,8 +124,10 @@ function ofBlock(block: bigint, address: Buffer | undefined, type: string | unde
       values,
     };
   }
-  const byAddress = address === undefined ? [] : ['(t.from_address = $4::bytea OR t.to_address = $4::bytea)'];
-  const byType = type === undefined ? [] : [`t.function_call_type = $${4 + byAddress.length}::text`];
+  const byAddress =
+    address === undefined ? [] : ['(t.from_address = $4::bytea OR t.to_address = $4::bytea)'];
+  const byType =
+    type === undefined ? [] : [`t.function_call_type = $${4 + byAddress.length}::text`];
   const name = `explorer_transactions_block${address === undefined ? '' : '_address'}${type === undefined ? '' : '_type'}`;
   return {
     name: named(name, page),
@@ -121,7 +135,11 @@ function ofBlock(block: bigint, address: Buffer | undefined, type: string | unde
              (SELECT * FROM explorer.transactions t
                WHERE t.seq >= (${FIRST_IN_BLOCK}) AND t.seq < (${FIRST_AFTER_BLOCK}) ${within} ORDER BY t.seq DESC OFFSET 0) t
             WHERE ${[...byAddress, ...byType].join(' AND ')} ORDER BY t.seq DESC LIMIT $1::bigint ${skip}`,
-    values: [...values, ...(address === undefined ? [] : [address]), ...(type === undefined ? [] : [type])],
+    values: [
+      ...values,
+      ...(address === undefined ? [] : [address]),
+      ...(type === undefined ? [] : [type]),
+    ],
   };
 }
 

@@ -6,7 +6,14 @@ import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
-import { CHAIN_BLOCKS, DEPOSIT_ADDRESSES, RESERVE_RUNS, TREASURY_LEDGER, TRON_TRANSFERS, type Topic } from '../../../schemas/topics.ts';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  RESERVE_RUNS,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+  type Topic,
+} from '../../../schemas/topics.ts';
 import { isTreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import { undecodable, type Codec } from '../../runtime/codec.ts';
@@ -21,7 +28,13 @@ import { auditDeposits, MarkAudit, readDeposits, readMarks } from './projection-
 import { TransferAudit } from './transfer-audit.ts';
 
 /** All that is read. */
-export const AUDITED_TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS, RESERVE_RUNS];
+export const AUDITED_TOPICS = [
+  DEPOSIT_ADDRESSES,
+  TRON_TRANSFERS,
+  TREASURY_LEDGER,
+  CHAIN_BLOCKS,
+  RESERVE_RUNS,
+];
 
 export interface AuditSources {
   readonly kafka: Kafka;
@@ -38,14 +51,23 @@ export interface AuditSources {
 export interface Audited {
   readonly findings: Findings;
   /** what was read: the first offset that was not */
-  readonly read: readonly { readonly topic: string; readonly partition: number; readonly end: bigint }[];
+  readonly read: readonly {
+    readonly topic: string;
+    readonly partition: number;
+    readonly end: bigint;
+  }[];
   readonly deposits: number;
   readonly mints: number;
   /** transfers that the treasury has not decided yet */
   readonly waiting: number;
   /** records of the ledger that count for nothing: lost races and repetitions */
   readonly without_effect: number;
-  readonly sums: { readonly arrived: bigint; readonly minted: bigint; readonly fees: bigint; readonly held: bigint };
+  readonly sums: {
+    readonly arrived: bigint;
+    readonly minted: bigint;
+    readonly fees: bigint;
+    readonly held: bigint;
+  };
   /** false: there is no read model of deposits to compare */
   readonly compared: boolean;
 }
@@ -60,7 +82,13 @@ interface Ended {
 const TELL_MS = 5_000;
 
 /** Throws faults: what does not answer, and records that cannot be read. */
-export async function auditLogs({ kafka, codec, reader, usdt_contract, say }: AuditSources): Promise<Audited> {
+export async function auditLogs({
+  kafka,
+  codec,
+  reader,
+  usdt_contract,
+  say,
+}: AuditSources): Promise<Audited> {
   const findings = new Findings();
   let told = performance.now();
   const marks = new MarkAudit(reader === undefined ? [] : await readMarks(reader), findings);
@@ -76,23 +104,36 @@ export async function auditLogs({ kafka, codec, reader, usdt_contract, say }: Au
     take: (event: Event, offset: bigint, partition: number) => void,
   ): Promise<void> => {
     for (const { topic, partition, end } of ends) {
-      await readLogEvents({ kafka, codec }, { topic, partition, from: 0n, to: end }, (event, record) => {
-        if (!isEvent(event)) throw undecodable(`${topic}/${partition}@${record.offset}: ${event.type} does not belong here`);
-        marks.record(topic, partition, record);
-        if (say !== undefined && performance.now() - told > TELL_MS) {
-          told = performance.now();
-          say(`${topic}/${partition}: offset ${record.offset} of ${end}`);
-        }
-        take(event, record.offset, partition);
-      });
+      await readLogEvents(
+        { kafka, codec },
+        { topic, partition, from: 0n, to: end },
+        (event, record) => {
+          if (!isEvent(event))
+            throw undecodable(
+              `${topic}/${partition}@${record.offset}: ${event.type} does not belong here`,
+            );
+          marks.record(topic, partition, record);
+          if (say !== undefined && performance.now() - told > TELL_MS) {
+            told = performance.now();
+            say(`${topic}/${partition}: offset ${record.offset} of ${end}`);
+          }
+          take(event, record.offset, partition);
+        },
+      );
       marks.finish(topic, partition, end);
     }
   };
 
   const transfers = new TransferAudit(usdt_contract, findings);
-  await read(addressEnds, isDepositAddressEvent, (event, offset) => transfers.address(event, offset));
-  await read(transferEnds, isTransferEvent, (event, offset, partition) => transfers.transfer(event, partition, offset));
-  const ledger = new LedgerAudit(findings, (event, place, policy) => transfers.confirmed(event, place, policy));
+  await read(addressEnds, isDepositAddressEvent, (event, offset) =>
+    transfers.address(event, offset),
+  );
+  await read(transferEnds, isTransferEvent, (event, offset, partition) =>
+    transfers.transfer(event, partition, offset),
+  );
+  const ledger = new LedgerAudit(findings, (event, place, policy) =>
+    transfers.confirmed(event, place, policy),
+  );
   const compare = (offset: bigint): void => {
     if (stored?.next_offset === offset) auditDeposits(ledger.ledger, stored, findings);
   };
@@ -123,7 +164,11 @@ async function endsOf(kafka: Kafka, { name, partitions }: Topic): Promise<readon
   const exists = await withAdmin(kafka, async (admin) => (await admin.listTopics()).includes(name));
   const ends: Ended[] = [];
   for (let partition = 0; partition < partitions; partition++) {
-    ends.push({ topic: name, partition, end: exists ? (await readLogEnds(kafka, name, partition)).high : 0n });
+    ends.push({
+      topic: name,
+      partition,
+      end: exists ? (await readLogEnds(kafka, name, partition)).high : 0n,
+    });
   }
   return ends;
 }

@@ -1,6 +1,10 @@
 /** I2 and I3 on the chain: every Mint of a final block is one that the ledger requested, once for each deposit, and every credit is such a Mint. */
 import { EMPTY_CHAIN, evolve, type Chain } from '../../../projections/chain/chain.ts';
-import type { BlockAppended, BlockTransaction, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import type {
+  BlockAppended,
+  BlockTransaction,
+  ChainEvent,
+} from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import type { Findings, Place } from './findings.ts';
 import type { Intent } from './ledger-audit.ts';
@@ -25,7 +29,10 @@ export class ChainAudit {
   /** blocks that are not final */
   readonly #standing = new Map<number, Standing>();
   /** by deposit, its Mint in a final block */
-  readonly #minted = new Map<string, { readonly hash: string; readonly block: Standing['block'] }>();
+  readonly #minted = new Map<
+    string,
+    { readonly hash: string; readonly block: Standing['block'] }
+  >();
   /** transactions that took the nonce of a mint that was given up, by hash in hex: where they are final; undefined: nowhere yet */
   readonly #takers: Map<string, number | undefined>;
   readonly counts = { records: 0, mints: 0 };
@@ -48,12 +55,18 @@ export class ChainAudit {
     const place = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
     this.counts.records++;
     const judged = evolve(this.#chain, event, offset);
-    if (judged.verdict === 'broken') this.#findings.look('I2', place, false, () => `the chain cannot be right: ${judged.reason}`);
+    if (judged.verdict === 'broken')
+      this.#findings.look('I2', place, false, () => `the chain cannot be right: ${judged.reason}`);
     if (judged.verdict !== 'applied') return;
     const before = this.finalHeight;
     this.#chain = judged.chain;
     if (event.type === 'BlockAppended')
-      this.#standing.set(event.height, { block: event, place, mints: mintsIn(event), takers: this.#takersIn(event) });
+      this.#standing.set(event.height, {
+        block: event,
+        place,
+        mints: mintsIn(event),
+        takers: this.#takersIn(event),
+      });
     if (event.type === 'BlockReverted') this.#standing.delete(event.height);
     if (event.type !== 'BlocksFinalized') return;
     for (let height = before + 1; height <= event.height; height++) {
@@ -67,14 +80,21 @@ export class ChainAudit {
 
   #takersIn({ transactions }: BlockAppended): readonly string[] {
     if (this.#takers.size === 0) return [];
-    return transactions.map(({ hash }) => hash.toString('hex')).filter((hash) => this.#takers.has(hash));
+    return transactions
+      .map(({ hash }) => hash.toString('hex'))
+      .filter((hash) => this.#takers.has(hash));
   }
 
   #final(mint: Mint, { place, block }: Standing): void {
     const hash = mint.hash.toString('hex');
     const intent = this.#intents.get(hash);
     this.counts.mints++;
-    this.#findings.look('I2', place, intent !== undefined, () => `Mint 0x${hash} was never requested in the ledger`);
+    this.#findings.look(
+      'I2',
+      place,
+      intent !== undefined,
+      () => `Mint 0x${hash} was never requested in the ledger`,
+    );
     if (intent === undefined) return;
     const other = this.#minted.get(intent.deposit_id);
     if (mint.done) this.#minted.set(intent.deposit_id, { hash, block });
@@ -88,15 +108,24 @@ export class ChainAudit {
       'I2',
       place,
       intent.outcome !== 'dead' && (intent.outcome !== 'failed' || !mint.done),
-      () => `Mint 0x${hash} of deposit ${intent.deposit_id} is final, and the ledger has given it up`,
+      () =>
+        `Mint 0x${hash} of deposit ${intent.deposit_id} is final, and the ledger has given it up`,
     );
-    const isSame = !mint.done || (mint.amount === intent.amount && mint.to.equals(intent.to) && mint.nonce === intent.nonce);
-    this.#findings.look('I3', place, isSame, () => `Mint 0x${hash} is not what was requested for deposit ${intent.deposit_id}`);
+    const isSame =
+      !mint.done ||
+      (mint.amount === intent.amount && mint.to.equals(intent.to) && mint.nonce === intent.nonce);
+    this.#findings.look(
+      'I3',
+      place,
+      isSame,
+      () => `Mint 0x${hash} is not what was requested for deposit ${intent.deposit_id}`,
+    );
   }
 
   /** In the end: whatever the ledger has credited is minted, as far as the log of the chain goes. */
   finish(): void {
-    for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this.#intents) {
+    for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this
+      .#intents) {
       if (other !== undefined && other.height <= this.finalHeight)
         this.#findings.look(
           'I2',
@@ -106,15 +135,20 @@ export class ChainAudit {
             `the mint of deposit ${deposit_id} was given up for 0x${other.tx_hash.toString('hex')}, which is not in final block ${other.height}`,
         );
       // what became final after the chain was read is not known here
-      if (outcome !== 'credited' || block === undefined || block.height > this.finalHeight) continue;
+      if (outcome !== 'credited' || block === undefined || block.height > this.finalHeight)
+        continue;
       const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
       const minted = this.#minted.get(deposit_id);
-      const isMinted = minted?.hash === hash && minted.block.height === block.height && minted.block.hash.equals(block.hash);
+      const isMinted =
+        minted?.hash === hash &&
+        minted.block.height === block.height &&
+        minted.block.hash.equals(block.hash);
       this.#findings.look(
         'I2',
         place,
         isMinted,
-        () => `deposit ${deposit_id} is credited by 0x${hash} in block ${block.height}, which the chain does not have`,
+        () =>
+          `deposit ${deposit_id} is credited by 0x${hash} in block ${block.height}, which the chain does not have`,
       );
     }
   }
@@ -125,7 +159,11 @@ function mintsIn({ transactions, balance_effects: effects }: BlockAppended): rea
     .filter(({ function_call_type: type }) => type === 'Mint')
     .map(({ hash, nonce, to, amount, index }) => {
       const done = effects.some(
-        (effect) => effect.tx_index === index && effect.kind === 'mint' && effect.delta === amount && effect.address.equals(to),
+        (effect) =>
+          effect.tx_index === index &&
+          effect.kind === 'mint' &&
+          effect.delta === amount &&
+          effect.address.equals(to),
       );
       return { hash, nonce, to, amount, done };
     });

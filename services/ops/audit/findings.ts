@@ -32,13 +32,23 @@ export class Findings {
   readonly violations: Violation[] = [];
   violationCount = 0;
   /** by invariant, how many things were looked at */
-  readonly checked: Record<Invariant, number> = { I1: 0, I2: 0, I3: 0, I4: 0, I5: 0, I6: 0, I7: 0, I8: 0 };
+  readonly checked: Record<Invariant, number> = {
+    I1: 0,
+    I2: 0,
+    I3: 0,
+    I4: 0,
+    I5: 0,
+    I6: 0,
+    I7: 0,
+    I8: 0,
+  };
 
   /** Something was looked at; `holds` or not. */
   look(invariant: Invariant, place: Place, holds: boolean, what: () => string): void {
     this.checked[invariant]++;
     if (holds) return;
     this.violationCount++;
-    if (this.violations.length < VIOLATIONS_KEPT) this.violations.push({ ...place, invariant, what: what() });
+    if (this.violations.length < VIOLATIONS_KEPT)
+      this.violations.push({ ...place, invariant, what: what() });
   }
 }

@@ -3,7 +3,13 @@ import { isWrittenFor, Ledger } from '../../../projections/deposits/ledger.ts';
 import type { Deposit } from '../../../projections/deposits/deposit.ts';
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
-import type { DepositConfirmed, DepositEvent, MintIntended, PolicySet, TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositConfirmed,
+  DepositEvent,
+  MintIntended,
+  PolicySet,
+  TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
 import type { Findings, Place } from './findings.ts';
 
 const DAY_MS = 86_400_000;
@@ -27,7 +33,8 @@ export interface Intent {
   readonly at: number;
   outcome: 'live' | 'credited' | 'dead' | 'failed';
   /** what has taken its nonce, as its end says */
-  given_up_for: { readonly tx_hash: Buffer; readonly height: number; readonly offset: bigint } | undefined;
+  given_up_for:
+    { readonly tx_hash: Buffer; readonly height: number; readonly offset: bigint } | undefined;
   /** where a credit says that it stands */
   block: { readonly height: number; readonly hash: Buffer } | undefined;
 }
@@ -57,7 +64,12 @@ export class LedgerAudit {
     this.#onConfirmed = onConfirmed;
   }
 
-  get sums(): { readonly arrived: bigint; readonly minted: bigint; readonly fees: bigint; readonly held: bigint } {
+  get sums(): {
+    readonly arrived: bigint;
+    readonly minted: bigint;
+    readonly fees: bigint;
+    readonly held: bigint;
+  } {
     return this.#sums;
   }
 
@@ -82,8 +94,14 @@ export class LedgerAudit {
     this.counts.without_effect++;
     if (!isWrittenFor(event, place.offset)) return;
     const invariant = event.type === 'MintIntended' ? 'I4' : 'I6';
-    const whose = event.type === 'PolicySet' ? `version ${event.version}` : `deposit ${event.deposit_id}`;
-    this.#findings.look(invariant, place, false, () => `${event.type} of ${whose} does not fit what is before it, and counts for nothing`);
+    const whose =
+      event.type === 'PolicySet' ? `version ${event.version}` : `deposit ${event.deposit_id}`;
+    this.#findings.look(
+      invariant,
+      place,
+      false,
+      () => `${event.type} of ${whose} does not fit what is before it, and counts for nothing`,
+    );
   }
 
   #setPolicy(event: PolicySet): void {
@@ -119,7 +137,11 @@ export class LedgerAudit {
       case 'MintDead':
         if (intent === undefined) return;
         intent.outcome = 'dead';
-        intent.given_up_for = { tx_hash: event.other_tx_hash, height: event.block_height, offset: place.offset };
+        intent.given_up_for = {
+          tx_hash: event.other_tx_hash,
+          height: event.block_height,
+          offset: place.offset,
+        };
         return;
       case 'MintCredited':
         if (intent === undefined) return;
@@ -139,7 +161,11 @@ export class LedgerAudit {
   #intended(event: MintIntended, place: Place): void {
     const { deposit_id: id, nonce, to, amount, tx_hash } = event;
     const terms = this.#terms.get(id);
-    const isCredit = terms !== undefined && amount === terms.gross - terms.fee && to.equals(terms.clt_address) && event.fee === terms.fee;
+    const isCredit =
+      terms !== undefined &&
+      amount === terms.gross - terms.fee &&
+      to.equals(terms.clt_address) &&
+      event.fee === terms.fee;
     this.#findings.look(
       'I3',
       place,
@@ -161,7 +187,12 @@ export class LedgerAudit {
     };
     const sum = this.#within(at) + amount;
     const cap = this.#policy?.rolling_cap ?? 0n;
-    this.#findings.look('I4', place, sum <= cap, () => `${sum} within 24 hours is above the rolling cap of ${cap}`);
+    this.#findings.look(
+      'I4',
+      place,
+      sum <= cap,
+      () => `${sum} within 24 hours is above the rolling cap of ${cap}`,
+    );
     const limits = this.#policies.get(terms?.policy_version ?? 0);
     const isInside = limits !== undefined && holdReasonOf(limits, amount) === undefined;
     this.#findings.look(
@@ -171,7 +202,12 @@ export class LedgerAudit {
       () => `deposit ${id} is outside the limits of a single mint, and nobody has approved it`,
     );
     const isNext = nonce > (last?.nonce ?? -1);
-    this.#findings.look('I2', place, isNext, () => `nonce ${nonce} was requested before, or is below that of another mint`);
+    this.#findings.look(
+      'I2',
+      place,
+      isNext,
+      () => `nonce ${nonce} was requested before, or is below that of another mint`,
+    );
     this.intents.set(tx_hash.toString('hex'), intent);
     this.#counted.push(intent);
     this.#newest.set(id, intent);

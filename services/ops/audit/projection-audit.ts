@@ -4,7 +4,12 @@ import { deposits } from '../../../projections/deposits/deposits.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { Fault } from '../../runtime/errors.ts';
 import { partitionKey } from '../../runtime/log-position.ts';
-import { DIGEST_OF_NOTHING, digestNext, fingerprint, type LogRecord } from '../../runtime/log-record.ts';
+import {
+  DIGEST_OF_NOTHING,
+  digestNext,
+  fingerprint,
+  type LogRecord,
+} from '../../runtime/log-record.ts';
 import type { Cells, Reader } from '../../runtime/postgres.ts';
 import type { Findings } from './findings.ts';
 
@@ -52,16 +57,24 @@ export class MarkAudit {
     if (marks === undefined) return;
     const digest = digestNext(this.#digests.get(key) ?? DIGEST_OF_NOTHING, fingerprint(record));
     this.#digests.set(key, digest);
-    for (const mark of marks) if (mark.next_offset === record.offset + 1n) this.#look(mark, digest.toString('hex') === mark.digest);
+    for (const mark of marks)
+      if (mark.next_offset === record.offset + 1n)
+        this.#look(mark, digest.toString('hex') === mark.digest);
   }
 
   /** The log has no more: a mark beyond its end is of records that are not there. */
   finish(topic: string, partition: number, end: bigint): void {
-    for (const mark of this.#marks.get(partitionKey(topic, partition)) ?? []) if (mark.next_offset > end) this.#look(mark, false);
+    for (const mark of this.#marks.get(partitionKey(topic, partition)) ?? [])
+      if (mark.next_offset > end) this.#look(mark, false);
   }
 
   #look({ projection, topic, partition, next_offset: offset }: AppliedMark, holds: boolean): void {
-    this.#findings.look('I7', { topic, partition, offset }, holds, () => `${projection} has not applied just these records up to here`);
+    this.#findings.look(
+      'I7',
+      { topic, partition, offset },
+      holds,
+      () => `${projection} has not applied just these records up to here`,
+    );
   }
 }
 
@@ -84,7 +97,9 @@ export async function readDeposits(reader: Reader): Promise<StoredDeposits | und
     });
     const [first] = rows;
     if (first === undefined) return undefined;
-    const stored = rows.flatMap(([, id, ...cells]) => (id === null || id === undefined ? [] : [[id, textOf(cells)] as const]));
+    const stored = rows.flatMap(([, id, ...cells]) =>
+      id === null || id === undefined ? [] : [[id, textOf(cells)] as const],
+    );
     return { next_offset: BigInt(first[0] ?? '0'), rows: new Map(stored) };
   } catch (error) {
     if (error instanceof Fault && error.code === 'storage_missing') return undefined;
@@ -98,7 +113,11 @@ export function storedOf(ledger: Ledger): ReadonlyMap<string, string> {
 }
 
 /** Holds the rows against a ledger that stands at just their offset. */
-export function auditDeposits(ledger: Ledger, { rows, next_offset: offset }: StoredDeposits, findings: Findings): void {
+export function auditDeposits(
+  ledger: Ledger,
+  { rows, next_offset: offset }: StoredDeposits,
+  findings: Findings,
+): void {
   const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
   for (const [id, folded] of storedOf(ledger)) {
     const stored = rows.get(id);
@@ -106,11 +125,18 @@ export function auditDeposits(ledger: Ledger, { rows, next_offset: offset }: Sto
       'I8',
       place,
       stored === folded,
-      () => `deposit ${id} is ${stored ?? 'missing'} in the read model, and ${folded} by the ledger`,
+      () =>
+        `deposit ${id} is ${stored ?? 'missing'} in the read model, and ${folded} by the ledger`,
     );
   }
   for (const id of rows.keys())
-    if (!ledger.deposits.has(id)) findings.look('I8', place, false, () => `deposit ${id} is in the read model, and not in the ledger`);
+    if (!ledger.deposits.has(id))
+      findings.look(
+        'I8',
+        place,
+        false,
+        () => `deposit ${id} is in the read model, and not in the ledger`,
+      );
 }
 
 /** In the order of the statement's columns. */
@@ -118,9 +144,14 @@ function cellsOf(ledger: Ledger, id: string): Cells {
   const deposit = ledger.deposit(id);
   if (deposit.status === 'absent') return [];
   const { clt_address, gross, fee, credit, policy_version } = deposit.terms;
-  const { reason, rejected } = deposit.status === 'needs_manual' ? deposit : { reason: null, rejected: false };
-  const mint = deposit.status === 'mint_requested' || deposit.status === 'credited' ? deposit.mint : undefined;
-  const approved = deposit.status === 'confirmed' || deposit.status === 'mint_requested' ? deposit.approved : false;
+  const { reason, rejected } =
+    deposit.status === 'needs_manual' ? deposit : { reason: null, rejected: false };
+  const mint =
+    deposit.status === 'mint_requested' || deposit.status === 'credited' ? deposit.mint : undefined;
+  const approved =
+    deposit.status === 'confirmed' || deposit.status === 'mint_requested'
+      ? deposit.approved
+      : false;
   return [
     `\\x${clt_address.toString('hex')}`,
     String(gross),

@@ -40,12 +40,15 @@ export class TransferAudit {
 
   /** Then all of `tron.transfers`, each partition in order. */
   transfer(event: TransferEvent, partition: number, offset: bigint): void {
-    if (event.type !== 'TransferObserved' || event.value <= 0n || event.from.equals(event.to)) return;
-    if (!event.contract.equals(this.#usdtContract) || transferPartition(event.to) !== partition) return;
+    if (event.type !== 'TransferObserved' || event.value <= 0n || event.from.equals(event.to))
+      return;
+    if (!event.contract.equals(this.#usdtContract) || transferPartition(event.to) !== partition)
+      return;
     const owner = this.#book.ownerAt(event.address_index);
     if (owner === undefined || this.#book.addressOf(owner)?.equals(event.to) !== true) return;
     const id = depositIdOf(event.tx_id, event.log_index);
-    if (!this.#expected.has(id)) this.#expected.set(id, { partition, offset, transfer: event, owner, confirmed: false });
+    if (!this.#expected.has(id))
+      this.#expected.set(id, { partition, offset, transfer: event, owner, confirmed: false });
   }
 
   /** Then each confirmation that counts, with the policy in force before it. */
@@ -54,8 +57,16 @@ export class TransferAudit {
     const address = event.deposit_address.toString('latin1');
     const ordinal = this.#ordinals.get(address) ?? 0;
     this.#ordinals.set(address, ordinal + 1);
-    const wrong = expected === undefined ? 'is no transfer to a deposit address' : misfit(event, expected, { ordinal, policy });
-    this.#findings.look('I1', place, wrong === undefined, () => `deposit ${event.deposit_id} ${wrong}`);
+    const wrong =
+      expected === undefined
+        ? 'is no transfer to a deposit address'
+        : misfit(event, expected, { ordinal, policy });
+    this.#findings.look(
+      'I1',
+      place,
+      wrong === undefined,
+      () => `deposit ${event.deposit_id} ${wrong}`,
+    );
     if (expected === undefined) return;
     expected.confirmed = true;
     const { partition, offset } = expected;
@@ -90,8 +101,10 @@ function misfit(
     return `names another place than ${partition}@${offset}`;
   if (!event.deposit_address.equals(transfer.to) || !event.clt_address.equals(owner))
     return 'is of another address or owner than its transfer';
-  if (event.gross !== transfer.value) return `says that ${event.gross} arrived, the transfer ${transfer.value}`;
-  if (event.address_ordinal !== ordinal) return `is number ${ordinal} of its address, not ${event.address_ordinal}`;
+  if (event.gross !== transfer.value)
+    return `says that ${event.gross} arrived, the transfer ${transfer.value}`;
+  if (event.address_ordinal !== ordinal)
+    return `is number ${ordinal} of its address, not ${event.address_ordinal}`;
   if (policy === undefined || event.policy_version !== policy.version)
     return `is not under the policy in force, ${policy?.version ?? 'none'}`;
   const fee = feeOf(policy, ordinal);

@@ -101,7 +101,9 @@ const seconds = new Map<number, string>();
 export function timeText(ms: number): string {
   const second = Math.floor(ms / 1_000);
   const text = seconds.get(second) ?? secondText(second);
-  return text === undefined ? String(ms) : `${text}${String(Math.floor(ms) - second * 1_000).padStart(3, '0')}Z"`;
+  return text === undefined
+    ? String(ms)
+    : `${text}${String(Math.floor(ms) - second * 1_000).padStart(3, '0')}Z"`;
 }
 
 /** Without its end; undefined beyond what a date can be. */
@@ -148,9 +150,14 @@ function record(schema: Attributes, outer: Scope): Show {
   if (!Array.isArray(schema['fields'])) throw new TypeError('a record has fields');
   const fields: readonly unknown[] = schema['fields'];
   for (const field of fields) {
-    if (!isAttributes(field) || typeof field['name'] !== 'string') throw new TypeError('a field has a name');
+    if (!isAttributes(field) || typeof field['name'] !== 'string')
+      throw new TypeError('a field has a name');
     const { name, type } = field;
-    parts.push({ name, lead: `${parts.length === 0 ? '' : ','}${JSON.stringify(name)}:`, show: compile(type, scope) });
+    parts.push({
+      name,
+      lead: `${parts.length === 0 ? '' : ','}${JSON.stringify(name)}:`,
+      show: compile(type, scope),
+    });
   }
   return show;
 }
@@ -158,8 +165,13 @@ function record(schema: Attributes, outer: Scope): Show {
 function fixed(schema: Attributes, scope: Scope): Show {
   const { name, size } = schema;
   if (typeof size !== 'number') throw new TypeError('a fixed type has a size');
-  const isTron = typeof name === 'string' && name.slice(name.lastIndexOf('.') + 1) === TRON_ADDRESS && size === ADDRESS_BYTES;
-  const show: Show = isTron ? (at) => `"${tronText(at.hex(ADDRESS_BYTES))}"` : (at) => `"0x${at.hex(size)}"`;
+  const isTron =
+    typeof name === 'string' &&
+    name.slice(name.lastIndexOf('.') + 1) === TRON_ADDRESS &&
+    size === ADDRESS_BYTES;
+  const show: Show = isTron
+    ? (at) => `"${tronText(at.hex(ADDRESS_BYTES))}"`
+    : (at) => `"0x${at.hex(size)}"`;
   define(schema, scope, show);
   return show;
 }
@@ -197,7 +209,8 @@ function map({ values }: Attributes, scope: Scope): Show {
   return (at) => {
     let text = '{';
     for (let count = at.count(); count > 0; count = at.count()) {
-      for (; count > 0; count--) text += `${text.length === 1 ? '' : ','}${quoted(at.text(at.length()))}:${value(at)}`;
+      for (; count > 0; count--)
+        text += `${text.length === 1 ? '' : ','}${quoted(at.text(at.length()))}:${value(at)}`;
     }
     return `${text}}`;
   };

@@ -90,7 +90,8 @@ export class Cursor {
   /** Where what is passed begins. */
   #skip(length: number): number {
     const from = this.#at;
-    if (length > this.#bytes.length - from) throw new RangeError(`the bytes end ${length - this.left} too early`);
+    if (length > this.#bytes.length - from)
+      throw new RangeError(`the bytes end ${length - this.left} too early`);
     this.#at += length;
     return from;
   }

@@ -11,7 +11,9 @@ const FETCH = { apiKey: 1, apiVersion: 4, apiName: 'Fetch' };
 const WAIT_MS = 500;
 const OFFSET_OUT_OF_RANGE = 1;
 
-const Encoder: new () => { writeBuffer(bytes: Buffer): unknown } = createRequire(import.meta.url)('kafkajs/src/protocol/encoder');
+const Encoder: new () => { writeBuffer(bytes: Buffer): unknown } = createRequire(import.meta.url)(
+  'kafkajs/src/protocol/encoder',
+);
 
 /** The part of kafkajs' clusters that is used. */
 interface Cluster {
@@ -19,17 +21,29 @@ interface Cluster {
   disconnect(): Promise<void>;
   addTargetTopic(topic: string): Promise<void>;
   refreshMetadata(): Promise<void>;
-  findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>;
-  findBroker(node: { readonly nodeId: string }): Promise<{ readonly connectionPool: { send(exchange: Exchange): Promise<Answered> } }>;
+  findLeaderForPartitions(
+    topic: string,
+    partitions: readonly number[],
+  ): Readonly<Record<string, readonly number[]>>;
+  findBroker(node: {
+    readonly nodeId: string;
+  }): Promise<{ readonly connectionPool: { send(exchange: Exchange): Promise<Answered> } }>;
 }
 
 interface Exchange {
   readonly request: typeof FETCH & { encode(): Promise<unknown> };
-  readonly response: { decode(payload: Buffer): Promise<Answered>; parse(answered: Answered): Promise<Answered> };
+  readonly response: {
+    decode(payload: Buffer): Promise<Answered>;
+    parse(answered: Answered): Promise<Answered>;
+  };
 }
 
 interface Answered {
-  readonly partitions: readonly { readonly partition: number; readonly error: number; readonly records: Buffer }[];
+  readonly partitions: readonly {
+    readonly partition: number;
+    readonly error: number;
+    readonly records: Buffer;
+  }[];
 }
 
 export interface Fetched {
@@ -59,7 +73,11 @@ export class LogFetch {
     try {
       if (!this.#isConnected) await this.#connect();
       const leaders = this.#cluster.findLeaderForPartitions(this.#topic, [...places.keys()]);
-      const answers = await Promise.all(Object.entries(leaders).map(([nodeId, partitions]) => this.#ask(nodeId, partitions, places)));
+      const answers = await Promise.all(
+        Object.entries(leaders).map(([nodeId, partitions]) =>
+          this.#ask(nodeId, partitions, places),
+        ),
+      );
       return answers.flat();
     } catch (cause) {
       this.#isConnected = false;
@@ -78,7 +96,11 @@ export class LogFetch {
     this.#isConnected = true;
   }
 
-  async #ask(nodeId: string, partitions: readonly number[], places: ReadonlyMap<number, bigint>): Promise<readonly Fetched[]> {
+  async #ask(
+    nodeId: string,
+    partitions: readonly number[],
+    places: ReadonlyMap<number, bigint>,
+  ): Promise<readonly Fetched[]> {
     const { connectionPool } = await this.#cluster.findBroker({ nodeId });
     const bytes = encode(
       this.#topic,
@@ -87,25 +109,38 @@ export class LogFetch {
     );
     const answered = await connectionPool.send({
       request: { ...FETCH, encode: () => Promise.resolve(new Encoder().writeBuffer(bytes)) },
-      response: { decode: (payload) => Promise.resolve(decode(payload)), parse: (answer) => Promise.resolve(answer) },
+      response: {
+        decode: (payload) => Promise.resolve(decode(payload)),
+        parse: (answer) => Promise.resolve(answer),
+      },
     });
     return answered.partitions.map(({ partition, error, records }) => {
       if (error === OFFSET_OUT_OF_RANGE) return { partition, records: undefined };
-      if (error !== 0) throw new Fault('kafka', `${this.#topic}/${partition}: Kafka error ${error}`, { retry: true });
+      if (error !== 0)
+        throw new Fault('kafka', `${this.#topic}/${partition}: Kafka error ${error}`, {
+          retry: true,
+        });
       return { partition, records };
     });
   }
 }
 
 function clusterOf(kafka: Kafka): Cluster {
-  const symbol = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === 'private:Kafka:createCluster');
+  const symbol = Object.getOwnPropertySymbols(kafka).find(
+    ({ description }) => description === 'private:Kafka:createCluster',
+  );
   const create: unknown = symbol === undefined ? undefined : Reflect.get(kafka, symbol);
-  if (typeof create !== 'function') throw new Bug('this is not kafkajs 2.2.4: look how its clusters are made');
+  if (typeof create !== 'function')
+    throw new Bug('this is not kafkajs 2.2.4: look how its clusters are made');
   return create({ allowAutoTopicCreation: false });
 }
 
 /** No replica, a wait, one byte at least, the most of all, uncommitted records too; then the topic and its partitions. */
-function encode(topic: string, places: readonly (readonly [partition: number, offset: bigint])[], bytesMax: number): Buffer {
+function encode(
+  topic: string,
+  places: readonly (readonly [partition: number, offset: bigint])[],
+  bytesMax: number,
+): Buffer {
   const name = Buffer.from(topic);
   const head = Buffer.alloc(21);
   head.writeInt32BE(-1, 0);

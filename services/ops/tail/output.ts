@@ -7,9 +7,15 @@ import { propertyOf } from '../../runtime/errors.ts';
 const STANDARD_OUTPUT = 1;
 const FULL_MS = 5;
 
-const writeTo: (fd: number, bytes: Buffer, offset: number) => Promise<number> = (fd, bytes, offset) =>
+const writeTo: (fd: number, bytes: Buffer, offset: number) => Promise<number> = (
+  fd,
+  bytes,
+  offset,
+) =>
   new Promise((resolve, reject) => {
-    write(fd, bytes, offset, bytes.length - offset, null, (error, written) => (error === null ? resolve(written) : reject(error)));
+    write(fd, bytes, offset, bytes.length - offset, null, (error, written) =>
+      error === null ? resolve(written) : reject(error),
+    );
   });
 
 /** Of one character of text, at the most. */
@@ -49,7 +55,9 @@ async function writeBytes(bytes: Buffer, fd: number): Promise<boolean> {
  */
 export function watchReader(signal: AbortSignal, onGone: () => void, fd = STANDARD_OUTPUT): void {
   if (process.platform !== 'linux' || signal.aborted || !fstatSync(fd).isFIFO()) return;
-  const watcher = spawn('tail', ['-f', `--pid=${process.pid}`, '/dev/null'], { stdio: ['ignore', fd, 'ignore'] });
+  const watcher = spawn('tail', ['-f', `--pid=${process.pid}`, '/dev/null'], {
+    stdio: ['ignore', fd, 'ignore'],
+  });
   signal.addEventListener('abort', () => watcher.kill('SIGKILL'), { once: true });
   watcher.once('error', () => undefined).once('exit', onGone);
   watcher.unref();

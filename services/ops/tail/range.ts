@@ -4,7 +4,8 @@ import { withAdmin } from '../../runtime/kafka-topics.ts';
 import { didYouMean, Misuse } from '../usage.ts';
 
 /** As given on the command line. */
-export type Bound = { readonly offset: bigint } | { readonly time: number } | { readonly newest: bigint };
+export type Bound =
+  { readonly offset: bigint } | { readonly time: number } | { readonly newest: bigint };
 
 export interface PartitionRange {
   readonly partition: number;
@@ -29,7 +30,8 @@ export interface Asked {
 }
 
 const OFFSET = /^(?:0|[1-9][0-9]{0,18})$/;
-const TIME = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?$/;
+const TIME =
+  /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?$/;
 const AGO = /^([1-9][0-9]{0,5})(s|m|h|d) ?ago$/;
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
@@ -42,7 +44,9 @@ export function parseBound(option: string, text: string, now: number): Bound {
   const zoned = /T.*(?:Z|[+-]..:..)$|^[^T]*$/.test(text) ? text : `${text}Z`;
   const time = TIME.test(text) ? Date.parse(zoned) : Number.NaN;
   if (Number.isNaN(time))
-    throw new Misuse(`${option} is an offset, a time like 2026-11-21T12:00:00Z, one like "10m ago", or end; not "${text}"`);
+    throw new Misuse(
+      `${option} is an offset, a time like 2026-11-21T12:00:00Z, one like "10m ago", or end; not "${text}"`,
+    );
   return { time };
 }
 
@@ -56,24 +60,37 @@ interface Found {
 }
 
 /** Throws `Misuse` for a topic or a partition that is not there, a fault with retry when the brokers do not answer. `now` is Unix milliseconds. */
-export async function findRanges(kafka: Kafka, asked: Asked, now: number): Promise<readonly PartitionRange[]> {
+export async function findRanges(
+  kafka: Kafka,
+  asked: Asked,
+  now: number,
+): Promise<readonly PartitionRange[]> {
   const { topic, partitions, from, to, follow } = asked;
   const { topics, found } = await withAdmin(kafka, (admin) => look(admin, asked));
   if (found === undefined) {
-    const known = topics.length === 0 ? 'there are none yet' : `there are ${topics.toSorted().join(', ')}`;
+    const known =
+      topics.length === 0 ? 'there are none yet' : `there are ${topics.toSorted().join(', ')}`;
     throw new Misuse(`there is no topic ${topic}${didYouMean(topic, topics)} (${known})`);
   }
   const absent = partitions.find((wanted) => !found.some(({ partition }) => partition === wanted));
-  if (absent !== undefined) throw new Misuse(`${topic} has partitions 0 to ${found.length - 1}, no ${absent}`);
+  if (absent !== undefined)
+    throw new Misuse(`${topic} has partitions 0 to ${found.length - 1}, no ${absent}`);
   return found.map(({ partition, low, high, begin: begun, stop: stopped }) => {
     const isWanted = partitions.length === 0 || partitions.includes(partition);
     if (!isWanted) return { partition, start: high, from: high, to: high, before: undefined };
     const begin = largest(low, placeOf(from, begun, high));
     const stop = to === undefined ? undefined : placeOf(to, stopped, high);
     // nobody knows yet which record will be the first of a time to come
-    const before = follow && to !== undefined && 'time' in to && to.time > now ? to.time : undefined;
+    const before =
+      follow && to !== undefined && 'time' in to && to.time > now ? to.time : undefined;
     const end = follow ? stop : smallest(high, stop ?? high);
-    return { partition, start: smallest(begin, high), from: begin, to: before === undefined ? end : undefined, before };
+    return {
+      partition,
+      start: smallest(begin, high),
+      from: begin,
+      to: before === undefined ? end : undefined,
+      before,
+    };
   });
 }
 
@@ -84,7 +101,10 @@ async function look(
   const topics = (await admin.listTopics()).filter((name) => !name.startsWith('__'));
   if (!topics.includes(topic)) return { topics, found: undefined };
   const offsetsAt = async (bound: Bound | undefined): Promise<ReadonlyMap<number, bigint>> => {
-    const found = bound === undefined || !('time' in bound) ? [] : await admin.fetchTopicOffsetsByTimestamp(topic, bound.time);
+    const found =
+      bound === undefined || !('time' in bound)
+        ? []
+        : await admin.fetchTopicOffsetsByTimestamp(topic, bound.time);
     return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
   };
   const ends = await admin.fetchTopicOffsets(topic);

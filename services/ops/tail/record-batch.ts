@@ -50,17 +50,23 @@ export function batchesIn(bytes: Buffer): readonly RecordBatch[] {
 }
 
 /** In order. What a transaction wrote for itself is left out. Throws a fault without retry for bytes that this software cannot take apart. */
-export function* recordsIn({ base_offset: base, bytes }: RecordBatch): Generator<BatchRecord, void> {
+export function* recordsIn({
+  base_offset: base,
+  bytes,
+}: RecordBatch): Generator<BatchRecord, void> {
   const magic = bytes.readInt8(MAGIC_AT);
   if (magic !== 2) throw strange(`the batch at offset ${base} is of version ${magic}`);
   const attributes = bytes.readInt16BE(ATTRIBUTES_AT);
   if ((attributes & CONTROL) !== 0) return;
   const decompress = DECOMPRESS[attributes & COMPRESSION];
   if (decompress === undefined)
-    throw strange(`the batch at offset ${base} is compressed by a method that is not known here (${attributes & COMPRESSION})`);
+    throw strange(
+      `the batch at offset ${base} is compressed by a method that is not known here (${attributes & COMPRESSION})`,
+    );
   const count = bytes.readInt32BE(COUNT_AT);
   const firstTime = Number(bytes.readBigInt64BE(FIRST_TIME_AT));
-  const appended = (attributes & LOG_APPEND_TIME) === 0 ? undefined : Number(bytes.readBigInt64BE(LAST_TIME_AT));
+  const appended =
+    (attributes & LOG_APPEND_TIME) === 0 ? undefined : Number(bytes.readBigInt64BE(LAST_TIME_AT));
   const at = new Place(decompress(bytes.subarray(RECORDS_AT)));
   for (let read = 0; read < count; read++) {
     const length = at.varint();
@@ -128,7 +134,14 @@ export class BatchRecord implements LogRecord {
   readonly #source: Buffer;
   readonly #headersAt: number;
 
-  constructor(offset: bigint, timestamp: number, key: Buffer | null, value: Buffer | null, source: Buffer, headersAt: number) {
+  constructor(
+    offset: bigint,
+    timestamp: number,
+    key: Buffer | null,
+    value: Buffer | null,
+    source: Buffer,
+    headersAt: number,
+  ) {
     this.offset = offset;
     this.timestamp = timestamp;
     this.key = key;
@@ -141,7 +154,8 @@ export class BatchRecord implements LogRecord {
     const headers: Record<string, Buffer | Buffer[] | undefined> = {};
     for (const [name, value] of this.#headers()) {
       const before = headers[name];
-      headers[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
+      headers[name] =
+        before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
     }
     return headers;
   }

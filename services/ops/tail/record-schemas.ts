@@ -15,7 +15,11 @@ interface Known {
 /** A value as it is shown, or why it cannot be. */
 export type Shown =
   | { readonly type: string; readonly schema_id: number; readonly json: string }
-  | { readonly type: string | null; readonly schema_id: number | null; readonly unreadable: string };
+  | {
+      readonly type: string | null;
+      readonly schema_id: number | null;
+      readonly unreadable: string;
+    };
 
 export class RecordSchemas {
   readonly #registryUrl: string;
@@ -46,16 +50,27 @@ export class RecordSchemas {
 
   /** After `learn`. A record without a value is `null` of no type. */
   show(value: Buffer | null): Shown {
-    if (value === null) return { type: null, schema_id: null, unreadable: 'the record has no value' };
+    if (value === null)
+      return { type: null, schema_id: null, unreadable: 'the record has no value' };
     const id = schemaIdOf(value);
-    if (id === undefined) return { type: null, schema_id: null, unreadable: 'the value does not begin as Avro with a schema id' };
+    if (id === undefined)
+      return {
+        type: null,
+        schema_id: null,
+        unreadable: 'the value does not begin as Avro with a schema id',
+      };
     const known = this.#known.get(id);
-    if (known === undefined) return { type: null, schema_id: id, unreadable: `schema ${id} was never looked up` };
+    if (known === undefined)
+      return { type: null, schema_id: id, unreadable: `schema ${id} was never looked up` };
     if ('unreadable' in known) return { type: null, schema_id: id, unreadable: known.unreadable };
     try {
       return { type: known.type, schema_id: id, json: known.show(value, HEADER_BYTES) };
     } catch (error) {
-      return { type: known.type, schema_id: id, unreadable: `the bytes do not fit schema ${id} (${known.type}): ${messageOf(error)}` };
+      return {
+        type: known.type,
+        schema_id: id,
+        unreadable: `the bytes do not fit schema ${id} (${known.type}): ${messageOf(error)}`,
+      };
     }
   }
 
@@ -70,9 +85,11 @@ export class RecordSchemas {
           cause,
         },
       );
-    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch((cause: unknown) => {
-      throw away(messageOf(cause), cause);
-    });
+    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(
+      (cause: unknown) => {
+        throw away(messageOf(cause), cause);
+      },
+    );
     const text = await answer.text().catch((cause: unknown) => {
       throw away(messageOf(cause), cause);
     });
@@ -84,10 +101,15 @@ export class RecordSchemas {
 
 function parsed(id: number, answer: string): Known | { readonly unreadable: string } {
   try {
-    const { schema, schemaType }: { readonly schema: string; readonly schemaType?: string } = JSON.parse(answer);
-    if (schemaType !== undefined && schemaType !== 'AVRO') return { unreadable: `schema ${id} is ${schemaType}, not Avro` };
+    const { schema, schemaType }: { readonly schema: string; readonly schemaType?: string } =
+      JSON.parse(answer);
+    if (schemaType !== undefined && schemaType !== 'AVRO')
+      return { unreadable: `schema ${id} is ${schemaType}, not Avro` };
     const avro: unknown = JSON.parse(schema);
-    const name = typeof avro === 'object' && avro !== null && 'name' in avro && typeof avro.name === 'string' ? avro.name : 'nameless';
+    const name =
+      typeof avro === 'object' && avro !== null && 'name' in avro && typeof avro.name === 'string'
+        ? avro.name
+        : 'nameless';
     return { type: name.slice(name.lastIndexOf('.') + 1), show: jsonOf(avro) };
   } catch (error) {
     return { unreadable: `schema ${id} cannot be used: ${messageOf(error)}` };
@@ -95,5 +117,7 @@ function parsed(id: number, answer: string): Known | { readonly unreadable: stri
 }
 
 function schemaIdOf(value: Buffer | null): number | undefined {
-  return value !== null && value.length >= HEADER_BYTES && value[0] === 0 ? value.readUInt32BE(1) : undefined;
+  return value !== null && value.length >= HEADER_BYTES && value[0] === 0
+    ? value.readUInt32BE(1)
+    : undefined;
 }

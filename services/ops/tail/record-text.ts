@@ -40,7 +40,9 @@ export function recordText({ topic, partition }: Place, record: BatchRecord, sho
   if (said.length > 0) lines.push(`    ${said.join('  ')}`);
   if ('json' in shown) {
     const fields: unknown = JSON.parse(shown.json);
-    lines.push(...fieldLines(typeof fields === 'object' && fields !== null ? fields : { value: fields }));
+    lines.push(
+      ...fieldLines(typeof fields === 'object' && fields !== null ? fields : { value: fields }),
+    );
   } else {
     lines.push(`    not readable: ${shown.unreadable}`);
     if (value !== null) lines.push(`    0x${value.toString('hex')}`);
@@ -52,9 +54,12 @@ function fieldLines(fields: object): readonly string[] {
   const lines: string[] = [];
   for (const [name, value] of Object.entries<unknown>({ ...fields })) {
     const items: readonly unknown[] = Array.isArray(value) ? value : [];
-    lines.push(`    ${name.padEnd(NAME_WIDTH)} ${Array.isArray(value) ? items.length : plain(value)}`);
+    lines.push(
+      `    ${name.padEnd(NAME_WIDTH)} ${Array.isArray(value) ? items.length : plain(value)}`,
+    );
     for (const item of items.slice(0, ITEMS_MAX)) lines.push(`        ${plain(item)}`);
-    if (items.length > ITEMS_MAX) lines.push(`        ... and ${items.length - ITEMS_MAX} more, which --json shows`);
+    if (items.length > ITEMS_MAX)
+      lines.push(`        ... and ${items.length - ITEMS_MAX} more, which --json shows`);
   }
   return lines;
 }

@@ -40,7 +40,9 @@ export interface Tailing {
 }
 
 /** How many records were looked at, and how many shown, when all ranges are done, the limit is reached, no more is wanted, or the signal came. Throws `LogLost`. */
-export async function tailLog(tailing: Tailing): Promise<{ readonly read: number; readonly shown: number }> {
+export async function tailLog(
+  tailing: Tailing,
+): Promise<{ readonly read: number; readonly shown: number }> {
   const tail = new Tail(tailing);
   if (tail.isRead) return tail;
   const { kafka, topic, log, signal } = tailing;
@@ -50,14 +52,18 @@ export async function tailLog(tailing: Tailing): Promise<{ readonly read: number
   let isOver = false;
   let ahead: Promise<readonly Fetched[]> | undefined;
   try {
-    const id = await Promise.race([tail.patiently('asking for the id of the topic', () => ids.idOf(topic)), stop]);
+    const id = await Promise.race([
+      tail.patiently('asking for the id of the topic', () => ids.idOf(topic)),
+      stop,
+    ]);
     /** The id is asked for after the fetch: what was fetched is of the topic that reading began with if it has that id still. */
     const next = async (): Promise<readonly Fetched[]> => {
       const fetched = await tail.patiently('fetching', () => fetch.fetch(tail.places));
       // a connection made now would be nobody's any more
       if (isOver) return [];
       const now = await tail.patiently('asking for the id of the topic', () => ids.idOf(topic));
-      if (now !== id && id !== undefined) throw replaced(topic, fetched[0]?.partition ?? 0, id, now);
+      if (now !== id && id !== undefined)
+        throw replaced(topic, fetched[0]?.partition ?? 0, id, now);
       return fetched;
     };
     const begin = (): ReturnType<typeof next> => {
@@ -79,7 +85,10 @@ export async function tailLog(tailing: Tailing): Promise<{ readonly read: number
     if (!signal.aborted) throw error;
   } finally {
     isOver = true;
-    await Promise.race([Promise.allSettled([ahead]), after(FAREWELL_MS, undefined, { ref: false })]);
+    await Promise.race([
+      Promise.allSettled([ahead]),
+      after(FAREWELL_MS, undefined, { ref: false }),
+    ]);
     await Promise.all([disconnect({ disconnect: () => fetch.close() }, log), disconnect(ids, log)]);
   }
   return tail;
@@ -126,7 +135,9 @@ class Tail {
   }
 
   /** What is in hand now, and moves the places behind it. */
-  async take(fetched: readonly Fetched[]): Promise<readonly (readonly [partition: number, batch: RecordBatch])[]> {
+  async take(
+    fetched: readonly Fetched[],
+  ): Promise<readonly (readonly [partition: number, batch: RecordBatch])[]> {
     const taken: (readonly [number, RecordBatch])[] = [];
     for (const { partition, records } of fetched) {
       const place = this.#places.get(partition);
@@ -140,7 +151,8 @@ class Tail {
       for (const batch of batchesIn(records)) {
         if (batch.next_offset <= place) continue;
         taken.push([partition, batch]);
-        if (to === undefined || batch.next_offset < to) this.#places.set(partition, batch.next_offset);
+        if (to === undefined || batch.next_offset < to)
+          this.#places.set(partition, batch.next_offset);
         else {
           this.#places.delete(partition);
           break;
@@ -174,7 +186,8 @@ class Tail {
         return;
       }
       this.read++;
-      if (!schemas.knows(record.value)) await this.patiently('asking for a schema', () => schemas.learn(record.value));
+      if (!schemas.knows(record.value))
+        await this.patiently('asking for a schema', () => schemas.learn(record.value));
       const rendered = render(partition, record);
       if (rendered === undefined) continue;
       this.#text += rendered;

@@ -34,7 +34,8 @@ function base58(hex: string): string {
   const limbs: number[] = [];
   const first = hex.length % LIMB_DIGITS;
   if (first > 0) limbs.push(Number.parseInt(hex.slice(0, first), 16));
-  for (let at = first; at < hex.length; at += LIMB_DIGITS) limbs.push(Number.parseInt(hex.slice(at, at + LIMB_DIGITS), 16));
+  for (let at = first; at < hex.length; at += LIMB_DIGITS)
+    limbs.push(Number.parseInt(hex.slice(at, at + LIMB_DIGITS), 16));
   let text = '';
   let begin = 0;
   while (begin < limbs.length) {

@@ -1,6 +1,9 @@
 /** Fields of a record and what they are compared with. Numbers are compared exactly, whatever their size, also where they are shown as text. */
 
-export type Literal = boolean | null | { readonly text: string; /** where it is one: without quotes */ readonly number?: string };
+export type Literal =
+  | boolean
+  | null
+  | { readonly text: string; /** where it is one: without quotes */ readonly number?: string };
 export type Operator = '=' | '!=' | '<' | '<=' | '>' | '>=' | 'contains';
 
 export const OPERATORS: ReadonlyMap<string, Operator> = new Map([
@@ -20,7 +23,9 @@ export const OPERATORS: ReadonlyMap<string, Operator> = new Map([
  */
 export function valuesAt(record: object, path: readonly string[]): readonly unknown[] {
   const [first = ''] = path;
-  return Object.hasOwn(record, first) || !('value' in record) ? within(record, path) : within(record.value, path);
+  return Object.hasOwn(record, first) || !('value' in record)
+    ? within(record, path)
+    : within(record.value, path);
 }
 
 function within(value: unknown, path: readonly string[]): readonly unknown[] {
@@ -36,13 +41,18 @@ function within(value: unknown, path: readonly string[]): readonly unknown[] {
 
 /** Whether one of the values compares so. No value at all equals null. */
 export function holds(values: readonly unknown[], operator: Operator, literal: Literal): boolean {
-  if (values.length === 0) return (operator === '=') === (literal === null) && (operator === '=' || operator === '!=');
+  if (values.length === 0)
+    return (operator === '=') === (literal === null) && (operator === '=' || operator === '!=');
   return values.some((value) => compares(value, operator, literal));
 }
 
 function compares(value: unknown, operator: Operator, literal: Literal): boolean {
   if (operator === 'contains')
-    return typeof literal === 'object' && literal !== null && textOf(value).toLowerCase().includes(literal.text.toLowerCase());
+    return (
+      typeof literal === 'object' &&
+      literal !== null &&
+      textOf(value).toLowerCase().includes(literal.text.toLowerCase())
+    );
   const order = compare(value, literal);
   switch (operator) {
     case '=':
@@ -69,9 +79,12 @@ function compare(value: unknown, literal: Literal): number | undefined {
   if (literal === null || typeof literal === 'boolean') return value === literal ? 0 : undefined;
   if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   const { text, number } = literal;
-  if (number !== undefined) return compareNumbers(String(value), number) ?? (String(value) === text ? 0 : undefined);
+  if (number !== undefined)
+    return compareNumbers(String(value), number) ?? (String(value) === text ? 0 : undefined);
   if (typeof value === 'number') return undefined;
-  const [left, right] = /^0x/i.test(text) ? [value.toLowerCase(), text.toLowerCase()] : [value, text];
+  const [left, right] = /^0x/i.test(text)
+    ? [value.toLowerCase(), text.toLowerCase()]
+    : [value, text];
   return left < right ? -1 : Number(left > right);
 }
 
@@ -85,6 +98,9 @@ function compareNumbers(left: string, right: string): number | undefined {
   return difference < 0n ? -1 : Number(difference > 0n);
 }
 
-function scaled([, sign = '', whole = '0', fraction = '']: RegExpExecArray, digits: number): bigint {
+function scaled(
+  [, sign = '', whole = '0', fraction = '']: RegExpExecArray,
+  digits: number,
+): bigint {
   return BigInt(`${sign}${whole}${fraction.padEnd(digits, '0')}`);
 }

@@ -29,24 +29,32 @@ interface Token {
   readonly at: number;
 }
 
-const TOKEN = /\s*(?:([()])|(<=|>=|!=|==|=|<|>)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:+@/-]+))/uy;
+const TOKEN =
+  /\s*(?:([()])|(<=|>=|!=|==|=|<|>)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:+@/-]+))/uy;
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/;
 const PATH = /^[\p{L}_][\p{L}\p{N}_-]*(?:\.[\p{L}\p{N}_-]+)*$/u;
 
 function tokensOf(text: string): readonly Token[] {
-  if (text.length > LENGTH_MAX) throw new BadExpression(`an expression has at most ${LENGTH_MAX} characters`);
+  if (text.length > LENGTH_MAX)
+    throw new BadExpression(`an expression has at most ${LENGTH_MAX} characters`);
   const tokens: Token[] = [];
   TOKEN.lastIndex = 0;
   let end = 0;
   while (text.slice(end).trim() !== '') {
     const match = TOKEN.exec(text);
     const at = end + (text.slice(end).length - text.slice(end).trimStart().length);
-    if (match === null) throw wrong(text, at, /^['"]/.test(text.slice(at)) ? 'this quote is never closed' : 'this belongs to nothing');
+    if (match === null)
+      throw wrong(
+        text,
+        at,
+        /^['"]/.test(text.slice(at)) ? 'this quote is never closed' : 'this belongs to nothing',
+      );
     const [, bracket, operator, single, double, word] = match;
     const quoted = single ?? double;
     if (bracket !== undefined) tokens.push({ kind: 'bracket', text: bracket, at });
     else if (operator !== undefined) tokens.push({ kind: 'operator', text: operator, at });
-    else if (quoted !== undefined) tokens.push({ kind: 'quoted', text: quoted.replaceAll(/\\(.)/g, '$1'), at });
+    else if (quoted !== undefined)
+      tokens.push({ kind: 'quoted', text: quoted.replaceAll(/\\(.)/g, '$1'), at });
     else tokens.push({ kind: 'word', text: word ?? '', at });
     end = TOKEN.lastIndex;
   }
@@ -54,7 +62,9 @@ function tokensOf(text: string): readonly Token[] {
 }
 
 function wrong(text: string, at: number, problem: string): BadExpression {
-  return new BadExpression(`--where: ${problem}\n  ${text.replaceAll(/\s/g, ' ')}\n  ${' '.repeat(at)}^`);
+  return new BadExpression(
+    `--where: ${problem}\n  ${text.replaceAll(/\s/g, ' ')}\n  ${' '.repeat(at)}^`,
+  );
 }
 
 /** Throws `BadExpression`. */
@@ -93,7 +103,8 @@ class Parser {
   /** Whether this word, or bracket, comes next; then it is passed. */
   #takes(text: string): boolean {
     const { kind, text: next } = this.#next;
-    const comes = (kind === 'word' && next.toLowerCase() === text) || (kind === 'bracket' && next === text);
+    const comes =
+      (kind === 'word' && next.toLowerCase() === text) || (kind === 'bracket' && next === text);
     if (comes) this.#at++;
     return comes;
   }
@@ -112,7 +123,8 @@ class Parser {
 
   #not(): Condition {
     const { at } = this.#next;
-    if (++this.#depth > DEPTH_MAX) throw this.#wrong(`more than ${DEPTH_MAX} parentheses and nots inside each other`);
+    if (++this.#depth > DEPTH_MAX)
+      throw this.#wrong(`more than ${DEPTH_MAX} parentheses and nots inside each other`);
     const condition = this.#one(at);
     this.#depth--;
     return condition;
@@ -149,7 +161,8 @@ class Parser {
 
   #path(): string {
     const { kind, text } = this.#next;
-    if (kind !== 'word' || !PATH.test(text)) throw this.#wrong('here the name of a field is expected, like `amount` or `headers.source`');
+    if (kind !== 'word' || !PATH.test(text))
+      throw this.#wrong('here the name of a field is expected, like `amount` or `headers.source`');
     this.#at++;
     return text;
   }
@@ -158,7 +171,8 @@ class Parser {
     const { kind, text } = this.#next;
     const written = kind === 'operator' || kind === 'word' ? text.toLowerCase() : '';
     const operator = OPERATORS.get(written);
-    if (operator === undefined) throw this.#wrong(`after ${path} one of ${[...OPERATORS.keys()].join(' ')} is expected`);
+    if (operator === undefined)
+      throw this.#wrong(`after ${path} one of ${[...OPERATORS.keys()].join(' ')} is expected`);
     this.#at++;
     return operator;
   }
@@ -166,7 +180,9 @@ class Parser {
   #literal(): Literal {
     const { kind, text } = this.#next;
     if (kind !== 'word' && kind !== 'quoted')
-      throw this.#wrong("here a value is expected: a number, a word, 'text in quotes', true, false or null");
+      throw this.#wrong(
+        "here a value is expected: a number, a word, 'text in quotes', true, false or null",
+      );
     this.#at++;
     if (kind === 'quoted') return { text };
     if (text === 'null') return null;

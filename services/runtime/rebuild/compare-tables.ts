@@ -46,10 +46,15 @@ const BUCKETS = 1024;
 const HALF = 1n << 64n;
 
 /** Whatever these sessions were set to, a cell has one text. */
-export const TEXT_SETTINGS = "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1";
+export const TEXT_SETTINGS =
+  "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1";
 
 /** All tables of both schemas, by name. `tables` says what names a row; one that is not among them is named by all its columns. */
-export async function compareTables(live: Side, fresh: Side, tables: readonly Table[]): Promise<readonly Compared[]> {
+export async function compareTables(
+  live: Side,
+  fresh: Side,
+  tables: readonly Table[],
+): Promise<readonly Compared[]> {
   const [ofLive, ofFresh] = [await columnsOf(live), await columnsOf(fresh)];
   const compared: Compared[] = [];
   for (const table of [...new Set([...ofLive.keys(), ...ofFresh.keys()])].toSorted()) {
@@ -58,7 +63,17 @@ export async function compareTables(live: Side, fresh: Side, tables: readonly Ta
     compared.push(
       columns.join() === wanted.join()
         ? await compareTable(live, fresh, table, { columns, key })
-        : { table, rows: 0n, digest: '', difference: { key: {}, column: undefined, live: listed(columns), fresh: listed(wanted) } },
+        : {
+            table,
+            rows: 0n,
+            digest: '',
+            difference: {
+              key: {},
+              column: undefined,
+              live: listed(columns),
+              fresh: listed(wanted),
+            },
+          },
     );
   }
   return compared;
@@ -68,7 +83,10 @@ function listed(columns: readonly string[]): string | undefined {
   return columns.length === 0 ? undefined : `columns ${columns.join(', ')}`;
 }
 
-async function columnsOf({ client, schema }: Side): Promise<ReadonlyMap<string, readonly string[]>> {
+async function columnsOf({
+  client,
+  schema,
+}: Side): Promise<ReadonlyMap<string, readonly string[]>> {
   const { rows } = await client.query<{ table: string; columns: string[] }>(
     `SELECT c.relname::text AS table, array_agg(a.attname::text ORDER BY a.attname) AS columns
        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
@@ -78,19 +96,36 @@ async function columnsOf({ client, schema }: Side): Promise<ReadonlyMap<string, 
   return new Map(rows.map(({ table, columns }) => [table, columns]));
 }
 
-async function compareTable(live: Side, fresh: Side, table: string, shape: Shape): Promise<Compared> {
-  const [one, other] = await Promise.all([bucketsOf(live, table, shape), bucketsOf(fresh, table, shape)]);
-  const differing = Array.from({ length: BUCKETS }, (_, at) => at).find((at) => textOf(one.get(at)) !== textOf(other.get(at)));
+async function compareTable(
+  live: Side,
+  fresh: Side,
+  table: string,
+  shape: Shape,
+): Promise<Compared> {
+  const [one, other] = await Promise.all([
+    bucketsOf(live, table, shape),
+    bucketsOf(fresh, table, shape),
+  ]);
+  const differing = Array.from({ length: BUCKETS }, (_, at) => at).find(
+    (at) => textOf(one.get(at)) !== textOf(other.get(at)),
+  );
   const whole = sumOf(one);
   return {
     table,
     rows: whole.rows,
     digest: whole.sums.map((sum) => sum.toString(16).padStart(16, '0')).join(''),
-    difference: differing === undefined ? undefined : await differenceIn(live, fresh, table, shape, differing),
+    difference:
+      differing === undefined
+        ? undefined
+        : await differenceIn(live, fresh, table, shape, differing),
   };
 }
 
-async function bucketsOf({ client, schema }: Side, table: string, shape: Shape): Promise<ReadonlyMap<number, Bucket>> {
+async function bucketsOf(
+  { client, schema }: Side,
+  table: string,
+  shape: Shape,
+): Promise<ReadonlyMap<number, Bucket>> {
   const { rows } = await client.query<{ bucket: number; rows: string; one: string; other: string }>(
     // the inner text is made once a row
     `SELECT ${bucketOf('key')} AS bucket, count(*)::text AS rows, sum(hashtextextended(cells, 0))::text AS one, sum(hashtextextended(cells, 1))::text AS other
@@ -136,8 +171,17 @@ interface Cells {
 }
 
 /** The first by key that is not on both sides, of one bucket. */
-async function differenceIn(live: Side, fresh: Side, table: string, shape: Shape, bucket: number): Promise<Difference> {
-  const [ours, theirs] = await Promise.all([cellsIn(live, table, shape, bucket), cellsIn(fresh, table, shape, bucket)]);
+async function differenceIn(
+  live: Side,
+  fresh: Side,
+  table: string,
+  shape: Shape,
+  bucket: number,
+): Promise<Difference> {
+  const [ours, theirs] = await Promise.all([
+    cellsIn(live, table, shape, bucket),
+    cellsIn(fresh, table, shape, bucket),
+  ]);
   const keys = [...new Set([...ours.keys(), ...theirs.keys()])].toSorted();
   for (const key of keys) {
     const [one, other] = [ours.get(key) ?? [], theirs.get(key) ?? []];
@@ -146,7 +190,9 @@ async function differenceIn(live: Side, fresh: Side, table: string, shape: Shape
       if (difference !== undefined) return difference;
     }
   }
-  throw new Error(`bucket ${bucket} of ${table} differs and has the same rows: its rows change while they are compared`);
+  throw new Error(
+    `bucket ${bucket} of ${table} differs and has the same rows: its rows change while they are compared`,
+  );
 }
 
 /** By the text of the key, the rows of one bucket in the order of their texts. */
@@ -170,13 +216,20 @@ function differenceOf(
   fresh: readonly (string | null)[] | undefined,
 ): Difference | undefined {
   const some = live ?? fresh ?? [];
-  const named = Object.fromEntries(key.map((column) => [column, some[columns.indexOf(column)] ?? null]));
-  if (live === undefined || fresh === undefined) return { key: named, column: undefined, live: said(live), fresh: said(fresh) };
+  const named = Object.fromEntries(
+    key.map((column) => [column, some[columns.indexOf(column)] ?? null]),
+  );
+  if (live === undefined || fresh === undefined)
+    return { key: named, column: undefined, live: said(live), fresh: said(fresh) };
   const at = columns.findIndex((_, each) => live[each] !== fresh[each]);
-  return at === -1 ? undefined : { key: named, column: columns[at], live: live[at], fresh: fresh[at] };
+  return at === -1
+    ? undefined
+    : { key: named, column: columns[at], live: live[at], fresh: fresh[at] };
 
   function said(cells: readonly (string | null)[] | undefined): string | undefined {
-    return cells === undefined ? undefined : columns.map((column, each) => `${column} ${cells[each] ?? 'null'}`).join(', ');
+    return cells === undefined
+      ? undefined
+      : columns.map((column, each) => `${column} ${cells[each] ?? 'null'}`).join(', ');
   }
 }
 

@@ -50,7 +50,9 @@ export interface Rebuilt {
   readonly records: number;
 }
 
-export type RebuildRefusal = Refusal<'busy' | 'no_tables' | 'not_loaded' | 'newer_tables' | 'nothing_kept' | 'another_version'>;
+export type RebuildRefusal = Refusal<
+  'busy' | 'no_tables' | 'not_loaded' | 'newer_tables' | 'nothing_kept' | 'another_version'
+>;
 
 type Client = Pick<ClientBase, 'query'>;
 
@@ -65,7 +67,9 @@ export interface Work<Event extends { readonly type: string }> {
 }
 
 /** Throws `LogLost` and faults; one with retry when servers were away for too long or the signal was aborted: calling again goes on. */
-export function rebuild<Event extends { readonly type: string }>(options: RebuildOptions<Event>): Promise<Rebuilt | RebuildRefusal> {
+export function rebuild<Event extends { readonly type: string }>(
+  options: RebuildOptions<Event>,
+): Promise<Rebuilt | RebuildRefusal> {
   return alone('rebuild', options, async (work) => {
     const { projection } = options;
     const live = await readStanding(work.session, projection.name);
@@ -73,23 +77,37 @@ export function rebuild<Event extends { readonly type: string }>(options: Rebuil
     if (refused !== undefined) return refused;
     const next = { ...projection, name: nextOf(projection.name) };
     const begun = await readStanding(work.session, next.name);
-    if (begun !== undefined && (options.afresh === true || begun.version !== next.version)) await dropTables(work.session, next.name);
+    if (begun !== undefined && (options.afresh === true || begun.version !== next.version))
+      await dropTables(work.session, next.name);
     await prepareDatabase(options.postgres_url, next, { beside: projection.name });
     return await withReplay(work, next, false, async (replay, pool) => {
-      if ((await readStanding(work.session, next.name))?.indexed !== true) await load(work, next, replay, pool);
-      return await takePlace(work, replay, pool, { name: next.name, kept: live?.version ?? next.version, exchange: false });
+      if ((await readStanding(work.session, next.name))?.indexed !== true)
+        await load(work, next, replay, pool);
+      return await takePlace(work, replay, pool, {
+        name: next.name,
+        kept: live?.version ?? next.version,
+        exchange: false,
+      });
     });
   });
 }
 
 /** Puts the tables back that were read before the last rebuild or rollback, when they have caught up; those that are read now are kept in turn. */
-export function rollback<Event extends { readonly type: string }>(options: RebuildOptions<Event>): Promise<Rebuilt | RebuildRefusal> {
+export function rollback<Event extends { readonly type: string }>(
+  options: RebuildOptions<Event>,
+): Promise<Rebuilt | RebuildRefusal> {
   return alone('rebuild', options, async (work) => {
     const { projection } = options;
     const previous = { ...projection, name: previousOf(projection.name) };
-    const [live, kept] = [await readStanding(work.session, projection.name), await readStanding(work.session, previous.name)];
+    const [live, kept] = [
+      await readStanding(work.session, projection.name),
+      await readStanding(work.session, previous.name),
+    ];
     if (kept === undefined || live === undefined)
-      return { refused: 'nothing_kept', message: `no earlier tables of ${projection.name} are kept: they are, after a rebuild` };
+      return {
+        refused: 'nothing_kept',
+        message: `no earlier tables of ${projection.name} are kept: they are, after a rebuild`,
+      };
     if (kept.version !== projection.version)
       return {
         refused: 'another_version',
@@ -106,16 +124,25 @@ export function rollback<Event extends { readonly type: string }>(options: Rebui
   });
 }
 
-function refusalOf({ name, version }: Pick<Projection, 'name' | 'version'>, live: Standing | undefined): RebuildRefusal | undefined {
+function refusalOf(
+  { name, version }: Pick<Projection, 'name' | 'version'>,
+  live: Standing | undefined,
+): RebuildRefusal | undefined {
   if (live === undefined)
-    return { refused: 'no_tables', message: `there are no tables of ${name} yet: a projector of ${name} makes and loads them` };
+    return {
+      refused: 'no_tables',
+      message: `there are no tables of ${name} yet: a projector of ${name} makes and loads them`,
+    };
   if (live.version > version)
     return {
       refused: 'newer_tables',
       message: `the tables of ${name} are of version ${live.version}, this software writes version ${version}: use the newer software, or --rollback where version ${version} is kept`,
     };
   if (live.version === version && !live.indexed)
-    return { refused: 'not_loaded', message: `${name} is being loaded for the first time: see /ready of its projector` };
+    return {
+      refused: 'not_loaded',
+      message: `${name} is being loaded for the first time: see /ready of its projector`,
+    };
   return undefined;
 }
 
@@ -127,12 +154,22 @@ export async function alone<Event extends { readonly type: string }, Result>(
 ): Promise<Result | RebuildRefusal> {
   const { projection, postgres_url, log, signal } = options;
   const who = `pid ${process.pid} on ${hostname()}, ${task} ${projection.name}`;
-  const open = (): ReturnType<typeof SoleSession.open> => SoleSession.open({ postgres_url, task: `${task} ${projection.name}`, who });
+  const open = (): ReturnType<typeof SoleSession.open> =>
+    SoleSession.open({ postgres_url, task: `${task} ${projection.name}`, who });
   const session = await retrying({ what: 'connecting to Postgres', log, signal }, open);
-  if ('held_by' in session) return { refused: 'busy', message: `there is a ${task} of ${projection.name} already: ${session.held_by}` };
+  if ('held_by' in session)
+    return {
+      refused: 'busy',
+      message: `there is a ${task} of ${projection.name} already: ${session.held_by}`,
+    };
   const progress = new RebuildProgress(options.onStep);
   try {
-    return await use({ options, session: session.client, signal: AbortSignal.any([signal, session.lost]), progress });
+    return await use({
+      options,
+      session: session.client,
+      signal: AbortSignal.any([signal, session.lost]),
+      progress,
+    });
   } catch (error) {
     if (signal.aborted || !session.lost.aborted) throw faultOf(error);
     const message = `Postgres has ended the session that keeps another ${task} out: the next call goes on where this one was`;
@@ -152,8 +189,24 @@ export async function withReplay<Event extends { readonly type: string }, Result
 ): Promise<Result> {
   const { postgres_url, log } = options;
   const { name } = projection;
-  const pool = openWriter({ postgres_url, application_name: name, schema: name, session: GENTLY, onConnect: stepBackAtServer }, log);
-  const replay = new Replay({ ...options, projection, pool, signal, exact, onApplied: (records) => progress.count(records) });
+  const pool = openWriter(
+    {
+      postgres_url,
+      application_name: name,
+      schema: name,
+      session: GENTLY,
+      onConnect: stepBackAtServer,
+    },
+    log,
+  );
+  const replay = new Replay({
+    ...options,
+    projection,
+    pool,
+    signal,
+    exact,
+    onApplied: (records) => progress.count(records),
+  });
   progress.watch(replay);
   try {
     await replay.start();
@@ -174,7 +227,9 @@ async function load<Event extends { readonly type: string }>(
   const patient = { log, signal };
   // where the checkpoints stand: the load of an earlier call may have come some way
   await replay.refresh();
-  const ends = await retrying({ ...patient, what: 'looking where the log ends' }, () => readEnds(kafka, next.topics));
+  const ends = await retrying({ ...patient, what: 'looking where the log ends' }, () =>
+    readEnds(kafka, next.topics),
+  );
   progress.begin('loading', ends);
   await replay.advance(ends, { loading: true });
   progress.begin('indexing');
@@ -182,11 +237,18 @@ async function load<Event extends { readonly type: string }>(
   await retrying({ ...patient, what: 'building the indexes' }, () =>
     buildIndexes({ pool, projection: next, log, signal, onStep, at_once: 1, warm: false }),
   );
-  await retrying({ ...patient, what: 'vacuuming the tables' }, () => vacuum(pool, next.tables, onStep, signal));
+  await retrying({ ...patient, what: 'vacuuming the tables' }, () =>
+    vacuum(pool, next.tables, onStep, signal),
+  );
 }
 
 /** What the first who read them would have to do otherwise, row by row. */
-async function vacuum(pool: Pool, tables: readonly Table[], onStep: (what: string) => void, signal: AbortSignal): Promise<void> {
+async function vacuum(
+  pool: Pool,
+  tables: readonly Table[],
+  onStep: (what: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const client = await pool.connect().catch((error: unknown) => {
     throw faultOf(error);
   });
@@ -223,17 +285,27 @@ async function takePlace<Event extends { readonly type: string }>(
   const { projection, kafka, log } = options;
   const build = (await readStanding(session, name))?.build;
   let catching = Promise.resolve();
-  const catchUp = (ends: Ends): Promise<void> => (catching = replay.advance(ends, { loading: false }));
+  const catchUp = (ends: Ends): Promise<void> =>
+    (catching = replay.advance(ends, { loading: false }));
   const keep = previousOf(projection.name);
   const of_another_log = await isBeyondLog(work);
   for (;;) {
     await replay.refresh();
-    const ends = await retrying({ what: 'looking where the log ends', log, signal }, () => readEnds(kafka, projection.topics));
+    const ends = await retrying({ what: 'looking where the log ends', log, signal }, () =>
+      readEnds(kafka, projection.topics),
+    );
     progress.begin('catching_up', ends);
     await catchUp(ends);
     progress.begin('switching');
     if (!exchange) await dropTables(session, keep);
-    const switched = switchTables({ session, projection: projection.name, beside: name, keep, of_another_log, catchUp });
+    const switched = switchTables({
+      session,
+      projection: projection.name,
+      beside: name,
+      keep,
+      of_another_log,
+      catchUp,
+    });
     // a COMMIT whose answer was lost may have happened
     const isDone = await switched.catch(async (error: unknown) => {
       if ((await readStanding(pool, projection.name))?.build !== build) throw error;
@@ -242,17 +314,26 @@ async function takePlace<Event extends { readonly type: string }>(
     if (isDone) break;
     await catching;
     await untilAborted(TRY_AGAIN_MS, signal);
-    if (signal.aborted) throw new Fault('stopped', 'told to stop: the next call goes on where this one was', { retry: true });
+    if (signal.aborted)
+      throw new Fault('stopped', 'told to stop: the next call goes on where this one was', {
+        retry: true,
+      });
   }
   return { version: projection.version, kept_version: kept, records: progress.records };
 }
 
 /** Whether the tables that are read stand beyond the end of the log, as after its loss: they were made of another one, and where they stand means nothing. */
-async function isBeyondLog<Event extends { readonly type: string }>({ options, session, signal }: Work<Event>): Promise<boolean> {
+async function isBeyondLog<Event extends { readonly type: string }>({
+  options,
+  session,
+  signal,
+}: Work<Event>): Promise<boolean> {
   const { projection, kafka, log } = options;
   for (let looks = 1; ; looks++) {
     const reached = await endsOf(session, projection.name);
-    const ends = await retrying({ what: 'looking where the log ends', log, signal }, () => readEnds(kafka, projection.topics));
+    const ends = await retrying({ what: 'looking where the log ends', log, signal }, () =>
+      readEnds(kafka, projection.topics),
+    );
     if ([...reached].every(([key, next]) => next <= (ends.get(key) ?? 0n))) return false;
     if (looks === CONFIRMATIONS) return true;
     await untilAborted(LOOK_AGAIN_MS, signal);

@@ -14,7 +14,13 @@ import type { Chunk } from '../chunk-queue.ts';
 import type { Codec } from '../codec.ts';
 import { Fault } from '../errors.ts';
 import { withAdmin } from '../kafka-topics.ts';
-import { anotherCluster, partitionKey, unreadable, type Position, type Positions } from '../log-position.ts';
+import {
+  anotherCluster,
+  partitionKey,
+  unreadable,
+  type Position,
+  type Positions,
+} from '../log-position.ts';
 import { LogReader } from '../log-reader.ts';
 import type { Logger } from '../log.ts';
 import { faultOf } from '../postgres.ts';
@@ -70,7 +76,8 @@ export class Replay<Event extends { readonly type: string }> {
     this.#groupId = `replay-${projection.name}-${randomUUID()}`;
     this.#memory = memoryFor(projection);
     this.#skips = skipsOf(projection, options);
-    const tryAgain = <Result>(what: string, attempt: () => Promise<Result>): Promise<Result> => this.#retrying(what, attempt);
+    const tryAgain = <Result>(what: string, attempt: () => Promise<Result>): Promise<Result> =>
+      this.#retrying(what, attempt);
     this.#reader = new LogReader({
       ...options,
       group_id: this.#groupId,
@@ -110,9 +117,11 @@ export class Replay<Event extends { readonly type: string }> {
 
   async close(): Promise<void> {
     await this.#reader.close();
-    await withAdmin(this.#options.kafka, (admin) => admin.deleteGroups([this.#groupId])).catch((error: unknown) => {
-      this.#options.log.debug({ err: error }, 'the consumer group was not deleted');
-    });
+    await withAdmin(this.#options.kafka, (admin) => admin.deleteGroups([this.#groupId])).catch(
+      (error: unknown) => {
+        this.#options.log.debug({ err: error }, 'the consumer group was not deleted');
+      },
+    );
   }
 
   /**
@@ -130,7 +139,8 @@ export class Replay<Event extends { readonly type: string }> {
       const batch = await Promise.race([this.#batches.next(), stop]);
       if (batch === undefined) throw stopped();
       if (!this.#reader.isStale(batch)) await this.#apply(batch.prepared);
-      if (this.#loading) await untilAborted(Math.min(REST_MS_MAX, (performance.now() - begun) * REST), signal);
+      if (this.#loading)
+        await untilAborted(Math.min(REST_MS_MAX, (performance.now() - begun) * REST), signal);
     }
   }
 
@@ -172,9 +182,11 @@ export class Replay<Event extends { readonly type: string }> {
       if (applied.outcome !== 'applied') return this.#rewind();
       this.#applied.set(partitionKey(topic, partition), applied.next_offset);
       this.#options.onApplied?.(batch.events.length);
-      if (applied.broken !== undefined) throw unreadable(topic, partition, applied.broken.offset, applied.broken.reason);
+      if (applied.broken !== undefined)
+        throw unreadable(topic, partition, applied.broken.offset, applied.broken.reason);
     }
-    if (batch.poison !== undefined) await this.#pass({ topic, partition, ...batch.poison }, batch.poison.reason);
+    if (batch.poison !== undefined)
+      await this.#pass({ topic, partition, ...batch.poison }, batch.poison.reason);
   }
 
   /** Passes over a record that a person has decided on. */
@@ -183,12 +195,16 @@ export class Replay<Event extends { readonly type: string }> {
     const { pool, projection } = this.#options;
     if (this.#skips?.has(record) !== true) throw unreadable(topic, partition, offset, reason);
     const id = { projection: projection.name, version: projection.version };
-    const isMoved = await this.#retrying('passing over a record', () => skipRecord(pool, id, this.#clusterId, record));
+    const isMoved = await this.#retrying('passing over a record', () =>
+      skipRecord(pool, id, this.#clusterId, record),
+    );
     if (isMoved) this.#applied.set(partitionKey(topic, partition), offset + 1n);
     this.#rewind();
   }
 
-  async #write(batch: Prepared<Event>): Promise<Extract<Applied, { readonly outcome: 'applied' | 'conflict' }>> {
+  async #write(
+    batch: Prepared<Event>,
+  ): Promise<Extract<Applied, { readonly outcome: 'applied' | 'conflict' }>> {
     const { projection, pool, signal } = this.#options;
     for (;;) {
       const to = {
@@ -202,7 +218,11 @@ export class Replay<Event extends { readonly type: string }> {
       const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
       if (applied.outcome === 'applied' || applied.outcome === 'conflict') return applied;
       if (applied.outcome === 'not_indexed') {
-        throw new Fault('not_indexed', `the tables of ${projection.name} have no indexes, and are not being loaded`, { retry: false });
+        throw new Fault(
+          'not_indexed',
+          `the tables of ${projection.name} have no indexes, and are not being loaded`,
+          { retry: false },
+        );
       }
       // another process is further with these same tables
       if (applied.phase === 'live') this.#loading = false;
@@ -215,11 +235,12 @@ export class Replay<Event extends { readonly type: string }> {
   async #positions(): Promise<Positions> {
     const { kafka, pool, projection } = this.#options;
     const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
-    const checkpoints = await readCheckpoints(pool, { projection: projection.name, version: projection.version }).catch(
-      (error: unknown) => {
-        throw faultOf(error);
-      },
-    );
+    const checkpoints = await readCheckpoints(pool, {
+      projection: projection.name,
+      version: projection.version,
+    }).catch((error: unknown) => {
+      throw faultOf(error);
+    });
     const positions = new Map<string, Position>();
     for (const { topic, partition, cluster_id: was, next_offset, last_record } of checkpoints) {
       if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);
@@ -237,5 +258,7 @@ export class Replay<Event extends { readonly type: string }> {
 }
 
 function stopped(): Fault {
-  return new Fault('stopped', 'told to stop: the next start goes on where this one was', { retry: true });
+  return new Fault('stopped', 'told to stop: the next start goes on where this one was', {
+    retry: true,
+  });
 }

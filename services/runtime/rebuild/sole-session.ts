@@ -35,13 +35,20 @@ export class SoleSession {
   }
 
   /** Opens the only session of the task, or tells who has it and since when. Throws a fault, with retry while Postgres is away. */
-  static async open({ postgres_url: url, task, who }: SoleSessionOptions): Promise<SoleSession | { readonly held_by: string }> {
+  static async open({
+    postgres_url: url,
+    task,
+    who,
+  }: SoleSessionOptions): Promise<SoleSession | { readonly held_by: string }> {
     const client = new Client(configOf(url, who));
     // comes out of the query in hand
     client.on('error', () => undefined);
     try {
       await client.connect();
-      const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1, $2) AS locked', [LOCK, lockKeyOf(task)]);
+      const { rows } = await client.query<{ locked: boolean }>(
+        'SELECT pg_try_advisory_lock($1, $2) AS locked',
+        [LOCK, lockKeyOf(task)],
+      );
       if (rows[0]?.locked === true) return new SoleSession(client);
       const holder = await holderOf(client, task);
       await client.end();
@@ -83,5 +90,7 @@ async function holderOf(client: Client, task: string): Promise<string> {
     [LOCK, lockKeyOf(task)],
   );
   const [holder] = rows;
-  return holder === undefined ? 'one that has just ended' : `${holder.who}, since ${holder.since} UTC`;
+  return holder === undefined
+    ? 'one that has just ended'
+    : `${holder.who}, since ${holder.since} UTC`;
 }

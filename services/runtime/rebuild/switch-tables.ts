@@ -38,7 +38,14 @@ export interface Switching {
 }
 
 /** false: somebody was in the way for too long, or the tables beside have not come as far; nothing has changed, and the projector goes on. Throws faults. */
-export async function switchTables({ session, projection, beside, keep, of_another_log: anywhere, catchUp }: Switching): Promise<boolean> {
+export async function switchTables({
+  session,
+  projection,
+  beside,
+  keep,
+  of_another_log: anywhere,
+  catchUp,
+}: Switching): Promise<boolean> {
   try {
     // should this process freeze from here on, the server ends its session, and the projector goes on
     await session.query(`SET lock_timeout = ${LOCK_MS}; SET idle_session_timeout = ${FROZEN_MS}`);
@@ -53,10 +60,10 @@ export async function switchTables({ session, projection, beside, keep, of_anoth
     await rename(session, projection, aside);
     await rename(session, beside, projection);
     await rename(session, aside, keep);
-    await session.query('UPDATE projector.projections SET beside = NULLIF($2, projection) WHERE projection IN ($1, $2)', [
-      keep,
-      projection,
-    ]);
+    await session.query(
+      'UPDATE projector.projections SET beside = NULLIF($2, projection) WHERE projection IN ($1, $2)',
+      [keep, projection],
+    );
     await session.query('COMMIT');
     await after(SETTLE_MS);
     return true;
@@ -67,15 +74,22 @@ export async function switchTables({ session, projection, beside, keep, of_anoth
     throw fault;
   } finally {
     // a session that is gone has let go of them already
-    for (const name of [projection, beside]) await resumeWriting(session, name).catch(() => undefined);
+    for (const name of [projection, beside])
+      await resumeWriting(session, name).catch(() => undefined);
     await session.query('SET idle_session_timeout = 0').catch(() => undefined);
   }
 }
 
 async function rename(session: Client, from: string, to: string): Promise<void> {
   await session.query(`ALTER SCHEMA ${quoted(from)} RENAME TO ${quoted(to)}`);
-  await session.query('UPDATE projector.projections SET projection = $2 WHERE projection = $1', [from, to]);
-  await session.query('UPDATE projector.checkpoints SET projection = $2 WHERE projection = $1', [from, to]);
+  await session.query('UPDATE projector.projections SET projection = $2 WHERE projection = $1', [
+    from,
+    to,
+  ]);
+  await session.query('UPDATE projector.checkpoints SET projection = $2 WHERE projection = $1', [
+    from,
+    to,
+  ]);
 }
 
 /** Removes tables that nobody reads, with all that is known of them. */
@@ -96,8 +110,16 @@ export async function dropTables(session: Client, name: string): Promise<void> {
 export async function endsOf(session: Client, name: string): Promise<Ends> {
   const standing = await readStanding(session, name);
   if (standing === undefined) return new Map();
-  const checkpoints = await readCheckpoints(session, { projection: name, version: standing.version });
-  return new Map(checkpoints.map(({ topic, partition, next_offset: next }) => [partitionKey(topic, partition), next]));
+  const checkpoints = await readCheckpoints(session, {
+    projection: name,
+    version: standing.version,
+  });
+  return new Map(
+    checkpoints.map(({ topic, partition, next_offset: next }) => [
+      partitionKey(topic, partition),
+      next,
+    ]),
+  );
 }
 
 async function isBeyond(session: Client, name: string, ends: Ends): Promise<boolean> {

@@ -9,7 +9,13 @@ import { prepareDatabase } from '../migrations.ts';
 import { faultOf } from '../postgres.ts';
 import { compareTables, TEXT_SETTINGS, type Compared } from './compare-tables.ts';
 import { verifyOf } from './names.ts';
-import { alone, withReplay, type RebuildOptions, type RebuildRefusal, type Work } from './rebuild.ts';
+import {
+  alone,
+  withReplay,
+  type RebuildOptions,
+  type RebuildRefusal,
+  type Work,
+} from './rebuild.ts';
 import { dropTables, endsOf } from './switch-tables.ts';
 import type { Ends, Replay } from './replay.ts';
 
@@ -22,12 +28,17 @@ export interface Verified {
 }
 
 /** Throws `LogLost` and faults; one with retry when servers were away for too long or the signal was aborted: calling again goes on where this one was. */
-export function verify<Event extends { readonly type: string }>(options: RebuildOptions<Event>): Promise<Verified | RebuildRefusal> {
+export function verify<Event extends { readonly type: string }>(
+  options: RebuildOptions<Event>,
+): Promise<Verified | RebuildRefusal> {
   return alone('verify', options, async (work) => {
     const { projection } = options;
     const live = await readStanding(work.session, projection.name);
     if (live === undefined || !live.indexed)
-      return { refused: 'not_loaded', message: `${projection.name} is not loaded yet: see /ready of its projector` };
+      return {
+        refused: 'not_loaded',
+        message: `${projection.name} is not loaded yet: see /ready of its projector`,
+      };
     if (live.version !== projection.version)
       return {
         refused: 'another_version',
@@ -36,19 +47,28 @@ export function verify<Event extends { readonly type: string }>(options: Rebuild
     const fresh = { ...projection, name: verifyOf(projection.name) };
     if (await isOfNoUse(work, fresh.name)) await dropTables(work.session, fresh.name);
     await prepareDatabase(options.postgres_url, fresh, { beside: projection.name });
-    const verified = await withReplay(work, fresh, true, (replay) => compare(work, fresh.name, replay));
+    const verified = await withReplay(work, fresh, true, (replay) =>
+      compare(work, fresh.name, replay),
+    );
     await dropTables(work.session, fresh.name);
     return verified;
   });
 }
 
 /** What an earlier call has begun: of another version, or further than what is read now. */
-async function isOfNoUse<Event extends { readonly type: string }>({ options, session }: Work<Event>, name: string): Promise<boolean> {
+async function isOfNoUse<Event extends { readonly type: string }>(
+  { options, session }: Work<Event>,
+  name: string,
+): Promise<boolean> {
   const { projection, afresh = false } = options;
   const begun = await readStanding(session, name);
   if (begun === undefined) return false;
   const [ends, reached] = [await endsOf(session, projection.name), await endsOf(session, name)];
-  return afresh || begun.version !== projection.version || [...reached].some(([key, next]) => next > (ends.get(key) ?? 0n));
+  return (
+    afresh ||
+    begun.version !== projection.version ||
+    [...reached].some(([key, next]) => next > (ends.get(key) ?? 0n))
+  );
 }
 
 async function compare<Event extends { readonly type: string }>(
@@ -71,19 +91,35 @@ async function compare<Event extends { readonly type: string }>(
     await load('catching_up', ends);
     progress.begin('comparing');
     const tables = await withClient(postgres_url, (client) =>
-      compareTables({ client: snapshot, schema: projection.name }, { client, schema: name }, projection.tables),
+      compareTables(
+        { client: snapshot, schema: projection.name },
+        { client, schema: name },
+        projection.tables,
+      ),
     );
     // by its name the snapshot would have found the others
     if ((await readStanding(session, projection.name))?.build !== build)
-      throw new Fault('tables_replaced', `other tables were put in place of ${projection.name} meanwhile: verify them again`, {
-        retry: true,
-      });
+      throw new Fault(
+        'tables_replaced',
+        `other tables were put in place of ${projection.name} meanwhile: verify them again`,
+        {
+          retry: true,
+        },
+      );
     return { version: projection.version, positions: ends, tables };
   });
 }
 
-async function withClient<Result>(url: string, use: (client: Client) => Promise<Result>): Promise<Result> {
-  const client = new Client({ connectionString: url, application_name: 'verify', connectionTimeoutMillis: 2_000, keepAlive: true });
+async function withClient<Result>(
+  url: string,
+  use: (client: Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new Client({
+    connectionString: url,
+    application_name: 'verify',
+    connectionTimeoutMillis: 2_000,
+    keepAlive: true,
+  });
   // comes out of the query in hand
   client.on('error', () => undefined);
   try {

@@ -32,12 +32,15 @@ export class Backoff {
     this.#failures++;
     const pause = Math.min(max, Math.max(grown, suspendedMs ?? 0));
     // what it asks for is not shortened by chance
-    this.#until = now() + (suspendedMs === undefined ? pause / 2 + (random() * pause) / 2 : pause + random() * min);
+    this.#until =
+      now() +
+      (suspendedMs === undefined ? pause / 2 + (random() * pause) / 2 : pause + random() * min);
   }
 
   /** Until it may be asked again, or the signal is aborted. */
   async wait(signal: AbortSignal): Promise<void> {
-    for (let rest = this.rest_ms; rest > 0 && !signal.aborted; rest = this.rest_ms) await untilAborted(Math.ceil(rest), signal);
+    for (let rest = this.rest_ms; rest > 0 && !signal.aborted; rest = this.rest_ms)
+      await untilAborted(Math.ceil(rest), signal);
   }
 
   /** 0: it may be asked now. */

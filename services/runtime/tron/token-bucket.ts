@@ -53,7 +53,10 @@ export class TokenBucket {
     const bySecond = (requests * SECOND_MS) / perSecond;
     if (perDay === 0) return bySecond;
     const perMs = perDay / DAY_MS;
-    const saved = Math.min(Math.max(1, perMs * SAVED_MS), this.#saved + (now() - this.#counted) * perMs);
+    const saved = Math.min(
+      Math.max(1, perMs * SAVED_MS),
+      this.#saved + (now() - this.#counted) * perMs,
+    );
     return Math.max(bySecond, (requests - saved) / perMs);
   }
 
@@ -73,7 +76,8 @@ export class TokenBucket {
 
   async #token(): Promise<void> {
     const { signal } = this.#options;
-    for (let wait = this.#wait(); wait > 0 && !signal.aborted; wait = this.#wait()) await untilAborted(Math.ceil(wait), signal);
+    for (let wait = this.#wait(); wait > 0 && !signal.aborted; wait = this.#wait())
+      await untilAborted(Math.ceil(wait), signal);
     this.#saved -= 1;
   }
 
@@ -88,7 +92,10 @@ export class TokenBucket {
     const second = this.#ended + SECOND_MS / (perSecond * this.#share) - at;
     if (perDay === 0) return second;
     const perMs = (perDay * this.#share) / DAY_MS;
-    this.#saved = Math.min(Math.max(1, perMs * SAVED_MS), this.#saved + (at - this.#counted) * perMs);
+    this.#saved = Math.min(
+      Math.max(1, perMs * SAVED_MS),
+      this.#saved + (at - this.#counted) * perMs,
+    );
     this.#counted = at;
     return Math.max(second, (1 - this.#saved) / perMs);
   }

@@ -65,7 +65,12 @@ export class TronGrid {
 
   /** The newest solidified block. */
   head(): Promise<TronHead> {
-    return this.#ask({ route: 'getnowblock', path: '/walletsolidity/getnowblock', body: {}, parse: parseHead });
+    return this.#ask({
+      route: 'getnowblock',
+      path: '/walletsolidity/getnowblock',
+      body: {},
+      parse: parseHead,
+    });
   }
 
   /** One page of what came to an address, the oldest first. */
@@ -109,7 +114,12 @@ export class TronGrid {
       parameter: address.toString('hex').padStart(64, '0'),
       visible: true,
     };
-    return this.#ask({ route: 'triggerconstantcontract', path: '/walletsolidity/triggerconstantcontract', body, parse: parseBalance });
+    return this.#ask({
+      route: 'triggerconstantcontract',
+      path: '/walletsolidity/triggerconstantcontract',
+      body,
+      parse: parseBalance,
+    });
   }
 
   async #ask<T>(question: Question<T>): Promise<T> {
@@ -123,28 +133,42 @@ export class TronGrid {
         return told.value;
       }
       backoff.failed(told.suspended_ms);
-      const isLast = attempt >= attempts || told.outcome === 'refused' || told.suspended_ms !== undefined;
+      const isLast =
+        attempt >= attempts || told.outcome === 'refused' || told.suspended_ms !== undefined;
       if (isLast || signal.aborted) throw faultOf(question.route, told);
     }
   }
 
   async #attempt<T>({ path, body, parse }: Question<T>): Promise<Told<T>> {
     const { tron_url: url, tron_api_key: key, signal } = this.#options;
-    const headers = { accept: 'application/json', ...(key === undefined ? {} : { 'TRON-PRO-API-KEY': key }) };
+    const headers = {
+      accept: 'application/json',
+      ...(key === undefined ? {} : { 'TRON-PRO-API-KEY': key }),
+    };
     try {
       const response = await fetch(`${url}${path}`, {
         redirect: 'error',
         signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
         ...(body === undefined
           ? { headers }
-          : { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+          : {
+              method: 'POST',
+              headers: { ...headers, 'content-type': 'application/json' },
+              body: JSON.stringify(body),
+            }),
       });
       const said = await textOf(response);
       const text = key === undefined ? said : said?.replaceAll(key, '(key)');
-      return text === undefined ? failure('bad_answer', 'its answer is far too long') : judged(response, text, parse);
+      return text === undefined
+        ? failure('bad_answer', 'its answer is far too long')
+        : judged(response, text, parse);
     } catch (cause) {
       const code = propertyOf(propertyOf(cause, 'cause'), 'code');
-      return failure('unreachable', typeof code === 'string' ? `${messageOf(cause)} (${code})` : messageOf(cause), { cause });
+      return failure(
+        'unreachable',
+        typeof code === 'string' ? `${messageOf(cause)} (${code})` : messageOf(cause),
+        { cause },
+      );
     }
   }
 }
@@ -153,10 +177,13 @@ export class TronGrid {
 function continued(read: Parsed<ListPage>, after: ListQuestion['after']): Parsed<ListPage> {
   if ('problem' in read) return read;
   const { rows, fingerprint } = read.value;
-  if (fingerprint !== undefined && rows.length === 0) return { problem: 'it is an empty page that is not the last' };
+  if (fingerprint !== undefined && rows.length === 0)
+    return { problem: 'it is an empty page that is not the last' };
   if (after === undefined) return read;
   if (fingerprint === after.fingerprint) return { problem: 'it is the page before once more' };
-  return rows.some((row) => row.block_timestamp < after.block_timestamp) ? { problem: 'it goes back behind the page before' } : read;
+  return rows.some((row) => row.block_timestamp < after.block_timestamp)
+    ? { problem: 'it goes back behind the page before' }
+    : read;
 }
 
 type Told<T> = { readonly outcome: 'ok'; readonly value: T } | Failure;
@@ -179,9 +206,14 @@ function failure(
 
 const EXCERPT = 200;
 
-function judged<T>({ status, headers }: Response, text: string, parse: (json: unknown) => Parsed<T>): Told<T> {
+function judged<T>(
+  { status, headers }: Response,
+  text: string,
+  parse: (json: unknown) => Parsed<T>,
+): Told<T> {
   const said = `it answered ${status}: ${text.slice(0, EXCERPT)}`;
-  if (status === 403 || status === 429 || status === 503) return failure('throttled', said, { suspended_ms: suspension(headers, text) });
+  if (status === 403 || status === 429 || status === 503)
+    return failure('throttled', said, { suspended_ms: suspension(headers, text) });
   if (status === 401) return failure('refused', said);
   if (status > 500) return failure('unreachable', said);
   if (status !== 200) return failure('bad_answer', said);
@@ -192,24 +224,36 @@ function judged<T>({ status, headers }: Response, text: string, parse: (json: un
     return failure('bad_answer', `its answer is no JSON: ${text.slice(0, EXCERPT)}`);
   }
   const read = parse(json);
-  return 'problem' in read ? failure('bad_answer', read.problem) : { outcome: 'ok', value: read.value };
+  return 'problem' in read
+    ? failure('bad_answer', read.problem)
+    : { outcome: 'ok', value: read.value };
 }
 
 /** In a header, or in its own words: "the query server is suspended for 30s". */
 function suspension(headers: Headers, text: string): number | undefined {
-  const seconds = /^[0-9]{1,6}$/.exec(headers.get('retry-after') ?? '')?.[0] ?? /suspended for ([0-9]{1,6})\s*s/i.exec(text)?.[1];
+  const seconds =
+    /^[0-9]{1,6}$/.exec(headers.get('retry-after') ?? '')?.[0] ??
+    /suspended for ([0-9]{1,6})\s*s/i.exec(text)?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1_000;
 }
 
-const MEANINGS: Readonly<Record<Failure['outcome'], { readonly code: string; readonly remedy: string }>> = {
+const MEANINGS: Readonly<
+  Record<Failure['outcome'], { readonly code: string; readonly remedy: string }>
+> = {
   throttled: {
     code: 'tron_throttled',
     remedy:
       "lower APP_TRON_REQUESTS_PER_SECOND and APP_TRON_REQUESTS_PER_DAY (of the treasury: APP_RECONCILE_REQUESTS_PER_..; they share a key's quota), or give APP_TRON_API_KEY one that is allowed more",
   },
   refused: { code: 'tron_refused', remedy: 'correct APP_TRON_API_KEY' },
-  unreachable: { code: 'tron_unreachable', remedy: 'look whether APP_TRON_URL can be reached from here; it is asked again' },
-  bad_answer: { code: BAD_ANSWER, remedy: "look whether APP_TRON_URL is a provider of TronGrid's interface; it is asked again" },
+  unreachable: {
+    code: 'tron_unreachable',
+    remedy: 'look whether APP_TRON_URL can be reached from here; it is asked again',
+  },
+  bad_answer: {
+    code: BAD_ANSWER,
+    remedy: "look whether APP_TRON_URL is a provider of TronGrid's interface; it is asked again",
+  },
 };
 
 function faultOf(route: string, { outcome, what, cause }: Failure): Fault {

@@ -31,7 +31,10 @@ export interface ArrivingOptions {
  * How much came to these addresses by transfers that are solid on TRON and not in the ledger; at most what is wanted, which is what is there too much: part of it may have
  * been swept already. An address that is empty is not asked about. Throws the provider's faults.
  */
-export async function arrivingAt(places: readonly Place[], options: ArrivingOptions): Promise<bigint> {
+export async function arrivingAt(
+  places: readonly Place[],
+  options: ArrivingOptions,
+): Promise<bigint> {
   const { wanted } = options;
   const left = { receipts: RECEIPTS_MAX };
   let sum = 0n;
@@ -56,16 +59,27 @@ async function arrivedAt(
     const { rows, fingerprint } = await provider.list({ address, min_timestamp: from, after });
     for (const { tx_id, contract } of rows) {
       const key = tx_id.toString('latin1');
-      if (seen.has(key) || contract?.equals(usdt_contract) === false || left.receipts === 0) continue;
+      if (seen.has(key) || contract?.equals(usdt_contract) === false || left.receipts === 0)
+        continue;
       seen.add(key);
       left.receipts--;
       const receipt = await provider.receipt(tx_id);
       const read = receipt === undefined ? undefined : transfersIn(receipt, usdt_contract);
-      if (receipt === undefined || receipt.block_timestamp < since || read === undefined || 'problem' in read) continue;
-      for (const { from: payer, to, value } of read.value) if (to.equals(address) && !payer.equals(address)) sum += value;
+      if (
+        receipt === undefined ||
+        receipt.block_timestamp < since ||
+        read === undefined ||
+        'problem' in read
+      )
+        continue;
+      for (const { from: payer, to, value } of read.value)
+        if (to.equals(address) && !payer.equals(address)) sum += value;
     }
     const last = rows.at(-1);
-    after = fingerprint === undefined || last === undefined ? undefined : { fingerprint, block_timestamp: last.block_timestamp };
+    after =
+      fingerprint === undefined || last === undefined
+        ? undefined
+        : { fingerprint, block_timestamp: last.block_timestamp };
   } while (after !== undefined && left.receipts > 0);
   return sum;
 }

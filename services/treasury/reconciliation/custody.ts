@@ -35,10 +35,14 @@ export async function readBalances(
 /** Later readings replace earlier ones of the same address. */
 export function totalOf(...readings: readonly Balances[]): bigint {
   const newest = new Map<string, bigint>();
-  for (const reading of readings) for (const [address, balance] of reading) newest.set(address, balance);
+  for (const reading of readings)
+    for (const [address, balance] of reading) newest.set(address, balance);
   return [...newest.values()].reduce((sum, balance) => sum + balance, 0n);
 }
 
 export function isSame(one: Balances, other: Balances): boolean {
-  return one.size === other.size && [...one].every(([address, balance]) => other.get(address) === balance);
+  return (
+    one.size === other.size &&
+    [...one].every(([address, balance]) => other.get(address) === balance)
+  );
 }

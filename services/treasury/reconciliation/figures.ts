@@ -34,25 +34,61 @@ export interface ReserveFigures {
 }
 
 export function openReserveFigures(metrics: Metrics, now: () => ReserveNow): ReserveFigures {
-  const runs = metrics.counter('reserve_runs_total', 'reconciliations made by this process', ['status']);
-  const failures = metrics.counter('reserve_runs_failed_total', 'reconciliations that could not be made', ['code']);
-  const balances = metrics.gauge('reserve_run_balances', 'balances that a run has to read, as of the last one begun');
-  const expected = metrics.gauge('reserve_run_expected_seconds', 'how long that takes at the rate allowed');
-  const lag = metrics.gauge('reserve_lag_records', 'records that reconciling has not read yet', ['topic', 'partition']);
-  metrics.gauge('reserve_newest_run', '1 at the status of the newest run, whoever made it', ['status'], function () {
-    for (const status of RUN_STATUSES) this.set({ status }, Number(now().run?.status === status));
-  });
-  metrics.gauge('reserve_newest_run_age_seconds', 'since the newest run; -1: there is none', [], function () {
-    const { run, at } = now();
-    this.set(run === undefined ? -1 : (at - run.run_at) / 1_000);
-  });
-  metrics.gauge('reserve_amount', 'figures of the newest run in CLT base units, which are micro-USDT', ['figure'], function () {
-    const { run } = now();
-    if (run !== undefined) for (const figure of AMOUNTS) this.set({ figure }, Number(run[figure]));
-  });
-  metrics.gauge('reserve_minting_closed', '1 while nothing may be minted for what the newest run says, or for its age', [], function () {
-    this.set(Number(now().is_closed));
-  });
+  const runs = metrics.counter('reserve_runs_total', 'reconciliations made by this process', [
+    'status',
+  ]);
+  const failures = metrics.counter(
+    'reserve_runs_failed_total',
+    'reconciliations that could not be made',
+    ['code'],
+  );
+  const balances = metrics.gauge(
+    'reserve_run_balances',
+    'balances that a run has to read, as of the last one begun',
+  );
+  const expected = metrics.gauge(
+    'reserve_run_expected_seconds',
+    'how long that takes at the rate allowed',
+  );
+  const lag = metrics.gauge('reserve_lag_records', 'records that reconciling has not read yet', [
+    'topic',
+    'partition',
+  ]);
+  metrics.gauge(
+    'reserve_newest_run',
+    '1 at the status of the newest run, whoever made it',
+    ['status'],
+    function () {
+      for (const status of RUN_STATUSES) this.set({ status }, Number(now().run?.status === status));
+    },
+  );
+  metrics.gauge(
+    'reserve_newest_run_age_seconds',
+    'since the newest run; -1: there is none',
+    [],
+    function () {
+      const { run, at } = now();
+      this.set(run === undefined ? -1 : (at - run.run_at) / 1_000);
+    },
+  );
+  metrics.gauge(
+    'reserve_amount',
+    'figures of the newest run in CLT base units, which are micro-USDT',
+    ['figure'],
+    function () {
+      const { run } = now();
+      if (run !== undefined)
+        for (const figure of AMOUNTS) this.set({ figure }, Number(run[figure]));
+    },
+  );
+  metrics.gauge(
+    'reserve_minting_closed',
+    '1 while nothing may be minted for what the newest run says, or for its age',
+    [],
+    function () {
+      this.set(Number(now().is_closed));
+    },
+  );
   return {
     made: ({ status }) => runs.inc({ status }),
     planned(count, ms) {

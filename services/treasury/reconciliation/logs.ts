@@ -32,7 +32,11 @@ export interface LogNames {
   readonly runs: string;
 }
 
-export const LOG_NAMES: LogNames = { chain: CHAIN_BLOCKS.name, ledger: TREASURY_LEDGER.name, runs: RESERVE_RUNS.name };
+export const LOG_NAMES: LogNames = {
+  chain: CHAIN_BLOCKS.name,
+  ledger: TREASURY_LEDGER.name,
+  runs: RESERVE_RUNS.name,
+};
 /** Their declarations: for whoever makes sure that they are there, and opens the codec. */
 export const LOG_TOPICS = [CHAIN_BLOCKS, TREASURY_LEDGER, RESERVE_RUNS];
 
@@ -115,7 +119,10 @@ export class ReserveLogs {
     const patient = { what: `looking at the end of ${topic}`, log, signal: this.#signal };
     const { high } = await retrying(patient, () => readLogEnds(kafka, topic, PARTITION));
     await this.#news.until(() => this.#end(which) >= high);
-    if (this.#signal.aborted) throw new Fault(READING_ENDED, `${topic} was not read to its end: the reading has ended`, { retry: false });
+    if (this.#signal.aborted)
+      throw new Fault(READING_ENDED, `${topic} was not read to its end: the reading has ended`, {
+        retry: false,
+      });
   }
 
   #end(which: keyof LogNames): bigint {
@@ -172,8 +179,13 @@ export class ReserveLogs {
     for (const { event, offset } of events) {
       const verdict = this.supply.apply(event, offset);
       if (typeof verdict !== 'object') continue;
-      const remedy = 'What to do: restore the topic, then start the treasury again; no reconciliation is made meanwhile';
-      throw new Fault('log_damaged', `${this.names.chain} is damaged: ${verdict.broken}. ${remedy}`, { retry: false });
+      const remedy =
+        'What to do: restore the topic, then start the treasury again; no reconciliation is made meanwhile';
+      throw new Fault(
+        'log_damaged',
+        `${this.names.chain} is damaged: ${verdict.broken}. ${remedy}`,
+        { retry: false },
+      );
     }
     this.#lastOfChain = fingerprints.at(-1) ?? this.#lastOfChain;
   }

@@ -7,11 +7,24 @@
  * Money that is swept from a deposit address while balances are read could be counted twice, or not at all: it would show in a custody address, which are read first and
  * last and must not have changed, else all is done again. Money that arrived and is not in the ledger yet is not of its offset, and not counted.
  */
-import { positionOf, ledgerPosition, surplusOf, isSupplyExplained, type Position } from '../../../projections/reserve/position.ts';
+import {
+  positionOf,
+  ledgerPosition,
+  surplusOf,
+  isSupplyExplained,
+  type Position,
+} from '../../../projections/reserve/position.ts';
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import { Fault } from '../../runtime/errors.ts';
 import { arrivingAt } from './arriving.ts';
-import { isSame, readBalances, totalOf, type BalanceProvider, type Balances, type Progress } from './custody.ts';
+import {
+  isSame,
+  readBalances,
+  totalOf,
+  type BalanceProvider,
+  type Balances,
+  type Progress,
+} from './custody.ts';
 import type { ReserveLogs } from './logs.ts';
 
 /** Sweeping that goes on and on: then there is no run now. */
@@ -60,7 +73,8 @@ async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
   const final = recent(supply.final, options);
   await logs.catchUp('ledger');
   const { timestamp } = await provider.head();
-  if (timestamp < receipts.newest_block_timestamp) throw behind(timestamp, receipts.newest_block_timestamp);
+  if (timestamp < receipts.newest_block_timestamp)
+    throw behind(timestamp, receipts.newest_block_timestamp);
 
   const isOwn = new Set(own.map((address) => address.toString('latin1')));
   const deposited = (from: bigint): readonly Buffer[] =>
@@ -79,14 +93,26 @@ async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
   const { ledger_offset: offset } = position;
   const whole = positionOf(position, final, totalOf(first, again, after));
   const since = timestamp - options.arriving_max_ms;
-  const arriving = await explained(whole, { balances: new Map([...first, ...again]), offset, since }, options);
-  return { final, ledger_offset: offset, position: { ...whole, custody_reported: whole.custody_reported - arriving } };
+  const arriving = await explained(
+    whole,
+    { balances: new Map([...first, ...again]), offset, since },
+    options,
+  );
+  return {
+    final,
+    ledger_offset: offset,
+    position: { ...whole, custody_reported: whole.custody_reported - arriving },
+  };
 }
 
 /** How much of a surplus is on its way into the ledger. */
 async function explained(
   position: Position,
-  { balances, offset, since }: { readonly balances: Balances; readonly offset: bigint; readonly since: number },
+  {
+    balances,
+    offset,
+    since,
+  }: { readonly balances: Balances; readonly offset: bigint; readonly since: number },
   options: MeasureOptions,
 ): Promise<bigint> {
   const { provider, usdt_contract, tolerance, logs } = options;
@@ -99,8 +125,14 @@ async function explained(
   return arrivingAt(places, { provider, usdt_contract, wanted, since });
 }
 
-function recent(final: FinalSupply | undefined, { block_age_max_ms: ageMax, now }: MeasureOptions): FinalSupply {
-  if (final === undefined) throw new Fault('chain_not_final', 'no block of chain.blocks is final yet; it is tried again', { retry: true });
+function recent(
+  final: FinalSupply | undefined,
+  { block_age_max_ms: ageMax, now }: MeasureOptions,
+): FinalSupply {
+  if (final === undefined)
+    throw new Fault('chain_not_final', 'no block of chain.blocks is final yet; it is tried again', {
+      retry: true,
+    });
   const age = now() - final.timestamp;
   if (ageMax === 0 || age <= ageMax) return final;
   throw new Fault(

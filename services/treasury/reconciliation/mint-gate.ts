@@ -25,7 +25,8 @@ export class MintGate {
     if (!newest.is_read) return 'the reconciliations are not read yet: it goes on by itself';
     if (newest.run !== undefined && !PASSES.has(newest.run.status)) return mismatched(newest.run);
     if (ageMax === 0) return undefined;
-    if (newest.run === undefined) return 'there was no reconciliation yet: it goes on after the first, or `ops reserve run` makes one';
+    if (newest.run === undefined)
+      return 'there was no reconciliation yet: it goes on after the first, or `ops reserve run` makes one';
     const age = now() - newest.run.run_at;
     return Math.abs(age) <= ageMax ? undefined : outOfDate(newest.run, age);
   }
@@ -36,7 +37,10 @@ function mismatched({ run_id: id, run_at: at }: ReserveReconciled): string {
 }
 
 function outOfDate({ run_at: at }: ReserveReconciled, age: number): string {
-  const how = age > 0 ? `${Math.round(age / 1_000)} s old` : `${Math.round(-age / 1_000)} s ahead of this clock`;
+  const how =
+    age > 0
+      ? `${Math.round(age / 1_000)} s old`
+      : `${Math.round(-age / 1_000)} s ahead of this clock`;
   return `the newest reconciliation, of ${timeOf(at)}, is ${how}. What to do: look why there is no newer one (the treasury's log says it), or set the clock right`;
 }
 

@@ -100,7 +100,11 @@ export class Reconciler {
       if (!(error instanceof Fault) || !error.retry || signal.aborted) throw error;
       figures.failed(error.code);
       log.warn({ err: error }, 'there is no reconciliation this time');
-      const pause = Math.min(FAILED_MS_MIN * 2 ** Math.min(this.#failures++, 10), FAILED_MS_MAX, Math.max(every, FAILED_MS_MIN));
+      const pause = Math.min(
+        FAILED_MS_MIN * 2 ** Math.min(this.#failures++, 10),
+        FAILED_MS_MAX,
+        Math.max(every, FAILED_MS_MIN),
+      );
       await untilAborted(pause, signal);
     }
   }
@@ -111,21 +115,33 @@ export class Reconciler {
     const status = statusOf(first.position, tolerance);
     const isNews = status !== 'ok' && status !== logs.newest.run?.status;
     if (!isNews || !isSupplyExplained(first.position)) return first;
-    log.warn({ status, custody_reported: first.position.custody_reported }, 'custody is not what it should be: measuring again');
+    log.warn(
+      { status, custody_reported: first.position.custody_reported },
+      'custody is not what it should be: measuring again',
+    );
     await untilAborted(pause, signal);
     return measure(this.#measuring);
   }
 
   /** A run that takes longer than the time between two makes the figures old, and may stop minting for their age. */
   #planned(balances: number): void {
-    const { expectedMs, every_ms: every, block_age_max_ms: ageMax, figures, log, progress } = this.#options;
+    const {
+      expectedMs,
+      every_ms: every,
+      block_age_max_ms: ageMax,
+      figures,
+      log,
+      progress,
+    } = this.#options;
     const expected = expectedMs(balances);
     figures.planned(balances, expected);
     progress?.planned(balances);
     const isSlow = expected > every;
     if (isSlow && !this.#isSlow) {
       const stops =
-        ageMax > 0 && every + expected > ageMax ? ', and minting stops for the age of the newest run (APP_RECONCILE_AGE_MAX_MS)' : '';
+        ageMax > 0 && every + expected > ageMax
+          ? ', and minting stops for the age of the newest run (APP_RECONCILE_AGE_MAX_MS)'
+          : '';
       log.warn(
         { balances, expected_ms: Math.round(expected), every_ms: every },
         `a reconciliation takes longer than the time between two${stops}: raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY as far as the provider allows, or APP_RECONCILE_EVERY_MS`,
@@ -136,8 +152,15 @@ export class Reconciler {
 
   async #append(run: ReserveReconciled): Promise<void> {
     const { codec, writer, logs, source } = this.#options;
-    const headers = { event_id: run.run_id, event_type: run.type, source, trace_id: randomBytes(16).toString('hex') };
-    await writer.append(logs.names.runs, PARTITION, [{ key: run.run_id, value: codec.encode(run), headers, timestamp: run.run_at }]);
+    const headers = {
+      event_id: run.run_id,
+      event_type: run.type,
+      source,
+      trace_id: randomBytes(16).toString('hex'),
+    };
+    await writer.append(logs.names.runs, PARTITION, [
+      { key: run.run_id, value: codec.encode(run), headers, timestamp: run.run_at },
+    ]);
     await logs.catchUp('runs');
     logs.newest.read();
   }
@@ -147,7 +170,11 @@ export class Reconciler {
     const { type: _type, block_hash: hash, ...said } = run;
     figures.made(run);
     const about = { ...said, block_hash: hash.toString('hex') };
-    if (run.status === 'mismatch') log.error(about, 'the reserve does not match: nothing is minted until a reconciliation matches again');
+    if (run.status === 'mismatch')
+      log.error(
+        about,
+        'the reserve does not match: nothing is minted until a reconciliation matches again',
+      );
     else if (run.status === 'ok') log.info(about, 'reconciled');
     else log.warn(about, 'there is more in custody than is explained');
   }

@@ -67,7 +67,13 @@ export class Reconciliation {
       at: now(),
     }));
     const onLag = figures.lag.bind(figures);
-    this.#logs = new ReserveLogs({ ...options, signal, newest, onLag, ...(names === undefined ? {} : { names }) });
+    this.#logs = new ReserveLogs({
+      ...options,
+      signal,
+      newest,
+      onLag,
+      ...(names === undefined ? {} : { names }),
+    });
     this.#writer = new KafkaWriter(options.kafka, { log, signal });
     const bucket = openBucket(config, signal);
     this.expectedMs = (questions) => bucket.expectedMs(questions);
@@ -120,7 +126,11 @@ export class Reconciliation {
     await this.#whileReading(make());
     if (this.#bug !== undefined) throw this.#bug.error;
     if (run !== undefined) return run;
-    throw new Fault('no_reconciliation', this.#halted ?? 'it was told to stop before the reconciliation was made', { retry: true });
+    throw new Fault(
+      'no_reconciliation',
+      this.#halted ?? 'it was told to stop before the reconciliation was made',
+      { retry: true },
+    );
   }
 
   async #whileReading(working: Promise<void>): Promise<void> {
@@ -131,7 +141,8 @@ export class Reconciliation {
 
   #end(error: unknown): void {
     // what is cut off by the end is not what ended it
-    if (this.#stopping.signal.aborted || (error instanceof Fault && this.#options.signal.aborted)) return;
+    if (this.#stopping.signal.aborted || (error instanceof Fault && this.#options.signal.aborted))
+      return;
     // why the reading ended is told by the reading
     if (error instanceof Fault && error.code === READING_ENDED) return;
     if (error instanceof LogLost) this.#halt(`${error.message}. ${RESTORE}`);
@@ -153,11 +164,18 @@ function clock(): number {
 
 /** The treasury has a rate of its own: its questions are many at once, and not urgent. */
 function openBucket(config: ReconciliationConfig, signal: AbortSignal): TokenBucket {
-  const { reconcile_requests_per_second: requests_per_second, reconcile_requests_per_day: requests_per_day } = config;
+  const {
+    reconcile_requests_per_second: requests_per_second,
+    reconcile_requests_per_day: requests_per_day,
+  } = config;
   return new TokenBucket({ requests_per_second, requests_per_day, now: clock, signal });
 }
 
-function openProvider({ config }: ReconciliationOptions, bucket: TokenBucket, signal: AbortSignal): TronGrid {
+function openProvider(
+  { config }: ReconciliationOptions,
+  bucket: TokenBucket,
+  signal: AbortSignal,
+): TronGrid {
   const { tron_api_key: key } = config;
   return new TronGrid({
     ...config,

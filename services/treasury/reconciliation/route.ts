@@ -1,5 +1,9 @@
 /** `GET /public/reconciliation`: the newest run, as it stands in the log. */
-import { reconciliationJson, RUN_STATUSES, type Reconciliation } from '../../../schemas/reconciliation.ts';
+import {
+  reconciliationJson,
+  RUN_STATUSES,
+  type Reconciliation,
+} from '../../../schemas/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Route } from '../../runtime/answers.ts';
 import { Fault } from '../../runtime/errors.ts';
@@ -15,9 +19,11 @@ export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>):
     path: '/public/reconciliation',
     handle() {
       // "never" must not be said before it is known
-      if (!newest.is_read) throw new Fault('starting', 'the reconciliations are not read yet', { retry: true });
+      if (!newest.is_read)
+        throw new Fault('starting', 'the reconciliations are not read yet', { retry: true });
       const { run } = newest;
-      if (made === undefined || made.of !== run) made = { of: run, body: reconciliationJson(published(run)) };
+      if (made === undefined || made.of !== run)
+        made = { of: run, body: reconciliationJson(published(run)) };
       return { status: 200, body: made.body, headers: HEADERS };
     },
   };
@@ -25,7 +31,13 @@ export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>):
 
 function published(run: ReserveReconciled | undefined): Reconciliation {
   if (run === undefined) return { last_run: null };
-  const { onchain_supply, genesis_allocation, treasury_minted, ledger_liability, custody_reported } = run;
+  const {
+    onchain_supply,
+    genesis_allocation,
+    treasury_minted,
+    ledger_liability,
+    custody_reported,
+  } = run;
   return {
     last_run: {
       run_at: new Date(run.run_at).toISOString(),

@@ -33,16 +33,36 @@ export const RECONCILIATION_SETTINGS = {
   /** how much more than is explained may be in custody */
   reserve_tolerance: TOLERANCE,
   /** a day of these and of the watcher's is what a provider's key allows */
-  reconcile_requests_per_second: integer('APP_RECONCILE_REQUESTS_PER_SECOND', { default: 3, min: 1, max: 10_000 }),
-  reconcile_requests_per_day: integer('APP_RECONCILE_REQUESTS_PER_DAY', { default: 9_000, min: 0, max: 1_000_000_000 }),
+  reconcile_requests_per_second: integer('APP_RECONCILE_REQUESTS_PER_SECOND', {
+    default: 3,
+    min: 1,
+    max: 10_000,
+  }),
+  reconcile_requests_per_day: integer('APP_RECONCILE_REQUESTS_PER_DAY', {
+    default: 9_000,
+    min: 0,
+    max: 1_000_000_000,
+  }),
   /** a transfer that arrived longer ago, and is not in the ledger, explains no surplus any more */
-  arriving_max_ms: integer('APP_ARRIVING_MAX_MS', { default: DAY_MS, min: 1_000, max: 365 * DAY_MS }),
+  arriving_max_ms: integer('APP_ARRIVING_MAX_MS', {
+    default: DAY_MS,
+    min: 1_000,
+    max: 365 * DAY_MS,
+  }),
   attempts_max: integer('APP_TRON_ATTEMPTS_MAX', { default: 4, min: 1, max: 100 }),
   backoff_ms_min: integer('APP_TRON_BACKOFF_MS_MIN', { default: 500, min: 1, max: 60_000 }),
   backoff_ms_max: integer('APP_TRON_BACKOFF_MS_MAX', { default: 60_000, min: 1, max: 3_600_000 }),
-  reconcile_every_ms: integer('APP_RECONCILE_EVERY_MS', { default: 900_000, min: 100, max: DAY_MS }),
+  reconcile_every_ms: integer('APP_RECONCILE_EVERY_MS', {
+    default: 900_000,
+    min: 100,
+    max: DAY_MS,
+  }),
   /** nothing is minted when the newest run is older; 0: however old it is */
-  reconcile_age_max_ms: integer('APP_RECONCILE_AGE_MAX_MS', { default: 3_600_000, min: 0, max: 30 * DAY_MS }),
+  reconcile_age_max_ms: integer('APP_RECONCILE_AGE_MAX_MS', {
+    default: 3_600_000,
+    min: 0,
+    max: 30 * DAY_MS,
+  }),
 } as const;
 
 export type ReconciliationConfig = Config<typeof RECONCILIATION_SETTINGS>;

@@ -18,8 +18,12 @@ test('anybody is given money by a transaction of a genesis account', () =>
       body: { transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
     });
     await devnet.block();
-    expect(parseAccount((await devnet.get(`/v1/accounts/${SOMEBODY}`)).body)).toMatchObject({ value: { balance: (1n << 53n) + 1n } });
-    expect(await devnet.admin('/admin/clt/fund', { to: SOMEBODY, amount: String(1n << 60n) })).toMatchObject({
+    expect(parseAccount((await devnet.get(`/v1/accounts/${SOMEBODY}`)).body)).toMatchObject({
+      value: { balance: (1n << 53n) + 1n },
+    });
+    expect(
+      await devnet.admin('/admin/clt/fund', { to: SOMEBODY, amount: String(1n << 60n) }),
+    ).toMatchObject({
       status: 409,
       body: { code: 'insufficient_balance' },
     });
@@ -30,7 +34,11 @@ test('a reorganisation replaces what is not final, one block more, and says what
     for (let made = 0; made < 10; made++) await devnet.block();
     const { status, body } = await devnet.admin('/admin/clt/reorg', { depth: 3 });
     expect(status).toBe(200);
-    const { removed, added }: { removed: { height: number; hash: string }[]; added: { height: number; hash: string }[] } = Object(body);
+    const {
+      removed,
+      added,
+    }: { removed: { height: number; hash: string }[]; added: { height: number; hash: string }[] } =
+      Object(body);
     expect(removed.map((block) => block.height)).toEqual([8, 9, 10]);
     expect(added.map((block) => block.height)).toEqual([8, 9, 10, 11]);
     for (const block of added) {
@@ -74,11 +82,18 @@ test('blocks come by themselves while that is switched on', () =>
   withDevnet(
     async (devnet) => {
       await expect.poll(() => height(devnet)).toBeGreaterThan(2);
-      expect(await devnet.admin('/admin/clt/auto', { enabled: false })).toEqual({ status: 200, body: { enabled: false } });
+      expect(await devnet.admin('/admin/clt/auto', { enabled: false })).toEqual({
+        status: 200,
+        body: { enabled: false },
+      });
       const stopped = await height(devnet);
-      expect(await devnet.get(`/v1/blocks/${stopped + 1}?wait_ms=200`)).toMatchObject({ status: 404 });
+      expect(await devnet.get(`/v1/blocks/${stopped + 1}?wait_ms=200`)).toMatchObject({
+        status: 404,
+      });
       await devnet.admin('/admin/clt/auto', { enabled: true });
-      expect(await devnet.get(`/v1/blocks/${stopped + 1}?wait_ms=20000`)).toMatchObject({ status: 200 });
+      expect(await devnet.get(`/v1/blocks/${stopped + 1}?wait_ms=20000`)).toMatchObject({
+        status: 200,
+      });
     },
     { APP_BLOCK_INTERVAL_MS: '20' },
   ));
@@ -109,16 +124,28 @@ test.each([
   ['/admin/faults', { target: 'node', mode: 'delay', delay_ms: -1 }],
 ])('POST %s with %j is refused with 400 and changes nothing', (route, body) =>
   withDevnet(async (devnet) => {
-    expect(await devnet.admin(route, body)).toEqual({ status: 400, body: { code: 'invalid_request', message: expect.any(String) } });
+    expect(await devnet.admin(route, body)).toEqual({
+      status: 400,
+      body: { code: 'invalid_request', message: expect.any(String) },
+    });
     expect(await height(devnet)).toBe(0);
-    expect(await devnet.admin('/admin/faults', undefined, 'GET')).toEqual({ status: 200, body: { faults: [] } });
+    expect(await devnet.admin('/admin/faults', undefined, 'GET')).toEqual({
+      status: 200,
+      body: { faults: [] },
+    });
   }),
 );
 
 test('unknown routes are 404, and the usual three are there', () =>
   withDevnet(async (devnet) => {
-    expect(await devnet.admin('/admin/clt/mint', {})).toMatchObject({ status: 404, body: { code: 'not_found' } });
-    expect(await devnet.admin('/health', undefined, 'GET')).toEqual({ status: 200, body: { status: 'ok' } });
+    expect(await devnet.admin('/admin/clt/mint', {})).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    });
+    expect(await devnet.admin('/health', undefined, 'GET')).toEqual({
+      status: 200,
+      body: { status: 'ok' },
+    });
     expect((await devnet.admin('/ready', undefined, 'GET')).status).toBe(200);
     await devnet.admin('/admin/clt/fund', { to: SOMEBODY, amount: '1' });
     await devnet.block();

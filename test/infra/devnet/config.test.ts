@@ -5,7 +5,14 @@ const GOOD = { APP_DEVNET_DIR: '/somewhere', APP_DEVNET_SEED: 'seed' };
 
 test('a directory and a seed are enough', () => {
   expect(readConfig(GOOD)).toMatchObject({
-    config: { node_port: 17_545, admin_port: 17_099, chain_id: 7_777, finality_depth: 12, block_interval_ms: 1_000, traffic_per_second: 3 },
+    config: {
+      node_port: 17_545,
+      admin_port: 17_099,
+      chain_id: 7_777,
+      finality_depth: 12,
+      block_interval_ms: 1_000,
+      traffic_per_second: 3,
+    },
   });
 });
 
@@ -19,7 +26,9 @@ test('TRON’s provider is there by default, without a limit and without a key',
       tron_api_key: undefined,
     },
   });
-  expect(readConfig({ ...GOOD, APP_DEVNET_TRON_API_KEY: 'sesame' })).toMatchObject({ config: { tron_api_key: 'sesame' } });
+  expect(readConfig({ ...GOOD, APP_DEVNET_TRON_API_KEY: 'sesame' })).toMatchObject({
+    config: { tron_api_key: 'sesame' },
+  });
   for (const name of ['BLOCK_INTERVAL_MS', 'SOLIDIFY_MS', 'RATE_PER_SECOND', 'SUSPENDED_MS']) {
     expect(readConfig({ ...GOOD, [`APP_DEVNET_TRON_${name}`]: '-1' })).toEqual({
       problems: [expect.stringContaining(`APP_DEVNET_TRON_${name}`)],
@@ -53,6 +62,9 @@ test('every problem is told at once', () => {
   expect(problems).toHaveLength(7);
 });
 
-test.each(['1e3', '0x10', ' 5', '5 ', '1.5', '', '99999999999999999999'])('%j is no chain id', (value) => {
-  expect(readConfig({ ...GOOD, APP_CHAIN_ID: value })).toHaveProperty('problems');
-});
+test.each(['1e3', '0x10', ' 5', '5 ', '1.5', '', '99999999999999999999'])(
+  '%j is no chain id',
+  (value) => {
+    expect(readConfig({ ...GOOD, APP_CHAIN_ID: value })).toHaveProperty('problems');
+  },
+);

@@ -4,11 +4,11 @@ import { Faults } from '../../../infra/devnet/faults.ts';
 test('a fault with times is gone after so many requests', () => {
   const faults = new Faults();
   faults.set('reset', 2, undefined);
-  expect([faults.take('reset'), faults.take('reset'), faults.take('reset')].map((fault) => fault !== undefined)).toEqual([
-    true,
-    true,
-    false,
-  ]);
+  expect(
+    [faults.take('reset'), faults.take('reset'), faults.take('reset')].map(
+      (fault) => fault !== undefined,
+    ),
+  ).toEqual([true, true, false]);
   expect(faults.list()).toEqual([]);
 });
 
@@ -16,7 +16,8 @@ test('a fault without times stays until all are cleared, and modes do not distur
   const faults = new Faults();
   faults.set('delay', null, 7);
   faults.set('lag', null, undefined);
-  for (let asked = 0; asked < 100; asked++) expect(faults.take('delay')).toEqual({ mode: 'delay', times: null, delay_ms: 7 });
+  for (let asked = 0; asked < 100; asked++)
+    expect(faults.take('delay')).toEqual({ mode: 'delay', times: null, delay_ms: 7 });
   expect(faults.take('reset')).toBeUndefined();
   expect(faults.list().map(({ mode }) => mode)).toEqual(['delay', 'lag']);
   faults.clear();

@@ -42,11 +42,16 @@ interface Run {
 }
 
 function start(env: Readonly<Record<string, string>>): Run {
-  const child = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.push(child);
   const lines: Line[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line)));
-  const ended = once(child, 'close').then(([code, signal]: (number | string | null)[]) => code ?? signal ?? null);
+  const ended = once(child, 'close').then(
+    ([code, signal]: (number | string | null)[]) => code ?? signal ?? null,
+  );
   return { child, lines, ended };
 }
 
@@ -66,7 +71,11 @@ async function ready(run: Run): Promise<Line> {
   return run.lines.find(({ event }) => event === 'ready') ?? { event: 'never' };
 }
 
-async function block(port: number | undefined, height: number, wait_ms: number): Promise<BlockJson> {
+async function block(
+  port: number | undefined,
+  height: number,
+  wait_ms: number,
+): Promise<BlockJson> {
   const response = await fetch(`http://127.0.0.1:${port}/v1/blocks/${height}?wait_ms=${wait_ms}`);
   if (response.status !== 200) throw new Error(`block ${height}: ${response.status}`);
   return Object(await response.json());
@@ -76,7 +85,11 @@ test('bad settings end it with 1 and all of them in one line', async () => {
   const run = start({ APP_NODE_PORT: 'x' });
   expect(await run.ended).toBe(1);
   const problems = run.lines.find(({ event }) => event === 'bad_configuration')?.problems ?? [];
-  expect(problems.map((problem) => problem.split(' ')[0])).toEqual(['APP_NODE_PORT', 'APP_DEVNET_DIR', 'APP_DEVNET_SEED']);
+  expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
+    'APP_NODE_PORT',
+    'APP_DEVNET_DIR',
+    'APP_DEVNET_SEED',
+  ]);
 });
 
 test('another chain id on the same directory ends it with 1', async () => {
@@ -105,7 +118,9 @@ test('SIGTERM answers who waits, leaves no half block and exits 0; Ctrl-C twice 
   const { node_port } = await ready(run);
   const waiting = fetch(`http://127.0.0.1:${node_port}/v1/blocks/1?wait_ms=30000`);
   await expect
-    .poll(async () => (await fetch(`http://127.0.0.1:${(await ready(run)).admin_port}/metrics`)).text())
+    .poll(async () =>
+      (await fetch(`http://127.0.0.1:${(await ready(run)).admin_port}/metrics`)).text(),
+    )
     .toContain('devnet_long_polls 1');
   run.child.kill('SIGTERM');
   expect((await waiting).status).toBe(404);
@@ -124,12 +139,19 @@ test('killed again and again at any moment, it goes on from where it was, and th
     const { node_port, admin_port, height = -1 } = await ready(run);
     // all that was served before the kill is still there
     expect(height).toBeGreaterThanOrEqual(known.length - 1);
-    for (const before of known.slice(-30)) expect((await block(node_port, before.height, 0)).hash).toBe(before.hash);
+    for (const before of known.slice(-30))
+      expect((await block(node_port, before.height, 0)).hash).toBe(before.hash);
     const until = height + 15 + round * 7;
     await block(node_port, until, 30_000);
     if (round % 2 === 0) {
-      const reorg = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"depth":4}' };
-      expect((await fetch(`http://127.0.0.1:${admin_port}/admin/clt/reorg`, reorg)).status).toBe(200);
+      const reorg = {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"depth":4}',
+      };
+      expect((await fetch(`http://127.0.0.1:${admin_port}/admin/clt/reorg`, reorg)).status).toBe(
+        200,
+      );
     }
     const served: { readonly blocks: readonly BlockJson[] } = Object(
       await (await fetch(`http://127.0.0.1:${node_port}/v1/blocks?from=0&limit=500`)).json(),
@@ -141,7 +163,13 @@ test('killed again and again at any moment, it goes on from where it was, and th
   expect(known.length).toBeGreaterThan(100);
   expect(known.flatMap(({ transactions }) => transactions).length).toBeGreaterThan(20);
   const [first] = known;
-  const genesis = makeGenesis({ seed: 'main', chain_id: 7777, is_testnet: true, finality_depth: 6, timestamp: first?.timestamp ?? 0 });
+  const genesis = makeGenesis({
+    seed: 'main',
+    chain_id: 7777,
+    is_testnet: true,
+    finality_depth: 6,
+    timestamp: first?.timestamp ?? 0,
+  });
   expect(genesis.block.hash).toBe(first?.hash);
   expect(testGenesis().block.hash).not.toBe(first?.hash);
   const { rows, hashes } = refold(
@@ -166,13 +194,19 @@ test('killed again and again, TRON’s network keeps every transfer it took, and
     const { tron_port, admin_port } = await ready(run);
     const head = async (): Promise<number> => {
       const response = await fetch(`http://127.0.0.1:${tron_port}/walletsolidity/getnowblock`);
-      const { block_header }: { block_header: { raw_data: { number: number } } } = Object(await response.json());
+      const { block_header }: { block_header: { raw_data: { number: number } } } = Object(
+        await response.json(),
+      );
       return block_header.raw_data.number;
     };
     const listed = async (): Promise<readonly string[]> => {
       const query = 'only_confirmed=true&limit=200&order_by=block_timestamp,asc';
-      const response = await fetch(`http://127.0.0.1:${tron_port}/v1/accounts/${address}/transactions/trc20?${query}`);
-      const { data }: { data: readonly { transaction_id: string }[] } = Object(await response.json());
+      const response = await fetch(
+        `http://127.0.0.1:${tron_port}/v1/accounts/${address}/transactions/trc20?${query}`,
+      );
+      const { data }: { data: readonly { transaction_id: string }[] } = Object(
+        await response.json(),
+      );
       return data.map(({ transaction_id }) => transaction_id);
     };
     expect(await head()).toBeGreaterThanOrEqual(solidified);

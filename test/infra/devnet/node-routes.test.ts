@@ -10,7 +10,10 @@ import type { Answer, TestDevnet } from '../../support/devnet.ts';
 import { withDevnet } from '../../support/devnet.ts';
 
 const SOMEBODY = `0x${'77'.repeat(20)}`;
-const transfer = (amount: bigint, to = SOMEBODY): FunctionCall => ({ function_call_type: 'Transfer', arguments: { to, amount } });
+const transfer = (amount: bigint, to = SOMEBODY): FunctionCall => ({
+  function_call_type: 'Transfer',
+  arguments: { to, amount },
+});
 
 /** What the route said, as the contract's own reader reads it. */
 function value<T>(parsed: { readonly value: T } | { readonly problem: string }): T {
@@ -26,16 +29,25 @@ test('the chain says what it is and where it stands', () =>
   withDevnet(async (devnet) => {
     for (let made = 0; made < 8; made++) await devnet.block();
     const chain = value(parseChain((await devnet.get('/v1/chain')).body));
-    expect(chain).toMatchObject({ chain_id: 7777, is_testnet: true, tx_fee: 1_000n, head: { height: 8 }, finalized_height: 2 });
+    expect(chain).toMatchObject({
+      chain_id: 7777,
+      is_testnet: true,
+      tx_fee: 1_000n,
+      head: { height: 8 },
+      finalized_height: 2,
+    });
     expect(chain.total_supply).toBe(chain.genesis_allocation);
     expect(chain.genesis_allocation).toBeGreaterThan(1n << 53n);
-    expect(chain.mint_authority.toString('hex')).toBe(keyOf('test', 'mint-authority').address.slice(2));
+    expect(chain.mint_authority.toString('hex')).toBe(
+      keyOf('test', 'mint-authority').address.slice(2),
+    );
   }));
 
 test('blocks come ascending from a height on, as many as there are and as asked for', () =>
   withDevnet(async (devnet) => {
     for (let made = 0; made < 8; made++) await devnet.block();
-    const heights = async (query: string): Promise<readonly number[]> => (await blocks(devnet, query)).map(({ height }) => height);
+    const heights = async (query: string): Promise<readonly number[]> =>
+      (await blocks(devnet, query)).map(({ height }) => height);
     expect(await heights('?from=0&limit=500')).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     expect(await heights('?from=3&limit=2')).toEqual([3, 4]);
     expect(await heights('?from=8')).toEqual([8]);
@@ -63,14 +75,24 @@ test.each([
   '/v1/accounts/%ff',
 ])('GET %s is refused with 400', (route) =>
   withDevnet(async (devnet) => {
-    expect(await devnet.get(route)).toEqual({ status: 400, body: { code: 'invalid_request', message: expect.any(String) } });
+    expect(await devnet.get(route)).toEqual({
+      status: 400,
+      body: { code: 'invalid_request', message: expect.any(String) },
+    });
   }),
 );
 
 test('a height that does not exist is 404, at once or after the wait', () =>
   withDevnet(async (devnet) => {
-    for (const route of ['/v1/blocks/1', '/v1/blocks/1?wait_ms=30', '/v1/blocks/9007199254740991']) {
-      expect(await devnet.get(route)).toEqual({ status: 404, body: { code: 'not_found', message: expect.any(String) } });
+    for (const route of [
+      '/v1/blocks/1',
+      '/v1/blocks/1?wait_ms=30',
+      '/v1/blocks/9007199254740991',
+    ]) {
+      expect(await devnet.get(route)).toEqual({
+        status: 404,
+        body: { code: 'not_found', message: expect.any(String) },
+      });
     }
     expect((await devnet.get('/v1/nothing')).status).toBe(404);
   }));
@@ -107,14 +129,21 @@ test('closing answers who waits instead of letting them hang', () => {
 test('a transaction waits, counts in the pending nonce, and moves money in the next block', () =>
   withDevnet(async (devnet) => {
     const { faucet } = devnet.devnet.genesis.cast;
-    const account = async (address: string): Promise<unknown> => value(parseAccount((await devnet.get(`/v1/accounts/${address}`)).body));
+    const account = async (address: string): Promise<unknown> =>
+      value(parseAccount((await devnet.get(`/v1/accounts/${address}`)).body));
     expect(await account(SOMEBODY)).toMatchObject({ balance: 0n, nonce: 0, pending_nonce: 0 });
     const sent = await devnet.send(faucet, transfer(5n));
-    expect(sent).toEqual({ status: 200, body: { transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) } });
+    expect(sent).toEqual({
+      status: 200,
+      body: { transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
+    });
     expect(await account(faucet.address)).toMatchObject({ nonce: 0, pending_nonce: 1 });
     expect(await account(SOMEBODY)).toMatchObject({ balance: 0n });
     await devnet.block();
-    expect(await account(faucet.address.toUpperCase().replace('0X', '0x'))).toMatchObject({ nonce: 1, pending_nonce: 1 });
+    expect(await account(faucet.address.toUpperCase().replace('0X', '0x'))).toMatchObject({
+      nonce: 1,
+      pending_nonce: 1,
+    });
     expect(await account(SOMEBODY)).toMatchObject({ balance: 5n });
   }));
 
@@ -126,19 +155,33 @@ async function codeOf(answer: Promise<Answer>): Promise<unknown> {
 test('what is wrong with a transaction is told by a code', () =>
   withDevnet(async (devnet) => {
     const { faucet, passengers, mint_authority } = devnet.devnet.genesis.cast;
-    const mint: FunctionCall = { function_call_type: 'Mint', arguments: { to: SOMEBODY, amount: 5n, reference: null } };
+    const mint: FunctionCall = {
+      function_call_type: 'Mint',
+      arguments: { to: SOMEBODY, amount: 5n, reference: null },
+    };
     const first = { raw_transaction: signCallText(faucet, 7777, 0, transfer(1n)) };
     expect(await codeOf(devnet.post(first))).toEqual([200, undefined]);
     expect(await codeOf(devnet.post(first))).toEqual([409, 'already_known']);
     expect(await codeOf(devnet.send(faucet, transfer(2n), 0))).toEqual([409, 'nonce_too_low']);
     expect(await codeOf(devnet.send(faucet, transfer(2n), 2))).toEqual([409, 'nonce_gap']);
-    expect(await codeOf(devnet.send(keyOf('other', 'poor'), transfer(2n)))).toEqual([409, 'insufficient_balance']);
-    expect(await codeOf(devnet.post({ raw_transaction: signCallText(faucet, 1, 1, transfer(1n)) }))).toEqual([400, 'wrong_chain']);
+    expect(await codeOf(devnet.send(keyOf('other', 'poor'), transfer(2n)))).toEqual([
+      409,
+      'insufficient_balance',
+    ]);
+    expect(
+      await codeOf(devnet.post({ raw_transaction: signCallText(faucet, 1, 1, transfer(1n)) })),
+    ).toEqual([400, 'wrong_chain']);
     expect(await codeOf(devnet.send(faucet, mint))).toEqual([403, 'not_allowed']);
     expect(await codeOf(devnet.send(mint_authority, mint))).toEqual([200, undefined]);
     expect(await codeOf(devnet.send(faucet, transfer(0n)))).toEqual([400, 'amount_is_zero']);
-    const noTrip: FunctionCall = { function_call_type: 'RideCancel', arguments: { acceptance_hash: `0x${'00'.repeat(32)}` } };
-    expect(await codeOf(devnet.send(passengers[0] ?? faucet, noTrip))).toEqual([409, 'trip_not_active']);
+    const noTrip: FunctionCall = {
+      function_call_type: 'RideCancel',
+      arguments: { acceptance_hash: `0x${'00'.repeat(32)}` },
+    };
+    expect(await codeOf(devnet.send(passengers[0] ?? faucet, noTrip))).toEqual([
+      409,
+      'trip_not_active',
+    ]);
     await devnet.block();
     expect(await codeOf(devnet.post(first))).toEqual([409, 'nonce_too_low']);
   }));
@@ -148,7 +191,12 @@ test.each([
   ['another JSON', '[1]', 400, 'invalid_request'],
   ['no field', '{}', 400, 'invalid_request'],
   ['a number', '{"raw_transaction": 5}', 400, 'invalid_request'],
-  ['a field of the prototype', '{"__proto__": {"raw_transaction": "0x00"}}', 400, 'invalid_request'],
+  [
+    'a field of the prototype',
+    '{"__proto__": {"raw_transaction": "0x00"}}',
+    400,
+    'invalid_request',
+  ],
   ['no hex', '{"raw_transaction": "hello"}', 400, 'invalid_transaction'],
   ['odd hex', '{"raw_transaction": "0xabc"}', 400, 'invalid_transaction'],
   ['no transaction', '{"raw_transaction": "0xc0"}', 400, 'invalid_transaction'],
@@ -156,7 +204,10 @@ test.each([
   ['far too much', JSON.stringify({ raw_transaction: 'a'.repeat(2 ** 20) }), 413, 'too_large'],
 ])('a submission of %s is refused', (_what, body, status, code) =>
   withDevnet(async (devnet) => {
-    expect(await devnet.post(body)).toEqual({ status, body: { code, message: expect.any(String) } });
+    expect(await devnet.post(body)).toEqual({
+      status,
+      body: { code, message: expect.any(String) },
+    });
     expect(devnet.devnet.node.chain.mempool.size).toBe(0);
   }),
 );
@@ -170,11 +221,15 @@ test('traffic fills blocks, and the balance effects of all blocks give the balan
     await expect.poll(() => devnet.devnet.node.chain.mempool.size).toBeGreaterThan(40);
     await devnet.admin('/admin/traffic', { transactions_per_second: 0 });
     await devnet.block();
-    const served: { readonly blocks: readonly BlockJson[] } = Object((await devnet.get('/v1/blocks?from=0&limit=500')).body);
+    const served: { readonly blocks: readonly BlockJson[] } = Object(
+      (await devnet.get('/v1/blocks?from=0&limit=500')).body,
+    );
     const folded = foldEffects(served.blocks);
     expect(served.blocks.flatMap(({ transactions }) => transactions).length).toBeGreaterThan(60);
     expect(folded).toEqual(balancesOf(devnet.devnet.node.chain.state.rows));
     for (const [address, balance] of folded) {
-      expect(value(parseAccount((await devnet.get(`/v1/accounts/${address}`)).body)).balance).toBe(balance);
+      expect(value(parseAccount((await devnet.get(`/v1/accounts/${address}`)).body)).balance).toBe(
+        balance,
+      );
     }
   }));

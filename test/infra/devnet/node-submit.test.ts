@@ -4,11 +4,20 @@ import type { TestDevnet } from '../../support/devnet.ts';
 import { withDevnet } from '../../support/devnet.ts';
 
 const SOMEBODY = `0x${'77'.repeat(20)}`;
-const TRANSFER: FunctionCall = { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 5n } };
-const MINT: FunctionCall = { function_call_type: 'Mint', arguments: { to: SOMEBODY, amount: 5n, reference: null } };
+const TRANSFER: FunctionCall = {
+  function_call_type: 'Transfer',
+  arguments: { to: SOMEBODY, amount: 5n },
+};
+const MINT: FunctionCall = {
+  function_call_type: 'Mint',
+  arguments: { to: SOMEBODY, amount: 5n, reference: null },
+};
 
 async function fault(devnet: TestDevnet, mode: string, more: object = {}): Promise<void> {
-  expect(await devnet.admin('/admin/faults', { target: 'node', mode, ...more })).toMatchObject({ status: 200, body: { mode } });
+  expect(await devnet.admin('/admin/faults', { target: 'node', mode, ...more })).toMatchObject({
+    status: 200,
+    body: { mode },
+  });
 }
 
 const waiting = (devnet: TestDevnet): number => devnet.devnet.node.chain.mempool.size;
@@ -18,7 +27,9 @@ test('accept_then_timeout takes the transaction and cuts the connection without 
     await fault(devnet, 'accept_then_timeout', { times: 1, delay_ms: 20 });
     await expect(devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).rejects.toThrow();
     expect(waiting(devnet)).toBe(1);
-    expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({ status: 200 });
+    expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({
+      status: 200,
+    });
   }));
 
 test.each([
@@ -28,9 +39,14 @@ test.each([
 ])('%s is said with %i, and %i transactions were taken', (mode, status, taken) =>
   withDevnet(async (devnet) => {
     await fault(devnet, mode, { times: 1 });
-    expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({ status, body: { code: mode } });
+    expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({
+      status,
+      body: { code: mode },
+    });
     expect(waiting(devnet)).toBe(taken);
-    expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({ status: 200 });
+    expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({
+      status: 200,
+    });
   }),
 );
 
@@ -39,7 +55,10 @@ test('human_takes_nonce puts another transaction of the mint authority at the no
     const { faucet, mint_authority } = devnet.devnet.genesis.cast;
     await fault(devnet, 'human_takes_nonce', { times: 1 });
     expect(await devnet.send(faucet, TRANSFER)).toMatchObject({ status: 200 });
-    expect(await devnet.send(mint_authority, MINT, 0)).toMatchObject({ status: 409, body: { code: 'nonce_too_low' } });
+    expect(await devnet.send(mint_authority, MINT, 0)).toMatchObject({
+      status: 409,
+      body: { code: 'nonce_too_low' },
+    });
     await devnet.block();
     expect(devnet.devnet.node.chain.account(mint_authority.address).nonce).toBe(1);
     expect(devnet.devnet.node.chain.supply()).toBe(devnet.devnet.genesis.allocation);
@@ -49,8 +68,13 @@ test('human_takes_nonce puts another transaction of the mint authority at the no
 test('status_503 and reset concern every route, as often as asked for', () =>
   withDevnet(async (devnet) => {
     await fault(devnet, 'status_503', { times: 2 });
-    expect(await devnet.get('/v1/chain')).toMatchObject({ status: 503, body: { code: 'unavailable' } });
-    expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({ status: 503 });
+    expect(await devnet.get('/v1/chain')).toMatchObject({
+      status: 503,
+      body: { code: 'unavailable' },
+    });
+    expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({
+      status: 503,
+    });
     expect(waiting(devnet)).toBe(0);
     expect(await devnet.get('/v1/chain')).toMatchObject({ status: 200 });
     await fault(devnet, 'reset', { times: 1 });
@@ -62,7 +86,11 @@ test('delay holds a request back, and the answer is as of its end', () =>
   withDevnet(async (devnet) => {
     await fault(devnet, 'delay', { times: 1, delay_ms: 2_000 });
     const asked = devnet.get('/v1/chain');
-    await expect.poll(async () => Object((await devnet.admin('/admin/faults', undefined, 'GET')).body)['faults']).toEqual([]);
+    await expect
+      .poll(
+        async () => Object((await devnet.admin('/admin/faults', undefined, 'GET')).body)['faults'],
+      )
+      .toEqual([]);
     await devnet.block();
     expect(await asked).toMatchObject({ status: 200, body: { head: { height: 1 } } });
   }));
@@ -75,11 +103,19 @@ test('lag answers everything as of a while ago, though never from below the last
     for (let made = 0; made < 4; made++) await devnet.block();
     await fault(devnet, 'lag', { delay_ms: 600_000 });
     // all blocks are younger than that, and block 2 of 8 is final
-    expect(await devnet.get('/v1/chain')).toMatchObject({ body: { head: { height: 2 }, finalized_height: 0 } });
-    expect(await devnet.get(`/v1/accounts/${faucet.address}`)).toMatchObject({ body: { nonce: 0, pending_nonce: 0 } });
+    expect(await devnet.get('/v1/chain')).toMatchObject({
+      body: { head: { height: 2 }, finalized_height: 0 },
+    });
+    expect(await devnet.get(`/v1/accounts/${faucet.address}`)).toMatchObject({
+      body: { nonce: 0, pending_nonce: 0 },
+    });
     expect(await devnet.get('/v1/blocks/3?wait_ms=50')).toMatchObject({ status: 404 });
     expect(Object((await devnet.get('/v1/blocks?from=0')).body)['blocks']).toHaveLength(3);
     await devnet.admin('/admin/faults', undefined, 'DELETE');
-    expect(await devnet.get('/v1/chain')).toMatchObject({ body: { head: { height: 8 }, finalized_height: 2 } });
-    expect(await devnet.get(`/v1/accounts/${faucet.address}`)).toMatchObject({ body: { nonce: 1, pending_nonce: 1 } });
+    expect(await devnet.get('/v1/chain')).toMatchObject({
+      body: { head: { height: 8 }, finalized_height: 2 },
+    });
+    expect(await devnet.get(`/v1/accounts/${faucet.address}`)).toMatchObject({
+      body: { nonce: 1, pending_nonce: 1 },
+    });
   }));

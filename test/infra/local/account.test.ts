@@ -1,8 +1,21 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { reachableData, reachablePrograms, removeShelter, serverAccount } from '../../../infra/local/account.ts';
+import {
+  reachableData,
+  reachablePrograms,
+  removeShelter,
+  serverAccount,
+} from '../../../infra/local/account.ts';
 import { folderAt, type Folder } from '../../../infra/local/folder.ts';
 
 const is_root = process.getuid?.() === 0;

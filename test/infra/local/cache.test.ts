@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -25,7 +33,9 @@ test('two starts that need the same thing at the same time fetch it once, and bo
     await new Promise((resolve) => setImmediate(resolve));
     writeFileSync(join(target, 'server.jar'), 'bytes');
   };
-  const paths = await Promise.all([1, 2].map(() => fetchOnce(cache, 'kafka-1', 'Kafka', silentReport, never, fill)));
+  const paths = await Promise.all(
+    [1, 2].map(() => fetchOnce(cache, 'kafka-1', 'Kafka', silentReport, never, fill)),
+  );
   expect(paths).toEqual([join(cache.root, 'kafka-1'), join(cache.root, 'kafka-1')]);
   expect(readFileSync(join(cache.root, 'kafka-1', 'server.jar'), 'utf8')).toBe('bytes');
   expect(fetched).toBe(1);
@@ -52,7 +62,10 @@ test('a fetch that fails, or is interrupted, leaves nothing that could be taken 
 test('what a killed fetch left behind is removed by the next', async () => {
   mkdirSync(join(cache.root, 'half-abc'));
   writeFileSync(join(cache.root, 'half-abc', 'server.jar'), 'ha');
-  writeFileSync(join(cache.root, 'fetching.json'), JSON.stringify({ pid: process.pid, started: 'another boot:1' }));
+  writeFileSync(
+    join(cache.root, 'fetching.json'),
+    JSON.stringify({ pid: process.pid, started: 'another boot:1' }),
+  );
   await fetchOnce(cache, 'kafka-1', 'Kafka', silentReport, never, () => Promise.resolve());
   expect(existsSync(join(cache.root, 'half-abc'))).toBe(false);
   expect(readdirSync(cache.root)).toEqual(['kafka-1']);
@@ -61,7 +74,9 @@ test('what a killed fetch left behind is removed by the next', async () => {
 test('a file with another checksum, one that is missing and one that is not listed are refused by name', async () => {
   const folder = join(cache.root, 'redis');
   mkdirSync(folder);
-  await expect(assertPinned(folder, 'redis-7.0.15')).rejects.toThrow('missing [embedded-redis-0.9.1.jar]');
+  await expect(assertPinned(folder, 'redis-7.0.15')).rejects.toThrow(
+    'missing [embedded-redis-0.9.1.jar]',
+  );
   writeFileSync(join(folder, 'embedded-redis-0.9.1.jar'), 'not the jar');
   await expect(assertPinned(folder, 'redis-7.0.15')).rejects.toThrow(
     /checksum of redis-7.0.15\/embedded-redis-0.9.1.jar is [0-9a-f]{64}, not [0-9a-f]{64}/,

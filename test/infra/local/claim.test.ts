@@ -43,11 +43,14 @@ test('a process that was given the pid of another is not taken for it', () => {
   expect(claim(file).held).toBe(true);
 });
 
-test.each(['', '{', 'null', '{"pid":"1","started":"x"}', '{"pid":-1,"started":"x"}'])('a claim file that reads %j is void', (text) => {
-  const file = join(folder, 'running.json');
-  writeFileSync(file, text);
-  expect(claim(file).held).toBe(true);
-});
+test.each(['', '{', 'null', '{"pid":"1","started":"x"}', '{"pid":-1,"started":"x"}'])(
+  'a claim file that reads %j is void',
+  (text) => {
+    const file = join(folder, 'running.json');
+    writeFileSync(file, text);
+    expect(claim(file).held).toBe(true);
+  },
+);
 
 test('of many processes that claim at once exactly one holds', async () => {
   const file = join(folder, 'running.json');
@@ -58,9 +61,13 @@ test('of many processes that claim at once exactly one holds', async () => {
     await new Promise((end) => process.stdin.once('data', end));
     process.exit(0);`;
   const racers = Array.from({ length: 6 }, () =>
-    spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }),
+    spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    }),
   );
-  const answers = await Promise.all(racers.map(async (racer) => String((await once(racer.stdout, 'data'))[0]).trim()));
+  const answers = await Promise.all(
+    racers.map(async (racer) => String((await once(racer.stdout, 'data'))[0]).trim()),
+  );
   for (const racer of racers) racer.stdin.end('end');
   await Promise.all(racers.map((racer) => once(racer, 'exit')));
   expect(answers.filter((answer) => answer === 'true')).toHaveLength(1);

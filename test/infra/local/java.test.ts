@@ -17,9 +17,13 @@ test.each([
 });
 
 /** A folder with programs that print what they are told, and nothing else on the PATH. */
-function machineWith(programs: Readonly<Record<string, string>>): { readonly folder: string; readonly env: NodeJS.ProcessEnv } {
+function machineWith(programs: Readonly<Record<string, string>>): {
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+} {
   const folder = mkdtempSync(join(tmpdir(), 'clt-test-java-'));
-  for (const [name, script] of Object.entries(programs)) writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  for (const [name, script] of Object.entries(programs))
+    writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return { folder, env: { PATH: folder } };
 }
 
@@ -27,7 +31,9 @@ test('a machine without Java is told what to install', async () => {
   const { folder, env } = machineWith({});
   try {
     const found = findJava({ root: join(folder, 'cache') }, env, silentReport, never);
-    await expect(found).rejects.toThrow(/Java 17 or newer; there is none[^]*apt-get install[^]*brew install[^]*JAVA_HOME/);
+    await expect(found).rejects.toThrow(
+      /Java 17 or newer; there is none[^]*apt-get install[^]*brew install[^]*JAVA_HOME/,
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -36,7 +42,9 @@ test('a machine without Java is told what to install', async () => {
 test('a Java that is too old is named', async () => {
   const { folder, env } = machineWith({ java: `echo 'openjdk version "11.0.2"' >&2` });
   try {
-    await expect(findJava({ root: join(folder, 'cache') }, env, silentReport, never)).rejects.toThrow('java is version 11');
+    await expect(
+      findJava({ root: join(folder, 'cache') }, env, silentReport, never),
+    ).rejects.toThrow('java is version 11');
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -51,7 +59,9 @@ test('JAVA_HOME goes before the PATH, unless what it names is too old or not the
     expect(await find('')).toBe('java');
     expect(await find(join(folder, 'jdk'))).toBe('java');
     mkdirSync(bin, { recursive: true });
-    writeFileSync(join(bin, 'java'), `#!/bin/sh\necho 'openjdk version "17.0.1"' >&2\n`, { mode: 0o755 });
+    writeFileSync(join(bin, 'java'), `#!/bin/sh\necho 'openjdk version "17.0.1"' >&2\n`, {
+      mode: 0o755,
+    });
     expect(await find(join(folder, 'jdk'))).toBe(join(bin, 'java'));
     writeFileSync(join(bin, 'java'), `#!/bin/sh\necho 'java version "1.8.0_1"' >&2\n`);
     expect(await find(join(folder, 'jdk'))).toBe('java');

@@ -5,7 +5,10 @@ import { expect, test } from 'vitest';
 import { logTail, readableLine } from '../../../infra/local/log-tail.ts';
 
 test.each([
-  ['{"level":"fatal","time":"2026-01-01T00:00:00Z","msg":"no node"}', '2026-01-01T00:00:00Z fatal no node'],
+  [
+    '{"level":"fatal","time":"2026-01-01T00:00:00Z","msg":"no node"}',
+    '2026-01-01T00:00:00Z fatal no node',
+  ],
   ['{"level":60,"msg":"no node"}', '60 no node'],
   ['{"event":"ready"}', '{"event":"ready"}'],
   ['{"half', '{"half'],

@@ -1,6 +1,14 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
@@ -82,7 +90,10 @@ async function expectNothingLeft(were: readonly ProcessIdentity[]): Promise<void
 }
 
 async function withAdmin<T>(work: (admin: ReturnType<Kafka['admin']>) => Promise<T>): Promise<T> {
-  const admin = new Kafka({ brokers: [stackFile().kafka_brokers], logLevel: logLevel.NOTHING }).admin();
+  const admin = new Kafka({
+    brokers: [stackFile().kafka_brokers],
+    logLevel: logLevel.NOTHING,
+  }).admin();
   await admin.connect();
   try {
     return await work(admin);
@@ -111,8 +122,12 @@ test(
     expect(statSync(folder.stack_file).mode & 0o777).toBe(0o600);
     expect(Object.keys(stack.pids).toSorted()).toEqual([...serverNames].toSorted());
     expect(stack.supervisor_pid).toBe(first.pid);
-    await withAdmin((admin) => admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 3 }] }));
-    await query('CREATE SCHEMA kept; CREATE TABLE kept.rows (a int); INSERT INTO kept.rows VALUES (7)');
+    await withAdmin((admin) =>
+      admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 3 }] }),
+    );
+    await query(
+      'CREATE SCHEMA kept; CREATE TABLE kept.rows (a int); INSERT INTO kept.rows VALUES (7)',
+    );
 
     const redis = stack.pids['redis'] ?? 0;
     process.kill(redis, 'SIGKILL');
@@ -147,7 +162,9 @@ test(
     expect(were).toHaveLength(serverNames.length);
     const beside = run('start', '--servers-only');
     expect(await beside.ended()).toBe(1);
-    expect(beside.printed()).toContain(`runs already (process ${stackFile().supervisor_pid}); npm run down stops it`);
+    expect(beside.printed()).toContain(
+      `runs already (process ${stackFile().supervisor_pid}); npm run down stops it`,
+    );
     const again = run('up', '--servers-only');
     expect(await again.ended()).toBe(0);
     expect(again.printed()).toContain('runs already');
@@ -169,15 +186,19 @@ test(
   },
 );
 
-test('Ctrl-C in the middle of a boot exits 0 and leaves nothing', { timeout: BOOTS_MS }, async () => {
-  const boot = run('start', '--servers-only');
-  await expect.poll(() => running().length).toBeGreaterThan(0);
-  const were = running();
-  boot.signal('SIGINT');
-  expect(await boot.ended()).toBe(0);
-  expect(boot.printed()).toContain('stopped before it was ready');
-  await expectNothingLeft(were);
-});
+test(
+  'Ctrl-C in the middle of a boot exits 0 and leaves nothing',
+  { timeout: BOOTS_MS },
+  async () => {
+    const boot = run('start', '--servers-only');
+    await expect.poll(() => running().length).toBeGreaterThan(0);
+    const were = running();
+    boot.signal('SIGINT');
+    expect(await boot.ended()).toBe(0);
+    expect(boot.printed()).toContain('stopped before it was ready');
+    await expectNothingLeft(were);
+  },
+);
 
 test('a second Ctrl-C kills what does not end by itself', { timeout: BOOTS_MS }, async () => {
   const start = run('start', '--servers-only');
@@ -196,28 +217,39 @@ test('a second Ctrl-C kills what does not end by itself', { timeout: BOOTS_MS },
   expect(were.filter(isAlive)).toEqual([]);
 });
 
-test('an up that is killed while it waits takes the boot with it', { timeout: BOOTS_MS }, async () => {
-  const up = run('up', '--servers-only');
-  await expect.poll(() => running().length).toBeGreaterThan(0);
-  up.signal('SIGKILL');
-  await up.ended();
-  await expect.poll(() => existsSync(folder.claim_file)).toBe(false);
-  await expectNothingLeft([]);
-});
+test(
+  'an up that is killed while it waits takes the boot with it',
+  { timeout: BOOTS_MS },
+  async () => {
+    const up = run('up', '--servers-only');
+    await expect.poll(() => running().length).toBeGreaterThan(0);
+    up.signal('SIGKILL');
+    await up.ended();
+    await expect.poll(() => existsSync(folder.claim_file)).toBe(false);
+    await expectNothingLeft([]);
+  },
+);
 
-test.each(['start', 'up'])('%s names the holder of a port that is in use, and starts nothing', async (command) => {
-  const port = ports.get('postgres');
-  const server = createServer().listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  try {
-    const refused = run(command, '--servers-only');
-    expect(await refused.ended()).toBe(1);
-    expect(refused.printed()).toMatch(new RegExp(`port ${port} \\(postgres\\) is held by process ${process.pid} .*set APP_POSTGRES_PORT`));
-    expect(running()).toEqual([]);
-  } finally {
-    server.close();
-  }
-});
+test.each(['start', 'up'])(
+  '%s names the holder of a port that is in use, and starts nothing',
+  async (command) => {
+    const port = ports.get('postgres');
+    const server = createServer().listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const refused = run(command, '--servers-only');
+      expect(await refused.ended()).toBe(1);
+      expect(refused.printed()).toMatch(
+        new RegExp(
+          `port ${port} \\(postgres\\) is held by process ${process.pid} .*set APP_POSTGRES_PORT`,
+        ),
+      );
+      expect(running()).toEqual([]);
+    } finally {
+      server.close();
+    }
+  },
+);
 
 test('bad usage is refused with the usage', async () => {
   for (const args of [[], ['sing'], ['start', 'now'], ['start', '--wipe']]) {

@@ -6,7 +6,10 @@ import { fetchArtifact } from '../../../infra/local/maven.ts';
 import type { Report } from '../../../infra/local/report.ts';
 
 const said: string[] = [];
-const report: Report = { line: (text) => void said.push(text), now: (text) => void said.push(text) };
+const report: Report = {
+  line: (text) => void said.push(text),
+  now: (text) => void said.push(text),
+};
 let folder = '';
 beforeEach(() => {
   said.length = 0;
@@ -15,13 +18,16 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function fetchWith(script: string | undefined, java = 'java'): Promise<void> {
-  if (script !== undefined) writeFileSync(join(folder, 'mvn'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  if (script !== undefined)
+    writeFileSync(join(folder, 'mvn'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   const run = { java, env: { PATH: folder }, report, signal: new AbortController().signal };
   await fetchArtifact('org.example:server:1', folder, 'the server', run);
 }
 
 test('a machine without Maven is told what to install', async () => {
-  await expect(fetchWith(undefined)).rejects.toThrow(/no mvn on the PATH[^]*apt-get install maven[^]*brew install maven/);
+  await expect(fetchWith(undefined)).rejects.toThrow(
+    /no mvn on the PATH[^]*apt-get install maven[^]*brew install maven/,
+  );
 });
 
 test('how far a download is shows while it goes on', async () => {
@@ -32,7 +38,9 @@ test('how far a download is shows while it goes on', async () => {
 test('when Maven fails its own errors are shown', async () => {
   const script = `echo '[INFO] Scanning'; echo '[ERROR] Could not transfer artifact org.example:server'; echo '[ERROR] [Help 1] see'; exit 1`;
   const failing = fetchWith(script);
-  await expect(failing).rejects.toThrow(/fetching the server failed[^]*Could not transfer artifact/);
+  await expect(failing).rejects.toThrow(
+    /fetching the server failed[^]*Could not transfer artifact/,
+  );
   await expect(failing).rejects.not.toThrow('[Help');
 });
 

@@ -1,7 +1,13 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { assertPortsFree, defaultPorts, portNames, portVariable, readPorts } from '../../../infra/local/ports.ts';
+import {
+  assertPortsFree,
+  defaultPorts,
+  portNames,
+  portVariable,
+  readPorts,
+} from '../../../infra/local/ports.ts';
 import { takePort } from '../../support/free-ports.ts';
 
 test('every port lies below the ephemeral ones and can be moved by its variable', () => {
@@ -13,7 +19,12 @@ test('every port lies below the ephemeral ones and can be moved by its variable'
 });
 
 test('every bad port setting is named at once', () => {
-  const bad = { APP_KAFKA_PORT: '0', APP_REDIS_PORT: '65536', APP_NODE_PORT: '17545x', APP_EXPLORER_PORT: String(defaultPorts.postgres) };
+  const bad = {
+    APP_KAFKA_PORT: '0',
+    APP_REDIS_PORT: '65536',
+    APP_NODE_PORT: '17545x',
+    APP_EXPLORER_PORT: String(defaultPorts.postgres),
+  };
   expect(() => readPorts(bad)).toThrow(/APP_KAFKA_PORT[^]*APP_REDIS_PORT[^]*APP_NODE_PORT/);
   expect(() => readPorts(bad)).toThrow('APP_EXPLORER_PORT and APP_POSTGRES_PORT are both 15432');
 });
@@ -25,7 +36,9 @@ test('a port in use is refused with its holder and the variable that moves it', 
   try {
     const ports = { ...defaultPorts, postgres: port };
     await expect(assertPortsFree(ports, ['postgres'])).rejects.toThrow(
-      new RegExp(`port ${port} \\(postgres\\) is held by process ${process.pid} \\(.+\\): stop it, or set APP_POSTGRES_PORT`),
+      new RegExp(
+        `port ${port} \\(postgres\\) is held by process ${process.pid} \\(.+\\): stop it, or set APP_POSTGRES_PORT`,
+      ),
     );
   } finally {
     server.close();

@@ -32,7 +32,11 @@ const unwanted = (): void => expect.unreachable();
 const LISTENS = `require('node:http').createServer((_, answer) => answer.end('ok')).listen(Number(process.env.PORT), '127.0.0.1');`;
 
 /** A server that is a line of JavaScript. */
-function serverOf(script: string, limits = { ready_ms: 20_000, stop_ms: 20_000 }, more: Partial<ServerSpec> = {}): Server {
+function serverOf(
+  script: string,
+  limits = { ready_ms: 20_000, stop_ms: 20_000 },
+  more: Partial<ServerSpec> = {},
+): Server {
   const [own] = more.ports ?? [port];
   const server = new Server(
     {
@@ -40,7 +44,12 @@ function serverOf(script: string, limits = { ready_ms: 20_000, stop_ms: 20_000 }
       version: '1',
       ports: [own],
       prepare: () =>
-        Promise.resolve({ file: process.execPath, args: ['-e', script], env: plainEnvironment({ PORT: String(own) }), cwd: folder.root }),
+        Promise.resolve({
+          file: process.execPath,
+          args: ['-e', script],
+          env: plainEnvironment({ PORT: String(own) }),
+          cwd: folder.root,
+        }),
       answers: async () => (await fetch(`http://127.0.0.1:${own}`)).ok,
       stop_signal: 'SIGTERM',
       ...more,
@@ -72,7 +81,9 @@ test('a server can be killed, frozen, woken and started again on the same port',
 });
 
 test('the answer of another process on its port is not taken for the server’s own', async () => {
-  const foreign = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')).listen(port, '127.0.0.1');
+  const foreign = createServer((socket) =>
+    socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),
+  ).listen(port, '127.0.0.1');
   await once(foreign, 'listening');
   try {
     const server = serverOf('setInterval(() => {}, 1000)', { ready_ms: 400, stop_ms: 5_000 });
@@ -109,12 +120,17 @@ test('a server that ends before it is ready is reported with the end of its log'
 test('a program that is not there is reported, and leaves no record', async () => {
   const prepare = (): ReturnType<ServerSpec['prepare']> =>
     Promise.resolve({ file: join(folder.root, 'nothing'), args: [], env: {}, cwd: folder.root });
-  await expect(serverOf('', undefined, { prepare }).start()).rejects.toThrow('small could not be started');
+  await expect(serverOf('', undefined, { prepare }).start()).rejects.toThrow(
+    'small could not be started',
+  );
   expect(readdirSync(folder.pids)).toEqual([]);
 });
 
 test('a server that ignores the polite signal is ended by force', async () => {
-  const server = serverOf(`process.on('SIGTERM', () => {}); ${LISTENS}`, { ready_ms: 20_000, stop_ms: 200 });
+  const server = serverOf(`process.on('SIGTERM', () => {}); ${LISTENS}`, {
+    ready_ms: 20_000,
+    stop_ms: 200,
+  });
   await server.start();
   await server.stop();
   expect(server.child?.exited).toEqual({ code: null, signal: 'SIGKILL' });
@@ -160,14 +176,26 @@ describe('several servers are started in order', () => {
   test('and while one is at work those after it are started', async () => {
     const shown: string[] = [];
     let isDone = false;
-    const answers = (): Promise<boolean> => (isDone ? Promise.resolve(true) : Promise.reject(new AtWork('loading')));
+    const answers = (): Promise<boolean> =>
+      isDone ? Promise.resolve(true) : Promise.reject(new AtWork('loading'));
     const slow = serverOf(LISTENS, undefined, { name: 'slow', answers });
     const quick = serverOf(LISTENS, undefined, { name: 'quick', ports: [second.port] });
-    await startInOrder([slow, quick], never, { line: unwanted, now: (text) => void shown.push(text) }, ({ name }) => {
-      shown.push(`ready: ${name}`);
-      isDone = true;
-    });
-    expect(shown).toEqual(['starting slow', 'slow is at work: loading', 'starting quick', 'ready: quick', 'ready: slow']);
+    await startInOrder(
+      [slow, quick],
+      never,
+      { line: unwanted, now: (text) => void shown.push(text) },
+      ({ name }) => {
+        shown.push(`ready: ${name}`);
+        isDone = true;
+      },
+    );
+    expect(shown).toEqual([
+      'starting slow',
+      'slow is at work: loading',
+      'starting quick',
+      'ready: quick',
+      'ready: slow',
+    ]);
   });
 
   test('and one that falls at its work is started again', async () => {
@@ -180,7 +208,12 @@ describe('several servers are started in order', () => {
     const lines: string[] = [];
     const atWork = Promise.withResolvers<void>();
     const now = (text: string): void => void (text.includes('at work') && atWork.resolve());
-    const started = startInOrder([slow], never, { line: (text) => void lines.push(text), now }, () => undefined);
+    const started = startInOrder(
+      [slow],
+      never,
+      { line: (text) => void lines.push(text), now },
+      () => undefined,
+    );
     await atWork.promise;
     await slow.kill('SIGKILL');
     await started;
@@ -191,11 +224,26 @@ describe('several servers are started in order', () => {
     let asked = 0;
     const answers = (): Promise<boolean> => {
       asked += 1;
-      return asked === 1 ? Promise.reject(new AtWork('loading')) : Promise.reject(new Error('broken'));
+      return asked === 1
+        ? Promise.reject(new AtWork('loading'))
+        : Promise.reject(new Error('broken'));
     };
-    const failing = serverOf(LISTENS, { ready_ms: 5_000, stop_ms: 20_000 }, { name: 'failing', answers });
-    const other = serverOf(LISTENS, undefined, { name: 'other', ports: [second.port], answers: () => Promise.resolve(false) });
-    const starting = startInOrder([failing, other], never, { line: unwanted, now: () => undefined }, unwanted);
+    const failing = serverOf(
+      LISTENS,
+      { ready_ms: 5_000, stop_ms: 20_000 },
+      { name: 'failing', answers },
+    );
+    const other = serverOf(LISTENS, undefined, {
+      name: 'other',
+      ports: [second.port],
+      answers: () => Promise.resolve(false),
+    });
+    const starting = startInOrder(
+      [failing, other],
+      never,
+      { line: unwanted, now: () => undefined },
+      unwanted,
+    );
     await expect(starting).rejects.toThrow('failing was not ready within 5 s (broken)');
     expect([failing.pid, other.pid]).toEqual([undefined, undefined]);
   });
@@ -218,7 +266,9 @@ test('a process that falls is started again, until it is asked to end', async ()
     await server.kill('SIGKILL');
     await expect.poll(() => restarts).toBe(wanted);
   }
-  expect(said.filter((line) => line.includes('was ended by SIGKILL: starting it again'))).toHaveLength(2);
+  expect(
+    said.filter((line) => line.includes('was ended by SIGKILL: starting it again')),
+  ).toHaveLength(2);
   stop.abort();
   await server.stop();
   await kept;
@@ -228,7 +278,11 @@ test('a process that falls is started again, until it is asked to end', async ()
 test('a service that was not ready in time after a fall, and ended in order when told to, is started once more', async () => {
   const pids = new Set<number | undefined>();
   const answers = (): Promise<boolean> => Promise.resolve(pids.add(server.pid).size !== 2);
-  const server = serverOf(`process.on('SIGTERM', () => process.exit(0)); ${LISTENS}`, { ready_ms: 5_000, stop_ms: 20_000 }, { answers });
+  const server = serverOf(
+    `process.on('SIGTERM', () => process.exit(0)); ${LISTENS}`,
+    { ready_ms: 5_000, stop_ms: 20_000 },
+    { answers },
+  );
   const stop = new AbortController();
   const said: string[] = [];
   const restarted = Promise.withResolvers<void>();

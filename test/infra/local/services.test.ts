@@ -20,13 +20,23 @@ test.each(services)('$name is a program of this checkout with ports of the table
   expect(spec.ports.every((port) => portNames.includes(port))).toBe(true);
 });
 
-test.each(services)('$name is run by this very Node, and told only what it is meant to know', (spec) => {
-  const command = serviceCommand(spec, defaultCommon, at, place, {});
-  expect(command.file).toBe(process.execPath);
-  const known = Object.keys(command.env).filter((name) => !name.startsWith('APP_'));
-  const options = 'NODE_OPTIONS' in spec.defaults ? ['NODE_OPTIONS'] : [];
-  expect(known.toSorted()).toEqual(['HOME', 'LC_ALL', 'NODE_COMPILE_CACHE', ...options, 'PATH', 'TZ']);
-});
+test.each(services)(
+  '$name is run by this very Node, and told only what it is meant to know',
+  (spec) => {
+    const command = serviceCommand(spec, defaultCommon, at, place, {});
+    expect(command.file).toBe(process.execPath);
+    const known = Object.keys(command.env).filter((name) => !name.startsWith('APP_'));
+    const options = 'NODE_OPTIONS' in spec.defaults ? ['NODE_OPTIONS'] : [];
+    expect(known.toSorted()).toEqual([
+      'HOME',
+      'LC_ALL',
+      'NODE_COMPILE_CACHE',
+      ...options,
+      'PATH',
+      'TZ',
+    ]);
+  },
+);
 
 test('the explorer’s gateway is not given the writer’s connection', () => {
   const gateway = services.find(({ name }) => name === 'explorer-gateway');
@@ -39,7 +49,9 @@ test('the explorer’s gateway is not given the writer’s connection', () => {
 test('the secret of tokens is told to the gateways of deposits and of the hub and to nobody who does not need it, also when a user sets it', () => {
   const own = ownSettings({ APP_JWT_SECRET: 'a secret of the user, 32 characters' });
   const common = readCommon({ APP_JWT_SECRET: 'a secret of the user, 32 characters' });
-  const told = services.filter((spec) => 'APP_JWT_SECRET' in serviceCommand(spec, common, at, place, own).env);
+  const told = services.filter(
+    (spec) => 'APP_JWT_SECRET' in serviceCommand(spec, common, at, place, own).env,
+  );
   expect(told.map(({ name }) => name)).toEqual(['deposit-gateway', 'hub-gateway']);
   const gateway = told[0];
   if (gateway === undefined) throw new Error('there is no deposit-gateway');
@@ -58,12 +70,25 @@ test('a user’s own settings reach the services, but cannot move what the stack
     EDITOR: 'vi',
   };
   const own = ownSettings(env);
-  expect(own).toEqual({ APP_RATE_PER_SECOND: '7', APP_HTTP_PORT: '1', APP_STATEMENT_TIMEOUT_MS: '50' });
+  expect(own).toEqual({
+    APP_RATE_PER_SECOND: '7',
+    APP_HTTP_PORT: '1',
+    APP_STATEMENT_TIMEOUT_MS: '50',
+  });
   const gateway = services.find(({ name }) => name === 'explorer-gateway');
   if (gateway === undefined) throw new Error('there is no explorer-gateway');
   const given = serviceCommand(gateway, readCommon({ APP_NETWORK: 'mainnet' }), at, place, own).env;
-  expect(given).toMatchObject({ APP_RATE_PER_SECOND: '7', APP_HTTP_PORT: '17003', APP_STATEMENT_TIMEOUT_MS: '50', APP_NETWORK: 'mainnet' });
-  expect(serviceCommand(gateway, defaultCommon, at, place, own, { APP_HTTP_PORT: '3' }).env['APP_HTTP_PORT']).toBe('3');
+  expect(given).toMatchObject({
+    APP_RATE_PER_SECOND: '7',
+    APP_HTTP_PORT: '17003',
+    APP_STATEMENT_TIMEOUT_MS: '50',
+    APP_NETWORK: 'mainnet',
+  });
+  expect(
+    serviceCommand(gateway, defaultCommon, at, place, own, { APP_HTTP_PORT: '3' }).env[
+      'APP_HTTP_PORT'
+    ],
+  ).toBe('3');
 });
 
 function ownFolder(): Folder {
@@ -82,8 +107,16 @@ test('on the mainnet the stack has none of the keys that everybody knows, and ke
   expect(mainnet.usdt_contract).toBe('TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
   expect(mainnet.jwt_secret).toMatch(/^[0-9a-f]{64}$/);
   expect(await commonOf({ APP_NETWORK: 'mainnet' }, folder)).toEqual(mainnet);
-  expect((await commonOf({ APP_NETWORK: 'mainnet' }, ownFolder())).mint_key).not.toBe(mainnet.mint_key);
-  const chosen = { APP_MINT_KEY: '1', APP_DEPOSIT_XPUB: '2', APP_CUSTODY_ADDRESSES: '3', APP_DEVNET_SEED: '4', APP_USDT_CONTRACT: '5' };
+  expect((await commonOf({ APP_NETWORK: 'mainnet' }, ownFolder())).mint_key).not.toBe(
+    mainnet.mint_key,
+  );
+  const chosen = {
+    APP_MINT_KEY: '1',
+    APP_DEPOSIT_XPUB: '2',
+    APP_CUSTODY_ADDRESSES: '3',
+    APP_DEVNET_SEED: '4',
+    APP_USDT_CONTRACT: '5',
+  };
   expect(await commonOf({ APP_NETWORK: 'mainnet', ...chosen }, folder)).toMatchObject({
     mint_key: '1',
     deposit_xpub: '2',
@@ -105,6 +138,10 @@ test('the key of the treasury is that of the devnet, whatever its seed', async (
 test('the key of the mint authority is told to the treasury alone, and the seed of the devnet to the devnet, also when a user sets them', () => {
   const set = { APP_MINT_KEY: `0x${'1'.repeat(64)}`, APP_DEVNET_SEED: 'a seed of the user' };
   const told = (name: string): readonly string[] =>
-    services.filter((spec) => name in serviceCommand(spec, readCommon(set), at, place, ownSettings(set)).env).map((spec) => spec.name);
+    services
+      .filter(
+        (spec) => name in serviceCommand(spec, readCommon(set), at, place, ownSettings(set)).env,
+      )
+      .map((spec) => spec.name);
   expect([told('APP_MINT_KEY'), told('APP_DEVNET_SEED')]).toEqual([['treasury'], ['devnet']]);
 });

@@ -12,10 +12,22 @@ test('the deposits are there when their gateway runs, and the secret is the one 
   const root = mkdtempSync(join(tmpdir(), 'stack-file-'));
   try {
     const described = (pids: Readonly<Record<string, number>>): object =>
-      describeStack(folderAt(root), defaultPorts, localAddresses(defaultPorts), { ...defaultCommon, jwt_secret: 'told' }, pids);
-    expect(described({ 'deposit-gateway': 7 })).toMatchObject({ deposit_url: 'http://127.0.0.1:17001', jwt_secret: 'told' });
+      describeStack(
+        folderAt(root),
+        defaultPorts,
+        localAddresses(defaultPorts),
+        { ...defaultCommon, jwt_secret: 'told' },
+        pids,
+      );
+    expect(described({ 'deposit-gateway': 7 })).toMatchObject({
+      deposit_url: 'http://127.0.0.1:17001',
+      jwt_secret: 'told',
+    });
     // what reconciling on demand has to know of TRON
-    expect(described({})).toMatchObject({ usdt_contract: defaultCommon.usdt_contract, custody_addresses: defaultCommon.custody_addresses });
+    expect(described({})).toMatchObject({
+      usdt_contract: defaultCommon.usdt_contract,
+      custody_addresses: defaultCommon.custody_addresses,
+    });
     expect(described({})).toMatchObject({ deposit_url: null });
   } finally {
     rmSync(root, { recursive: true, force: true });
@@ -35,8 +47,16 @@ test('the node, TRON and the admin port are there when the devnet runs, the trea
       tron_url: 'http://127.0.0.1:1234',
       devnet_url: 'http://127.0.0.1:17099',
     });
-    expect(describe({ treasury: 8 })).toMatchObject({ node_url: null, treasury_url: 'http://127.0.0.1:17004' });
-    expect(describe({})).toMatchObject({ node_url: null, tron_url: null, devnet_url: null, treasury_url: null });
+    expect(describe({ treasury: 8 })).toMatchObject({
+      node_url: null,
+      treasury_url: 'http://127.0.0.1:17004',
+    });
+    expect(describe({})).toMatchObject({
+      node_url: null,
+      tron_url: null,
+      devnet_url: null,
+      treasury_url: null,
+    });
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

@@ -14,9 +14,15 @@ test('a fresh database lets the writer create and the reader only read', async (
     const read = await reader.query('SELECT a FROM explorer_v1.t');
     expect(read.rows).toEqual([{ a: 7 }]);
     await reader.query('SET default_transaction_read_only = off');
-    await expect(reader.query('INSERT INTO explorer_v1.t VALUES (8)')).rejects.toThrow('permission denied');
-    await expect(reader.query('CREATE TABLE public.mine (a int)')).rejects.toThrow('permission denied');
-    await expect(reader.query('CREATE TEMP TABLE mine (a int)')).rejects.toThrow('permission denied');
+    await expect(reader.query('INSERT INTO explorer_v1.t VALUES (8)')).rejects.toThrow(
+      'permission denied',
+    );
+    await expect(reader.query('CREATE TABLE public.mine (a int)')).rejects.toThrow(
+      'permission denied',
+    );
+    await expect(reader.query('CREATE TEMP TABLE mine (a int)')).rejects.toThrow(
+      'permission denied',
+    );
   } finally {
     await Promise.all([writer.end(), reader.end()]);
   }

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 import { unzipEntry } from '../../../infra/local/zip.ts';
 
 /** A zip archive; entries with `deflated` are compressed. */
-function zipOf(entries: readonly { readonly name: string; readonly body: string; readonly deflated: boolean }[]): Buffer {
+function zipOf(
+  entries: readonly { readonly name: string; readonly body: string; readonly deflated: boolean }[],
+): Buffer {
   const locals: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
@@ -50,5 +52,7 @@ test('an entry comes out of an archive as it went in, stored or deflated', () =>
 
 test('an entry that is not there, and bytes that are no archive, are faults', () => {
   expect(() => unzipEntry(archive, 'redis')).toThrow('no entry redis');
-  expect(() => unzipEntry(Buffer.from('<html>not a jar</html> and a bit more'), 'x')).toThrow('not a zip archive');
+  expect(() => unzipEntry(Buffer.from('<html>not a jar</html> and a bit more'), 'x')).toThrow(
+    'not a zip archive',
+  );
 });

@@ -18,14 +18,29 @@ interface Rule {
 interface Panel {
   readonly title: string;
   readonly type: string;
-  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
-  readonly targets?: readonly { readonly expr: string; readonly datasource: { readonly uid: string } }[];
+  readonly gridPos: {
+    readonly x: number;
+    readonly y: number;
+    readonly w: number;
+    readonly h: number;
+  };
+  readonly targets?: readonly {
+    readonly expr: string;
+    readonly datasource: { readonly uid: string };
+  }[];
 }
 
-const alerts: { readonly groups: readonly { readonly rules: readonly Rule[] }[] } = parse(read('infra/prometheus/alerts.yml'));
+const alerts: { readonly groups: readonly { readonly rules: readonly Rule[] }[] } = parse(
+  read('infra/prometheus/alerts.yml'),
+);
 const rules = alerts.groups.flatMap((group) => group.rules);
-const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(read('infra/grafana/dashboards/clt.json'));
-const expressions = [...rules.map(({ expr }) => expr), ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))];
+const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(
+  read('infra/grafana/dashboards/clt.json'),
+);
+const expressions = [
+  ...rules.map(({ expr }) => expr),
+  ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+];
 
 function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
@@ -36,9 +51,13 @@ async function names(): Promise<ReadonlySet<string>> {
   const sources = readdirSync(join(ROOT, 'services'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => read(join('services', path)));
-  const registered = [...sources.join('\n').matchAll(/\.(counter|gauge|histogram)\(\s*'([a-z_]+)'/g)];
+  const registered = [
+    ...sources.join('\n').matchAll(/\.(counter|gauge|histogram)\(\s*'([a-z_]+)'/g),
+  ];
   // the treasury registers a list of gauges at once
-  const listed = [...read('services/treasury/figures.ts').matchAll(/\['(treasury_[a-z_]+)', '/g)].map(([, name = '']) => name);
+  const listed = [
+    ...read('services/treasury/figures.ts').matchAll(/\['(treasury_[a-z_]+)', '/g),
+  ].map(([, name = '']) => name);
   const found = registered.flatMap(([, kind, name = '']) =>
     kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
   );
@@ -55,7 +74,9 @@ function asked(expression: string): readonly string[] {
     .replaceAll(/\{[^}]*\}/g, '')
     .replaceAll(/\[[^\]]*\]/g, '')
     .replaceAll(/\b(?:by|on|without|ignoring)\s*\([^)]*\)/g, '');
-  return [...bare.matchAll(/[a-z_][a-z_0-9]*\b(?!\s*\()/g)].map(([name]) => name).filter((name) => !WORDS.has(name));
+  return [...bare.matchAll(/[a-z_][a-z_0-9]*\b(?!\s*\()/g)]
+    .map(([name]) => name)
+    .filter((name) => !WORDS.has(name));
 }
 
 test('every figure that an alert or the dashboard asks for is one that a service has', async () => {
@@ -64,14 +85,23 @@ test('every figure that an alert or the dashboard asks for is one that a service
   expect(expressions.length).toBeGreaterThan(50);
   expect(expressions.filter((expression) => asked(expression).length === 0)).toEqual([]);
   expect(expressions.flatMap(asked).filter((name) => !known.has(name))).toEqual([]);
-  expect(asked('sum by (status) (rate(no_such_total{status="5.."}[5m])) > 0.5 and on (x) up == 0')).toEqual(['no_such_total', 'up']);
+  expect(
+    asked('sum by (status) (rate(no_such_total{status="5.."}[5m])) > 0.5 and on (x) up == 0'),
+  ).toEqual(['no_such_total', 'up']);
 });
 
 test('every service has its figures read, at the port it has in docker compose', () => {
-  const config: { readonly scrape_configs: readonly { readonly static_configs: readonly { readonly targets: readonly string[] }[] }[] } =
-    parse(read('infra/prometheus/prometheus.yml'));
-  const targets = config.scrape_configs.flatMap(({ static_configs: parts }) => parts.flatMap((part) => part.targets));
-  expect(targets.toSorted()).toEqual(services.map(({ name, ports }) => `${name}:${defaultPorts[ports[0]]}`).toSorted());
+  const config: {
+    readonly scrape_configs: readonly {
+      readonly static_configs: readonly { readonly targets: readonly string[] }[];
+    }[];
+  } = parse(read('infra/prometheus/prometheus.yml'));
+  const targets = config.scrape_configs.flatMap(({ static_configs: parts }) =>
+    parts.flatMap((part) => part.targets),
+  );
+  expect(targets.toSorted()).toEqual(
+    services.map(({ name, ports }) => `${name}:${defaultPorts[ports[0]]}`).toSorted(),
+  );
 });
 
 test('every alert says what is the matter and what to do, under a name of its own', () => {
@@ -91,6 +121,8 @@ test('no two panels of the dashboard lie over each other, and all ask the data s
     Array.from({ length: w * h }, (_, at) => `${x + (at % w)}:${y + Math.floor(at / w)}`),
   );
   expect(new Set(cells).size).toBe(cells.length);
-  const uids = new Set(dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ datasource }) => datasource.uid)));
+  const uids = new Set(
+    dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ datasource }) => datasource.uid)),
+  );
   expect([...uids]).toEqual(sources.datasources.map(({ uid }) => uid));
 });

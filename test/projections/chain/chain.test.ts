@@ -1,7 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EMPTY_CHAIN, evolve, type Chain, type Growing } from '../../../projections/chain/chain.ts';
-import type { BlockAppended, BlockReverted, BlocksFinalized, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import type {
+  BlockAppended,
+  BlockReverted,
+  BlocksFinalized,
+  ChainEvent,
+} from '../../../schemas/chain.blocks/events.ts';
 import { chainEvents } from '../../support/chain.ts';
 import { raceOfWriters } from './writers.ts';
 
@@ -9,12 +14,32 @@ const hashOf = (name: string): Buffer => Buffer.from(name.padEnd(32, '.'));
 const NOBODY = Buffer.alloc(20);
 
 function block(sequence: number, height: number, name: string, parent: string): BlockAppended {
-  const empty = { timestamp: 0, producer: NOBODY, reward_recipient: NOBODY, block_reward: 0n, transactions: [], balance_effects: [] };
-  return { type: 'BlockAppended', sequence, height, hash: hashOf(name), parent_hash: hashOf(parent), ...empty };
+  const empty = {
+    timestamp: 0,
+    producer: NOBODY,
+    reward_recipient: NOBODY,
+    block_reward: 0n,
+    transactions: [],
+    balance_effects: [],
+  };
+  return {
+    type: 'BlockAppended',
+    sequence,
+    height,
+    hash: hashOf(name),
+    parent_hash: hashOf(parent),
+    ...empty,
+  };
 }
 
 function revert(sequence: number, height: number, name: string, parent: string): BlockReverted {
-  return { type: 'BlockReverted', sequence, height, hash: hashOf(name), parent_hash: hashOf(parent) };
+  return {
+    type: 'BlockReverted',
+    sequence,
+    height,
+    hash: hashOf(name),
+    parent_hash: hashOf(parent),
+  };
 }
 
 function final(sequence: number, height: number, name: string): BlocksFinalized {
@@ -30,7 +55,12 @@ const CHAINS = {
 } as const satisfies Record<string, Chain>;
 
 function growing(finalized: number): Growing {
-  return { status: 'growing', sequence: 5, top: { height: 2, hash: hashOf('c2') }, finalized_height: finalized };
+  return {
+    status: 'growing',
+    sequence: 5,
+    top: { height: 2, hash: hashOf('c2') },
+    finalized_height: finalized,
+  };
 }
 
 /** Each written for the offset where it stands, unless its name says otherwise. */
@@ -101,7 +131,12 @@ const TABLE: Record<Happening, Record<State, Cell>> = {
 };
 
 /** One row of the table; a growing state not given is as the one before it. */
-function row(empty: Cell, nothing: Cell, two: Cell = nothing, all: Cell = two): Record<State, Cell> {
+function row(
+  empty: Cell,
+  nothing: Cell,
+  two: Cell = nothing,
+  all: Cell = two,
+): Record<State, Cell> {
   return { empty, 'nothing final': nothing, 'two of three final': two, 'all final': all };
 }
 
@@ -119,12 +154,19 @@ test.each(CELLS)('$state: $happening', ({ state, happening, cell }) => {
   const judged = evolve(chain, event, offset);
   if (cell instanceof RegExp) {
     expect(judged).toEqual({ verdict: 'broken', reason: expect.stringMatching(cell) });
-    expect(judged).toMatchObject({ reason: expect.stringContaining(`${event.type} ${event.sequence} at height ${event.height}: `) });
+    expect(judged).toMatchObject({
+      reason: expect.stringContaining(
+        `${event.type} ${event.sequence} at height ${event.height}: `,
+      ),
+    });
   } else if (typeof cell === 'string') {
     expect(judged).toEqual({ verdict: cell });
   } else {
     const [height, finalized] = cell;
-    expect(judged).toMatchObject({ verdict: 'applied', chain: { sequence: event.sequence, top: { height }, finalized_height: finalized } });
+    expect(judged).toMatchObject({
+      verdict: 'applied',
+      chain: { sequence: event.sequence, top: { height }, finalized_height: finalized },
+    });
   }
 });
 
@@ -135,15 +177,35 @@ test('the table of states and events has every cell', () => {
 test('the new top is the block appended, or the parent of the one that left', () => {
   const grown = [block(0, 0, 'a0', ''), block(1, 1, 'b1', 'a0')];
   expect(play(grown).chain).toMatchObject({ top: { height: 1, hash: hashOf('b1') } });
-  expect(play([...grown, revert(2, 1, 'b1', 'a0')]).chain).toMatchObject({ top: { height: 0, hash: hashOf('a0') } });
+  expect(play([...grown, revert(2, 1, 'b1', 'a0')]).chain).toMatchObject({
+    top: { height: 0, hash: hashOf('a0') },
+  });
 });
 
 test('a batch that came second has no effect, however long it is and whatever of it would fit', () => {
   const winner = [block(0, 0, 'a0', ''), block(1, 1, 'b1', 'a0'), final(2, 0, 'a0')];
-  const loser = [block(1, 1, 'b1', 'a0'), block(2, 2, 'c2', 'b1'), final(3, 1, 'b1'), block(4, 3, 'd3', 'c2')];
+  const loser = [
+    block(1, 1, 'b1', 'a0'),
+    block(2, 2, 'c2', 'b1'),
+    final(3, 1, 'b1'),
+    block(4, 3, 'd3', 'c2'),
+  ];
   const { verdicts, chain } = play([...winner, ...loser, block(7, 2, 'C2', 'b1')]);
-  expect(verdicts).toEqual(['applied', 'applied', 'applied', 'ignored', 'ignored', 'ignored', 'ignored', 'applied']);
-  expect(chain).toMatchObject({ sequence: 7, top: { height: 2, hash: hashOf('C2') }, finalized_height: 0 });
+  expect(verdicts).toEqual([
+    'applied',
+    'applied',
+    'applied',
+    'ignored',
+    'ignored',
+    'ignored',
+    'ignored',
+    'applied',
+  ]);
+  expect(chain).toMatchObject({
+    sequence: 7,
+    top: { height: 2, hash: hashOf('C2') },
+    finalized_height: 0,
+  });
 });
 
 test('writers that race, with batches landing late, twice and in any order, never break the log', () => {
@@ -165,7 +227,15 @@ test('writers that race, with batches landing late, twice and in any order, neve
 test('a log read again from anywhere goes on as if nothing had happened', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1 }), fc.nat(), fc.nat(), (seed, from, to) => {
-      const events = [...chainEvents({ seed, blocks: 30, transactions_per_block: 0, reorg_probability: 0.3, accounts: 8 })];
+      const events = [
+        ...chainEvents({
+          seed,
+          blocks: 30,
+          transactions_per_block: 0,
+          reorg_probability: 0.3,
+          accounts: 8,
+        }),
+      ];
       const high = to % events.length;
       const low = from % (high + 1);
       const once = play(events);
@@ -173,7 +243,9 @@ test('a log read again from anywhere goes on as if nothing had happened', () => 
       const half = play(events.slice(0, high));
       const again = play(events.slice(low), half.chain, low);
       expect(again.chain).toEqual(once.chain);
-      expect(again.verdicts).toEqual(events.slice(low).map((_, index) => (low + index < high ? 'replayed' : 'applied')));
+      expect(again.verdicts).toEqual(
+        events.slice(low).map((_, index) => (low + index < high ? 'replayed' : 'applied')),
+      );
     }),
   );
 });

@@ -6,10 +6,14 @@ import { ChainByHand, named } from '../../support/chain-by-hand.ts';
 const US = named('us');
 const ALICE = named('alice');
 
-function folded(log: readonly ChainEvent[]): { readonly sender: Sender; readonly final: readonly SentTransaction[] } {
+function folded(log: readonly ChainEvent[]): {
+  readonly sender: Sender;
+  readonly final: readonly SentTransaction[];
+} {
   const final: SentTransaction[] = [];
   const sender = new Sender(US, (transaction) => final.push(transaction));
-  for (const [offset, event] of log.entries()) expect(sender.apply(event, BigInt(offset))).toBe(undefined);
+  for (const [offset, event] of log.entries())
+    expect(sender.apply(event, BigInt(offset))).toBe(undefined);
   return { sender, final };
 }
 
@@ -19,16 +23,27 @@ const MINTED = { address: ALICE, kind: 'mint', delta: 5n, tx_index: 0 };
 test('nothing is known of transactions that are not final, but that they stand in a block', () => {
   const chain = new ChainByHand();
   chain.append();
-  const { transactions } = chain.append({ transactions: [MINT, { from: ALICE, to: US }], effects: [MINTED] });
+  const { transactions } = chain.append({
+    transactions: [MINT, { from: ALICE, to: US }],
+    effects: [MINTED],
+  });
   const { sender, final } = folded(chain.log);
   const hash = transactions[0]?.hash ?? Buffer.alloc(0);
-  expect([sender.finalNonce, sender.finalHeight, sender.finalAt(0), final]).toEqual([0, -1, undefined, []]);
+  expect([sender.finalNonce, sender.finalHeight, sender.finalAt(0), final]).toEqual([
+    0,
+    -1,
+    undefined,
+    [],
+  ]);
   expect([sender.has(0, hash), sender.has(0, Buffer.alloc(32))]).toEqual([true, false]);
 });
 
 test('in a final block they are there for good, with what they minted', () => {
   const chain = new ChainByHand();
-  const block = chain.append({ transactions: [MINT, { from: ALICE, to: US }, { from: US, to: ALICE }], effects: [MINTED] });
+  const block = chain.append({
+    transactions: [MINT, { from: ALICE, to: US }, { from: US, to: ALICE }],
+    effects: [MINTED],
+  });
   chain.append({ transactions: [MINT], effects: [MINTED] });
   chain.finalize(0);
   const { sender, final } = folded(chain.log);
@@ -56,15 +71,22 @@ test.each([
   const chain = new ChainByHand();
   chain.append({ transactions: [MINT], effects });
   chain.finalize();
-  expect(folded(chain.log).sender.finalAt(0)).toMatchObject({ function_call_type: 'Mint', minted: undefined });
+  expect(folded(chain.log).sender.finalAt(0)).toMatchObject({
+    function_call_type: 'Mint',
+    minted: undefined,
+  });
 });
 
 test('what leaves the chain leaves no trace, and what comes instead counts', () => {
   const chain = new ChainByHand();
   chain.append();
-  const gone = chain.append({ transactions: [MINT], effects: [MINTED] }).transactions[0]?.hash ?? Buffer.alloc(0);
+  const gone =
+    chain.append({ transactions: [MINT], effects: [MINTED] }).transactions[0]?.hash ??
+    Buffer.alloc(0);
   chain.revert();
-  const other = chain.append({ transactions: [{ from: US, to: ALICE }] }).transactions[0]?.hash ?? Buffer.alloc(0);
+  const other =
+    chain.append({ transactions: [{ from: US, to: ALICE }] }).transactions[0]?.hash ??
+    Buffer.alloc(0);
   chain.finalize();
   const { sender, final } = folded(chain.log);
   expect([sender.has(0, gone), sender.has(0, other)]).toEqual([false, true]);
@@ -82,5 +104,7 @@ test('records given again change nothing, strays are without effect, a hole is a
   expect(sender.apply(block, 2n)).toBe(undefined);
   expect([sender.end, sender.finalNonce, final.length]).toEqual([3n, 1, 1]);
   expect(() => sender.apply(block, 5n)).toThrow('records are missing');
-  expect(sender.apply({ ...block, sequence: 3 }, 3n)).toEqual({ broken: expect.stringContaining('the newest block is 0') });
+  expect(sender.apply({ ...block, sequence: 3 }, 3n)).toEqual({
+    broken: expect.stringContaining('the newest block is 0'),
+  });
 });

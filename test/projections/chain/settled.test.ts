@@ -8,7 +8,12 @@ import { chainEvents, TestChain } from '../../support/chain.ts';
 import { raceOfWriters } from './writers.ts';
 
 function recorded(events: readonly ChainEvent[], from = 0): Recorded<ChainEvent>[] {
-  return events.map((event, at) => ({ event, partition: 0, offset: BigInt(from + at), timestamp: 0 }));
+  return events.map((event, at) => ({
+    event,
+    partition: 0,
+    offset: BigInt(from + at),
+    timestamp: 0,
+  }));
 }
 
 function grown(blocks: number): { chain: TestChain; events: ChainEvent[] } {
@@ -31,7 +36,14 @@ test('everything up to the record of the newest final block is settled, and what
 test('a branch that was left before the final block is settled with it, one that was left after it is not', () => {
   const { chain, events } = grown(2);
   const left = [chain.append(0), chain.revert()];
-  const after = [chain.append(0), chain.append(0), chain.revert(), chain.finalize(2), chain.append(0), chain.revert()];
+  const after = [
+    chain.append(0),
+    chain.append(0),
+    chain.revert(),
+    chain.finalize(2),
+    chain.append(0),
+    chain.revert(),
+  ];
   expect(settled(recorded([...events, ...left, ...after]))).toBe(events.length + left.length + 1);
 });
 
@@ -47,21 +59,39 @@ test('an event that does not stand where it was written for counts neither as a 
   const final = chain.finalize(2);
   expect(settled(recorded([...events, { ...final, sequence: 9 }]))).toBe(0);
   const strayed = { ...chain.append(0), sequence: 99 };
-  expect(settled(recorded([...events.slice(0, 2), strayed, { ...final, height: 1, hash: events[1]?.hash ?? final.hash }]))).toBe(2);
+  expect(
+    settled(
+      recorded([
+        ...events.slice(0, 2),
+        strayed,
+        { ...final, height: 1, hash: events[1]?.hash ?? final.hash },
+      ]),
+    ),
+  ).toBe(2);
   const twice = [...events, final, ...events, final];
   expect(settled(recorded(twice))).toBe(3);
 });
 
 test('only blocks that the batch did not put on itself are reverted below it', () => {
   const { chain, events } = grown(4);
-  const batch = [chain.append(0), chain.revert(), chain.revert(), chain.revert(), chain.append(0), chain.revert()];
+  const batch = [
+    chain.append(0),
+    chain.revert(),
+    chain.revert(),
+    chain.revert(),
+    chain.append(0),
+    chain.revert(),
+  ];
   expect(revertedBelow(recorded(batch, events.length))).toEqual([3, 2]);
   expect(revertedBelow(recorded([...events, ...batch]))).toEqual([]);
   expect(revertedBelow(recorded(batch, events.length + 1))).toEqual([]);
 });
 
 /** Plays the log in batches that are cut where they are settled; gives the heights that left although they had been stored. */
-function storedThatLeft(log: readonly ChainEvent[], sizes: readonly number[]): { left: number[]; cuts: number } {
+function storedThatLeft(
+  log: readonly ChainEvent[],
+  sizes: readonly number[],
+): { left: number[]; cuts: number } {
   const left: number[] = [];
   let held: Recorded<ChainEvent>[] = [];
   let cuts = 0;
@@ -83,7 +113,15 @@ test('whatever a log is cut into, no record that comes later undoes what was set
   let cuts = 0;
   fc.assert(
     fc.property(fc.nat(), SIZES, (seed, sizes) => {
-      const log = [...chainEvents({ seed, blocks: 60, transactions_per_block: 0, reorg_probability: 0.3, accounts: 8 })];
+      const log = [
+        ...chainEvents({
+          seed,
+          blocks: 60,
+          transactions_per_block: 0,
+          reorg_probability: 0.3,
+          accounts: 8,
+        }),
+      ];
       const played = storedThatLeft(log, sizes);
       expect(played.left).toEqual([]);
       cuts += played.cuts;
@@ -112,16 +150,27 @@ test('all that is certain is settled: what comes after is no block that the fold
           const judged = evolve(chain, event, offset);
           if (judged.verdict !== 'applied') continue;
           chain = judged.chain;
-          if (event.type === 'BlockAppended') standing.push({ height: event.height, records: at + 1 });
+          if (event.type === 'BlockAppended')
+            standing.push({ height: event.height, records: at + 1 });
           if (event.type === 'BlockReverted') standing.pop();
         }
         const final = chain.status === 'empty' ? -1 : chain.finalized_height;
-        expect(settled(batch)).toBe(standing.findLast(({ height }) => height <= final)?.records ?? 0);
+        expect(settled(batch)).toBe(
+          standing.findLast(({ height }) => height <= final)?.records ?? 0,
+        );
       },
     ),
   );
 });
 
 function lifeOf(seed: number): readonly ChainEvent[] {
-  return [...chainEvents({ seed, blocks: 40, transactions_per_block: 0, reorg_probability: 0.3, accounts: 8 })];
+  return [
+    ...chainEvents({
+      seed,
+      blocks: 40,
+      transactions_per_block: 0,
+      reorg_probability: 0.3,
+      accounts: 8,
+    }),
+  ];
 }

@@ -17,25 +17,60 @@ interface Node {
 
 const WRITERS = 3;
 const NOBODY = Buffer.alloc(20);
-const CONTENT = { timestamp: 0, producer: NOBODY, reward_recipient: NOBODY, block_reward: 0n, transactions: [], balance_effects: [] };
+const CONTENT = {
+  timestamp: 0,
+  producer: NOBODY,
+  reward_recipient: NOBODY,
+  block_reward: 0n,
+  transactions: [],
+  balance_effects: [],
+};
 
 type Step =
   | { readonly does: 'grow'; readonly blocks: number }
   | { readonly does: 'reorganise'; readonly depth: number }
   | { readonly does: 'finalise'; readonly blocks: number }
-  | { readonly does: 'compute' | 'land' | 'land twice'; readonly writer: number; readonly most: number };
+  | {
+      readonly does: 'compute' | 'land' | 'land twice';
+      readonly writer: number;
+      readonly most: number;
+    };
 
 const WRITING = fc.record({
-  does: fc.constantFrom('compute' as const, 'compute' as const, 'land' as const, 'land' as const, 'land twice' as const),
+  does: fc.constantFrom(
+    'compute' as const,
+    'compute' as const,
+    'land' as const,
+    'land' as const,
+    'land twice' as const,
+  ),
   writer: fc.nat({ max: WRITERS - 1 }),
   most: fc.integer({ min: 1, max: 6 }),
 });
 
 const STEPS: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
-    { weight: 2, arbitrary: fc.record({ does: fc.constant('grow' as const), blocks: fc.integer({ min: 1, max: 3 }) }) },
-    { weight: 1, arbitrary: fc.record({ does: fc.constant('reorganise' as const), depth: fc.integer({ min: 1, max: 4 }) }) },
-    { weight: 1, arbitrary: fc.record({ does: fc.constant('finalise' as const), blocks: fc.integer({ min: 1, max: 3 }) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        does: fc.constant('grow' as const),
+        blocks: fc.integer({ min: 1, max: 3 }),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        does: fc.constant('reorganise' as const),
+        depth: fc.integer({ min: 1, max: 4 }),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        does: fc.constant('finalise' as const),
+        blocks: fc.integer({ min: 1, max: 3 }),
+      }),
+    },
     { weight: 8, arbitrary: WRITING },
   ),
   { minLength: 30, maxLength: 80, size: 'max' },
@@ -63,14 +98,18 @@ function run(steps: readonly Step[]): readonly ChainEvent[] {
         break;
       }
       case 'finalise':
-        node = { ...node, finalized_height: Math.min(node.links.length - 1, node.finalized_height + step.blocks) };
+        node = {
+          ...node,
+          finalized_height: Math.min(node.links.length - 1, node.finalized_height + step.blocks),
+        };
         break;
       case 'compute':
         if (!underway.has(step.writer)) underway.set(step.writer, batchOf(log, node, step.most));
         break;
       case 'land':
       case 'land twice':
-        for (let times = step.does === 'land' ? 1 : 2; times > 0; times--) log.push(...(underway.get(step.writer) ?? []));
+        for (let times = step.does === 'land' ? 1 : 2; times > 0; times--)
+          log.push(...(underway.get(step.writer) ?? []));
         underway.delete(step.writer);
         break;
     }
@@ -82,7 +121,13 @@ function grown({ links, finalized_height }: Node, name: number): Node {
   const parent = links.at(-1);
   const hash = Buffer.alloc(32);
   hash.writeUInt32BE(name);
-  return { links: [...links, { height: links.length, hash, parent_hash: parent?.hash ?? Buffer.alloc(32) }], finalized_height };
+  return {
+    links: [
+      ...links,
+      { height: links.length, hash, parent_hash: parent?.hash ?? Buffer.alloc(32) },
+    ],
+    finalized_height,
+  };
 }
 
 /** Down to what the log and the node have in common, up to the node's newest block, and what is final of it; cut off after `most` events. */
@@ -90,16 +135,29 @@ function batchOf(log: readonly ChainEvent[], node: Node, most: number): readonly
   const { chain, links } = standing(log);
   const final = chain.status === 'empty' ? -1 : chain.finalized_height;
   let sequence = log.length - 1;
-  const isShared = ({ height, hash }: Link): boolean => node.links[height]?.hash.equals(hash) === true;
+  const isShared = ({ height, hash }: Link): boolean =>
+    node.links[height]?.hash.equals(hash) === true;
   const shared = links.filter(isShared).length;
   const events: ChainEvent[] = links
     .slice(shared)
     .toReversed()
-    .map(({ height, hash, parent_hash }) => ({ type: 'BlockReverted', sequence: ++sequence, height, hash, parent_hash }));
-  for (const link of node.links.slice(shared)) events.push({ type: 'BlockAppended', sequence: ++sequence, ...link, ...CONTENT });
+    .map(({ height, hash, parent_hash }) => ({
+      type: 'BlockReverted',
+      sequence: ++sequence,
+      height,
+      hash,
+      parent_hash,
+    }));
+  for (const link of node.links.slice(shared))
+    events.push({ type: 'BlockAppended', sequence: ++sequence, ...link, ...CONTENT });
   const newest = node.links[node.finalized_height];
   if (newest !== undefined && node.finalized_height > final) {
-    events.push({ type: 'BlocksFinalized', sequence: ++sequence, height: newest.height, hash: newest.hash });
+    events.push({
+      type: 'BlocksFinalized',
+      sequence: ++sequence,
+      height: newest.height,
+      hash: newest.hash,
+    });
   }
   return events.slice(0, most);
 }
@@ -112,7 +170,8 @@ function standing(log: readonly ChainEvent[]): { chain: Chain; links: Link[] } {
     if (judged.verdict === 'broken') throw new Error(judged.reason);
     if (judged.verdict !== 'applied') continue;
     chain = judged.chain;
-    if (event.type === 'BlockAppended') links.push({ height: event.height, hash: event.hash, parent_hash: event.parent_hash });
+    if (event.type === 'BlockAppended')
+      links.push({ height: event.height, hash: event.hash, parent_hash: event.parent_hash });
     if (event.type === 'BlockReverted') links.pop();
   }
   return { chain, links };

@@ -72,15 +72,17 @@ function keysOf<Key extends string>(table: Readonly<Record<Key, unknown>>): Key[
   return Object.keys(table).filter((key): key is Key => key in table);
 }
 
-test.each(keysOf(TABLE).flatMap((what) => keysOf(TABLE[what]).map((when) => ({ what, when, cell: TABLE[what][when] }))))(
-  '$when: $what',
-  ({ what, when, cell }) => {
-    const [book, isKnown] = BOOKS[when];
-    const judged = judge(book, EVENTS[what], isKnown);
-    if (typeof cell === 'number') expect(judged).toEqual({ verdict: 'assigned', key: KEY, index: cell });
-    else expect(judged.verdict).toBe(cell);
-  },
-);
+test.each(
+  keysOf(TABLE).flatMap((what) =>
+    keysOf(TABLE[what]).map((when) => ({ what, when, cell: TABLE[what][when] })),
+  ),
+)('$when: $what', ({ what, when, cell }) => {
+  const [book, isKnown] = BOOKS[when];
+  const judged = judge(book, EVENTS[what], isKnown);
+  if (typeof cell === 'number')
+    expect(judged).toEqual({ verdict: 'assigned', key: KEY, index: cell });
+  else expect(judged.verdict).toBe(cell);
+});
 
 test('the book in memory knows the same owners as a plain reading of the log, however often it is given what it had', () => {
   for (let seed = 1; seed <= 30; seed++) {
@@ -108,20 +110,26 @@ test('the book in memory knows the same owners as a plain reading of the log, ho
 
 test('nobody owns an index that is not handed out, and a stranger has no address', () => {
   const book = new AddressBook();
-  expect([book.ownerAt(0), book.addressOf(ACCOUNT), book.key]).toEqual([undefined, undefined, undefined]);
-  book.apply(EVENTS['the scheme'], 0n);
-  book.apply(EVENTS['a request'], 1n);
-  expect(book.ownerAt(0)).toEqual(ACCOUNT);
-  expect(book.addressOf(ACCOUNT)).toEqual(KEY.addressAt(0));
-  expect([book.ownerAt(1), book.ownerAt(-1), book.ownerAt(0.5), book.addressOf(accountAt(2))]).toEqual([
-    undefined,
+  expect([book.ownerAt(0), book.addressOf(ACCOUNT), book.key]).toEqual([
     undefined,
     undefined,
     undefined,
   ]);
+  book.apply(EVENTS['the scheme'], 0n);
+  book.apply(EVENTS['a request'], 1n);
+  expect(book.ownerAt(0)).toEqual(ACCOUNT);
+  expect(book.addressOf(ACCOUNT)).toEqual(KEY.addressAt(0));
+  expect([
+    book.ownerAt(1),
+    book.ownerAt(-1),
+    book.ownerAt(0.5),
+    book.addressOf(accountAt(2)),
+  ]).toEqual([undefined, undefined, undefined, undefined]);
 });
 
 test('a record that is missing is a bug of the reader', () => {
   const book = new AddressBook();
-  expect(() => book.apply(EVENTS['the scheme'], 1n)).toThrow('deposit.addresses goes on at 0, not at 1: records are missing');
+  expect(() => book.apply(EVENTS['the scheme'], 1n)).toThrow(
+    'deposit.addresses goes on at 0, not at 1: records are missing',
+  );
 });

@@ -4,40 +4,70 @@ import { keyOf } from '../table-maps.ts';
 import { within, type Answers, type Named } from './memory-tables.ts';
 
 function only(...columns: readonly string[]): (row: Named) => Named {
-  return (row) => Object.fromEntries(columns.map((column): [string, Value] => [column, row[column] ?? null]));
+  return (row) =>
+    Object.fromEntries(columns.map((column): [string, Value] => [column, row[column] ?? null]));
 }
 
 const ADDRESS_ANSWERS: Answers = {
   book: (rows) => rows('book').map(only('log_end', 'extended_public_key', 'addresses')),
-  known_addresses: (rows, wanted) => within(rows('addresses'), 'clt_address', wanted).map(only('clt_address', 'deposit_address')),
+  known_addresses: (rows, wanted) =>
+    within(rows('addresses'), 'clt_address', wanted).map(only('clt_address', 'deposit_address')),
 };
 
-const STANDING = only('id', 'status', 'reason', 'approved', 'rejected', 'nonce', 'tx_hash', 'events');
+const STANDING = only(
+  'id',
+  'status',
+  'reason',
+  'approved',
+  'rejected',
+  'nonce',
+  'tx_hash',
+  'events',
+);
 const TERMS = only('seq', 'clt_address', 'gross', 'fee', 'credit', 'policy_version');
 
 export const DEPOSITS_ANSWERS: Answers = {
   ...ADDRESS_ANSWERS,
-  ledger: (rows) => rows('ledger').map(only('sequence', 'deposits', 'policy_version', 'last_nonce', 'mint_time', 'window_nonce')),
+  ledger: (rows) =>
+    rows('ledger').map(
+      only('sequence', 'deposits', 'policy_version', 'last_nonce', 'mint_time', 'window_nonce'),
+    ),
   policies: (rows) => rows('policies'),
   counted_mints: (rows) => {
     const [head] = rows('ledger');
-    const counted = rows('mints').filter(({ nonce }) => head !== undefined && Number(nonce) >= Number(head['window_nonce']));
-    return counted.toSorted((one, other) => Number(one['nonce']) - Number(other['nonce'])).map(only('nonce', 'amount', 'counted_at'));
+    const counted = rows('mints').filter(
+      ({ nonce }) => head !== undefined && Number(nonce) >= Number(head['window_nonce']),
+    );
+    return counted
+      .toSorted((one, other) => Number(one['nonce']) - Number(other['nonce']))
+      .map(only('nonce', 'amount', 'counted_at'));
   },
-  owners: (rows, wanted) => within(rows('owners'), 'clt_address', wanted).map(only('clt_address', 'deposits')),
+  owners: (rows, wanted) =>
+    within(rows('owners'), 'clt_address', wanted).map(only('clt_address', 'deposits')),
   stored_deposits: (rows, wanted) => {
     const standings = new Map(rows('standings').map((row) => [keyOf(row['id']), row]));
-    return within(rows('deposits'), 'id', wanted).map((row) => Object.assign(TERMS(row), STANDING(standings.get(keyOf(row['id'])) ?? {})));
+    return within(rows('deposits'), 'id', wanted).map((row) =>
+      Object.assign(TERMS(row), STANDING(standings.get(keyOf(row['id'])) ?? {})),
+    );
   },
 };
 
-const ENTRY = only('deposit_address', 'partition', 'requested', 'hot_until', 'checked_at', 'checked_until');
+const ENTRY = only(
+  'deposit_address',
+  'partition',
+  'requested',
+  'hot_until',
+  'checked_at',
+  'checked_until',
+);
 
 export const WATCH_ANSWERS: Answers = {
   ...ADDRESS_ANSWERS,
   turn: () => [{ one: true }],
   queue_of_accounts: (rows, wanted) => {
-    const addresses = within(rows('addresses'), 'clt_address', wanted).map((row) => keyOf(row['deposit_address']));
+    const addresses = within(rows('addresses'), 'clt_address', wanted).map((row) =>
+      keyOf(row['deposit_address']),
+    );
     return within(rows('queue'), 'deposit_address', new Set(addresses)).map(ENTRY);
   },
   queue_unrequested: (rows) =>
@@ -45,5 +75,6 @@ export const WATCH_ANSWERS: Answers = {
       .filter((row) => row['requested'] === false)
       .map(ENTRY),
   queue_of_addresses: (rows, wanted) => within(rows('queue'), 'deposit_address', wanted).map(ENTRY),
-  known_transfers: (rows, wanted) => within(rows('transfers'), 'tx_id', wanted).map(only('tx_id', 'log_index')),
+  known_transfers: (rows, wanted) =>
+    within(rows('transfers'), 'tx_id', wanted).map(only('tx_id', 'log_index')),
 };

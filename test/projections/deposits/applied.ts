@@ -14,7 +14,15 @@ export async function openTables(
   projection: Pick<Projection, 'name' | 'version' | 'tables' | 'table_sql' | 'index_sql'>,
 ): Promise<Pool> {
   await prepareDatabase(writerUrl, projection, { indexed: true });
-  return openWriter({ postgres_url: writerUrl, application_name: 'test', schema: projection.name, connections_max: 8 }, silentLog());
+  return openWriter(
+    {
+      postgres_url: writerUrl,
+      application_name: 'test',
+      schema: projection.name,
+      connections_max: 8,
+    },
+    silentLog(),
+  );
 }
 
 /** Applies one batch; throws when somebody else had. */
@@ -23,15 +31,29 @@ export async function applyStretch<Event extends { readonly type: string }>(
   projection: Projection<Event>,
   { topic, partition, from, events }: Stretch<Event> & { readonly topic: string },
 ): Promise<void> {
-  const recorded = events.map((event, at) => ({ event, partition, offset: BigInt(from + at), timestamp: 0 }));
+  const recorded = events.map((event, at) => ({
+    event,
+    partition,
+    offset: BigInt(from + at),
+    timestamp: 0,
+  }));
   const fingerprints = events.map((_, at) =>
     createHash('sha256')
       .update(`${topic} ${partition} ${from + at}`)
       .digest(),
   );
   const loads = projection.loads(recorded);
-  const batch = { topic, partition, events: recorded, loads, fingerprints, sizes: events.map(() => 1) };
+  const batch = {
+    topic,
+    partition,
+    events: recorded,
+    loads,
+    fingerprints,
+    sizes: events.map(() => 1),
+  };
   const applied = await applyBatch({ pool, projection, cluster_id: 'cluster-of-the-test' }, batch);
-  if (applied.outcome !== 'applied') throw new Error(`the batch was not applied: ${applied.outcome}`);
-  if (applied.next_offset !== BigInt(from + events.length)) throw new Error(`applied up to ${applied.next_offset}`);
+  if (applied.outcome !== 'applied')
+    throw new Error(`the batch was not applied: ${applied.outcome}`);
+  if (applied.next_offset !== BigInt(from + events.length))
+    throw new Error(`applied up to ${applied.next_offset}`);
 }

@@ -15,13 +15,23 @@ const DECIDING = { now: NOW, usdt_contract: USDT_CONTRACT };
 const USD = 1_000_000n;
 
 /** A ledger with these accounts' addresses and the testnet's policy, unless other limits or none are given. */
-function ledgerOf({ accounts = 3, limits = testnet }: { readonly accounts?: number; readonly limits?: PolicyLimits | null } = {}): Ledger {
+function ledgerOf({
+  accounts = 3,
+  limits = testnet,
+}: { readonly accounts?: number; readonly limits?: PolicyLimits | null } = {}): Ledger {
   const ledger = new Ledger();
-  ledger.addresses.apply({ type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 }, 0n);
+  ledger.addresses.apply(
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
+    0n,
+  );
   for (let index = 0; index < accounts; index++) {
-    ledger.addresses.apply({ type: 'AddressRequested', clt_address: accountAt(index), requested_at: 0 }, BigInt(index + 1));
+    ledger.addresses.apply(
+      { type: 'AddressRequested', clt_address: accountAt(index), requested_at: 0 },
+      BigInt(index + 1),
+    );
   }
-  if (limits !== null) append(ledger, eventsOf(setPolicy(ledger, { network: 'testnet', limits }, NOW)));
+  if (limits !== null)
+    append(ledger, eventsOf(setPolicy(ledger, { network: 'testnet', limits }, NOW)));
   return ledger;
 }
 
@@ -29,7 +39,9 @@ function append(ledger: Ledger, events: readonly TreasuryEvent[]): void {
   for (const event of events) expect(ledger.apply(event, ledger.end)).toBe('applied');
 }
 
-function eventsOf<Event>(decision: { readonly events: readonly Event[] } | { readonly refused: string }): readonly Event[] {
+function eventsOf<Event>(
+  decision: { readonly events: readonly Event[] } | { readonly refused: string },
+): readonly Event[] {
   if ('refused' in decision) throw new Error(decision.refused);
   return decision.events;
 }
@@ -37,7 +49,10 @@ function eventsOf<Event>(decision: { readonly events: readonly Event[] } | { rea
 let transactions = 0;
 
 function transfer(
-  change: Partial<TransferObserved> & { readonly offset?: bigint; readonly partition?: number } = {},
+  change: Partial<TransferObserved> & {
+    readonly offset?: bigint;
+    readonly partition?: number;
+  } = {},
 ): Recorded<TransferObserved> {
   const { offset = 5n, partition, ...fields } = change;
   const index = fields.address_index ?? 0;
@@ -96,7 +111,8 @@ test('two logs of one transaction are two deposits, the same log again is none',
   append(ledger, eventsOf(confirm(ledger, one, DECIDING)));
   append(ledger, eventsOf(confirm(ledger, second, DECIDING)));
   expect(ledger.deposits.size).toBe(2);
-  for (const again of [one, second, { ...one, offset: 99n }]) expect(confirm(ledger, again, DECIDING)).toEqual({ events: [] });
+  for (const again of [one, second, { ...one, offset: 99n }])
+    expect(confirm(ledger, again, DECIDING)).toEqual({ events: [] });
 });
 
 test.each([
@@ -104,16 +120,26 @@ test.each([
   ['less than nothing', { value: -1n }, 'zero_value'],
   ['from itself', { from: depositKey().addressAt(0) }, 'self_transfer'],
   ['of another token', { contract: Buffer.alloc(20, 8) }, 'wrong_contract'],
-  ['in the partition of others', { partition: (transferPartition(depositKey().addressAt(0)) + 1) % 6 }, 'wrong_partition'],
+  [
+    'in the partition of others',
+    { partition: (transferPartition(depositKey().addressAt(0)) + 1) % 6 },
+    'wrong_partition',
+  ],
   ['to an address that is not handed out', { address_index: 3 }, 'unknown_address'],
-  ['to an address beyond all indexes', { address_index: 2 ** 40, to: Buffer.alloc(20, 7) }, 'unknown_address'],
+  [
+    'to an address beyond all indexes',
+    { address_index: 2 ** 40, to: Buffer.alloc(20, 7) },
+    'unknown_address',
+  ],
   ['to an address that its index does not derive', { to: Buffer.alloc(20, 7) }, 'other_address'],
 ] as const)('a transfer %s is refused', (_what, change, reason) => {
   expect(confirm(ledgerOf(), transfer(change), DECIDING)).toEqual({ refused: reason });
 });
 
 test('without a policy nothing is decided, and without a scheme nobody is known', () => {
-  expect(confirm(ledgerOf({ limits: null }), transfer(), DECIDING)).toEqual({ refused: 'no_policy' });
+  expect(confirm(ledgerOf({ limits: null }), transfer(), DECIDING)).toEqual({
+    refused: 'no_policy',
+  });
   expect(confirm(new Ledger(), transfer(), DECIDING)).toEqual({ refused: 'unknown_address' });
 });
 
@@ -122,7 +148,14 @@ test("the first deposit of an address pays the first fee whether or not it was e
   const observed = [1n, 10n * USD, 0n, 10n * USD].map((value) => transfer({ value }));
   const { events } = confirmAll(ledger, [...observed, transfer({ address_index: 1 })], DECIDING);
   const confirmed = events.filter((event) => event.type === 'DepositConfirmed');
-  expect(confirmed.map(({ gross, fee, credit, address_ordinal: ordinal }) => [gross, fee, credit, ordinal])).toEqual([
+  expect(
+    confirmed.map(({ gross, fee, credit, address_ordinal: ordinal }) => [
+      gross,
+      fee,
+      credit,
+      ordinal,
+    ]),
+  ).toEqual([
     [1n, 2n * USD, 0n, 0],
     [10n * USD, USD / 2n, 9_500_000n, 1],
     [10n * USD, USD / 2n, 9_500_000n, 2],
@@ -143,7 +176,9 @@ test.each([
   const events = eventsOf(confirm(ledger, observed, DECIDING));
   const id = depositIdOf(observed.event.tx_id, 0);
   expect(events.slice(1)).toEqual(
-    reason === undefined ? [] : [{ type: 'DepositHeld', sequence: 2, deposit_id: id, reason, decided_at: NOW }],
+    reason === undefined
+      ? []
+      : [{ type: 'DepositHeld', sequence: 2, deposit_id: id, reason, decided_at: NOW }],
   );
   append(ledger, events);
   expect(ledger.deposit(id).status).toBe(reason === undefined ? 'confirmed' : 'needs_manual');
@@ -156,7 +191,9 @@ test('a deposit that is confirmed without being held, although it should be, is 
   expect(hold(ledger, id, NOW)).toEqual({ refused: 'no_such_deposit' });
   append(ledger, eventsOf(confirm(ledger, observed, DECIDING)).slice(0, 1));
   const events = eventsOf(hold(ledger, id, NOW));
-  expect(events).toEqual([{ type: 'DepositHeld', sequence: 2, deposit_id: id, reason: 'below_minimum', decided_at: NOW }]);
+  expect(events).toEqual([
+    { type: 'DepositHeld', sequence: 2, deposit_id: id, reason: 'below_minimum', decided_at: NOW },
+  ]);
   append(ledger, events);
   expect(hold(ledger, id, NOW)).toEqual({ events: [] });
   const sound = transfer();
@@ -168,17 +205,26 @@ test('a transfer to an unknown address holds up its own partition alone, until t
   const ledger = ledgerOf({ accounts: 40 });
   const late = transfer({ address_index: 40 });
   const indexes = Array.from({ length: 40 }, (_, index) => index);
-  const behind = indexes.filter((index) => transferPartition(depositKey().addressAt(index)) === late.partition);
+  const behind = indexes.filter(
+    (index) => transferPartition(depositKey().addressAt(index)) === late.partition,
+  );
   const others = indexes.filter((index) => !behind.includes(index));
   expect(behind.length).toBeGreaterThan(0);
-  const observed = [...others.slice(0, 5), ...behind, ...others.slice(5)].map((index) => transfer({ address_index: index }));
+  const observed = [...others.slice(0, 5), ...behind, ...others.slice(5)].map((index) =>
+    transfer({ address_index: index }),
+  );
   const first = confirmAll(ledger, [late, ...observed], DECIDING);
   expect(first.events).toHaveLength(others.length);
-  expect(first.waiting.map(({ reason }) => reason)).toEqual(Array.from({ length: behind.length + 1 }, () => 'unknown_address'));
+  expect(first.waiting.map(({ reason }) => reason)).toEqual(
+    Array.from({ length: behind.length + 1 }, () => 'unknown_address'),
+  );
   expect(first.waiting[0]?.observed).toBe(late);
   expect(first.refused).toEqual([]);
   append(ledger, first.events);
-  ledger.addresses.apply({ type: 'AddressRequested', clt_address: accountAt(40), requested_at: 0 }, 41n);
+  ledger.addresses.apply(
+    { type: 'AddressRequested', clt_address: accountAt(40), requested_at: 0 },
+    41n,
+  );
   const waiting = first.waiting.map((each) => each.observed);
   const second = confirmAll(ledger, waiting, DECIDING);
   expect(second).toMatchObject({ refused: [], waiting: [] });
@@ -197,11 +243,17 @@ test('a policy counts for the deposits after it, and those before keep theirs', 
   const ledger = ledgerOf();
   const [before, after] = [transfer(), transfer({ address_index: 1 })];
   append(ledger, eventsOf(confirm(ledger, before, DECIDING)));
-  const set = eventsOf(setPolicy(ledger, { network: 'testnet', limits: { ...testnet, first_fee: 3n * USD } }, NOW));
-  expect(set).toMatchObject([{ type: 'PolicySet', sequence: 2, version: 2, first_fee: 3n * USD, decided_at: NOW }]);
+  const set = eventsOf(
+    setPolicy(ledger, { network: 'testnet', limits: { ...testnet, first_fee: 3n * USD } }, NOW),
+  );
+  expect(set).toMatchObject([
+    { type: 'PolicySet', sequence: 2, version: 2, first_fee: 3n * USD, decided_at: NOW },
+  ]);
   append(ledger, set);
   append(ledger, eventsOf(confirm(ledger, after, DECIDING)));
-  const terms = [...ledger.deposits.values()].map((deposit) => (deposit.status === 'absent' ? undefined : deposit.terms));
+  const terms = [...ledger.deposits.values()].map((deposit) =>
+    deposit.status === 'absent' ? undefined : deposit.terms,
+  );
   expect(terms).toMatchObject([
     { fee: 2n * USD, policy_version: 1 },
     { fee: 3n * USD, policy_version: 2 },
@@ -211,7 +263,13 @@ test('a policy counts for the deposits after it, and those before keep theirs', 
 
 test('a policy that is in force is not set again, one that contradicts itself never, and the network stays', () => {
   const ledger = ledgerOf();
-  expect(setPolicy(ledger, { network: 'testnet', limits: { ...testnet } }, NOW)).toEqual({ events: [] });
-  expect(setPolicy(ledger, { network: 'mainnet', limits: testnet }, NOW)).toEqual({ refused: 'other_network' });
-  expect(setPolicy(ledger, { network: 'testnet', limits: { ...testnet, minimum: -1n } }, NOW)).toEqual({ refused: 'contradicting_limits' });
+  expect(setPolicy(ledger, { network: 'testnet', limits: { ...testnet } }, NOW)).toEqual({
+    events: [],
+  });
+  expect(setPolicy(ledger, { network: 'mainnet', limits: testnet }, NOW)).toEqual({
+    refused: 'other_network',
+  });
+  expect(
+    setPolicy(ledger, { network: 'testnet', limits: { ...testnet, minimum: -1n } }, NOW),
+  ).toEqual({ refused: 'contradicting_limits' });
 });

@@ -31,7 +31,8 @@ type TextRow = Readonly<Record<string, string | null>>;
 const addresses = addressLog({ seed: 4, accounts: 60, events: 300 });
 const ledger = ledgerLog({ seed: 5, accounts: 8, events: 4_000 });
 const plain = plainDeposits(addresses, ledger);
-const rowsOf = (table: string): readonly TextRow[] => (plain[table] ?? []).map((text): TextRow => JSON.parse(text));
+const rowsOf = (table: string): readonly TextRow[] =>
+  (plain[table] ?? []).map((text): TextRow => JSON.parse(text));
 
 let urls: Awaited<ReturnType<typeof freshDatabase>>;
 let pool: Pool;
@@ -46,12 +47,20 @@ beforeAll(async () => {
   ];
   for (const stretch of interleaved(logs, { seed: 3, size_max: 400 })) {
     const [first] = stretch.events;
-    const topic = first !== undefined && addresses.some((event) => event === first) ? 'deposit.addresses' : 'treasury.ledger';
+    const topic =
+      first !== undefined && addresses.some((event) => event === first)
+        ? 'deposit.addresses'
+        : 'treasury.ledger';
     await applyStretch(pool, deposits, { ...stretch, topic });
   }
   await pool.query('ANALYZE');
   reader = openReader(
-    { postgres_reader_url: urls.reader_url, application_name: 'test', statement_timeout_ms: 30_000, connections_max: 2 },
+    {
+      postgres_reader_url: urls.reader_url,
+      application_name: 'test',
+      statement_timeout_ms: 30_000,
+      connections_max: 2,
+    },
     silentLog(),
   );
 });
@@ -68,9 +77,12 @@ const OWNER = accountAt(3);
 const theirs = rowsOf('deposits')
   .filter((row) => row['clt_address'] === OWNER.toString('hex'))
   .toSorted(
-    (one, other) => (other['created_at'] ?? '').localeCompare(one['created_at'] ?? '') || Number(other['ordinal']) - Number(one['ordinal']),
+    (one, other) =>
+      (other['created_at'] ?? '').localeCompare(one['created_at'] ?? '') ||
+      Number(other['ordinal']) - Number(one['ordinal']),
   );
-const standing = (id: string | null | undefined): TextRow => rowsOf('standings').find((row) => row['id'] === id) ?? {};
+const standing = (id: string | null | undefined): TextRow =>
+  rowsOf('standings').find((row) => row['id'] === id) ?? {};
 const [newest] = theirs;
 const ID = newest?.['id'] ?? '';
 
@@ -83,7 +95,9 @@ test('the list is the newest 20 of the account alone, newest first', async () =>
   expect(theirs.length).toBeGreaterThan(LISTED_MAX);
   const rows = await reader.rows(depositsOf(OWNER));
   expect(rows.map(([id, status, gross, txId]) => [id, status, gross, txId])).toEqual(
-    theirs.slice(0, 20).map((row) => [row['id'], standing(row['id'])['status'], row['gross'], `\\x${row['tx_id']}`]),
+    theirs
+      .slice(0, 20)
+      .map((row) => [row['id'], standing(row['id'])['status'], row['gross'], `\\x${row['tx_id']}`]),
   );
   expect(await reader.rows(depositsOf(accountAt(1_000)))).toEqual([]);
 });
@@ -101,7 +115,11 @@ test("a deposit is found by its owner, and is not there for anybody else, like o
     standing(ID)['reason'],
   ]);
   expect(await reader.rows(depositById(ID))).toEqual([row]);
-  for (const query of [depositOf(ID, accountAt(4)), depositOf('6db65fd5-9fd3-86f6-b291-40571b5bcd6b', OWNER), eventsOf(ID, accountAt(4))]) {
+  for (const query of [
+    depositOf(ID, accountAt(4)),
+    depositOf('6db65fd5-9fd3-86f6-b291-40571b5bcd6b', OWNER),
+    eventsOf(ID, accountAt(4)),
+  ]) {
     expect(await reader.rows(query)).toEqual([]);
   }
 });
@@ -111,10 +129,27 @@ test('the story of a deposit is told in order, with the place of each event in t
     .filter((row) => row['deposit_id'] === ID)
     .toSorted((one, other) => Number(one['ordinal']) - Number(other['ordinal']));
   const rows = await reader.rows(eventsOf(ID, OWNER));
-  expect(rows.map(([event, reason, , , , , , , , topic, partition, offset]) => [event, reason, topic, partition, offset])).toEqual(
-    expected.map((row) => [row['event'], row['reason'], row['topic'], row['partition'], row['log_offset']]),
+  expect(
+    rows.map(([event, reason, , , , , , , , topic, partition, offset]) => [
+      event,
+      reason,
+      topic,
+      partition,
+      offset,
+    ]),
+  ).toEqual(
+    expected.map((row) => [
+      row['event'],
+      row['reason'],
+      row['topic'],
+      row['partition'],
+      row['log_offset'],
+    ]),
   );
-  expect(rows.slice(0, 2).map(([event]) => event)).toEqual(['TransferObserved', 'DepositConfirmed']);
+  expect(rows.slice(0, 2).map(([event]) => event)).toEqual([
+    'TransferObserved',
+    'DepositConfirmed',
+  ]);
   expect(await reader.rows(eventsById(ID))).toEqual(rows);
 });
 
@@ -122,10 +157,16 @@ test('addresses and owners are found both ways', async () => {
   const row = rowsOf('addresses').find(({ derivation_index: index }) => index === '5');
   const account = Buffer.from(row?.['clt_address'] ?? '', 'hex');
   const address = depositKey().addressAt(5);
-  expect((await reader.rows(addressOf(account))).map((cells) => cells.slice(0, 2))).toEqual([[hex(address), '5']]);
-  expect((await reader.rows(ownerOf(address))).map((cells) => cells.slice(0, 2))).toEqual([[hex(account), '5']]);
+  expect((await reader.rows(addressOf(account))).map((cells) => cells.slice(0, 2))).toEqual([
+    [hex(address), '5'],
+  ]);
+  expect((await reader.rows(ownerOf(address))).map((cells) => cells.slice(0, 2))).toEqual([
+    [hex(account), '5'],
+  ]);
   expect(await reader.rows(addressOf(accountAt(1_000)))).toEqual([]);
-  expect(await reader.rows(pinnedScheme())).toEqual([[XPUB, '0xb22dad4b', String(rowsOf('addresses').length)]]);
+  expect(await reader.rows(pinnedScheme())).toEqual([
+    [XPUB, '0xb22dad4b', String(rowsOf('addresses').length)],
+  ]);
 });
 
 test.each(['confirmed', 'needs_manual', 'mint_requested', 'credited'])(

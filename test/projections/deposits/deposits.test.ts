@@ -21,8 +21,14 @@ function tables(): MemoryTables<Event> {
 function logsOf(
   seed: number,
   events = 60,
-): { readonly addresses: readonly DepositAddressEvent[]; readonly ledger: readonly TreasuryEvent[] } {
-  return { addresses: addressLog({ seed, accounts: 12, events }), ledger: ledgerLog({ seed: seed + 1, accounts: 6, events }) };
+): {
+  readonly addresses: readonly DepositAddressEvent[];
+  readonly ledger: readonly TreasuryEvent[];
+} {
+  return {
+    addresses: addressLog({ seed, accounts: 12, events }),
+    ledger: ledgerLog({ seed: seed + 1, accounts: 6, events }),
+  };
 }
 
 const CUTS = fc.record({
@@ -46,9 +52,12 @@ test('any cut, redelivery and interleaving gives the rows that a plain reading o
       for (const stretch of interleaved(logs, { seed: cut, size_max, back })) folded.apply(stretch);
       expect(differences(folded.texts(), plainDeposits(addresses, ledger))).toEqual([]);
       deposited += folded.rows('deposits').length;
-      statuses = statuses.union(new Set(folded.rows('standings').map(({ status }) => String(status))));
+      statuses = statuses.union(
+        new Set(folded.rows('standings').map(({ status }) => String(status))),
+      );
       // read once more from the beginning: nothing is new
-      for (const { partition, events } of logs) expect(folded.apply({ partition, events, from: 0 })).toBe(0);
+      for (const { partition, events } of logs)
+        expect(folded.apply({ partition, events, from: 0 })).toBe(0);
       expect(differences(folded.texts(), plainDeposits(addresses, ledger))).toEqual([]);
     }),
     { numRuns: 200 },
@@ -84,7 +93,9 @@ test('ordinals are dense: every seq, and every ordinal of an owner and of a stor
     const rows = folded.rows(table);
     expect(rows.length).toBeGreaterThan(100);
     for (const members of Map.groupBy(rows, (row) => String(row[group])).values()) {
-      const ordinals = members.map((row) => Number(row[ordinal])).toSorted((one, other) => one - other);
+      const ordinals = members
+        .map((row) => Number(row[ordinal]))
+        .toSorted((one, other) => one - other);
       expect(ordinals).toEqual(ordinals.map((_, at) => at));
     }
   }
@@ -94,28 +105,53 @@ test('what was deposited is credit and fees less what fees were short of, to the
   const folded = tables();
   folded.apply({ partition: 0, from: 0, events: ledgerLog({ seed: 9, accounts: 5, events: 500 }) });
   const rows = folded.rows('deposits');
-  const sum = (of: (row: (typeof rows)[number]) => bigint): bigint => rows.reduce((total, row) => total + of(row), 0n);
-  const amount = (row: (typeof rows)[number], column: string): bigint => BigInt(String(row[column]));
-  const short = sum((row) => (amount(row, 'fee') > amount(row, 'gross') ? amount(row, 'fee') - amount(row, 'gross') : 0n));
+  const sum = (of: (row: (typeof rows)[number]) => bigint): bigint =>
+    rows.reduce((total, row) => total + of(row), 0n);
+  const amount = (row: (typeof rows)[number], column: string): bigint =>
+    BigInt(String(row[column]));
+  const short = sum((row) =>
+    amount(row, 'fee') > amount(row, 'gross') ? amount(row, 'fee') - amount(row, 'gross') : 0n,
+  );
   expect(short).toBeGreaterThan(0n);
-  expect(sum((row) => amount(row, 'gross'))).toBe(sum((row) => amount(row, 'credit') + amount(row, 'fee')) - short);
+  expect(sum((row) => amount(row, 'gross'))).toBe(
+    sum((row) => amount(row, 'credit') + amount(row, 'fee')) - short,
+  );
 });
 
 test('whose deposits moved is announced, once each, and who got an address', () => {
-  const [one, other] = [confirmedEvent({ clt_address: accountAt(1) }), confirmedEvent({ clt_address: accountAt(2), log_index: 1 })];
-  const log = placed<TreasuryEvent>([one, other, depositEvents(one.deposit_id).held('below_minimum'), one]);
+  const [one, other] = [
+    confirmedEvent({ clt_address: accountAt(1) }),
+    confirmedEvent({ clt_address: accountAt(2), log_index: 1 }),
+  ];
+  const log = placed<TreasuryEvent>([
+    one,
+    other,
+    depositEvents(one.deposit_id).held('below_minimum'),
+    one,
+  ]);
   const batch = log.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
   const hex = [1, 2].map((index) => `0x${accountAt(index).toString('hex')}`);
-  expect(deposits.fold({}, batch)).toMatchObject({ announced: hex, outcomes: { applied: 3, replayed: 0, ignored: 1 } });
+  expect(deposits.fold({}, batch)).toMatchObject({
+    announced: hex,
+    outcomes: { applied: 3, replayed: 0, ignored: 1 },
+  });
   const requests: DepositAddressEvent[] = [
     { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
     { type: 'AddressRequested', clt_address: accountAt(1), requested_at: 1 },
     { type: 'AddressRequested', clt_address: accountAt(1), requested_at: 2 },
     { type: 'PanelOpened', clt_address: accountAt(1), opened_at: 3 },
   ];
-  const asked = requests.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  const asked = requests.map((event, at) => ({
+    event,
+    partition: 0,
+    offset: BigInt(at),
+    timestamp: 0,
+  }));
   const folded = deposits.fold({}, asked);
-  expect(folded).toMatchObject({ announced: hex.slice(0, 1), outcomes: { applied: 3, replayed: 1, ignored: 0 } });
+  expect(folded).toMatchObject({
+    announced: hex.slice(0, 1),
+    outcomes: { applied: 3, replayed: 1, ignored: 0 },
+  });
   const appended = 'changes' in folded ? folded.changes.appends.flatMap(rowsIn) : [];
   expect(appended).toEqual([[accountAt(1), 0, depositKey().addressAt(0), 1]]);
 });
@@ -131,5 +167,14 @@ test('only events of its topics are its events', () => {
     'TransferObserved',
     'toString',
   ];
-  expect(types.map((type) => deposits.isEvent({ type }))).toEqual([true, true, true, true, true, true, false, false]);
+  expect(types.map((type) => deposits.isEvent({ type }))).toEqual([
+    true,
+    true,
+    true,
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
 });

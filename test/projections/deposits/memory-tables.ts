@@ -1,5 +1,12 @@
 /** The tables of a projection as plain maps, so that its fold can be tried without a database: answers its loads, takes its changes, checks what Postgres would. */
-import type { Changes, Load, LoadedRow, Projection, Recorded, Value } from '../../../projections/projection.ts';
+import type {
+  Changes,
+  Load,
+  LoadedRow,
+  Projection,
+  Recorded,
+  Value,
+} from '../../../projections/projection.ts';
 import { texts, type TableTexts } from '../../support/plain-fold.ts';
 import { rowsIn } from '../copied-rows.ts';
 import { keyOf, named, rowKey } from '../table-maps.ts';
@@ -7,7 +14,10 @@ import { keyOf, named, rowKey } from '../table-maps.ts';
 export type Named = Readonly<Record<string, Value>>;
 /** By the load's name, its rows; `wanted` are the texts of its first value. */
 export type Answers = Readonly<
-  Record<string, (rows: (table: string) => readonly Named[], wanted: ReadonlySet<string>) => readonly Named[]>
+  Record<
+    string,
+    (rows: (table: string) => readonly Named[], wanted: ReadonlySet<string>) => readonly Named[]
+  >
 >;
 
 /** Where a stretch of a topic stands. */
@@ -25,13 +35,22 @@ export class MemoryTables<Event extends { readonly type: string }> {
   constructor(projection: Projection<Event>, answers: Answers) {
     this.#projection = projection;
     this.#answers = answers;
-    this.#tables = new Map(projection.tables.map((table) => [table.name, new Map<string, Named>()]));
+    this.#tables = new Map(
+      projection.tables.map((table) => [table.name, new Map<string, Named>()]),
+    );
   }
 
   /** Loads, folds and changes one batch, as the projector does; how many of its records did something. */
   apply({ events, partition, from }: Stretch<Event>): number {
-    const batch = events.map((event, at): Recorded<Event> => ({ event, partition, offset: BigInt(from + at), timestamp: 0 }));
-    const loaded = Object.fromEntries(this.#projection.loads(batch).map((load) => [load.name, this.#answer(load)]));
+    const batch = events.map((event, at): Recorded<Event> => ({
+      event,
+      partition,
+      offset: BigInt(from + at),
+      timestamp: 0,
+    }));
+    const loaded = Object.fromEntries(
+      this.#projection.loads(batch).map((load) => [load.name, this.#answer(load)]),
+    );
     const folded = this.#projection.fold(loaded, batch);
     if ('broken' in folded) throw new Error(folded.broken.reason);
     const { applied, replayed, ignored } = folded.outcomes;
@@ -41,7 +60,9 @@ export class MemoryTables<Event extends { readonly type: string }> {
   }
 
   texts(): TableTexts {
-    return Object.fromEntries([...this.#tables].map(([name, rows]) => [name, texts([...rows.values()])]));
+    return Object.fromEntries(
+      [...this.#tables].map(([name, rows]) => [name, texts([...rows.values()])]),
+    );
   }
 
   rows(table: string): readonly Named[] {
@@ -51,7 +72,10 @@ export class MemoryTables<Event extends { readonly type: string }> {
   #answer(load: Load): readonly LoadedRow[] {
     const { name } = load;
     const answer = this.#answers[name];
-    if (answer === undefined) throw new Error(`${this.#projection.name} asks for ${name}, which these tables cannot answer`);
+    if (answer === undefined)
+      throw new Error(
+        `${this.#projection.name} asks for ${name}, which these tables cannot answer`,
+      );
     const keys: unknown = 'text' in load ? load.values[0] : load.keys;
     const wanted = new Set((Array.isArray(keys) ? keys : []).map(keyOf));
     return answer((table) => this.rows(table), wanted).map((row) =>
@@ -71,14 +95,17 @@ export class MemoryTables<Event extends { readonly type: string }> {
       const { table } = added;
       for (const row of rowsIn(added)) {
         const key = rowKey(table, Object.keys(table.columns), row);
-        if (this.#of(table.name).has(key)) throw new Error(`a row of ${table.name} is appended that is there already: ${key}`);
+        if (this.#of(table.name).has(key))
+          throw new Error(`a row of ${table.name} is appended that is there already: ${key}`);
         this.#of(table.name).set(key, named(table, row));
       }
     }
     for (const { table, rows } of upserts) {
       const keys = rows.map((row) => rowKey(table, Object.keys(table.columns), row));
-      if (new Set(keys).size < keys.length) throw new Error(`${table.name}: one statement cannot change a row twice`);
-      for (const [at, row] of rows.entries()) this.#of(table.name).set(keys[at] ?? '', named(table, row));
+      if (new Set(keys).size < keys.length)
+        throw new Error(`${table.name}: one statement cannot change a row twice`);
+      for (const [at, row] of rows.entries())
+        this.#of(table.name).set(keys[at] ?? '', named(table, row));
     }
   }
 
@@ -94,6 +121,10 @@ function asLoaded(value: Value): Value {
 }
 
 /** Rows whose `column` is wanted. */
-export function within(rows: readonly Named[], column: string, wanted: ReadonlySet<string>): readonly Named[] {
+export function within(
+  rows: readonly Named[],
+  column: string,
+  wanted: ReadonlySet<string>,
+): readonly Named[] {
   return rows.filter((row) => wanted.has(keyOf(row[column])));
 }

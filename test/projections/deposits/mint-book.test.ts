@@ -20,7 +20,15 @@ interface Move {
 
 const MOVES = fc.array(
   fc.record<Move>({
-    kind: fc.constantFrom('intend', 'intend', 'intend', 'intend_again', 'dead', 'credited', 'policy'),
+    kind: fc.constantFrom(
+      'intend',
+      'intend',
+      'intend',
+      'intend_again',
+      'dead',
+      'credited',
+      'policy',
+    ),
     usd: fc.integer({ min: 1, max: 60 }),
     nonce_step: fc.constantFrom(1, 1, 1, 1, 2, 0, -1),
     hours: fc.integer({ min: -30, max: 9 }),
@@ -35,7 +43,12 @@ class Match {
   readonly real = new MintLedger();
   readonly plain = new PlainMints();
   readonly verdicts = { counted: 0, void: 0, at_edge: 0 };
-  readonly #minted: { readonly id: string; readonly nonce: number; readonly hash: Buffer; readonly usd: number }[] = [];
+  readonly #minted: {
+    readonly id: string;
+    readonly nonce: number;
+    readonly hash: Buffer;
+    readonly usd: number;
+  }[] = [];
   #nonce = 3;
   #time = BEGIN;
 
@@ -46,11 +59,13 @@ class Match {
   play(move: Move): void {
     const minted = this.#minted[move.pick % Math.max(1, this.#minted.length)];
     if (move.kind === 'policy') return this.#setPolicy(60 + move.usd);
-    if (move.kind === 'intend' || minted === undefined) return this.#intend(this.real.deposit(BigInt(move.usd) * USD), move);
+    if (move.kind === 'intend' || minted === undefined)
+      return this.#intend(this.real.deposit(BigInt(move.usd) * USD), move);
     if (move.kind === 'intend_again') return this.#intend(minted.id, { ...move, usd: minted.usd });
     const make = depositEvents(minted.id);
     const isLive = this.real.ledger.live.get(minted.nonce)?.tx_hash.equals(minted.hash) === true;
-    const event = move.kind === 'dead' ? make.dead(minted.hash, minted.nonce) : make.credited(minted.hash);
+    const event =
+      move.kind === 'dead' ? make.dead(minted.hash, minted.nonce) : make.credited(minted.hash);
     expect(this.real.write(event)).toBe(isLive ? 'applied' : 'ignored');
     if (isLive && move.kind === 'dead') this.plain.giveUp(minted.nonce);
   }
@@ -64,15 +79,25 @@ class Match {
   #intend(id: string, { usd, nonce_step, hours, edge, pick }: Move): void {
     const nonce = this.#nonce + nonce_step;
     const anchor = this.plain.counted[pick % Math.max(1, this.plain.counted.length)];
-    const decided_at = edge === undefined || anchor === undefined ? this.#time + hours * HOUR_MS : anchor.at + DAY_MS + edge;
+    const decided_at =
+      edge === undefined || anchor === undefined
+        ? this.#time + hours * HOUR_MS
+        : anchor.at + DAY_MS + edge;
     const before = this.real.state(id);
     const hash = Buffer.alloc(32);
     hash.writeUInt32BE(this.real.log.length);
     const amount = BigInt(usd) * USD;
-    const intent = { ...depositEvents(id).intended({ to: OWNER, amount, nonce, tx_hash: hash }), decided_at };
+    const intent = {
+      ...depositEvents(id).intended({ to: OWNER, amount, nonce, tx_hash: hash }),
+      decided_at,
+    };
     const expected =
       before.status === 'confirmed' &&
-      this.plain.take(intent, { credit: amount, version: before.terms.policy_version, approved: before.approved });
+      this.plain.take(intent, {
+        credit: amount,
+        version: before.terms.policy_version,
+        approved: before.approved,
+      });
     expect(this.real.write(intent)).toBe(expected ? 'applied' : 'ignored');
     this.verdicts[expected ? 'counted' : 'void']++;
     if (edge !== undefined && anchor !== undefined) this.verdicts.at_edge++;
@@ -99,8 +124,21 @@ test('in any order of intents, deaths, credits and policies just those intents c
   expect(sum.at_edge).toBeGreaterThan(1_000);
 });
 
-function intentOf(id: string | undefined, amount: bigint, nonce: number, decided_at: number): TreasuryEvent {
-  return { ...depositEvents(id ?? '').intended({ to: OWNER, amount, nonce, tx_hash: Buffer.alloc(32, 10 + nonce) }), decided_at };
+function intentOf(
+  id: string | undefined,
+  amount: bigint,
+  nonce: number,
+  decided_at: number,
+): TreasuryEvent {
+  return {
+    ...depositEvents(id ?? '').intended({
+      to: OWNER,
+      amount,
+      nonce,
+      tx_hash: Buffer.alloc(32, 10 + nonce),
+    }),
+    decided_at,
+  };
 }
 
 /** A book in which so much was minted at the beginning, under a rolling cap of 100. */
@@ -109,7 +147,15 @@ function bookWith(usd: number): MintLedger {
   made.setPolicy({ rolling_cap: 100n * USD });
   const id = made.deposit(BigInt(usd) * USD);
   made.writeAll([
-    { ...depositEvents(id).intended({ to: OWNER, amount: BigInt(usd) * USD, nonce: 0, tx_hash: Buffer.alloc(32, 1) }), decided_at: BEGIN },
+    {
+      ...depositEvents(id).intended({
+        to: OWNER,
+        amount: BigInt(usd) * USD,
+        nonce: 0,
+        tx_hash: Buffer.alloc(32, 1),
+      }),
+      decided_at: BEGIN,
+    },
   ]);
   return made;
 }
@@ -154,7 +200,13 @@ test('what is dead or was not carried out leaves the window, what is credited st
     const made = bookWith(60);
     const make = depositEvents([...made.ledger.deposits.keys()][0] ?? '');
     const hash = Buffer.alloc(32, 1);
-    made.writeAll([end === 'dead' ? make.dead(hash, 0) : end === 'failed' ? make.held('mint_failed') : make.credited(hash)]);
+    made.writeAll([
+      end === 'dead'
+        ? make.dead(hash, 0)
+        : end === 'failed'
+          ? make.held('mint_failed')
+          : make.credited(hash),
+    ]);
     expect(made.ledger.leftAt(BEGIN)).toBe(left * USD);
   }
 });

@@ -10,7 +10,15 @@ import {
   type FinalTransaction,
 } from '../../../projections/deposits/mint.ts';
 import { depositEvents } from '../../support/deposit-events.ts';
-import { BEGIN, DAY_MS, hashOf, HOUR_MS, MintLedger, NOBODY, USD } from '../../support/mint-ledger.ts';
+import {
+  BEGIN,
+  DAY_MS,
+  hashOf,
+  HOUR_MS,
+  MintLedger,
+  NOBODY,
+  USD,
+} from '../../support/mint-ledger.ts';
 
 const OWNER = Buffer.alloc(20, 0xc1);
 const INTENDING = { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 100 };
@@ -24,7 +32,9 @@ function opened(rollingUsd = 5_000n): MintLedger {
 }
 
 function due(made: MintLedger, now = BEGIN): readonly string[] {
-  return dueMints(made.ledger, { ...INTENDING, now, final_nonce: 100 }).map(({ deposit_id: id }) => id);
+  return dueMints(made.ledger, { ...INTENDING, now, final_nonce: 100 }).map(
+    ({ deposit_id: id }) => id,
+  );
 }
 
 function mintDue(made: MintLedger, now = BEGIN): void {
@@ -32,20 +42,39 @@ function mintDue(made: MintLedger, now = BEGIN): void {
 }
 
 /** The chain as it stands when every mint under way is final, with what `change` says of it. */
-function finalOf(made: MintLedger, change: Partial<FinalTransaction> = {}): (nonce: number) => FinalTransaction | undefined {
+function finalOf(
+  made: MintLedger,
+  change: Partial<FinalTransaction> = {},
+): (nonce: number) => FinalTransaction | undefined {
   return (nonce) => {
     const mint = made.ledger.live.get(nonce);
     if (mint === undefined) return undefined;
     const { tx_hash, to, amount } = mint;
-    return { tx_hash, block_height: 9, block_hash: Buffer.alloc(32, 9), minted: { to, amount }, ...change };
+    return {
+      tx_hash,
+      block_height: 9,
+      block_hash: Buffer.alloc(32, 9),
+      minted: { to, amount },
+      ...change,
+    };
   };
 }
 
 test('what waits is intended in the order of the ledger, to its owner, of its credit, each with a nonce of its own', () => {
   const made = opened();
-  const [one, held, other] = [made.deposit(8n * USD), made.deposit(USD / 2n), made.deposit(9_500_000n)];
+  const [one, held, other] = [
+    made.deposit(8n * USD),
+    made.deposit(USD / 2n),
+    made.deposit(9_500_000n),
+  ];
   const { events } = intend(made.ledger, { ...INTENDING, now: BEGIN + 5, final_nonce: 7 });
-  const of = { type: 'MintIntended', to: OWNER, fee: 2n * USD, policy_version: 1, decided_at: BEGIN + 5 };
+  const of = {
+    type: 'MintIntended',
+    to: OWNER,
+    fee: 2n * USD,
+    policy_version: 1,
+    decided_at: BEGIN + 5,
+  };
   expect(events).toEqual([
     {
       ...of,
@@ -75,17 +104,29 @@ test('the next nonce is above that of the last intent and not below the chain, a
   mintDue(made);
   const other = { tx_hash: Buffer.alloc(32, 0xdd), minted: undefined };
   const { events } = conclude(made.ledger, finalOf(made, other), CONCLUDING);
-  expect(events).toMatchObject([{ type: 'MintDead', deposit_id: id, nonce: 0, other_tx_hash: other.tx_hash, block_height: 9 }]);
+  expect(events).toMatchObject([
+    { type: 'MintDead', deposit_id: id, nonce: 0, other_tx_hash: other.tx_hash, block_height: 9 },
+  ]);
   made.writeAll(events);
   // whose nonce no final block has taken may still be minted, whatever the ledger says
   const next = made.deposit(3n * USD);
-  expect(intend(made.ledger, { ...INTENDING, final_nonce: 0 }).events).toMatchObject([{ deposit_id: next, nonce: 1 }]);
-  expect(intend(made.ledger, { ...INTENDING, final_nonce: 1, most: 1 }).events).toMatchObject([{ deposit_id: id, nonce: 1 }]);
-  expect(intend(made.ledger, { ...INTENDING, final_nonce: 5, most: 1 }).events).toMatchObject([{ deposit_id: id, nonce: 5 }]);
+  expect(intend(made.ledger, { ...INTENDING, final_nonce: 0 }).events).toMatchObject([
+    { deposit_id: next, nonce: 1 },
+  ]);
+  expect(intend(made.ledger, { ...INTENDING, final_nonce: 1, most: 1 }).events).toMatchObject([
+    { deposit_id: id, nonce: 1 },
+  ]);
+  expect(intend(made.ledger, { ...INTENDING, final_nonce: 5, most: 1 }).events).toMatchObject([
+    { deposit_id: id, nonce: 5 },
+  ]);
 });
 
 test('a mint in a final block is credited; one that minted nothing, another amount or for another is held as failed', () => {
-  for (const minted of [undefined, { to: OWNER, amount: 8n * USD - 1n }, { to: Buffer.alloc(20, 2), amount: 8n * USD }]) {
+  for (const minted of [
+    undefined,
+    { to: OWNER, amount: 8n * USD - 1n },
+    { to: Buffer.alloc(20, 2), amount: 8n * USD },
+  ]) {
     const made = opened();
     const id = made.deposit(8n * USD);
     mintDue(made);
@@ -144,11 +185,15 @@ test('one that is larger than the cap itself keeps nobody waiting, and is minted
 test('one batch holds so many at the most, and nothing without a policy', () => {
   const made = opened();
   for (let at = 0; at < 5; at++) made.deposit(8n * USD);
-  expect(intend(made.ledger, { ...INTENDING, most: 3 }).events.map(({ nonce }) => nonce)).toEqual([0, 1, 2]);
+  expect(intend(made.ledger, { ...INTENDING, most: 3 }).events.map(({ nonce }) => nonce)).toEqual([
+    0, 1, 2,
+  ]);
   expect(dueMints(new MintLedger().ledger, INTENDING)).toEqual([]);
 });
 
-function eventsOf<Event>(decision: { readonly events: readonly Event[] } | { readonly refused: string }): readonly Event[] {
+function eventsOf<Event>(
+  decision: { readonly events: readonly Event[] } | { readonly refused: string },
+): readonly Event[] {
   if ('refused' in decision) throw new Error(decision.refused);
   return decision.events;
 }
@@ -160,7 +205,14 @@ test('above the cap of a single one a person approves, and then it is minted; as
   const approving = { deposit_id: id, ...PERSON };
   const events = eventsOf(approve(made.ledger, approving));
   expect(events).toEqual([
-    { type: 'DepositApproved', sequence: 3, deposit_id: id, actor: 'alice', reason: 'known to us', decided_at: BEGIN },
+    {
+      type: 'DepositApproved',
+      sequence: 3,
+      deposit_id: id,
+      actor: 'alice',
+      reason: 'known to us',
+      decided_at: BEGIN,
+    },
   ]);
   made.writeAll(events);
   expect(approve(made.ledger, approving)).toEqual({ events: [] });
@@ -190,8 +242,18 @@ test.each([
     'not_waiting_for_a_person',
     'not_waiting_for_a_person',
   ],
-  ['nothing is left of it', (made: MintLedger): string => made.deposit(0n), 'nothing_to_mint', undefined],
-  ['it is larger than the rolling cap', (made: MintLedger): string => made.deposit(5_001n * USD), 'over_rolling_cap', undefined],
+  [
+    'nothing is left of it',
+    (made: MintLedger): string => made.deposit(0n),
+    'nothing_to_mint',
+    undefined,
+  ],
+  [
+    'it is larger than the rolling cap',
+    (made: MintLedger): string => made.deposit(5_001n * USD),
+    'over_rolling_cap',
+    undefined,
+  ],
 ] as const)('a person is told why not: %s', (_what, make, approved, rejected) => {
   const made = opened();
   const deciding = { deposit_id: make(made), ...PERSON };
@@ -205,7 +267,9 @@ test('what was given up comes back to its place in the queue, before those that 
   const made = opened();
   const [one, two] = [made.deposit(8n * USD), made.deposit(9n * USD)];
   made.writeAll(intend(made.ledger, { ...INTENDING, most: 1 }).events);
-  made.writeAll(conclude(made.ledger, finalOf(made, { tx_hash: Buffer.alloc(32, 0xdd) }), CONCLUDING).events);
+  made.writeAll(
+    conclude(made.ledger, finalOf(made, { tx_hash: Buffer.alloc(32, 0xdd) }), CONCLUDING).events,
+  );
   expect(due(made)).toEqual([one, two]);
   expect(made.ledger.waitingCount).toBe(2);
 });
@@ -219,10 +283,18 @@ test('the signer looks once more: nothing is signed that is not under way, not w
   expect(whyNotSigned(made.ledger, mint)).toBe(undefined);
   expect(whyNotSigned(made.ledger, { ...mint, deposit_id: NOBODY })).toBe('the deposit is absent');
   expect(whyNotSigned(made.ledger, { ...mint, nonce: 1 })).toBe('another mint is under way');
-  expect(whyNotSigned(made.ledger, { ...mint, tx_hash: Buffer.alloc(32) })).toBe('another mint is under way');
-  expect(whyNotSigned(made.ledger, { ...mint, amount: mint.amount + 1n })).toBe('it is not what the deposit credits');
-  expect(whyNotSigned(made.ledger, { ...mint, to: Buffer.alloc(20) })).toBe('it is not what the deposit credits');
-  expect(whyNotSigned(made.ledger, { ...mint, rolling_cap: 60n * USD - 1n })).toMatch(/above the rolling cap/);
+  expect(whyNotSigned(made.ledger, { ...mint, tx_hash: Buffer.alloc(32) })).toBe(
+    'another mint is under way',
+  );
+  expect(whyNotSigned(made.ledger, { ...mint, amount: mint.amount + 1n })).toBe(
+    'it is not what the deposit credits',
+  );
+  expect(whyNotSigned(made.ledger, { ...mint, to: Buffer.alloc(20) })).toBe(
+    'it is not what the deposit credits',
+  );
+  expect(whyNotSigned(made.ledger, { ...mint, rolling_cap: 60n * USD - 1n })).toMatch(
+    /above the rolling cap/,
+  );
   made.writeAll([depositEvents(id).credited(mint.tx_hash)]);
   expect(whyNotSigned(made.ledger, mint)).toBe('the deposit is credited');
 });

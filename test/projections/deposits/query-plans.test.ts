@@ -90,7 +90,11 @@ test('each question is an index range no longer than its answer, and leaves out 
 });
 
 test("whose a deposit is is asked of the index, so that another's is no more work than none", async () => {
-  const { scans, removed } = await explained(readerUrl, depositOf(ID, accountAt(8)), 'force_generic_plan');
+  const { scans, removed } = await explained(
+    readerUrl,
+    depositOf(ID, accountAt(8)),
+    'force_generic_plan',
+  );
   expect(scans.reduce((sum, { rows }) => sum + rows, 0)).toBe(0);
   expect(removed).toBeLessThanOrEqual(1);
 });
@@ -101,10 +105,14 @@ test('whether a deposit waits for the cap is told without looking at all that wa
   for (const planCache of PLAN_CACHES) {
     for (const now of [1_790_000_002_000, Date.now() + 172_800_000]) {
       const { scans } = await explained(readerUrl, waitsForCap('id-40001', now), planCache);
-      const others = scans.filter(({ how, table }) => !how.startsWith('Index') && !whole.has(table));
+      const others = scans.filter(
+        ({ how, table }) => !how.startsWith('Index') && !whole.has(table),
+      );
       expect({ planCache, now, others }).toEqual({ planCache, now, others: [] });
       const { scans: found } = await explained(readerUrl, waitsForCap('id-401', now), planCache);
-      expect(found.filter(({ how, table }) => !how.startsWith('Index') && !whole.has(table))).toEqual([]);
+      expect(
+        found.filter(({ how, table }) => !how.startsWith('Index') && !whole.has(table)),
+      ).toEqual([]);
       expect(found.reduce((sum, { rows }) => sum + rows, 0)).toBeLessThanOrEqual(1_700);
     }
   }
@@ -112,7 +120,12 @@ test('whether a deposit waits for the cap is told without looking at all that wa
 
 test('a name always stands for the same text', () => {
   const texts = new Map<string, string>();
-  for (const { name, text } of [...Object.values(QUERIES).map(([query]) => query), addressBook(), pinnedScheme(), waitsForCap(ID, 0)]) {
+  for (const { name, text } of [
+    ...Object.values(QUERIES).map(([query]) => query),
+    addressBook(),
+    pinnedScheme(),
+    waitsForCap(ID, 0),
+  ]) {
     expect(texts.get(name) ?? text).toBe(text);
     texts.set(name, text);
   }

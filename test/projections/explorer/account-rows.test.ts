@@ -7,10 +7,20 @@ const BOB = named('bob');
 const CAROL = named('carol');
 const ESCROW = named('escrow');
 
-const NOTHING = { balance: '0', nonce: '0', transactions: '0', activities: '0', unsigned_debits: '0', blocks_produced: '0' };
+const NOTHING = {
+  balance: '0',
+  nonce: '0',
+  transactions: '0',
+  activities: '0',
+  unsigned_debits: '0',
+  blocks_produced: '0',
+};
 
 function accountAfter({ log }: ChainByHand, size: number, address: Buffer): TextRow | undefined {
-  return foldedRows(log, size)('accounts').find((row) => row['address'] === address.toString('hex'));
+  return foldedRows(
+    log,
+    size,
+  )('accounts').find((row) => row['address'] === address.toString('hex'));
 }
 
 describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
@@ -29,8 +39,18 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
         { address: ALICE, delta: 7n, tx_index: 2 },
       ],
     });
-    expect(accountAfter(chain, size, ALICE)).toMatchObject({ transactions: '3', activities: '3', balance: '7', nonce: '2' });
-    expect(accountAfter(chain, size, BOB)).toMatchObject({ transactions: '3', activities: '0', balance: '0', nonce: '2' });
+    expect(accountAfter(chain, size, ALICE)).toMatchObject({
+      transactions: '3',
+      activities: '3',
+      balance: '7',
+      nonce: '2',
+    });
+    expect(accountAfter(chain, size, BOB)).toMatchObject({
+      transactions: '3',
+      activities: '0',
+      balance: '0',
+      nonce: '2',
+    });
     expect(accountAfter(chain, size, CAROL)).toMatchObject({ ...NOTHING, transactions: '1' });
   });
 
@@ -60,10 +80,16 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
 
   test('a balance beyond 2^64 is exact to the last unit, up and down again', () => {
     const chain = new ChainByHand();
-    for (const delta of [2n ** 64n, 1n, 2n ** 90n, -(2n ** 53n)]) chain.append({ effects: [{ address: ALICE, delta }] });
-    expect(accountAfter(chain, size, ALICE)).toMatchObject({ balance: String(2n ** 90n + 2n ** 64n + 1n - 2n ** 53n) });
+    for (const delta of [2n ** 64n, 1n, 2n ** 90n, -(2n ** 53n)])
+      chain.append({ effects: [{ address: ALICE, delta }] });
+    expect(accountAfter(chain, size, ALICE)).toMatchObject({
+      balance: String(2n ** 90n + 2n ** 64n + 1n - 2n ** 53n),
+    });
     chain.revert(2);
-    expect(accountAfter(chain, size, ALICE)).toMatchObject({ balance: '18446744073709551617', activities: '2' });
+    expect(accountAfter(chain, size, ALICE)).toMatchObject({
+      balance: '18446744073709551617',
+      activities: '2',
+    });
     chain.append({ effects: [{ address: ALICE, delta: -(2n ** 64n) }] });
     expect(accountAfter(chain, size, ALICE)).toMatchObject({ balance: '1', activities: '3' });
   });
@@ -115,22 +141,48 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
         { address: ESCROW, delta: 0n, kind: 'block_reward' },
       ],
     });
-    expect(accountAfter(chain, size, ESCROW)).toMatchObject({ unsigned_debits: '2', activities: '3', balance: '3' });
-    for (const address of [ALICE, BOB, CAROL]) expect(accountAfter(chain, size, address)).toMatchObject({ unsigned_debits: '0' });
+    expect(accountAfter(chain, size, ESCROW)).toMatchObject({
+      unsigned_debits: '2',
+      activities: '3',
+      balance: '3',
+    });
+    for (const address of [ALICE, BOB, CAROL])
+      expect(accountAfter(chain, size, address)).toMatchObject({ unsigned_debits: '0' });
   });
 
   test('an account becomes a contract by its first unsigned debit, and a revert takes that back', () => {
     const chain = new ChainByHand();
-    const debit = { transactions: [{ from: BOB, to: CAROL }], effects: [{ address: ESCROW, delta: -1n, tx_index: 0 }] };
-    chain.append({ transactions: [{ from: ALICE, to: ESCROW }], effects: [{ address: ESCROW, delta: 10n, tx_index: 0 }] });
-    expect(accountAfter(chain, size, ESCROW)).toMatchObject({ unsigned_debits: '0', activities: '1' });
+    const debit = {
+      transactions: [{ from: BOB, to: CAROL }],
+      effects: [{ address: ESCROW, delta: -1n, tx_index: 0 }],
+    };
+    chain.append({
+      transactions: [{ from: ALICE, to: ESCROW }],
+      effects: [{ address: ESCROW, delta: 10n, tx_index: 0 }],
+    });
+    expect(accountAfter(chain, size, ESCROW)).toMatchObject({
+      unsigned_debits: '0',
+      activities: '1',
+    });
     chain.append(debit);
     chain.append(debit);
-    expect(accountAfter(chain, size, ESCROW)).toMatchObject({ unsigned_debits: '2', activities: '3', balance: '8' });
+    expect(accountAfter(chain, size, ESCROW)).toMatchObject({
+      unsigned_debits: '2',
+      activities: '3',
+      balance: '8',
+    });
     chain.revert();
-    expect(accountAfter(chain, size, ESCROW)).toMatchObject({ unsigned_debits: '1', activities: '2', balance: '9' });
+    expect(accountAfter(chain, size, ESCROW)).toMatchObject({
+      unsigned_debits: '1',
+      activities: '2',
+      balance: '9',
+    });
     chain.revert();
-    expect(accountAfter(chain, size, ESCROW)).toMatchObject({ unsigned_debits: '0', activities: '1', balance: '10' });
+    expect(accountAfter(chain, size, ESCROW)).toMatchObject({
+      unsigned_debits: '0',
+      activities: '1',
+      balance: '10',
+    });
   });
 
   test.each([
@@ -138,10 +190,17 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     ['were moved by a block', { effects: [{ address: ALICE, delta: 5n }] }, [ALICE]],
     [
       'were moved by a transaction of another',
-      { transactions: [{ from: BOB, to: BOB }], effects: [{ address: ALICE, delta: -5n, tx_index: 0 }] },
+      {
+        transactions: [{ from: BOB, to: BOB }],
+        effects: [{ address: ALICE, delta: -5n, tx_index: 0 }],
+      },
       [ALICE, BOB],
     ],
-    ['came out of it with nothing', { effects: [5n, -5n].map((delta) => ({ address: ALICE, delta })) }, [ALICE]],
+    [
+      'came out of it with nothing',
+      { effects: [5n, -5n].map((delta) => ({ address: ALICE, delta })) },
+      [ALICE],
+    ],
     ['produced', { producer: ALICE }, [ALICE]],
   ])('accounts that only in a reverted block %s are gone, and come anew', (_, block, seen) => {
     const chain = new ChainByHand();
@@ -150,7 +209,9 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     const before = seen.map((address) => accountAfter(chain, size, address));
     expect(before).not.toContain(undefined);
     chain.revert();
-    expect(seen.map((address) => accountAfter(chain, size, address))).toEqual(seen.map(() => undefined));
+    expect(seen.map((address) => accountAfter(chain, size, address))).toEqual(
+      seen.map(() => undefined),
+    );
     chain.append(block);
     expect(seen.map((address) => accountAfter(chain, size, address))).toEqual(before);
   });

@@ -35,9 +35,33 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     chain.append({ effects: [{ address: ALICE, delta: 2n ** 70n, kind: 'mint' }] });
     const bob = BOB.toString('hex');
     expect(activityAfter(chain, size, ALICE)).toMatchObject([
-      { ordinal: '0', kind: 'transfer_in', delta: '100', balance: '100', block_height: '1', seq: '2', counterparty: bob },
-      { ordinal: '1', kind: 'block_reward', delta: '30', balance: '130', block_height: '1', seq: null, counterparty: null },
-      { ordinal: '2', kind: 'transfer_out', delta: '-50', balance: '80', block_height: '1', seq: '1', counterparty: bob },
+      {
+        ordinal: '0',
+        kind: 'transfer_in',
+        delta: '100',
+        balance: '100',
+        block_height: '1',
+        seq: '2',
+        counterparty: bob,
+      },
+      {
+        ordinal: '1',
+        kind: 'block_reward',
+        delta: '30',
+        balance: '130',
+        block_height: '1',
+        seq: null,
+        counterparty: null,
+      },
+      {
+        ordinal: '2',
+        kind: 'transfer_out',
+        delta: '-50',
+        balance: '80',
+        block_height: '1',
+        seq: '1',
+        counterparty: bob,
+      },
       {
         ordinal: '3',
         kind: 'mint',
@@ -86,10 +110,21 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
 
   test('the very first block may leave too, with everything', () => {
     const chain = new ChainByHand();
-    chain.append({ transactions: [{ from: ALICE, to: BOB }], effects: [{ address: ALICE, delta: 1n }] });
+    chain.append({
+      transactions: [{ from: ALICE, to: BOB }],
+      effects: [{ address: ALICE, delta: 1n }],
+    });
     chain.revert();
     const rows = foldedRows(chain.log, size);
-    for (const table of ['blocks', 'transactions', 'transaction_types', 'accounts', 'account_transactions', 'activity', 'validators']) {
+    for (const table of [
+      'blocks',
+      'transactions',
+      'transaction_types',
+      'accounts',
+      'account_transactions',
+      'activity',
+      'validators',
+    ]) {
       expect(rows(table)).toEqual([]);
     }
     expect(rows('head')).toMatchObject([{ height: '-1', transactions: '0', validators: '0' }]);
@@ -106,16 +141,26 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     }
     expect(activityAfter(chain, size, ALICE).map(({ kind }) => kind)).toEqual(words);
     const rows = foldedRows(chain.log, size);
-    const types = sorted(rows('transactions'), 'seq').map(({ function_call_type: type, type_ordinal: ordinal }) => [type, ordinal]);
+    const types = sorted(rows('transactions'), 'seq').map(
+      ({ function_call_type: type, type_ordinal: ordinal }) => [type, ordinal],
+    );
     expect(types).toEqual(words.map((word) => [word, '0']));
-    const counts = rows('transaction_types').map(({ function_call_type: type, transactions }) => [type, transactions]);
-    expect(new Map(counts.map(([type, count]) => [type, count]))).toEqual(new Map(words.map((word) => [word, '1'])));
+    const counts = rows('transaction_types').map(({ function_call_type: type, transactions }) => [
+      type,
+      transactions,
+    ]);
+    expect(new Map(counts.map(([type, count]) => [type, count]))).toEqual(
+      new Map(words.map((word) => [word, '1'])),
+    );
   });
 
   test('a block from before fees were recorded has none; from then on what was paid and earned is in the rows', () => {
     const chain = new ChainByHand();
     const transactions = [{ from: ALICE, to: BOB }];
-    chain.append({ transactions, effects: [{ address: ALICE, delta: -5n, kind: 'transfer_out', tx_index: 0 }] });
+    chain.append({
+      transactions,
+      effects: [{ address: ALICE, delta: -5n, kind: 'transfer_out', tx_index: 0 }],
+    });
     chain.append({
       transactions,
       effects: [
@@ -124,7 +169,10 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
       ],
     });
     const rows = foldedRows(chain.log, size);
-    expect(sorted(rows('blocks'), 'height')).toMatchObject([{ total_fees: '0' }, { total_fees: '7' }]);
+    expect(sorted(rows('blocks'), 'height')).toMatchObject([
+      { total_fees: '0' },
+      { total_fees: '7' },
+    ]);
     expect(sorted(rows('transactions'), 'seq')).toMatchObject([{ fee: '0' }, { fee: '7' }]);
   });
 
@@ -136,10 +184,18 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
         { from: PRODUCER, to: BOB },
         { from: ALICE, to: PRODUCER },
       ],
-      effects: [ALICE, PRODUCER, ALICE].map((address, index) => ({ address, delta: -10n, kind: 'tx_fee_paid', tx_index: index })),
+      effects: [ALICE, PRODUCER, ALICE].map((address, index) => ({
+        address,
+        delta: -10n,
+        kind: 'tx_fee_paid',
+        tx_index: index,
+      })),
     });
     const transactions = sorted(foldedRows(chain.log, size)('transactions'), 'seq');
     expect(transactions.map(({ fee }) => fee)).toEqual(['0', '0', '10']);
-    expect(activityAfter(chain, size, ALICE)).toMatchObject([{ balance: '-10' }, { balance: '-20' }]);
+    expect(activityAfter(chain, size, ALICE)).toMatchObject([
+      { balance: '-10' },
+      { balance: '-20' },
+    ]);
   });
 });

@@ -17,7 +17,11 @@ export interface Batch {
 }
 
 /** Batches of these sizes, each reaching `back` over what the one before held. */
-export function* batches(log: readonly ChainEvent[], sizes: readonly number[], back = 0): Generator<Batch> {
+export function* batches(
+  log: readonly ChainEvent[],
+  sizes: readonly number[],
+  back = 0,
+): Generator<Batch> {
   for (let next = 0, at = 0; next < log.length; at++) {
     const from = Math.max(0, next - back);
     next = Math.min(log.length, next + (sizes[at % sizes.length] ?? 1));
@@ -25,9 +29,15 @@ export function* batches(log: readonly ChainEvent[], sizes: readonly number[], b
   }
 }
 
-export function project(log: readonly ChainEvent[], sizes: readonly number[], back = 0): { tables: MemoryTables; folded: Folded[] } {
+export function project(
+  log: readonly ChainEvent[],
+  sizes: readonly number[],
+  back = 0,
+): { tables: MemoryTables; folded: Folded[] } {
   const tables = new MemoryTables();
-  const folded = [...batches(log, sizes, back)].map(({ from, events }) => tables.apply(events, from));
+  const folded = [...batches(log, sizes, back)].map(({ from, events }) =>
+    tables.apply(events, from),
+  );
   return { tables, folded };
 }
 
@@ -40,12 +50,19 @@ export interface Disturbance {
 }
 
 export const DISTURBANCES: fc.Arbitrary<readonly Disturbance[]> = fc.array(
-  fc.record({ end: fc.nat(), repeats: fc.nat({ max: 10 }), astray: fc.constantFrom(0, -1, -7, 1_000_000) }),
+  fc.record({
+    end: fc.nat(),
+    repeats: fc.nat({ max: 10 }),
+    astray: fc.constantFrom(0, -1, -7, 1_000_000),
+  }),
   { maxLength: 3 },
 );
 
 /** The log with repetitions and strays in it: what follows one was written for where it then stands. */
-export function disturbed(events: readonly ChainEvent[], disturbances: readonly Disturbance[]): ChainEvent[] {
+export function disturbed(
+  events: readonly ChainEvent[],
+  disturbances: readonly Disturbance[],
+): ChainEvent[] {
   const log: ChainEvent[] = [];
   for (const [at, event] of events.entries()) {
     log.push({ ...event, sequence: log.length });
@@ -66,7 +83,10 @@ export function rowsOf(tables: TableTexts, table: string): readonly TextRow[] {
 }
 
 /** The rows of any table after this log in batches of this size, all of them compared with the plain fold. */
-export function foldedRows(log: readonly ChainEvent[], size: number): (table: string) => readonly TextRow[] {
+export function foldedRows(
+  log: readonly ChainEvent[],
+  size: number,
+): (table: string) => readonly TextRow[] {
   const { tables, folded } = project(log, [size]);
   expect(folded.filter((each) => 'broken' in each)).toEqual([]);
   const texts = tables.texts();

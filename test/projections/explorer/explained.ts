@@ -43,8 +43,15 @@ function literal(value: Query['values'][number]): string {
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value);
 }
 
-export async function explained(readerUrl: string, query: Query, planCache: (typeof PLAN_CACHES)[number]): Promise<Explained> {
-  const client = new Client({ connectionString: readerUrl, options: `${READER_OPTIONS} -c plan_cache_mode=${planCache}` });
+export async function explained(
+  readerUrl: string,
+  query: Query,
+  planCache: (typeof PLAN_CACHES)[number],
+): Promise<Explained> {
+  const client = new Client({
+    connectionString: readerUrl,
+    options: `${READER_OPTIONS} -c plan_cache_mode=${planCache}`,
+  });
   await client.connect();
   try {
     await client.query(`PREPARE "${query.name}" AS ${query.text}`);
@@ -64,12 +71,18 @@ function told(nodes: readonly PlanNode[]): Explained {
   const scans = nodes.flatMap((node) => {
     const table = node['Relation Name'];
     const rows = Math.round(node['Actual Rows'] * node['Actual Loops']);
-    return table === undefined ? [] : [{ how: node['Node Type'], table, rows, loops: node['Actual Loops'] }];
+    return table === undefined
+      ? []
+      : [{ how: node['Node Type'], table, rows, loops: node['Actual Loops'] }];
   });
   const removed = nodes.reduce((sum, node) => sum + removedBy(node) * node['Actual Loops'], 0);
   return { nodes: nodes.map((node) => node['Node Type']), scans, removed };
 }
 
 function removedBy(node: PlanNode): number {
-  return (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Join Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+  return (
+    (node['Rows Removed by Filter'] ?? 0) +
+    (node['Rows Removed by Join Filter'] ?? 0) +
+    (node['Rows Removed by Index Recheck'] ?? 0)
+  );
 }

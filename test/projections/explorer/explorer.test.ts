@@ -6,7 +6,15 @@ import { ChainByHand, named } from '../../support/chain-by-hand.ts';
 import { chainEvents, TestChain, type ChainOptions } from '../../support/chain.ts';
 import { differences, digestOf, plainFold } from '../../support/plain-fold.ts';
 import { raceOfWriters } from '../chain/writers.ts';
-import { batches, BATCHINGS, disturbed, DISTURBANCES, foldedRows, project, type TextRow } from './batches.ts';
+import {
+  batches,
+  BATCHINGS,
+  disturbed,
+  DISTURBANCES,
+  foldedRows,
+  project,
+  type TextRow,
+} from './batches.ts';
 import { MemoryTables } from './memory-tables.ts';
 import { WILD_CHAINS } from './wild-chain.ts';
 
@@ -23,12 +31,18 @@ const ALL_TABLES = explorer.tables.map(({ name }) => name);
 
 test('the tables equal a plain fold of the log, whatever the batches, what they reach back over, what the log repeats and what strayed into it', () => {
   fc.assert(
-    fc.property(CHAINS, BATCHINGS, DISTURBANCES, fc.nat({ max: 9 }), (options, sizes, disturbances, back) => {
-      const log = disturbed([...chainEvents(options)], disturbances);
-      const { tables, folded } = project(log, sizes, back);
-      expect(folded.filter((each) => 'broken' in each)).toEqual([]);
-      expect(differences(tables.texts(), plainFold(log))).toEqual([]);
-    }),
+    fc.property(
+      CHAINS,
+      BATCHINGS,
+      DISTURBANCES,
+      fc.nat({ max: 9 }),
+      (options, sizes, disturbances, back) => {
+        const log = disturbed([...chainEvents(options)], disturbances);
+        const { tables, folded } = project(log, sizes, back);
+        expect(folded.filter((each) => 'broken' in each)).toEqual([]);
+        expect(differences(tables.texts(), plainFold(log))).toEqual([]);
+      },
+    ),
     { numRuns: 150 },
   );
 });
@@ -53,16 +67,22 @@ function copyOf(value: unknown): unknown {
 
 test('whatever the effects, types and reorganisations, the tables equal a plain fold after every batch, and coming again changes nothing', () => {
   fc.assert(
-    fc.property(WILD_CHAINS, BATCHINGS, DISTURBANCES, fc.nat({ max: 9 }), ({ log: sound }, sizes, disturbances, back) => {
-      const log = disturbed(sound, disturbances);
-      const tables = new MemoryTables();
-      for (const { from, events, end } of batches(log, sizes, back)) {
-        expect(tables.apply(events, from)).not.toHaveProperty('broken');
-        expect(differences(tables.texts(), plainFold(log.slice(0, end)))).toEqual([]);
-      }
-      expect(tables.apply(log)).toMatchObject({ announced: [], outcomes: { applied: 0 } });
-      expect(differences(tables.texts(), plainFold(log))).toEqual([]);
-    }),
+    fc.property(
+      WILD_CHAINS,
+      BATCHINGS,
+      DISTURBANCES,
+      fc.nat({ max: 9 }),
+      ({ log: sound }, sizes, disturbances, back) => {
+        const log = disturbed(sound, disturbances);
+        const tables = new MemoryTables();
+        for (const { from, events, end } of batches(log, sizes, back)) {
+          expect(tables.apply(events, from)).not.toHaveProperty('broken');
+          expect(differences(tables.texts(), plainFold(log.slice(0, end)))).toEqual([]);
+        }
+        expect(tables.apply(log)).toMatchObject({ announced: [], outcomes: { applied: 0 } });
+        expect(differences(tables.texts(), plainFold(log))).toEqual([]);
+      },
+    ),
     { numRuns: 300 },
   );
 });
@@ -70,7 +90,11 @@ test('whatever the effects, types and reorganisations, the tables equal a plain 
 test('a deep reorganisation may be cut between two batches anywhere', () => {
   const chain = new TestChain({ seed: 6, accounts: 12 });
   const log = Array.from({ length: 6 }, (_, at) => chain.append(at === 0 ? 0 : 15));
-  const deep = [...log, ...Array.from({ length: 4 }, () => chain.revert()), ...Array.from({ length: 6 }, () => chain.append(10))];
+  const deep = [
+    ...log,
+    ...Array.from({ length: 4 }, () => chain.revert()),
+    ...Array.from({ length: 6 }, () => chain.append(10)),
+  ];
   for (let cut = 1; cut < deep.length; cut++) {
     const { tables } = project(deep, [cut, deep.length]);
     expect(differences(tables.texts(), plainFold(deep))).toEqual([]);
@@ -81,7 +105,9 @@ test('batches of one, of seven and of everything give the same bytes', () => {
   fc.assert(
     fc.property(CHAINS, (options) => {
       const log = [...chainEvents(options)];
-      const digests = [1, 7, log.length].map((size) => digestOf(project(log, [size]).tables.texts()));
+      const digests = [1, 7, log.length].map((size) =>
+        digestOf(project(log, [size]).tables.texts()),
+      );
       expect(new Set([...digests, digestOf(plainFold(log))]).size).toBe(1);
     }),
     { numRuns: 60 },
@@ -99,27 +125,38 @@ test('a log that several writers left in a race is folded without a break', () =
   );
 });
 
-test.each([1, 3, 100])('accounts and types that only reverted blocks knew are as if they had never been seen, in batches of %i', (size) => {
-  const chain = new TestChain({ seed: 4, accounts: 8 });
-  const log: ChainEvent[] = [chain.append(0)];
-  for (let at = 0; at < 5; at++) log.push(chain.append(12));
-  for (let at = 0; at < 5; at++) log.push(chain.revert());
-  const rows = foldedRows(log, size);
-  const counts = ALL_TABLES.map((table) => [table, rows(table).length]);
-  expect(Object.fromEntries(counts)).toEqual({
-    head: 1,
-    blocks: 1,
-    transactions: 0,
-    transaction_types: 0,
-    accounts: 9,
-    account_transactions: 0,
-    activity: 9,
-    validators: 1,
-  });
-});
+test.each([1, 3, 100])(
+  'accounts and types that only reverted blocks knew are as if they had never been seen, in batches of %i',
+  (size) => {
+    const chain = new TestChain({ seed: 4, accounts: 8 });
+    const log: ChainEvent[] = [chain.append(0)];
+    for (let at = 0; at < 5; at++) log.push(chain.append(12));
+    for (let at = 0; at < 5; at++) log.push(chain.revert());
+    const rows = foldedRows(log, size);
+    const counts = ALL_TABLES.map((table) => [table, rows(table).length]);
+    expect(Object.fromEntries(counts)).toEqual({
+      head: 1,
+      blocks: 1,
+      transactions: 0,
+      transaction_types: 0,
+      accounts: 9,
+      account_transactions: 0,
+      activity: 9,
+      validators: 1,
+    });
+  },
+);
 
 test('ordinals are dense: every seq, and the ordinals of types, accounts, activity and validators from 0, without a gap, after any reorganisation', () => {
-  const log = [...chainEvents({ seed: 11, blocks: 200, transactions_per_block: 8, reorg_probability: 0.15, accounts: 20 })];
+  const log = [
+    ...chainEvents({
+      seed: 11,
+      blocks: 200,
+      transactions_per_block: 8,
+      reorg_probability: 0.15,
+      accounts: 20,
+    }),
+  ];
   const rows = foldedRows(log, 9);
   expect(rows('transactions').length).toBeGreaterThan(200);
   expectDense(() => '', 'seq', rows('transactions'));
@@ -129,9 +166,15 @@ test('ordinals are dense: every seq, and the ordinals of types, accounts, activi
   expectDense(() => '', 'ordinal', rows('validators'));
 });
 
-function expectDense(group: (row: TextRow) => string, ordinal: string, rows: readonly TextRow[]): void {
+function expectDense(
+  group: (row: TextRow) => string,
+  ordinal: string,
+  rows: readonly TextRow[],
+): void {
   for (const [, members] of Map.groupBy(rows, group)) {
-    const ordinals = members.map((row) => Number(row[ordinal])).toSorted((one, other) => one - other);
+    const ordinals = members
+      .map((row) => Number(row[ordinal]))
+      .toSorted((one, other) => one - other);
     expect(ordinals).toEqual(ordinals.map((_, at) => at));
   }
 }
@@ -144,24 +187,49 @@ test('folding the same batch twice gives the same changes', () => {
 
 test('every height that changed is announced once, and finality is not', () => {
   const chain = new TestChain({ seed: 1 });
-  const log = [chain.append(1), chain.append(1), chain.finalize(0), chain.revert(), chain.append(2), chain.append(0)];
+  const log = [
+    chain.append(1),
+    chain.append(1),
+    chain.finalize(0),
+    chain.revert(),
+    chain.append(2),
+    chain.append(0),
+  ];
   const [folded] = project(log, [log.length]).folded;
-  expect(folded).toMatchObject({ announced: ['0', '1', '2'], outcomes: { applied: 6, replayed: 0, ignored: 0 } });
+  expect(folded).toMatchObject({
+    announced: ['0', '1', '2'],
+    outcomes: { applied: 6, replayed: 0, ignored: 0 },
+  });
   const tables = new MemoryTables();
   tables.apply(log);
-  expect(tables.apply(log)).toMatchObject({ announced: [], outcomes: { applied: 0, replayed: 6, ignored: 0 } });
-  expect(tables.apply(log, log.length)).toMatchObject({ announced: [], outcomes: { applied: 0, replayed: 0, ignored: 6 } });
+  expect(tables.apply(log)).toMatchObject({
+    announced: [],
+    outcomes: { applied: 0, replayed: 6, ignored: 0 },
+  });
+  expect(tables.apply(log, log.length)).toMatchObject({
+    announced: [],
+    outcomes: { applied: 0, replayed: 0, ignored: 6 },
+  });
 });
 
 test('a log that cannot be right is broken at the record that shows it, and nothing of the batch is changed', () => {
   const chain = new TestChain({ seed: 2 });
-  const [first, second, , fourth] = [chain.append(1), chain.append(1), chain.append(1), chain.append(1)];
+  const [first, second, , fourth] = [
+    chain.append(1),
+    chain.append(1),
+    chain.append(1),
+    chain.append(1),
+  ];
   const tables = new MemoryTables();
-  const folded = tables.apply([first, second, { ...fourth, sequence: 2 }].filter((event) => event !== undefined));
+  const folded = tables.apply(
+    [first, second, { ...fourth, sequence: 2 }].filter((event) => event !== undefined),
+  );
   expect(folded).toEqual({
     broken: {
       at: 2,
-      reason: expect.stringMatching(/^BlockAppended 2 at height 3: the newest block is 1 [0-9a-f]{64}, to which it does not link$/),
+      reason: expect.stringMatching(
+        /^BlockAppended 2 at height 3: the newest block is 1 [0-9a-f]{64}, to which it does not link$/,
+      ),
     },
   });
   expect(tables.texts()['head']).toEqual([]);
@@ -175,7 +243,8 @@ test('rows are loaded for what the batch touches, and those of blocks that stood
     offset: BigInt(at),
     timestamp: 0,
   }));
-  const loadNames = (batch: typeof recorded): string[] => explorer.loads(batch).map(({ name }) => name);
+  const loadNames = (batch: typeof recorded): string[] =>
+    explorer.loads(batch).map(({ name }) => name);
   expect(loadNames(recorded)).toEqual(['head', 'types', 'accounts']);
   expect(loadNames(recorded.slice(2)).toSorted()).toEqual([
     'accounts',
@@ -198,9 +267,15 @@ test('every account that a batch has to do with is asked for, once, and nobody e
     effects: [{ address: alice, delta: 5n, counterparty: named('erin') }],
   });
   chain.append({ producer: alice, effects: [{ address: named('frank'), delta: 1n }] });
-  const batch = chain.log.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  const batch = chain.log.map((event, at) => ({
+    event,
+    partition: 0,
+    offset: BigInt(at),
+    timestamp: 0,
+  }));
   const accounts = explorer.loads(batch).find(({ name }) => name === 'accounts');
-  if (accounts === undefined || !('keys' in accounts)) throw new Error('the accounts are not loaded by their addresses');
+  if (accounts === undefined || !('keys' in accounts))
+    throw new Error('the accounts are not loaded by their addresses');
   expect(accounts.keys.map(String).toSorted((one, other) => one.localeCompare(other))).toEqual(
     ['alice', 'bob', 'carol', 'frank'].map((name) => String(named(name))),
   );
@@ -208,6 +283,8 @@ test('every account that a batch has to do with is asked for, once, and nobody e
 
 test('only events of its topic are its events', () => {
   expect(
-    ['BlockAppended', 'BlockReverted', 'BlocksFinalized', 'MintIntended', 'toString'].map((type) => explorer.isEvent({ type })),
+    ['BlockAppended', 'BlockReverted', 'BlocksFinalized', 'MintIntended', 'toString'].map((type) =>
+      explorer.isEvent({ type }),
+    ),
   ).toEqual([true, true, true, false, false]);
 });

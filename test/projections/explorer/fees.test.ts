@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { feesPaid, producerFees } from '../../../projections/explorer/fees.ts';
-import type { BalanceEffect, BlockAppended, BlockTransaction } from '../../../schemas/chain.blocks/events.ts';
+import type {
+  BalanceEffect,
+  BlockAppended,
+  BlockTransaction,
+} from '../../../schemas/chain.blocks/events.ts';
 
 const address = (name: string): Buffer => Buffer.from(name.padEnd(20, '.'));
 const ALICE = address('alice');
@@ -30,7 +34,10 @@ function effect(kind: string, of: Buffer, delta: bigint, index: number | null): 
   return { kind, address: of, delta, tx_index: index, counterparty: null };
 }
 
-function block(transactions: readonly BlockTransaction[], effects: readonly BalanceEffect[]): BlockAppended {
+function block(
+  transactions: readonly BlockTransaction[],
+  effects: readonly BalanceEffect[],
+): BlockAppended {
   return {
     type: 'BlockAppended',
     sequence: 1,
@@ -46,13 +53,20 @@ function block(transactions: readonly BlockTransaction[], effects: readonly Bala
   };
 }
 
-function fees(transactions: readonly BlockTransaction[], effects: readonly BalanceEffect[]): (bigint | undefined)[] {
+function fees(
+  transactions: readonly BlockTransaction[],
+  effects: readonly BalanceEffect[],
+): (bigint | undefined)[] {
   const paid = feesPaid(block(transactions, effects));
   return transactions.map(({ index }) => paid.get(index));
 }
 
 test('a fee is what its tx_fee_paid effect took, by the index of the transaction', () => {
-  const transactions = [transaction(0, ALICE), transaction(1, BOB), transaction(2, ALICE, 'RidePay')];
+  const transactions = [
+    transaction(0, ALICE),
+    transaction(1, BOB),
+    transaction(2, ALICE, 'RidePay'),
+  ];
   const effects = [
     effect('tx_fee_paid', ALICE, -7n, 2),
     effect('transfer_out', ALICE, -100n, 0),
@@ -62,25 +76,47 @@ test('a fee is what its tx_fee_paid effect took, by the index of the transaction
 });
 
 test('a sender who produced the block pays no fee, whatever the effects say', () => {
-  const effects = [effect('tx_fee_paid', PRODUCER, -1_000n, 0), effect('tx_fee_paid', ALICE, -1_000n, 1)];
-  expect(fees([transaction(0, PRODUCER), transaction(1, ALICE)], effects)).toEqual([undefined, 1_000n]);
+  const effects = [
+    effect('tx_fee_paid', PRODUCER, -1_000n, 0),
+    effect('tx_fee_paid', ALICE, -1_000n, 1),
+  ];
+  expect(fees([transaction(0, PRODUCER), transaction(1, ALICE)], effects)).toEqual([
+    undefined,
+    1_000n,
+  ]);
 });
 
 test('RideAcceptance pays no fee, whatever the effects say, and the other ride calls do', () => {
-  const types = ['RideAcceptance', 'RideRequest', 'RideOffer', 'RidePay', 'RideCancel', 'RideRequestCancel', 'Mint', 'Burn'];
+  const types = [
+    'RideAcceptance',
+    'RideRequest',
+    'RideOffer',
+    'RidePay',
+    'RideCancel',
+    'RideRequestCancel',
+    'Mint',
+    'Burn',
+  ];
   const transactions = types.map((type, index) => transaction(index, ALICE, type));
   const effects = types.map((_, index) => effect('tx_fee_paid', ALICE, -1_000n, index));
   expect(fees(transactions, effects)).toEqual([undefined, ...Array<bigint>(7).fill(1_000n)]);
 });
 
 test('blocks from before fees were recorded have none', () => {
-  const old = block([transaction(0, ALICE)], [effect('transfer_out', ALICE, -100n, 0), effect('transfer_in', BOB, 100n, 0)]);
+  const old = block(
+    [transaction(0, ALICE)],
+    [effect('transfer_out', ALICE, -100n, 0), effect('transfer_in', BOB, 100n, 0)],
+  );
   expect(feesPaid(old).size).toBe(0);
   expect(producerFees(old)).toBe(0n);
 });
 
 test("an effect of no transaction, or of one that the block does not have, is nobody's fee", () => {
-  const effects = [effect('tx_fee_paid', ALICE, -5n, null), effect('tx_fee_paid', ALICE, -5n, 9), effect('tx_fee_paid', ALICE, -5n, -1)];
+  const effects = [
+    effect('tx_fee_paid', ALICE, -5n, null),
+    effect('tx_fee_paid', ALICE, -5n, 9),
+    effect('tx_fee_paid', ALICE, -5n, -1),
+  ];
   expect(feesPaid(block([transaction(0, ALICE)], effects)).size).toBe(0);
 });
 

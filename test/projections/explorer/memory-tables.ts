@@ -11,11 +11,18 @@ export class MemoryTables extends TableMaps {
 
   /** Loads, folds and changes one batch, which stands in the log from offset `from` on, as the projector does. */
   apply(events: readonly ChainEvent[], from = 0): Folded {
-    const batch = events.map((event, at): Recorded<ChainEvent> => ({ event, partition: 0, offset: BigInt(from + at), timestamp: 0 }));
+    const batch = events.map((event, at): Recorded<ChainEvent> => ({
+      event,
+      partition: 0,
+      offset: BigInt(from + at),
+      timestamp: 0,
+    }));
     // what was applied before is never loaded for: the projector drops it, and here the fold must see it for itself
     const applied = this.rows('head')[0]?.['sequence'] ?? -1;
     const fresh = batch.filter(({ offset }) => offset > BigInt(String(applied)));
-    const loaded = Object.fromEntries(explorer.loads(fresh).map((load) => [load.name, this.#answer(load)]));
+    const loaded = Object.fromEntries(
+      explorer.loads(fresh).map((load) => [load.name, this.#answer(load)]),
+    );
     const folded = explorer.fold(loaded, batch);
     if (!('broken' in folded)) this.change(folded.changes);
     return folded;
@@ -25,7 +32,9 @@ export class MemoryTables extends TableMaps {
   #answer(load: Load): LoadedRow[] {
     if ('table' in load) {
       const { table, keys } = load;
-      return this.where(table.name, table.key[0] ?? '', new Set(keys.map(keyOf))).map(only(...Object.keys(table.columns)));
+      return this.where(table.name, table.key[0] ?? '', new Set(keys.map(keyOf))).map(
+        only(...Object.keys(table.columns)),
+      );
     }
     const { name, values } = load;
     const wanted = new Set((Array.isArray(values[0]) ? values[0] : []).map(keyOf));
@@ -49,13 +58,23 @@ export class MemoryTables extends TableMaps {
 
   #accounts(wanted: ReadonlySet<string>): LoadedRow[] {
     return this.where('accounts', 'address', wanted).map(
-      only('address', 'balance', 'nonce', 'transactions', 'activities', 'unsigned_debits', 'blocks_produced'),
+      only(
+        'address',
+        'balance',
+        'nonce',
+        'transactions',
+        'activities',
+        'unsigned_debits',
+        'blocks_produced',
+      ),
     );
   }
 
   /** Grouped by block and address. */
   #activity(heights: ReadonlySet<string>): LoadedRow[] {
-    const signers = new Map(this.rows('transactions').map(({ seq, from_address }) => [keyOf(seq), keyOf(from_address)]));
+    const signers = new Map(
+      this.rows('transactions').map(({ seq, from_address }) => [keyOf(seq), keyOf(from_address)]),
+    );
     const isUnsignedDebit = ({ delta, seq, address }: Named): boolean =>
       BigInt(String(delta)) < 0n && (seq === null || signers.get(keyOf(seq)) !== keyOf(address));
     const groups = Map.groupBy(
@@ -73,13 +92,19 @@ export class MemoryTables extends TableMaps {
 
   /** Every address that the blocks at these heights have an account row for. */
   #touched(heights: ReadonlySet<string>): ReadonlySet<string> {
-    const columns: readonly (readonly [table: string, height: string, ...addresses: readonly string[]])[] = [
+    const columns: readonly (readonly [
+      table: string,
+      height: string,
+      ...addresses: readonly string[],
+    ])[] = [
       ['blocks', 'height', 'producer'],
       ['transactions', 'block_height', 'from_address', 'to_address'],
       ['activity', 'block_height', 'address'],
     ];
     const touched = columns.flatMap(([table, height, ...addresses]) =>
-      this.where(table, height, heights).flatMap((row) => addresses.map((column) => keyOf(row[column]))),
+      this.where(table, height, heights).flatMap((row) =>
+        addresses.map((column) => keyOf(row[column])),
+      ),
     );
     return new Set(touched);
   }
@@ -88,7 +113,8 @@ export class MemoryTables extends TableMaps {
 const transactionOf = only('from_address', 'to_address', 'function_call_type', 'nonce');
 
 function only(...columns: readonly string[]): (row: Named) => LoadedRow {
-  return (row) => Object.fromEntries(columns.map((column) => [column, asLoaded(row[column] ?? null)]));
+  return (row) =>
+    Object.fromEntries(columns.map((column) => [column, asLoaded(row[column] ?? null)]));
 }
 
 function asLoaded(value: Value): Value {

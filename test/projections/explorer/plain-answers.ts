@@ -1,7 +1,8 @@
 /** What the explorer must answer, computed from a plain list of blocks in the most obvious way, as the exact text of the body. */
 import type { PlainBlock, PlainEffect, PlainTransaction } from './seeded-rows.ts';
 
-type Json = bigint | boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
+type Json =
+  bigint | boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
 
 /** JSON text in the order of the fields, bigints as integers. */
 export function exactJson(value: Json): string {
@@ -48,8 +49,17 @@ function transactionFields(transaction: PlainTransaction) {
 }
 
 function pageOf(all: readonly Json[], limit: number, offset: bigint): string {
-  const items = offset >= BigInt(all.length) ? [] : all.slice(Number(offset), Number(offset) + limit);
-  return exactJson({ items, paging: { limit, offset, total: offset + BigInt(items.length), has_more: items.length === limit } });
+  const items =
+    offset >= BigInt(all.length) ? [] : all.slice(Number(offset), Number(offset) + limit);
+  return exactJson({
+    items,
+    paging: {
+      limit,
+      offset,
+      total: offset + BigInt(items.length),
+      has_more: items.length === limit,
+    },
+  });
 }
 
 export function plainBlocks(blocks: readonly PlainBlock[], limit = 20, offset = 0n): string {
@@ -57,7 +67,11 @@ export function plainBlocks(blocks: readonly PlainBlock[], limit = 20, offset = 
 }
 
 export function plainBlock(block: PlainBlock): string {
-  return exactJson({ ...blockFields(block), parent_hash: hex(block.parent_hash), total_fees: block.total_fees });
+  return exactJson({
+    ...blockFields(block),
+    parent_hash: hex(block.parent_hash),
+    total_fees: block.total_fees,
+  });
 }
 
 export interface PlainFilter {
@@ -66,7 +80,12 @@ export interface PlainFilter {
   readonly type?: string;
 }
 
-export function plainTransactions(blocks: readonly PlainBlock[], { block, address, type }: PlainFilter, limit = 20, offset = 0n): string {
+export function plainTransactions(
+  blocks: readonly PlainBlock[],
+  { block, address, type }: PlainFilter,
+  limit = 20,
+  offset = 0n,
+): string {
   const matching = blocks
     .flatMap(({ transactions }) => transactions)
     .filter((one) => block === undefined || one.block_height === block)
@@ -91,7 +110,9 @@ function movements(
   address: Buffer,
 ): readonly { readonly block: PlainBlock; readonly effect: PlainEffect }[] {
   return blocks.flatMap((block) =>
-    block.effects.filter((effect) => effect.address.equals(address) && effect.delta !== 0n).map((effect) => ({ block, effect })),
+    block.effects
+      .filter((effect) => effect.address.equals(address) && effect.delta !== 0n)
+      .map((effect) => ({ block, effect })),
   );
 }
 
@@ -121,28 +142,34 @@ export function plainActivity(
   limit = 20,
   offset = 0n,
 ): string {
-  const items = movements(blocks, address).map(({ block, effect: { kind, delta, tx_index: index, counterparty } }) => {
-    const cause = index === null ? undefined : block.transactions[index];
-    const direction = delta < 0n ? 'debit' : 'credit';
-    return {
-      address: hex(address),
-      kind,
-      label: labels(kind, direction),
-      delta,
-      direction,
-      amount: delta < 0n ? -delta : delta,
-      tx_hash: cause === undefined ? null : hex(cause.hash),
-      block_height: block.height,
-      tx_index: index,
-      function_call_type: cause?.type ?? null,
-      counterparty: cause === undefined ? null : hex(counterparty),
-      timestamp: new Date(block.timestamp).toISOString(),
-    };
-  });
+  const items = movements(blocks, address).map(
+    ({ block, effect: { kind, delta, tx_index: index, counterparty } }) => {
+      const cause = index === null ? undefined : block.transactions[index];
+      const direction = delta < 0n ? 'debit' : 'credit';
+      return {
+        address: hex(address),
+        kind,
+        label: labels(kind, direction),
+        delta,
+        direction,
+        amount: delta < 0n ? -delta : delta,
+        tx_hash: cause === undefined ? null : hex(cause.hash),
+        block_height: block.height,
+        tx_index: index,
+        function_call_type: cause?.type ?? null,
+        counterparty: cause === undefined ? null : hex(counterparty),
+        timestamp: new Date(block.timestamp).toISOString(),
+      };
+    },
+  );
   return pageOf(items.toReversed(), limit, offset);
 }
 
-export function plainBalance(blocks: readonly PlainBlock[], address: Buffer, height: number): bigint {
+export function plainBalance(
+  blocks: readonly PlainBlock[],
+  address: Buffer,
+  height: number,
+): bigint {
   const until = blocks.filter((block) => block.height <= height);
   return movements(until, address).reduce((sum, { effect }) => sum + effect.delta, 0n);
 }

@@ -8,11 +8,17 @@ export interface PlainSpan {
   readonly to?: number;
 }
 
-function spanned(blocks: readonly PlainBlock[], { from = 0, to = Number.MAX_SAFE_INTEGER }: PlainSpan): readonly PlainBlock[] {
+function spanned(
+  blocks: readonly PlainBlock[],
+  { from = 0, to = Number.MAX_SAFE_INTEGER }: PlainSpan,
+): readonly PlainBlock[] {
   return blocks.filter(({ height }) => height >= from && height <= to);
 }
 
-export function plainExportedTransactions(blocks: readonly PlainBlock[], filter: PlainFilter & PlainSpan): readonly string[] {
+export function plainExportedTransactions(
+  blocks: readonly PlainBlock[],
+  filter: PlainFilter & PlainSpan,
+): readonly string[] {
   const { block, address, type } = filter;
   return spanned(blocks, filter)
     .flatMap(({ transactions }) => transactions)
@@ -31,7 +37,9 @@ export function plainExportedActivity(
   labels: Labels,
 ): readonly string[] {
   return spanned(blocks, span).flatMap((block) => {
-    const moved = block.effects.filter(({ delta }) => delta !== 0n).filter((one) => address === undefined || one.address.equals(address));
+    const moved = block.effects
+      .filter(({ delta }) => delta !== 0n)
+      .filter((one) => address === undefined || one.address.equals(address));
     const ordered = address === undefined ? moved.toSorted(inExportOrder) : moved;
     return ordered.map((effect) => plainActivityItem(block, effect, labels));
   });
@@ -39,7 +47,10 @@ export function plainExportedActivity(
 
 /** Stable, so that an address' effects of one transaction stay as they were. */
 function inExportOrder(one: PlainEffect, other: PlainEffect): number {
-  const [index, otherIndex] = [one.tx_index ?? Number.MAX_SAFE_INTEGER, other.tx_index ?? Number.MAX_SAFE_INTEGER];
+  const [index, otherIndex] = [
+    one.tx_index ?? Number.MAX_SAFE_INTEGER,
+    other.tx_index ?? Number.MAX_SAFE_INTEGER,
+  ];
   return index === otherIndex ? Buffer.compare(one.address, other.address) : index - otherIndex;
 }
 
@@ -72,8 +83,12 @@ function hex(bytes: Buffer | null): string | null {
 
 /** The fields of an item as texts that keep every digit: null is empty. Keys are in the order of the item. */
 export function fieldsOf(item: string): ReadonlyMap<string, string> {
-  const fields: Record<string, boolean | string | null> = JSON.parse(item.replaceAll(/":(-?[0-9]+)(?=[,}])/g, '":"$1"'));
-  return new Map(Object.entries(fields).map(([name, value]) => [name, value === null ? '' : String(value)]));
+  const fields: Record<string, boolean | string | null> = JSON.parse(
+    item.replaceAll(/":(-?[0-9]+)(?=[,}])/g, '":"$1"'),
+  );
+  return new Map(
+    Object.entries(fields).map(([name, value]) => [name, value === null ? '' : String(value)]),
+  );
 }
 
 /** CSV as RFC 4180 has it, nothing else. Throws where the text is not that. */
@@ -92,7 +107,10 @@ export function readCsv(text: string): readonly (readonly string[])[] {
       records.push(record);
       record = [];
       at += 2;
-    } else throw new Error(`neither a comma nor the end of a record at ${at}: ${JSON.stringify(text.slice(at, at + 20))}`);
+    } else
+      throw new Error(
+        `neither a comma nor the end of a record at ${at}: ${JSON.stringify(text.slice(at, at + 20))}`,
+      );
   }
   if (record.length > 0) throw new Error('the last record does not end');
   return records;

@@ -1,7 +1,15 @@
 /** On 50,000 transactions: how Postgres goes about each question. */
 import { beforeAll, expect, inject, test } from 'vitest';
-import { accountByAddress, activityPage, balanceAt } from '../../../projections/explorer/queries/accounts.ts';
-import { blockByHash, blockByHeight, blocksPage } from '../../../projections/explorer/queries/blocks.ts';
+import {
+  accountByAddress,
+  activityPage,
+  balanceAt,
+} from '../../../projections/explorer/queries/accounts.ts';
+import {
+  blockByHash,
+  blockByHeight,
+  blocksPage,
+} from '../../../projections/explorer/queries/blocks.ts';
 import { indexedHead, stats } from '../../../projections/explorer/queries/chain.ts';
 import type { Page, Query } from '../../../projections/page.ts';
 import {
@@ -17,11 +25,20 @@ import { explained, PLAN_CACHES } from './explained.ts';
 import { POOL } from './seeded-effects.ts';
 import { fillExplorer, mostFrequent, seededBlocks, TYPES } from './seeded-rows.ts';
 
-const blocks = seededBlocks({ seed: 7, blocks: 5_000, transactions_max: 25, first_height: 3, addresses: 400, producers: 250 });
+const blocks = seededBlocks({
+  seed: 7,
+  blocks: 5_000,
+  transactions_max: 25,
+  first_height: 3,
+  addresses: 400,
+  producers: 250,
+});
 const all = blocks.flatMap(({ transactions }) => transactions);
 const hot = mostFrequent(blocks);
 const [, , type] = TYPES;
-const block = blocks.reduce((most, one) => (one.transactions.length > most.transactions.length ? one : most));
+const block = blocks.reduce((most, one) =>
+  one.transactions.length > most.transactions.length ? one : most,
+);
 const page: Page = { limit: 100, offset: 1_000n };
 let urls: Awaited<ReturnType<typeof freshDatabase>>;
 
@@ -43,19 +60,31 @@ const ranges: Readonly<Record<string, Query>> = {
   'the newest transactions': of({}, undefined, { limit: 100, offset: 0n }),
   'transactions far down': of({}, undefined, { limit: 100, offset: BigInt(all.length - 150) }),
   'transactions of an address': of({ address: hot }),
-  'transactions of an address far down': of({ address: hot }, undefined, { limit: 100, offset: 10_000n }),
+  'transactions of an address far down': of({ address: hot }, undefined, {
+    limit: 100,
+    offset: 10_000n,
+  }),
   'transactions of a type': of({ type }),
   'transactions of a type far down': of({ type }, undefined, { limit: 100, offset: 9_000n }),
-  'transactions of a block': of({ block: BigInt(block.height) }, undefined, { limit: 100, offset: 3n }),
+  'transactions of a block': of({ block: BigInt(block.height) }, undefined, {
+    limit: 100,
+    offset: 3n,
+  }),
   'a transaction by hash': transactionByHash(hash),
   'counts of an address and a type': transactionCounts(hot, type),
   'an account': accountByAddress(hot),
   'the indexed head': indexedHead(),
   'blocks below a place': blocksPage({ limit: 100, below: 2_000n }),
   'transactions below a place': of({}, undefined, { limit: 100, below: 30_000n }),
-  'transactions of an address below a place': of({ address: hot }, undefined, { limit: 100, below: 10_000n }),
+  'transactions of an address below a place': of({ address: hot }, undefined, {
+    limit: 100,
+    below: 10_000n,
+  }),
   'transactions of a type below a place': of({ type }, undefined, { limit: 100, below: 9_000n }),
-  'transactions of a block below a place': of({ block: BigInt(block.height) }, undefined, { limit: 100, below: BigInt(all.length) }),
+  'transactions of a block below a place': of({ block: BigInt(block.height) }, undefined, {
+    limit: 100,
+    below: BigInt(all.length),
+  }),
   'activity of an account': activityPage(hot, page),
   'activity of an account far down': activityPage(hot, { limit: 100, offset: 20_000n }),
   'activity of an account below a place': activityPage(hot, { limit: 100, below: 15_000n }),
@@ -80,7 +109,11 @@ const onward: Page = { limit: 100, below: 8_000n };
 const filteredBelow: Readonly<Record<string, Query>> = {
   'an address and a type below a place': of({ address: hot, type }, 'address', onward),
   'a type and an address below a place': of({ address: hot, type }, 'type', onward),
-  'a block and an address below a place': of({ block: BigInt(block.height), address: hot }, undefined, onward),
+  'a block and an address below a place': of(
+    { block: BigInt(block.height), address: hot },
+    undefined,
+    onward,
+  ),
   'a block and a type below a place': of({ block: BigInt(block.height), type }, undefined, onward),
 };
 
@@ -90,10 +123,18 @@ test('each list and detail reads an index range no longer than its page, and lea
     for (const planCache of PLAN_CACHES) {
       const { nodes, scans, removed } = await explained(urls.reader_url, query, planCache);
       const others = scans.filter(({ how }) => !how.startsWith('Index'));
-      expect({ what, planCache, others, removed }).toEqual({ what, planCache, others: [], removed: 0 });
-      if (query.name !== 'explorer_stats') expect({ what, sorted: nodes.includes('Sort') }).toEqual({ what, sorted: false });
+      expect({ what, planCache, others, removed }).toEqual({
+        what,
+        planCache,
+        others: [],
+        removed: 0,
+      });
+      if (query.name !== 'explorer_stats')
+        expect({ what, sorted: nodes.includes('Sort') }).toEqual({ what, sorted: false });
       const read = scans.reduce((sum, { rows }) => sum + rows, 0);
-      expect(read, what).toBeLessThanOrEqual((query.name.startsWith('explorer_validators') ? 3 : 2) * 100 + 3);
+      expect(read, what).toBeLessThanOrEqual(
+        (query.name.startsWith('explorer_validators') ? 3 : 2) * 100 + 3,
+      );
       expect(scans.length, what).toBeGreaterThan(0);
     }
   }
@@ -102,7 +143,8 @@ test('each list and detail reads an index range no longer than its page, and lea
 test('a page of activity looks up at most a transaction or a block for each of its rows, and nothing else', async () => {
   for (const planCache of PLAN_CACHES) {
     const { scans } = await explained(urls.reader_url, activityPage(hot, page), planCache);
-    const rowsOf = (table: string): number => scans.filter((scan) => scan.table === table).reduce((sum, { rows }) => sum + rows, 0);
+    const rowsOf = (table: string): number =>
+      scans.filter((scan) => scan.table === table).reduce((sum, { rows }) => sum + rows, 0);
     expect([rowsOf('activity'), rowsOf('accounts')]).toEqual([100, 1]);
     expect(rowsOf('transactions') + rowsOf('blocks')).toBeLessThanOrEqual(100);
     expect(rowsOf('transactions')).toBeGreaterThan(0);
@@ -110,12 +152,16 @@ test('a page of activity looks up at most a transaction or a block for each of i
 });
 
 test('a balance at a height is found in as many look-ups as the number of activities has binary digits', async () => {
-  const activities = blocks.flatMap(({ effects }) => effects).filter(({ address, delta }) => address.equals(hot) && delta !== 0n).length;
+  const activities = blocks
+    .flatMap(({ effects }) => effects)
+    .filter(({ address, delta }) => address.equals(hot) && delta !== 0n).length;
   expect(activities).toBeGreaterThan(16_384);
   for (const height of [3n, 2_500n, 5_002n]) {
     for (const planCache of PLAN_CACHES) {
       const { scans } = await explained(urls.reader_url, balanceAt(hot, height), planCache);
-      const lookUps = scans.filter(({ table }) => table === 'activity').reduce((sum, { loops }) => sum + loops, 0);
+      const lookUps = scans
+        .filter(({ table }) => table === 'activity')
+        .reduce((sum, { loops }) => sum + loops, 0);
       expect(lookUps).toBeLessThanOrEqual(activities.toString(2).length + 2);
       expect(lookUps).toBeGreaterThan(12);
     }
@@ -126,7 +172,9 @@ test('combined filters read along one ordinal and never a whole table', async ()
   for (const [what, query] of Object.entries({ ...filtered, ...filteredBelow })) {
     for (const planCache of PLAN_CACHES) {
       const { nodes } = await explained(urls.reader_url, query, planCache);
-      const whole = nodes.filter((how) => how === 'Seq Scan' || how.startsWith('Bitmap') || how === 'Sort');
+      const whole = nodes.filter(
+        (how) => how === 'Seq Scan' || how.startsWith('Bitmap') || how === 'Sort',
+      );
       expect({ what, planCache, whole }).toEqual({ what, planCache, whole: [] });
     }
   }

@@ -8,7 +8,10 @@ export const POOL = Buffer.alloc(20, 0xee);
 export const ODD_KIND = `odd_"kind" \\ é`;
 
 /** Makes the effects of one block after the other; of some of them the delta is 0, of some transactions there is none at all. */
-export function effectsOf(random: Random, addresses: readonly Buffer[]): (block: PlainBlock) => readonly PlainEffect[] {
+export function effectsOf(
+  random: Random,
+  addresses: readonly Buffer[],
+): (block: PlainBlock) => readonly PlainEffect[] {
   const balances = new Map<string, bigint>();
   let isFirst = true;
   const moved = (address: Buffer, delta: bigint): bigint => {
@@ -18,7 +21,13 @@ export function effectsOf(random: Random, addresses: readonly Buffer[]): (block:
     balances.set(key, balance + possible);
     return possible;
   };
-  const effect = (address: Buffer, kind: string, delta: bigint, index: number | null, counterparty: Buffer | null): PlainEffect => ({
+  const effect = (
+    address: Buffer,
+    kind: string,
+    delta: bigint,
+    index: number | null,
+    counterparty: Buffer | null,
+  ): PlainEffect => ({
     address,
     kind,
     delta: moved(address, delta),
@@ -26,20 +35,39 @@ export function effectsOf(random: Random, addresses: readonly Buffer[]): (block:
     counterparty,
   });
 
-  const ofTransaction = ({ from, to, amount, fee, tx_index: index, type }: PlainTransaction, producer: Buffer): PlainEffect[] => {
+  const ofTransaction = (
+    { from, to, amount, fee, tx_index: index, type }: PlainTransaction,
+    producer: Buffer,
+  ): PlainEffect[] => {
     if (random.chance(0.1)) return [];
     if (type === 'Mint') return [effect(to, 'mint', amount, index, from)];
     const [out, into] =
-      type === 'Transfer' ? ['transfer_out', 'transfer_in'] : type === 'RidePay' ? ['ride_pay', 'ride_pay'] : [ODD_KIND, ODD_KIND];
+      type === 'Transfer'
+        ? ['transfer_out', 'transfer_in']
+        : type === 'RidePay'
+          ? ['ride_pay', 'ride_pay']
+          : [ODD_KIND, ODD_KIND];
     const paid = effect(from, out, -amount, index, to);
-    const effects = [paid, effect(to, into, -paid.delta, index, from), effect(from, 'tx_fee_paid', -fee, index, producer)];
+    const effects = [
+      paid,
+      effect(to, into, -paid.delta, index, from),
+      effect(from, 'tx_fee_paid', -fee, index, producer),
+    ];
     if (type !== 'RidePay') return effects;
     const released = effect(POOL, 'ride_pay', -amount, index, to);
     return [...effects, released, effect(to, 'ride_pay', -released.delta, index, POOL)];
   };
 
-  return ({ transactions, producer, reward_recipient: recipient, block_reward: reward, total_fees: fees }) => {
-    const genesis = isFirst ? [POOL, ...addresses].map((address) => effect(address, 'mint', 10n ** 30n, null, null)) : [];
+  return ({
+    transactions,
+    producer,
+    reward_recipient: recipient,
+    block_reward: reward,
+    total_fees: fees,
+  }) => {
+    const genesis = isFirst
+      ? [POOL, ...addresses].map((address) => effect(address, 'mint', 10n ** 30n, null, null))
+      : [];
     isFirst = false;
     const own = transactions.flatMap((transaction) => ofTransaction(transaction, producer));
     const paid = effect(POOL, 'block_reward', -reward, null, recipient);

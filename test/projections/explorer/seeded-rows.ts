@@ -50,7 +50,13 @@ export interface PlainBlock {
 }
 
 /** One of them needs care in SQL and in JSON. */
-export const TYPES = ['Transfer', 'RidePay', 'Mint', 'RideOffer', `Odd "100%_" O'Type \\ é`] as const;
+export const TYPES = [
+  'Transfer',
+  'RidePay',
+  'Mint',
+  'RideOffer',
+  `Odd "100%_" O'Type \\ é`,
+] as const;
 
 export interface SeededOptions {
   readonly seed: number;
@@ -80,7 +86,8 @@ export function seededBlocks({
   const hot = addresses[0] ?? random.bytes(20);
   const someone = (): Buffer => (random.chance(0.2) ? hot : random.pick(addresses));
   const perhaps = (): Buffer | null => (random.chance(0.3) ? random.bytes(20) : null);
-  const amount = (): bigint => (random.chance(0.3) ? BigInt(random.uint32()) ** 3n : BigInt(random.below(1_000_000)));
+  const amount = (): bigint =>
+    random.chance(0.3) ? BigInt(random.uint32()) ** 3n : BigInt(random.below(1_000_000));
   const effects = effectsOf(new Random(seed + 1), addresses);
   let parent = random.bytes(32);
   let timestamp = 1_790_000_000_000;
@@ -88,26 +95,29 @@ export function seededBlocks({
     const height = first + at;
     const hash = random.bytes(32);
     timestamp += 500 + random.below(1_500);
-    const transactions = Array.from({ length: at % 5 === 4 ? 0 : random.below(max + 1) }, (_unused, index): PlainTransaction => {
-      const from = someone();
-      return {
-        hash: random.bytes(32),
-        block_height: height,
-        tx_index: index,
-        from,
-        to: random.chance(0.125) ? from : someone(),
-        nonce: random.below(1_000_000),
-        amount: amount(),
-        fee: BigInt(random.below(2_000)),
-        type: random.pick(TYPES),
-        timestamp,
-        referrer: perhaps(),
-        request_referrer: perhaps(),
-        offer_referrer: perhaps(),
-        request_referrer_fee: amount(),
-        offer_referrer_fee: amount(),
-      };
-    });
+    const transactions = Array.from(
+      { length: at % 5 === 4 ? 0 : random.below(max + 1) },
+      (_unused, index): PlainTransaction => {
+        const from = someone();
+        return {
+          hash: random.bytes(32),
+          block_height: height,
+          tx_index: index,
+          from,
+          to: random.chance(0.125) ? from : someone(),
+          nonce: random.below(1_000_000),
+          amount: amount(),
+          fee: BigInt(random.below(2_000)),
+          type: random.pick(TYPES),
+          timestamp,
+          referrer: perhaps(),
+          request_referrer: perhaps(),
+          offer_referrer: perhaps(),
+          request_referrer_fee: amount(),
+          offer_referrer_fee: amount(),
+        };
+      },
+    );
     const block: PlainBlock = {
       height,
       hash,
@@ -134,7 +144,10 @@ const PROJECTIONS = `
   INSERT INTO projector.projections (projection, version, indexed_at) VALUES ('explorer', ${explorer.version}, now())`;
 
 /** Creates schema and tables as the projector does, puts the rows in, and ANALYZEs. */
-export async function fillExplorer(writerUrl: string, blocks: readonly PlainBlock[]): Promise<void> {
+export async function fillExplorer(
+  writerUrl: string,
+  blocks: readonly PlainBlock[],
+): Promise<void> {
   const client = new Client({ connectionString: writerUrl });
   await client.connect();
   try {
@@ -142,7 +155,10 @@ export async function fillExplorer(writerUrl: string, blocks: readonly PlainBloc
     await client.query('SET search_path TO explorer');
     await client.query(await readFile(explorer.table_sql, 'utf8'));
     for (const [table, rows] of Object.entries(rowsOf(blocks))) {
-      await client.query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`, [JSON.stringify(rows)]);
+      await client.query(
+        `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`,
+        [JSON.stringify(rows)],
+      );
     }
     await client.query(await readFile(explorer.index_sql, 'utf8'));
     await client.query(PROJECTIONS);
@@ -158,7 +174,9 @@ export function producedBy(
   blocks: readonly PlainBlock[],
   where: (block: PlainBlock, at: number) => boolean,
 ): readonly PlainBlock[] {
-  return blocks.map((block, at) => (where(block, at) ? Object.assign({ ...block }, { producer }) : block));
+  return blocks.map((block, at) =>
+    where(block, at) ? Object.assign({ ...block }, { producer }) : block,
+  );
 }
 
 /** Who sent the most transactions. */

@@ -10,12 +10,23 @@ const ALICE = named('alice');
 const BOB = named('bob');
 const CAROL = named('carol');
 
-function rowsOf(changes: Changes, kind: 'appends' | 'deletes' | 'upserts', table: string): readonly Row[] {
+function rowsOf(
+  changes: Changes,
+  kind: 'appends' | 'deletes' | 'upserts',
+  table: string,
+): readonly Row[] {
   return changes[kind].filter((each) => each.table.name === table).flatMap(rowsIn);
 }
 
 function account(address: Buffer, figures: LoadedRow): LoadedRow {
-  const none = { balance: '0', nonce: '0', transactions: '0', activities: '0', unsigned_debits: '0', blocks_produced: '0' };
+  const none = {
+    balance: '0',
+    nonce: '0',
+    transactions: '0',
+    activities: '0',
+    unsigned_debits: '0',
+    blocks_produced: '0',
+  };
   return { address, ...none, ...figures };
 }
 
@@ -30,15 +41,40 @@ const TOP: Loaded = {
   ],
   reverted_blocks: [{ height: '3', first_seq: '6', producer: CAROL }],
   reverted_transactions: [
-    { height: '3', from_address: ALICE, to_address: BOB, function_call_type: 'Transfer', nonce: '20' },
-    { height: '3', from_address: ALICE, to_address: ALICE, function_call_type: 'Mint', nonce: '21' },
+    {
+      height: '3',
+      from_address: ALICE,
+      to_address: BOB,
+      function_call_type: 'Transfer',
+      nonce: '20',
+    },
+    {
+      height: '3',
+      from_address: ALICE,
+      to_address: ALICE,
+      function_call_type: 'Mint',
+      nonce: '21',
+    },
   ],
   reverted_activity: [
-    { height: '3', address: ALICE, activities: '3', delta: '-18446744073709551617', unsigned_debits: '1' },
+    {
+      height: '3',
+      address: ALICE,
+      activities: '3',
+      delta: '-18446744073709551617',
+      unsigned_debits: '1',
+    },
     { height: '3', address: BOB, activities: '1', delta: '4', unsigned_debits: '0' },
   ],
   reverted_accounts: [
-    account(ALICE, { balance: '5', nonce: '22', transactions: '5', activities: '10', unsigned_debits: '1', blocks_produced: '2' }),
+    account(ALICE, {
+      balance: '5',
+      nonce: '22',
+      transactions: '5',
+      activities: '10',
+      unsigned_debits: '1',
+      blocks_produced: '2',
+    }),
     account(BOB, { balance: '4', transactions: '1', activities: '1' }),
     account(CAROL, { blocks_produced: '1' }),
   ],
@@ -55,7 +91,9 @@ test('a block that comes and leaves within a batch leaves nothing behind', () =>
   left.pop(1);
   expect(left.changes(EMPTY_CHAIN)).toEqual(stayed.changes(EMPTY_CHAIN));
   expect(left.changes(EMPTY_CHAIN).cuts).toEqual([]);
-  expect(rowsOf(left.changes(EMPTY_CHAIN), 'appends', 'transactions').map(([seq]) => seq)).toEqual([0, 1, 2, 3]);
+  expect(rowsOf(left.changes(EMPTY_CHAIN), 'appends', 'transactions').map(([seq]) => seq)).toEqual([
+    0, 1, 2, 3,
+  ]);
 });
 
 test('a stored block that leaves is cut off every table, and what it moved is as before', () => {
@@ -89,7 +127,9 @@ test('a stored block that leaves is cut off every table, and what it moved is as
       { table: 'validators', column: 'ordinal', from: 1 },
     ]),
   );
-  expect(rowsOf(changes, 'upserts', 'accounts')).toEqual([[ALICE, 18446744073709551622n, 20, 3, 7, 0, 2]]);
+  expect(rowsOf(changes, 'upserts', 'accounts')).toEqual([
+    [ALICE, 18446744073709551622n, 20, 3, 7, 0, 2],
+  ]);
   expect(rowsOf(changes, 'deletes', 'accounts')).toEqual([[BOB], [CAROL]]);
   expect(rowsOf(changes, 'upserts', 'transaction_types')).toEqual([['Transfer', 6]]);
   expect(rowsOf(changes, 'deletes', 'transaction_types')).toEqual([['Mint']]);
@@ -109,7 +149,9 @@ test('the block that comes instead of a stored one takes its seqs, its ordinals 
   expect(rowsOf(changes, 'appends', 'blocks').map((row) => row.at(-1))).toEqual([6]);
   expect(rowsOf(changes, 'appends', 'transactions').map(([seq]) => seq)).toEqual([6]);
   expect(rowsOf(changes, 'appends', 'account_transactions')).toEqual([[ALICE, 3, 6]]);
-  expect(rowsOf(changes, 'appends', 'activity')).toEqual([[ALICE, 7, 'transfer_in', -2n, 18446744073709551620n, 0, 6, null]]);
+  expect(rowsOf(changes, 'appends', 'activity')).toEqual([
+    [ALICE, 7, 'transfer_in', -2n, 18446744073709551620n, 0, 6, null],
+  ]);
   expect(rowsOf(changes, 'appends', 'validators')).toEqual([[1, BOB]]);
   expect(rowsOf(changes, 'upserts', 'accounts')).toEqual([
     [ALICE, 18446744073709551620n, 21, 4, 8, 0, 2],
@@ -121,7 +163,10 @@ test('the block that comes instead of a stored one takes its seqs, its ordinals 
 test('a stored block without transactions leaves too', () => {
   const stacks = new Stacks(
     { transactions: 8, validators: 2 },
-    { reverted_blocks: [{ height: '3', first_seq: '8', producer: CAROL }], reverted_accounts: [account(CAROL, { blocks_produced: '2' })] },
+    {
+      reverted_blocks: [{ height: '3', first_seq: '8', producer: CAROL }],
+      reverted_accounts: [account(CAROL, { blocks_produced: '2' })],
+    },
   );
   stacks.pop(3);
   const changes = stacks.changes(EMPTY_CHAIN);

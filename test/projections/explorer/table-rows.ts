@@ -30,7 +30,10 @@ export function rowsOf(blocks: readonly PlainBlock[]): Readonly<Record<string, r
     head: head === undefined ? [] : [head],
     blocks: rows.blocks,
     transactions: rows.transactions,
-    transaction_types: [...rows.types].map(([type, count]) => ({ function_call_type: type, transactions: count })),
+    transaction_types: [...rows.types].map(([type, count]) => ({
+      function_call_type: type,
+      transactions: count,
+    })),
     accounts: [...rows.accounts].map(accountRow),
     account_transactions: rows.account_transactions,
     activity: rows.activity,
@@ -51,7 +54,13 @@ class Rows {
   readonly types = new Map<string, number>();
   readonly accounts = new Map<string, Account>();
 
-  add({ transactions, effects, block_reward: reward, total_fees: fees, ...block }: PlainBlock): void {
+  add({
+    transactions,
+    effects,
+    block_reward: reward,
+    total_fees: fees,
+    ...block
+  }: PlainBlock): void {
     const first = this.transactions.length;
     this.blocks.push({
       ...block,
@@ -71,12 +80,28 @@ class Rows {
     for (const transaction of transactions) this.#addTransaction(transaction);
     for (const effect of effects) {
       if (effect.delta !== 0n)
-        this.#addEffect(effect, effect.tx_index === null ? undefined : transactions[effect.tx_index], block.height, first);
+        this.#addEffect(
+          effect,
+          effect.tx_index === null ? undefined : transactions[effect.tx_index],
+          block.height,
+          first,
+        );
     }
   }
 
   #addTransaction(transaction: PlainTransaction): void {
-    const { from, to, type, amount, fee, hash, referrer, request_referrer, offer_referrer, ...rest } = transaction;
+    const {
+      from,
+      to,
+      type,
+      amount,
+      fee,
+      hash,
+      referrer,
+      request_referrer,
+      offer_referrer,
+      ...rest
+    } = transaction;
     const seq = this.transactions.length;
     const ordinal = this.types.get(type) ?? 0;
     this.types.set(type, ordinal + 1);
@@ -100,7 +125,11 @@ class Rows {
     });
     this.#account(from).nonce = rest.nonce + 1;
     for (const address of from.equals(to) ? [from] : [from, to]) {
-      this.account_transactions.push({ address: bytea(address), ordinal: this.#account(address).transactions++, seq });
+      this.account_transactions.push({
+        address: bytea(address),
+        ordinal: this.#account(address).transactions++,
+        seq,
+      });
     }
   }
 
@@ -127,7 +156,14 @@ class Rows {
 
   #account(address: Buffer): Account {
     const key = address.toString('hex');
-    const none = { balance: 0n, nonce: 0, transactions: 0, activities: 0, unsigned_debits: 0, blocks_produced: 0 };
+    const none = {
+      balance: 0n,
+      nonce: 0,
+      transactions: 0,
+      activities: 0,
+      unsigned_debits: 0,
+      blocks_produced: 0,
+    };
     const account = this.accounts.get(key) ?? none;
     this.accounts.set(key, account);
     return account;

@@ -9,7 +9,9 @@ const CAROL = named('carol');
 /** Their names in the order of their ordinals, which are dense, and of which the head knows the number. */
 function validatorsAfter({ log }: ChainByHand, size: number): string[] {
   const rows = foldedRows(log, size);
-  const validators = rows('validators').toSorted((one, other) => Number(one['ordinal']) - Number(other['ordinal']));
+  const validators = rows('validators').toSorted(
+    (one, other) => Number(one['ordinal']) - Number(other['ordinal']),
+  );
   expect(validators.map(({ ordinal }) => Number(ordinal))).toEqual(validators.map((_, at) => at));
   expect(rows('head')).toMatchObject([{ validators: String(validators.length) }]);
   return validators.map(({ address }) =>
@@ -27,7 +29,11 @@ function produced(...producers: readonly Buffer[]): ChainByHand {
 
 describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
   test('validators stand in the order of their first blocks, each once', () => {
-    expect(validatorsAfter(produced(BOB, BOB, ALICE, BOB, CAROL, ALICE), size)).toEqual(['bob', 'alice', 'carol']);
+    expect(validatorsAfter(produced(BOB, BOB, ALICE, BOB, CAROL, ALICE), size)).toEqual([
+      'bob',
+      'alice',
+      'carol',
+    ]);
   });
 
   test('one whose every block was reverted is gone, one who has an earlier block stays', () => {

@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest';
 import { Ledger } from '../../../projections/deposits/ledger.ts';
-import { ledgerPosition, positionOf, statusOf, surplusOf, type LedgerPosition } from '../../../projections/reserve/position.ts';
+import {
+  ledgerPosition,
+  positionOf,
+  statusOf,
+  surplusOf,
+  type LedgerPosition,
+} from '../../../projections/reserve/position.ts';
 import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
@@ -19,7 +25,12 @@ const FINAL: FinalSupply = {
   supply: 1_000n * USD,
   burned: 0n,
 };
-const NOTHING: LedgerPosition = { ledger_offset: 0n, treasury_minted: 0n, held: 0n, retained_fees: 0n };
+const NOTHING: LedgerPosition = {
+  ledger_offset: 0n,
+  treasury_minted: 0n,
+  held: 0n,
+  retained_fees: 0n,
+};
 
 interface Case {
   readonly what: string;
@@ -35,8 +46,22 @@ const BUSY = { treasury_minted: 100n * USD, held: 20n * USD, retained_fees: 4n *
 
 const CASES: readonly Case[] = [
   { what: 'nothing has happened', custody: 0n, status: 'ok', surplus: 0n },
-  { what: 'all that came is there', ledger: BUSY, final: { supply: 1_100n * USD }, custody: 124n * USD, status: 'ok', surplus: 0n },
-  { what: 'fees were spent', ledger: BUSY, final: { supply: 1_100n * USD }, custody: 120n * USD, status: 'ok', surplus: -4n * USD },
+  {
+    what: 'all that came is there',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 124n * USD,
+    status: 'ok',
+    surplus: 0n,
+  },
+  {
+    what: 'fees were spent',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 120n * USD,
+    status: 'ok',
+    surplus: -4n * USD,
+  },
   {
     what: 'just what is owed is left',
     ledger: BUSY,
@@ -116,7 +141,13 @@ const CASES: readonly Case[] = [
     status: 'over_backed_drift',
     surplus: USD,
   },
-  { what: 'a mint hides a burn of as much', final: { burned: USD }, custody: 0n, status: 'mismatch', surplus: USD },
+  {
+    what: 'a mint hides a burn of as much',
+    final: { burned: USD },
+    custody: 0n,
+    status: 'mismatch',
+    surplus: USD,
+  },
   {
     what: 'amounts beyond 2^64',
     ledger: { treasury_minted: 2n ** 100n },
@@ -133,26 +164,52 @@ test.each(CASES)('$what: $status', ({ ledger, final, custody, status, surplus })
 });
 
 const FIRST = confirmedEvent({ tx_id: Buffer.alloc(32, 1), clt_address: OWNER });
-const SECOND = confirmedEvent({ tx_id: Buffer.alloc(32, 2), clt_address: OWNER, gross: 2_500_000n, credit: 500_000n });
+const SECOND = confirmedEvent({
+  tx_id: Buffer.alloc(32, 2),
+  clt_address: OWNER,
+  gross: 2_500_000n,
+  credit: 500_000n,
+});
 /** Less than its fee: it credits nothing, and what arrived is kept. */
-const SHORT = confirmedEvent({ tx_id: Buffer.alloc(32, 3), clt_address: OWNER, gross: 1_000_000n, credit: 0n });
-const INTENDED = depositEvents(FIRST.deposit_id).intended({ to: OWNER, amount: FIRST.credit, nonce: 0, tx_hash: named('mint', 32) });
+const SHORT = confirmedEvent({
+  tx_id: Buffer.alloc(32, 3),
+  clt_address: OWNER,
+  gross: 1_000_000n,
+  credit: 0n,
+});
+const INTENDED = depositEvents(FIRST.deposit_id).intended({
+  to: OWNER,
+  amount: FIRST.credit,
+  nonce: 0,
+  tx_hash: named('mint', 32),
+});
 
 function ledgerOf(...events: readonly TreasuryEvent[]): Ledger {
   const ledger = new Ledger();
-  const policy = { type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: 1 } as const;
+  const policy = {
+    type: 'PolicySet',
+    sequence: 0,
+    version: 1,
+    network: 'testnet',
+    ...NETWORK_LIMITS.testnet,
+    decided_at: 1,
+  } as const;
   for (const event of placed([policy, ...events])) ledger.apply(event, BigInt(event.sequence));
   return ledger;
 }
 
 /** A chain whose first block gives out 1,000 USD, then these, all final. */
-function chainOf(...blocks: readonly BlockByHand[]): { readonly supply: ChainSupply; readonly final: FinalSupply } {
+function chainOf(...blocks: readonly BlockByHand[]): {
+  readonly supply: ChainSupply;
+  readonly final: FinalSupply;
+} {
   const chain = new ChainByHand();
   chain.append({ effects: [{ address: AUTHORITY, kind: 'mint', delta: 1_000n * USD }] });
   for (const block of blocks) chain.append(block);
   chain.finalize();
   const supply = new ChainSupply();
-  for (const event of chain.log) expect(supply.apply(event, BigInt(event.sequence))).toBe('applied');
+  for (const event of chain.log)
+    expect(supply.apply(event, BigInt(event.sequence))).toBe('applied');
   const { final } = supply;
   if (final === undefined) throw new Error('nothing is final');
   return { supply, final };
@@ -174,21 +231,41 @@ test('a mint of the ledger counts as soon as its block is final, whether or not 
     held: SECOND.credit,
     retained_fees: 2n * USD + 2n * USD + USD,
   });
-  const credited = ledgerOf(FIRST, SECOND, SHORT, INTENDED, depositEvents(FIRST.deposit_id).credited(INTENDED.tx_hash));
+  const credited = ledgerOf(
+    FIRST,
+    SECOND,
+    SHORT,
+    INTENDED,
+    depositEvents(FIRST.deposit_id).credited(INTENDED.tx_hash),
+  );
   expect(ledgerPosition(credited, supply, final)).toEqual({ ...intended, ledger_offset: 6n });
 });
 
 test('a mint in a later block is held at an earlier one, whatever the ledger says', () => {
   const { supply, final } = chainOf({}, minting(FIRST.credit));
-  const ledger = ledgerOf(FIRST, INTENDED, depositEvents(FIRST.deposit_id).credited(INTENDED.tx_hash));
+  const ledger = ledgerOf(
+    FIRST,
+    INTENDED,
+    depositEvents(FIRST.deposit_id).credited(INTENDED.tx_hash),
+  );
   const earlier = { ...final, height: 1 };
-  expect(ledgerPosition(ledger, supply, earlier)).toMatchObject({ treasury_minted: 0n, held: FIRST.credit });
-  expect(ledgerPosition(ledger, supply, final)).toMatchObject({ treasury_minted: FIRST.credit, held: 0n });
+  expect(ledgerPosition(ledger, supply, earlier)).toMatchObject({
+    treasury_minted: 0n,
+    held: FIRST.credit,
+  });
+  expect(ledgerPosition(ledger, supply, final)).toMatchObject({
+    treasury_minted: FIRST.credit,
+    held: 0n,
+  });
 });
 
 test.each([
   ['nobody intended', ledgerOf(FIRST), minting(FIRST.credit)],
-  ['has another hash than intended', ledgerOf(FIRST, INTENDED), minting(FIRST.credit, OWNER, named('other', 32))],
+  [
+    'has another hash than intended',
+    ledgerOf(FIRST, INTENDED),
+    minting(FIRST.credit, OWNER, named('other', 32)),
+  ],
   ['is of more than intended', ledgerOf(FIRST, INTENDED), minting(FIRST.credit + 1n)],
   ['goes to somebody else', ledgerOf(FIRST, INTENDED), minting(FIRST.credit, named('thief'))],
 ])('a mint that %s is not explained', (_what, ledger, block) => {
@@ -200,5 +277,8 @@ test.each([
 
 test('an intended transaction that created nothing is no mint', () => {
   const { supply, final } = chainOf({ ...minting(FIRST.credit), effects: [] });
-  expect(ledgerPosition(ledgerOf(FIRST, INTENDED), supply, final)).toMatchObject({ treasury_minted: 0n, held: FIRST.credit });
+  expect(ledgerPosition(ledgerOf(FIRST, INTENDED), supply, final)).toMatchObject({
+    treasury_minted: 0n,
+    held: FIRST.credit,
+  });
 });

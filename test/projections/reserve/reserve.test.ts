@@ -30,7 +30,12 @@ function fold(
   before: number | undefined,
   known: readonly string[],
 ): Extract<Folded, { readonly changes: unknown }> {
-  const batch = runs.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  const batch = runs.map((event, at) => ({
+    event,
+    partition: 0,
+    offset: BigInt(at),
+    timestamp: 0,
+  }));
   const head = before === undefined ? [] : [{ runs: String(before) }];
   const folded = reserve.fold({ head, known: known.map((run_id) => ({ run_id })) }, batch);
   if ('broken' in folded) throw new Error(folded.broken.reason);
@@ -42,7 +47,9 @@ function rowsOf(folded: Extract<Folded, { readonly changes: unknown }>): readonl
 }
 
 test('runs are numbered in the order of the log, on from those that were there', () => {
-  expect(rowsOf(fold([run('a'), run('b')], undefined, [])).map(([ordinal, id]) => [ordinal, id])).toEqual([
+  expect(
+    rowsOf(fold([run('a'), run('b')], undefined, [])).map(([ordinal, id]) => [ordinal, id]),
+  ).toEqual([
     [0, 'a'],
     [1, 'b'],
   ]);
@@ -74,7 +81,12 @@ test('every value of the row stands in the column of its name', () => {
 });
 
 test('what a run needs to know is asked for by the ids of the batch', () => {
-  const batch = [run('a'), run('b')].map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
+  const batch = [run('a'), run('b')].map((event, at) => ({
+    event,
+    partition: 0,
+    offset: BigInt(at),
+    timestamp: 0,
+  }));
   expect(
     reserve
       .loads(batch)

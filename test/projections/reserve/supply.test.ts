@@ -8,7 +8,8 @@ const ALICE = named('alice');
 
 function foldOf(events: readonly ChainEvent[]): ChainSupply {
   const supply = new ChainSupply();
-  for (const [offset, event] of events.entries()) expect(supply.apply(event, BigInt(offset))).not.toHaveProperty('broken');
+  for (const [offset, event] of events.entries())
+    expect(supply.apply(event, BigInt(offset))).not.toHaveProperty('broken');
   return supply;
 }
 
@@ -28,36 +29,43 @@ function sum(deltas: readonly bigint[]): bigint {
   return deltas.reduce((total, delta) => total + delta, 0n);
 }
 
-test.each([1, 2, 3])('of a seeded chain that reorganises (seed %i) it knows what is in final blocks, and nothing else', (seed) => {
-  const events = [...chainEvents({ seed, blocks: 150, reorg_probability: 0.2 })];
-  const supply = foldOf(events);
-  const blocks = plainFinal(events);
-  const [genesis, ...others] = blocks;
-  const last = others.at(-1);
-  if (genesis === undefined || last === undefined) throw new Error('a chain of more than one final block');
-  const effects = blocks.flatMap(({ balance_effects: all }) => all);
-  expect(supply.final).toEqual({
-    height: last.height,
-    hash: last.hash,
-    timestamp: last.timestamp,
-    genesis_allocation: sum(genesis.balance_effects.map(({ delta }) => delta)),
-    supply: sum(effects.map(({ delta }) => delta)),
-    burned: -sum(effects.filter(({ kind }) => kind === 'burn').map(({ delta }) => delta)),
-  });
-  let minted = 0;
-  const final = new Set<string>();
-  for (const { height, transactions } of others) {
-    for (const { hash, to, amount, function_call_type: type } of transactions) {
-      if (type !== 'Mint') continue;
-      minted++;
-      final.add(hash.toString('hex'));
-      expect(supply.mintsOf(hash)).toEqual([{ height, to, amount }]);
+test.each([1, 2, 3])(
+  'of a seeded chain that reorganises (seed %i) it knows what is in final blocks, and nothing else',
+  (seed) => {
+    const events = [...chainEvents({ seed, blocks: 150, reorg_probability: 0.2 })];
+    const supply = foldOf(events);
+    const blocks = plainFinal(events);
+    const [genesis, ...others] = blocks;
+    const last = others.at(-1);
+    if (genesis === undefined || last === undefined)
+      throw new Error('a chain of more than one final block');
+    const effects = blocks.flatMap(({ balance_effects: all }) => all);
+    expect(supply.final).toEqual({
+      height: last.height,
+      hash: last.hash,
+      timestamp: last.timestamp,
+      genesis_allocation: sum(genesis.balance_effects.map(({ delta }) => delta)),
+      supply: sum(effects.map(({ delta }) => delta)),
+      burned: -sum(effects.filter(({ kind }) => kind === 'burn').map(({ delta }) => delta)),
+    });
+    let minted = 0;
+    const final = new Set<string>();
+    for (const { height, transactions } of others) {
+      for (const { hash, to, amount, function_call_type: type } of transactions) {
+        if (type !== 'Mint') continue;
+        minted++;
+        final.add(hash.toString('hex'));
+        expect(supply.mintsOf(hash)).toEqual([{ height, to, amount }]);
+      }
     }
-  }
-  expect(minted).toBeGreaterThan(0);
-  const all = events.flatMap((event) => (event.type === 'BlockAppended' ? event.transactions : []));
-  for (const { hash } of all) if (!final.has(hash.toString('hex'))) expect(supply.mintsOf(hash)).toEqual([]);
-});
+    expect(minted).toBeGreaterThan(0);
+    const all = events.flatMap((event) =>
+      event.type === 'BlockAppended' ? event.transactions : [],
+    );
+    for (const { hash } of all)
+      if (!final.has(hash.toString('hex'))) expect(supply.mintsOf(hash)).toEqual([]);
+  },
+);
 
 test('a record that came second has no effect, and one that was folded before has none again', () => {
   const chain = new ChainByHand();
@@ -65,7 +73,10 @@ test('a record that came second has no effect, and one that was folded before ha
   chain.finalize();
   const supply = foldOf(chain.log);
   const before = supply.final;
-  const stray: ChainEvent = { ...chain.append({ effects: [{ address: ALICE, kind: 'mint', delta: 5n }] }), sequence: 1 };
+  const stray: ChainEvent = {
+    ...chain.append({ effects: [{ address: ALICE, kind: 'mint', delta: 5n }] }),
+    sequence: 1,
+  };
   expect(supply.apply(stray, 2n)).toBe('ignored');
   expect(supply.apply(stray, 2n)).toBe('replayed');
   expect([supply.final, supply.end]).toEqual([before, 3n]);
@@ -79,7 +90,9 @@ test('a log that cannot be right is told, and nothing of it counts', () => {
   const [, second] = chain.log;
   if (second === undefined) throw new Error('there are two');
   const middle = new ChainSupply();
-  expect(middle.apply({ ...second, sequence: 0 }, 0n)).toEqual({ broken: expect.stringContaining('the first block is 1, not 0') });
+  expect(middle.apply({ ...second, sequence: 0 }, 0n)).toEqual({
+    broken: expect.stringContaining('the first block is 1, not 0'),
+  });
   const orphan = new ChainSupply();
   expect(orphan.apply({ ...second, type: 'BlocksFinalized', sequence: 0 }, 0n)).toEqual({
     broken: expect.stringContaining('there is no block yet'),

@@ -1,6 +1,13 @@
 /** What the fold announces: whoever re-reads a list only when its area is named never misses a change of it. */
 import { expect, test } from 'vitest';
-import { ENDED_TRIPS, offersFor, REQUESTS, requestsAt, TRIPS, tripsOf } from '../../../projections/ride_market/areas.ts';
+import {
+  ENDED_TRIPS,
+  offersFor,
+  REQUESTS,
+  requestsAt,
+  TRIPS,
+  tripsOf,
+} from '../../../projections/ride_market/areas.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { ChainByHand } from '../../support/chain-by-hand.ts';
 import { texts } from '../../support/plain-fold.ts';
@@ -18,7 +25,8 @@ function bytesIn(row: PlainRow, column: string): Buffer {
 /** By the area that tells of it, what a list shows. */
 function listsOf(market: PlainMarket): ReadonlyMap<string, readonly string[]> {
   const lists = new Map<string, PlainRow[]>();
-  const add = (area: string, row: PlainRow): void => void lists.set(area, [...(lists.get(area) ?? []), row]);
+  const add = (area: string, row: PlainRow): void =>
+    void lists.set(area, [...(lists.get(area) ?? []), row]);
   const open = new Set(market.open_requests.map((row) => bytesIn(row, 'hash').toString('hex')));
   for (const row of market.open_requests) {
     add(REQUESTS, row);
@@ -41,13 +49,24 @@ function listsOf(market: PlainMarket): ReadonlyMap<string, readonly string[]> {
   return new Map([...lists].map(([area, rows]) => [area, texts(rows)]));
 }
 
-function changedAreas(before: ReadonlyMap<string, readonly string[]>, after: ReadonlyMap<string, readonly string[]>): readonly string[] {
+function changedAreas(
+  before: ReadonlyMap<string, readonly string[]>,
+  after: ReadonlyMap<string, readonly string[]>,
+): readonly string[] {
   const areas = new Set([...before.keys(), ...after.keys()]);
-  return [...areas].filter((area) => JSON.stringify(before.get(area)) !== JSON.stringify(after.get(area)));
+  return [...areas].filter(
+    (area) => JSON.stringify(before.get(area)) !== JSON.stringify(after.get(area)),
+  );
 }
 
 test('whatever list a batch changes, also by a reorganisation, its area is announced', () => {
-  const { log } = rideChain({ seed: 21, blocks: 60, transactions_per_block: 8, reorg_probability: 0.4, final_depth: 5 });
+  const { log } = rideChain({
+    seed: 21,
+    blocks: 60,
+    transactions_per_block: 8,
+    reorg_probability: 0.4,
+    final_depth: 5,
+  });
   const tables = new MemoryTables();
   const told: ChainEvent[] = [];
   let before: ReadonlyMap<string, readonly string[]> = new Map();
@@ -71,5 +90,8 @@ test('a block without a ride announces nothing, nor does one that becomes final'
   chain.append();
   chain.append({ transactions: [{ from: Buffer.alloc(20, 1), to: Buffer.alloc(20, 2) }] });
   chain.finalize();
-  expect(new MemoryTables().apply(chain.log)).toMatchObject({ announced: [], outcomes: { applied: 3 } });
+  expect(new MemoryTables().apply(chain.log)).toMatchObject({
+    announced: [],
+    outcomes: { applied: 3 },
+  });
 });

@@ -23,12 +23,29 @@ beforeAll(async () => {
       from: named('alice'),
       to: Buffer.alloc(20),
       function_call_type: 'RideRequest',
-      arguments: { pickup_lat: lat, pickup_lng: lng, dropoff_lat: '0', dropoff_lng: '0', fare: '1', referrer: null },
+      arguments: {
+        pickup_lat: lat,
+        pickup_lng: lng,
+        dropoff_lat: '0',
+        dropoff_lng: '0',
+        fare: '1',
+        referrer: null,
+      },
     })),
   });
-  await applyStretch(pool, rideMarket, { topic: 'chain.blocks', partition: 0, from: 0, events: chain.log });
+  await applyStretch(pool, rideMarket, {
+    topic: 'chain.blocks',
+    partition: 0,
+    from: 0,
+    events: chain.log,
+  });
   await pool.end();
-  const settings = { postgres_reader_url: urls.reader_url, application_name: 'test', statement_timeout_ms: 30_000, connections_max: 1 };
+  const settings = {
+    postgres_reader_url: urls.reader_url,
+    application_name: 'test',
+    statement_timeout_ms: 30_000,
+    connections_max: 1,
+  };
   reader = openReader(settings, silentLog());
   return () => reader.close();
 });
@@ -43,9 +60,14 @@ function namesOf(longitude: number): readonly number[] {
   return Math.abs(longitude) === 180 ? [-180, 180] : [longitude];
 }
 
-function isWithin({ lat, lng }: (typeof PICKUPS)[number], { min_lat, max_lat, min_lng, max_lng }: Bounds): boolean {
+function isWithin(
+  { lat, lng }: (typeof PICKUPS)[number],
+  { min_lat, max_lat, min_lng, max_lng }: Bounds,
+): boolean {
   if (Number(lat) < min_lat || Number(lat) > max_lat) return false;
-  return namesOf(Number(lng)).some((at) => (min_lng <= max_lng ? at >= min_lng && at <= max_lng : at >= min_lng || at <= max_lng));
+  return namesOf(Number(lng)).some((at) =>
+    min_lng <= max_lng ? at >= min_lng && at <= max_lng : at >= min_lng || at <= max_lng,
+  );
 }
 
 const EDGES = LONGITUDES.map(Number);
@@ -60,7 +82,9 @@ test('for every viewport, across the antimeridian too, just the pickups inside i
         [52.52, 52.521],
       ] as const) {
         const bounds = { min_lat, max_lat, min_lng, max_lng };
-        const wanted = PICKUPS.filter((pickup) => isWithin(pickup, bounds)).map(({ lat, lng }) => `${lat} ${lng}`);
+        const wanted = PICKUPS.filter((pickup) => isWithin(pickup, bounds)).map(
+          ({ lat, lng }) => `${lat} ${lng}`,
+        );
         expect([bounds, await found(bounds)]).toEqual([bounds, wanted.toReversed()]);
         if (min_lng > max_lng && wanted.length > 0) across++;
       }
@@ -72,6 +96,8 @@ test('for every viewport, across the antimeridian too, just the pickups inside i
 test('a viewport that misses a pickup by the smallest number that there is does not show it', async () => {
   const below = 13.405 - 2 ** -49;
   expect(Number('13.405')).toBeGreaterThan(below);
-  expect(await found({ min_lat: 0, max_lat: 0, min_lng: 13, max_lng: 13.405 })).toEqual(['0 13.405']);
+  expect(await found({ min_lat: 0, max_lat: 0, min_lng: 13, max_lng: 13.405 })).toEqual([
+    '0 13.405',
+  ]);
   expect(await found({ min_lat: 0, max_lat: 0, min_lng: 13, max_lng: below })).toEqual([]);
 });

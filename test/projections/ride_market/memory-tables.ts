@@ -11,11 +11,18 @@ export class MemoryTables extends TableMaps {
 
   /** Loads, folds and changes one batch, which stands in the log from offset `from` on, as the projector does. */
   apply(events: readonly ChainEvent[], from = 0): Folded {
-    const batch = events.map((event, at): Recorded<ChainEvent> => ({ event, partition: 0, offset: BigInt(from + at), timestamp: 0 }));
+    const batch = events.map((event, at): Recorded<ChainEvent> => ({
+      event,
+      partition: 0,
+      offset: BigInt(from + at),
+      timestamp: 0,
+    }));
     // what was applied before is never loaded for: the projector drops it, and here the fold must see it for itself
     const applied = this.rows('head')[0]?.['sequence'] ?? -1;
     const fresh = batch.filter(({ offset }) => offset > BigInt(String(applied)));
-    const loaded = Object.fromEntries(rideMarket.loads(fresh).map((load) => [load.name, this.#answer(load)]));
+    const loaded = Object.fromEntries(
+      rideMarket.loads(fresh).map((load) => [load.name, this.#answer(load)]),
+    );
     const folded = rideMarket.fold(loaded, batch);
     if (!('broken' in folded)) this.change(folded.changes);
     return folded;
@@ -25,7 +32,9 @@ export class MemoryTables extends TableMaps {
   #answer(load: Load): readonly LoadedRow[] {
     const asked: unknown = 'text' in load ? load.values[0] : load.keys;
     const wanted = new Set((Array.isArray(asked) ? asked : []).map(keyOf));
-    return this.#found(load, wanted).map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, asLoaded(value)])));
+    return this.#found(load, wanted).map((row) =>
+      Object.fromEntries(Object.entries(row).map(([name, value]) => [name, asLoaded(value)])),
+    );
   }
 
   #found(load: Load, wanted: ReadonlySet<string>): readonly Named[] {
@@ -35,7 +44,9 @@ export class MemoryTables extends TableMaps {
         return this.where(
           'open_requests',
           'hash',
-          new Set(this.where('offers', 'hash', wanted).map((offer) => keyOf(offer['request_hash']))),
+          new Set(
+            this.where('offers', 'hash', wanted).map((offer) => keyOf(offer['request_hash'])),
+          ),
         );
       case 'journal':
         return this.where('journal', 'height', wanted);

@@ -2,7 +2,11 @@
  * What the ride market's tables must hold, in the most obvious way: keep the list of blocks that stand, go through their transactions from the first to the last, and write down what is open and
  * what is over. It shares no code with the projection. Of the journal it knows only which heights it has.
  */
-import type { BlockAppended, BlockTransaction, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import type {
+  BlockAppended,
+  BlockTransaction,
+  ChainEvent,
+} from '../../../schemas/chain.blocks/events.ts';
 import { texts, type TableTexts } from '../../support/plain-fold.ts';
 
 type Cell = Buffer | bigint | boolean | number | string | null;
@@ -32,10 +36,18 @@ export function plainMarket(log: readonly ChainEvent[]): PlainMarket {
         ? { height: event.height - 1, hash: event.parent_hash }
         : (blocks.at(-1) ?? { height: -1, hash: null });
     const { height, hash } = top;
-    head = { one: true, sequence: event.sequence, height, hash, finalized_height: finalized, journal_from: finalized + 1 };
+    head = {
+      one: true,
+      sequence: event.sequence,
+      height,
+      hash,
+      finalized_height: finalized,
+      journal_from: finalized + 1,
+    };
   }
   const rides = new Rides();
-  for (const block of blocks) for (const transaction of block.transactions) rides.take(block, transaction);
+  for (const block of blocks)
+    for (const transaction of block.transactions) rides.take(block, transaction);
   return {
     head,
     journal_heights: blocks.map(({ height }) => height).filter((height) => height > finalized),
@@ -72,27 +84,48 @@ class Rides {
   readonly ended: PlainRow[] = [];
 
   take({ height, balance_effects: effects }: BlockAppended, transaction: BlockTransaction): void {
-    const { hash, from, arguments: args, function_call_type: type, index: tx_index, referrer } = transaction;
+    const {
+      hash,
+      from,
+      arguments: args,
+      function_call_type: type,
+      index: tx_index,
+      referrer,
+    } = transaction;
     const id = `0x${hash.toString('hex')}`;
     const fare = args['fare'] === undefined ? 0n : BigInt(args['fare'] ?? 0);
     if (type === 'RideRequest') {
       const { pickup_lat = '', pickup_lng = '', dropoff_lat = '', dropoff_lng = '' } = args;
-      this.requests.set(id, { hash, passenger: from, pickup_lat, pickup_lng, dropoff_lat, dropoff_lng, fare, referrer, height, tx_index });
+      this.requests.set(id, {
+        hash,
+        passenger: from,
+        pickup_lat,
+        pickup_lng,
+        dropoff_lat,
+        dropoff_lng,
+        fare,
+        referrer,
+        height,
+        tx_index,
+      });
     }
     if (type === 'RideOffer' && this.requests.has(args['request_hash'] ?? '')) {
       const request_hash = bytes(args['request_hash']);
       this.offers.set(id, { hash, request_hash, driver: from, fare, referrer, height, tx_index });
     }
     if (type === 'RideAcceptance') this.#accept(transaction, height);
-    if (type === 'RideRequestCancel') this.#close(args['request_hash'] ?? '', null, height, tx_index);
+    if (type === 'RideRequestCancel')
+      this.#close(args['request_hash'] ?? '', null, height, tx_index);
     const trip = this.trips.get(args['acceptance_hash'] ?? '');
     if (trip === undefined) return;
     if (type === 'RideCancel') this.#end(trip, 'cancelled', height, tx_index);
     if (type !== 'RidePay') return;
     for (const { kind, delta, tx_index: at } of effects) {
-      if (kind === 'ride_pay' && at === tx_index && delta < 0n) trip['fare_paid'] = BigInt(String(trip['fare_paid'])) - delta;
+      if (kind === 'ride_pay' && at === tx_index && delta < 0n)
+        trip['fare_paid'] = BigInt(String(trip['fare_paid'])) - delta;
     }
-    if (BigInt(String(trip['fare_paid'])) >= BigInt(String(trip['fare']))) this.#end(trip, 'completed', height, tx_index);
+    if (BigInt(String(trip['fare_paid'])) >= BigInt(String(trip['fare'])))
+      this.#end(trip, 'completed', height, tx_index);
   }
 
   #accept({ hash, arguments: args, index: tx_index }: BlockTransaction, height: number): void {
@@ -103,9 +136,26 @@ class Rides {
     if (request === undefined) return;
     const offer_hash = bytes(args['offer_hash']);
     this.#close(hex(request_hash), offer_hash, height, tx_index);
-    const { passenger = null, pickup_lat = null, pickup_lng = null, dropoff_lat = null, dropoff_lng = null } = request;
+    const {
+      passenger = null,
+      pickup_lat = null,
+      pickup_lng = null,
+      dropoff_lat = null,
+      dropoff_lng = null,
+    } = request;
     const route = { pickup_lat, pickup_lng, dropoff_lat, dropoff_lng };
-    const trip = { hash, offer_hash, request_hash, ...route, fare, fare_paid: 0n, driver, passenger, height, tx_index };
+    const trip = {
+      hash,
+      offer_hash,
+      request_hash,
+      ...route,
+      fare,
+      fare_paid: 0n,
+      driver,
+      passenger,
+      height,
+      tx_index,
+    };
     this.trips.set(hex(hash), trip);
   }
 

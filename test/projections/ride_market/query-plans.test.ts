@@ -53,7 +53,10 @@ beforeAll(async () => {
   const urls = await freshDatabase(inject('stack'));
   readerUrl = urls.reader_url;
   await prepareDatabase(urls.writer_url, rideMarket);
-  const pool = openWriter({ postgres_url: urls.writer_url, application_name: 'test', schema: rideMarket.name }, silentLog());
+  const pool = openWriter(
+    { postgres_url: urls.writer_url, application_name: 'test', schema: rideMarket.name },
+    silentLog(),
+  );
   const client = await pool.connect();
   for (const statement of FILL) await client.query(statement);
   const { rows } = await client.query<typeof known>(
@@ -87,7 +90,10 @@ function questions(): Readonly<Record<string, Expected>> {
   const trips = Object.entries(partiesOf()).flatMap(([whose, parties]): [string, Expected][] => [
     [`active trips of ${whose}`, { query: activeTrips(parties, LIMIT), most: LIMIT }],
     [`completed trips of ${whose}`, { query: completedTrips(parties, LIMIT), most: LIMIT }],
-    [`recent trips of ${whose}`, { query: recentTrips(parties, LIMIT), most: 2 * LIMIT, sorted: true }],
+    [
+      `recent trips of ${whose}`,
+      { query: recentTrips(parties, LIMIT), most: 2 * LIMIT, sorted: true },
+    ],
   ]);
   return {
     'the newest requests': { query: rideRequests(undefined, LIMIT), most: LIMIT },
@@ -106,8 +112,14 @@ test('each question is an index range no longer than its answer, and leaves out 
     for (const planCache of PLAN_CACHES) {
       const { scans, removed, nodes } = await explained(readerUrl, query, planCache);
       const others = scans.filter(({ how }) => !how.startsWith('Index'));
-      expect({ what, planCache, others, removed }).toEqual({ what, planCache, others: [], removed: 0 });
-      if (!sorted) expect({ what, sorted: nodes.includes('Sort') }).toEqual({ what, sorted: false });
+      expect({ what, planCache, others, removed }).toEqual({
+        what,
+        planCache,
+        others: [],
+        removed: 0,
+      });
+      if (!sorted)
+        expect({ what, sorted: nodes.includes('Sort') }).toEqual({ what, sorted: false });
       const read = scans.reduce((sum, { rows }) => sum + rows, 0);
       expect(read, what).toBeLessThanOrEqual(most);
       if (most > 0) expect(read, what).toBeGreaterThan(0);
@@ -118,16 +130,29 @@ test('each question is an index range no longer than its answer, and leaves out 
 const VIEWPORTS = {
   'a city': rideRequests({ min_lat: 52, max_lat: 53, min_lng: 13, max_lng: 14 }, 1_000),
   'a country': rideRequests({ min_lat: 47, max_lat: 55, min_lng: 6, max_lng: 15 }, 1_000),
-  'islands across the antimeridian': rideRequests({ min_lat: -20, max_lat: -15, min_lng: 176, max_lng: -178 }, 1_000),
-  'the antimeridian from the west': rideRequests({ min_lat: -20, max_lat: -15, min_lng: 176, max_lng: 180 }, 1_000),
+  'islands across the antimeridian': rideRequests(
+    { min_lat: -20, max_lat: -15, min_lng: 176, max_lng: -178 },
+    1_000,
+  ),
+  'the antimeridian from the west': rideRequests(
+    { min_lat: -20, max_lat: -15, min_lng: 176, max_lng: 180 },
+    1_000,
+  ),
 } as const;
 
 test('requests within bounds are found by the spatial index, which reads those that lie there and no others', async () => {
   for (const [what, query] of Object.entries(VIEWPORTS)) {
     for (const planCache of PLAN_CACHES) {
       const { scans, removed, nodes } = await explained(readerUrl, query, planCache);
-      expect({ what, planCache, removed, whole: nodes.includes('Seq Scan') }).toEqual({ what, planCache, removed: 0, whole: false });
-      const read = scans.filter(({ table }) => table === 'open_requests').reduce((sum, { rows }) => sum + rows, 0);
+      expect({ what, planCache, removed, whole: nodes.includes('Seq Scan') }).toEqual({
+        what,
+        planCache,
+        removed: 0,
+        whole: false,
+      });
+      const read = scans
+        .filter(({ table }) => table === 'open_requests')
+        .reduce((sum, { rows }) => sum + rows, 0);
       expect(read, what).toBeGreaterThan(0);
       expect(read, what).toBeLessThan(COUNT / 100);
     }
@@ -142,8 +167,14 @@ test('of a viewport with more requests than anybody looks at, only the newest ar
   for (const planCache of PLAN_CACHES) {
     for (const viewport of viewports) {
       const { scans, nodes } = await explained(readerUrl, rideRequests(viewport, LIMIT), planCache);
-      const others = scans.filter(({ how, table }) => table === 'open_requests' && how !== 'Index Scan');
-      expect({ planCache, others, parallel: nodes.filter((how) => how.startsWith('Gather')) }).toEqual({
+      const others = scans.filter(
+        ({ how, table }) => table === 'open_requests' && how !== 'Index Scan',
+      );
+      expect({
+        planCache,
+        others,
+        parallel: nodes.filter((how) => how.startsWith('Gather')),
+      }).toEqual({
         planCache,
         others: [],
         parallel: [],
@@ -156,7 +187,12 @@ test('of a viewport with more requests than anybody looks at, only the newest ar
 });
 
 test('of a viewport with thousands of requests the newest inside it are shown, in whichever way they are found', async () => {
-  const settings = { postgres_reader_url: readerUrl, application_name: 'test', statement_timeout_ms: 30_000, connections_max: 1 };
+  const settings = {
+    postgres_reader_url: readerUrl,
+    application_name: 'test',
+    statement_timeout_ms: 30_000,
+    connections_max: 1,
+  };
   const reader = openReader(settings, silentLog());
   try {
     // some 47,000, 5,100, 4,900 and 4,900 of them
@@ -166,7 +202,10 @@ test('of a viewport with thousands of requests the newest inside it are shown, i
       [9.4, 10, -10],
       [8.9, -180, 180],
     ] as const) {
-      const isInside = min_lng <= max_lng ? `lng BETWEEN ${min_lng} AND ${max_lng}` : `(lng >= ${min_lng} OR lng <= ${max_lng})`;
+      const isInside =
+        min_lng <= max_lng
+          ? `lng BETWEEN ${min_lng} AND ${max_lng}`
+          : `(lng >= ${min_lng} OR lng <= ${max_lng})`;
       const plain = await reader.rows({
         name: `plain_${max_lat}`,
         text: `SELECT hash FROM (SELECT hash, height, pickup_lat::numeric AS lat, pickup_lng::numeric AS lng FROM ride_market.open_requests) r
@@ -183,7 +222,11 @@ test('of a viewport with thousands of requests the newest inside it are shown, i
 });
 
 test('a name always stands for the same text', () => {
-  const queries = [...Object.values(questions()).map(({ query }) => query), ...Object.values(VIEWPORTS), marketHead()];
+  const queries = [
+    ...Object.values(questions()).map(({ query }) => query),
+    ...Object.values(VIEWPORTS),
+    marketHead(),
+  ];
   const texts = new Map<string, string>();
   for (const { name, text } of queries) {
     expect(texts.get(name) ?? text).toBe(text);

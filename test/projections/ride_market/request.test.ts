@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { evolve, NO_REQUEST, type Request, type RequestStep } from '../../../projections/ride_market/request.ts';
+import {
+  evolve,
+  NO_REQUEST,
+  type Request,
+  type RequestStep,
+} from '../../../projections/ride_market/request.ts';
 import type { RideRequest } from '../../../projections/ride_market/ride-step.ts';
 import { named } from '../../support/chain-by-hand.ts';
 
@@ -33,10 +38,16 @@ const STEPS = {
   request_cancelled: { step: 'request_cancelled', at: AT },
 } as const satisfies Record<string, RequestStep>;
 
-const OUTCOMES = { ...STATES, 'another open': { status: 'open', request: OTHER } } as const satisfies Record<string, Request>;
+const OUTCOMES = {
+  ...STATES,
+  'another open': { status: 'open', request: OTHER },
+} as const satisfies Record<string, Request>;
 
 /** the state afterwards; '-': the step does not fit and changes nothing. One cell a state: none may be missing */
-const TABLE: Record<keyof typeof STEPS, Record<keyof typeof STATES, keyof typeof OUTCOMES | '-'>> = {
+const TABLE: Record<
+  keyof typeof STEPS,
+  Record<keyof typeof STATES, keyof typeof OUTCOMES | '-'>
+> = {
   requested: { absent: 'open', open: '-', accepted: '-', cancelled: '-' },
   'requested again': { absent: 'another open', open: '-', accepted: '-', cancelled: '-' },
   accepted: { absent: '-', open: 'accepted', accepted: '-', cancelled: '-' },
@@ -48,7 +59,9 @@ const CELLS = Object.entries(STEPS).flatMap(([step, what]) =>
 );
 
 test.each(CELLS)('$step on a request that is $state', ({ step, state, what, before }) => {
-  const row: Readonly<Record<string, keyof typeof OUTCOMES | '-'>> | undefined = new Map(Object.entries(TABLE)).get(step);
+  const row: Readonly<Record<string, keyof typeof OUTCOMES | '-'>> | undefined = new Map(
+    Object.entries(TABLE),
+  ).get(step);
   const wanted = row?.[state];
   const after = evolve(before, what);
   if (wanted === undefined) throw new Error('a cell is missing');

@@ -55,9 +55,11 @@ class Told {
       const assembled = this.#next(BEGIN + 1_000 * (made + 1));
       this.#chain.append(assembled);
       this.#append(assembled.block.text);
-      if (this.#chain.finalizedHeight > this.#finalized && this.#random() < 0.7) this.#finalize(this.#chain.finalizedHeight);
+      if (this.#chain.finalizedHeight > this.#finalized && this.#random() < 0.7)
+        this.#finalize(this.#chain.finalizedHeight);
       const depth = this.#chain.head.height - this.#chain.finalizedHeight;
-      if (depth > 0 && this.#random() < reorg) this.#reorganise(1 + Math.floor(this.#random() * depth), BEGIN + 1_000 * (made + 1) + 500);
+      if (depth > 0 && this.#random() < reorg)
+        this.#reorganise(1 + Math.floor(this.#random() * depth), BEGIN + 1_000 * (made + 1) + 500);
     }
     return { log: this.#log, rows: this.#chain.state.rows };
   }
@@ -66,7 +68,11 @@ class Told {
   #next(timestamp: number): Assembled {
     const { parameters, cast } = this.#genesis;
     const seen = new State(this.#chain.state.rowsBefore([]));
-    for (let left = Math.floor(this.#random() * (2 * this.#options.transactions_per_block + 1)); left > 0; left--) {
+    for (
+      let left = Math.floor(this.#random() * (2 * this.#options.transactions_per_block + 1));
+      left > 0;
+      left--
+    ) {
       const { key, call } = nextIntention(seen.rows, cast, this.#random);
       const transaction = transactionOf(key.address, accountOf(seen, key.address).nonce, call);
       const draft = new Draft(seen);
@@ -80,7 +86,11 @@ class Told {
   #append(text: string): void {
     const parsed = parseBlock(JSON.parse(text));
     if ('problem' in parsed) throw new Error(parsed.problem);
-    const event: BlockAppended = { type: 'BlockAppended', sequence: this.#log.length, ...parsed.value };
+    const event: BlockAppended = {
+      type: 'BlockAppended',
+      sequence: this.#log.length,
+      ...parsed.value,
+    };
     this.#standing.push(event);
     this.#log.push(event);
   }
@@ -98,7 +108,13 @@ class Told {
       const block = this.#standing.pop();
       if (block === undefined) throw new Error('there is no block to revert');
       const { height, hash, parent_hash } = block;
-      this.#log.push({ type: 'BlockReverted', sequence: this.#log.length, height, hash, parent_hash });
+      this.#log.push({
+        type: 'BlockReverted',
+        sequence: this.#log.length,
+        height,
+        hash,
+        parent_hash,
+      });
     }
     for (const { text } of blocks) this.#append(text);
   }

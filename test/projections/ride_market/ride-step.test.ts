@@ -7,11 +7,22 @@ import { ChainByHand, named, type EffectByHand } from '../../support/chain-by-ha
 const [ALICE, DAVE, ESCROW] = [named('alice'), named('dave'), named('escrow')];
 const HASH = named('what is meant', 32);
 const TRIP = { acceptance_hash: toHex(HASH) };
-const REQUEST = { pickup_lat: '52.5', pickup_lng: '13.4', dropoff_lat: '-52.6', dropoff_lng: '180', fare: '10000000', referrer: null };
+const REQUEST = {
+  pickup_lat: '52.5',
+  pickup_lng: '13.4',
+  dropoff_lat: '-52.6',
+  dropoff_lng: '180',
+  fare: '10000000',
+  referrer: null,
+};
 
 type Arguments = BlockTransaction['arguments'];
 
-function stepsOf(type: string, given: Arguments, effects: readonly EffectByHand[] = []): ReturnType<typeof rideSteps> {
+function stepsOf(
+  type: string,
+  given: Arguments,
+  effects: readonly EffectByHand[] = [],
+): ReturnType<typeof rideSteps> {
   const transaction = { from: ALICE, to: DAVE, function_call_type: type, arguments: given };
   return rideSteps(new ChainByHand().append({ transactions: [transaction], effects }));
 }
@@ -26,26 +37,51 @@ test('a payment is what the chain took out of escrow for it, whatever was asked 
     { address: ESCROW, kind: 'ride_pay', delta: -5n, tx_index: 1 },
     { address: ESCROW, kind: 'ride_pay', delta: -9n, tx_index: null },
   ];
-  expect(stepsOf('RidePay', { ...TRIP, fare: '1000' }, effects)).toMatchObject([{ step: 'paid', trip_hash: HASH, amount: 70n }]);
-  expect(stepsOf('RidePay', { ...TRIP, fare: '1000' })).toMatchObject([{ step: 'paid', amount: 0n }]);
+  expect(stepsOf('RidePay', { ...TRIP, fare: '1000' }, effects)).toMatchObject([
+    { step: 'paid', trip_hash: HASH, amount: 70n },
+  ]);
+  expect(stepsOf('RidePay', { ...TRIP, fare: '1000' })).toMatchObject([
+    { step: 'paid', amount: 0n },
+  ]);
 });
 
 test('every ride call is one step, at its place', () => {
   const at = { height: 0, tx_index: 0 };
   expect(stepsOf('RideRequest', REQUEST)).toMatchObject([
-    { step: 'requested', request: { passenger: ALICE, pickup_lng: '13.4', dropoff_lng: '180', fare: 10_000_000n, referrer: null, ...at } },
+    {
+      step: 'requested',
+      request: {
+        passenger: ALICE,
+        pickup_lng: '13.4',
+        dropoff_lng: '180',
+        fare: 10_000_000n,
+        referrer: null,
+        ...at,
+      },
+    },
   ]);
-  expect(stepsOf('RideOffer', { request_hash: toHex(HASH), fare: '7', referrer: null })).toMatchObject([
+  expect(
+    stepsOf('RideOffer', { request_hash: toHex(HASH), fare: '7', referrer: null }),
+  ).toMatchObject([
     { step: 'offered', offer: { request_hash: HASH, driver: ALICE, fare: 7n, ...at } },
   ]);
-  expect(stepsOf('RideAcceptance', { offer_hash: toHex(HASH) })).toMatchObject([{ step: 'accepted', offer_hash: HASH, at }]);
-  expect(stepsOf('RideRequestCancel', { request_hash: toHex(HASH) })).toEqual([{ step: 'request_cancelled', request_hash: HASH, at }]);
+  expect(stepsOf('RideAcceptance', { offer_hash: toHex(HASH) })).toMatchObject([
+    { step: 'accepted', offer_hash: HASH, at },
+  ]);
+  expect(stepsOf('RideRequestCancel', { request_hash: toHex(HASH) })).toEqual([
+    { step: 'request_cancelled', request_hash: HASH, at },
+  ]);
   expect(stepsOf('RideCancel', TRIP)).toEqual([{ step: 'cancelled', trip_hash: HASH, at }]);
 });
 
-test.each(['Transfer', 'Mint', 'Burn', 'Ride', 'ridepay', '', '__proto__', 'constructor'])('a call of type "%s" is no step', (type) => {
-  expect(stepsOf(type, { ...REQUEST, ...TRIP, request_hash: toHex(HASH), offer_hash: toHex(HASH) })).toEqual([]);
-});
+test.each(['Transfer', 'Mint', 'Burn', 'Ride', 'ridepay', '', '__proto__', 'constructor'])(
+  'a call of type "%s" is no step',
+  (type) => {
+    expect(
+      stepsOf(type, { ...REQUEST, ...TRIP, request_hash: toHex(HASH), offer_hash: toHex(HASH) }),
+    ).toEqual([]);
+  },
+);
 
 const UNREADABLE: readonly (readonly [type: string, given: Arguments])[] = [
   ['RideRequest', {}],
@@ -75,7 +111,9 @@ test.each(UNREADABLE)('%s whose arguments cannot be read is no step: %o', (type,
 test('what is looked up for a block is what its steps name', () => {
   const type = 'RideAcceptance';
   const { transactions } = new ChainByHand().append({
-    transactions: [{ from: ALICE, to: DAVE, function_call_type: type, arguments: { offer_hash: toHex(HASH) } }],
+    transactions: [
+      { from: ALICE, to: DAVE, function_call_type: type, arguments: { offer_hash: toHex(HASH) } },
+    ],
   });
   expect(transactions.map(namedHash)).toEqual([HASH]);
 });

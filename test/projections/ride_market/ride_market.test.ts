@@ -18,11 +18,23 @@ const CHAINS: fc.Arbitrary<RideChainOptions> = fc.record({
 });
 
 /** One chain with all that can happen on it, several times over. */
-const LONG: RideChainOptions = { seed: 7, blocks: 150, transactions_per_block: 12, reorg_probability: 0.2, final_depth: 6 };
+const LONG: RideChainOptions = {
+  seed: 7,
+  blocks: 150,
+  transactions_per_block: 12,
+  reorg_probability: 0.2,
+  final_depth: 6,
+};
 
-function project(log: readonly ChainEvent[], sizes: readonly number[], back = 0): { tables: MemoryTables; folded: Folded[] } {
+function project(
+  log: readonly ChainEvent[],
+  sizes: readonly number[],
+  back = 0,
+): { tables: MemoryTables; folded: Folded[] } {
   const tables = new MemoryTables();
-  const folded = [...batches(log, sizes, back)].map(({ from, events }) => tables.apply(events, from));
+  const folded = [...batches(log, sizes, back)].map(({ from, events }) =>
+    tables.apply(events, from),
+  );
   return { tables, folded };
 }
 
@@ -75,7 +87,9 @@ test('a log with repetitions and strays in it gives the tables of the log withou
 test('chains whose rides follow no rules are read as plainly: what names nothing that is open does nothing', () => {
   fc.assert(
     fc.property(fc.nat(), BATCHINGS, (seed, sizes) => {
-      const log = [...chainEvents({ seed, blocks: 25, transactions_per_block: 20, reorg_probability: 0.3 })];
+      const log = [
+        ...chainEvents({ seed, blocks: 25, transactions_per_block: 20, reorg_probability: 0.3 }),
+      ];
       const { tables } = project(log, sizes);
       expectPlain(tables, log);
       expect(tables.rows('offers')).toEqual([]);
@@ -91,8 +105,20 @@ test('what is open is what the chain itself holds to be open', () => {
   const { requests, offers, trips } = long.rows;
   const openRequests = tables.rows('open_requests');
   expect(
-    new Map(openRequests.map((row) => [hex(row['hash']), [hex(row['passenger']), amount(row['fare']), hex(row['referrer'])]])),
-  ).toEqual(new Map([...requests].map(([hash, { passenger, fare, referrer }]) => [hash, [passenger, fare, referrer]])));
+    new Map(
+      openRequests.map((row) => [
+        hex(row['hash']),
+        [hex(row['passenger']), amount(row['fare']), hex(row['referrer'])],
+      ]),
+    ),
+  ).toEqual(
+    new Map(
+      [...requests].map(([hash, { passenger, fare, referrer }]) => [
+        hash,
+        [passenger, fare, referrer],
+      ]),
+    ),
+  );
   const open = new Set(openRequests.map((row) => hex(row['hash'])));
   const openOffers = tables.rows('offers').filter((row) => open.has(hex(row['request_hash'])));
   expect(
@@ -102,14 +128,36 @@ test('what is open is what the chain itself holds to be open', () => {
         [hex(row['request_hash']), hex(row['driver']), amount(row['fare']), hex(row['referrer'])],
       ]),
     ),
-  ).toEqual(new Map([...offers].map(([hash, { request_hash, driver, fare, referrer }]) => [hash, [request_hash, driver, fare, referrer]])));
+  ).toEqual(
+    new Map(
+      [...offers].map(([hash, { request_hash, driver, fare, referrer }]) => [
+        hash,
+        [request_hash, driver, fare, referrer],
+      ]),
+    ),
+  );
   expect(
     new Map(
       tables
         .rows('active_trips')
-        .map((row) => [hex(row['hash']), [hex(row['passenger']), hex(row['driver']), amount(row['fare']), amount(row['fare_paid'])]]),
+        .map((row) => [
+          hex(row['hash']),
+          [
+            hex(row['passenger']),
+            hex(row['driver']),
+            amount(row['fare']),
+            amount(row['fare_paid']),
+          ],
+        ]),
     ),
-  ).toEqual(new Map([...trips].map(([hash, { passenger, driver, fare, paid }]) => [hash, [passenger, driver, fare, paid]])));
+  ).toEqual(
+    new Map(
+      [...trips].map(([hash, { passenger, driver, fare, paid }]) => [
+        hash,
+        [passenger, driver, fare, paid],
+      ]),
+    ),
+  );
   expect([requests.size, offers.size, trips.size].every((size) => size > 0)).toBe(true);
 });
 
@@ -118,10 +166,16 @@ test('the chain that is read has everything in it that can happen to a ride', ()
   expectPlain(tables, long.log);
   const ended = tables.rows('ended_trips');
   expect(ended.filter((row) => row['trip_status'] === 'completed').length).toBeGreaterThan(20);
-  expect(ended.filter((row) => row['trip_status'] === 'cancelled' && farePaid(row) > 0n).length).toBeGreaterThan(0);
-  expect(ended.filter((row) => row['trip_status'] === 'cancelled' && farePaid(row) === 0n).length).toBeGreaterThan(0);
+  expect(
+    ended.filter((row) => row['trip_status'] === 'cancelled' && farePaid(row) > 0n).length,
+  ).toBeGreaterThan(0);
+  expect(
+    ended.filter((row) => row['trip_status'] === 'cancelled' && farePaid(row) === 0n).length,
+  ).toBeGreaterThan(0);
   expect(tables.rows('active_trips').filter((row) => farePaid(row) > 0n).length).toBeGreaterThan(0);
-  expect(tables.rows('closed_requests').filter((row) => row['offer_hash'] === null).length).toBeGreaterThan(0);
+  expect(
+    tables.rows('closed_requests').filter((row) => row['offer_hash'] === null).length,
+  ).toBeGreaterThan(0);
   const within = ended.filter((row) => row['height'] === row['ended_height']);
   expect(within.length).toBeGreaterThan(0);
   expect(long.log.filter(({ type }) => type === 'BlockReverted').length).toBeGreaterThan(30);
@@ -138,7 +192,13 @@ test('no trip is paid more than its fare, and a completed one exactly that', () 
 });
 
 test('after every batch, a reorganisation right after it too, the tables are those of the log so far', () => {
-  const { log } = rideChain({ seed: 11, blocks: 60, transactions_per_block: 8, reorg_probability: 0.4, final_depth: 4 });
+  const { log } = rideChain({
+    seed: 11,
+    blocks: 60,
+    transactions_per_block: 8,
+    reorg_probability: 0.4,
+    final_depth: 4,
+  });
   const tables = new MemoryTables();
   for (const { from, events, end } of batches(log, [1, 3, 2])) {
     tables.apply(events, from);
@@ -147,17 +207,37 @@ test('after every batch, a reorganisation right after it too, the tables are tho
 });
 
 test('what was applied before is counted as replayed, what stands where it was not written for as ignored', () => {
-  const { log } = rideChain({ seed: 3, blocks: 5, transactions_per_block: 3, reorg_probability: 0, final_depth: 9 });
+  const { log } = rideChain({
+    seed: 3,
+    blocks: 5,
+    transactions_per_block: 3,
+    reorg_probability: 0,
+    final_depth: 9,
+  });
   const tables = new MemoryTables();
-  expect(tables.apply(log)).toMatchObject({ outcomes: { applied: log.length, replayed: 0, ignored: 0 } });
+  expect(tables.apply(log)).toMatchObject({
+    outcomes: { applied: log.length, replayed: 0, ignored: 0 },
+  });
   const before = tables.texts();
-  expect(tables.apply(log)).toMatchObject({ outcomes: { applied: 0, replayed: log.length, ignored: 0 }, announced: [] });
-  expect(tables.apply(log, log.length)).toMatchObject({ outcomes: { applied: 0, replayed: 0, ignored: log.length }, announced: [] });
+  expect(tables.apply(log)).toMatchObject({
+    outcomes: { applied: 0, replayed: log.length, ignored: 0 },
+    announced: [],
+  });
+  expect(tables.apply(log, log.length)).toMatchObject({
+    outcomes: { applied: 0, replayed: 0, ignored: log.length },
+    announced: [],
+  });
   expect(tables.texts()).toEqual(before);
 });
 
 test('a log that cannot be right is broken, and nothing is changed', () => {
-  const log = rideChain({ seed: 3, blocks: 5, transactions_per_block: 3, reorg_probability: 0, final_depth: 3 }).log;
+  const log = rideChain({
+    seed: 3,
+    blocks: 5,
+    transactions_per_block: 3,
+    reorg_probability: 0,
+    final_depth: 3,
+  }).log;
   const tables = new MemoryTables();
   tables.apply(log.slice(0, 3));
   const before = tables.texts();

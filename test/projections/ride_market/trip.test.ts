@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { evolve, NO_TRIP, type Trip, type TripStep, type TripTerms } from '../../../projections/ride_market/trip.ts';
+import {
+  evolve,
+  NO_TRIP,
+  type Trip,
+  type TripStep,
+  type TripTerms,
+} from '../../../projections/ride_market/trip.ts';
 import { named } from '../../support/chain-by-hand.ts';
 
 const TERMS: TripTerms = {
@@ -47,14 +53,47 @@ const OUTCOMES = {
 } as const satisfies Record<string, Trip>;
 
 /** the state afterwards; '-': the step does not fit and changes nothing. One cell a state: none may be missing */
-const TABLE: Record<keyof typeof STEPS, Record<keyof typeof STATES, keyof typeof OUTCOMES | '-'>> = {
+const TABLE: Record<
+  keyof typeof STEPS,
+  Record<keyof typeof STATES, keyof typeof OUTCOMES | '-'>
+> = {
   begun: { absent: 'unpaid', unpaid: '-', 'partly paid': '-', completed: '-', cancelled: '-' },
   'paid nothing': { absent: '-', unpaid: '-', 'partly paid': '-', completed: '-', cancelled: '-' },
-  'paid 4': { absent: '-', unpaid: 'partly paid', 'partly paid': 'paid 8 of it', completed: '-', cancelled: '-' },
-  'paid 5': { absent: '-', unpaid: 'paid 5 of it', 'partly paid': 'paid 9 of it', completed: '-', cancelled: '-' },
-  'paid 6': { absent: '-', unpaid: 'paid 6 of it', 'partly paid': 'completed', completed: '-', cancelled: '-' },
-  'paid 10': { absent: '-', unpaid: 'completed', 'partly paid': 'completed with 14', completed: '-', cancelled: '-' },
-  cancelled: { absent: '-', unpaid: 'cancelled, unpaid', 'partly paid': 'cancelled', completed: '-', cancelled: '-' },
+  'paid 4': {
+    absent: '-',
+    unpaid: 'partly paid',
+    'partly paid': 'paid 8 of it',
+    completed: '-',
+    cancelled: '-',
+  },
+  'paid 5': {
+    absent: '-',
+    unpaid: 'paid 5 of it',
+    'partly paid': 'paid 9 of it',
+    completed: '-',
+    cancelled: '-',
+  },
+  'paid 6': {
+    absent: '-',
+    unpaid: 'paid 6 of it',
+    'partly paid': 'completed',
+    completed: '-',
+    cancelled: '-',
+  },
+  'paid 10': {
+    absent: '-',
+    unpaid: 'completed',
+    'partly paid': 'completed with 14',
+    completed: '-',
+    cancelled: '-',
+  },
+  cancelled: {
+    absent: '-',
+    unpaid: 'cancelled, unpaid',
+    'partly paid': 'cancelled',
+    completed: '-',
+    cancelled: '-',
+  },
 };
 
 const CELLS = Object.entries(STEPS).flatMap(([step, what]) =>
@@ -62,7 +101,9 @@ const CELLS = Object.entries(STEPS).flatMap(([step, what]) =>
 );
 
 test.each(CELLS)('$step on a trip that is $state', ({ step, state, what, before }) => {
-  const row: Readonly<Record<string, keyof typeof OUTCOMES | '-'>> | undefined = new Map(Object.entries(TABLE)).get(step);
+  const row: Readonly<Record<string, keyof typeof OUTCOMES | '-'>> | undefined = new Map(
+    Object.entries(TABLE),
+  ).get(step);
   const wanted = row?.[state];
   const after = evolve(before, what);
   if (wanted === undefined) throw new Error('a cell is missing');

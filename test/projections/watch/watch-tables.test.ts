@@ -1,7 +1,12 @@
 /** The watcher's tables in Postgres: folded by several processes at once, and asked at 100,000 addresses. */
 import type { Pool } from 'pg';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { nextCold, nextHot, seenTransfers, watchedAddresses } from '../../../projections/watch/queries.ts';
+import {
+  nextCold,
+  nextHot,
+  seenTransfers,
+  watchedAddresses,
+} from '../../../projections/watch/queries.ts';
 import { watch } from '../../../projections/watch/watch.ts';
 import type { Query } from '../../../projections/page.ts';
 import { openReader, type ReaderPool } from '../../../services/runtime/postgres.ts';
@@ -16,11 +21,20 @@ import { explained, PLAN_CACHES } from '../explorer/explained.ts';
 
 const TURN = { turn: texts([{ one: true }]) };
 
-async function open(): Promise<{ readonly pool: Pool; readonly reader: ReaderPool; readonly reader_url: string }> {
+async function open(): Promise<{
+  readonly pool: Pool;
+  readonly reader: ReaderPool;
+  readonly reader_url: string;
+}> {
   const urls = await freshDatabase(inject('stack'));
   const pool = await openTables(urls.writer_url, watch);
   onTestFinished(() => pool.end());
-  const settings = { postgres_reader_url: urls.reader_url, application_name: 'test', statement_timeout_ms: 30_000, connections_max: 2 };
+  const settings = {
+    postgres_reader_url: urls.reader_url,
+    application_name: 'test',
+    statement_timeout_ms: 30_000,
+    connections_max: 2,
+  };
   const reader = openReader(settings, silentLog());
   onTestFinished(() => reader.close());
   return { pool, reader, reader_url: urls.reader_url };
@@ -45,7 +59,12 @@ test('seven partitions folded at the same time, in any order, lose nothing of ea
         }
       }),
     );
-    expect(differences(await readTables(pool, 'watch'), { ...TURN, ...plainWatch(addresses, transfers) })).toEqual([]);
+    expect(
+      differences(await readTables(pool, 'watch'), {
+        ...TURN,
+        ...plainWatch(addresses, transfers),
+      }),
+    ).toEqual([]);
   }
 });
 
@@ -67,19 +86,39 @@ async function fill(pool: Pool): Promise<void> {
   await pool.query('ANALYZE');
 }
 
-let queue: readonly { readonly address: string; readonly partition: number; readonly hot: boolean; readonly checked_at: number }[];
+let queue: readonly {
+  readonly address: string;
+  readonly partition: number;
+  readonly hot: boolean;
+  readonly checked_at: number;
+}[];
 let opened: { readonly reader: ReaderPool; readonly reader_url: string };
 
 beforeAll(async () => {
   const urls = await freshDatabase(inject('stack'));
   const pool = await openTables(urls.writer_url, watch);
   await fill(pool);
-  const { rows } = await pool.query<{ address: string; partition: number; hot: boolean; checked_at: string }>(
+  const { rows } = await pool.query<{
+    address: string;
+    partition: number;
+    hot: boolean;
+    checked_at: string;
+  }>(
     `SELECT deposit_address::text AS address, partition, hot, checked_at FROM queue WHERE requested`,
   );
-  queue = rows.map(({ address, partition, hot, checked_at: at }) => ({ address, partition, hot, checked_at: Number(at) }));
+  queue = rows.map(({ address, partition, hot, checked_at: at }) => ({
+    address,
+    partition,
+    hot,
+    checked_at: Number(at),
+  }));
   await pool.end();
-  const settings = { postgres_reader_url: urls.reader_url, application_name: 'test', statement_timeout_ms: 30_000, connections_max: 2 };
+  const settings = {
+    postgres_reader_url: urls.reader_url,
+    application_name: 'test',
+    statement_timeout_ms: 30_000,
+    connections_max: 2,
+  };
   opened = { reader: openReader(settings, silentLog()), reader_url: urls.reader_url };
   return () => opened.reader.close();
 });
@@ -95,9 +134,16 @@ test.each([
   async (_what, next, hot, partitions) => {
     const rows = await opened.reader.rows(next(partitions, 50));
     const wanted = queue
-      .filter((entry) => entry.hot === hot && partitions.some((partition) => partition === entry.partition))
-      .toSorted((one, other) => one.checked_at - other.checked_at || (one.address < other.address ? -1 : 1));
-    expect(rows.map(([address]) => address)).toEqual(wanted.slice(0, 50).map(({ address }) => address));
+      .filter(
+        (entry) =>
+          entry.hot === hot && partitions.some((partition) => partition === entry.partition),
+      )
+      .toSorted(
+        (one, other) => one.checked_at - other.checked_at || (one.address < other.address ? -1 : 1),
+      );
+    expect(rows.map(([address]) => address)).toEqual(
+      wanted.slice(0, 50).map(({ address }) => address),
+    );
     expect(rows.length).toBe(partitions.length === 0 ? 0 : 50);
   },
 );
@@ -116,7 +162,12 @@ test('at 100,000 addresses nothing is scanned: what is read is what each partiti
     for (const planCache of PLAN_CACHES) {
       const { scans, removed } = await explained(opened.reader_url, query, planCache);
       const others = scans.filter(({ how, table }) => !how.startsWith('Index') && table !== 'book');
-      expect({ what, planCache, others, removed }).toEqual({ what, planCache, others: [], removed: 0 });
+      expect({ what, planCache, others, removed }).toEqual({
+        what,
+        planCache,
+        others: [],
+        removed: 0,
+      });
       expect(
         scans.reduce((sum, { rows }) => sum + rows, 0),
         what,

@@ -4,7 +4,14 @@ import { HOT_WINDOW_MS, watch } from '../../../projections/watch/watch.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { TransferEvent } from '../../../schemas/tron.transfers/events.ts';
-import { accountAt, addressLog, BEGIN, depositKey, transferLog, XPUB } from '../../support/deposit-log.ts';
+import {
+  accountAt,
+  addressLog,
+  BEGIN,
+  depositKey,
+  transferLog,
+  XPUB,
+} from '../../support/deposit-log.ts';
 import { plainWatch } from '../../support/plain-deposits.ts';
 import { differences, digestOf } from '../../support/plain-fold.ts';
 import { WATCH_ANSWERS } from '../deposits/answers.ts';
@@ -29,7 +36,10 @@ function logsOf(seed: number): Logs {
   return {
     addresses,
     transfers,
-    all: [{ partition: 0, events: addresses }, ...transfers.map((events, partition) => ({ partition, events }))],
+    all: [
+      { partition: 0, events: addresses },
+      ...transfers.map((events, partition) => ({ partition, events })),
+    ],
   };
 }
 
@@ -49,7 +59,8 @@ test('any cut, redelivery and interleaving of the topics gives the rows that a p
       for (const stretch of interleaved(all, { seed: cut, size_max, back })) folded.apply(stretch);
       expect(differences(folded.texts(), plainWatch(addresses, transfers))).toEqual([]);
       counts.transfers += folded.rows('transfers').length;
-      for (const { hot, requested } of folded.rows('queue')) counts[requested === false ? 'unrequested' : hot === true ? 'hot' : 'cold']++;
+      for (const { hot, requested } of folded.rows('queue'))
+        counts[requested === false ? 'unrequested' : hot === true ? 'hot' : 'cold']++;
     }),
     { numRuns: 200 },
   );
@@ -65,7 +76,8 @@ test('one topic whole before the other, either way round, and record by record, 
       [1, 1_000].map((size) => {
         const folded = tables();
         for (const { partition, events } of logs) {
-          for (let from = 0; from < events.length; from += size) folded.apply({ partition, from, events: events.slice(from, from + size) });
+          for (let from = 0; from < events.length; from += size)
+            folded.apply({ partition, from, events: events.slice(from, from + size) });
         }
         return digestOf(folded.texts());
       }),
@@ -76,9 +88,22 @@ test('one topic whole before the other, either way round, and record by record, 
 
 const ADDRESS = depositKey().addressAt(0);
 const PARTITION = transferPartition(ADDRESS);
-const PINNED: DepositAddressEvent = { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 };
-const requested = (at: number): DepositAddressEvent => ({ type: 'AddressRequested', clt_address: accountAt(0), requested_at: at });
-const opened = (at: number): DepositAddressEvent => ({ type: 'PanelOpened', clt_address: accountAt(0), opened_at: at });
+const PINNED: DepositAddressEvent = {
+  type: 'SchemePinned',
+  scheme: 'hd',
+  extended_public_key: XPUB,
+  pinned_at: 0,
+};
+const requested = (at: number): DepositAddressEvent => ({
+  type: 'AddressRequested',
+  clt_address: accountAt(0),
+  requested_at: at,
+});
+const opened = (at: number): DepositAddressEvent => ({
+  type: 'PanelOpened',
+  clt_address: accountAt(0),
+  opened_at: at,
+});
 const checked = (at: number, until: number): TransferEvent => ({
   type: 'AddressesChecked',
   checked_at: at,
@@ -86,7 +111,9 @@ const checked = (at: number, until: number): TransferEvent => ({
 });
 
 /** The one entry of the queue after these. */
-function entryAfter(...events: readonly (readonly [Event, number])[]): Readonly<Record<string, unknown>> {
+function entryAfter(
+  ...events: readonly (readonly [Event, number])[]
+): Readonly<Record<string, unknown>> {
   const folded = tables();
   events.forEach(([event, partition], from) => folded.apply({ partition, from, events: [event] }));
   expect(folded.rows('queue')).toHaveLength(1);
@@ -98,7 +125,11 @@ test('an address is hot from its request on, for 24 hours, and again when its pa
     [PINNED, 0],
     [requested(BEGIN), 0],
   ];
-  expect(entryAfter(...begin)).toMatchObject({ hot: true, hot_until: BEGIN + HOT_WINDOW_MS, checked_at: 0 });
+  expect(entryAfter(...begin)).toMatchObject({
+    hot: true,
+    hot_until: BEGIN + HOT_WINDOW_MS,
+    checked_at: 0,
+  });
   const end = BEGIN + HOT_WINDOW_MS;
   expect(entryAfter(...begin, [checked(end - 1, BEGIN), PARTITION])).toMatchObject({
     hot: true,
@@ -106,7 +137,9 @@ test('an address is hot from its request on, for 24 hours, and again when its pa
     checked_until: BEGIN,
   });
   expect(entryAfter(...begin, [checked(end, BEGIN), PARTITION])).toMatchObject({ hot: false });
-  expect(entryAfter(...begin, [checked(end, BEGIN), PARTITION], [opened(end + 5), 0])).toMatchObject({
+  expect(
+    entryAfter(...begin, [checked(end, BEGIN), PARTITION], [opened(end + 5), 0]),
+  ).toMatchObject({
     hot: true,
     hot_until: end + 5 + HOT_WINDOW_MS,
   });
@@ -120,31 +153,60 @@ test('times only ever grow', () => {
     [checked(BEGIN + 5, 12), PARTITION],
     [opened(5), 0],
   );
-  expect(entry).toMatchObject({ hot_until: BEGIN + HOT_WINDOW_MS, checked_at: BEGIN + 9, checked_until: 12 });
+  expect(entry).toMatchObject({
+    hot_until: BEGIN + HOT_WINDOW_MS,
+    checked_at: BEGIN + 9,
+    checked_until: 12,
+  });
 });
 
 test('what stands in another partition than its address has no effect', () => {
   const other = (PARTITION + 1) % 6;
-  expect(entryAfter([PINNED, 0], [requested(BEGIN), 0], [checked(BEGIN + 9, 9), other])).toMatchObject({ checked_at: 0, checked_until: 0 });
+  expect(
+    entryAfter([PINNED, 0], [requested(BEGIN), 0], [checked(BEGIN + 9, 9), other]),
+  ).toMatchObject({ checked_at: 0, checked_until: 0 });
 });
 
 test('addresses that become hot are announced, others are not', () => {
-  const batch = ([PINNED, requested(BEGIN), opened(BEGIN - 5), checked(BEGIN, BEGIN)] satisfies Event[]).map((event, at) => ({
+  const batch = (
+    [PINNED, requested(BEGIN), opened(BEGIN - 5), checked(BEGIN, BEGIN)] satisfies Event[]
+  ).map((event, at) => ({
     event,
     partition: 0,
     offset: BigInt(at),
     timestamp: 0,
   }));
-  expect(watch.fold({}, batch.slice(0, 3))).toMatchObject({ announced: [`0x${ADDRESS.toString('hex')}`], outcomes: { applied: 3 } });
+  expect(watch.fold({}, batch.slice(0, 3))).toMatchObject({
+    announced: [`0x${ADDRESS.toString('hex')}`],
+    outcomes: { applied: 3 },
+  });
   expect(
     watch.fold(
       {},
-      batch.slice(3).map(({ event, offset }) => ({ event, offset, partition: PARTITION, timestamp: 0 })),
+      batch
+        .slice(3)
+        .map(({ event, offset }) => ({ event, offset, partition: PARTITION, timestamp: 0 })),
     ),
   ).toMatchObject({ announced: [], outcomes: { applied: 1 } });
 });
 
 test('only events of its topics are its events', () => {
-  const types = ['SchemePinned', 'AddressRequested', 'PanelOpened', 'TransferObserved', 'AddressesChecked', 'DepositConfirmed', 'toString'];
-  expect(types.map((type) => watch.isEvent({ type }))).toEqual([true, true, true, true, true, false, false]);
+  const types = [
+    'SchemePinned',
+    'AddressRequested',
+    'PanelOpened',
+    'TransferObserved',
+    'AddressesChecked',
+    'DepositConfirmed',
+    'toString',
+  ];
+  expect(types.map((type) => watch.isEvent({ type }))).toEqual([
+    true,
+    true,
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
 });

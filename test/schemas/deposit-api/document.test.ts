@@ -13,7 +13,9 @@ const operations = Object.entries(paths).flatMap(([path, { get, post }]) =>
 );
 const responses: readonly Response[] = [
   ...Object.values(components.responses),
-  ...operations.flatMap((operation) => Object.values(operation.responses).map((used) => responseOf(DEPOSIT_API, used))),
+  ...operations.flatMap((operation) =>
+    Object.values(operation.responses).map((used) => responseOf(DEPOSIT_API, used)),
+  ),
 ];
 
 test('it is OpenAPI 3.1', async () => {
@@ -30,21 +32,31 @@ test('it names exactly the paths and methods that are served', () => {
     addresses: { open: () => Promise.resolve(undefined) },
     now: () => 0,
   });
-  const served = routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
+  const served = routes.map(
+    ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
+  );
   const documented = operations.map(({ method, path }) => `${method} ${path}`);
-  expect(documented.toSorted()).toEqual([...served, 'get /health', 'get /ready', 'get /metrics'].toSorted());
+  expect(documented.toSorted()).toEqual(
+    [...served, 'get /health', 'get /ready', 'get /metrics'].toSorted(),
+  );
 });
 
 test('whatever it refers to is in it, and whatever is in it is referred to', () => {
   const text = JSON.stringify(DEPOSIT_API);
-  const references = new Set([...text.matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)].map(([, kind, name]) => `${kind} ${name}`));
+  const references = new Set(
+    [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)].map(
+      ([, kind, name]) => `${kind} ${name}`,
+    ),
+  );
   const there = Object.entries(components)
     .filter(([kind]) => kind !== 'securitySchemes')
     .flatMap(([kind, all]) => Object.keys(all).map((name) => `${kind} ${name}`));
   expect([...references].filter((each) => !there.includes(each))).toEqual([]);
   // what any path answers to another method
   expect(there.filter((each) => !references.has(each))).toEqual(['responses MethodNotAllowed']);
-  expect(security.flatMap((each) => Object.keys(each))).toEqual(Object.keys(components.securitySchemes ?? {}));
+  expect(security.flatMap((each) => Object.keys(each))).toEqual(
+    Object.keys(components.securitySchemes ?? {}),
+  );
 });
 
 test('every example is what its schema says', () => {
@@ -65,7 +77,9 @@ test('every operation has a name of its own, a known tag, and a parameter for ea
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
   for (const { path, parameters, tags: own } of operations) {
     expect(tags.map(({ name }) => name)).toEqual(expect.arrayContaining([...own]));
-    expect(parameters.map(({ name }) => name)).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+    expect(parameters.map(({ name }) => name)).toEqual(
+      [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+    );
   }
 });
 
@@ -75,11 +89,16 @@ test('what is under /api/ needs a token and says what becomes of a bad one; all 
     expect([operation.path, operation.security?.length === 0]).toEqual([operation.path, isOpen]);
     const statuses = Object.keys(operation.responses);
     for (const status of ['401', '403', '429'])
-      expect([operation.path, status, statuses.includes(status)]).toEqual([operation.path, status, !isOpen]);
+      expect([operation.path, status, statuses.includes(status)]).toEqual([
+        operation.path,
+        status,
+        !isOpen,
+      ]);
     for (const used of Object.values(operation.responses)) {
       const { headers = {} } = responseOf(DEPOSIT_API, used);
       expect(Object.keys(headers)).toContain('x-request-id');
-      for (const each of Object.values(headers)) expect(headerOf(DEPOSIT_API, each).description).not.toBe('');
+      for (const each of Object.values(headers))
+        expect(headerOf(DEPOSIT_API, each).description).not.toBe('');
     }
   }
 });

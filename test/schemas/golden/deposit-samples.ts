@@ -19,7 +19,15 @@ interface DepositSample {
 }
 
 const ADDRESSES: readonly (readonly [string, DepositAddressEvent])[] = [
-  ['hd', { type: 'SchemePinned', scheme: 'hd', extended_public_key: `xpub${'6F'.repeat(53)}z`, pinned_at: SOME_TIME }],
+  [
+    'hd',
+    {
+      type: 'SchemePinned',
+      scheme: 'hd',
+      extended_public_key: `xpub${'6F'.repeat(53)}z`,
+      pinned_at: SOME_TIME,
+    },
+  ],
   ['one', { type: 'AddressRequested', clt_address: bytes(20, 1), requested_at: SOME_TIME }],
   ['edges', { type: 'AddressRequested', clt_address: ALL, requested_at: 0 }],
   ['one', { type: 'PanelOpened', clt_address: NONE, opened_at: LONG_MAX }],
@@ -116,10 +124,48 @@ const LEDGER: readonly (readonly [string, TreasuryEvent])[] = [
     },
   ],
   ['short', confirmed({ gross: 1n, fee: 4_000_000n, credit: 0n })],
-  ['below', { type: 'DepositHeld', sequence: 2, deposit_id: ID, reason: 'below_minimum', decided_at: SOME_TIME }],
-  ['failed', { type: 'DepositHeld', sequence: 9, deposit_id: ID, reason: 'mint_failed', decided_at: SOME_TIME }],
-  ['text', { type: 'DepositApproved', sequence: 3, deposit_id: ID, actor: 'alice', reason: TEXT, decided_at: SOME_TIME }],
-  ['empty', { type: 'DepositRejected', sequence: 4, deposit_id: ID, actor: '', reason: '', decided_at: SOME_TIME }],
+  [
+    'below',
+    {
+      type: 'DepositHeld',
+      sequence: 2,
+      deposit_id: ID,
+      reason: 'below_minimum',
+      decided_at: SOME_TIME,
+    },
+  ],
+  [
+    'failed',
+    {
+      type: 'DepositHeld',
+      sequence: 9,
+      deposit_id: ID,
+      reason: 'mint_failed',
+      decided_at: SOME_TIME,
+    },
+  ],
+  [
+    'text',
+    {
+      type: 'DepositApproved',
+      sequence: 3,
+      deposit_id: ID,
+      actor: 'alice',
+      reason: TEXT,
+      decided_at: SOME_TIME,
+    },
+  ],
+  [
+    'empty',
+    {
+      type: 'DepositRejected',
+      sequence: 4,
+      deposit_id: ID,
+      actor: '',
+      reason: '',
+      decided_at: SOME_TIME,
+    },
+  ],
   [
     'edges',
     {
@@ -162,7 +208,11 @@ const LEDGER: readonly (readonly [string, TreasuryEvent])[] = [
   ],
 ];
 
-function confirmed(amounts: { readonly gross: bigint; readonly fee: bigint; readonly credit: bigint }): DepositConfirmed {
+function confirmed(amounts: {
+  readonly gross: bigint;
+  readonly fee: bigint;
+  readonly credit: bigint;
+}): DepositConfirmed {
   return {
     type: 'DepositConfirmed',
     sequence: 1,

@@ -13,10 +13,26 @@ export interface Sample {
   readonly topic: string;
   /** tells several samples of one event apart */
   readonly name: string;
-  readonly event: ChainEvent | DepositAddressEvent | RecordSkipped | ReserveReconciled | TransferEvent | TreasuryEvent;
+  readonly event:
+    | ChainEvent
+    | DepositAddressEvent
+    | RecordSkipped
+    | ReserveReconciled
+    | TransferEvent
+    | TreasuryEvent;
 }
 
-const AMOUNTS = [0n, 1n, 127n, 128n, 2n ** 53n + 1n, 2n ** 63n - 1n, 2n ** 64n, 2n ** 128n - 1n, 2n ** 256n - 1n];
+const AMOUNTS = [
+  0n,
+  1n,
+  127n,
+  128n,
+  2n ** 53n + 1n,
+  2n ** 63n - 1n,
+  2n ** 64n,
+  2n ** 128n - 1n,
+  2n ** 256n - 1n,
+];
 
 function transaction(functionCallType: string, index: number): BlockTransaction {
   const amount = AMOUNTS[index % AMOUNTS.length] ?? 0n;
@@ -28,7 +44,8 @@ function transaction(functionCallType: string, index: number): BlockTransaction 
     nonce: index === 0 ? 0 : LONG_MAX - index,
     amount,
     function_call_type: functionCallType,
-    arguments: index === 0 ? {} : { amount: String(amount), reference: null, note: 'ß 漢 \u{1F600}' },
+    arguments:
+      index === 0 ? {} : { amount: String(amount), reference: null, note: 'ß 漢 \u{1F600}' },
     referrer: index % 2 === 0 ? null : bytes(20, index + 3),
     request_referrer: index % 3 === 0 ? null : bytes(20, index + 4),
     offer_referrer: index % 4 === 0 ? null : bytes(20, index + 5),
@@ -72,17 +89,39 @@ export const SAMPLES: readonly Sample[] = [
       block_reward: 50_000n,
       transactions: FUNCTION_CALL_TYPES.map((type, index) => transaction(type, index)),
       balance_effects: AMOUNTS.flatMap((amount, index) => [
-        { address: bytes(20, index), kind: 'transfer_out', delta: -amount, tx_index: index, counterparty: bytes(20, index + 1) },
-        { address: bytes(20, index + 1), kind: 'block_reward', delta: amount, tx_index: null, counterparty: null },
+        {
+          address: bytes(20, index),
+          kind: 'transfer_out',
+          delta: -amount,
+          tx_index: index,
+          counterparty: bytes(20, index + 1),
+        },
+        {
+          address: bytes(20, index + 1),
+          kind: 'block_reward',
+          delta: amount,
+          tx_index: null,
+          counterparty: null,
+        },
       ]),
     },
   },
   {
     topic: 'chain.blocks',
     name: 'one',
-    event: { type: 'BlockReverted', sequence: 3, height: 2, hash: bytes(32, 5), parent_hash: bytes(32, 4) },
+    event: {
+      type: 'BlockReverted',
+      sequence: 3,
+      height: 2,
+      hash: bytes(32, 5),
+      parent_hash: bytes(32, 4),
+    },
   },
-  { topic: 'chain.blocks', name: 'one', event: { type: 'BlocksFinalized', sequence: 4, height: 1, hash: bytes(32, 4) } },
+  {
+    topic: 'chain.blocks',
+    name: 'one',
+    event: { type: 'BlocksFinalized', sequence: 4, height: 1, hash: bytes(32, 4) },
+  },
   { topic: 'reserve.runs', name: 'ok', event: reserveRun('ok', 2n ** 256n - 1n) },
   {
     topic: 'projector.skips',

@@ -34,10 +34,15 @@ beforeAll(async () => {
 afterAll(() => stack?.stop());
 
 afterEach(async () => {
-  await Promise.all([...running.splice(0).map((service) => service.kill()), ...closing.splice(0).map((close) => close())]);
+  await Promise.all([
+    ...running.splice(0).map((service) => service.kill()),
+    ...closing.splice(0).map((close) => close()),
+  ]);
   await node.close();
   await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
-  await expect.poll(() => withAdmin(kafka, (admin) => admin.listTopics())).not.toContain(CHAIN_BLOCKS.name);
+  await expect
+    .poll(() => withAdmin(kafka, (admin) => admin.listTopics()))
+    .not.toContain(CHAIN_BLOCKS.name);
 });
 
 async function begin(blocks: number): Promise<void> {
@@ -66,12 +71,16 @@ async function events(): Promise<ChainEvent[]> {
 }
 
 /** The chain that the log tells; every event of it must continue it. */
-function told(log_events: readonly ChainEvent[]): { readonly hashes: string[]; readonly finalized: number } {
+function told(log_events: readonly ChainEvent[]): {
+  readonly hashes: string[];
+  readonly finalized: number;
+} {
   let chain: Chain = EMPTY_CHAIN;
   const hashes: string[] = [];
   for (const event of log_events) {
     const judged = evolve(chain, event, BigInt(event.sequence));
-    if (judged.verdict !== 'applied') throw new Error(`${event.type} ${event.sequence} is ${judged.verdict}`);
+    if (judged.verdict !== 'applied')
+      throw new Error(`${event.type} ${event.sequence} is ${judged.verdict}`);
     chain = judged.chain;
     if (event.type === 'BlockAppended') hashes.push(event.hash.toString('hex'));
     if (event.type === 'BlockReverted') hashes.pop();
@@ -106,7 +115,9 @@ test('records have keys, headers and times that make sense without the software'
   const read = await records();
   const blocks = read.filter(({ headers }) => String(headers['event_type']) === 'BlockAppended');
   expect(blocks.map(({ key }) => String(key))).toEqual(['0', '1', '2']);
-  expect(blocks.map(({ timestamp }) => timestamp)).toEqual(node.blocks.map(({ timestamp }) => timestamp));
+  expect(blocks.map(({ timestamp }) => timestamp)).toEqual(
+    node.blocks.map(({ timestamp }) => timestamp),
+  );
   for (const { headers } of read) {
     expect(String(headers['source'])).toBe('chain-ingester');
     expect(String(headers['trace_id'])).toMatch(/^[0-9a-f]{32}$/);
@@ -202,7 +213,9 @@ test('a node whose final blocks are others than those in the log is refused, and
   const before = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
   node.reorganise(10, 12);
   const second = await ingester();
-  await expect.poll(() => second.log()).toMatch(/blocks up to 25 are final.*another chain, or the node was reset/);
+  await expect
+    .poll(() => second.log())
+    .toMatch(/blocks up to 25 are final.*another chain, or the node was reset/);
   const ready = await fetch(`${second.url}/ready`);
   expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('halted')]);
   expect(await readLogEnds(kafka, CHAIN_BLOCKS.name, 0)).toEqual(before);
@@ -225,7 +238,8 @@ test('a record by a foreign writer is noticed and the log read again', async () 
   const writer = new KafkaWriter(kafka, { log, signal: new AbortController().signal });
   const [first] = known;
   if (first === undefined) throw new Error('the log is empty');
-  for (const { entries } of toEntries(codec, [first], 1_000_000)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
+  for (const { entries } of toEntries(codec, [first], 1_000_000))
+    await writer.append(CHAIN_BLOCKS.name, 0, entries);
   await writer.close();
   node.grow(3);
   await expect.poll(() => applied().then(({ hashes }) => hashes)).toEqual(ofNode());

@@ -44,7 +44,11 @@ function chainOfFour(): Tail {
 
 test('an empty log wants block 0 at offset 0', () => {
   expect([nextHeight(EMPTY_TAIL), nextSequence(EMPTY_TAIL)]).toEqual([0, 0]);
-  expect(appended(EMPTY_TAIL, block(0, 'a', ''))).toMatchObject({ type: 'BlockAppended', sequence: 0, height: 0 });
+  expect(appended(EMPTY_TAIL, block(0, 'a', ''))).toMatchObject({
+    type: 'BlockAppended',
+    sequence: 0,
+    height: 0,
+  });
 });
 
 test('a block that does not link to the newest one is not appended', () => {
@@ -58,7 +62,13 @@ test('a block that does not link to the newest one is not appended', () => {
 test('reverting takes off the newest block and goes on from its parent', () => {
   const tail = chainOfFour();
   const event = present(reverted(tail));
-  expect(event).toMatchObject({ type: 'BlockReverted', sequence: 4, height: 3, hash: hashOf('d'), parent_hash: hashOf('c') });
+  expect(event).toMatchObject({
+    type: 'BlockReverted',
+    sequence: 4,
+    height: 3,
+    hash: hashOf('d'),
+    parent_hash: hashOf('c'),
+  });
   const after = continued(tail, event);
   expect(nextHeight(after)).toBe(3);
   expect(appended(after, block(3, 'D', 'c'))).toMatchObject({ sequence: 5 });
@@ -76,9 +86,14 @@ test('a final block is never reverted, and finality never goes back', () => {
 
 test('a tail read from the middle of the log goes on like the whole one', () => {
   const whole = chainOfFour();
-  const middle = present(beginningAt({ type: 'BlockAppended', sequence: 2, ...block(2, 'c', 'b') }, 2n));
+  const middle = present(
+    beginningAt({ type: 'BlockAppended', sequence: 2, ...block(2, 'c', 'b') }, 2n),
+  );
   const grown = continued(middle, present(appended(middle, block(3, 'd', 'c'))));
-  expect([nextHeight(grown), nextSequence(grown)]).toEqual([nextHeight(whole), nextSequence(whole)]);
+  expect([nextHeight(grown), nextSequence(grown)]).toEqual([
+    nextHeight(whole),
+    nextSequence(whole),
+  ]);
   expect(linkAt(grown, 3)?.hash).toEqual(hashOf('d'));
   expect(linkAt(grown, 1)).toBeUndefined();
   expect(reachesFinality(grown)).toBe(false);
@@ -88,8 +103,21 @@ test('a tail read from the middle of the log goes on like the whole one', () => 
 test('reading never begins at a record that does not count, or that names no newest block', () => {
   const lost = { type: 'BlockAppended' as const, sequence: 2, ...block(2, 'c', 'b') };
   expect(beginningAt(lost, 7n)).toBeUndefined();
-  expect(beginningAt({ type: 'BlocksFinalized', sequence: 7, height: 2, hash: hashOf('c') }, 7n)).toBeUndefined();
-  expect(beginningAt({ type: 'BlockReverted', sequence: 7, height: 2, hash: hashOf('c'), parent_hash: hashOf('b') }, 7n)).toMatchObject({
+  expect(
+    beginningAt({ type: 'BlocksFinalized', sequence: 7, height: 2, hash: hashOf('c') }, 7n),
+  ).toBeUndefined();
+  expect(
+    beginningAt(
+      {
+        type: 'BlockReverted',
+        sequence: 7,
+        height: 2,
+        hash: hashOf('c'),
+        parent_hash: hashOf('b'),
+      },
+      7n,
+    ),
+  ).toMatchObject({
     next_offset: 8n,
     chain: { top: { height: 1, hash: hashOf('b') } },
   });
@@ -99,5 +127,7 @@ test('a record written for another place only moves the end of the log, and one 
   const tail = chainOfFour();
   const lost = { type: 'BlockAppended' as const, sequence: 1, ...block(1, 'b', 'a') };
   expect(continued(tail, lost)).toEqual({ ...tail, next_offset: tail.next_offset + 1n });
-  expect(() => continued(tail, { ...lost, sequence: nextSequence(tail) })).toThrow(/chain.blocks is damaged: .* does not link/);
+  expect(() => continued(tail, { ...lost, sequence: nextSequence(tail) })).toThrow(
+    /chain.blocks is damaged: .* does not link/,
+  );
 });

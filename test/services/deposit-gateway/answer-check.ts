@@ -1,7 +1,12 @@
 /** Holds every answer that the tests get against the OpenAPI document of deposits: status, type, headers and body. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { DEPOSIT_API } from '../../../schemas/deposit-api/document.ts';
-import { headerOf, responseOf, type Response as Documented, type Schema } from '../../../schemas/openapi.ts';
+import {
+  headerOf,
+  responseOf,
+  type Response as Documented,
+  type Schema,
+} from '../../../schemas/openapi.ts';
 
 export interface Answered {
   readonly status: number;
@@ -33,10 +38,16 @@ const templates = Object.entries(DEPOSIT_API.paths).map(([template, item]) => ({
 export function checkAnswer(method: string, path: string, answer: Answered): void {
   const matters = [...mattersOf(method, new URL(`http://deposits${path}`).pathname, answer)];
   if (matters.length === 0) return;
-  throw new Error(`${method} ${path.slice(0, 200)}: ${answer.status} ${answer.text.slice(0, 500)}\n  ${matters.join('\n  ')}`);
+  throw new Error(
+    `${method} ${path.slice(0, 200)}: ${answer.status} ${answer.text.slice(0, 500)}\n  ${matters.join('\n  ')}`,
+  );
 }
 
-function* mattersOf(method: string, pathname: string, { status, text, headers }: Answered): Iterable<string> {
+function* mattersOf(
+  method: string,
+  pathname: string,
+  { status, text, headers }: Answered,
+): Iterable<string> {
   const response = documented(method, pathname, status);
   if (response === undefined) return yield 'the document knows no such status here';
   for (const [name, used] of Object.entries(response.headers ?? {})) {
@@ -46,7 +57,8 @@ function* mattersOf(method: string, pathname: string, { status, text, headers }:
     if (matter !== undefined) yield `header ${name}: ${matter}`;
   }
   for (const name of ['retry-after', 'allow', 'www-authenticate']) {
-    if (headers.has(name) && !Object.hasOwn(response.headers ?? {}, name)) yield `the document knows no header ${name} here`;
+    if (headers.has(name) && !Object.hasOwn(response.headers ?? {}, name))
+      yield `the document knows no header ${name} here`;
   }
   const media = headers.get('content-type')?.split(';')[0] ?? '';
   const content = response.content[media];
@@ -59,10 +71,12 @@ function* mattersOf(method: string, pathname: string, { status, text, headers }:
 function documented(method: string, pathname: string, status: number): Documented | undefined {
   const { components } = DEPOSIT_API;
   const item = templates.find(({ pattern }) => pattern.test(pathname))?.item;
-  const operation = method === 'POST' ? item?.post : ['GET', 'HEAD'].includes(method) ? item?.get : undefined;
+  const operation =
+    method === 'POST' ? item?.post : ['GET', 'HEAD'].includes(method) ? item?.get : undefined;
   const used = operation?.responses[String(status)];
   if (used !== undefined) return responseOf(DEPOSIT_API, used);
-  const { Malformed, Unauthorized, Forbidden, NotFound, MethodNotAllowed, RateLimited } = components.responses;
+  const { Malformed, Unauthorized, Forbidden, NotFound, MethodNotAllowed, RateLimited } =
+    components.responses;
   if (operation === undefined && item !== undefined && status === 405) return MethodNotAllowed;
   return operation === undefined
     ? { 400: Malformed, 401: Unauthorized, 403: Forbidden, 404: NotFound, 429: RateLimited }[status]

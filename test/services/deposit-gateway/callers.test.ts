@@ -36,7 +36,11 @@ beforeAll(async () => {
   readerUrl = urls.reader_url;
   await (await openTables(urls.writer_url, deposits)).end();
   server = await openDeposits({ postgres_reader_url: readerUrl, addresses });
-  mainnet = await openDeposits({ postgres_reader_url: readerUrl, addresses, allowed_accounts: new Set([toHex(accountAt(1))]) });
+  mainnet = await openDeposits({
+    postgres_reader_url: readerUrl,
+    addresses,
+    allowed_accounts: new Set([toHex(accountAt(1))]),
+  });
 });
 afterAll(async () => {
   await server?.close();
@@ -48,7 +52,13 @@ test('without a token each route is a plain 401 with no hint, whatever the path,
   for (const each of [server, mainnet]) {
     for (const [method, path] of PATHS) {
       const answer = await each.ask(method, path);
-      expect([method, path, answer.status, answer.text, answer.headers.get('www-authenticate')]).toEqual([method, path, 401, '', 'Bearer']);
+      expect([
+        method,
+        path,
+        answer.status,
+        answer.text,
+        answer.headers.get('www-authenticate'),
+      ]).toEqual([method, path, 401, '', 'Bearer']);
       answers.add(bytesOf(answer));
     }
   }
@@ -59,23 +69,28 @@ test('without a token each route is a plain 401 with no hint, whatever the path,
 test('what a browser asks before it sends a token needs none, and the page may read the answer', async () => {
   const headers = { 'access-control-request-method': 'POST' };
   const preflight = await fetch(`${server.url}/api/v1/deposits`, { method: 'OPTIONS', headers });
-  expect([preflight.status, await preflight.text(), preflight.headers.get('access-control-allow-headers')]).toEqual([
-    204,
-    '',
-    'authorization, *',
-  ]);
+  expect([
+    preflight.status,
+    await preflight.text(),
+    preflight.headers.get('access-control-allow-headers'),
+  ]).toEqual([204, '', 'authorization, *']);
   const refused = await server.ask('GET', '/api/v1/deposits');
-  for (const answer of [preflight, refused]) expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+  for (const answer of [preflight, refused])
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
   expect((await server.ask('OPTIONS', '/api/v1/deposits')).status).toBe(401);
 });
 
-test.each(Object.entries(badTokens(NOW)))('a bad token gets that same 401: %s', async (_what, token) => {
-  const none = bytesOf(await server.ask('GET', '/api/v1/deposits'));
-  for (const each of [server, mainnet]) {
-    for (const method of ['GET', 'POST']) expect(bytesOf(await each.ask(method, '/api/v1/deposits', `Bearer ${token}`))).toBe(none);
-  }
-  expect(asked).toEqual([]);
-});
+test.each(Object.entries(badTokens(NOW)))(
+  'a bad token gets that same 401: %s',
+  async (_what, token) => {
+    const none = bytesOf(await server.ask('GET', '/api/v1/deposits'));
+    for (const each of [server, mainnet]) {
+      for (const method of ['GET', 'POST'])
+        expect(bytesOf(await each.ask(method, '/api/v1/deposits', `Bearer ${token}`))).toBe(none);
+    }
+    expect(asked).toEqual([]);
+  },
+);
 
 test.each([
   'Basic dXNlcjpwYXNz',
@@ -95,7 +110,10 @@ test('an address that is no text and a body that is too large get it too: the to
     await fetch(`${server.url}/api/v1/deposits/%zz`),
     await fetch(`${server.url}/api/v1/deposits`, { method: 'POST', body: 'x'.repeat(20_000) }),
   ];
-  for (const answer of answers) expect([answer.status, await answer.text(), answer.headers.get('www-authenticate')]).toEqual(expected);
+  for (const answer of answers)
+    expect([answer.status, await answer.text(), answer.headers.get('www-authenticate')]).toEqual(
+      expected,
+    );
 });
 
 test('a good token is let pass, also after bearer in lower case', async () => {
@@ -118,22 +136,28 @@ test('an address in any case is one account', async () => {
 test.each([
   ['a public key', `04${PUBLIC_KEY}`],
   ['a public key with 0x', `0x04${PUBLIC_KEY}`],
-  ['a compressed public key', `0x0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798`],
+  [
+    'a compressed public key',
+    `0x0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798`,
+  ],
   ['40 digits without 0x', '7e5f4552091a69125d5dfcb7b8c2659029395bdf'],
   ['an address of TRON', 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6'],
   ['an address that is too long', `0x${'a'.repeat(41)}`],
   ['an address and a line', `0x${'a'.repeat(40)}\n`],
   ['an address and a NUL', `0x${'a'.repeat(40)}\0`],
-])('a token that carries %s is refused with 400 and the reason, before the list is asked', async (_what, pk) => {
-  for (const each of [server, mainnet]) {
-    const answer = await each.ask('POST', '/api/v1/deposits', bearerOf(pk));
-    expect([answer.status, answer.text]).toEqual([
-      400,
-      '{"error":"deposits require an address-form token (0x + 40 hex) and public-key tokens are not accepted"}',
-    ]);
-  }
-  expect(asked).toEqual([]);
-});
+])(
+  'a token that carries %s is refused with 400 and the reason, before the list is asked',
+  async (_what, pk) => {
+    for (const each of [server, mainnet]) {
+      const answer = await each.ask('POST', '/api/v1/deposits', bearerOf(pk));
+      expect([answer.status, answer.text]).toEqual([
+        400,
+        '{"error":"deposits require an address-form token (0x + 40 hex) and public-key tokens are not accepted"}',
+      ]);
+    }
+    expect(asked).toEqual([]);
+  },
+);
 
 test("on the mainnet who is not on the pilot's list gets 403 on every route, and nothing is created", async () => {
   for (const [method, path] of PATHS) {
@@ -147,7 +171,15 @@ test("on the mainnet who is not on the pilot's list gets 403 on every route, and
   }
   expect(asked).toEqual([]);
   expect((await mainnet.ask('GET', '/api/v1/deposits', bearerOf(accountAt(1)))).status).toBe(200);
-  expect((await mainnet.ask('GET', '/api/v1/deposits', bearerOf(toHex(accountAt(1)).toUpperCase().replace('0X', '0x')))).status).toBe(200);
+  expect(
+    (
+      await mainnet.ask(
+        'GET',
+        '/api/v1/deposits',
+        bearerOf(toHex(accountAt(1)).toUpperCase().replace('0X', '0x')),
+      )
+    ).status,
+  ).toBe(200);
 });
 
 test('the token comes before the rate limit, the limit before the rest; what needs no token is never limited', async () => {
@@ -158,7 +190,8 @@ test('the token comes before the rate limit, the limit before the rest; what nee
     addresses,
     starting: () => 'waiting for the log',
   });
-  const ask = async (path: string, header?: string): Promise<number> => (await limited.ask('GET', path, header)).status;
+  const ask = async (path: string, header?: string): Promise<number> =>
+    (await limited.ask('GET', path, header)).status;
   const good = bearerOf(accountAt(1));
   expect(await ask('/api/v1/deposits')).toBe(401);
   expect(await ask('/api/v1/deposits')).toBe(401);
@@ -170,14 +203,22 @@ test('the token comes before the rate limit, the limit before the rest; what nee
     '1',
   ]);
   expect(await ask('/api/v1/deposits')).toBe(401);
-  for (const path of ['/health', '/docs', '/openapi.json', '/metrics']) expect([path, await ask(path)]).toEqual([path, 200]);
+  for (const path of ['/health', '/docs', '/openapi.json', '/metrics'])
+    expect([path, await ask(path)]).toEqual([path, 200]);
   const unready = await limited.ask('GET', '/ready');
-  expect([unready.status, unready.text]).toEqual([503, '{"error":"deposits: waiting for the log"}']);
+  expect([unready.status, unready.text]).toEqual([
+    503,
+    '{"error":"deposits: waiting for the log"}',
+  ]);
   await limited.close();
 });
 
 test('a request that nobody let pass has no account: serving it would be a bug', () => {
-  const callers = new Callers({ jwt_secret: SECRET, allowed_accounts: undefined, now: () => NOW * 1_000 });
+  const callers = new Callers({
+    jwt_secret: SECRET,
+    allowed_accounts: undefined,
+    now: () => NOW * 1_000,
+  });
   const request = { path: '/api/v1/deposits', headers: {} };
   expect(() => callers.of(request)).toThrow('served without its token');
   expect(callers.refuse(request)).toMatchObject({ status: 401 });
@@ -188,7 +229,11 @@ test('no token and no secret is in the log, at its finest, of all that these tes
   const text = [...server.lines, ...mainnet.lines].join('');
   expect(text).toContain('"request_id"');
   expect(text).not.toContain(SECRET);
-  for (const token of [bearerOf(accountAt(1)), bearerOf(accountAt(2)), ...Object.values(badTokens(NOW))]) {
+  for (const token of [
+    bearerOf(accountAt(1)),
+    bearerOf(accountAt(2)),
+    ...Object.values(badTokens(NOW)),
+  ]) {
     for (const part of token
       .replace('Bearer ', '')
       .split('.')

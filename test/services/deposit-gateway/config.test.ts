@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { defaultCommon } from '../../../infra/local/choices.ts';
 import { accountAt, OTHER_XPUB, XPUB } from '../../support/deposit-log.ts';
 import { ConfigError } from '../../../services/runtime/config.ts';
-import { readDepositGatewayConfig, type DepositGatewayConfig } from '../../../services/deposit-gateway/config.ts';
+import {
+  readDepositGatewayConfig,
+  type DepositGatewayConfig,
+} from '../../../services/deposit-gateway/config.ts';
 
 const GOOD = {
   APP_NETWORK: 'testnet',
@@ -17,7 +20,9 @@ const GOOD = {
 };
 const [ONE, TWO] = [accountAt(1), accountAt(2)].map((account) => `0x${account.toString('hex')}`);
 
-function read(change: Readonly<Record<string, string>> = {}): DepositGatewayConfig | readonly string[] {
+function read(
+  change: Readonly<Record<string, string>> = {},
+): DepositGatewayConfig | readonly string[] {
   try {
     return readDepositGatewayConfig({ ...GOOD, ...change });
   } catch (error) {
@@ -39,22 +44,38 @@ test('on the testnet everybody is let in, also where a list is left over', () =>
 
 test('on the mainnet the key and the secret that everybody knows are refused', () => {
   const mainnet = { APP_NETWORK: 'mainnet', APP_ALLOWED_ACCOUNTS: ONE ?? '' };
-  expect(read(mainnet)).toEqual([expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/)]);
+  expect(read(mainnet)).toEqual([
+    expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/),
+  ]);
   expect(read({ ...mainnet, APP_JWT_SECRET: defaultCommon.jwt_secret })).toEqual([
     expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/),
     expect.stringMatching(/^APP_JWT_SECRET is that of the development stack/),
   ]);
-  expect(read({ ...mainnet, APP_DEPOSIT_XPUB: OTHER_XPUB })).toMatchObject({ deposit_key: { extended_public_key: OTHER_XPUB } });
+  expect(read({ ...mainnet, APP_DEPOSIT_XPUB: OTHER_XPUB })).toMatchObject({
+    deposit_key: { extended_public_key: OTHER_XPUB },
+  });
 });
 
 test('on the mainnet the list is needed; its accounts are the same in any case', () => {
   const mainnet = { APP_NETWORK: 'mainnet', APP_DEPOSIT_XPUB: OTHER_XPUB };
-  const expected = 'the accounts of the pilot, each 0x + 40 hex digits, several separated by commas';
+  const expected =
+    'the accounts of the pilot, each 0x + 40 hex digits, several separated by commas';
   expect(read(mainnet)).toEqual([`APP_ALLOWED_ACCOUNTS is not set: expected ${expected}`]);
   const list = `${ONE?.toUpperCase().replace('0X', '0x')}, ${TWO}`;
-  expect(read({ ...mainnet, APP_ALLOWED_ACCOUNTS: list })).toMatchObject({ allowed_accounts: new Set([ONE, TWO]) });
-  for (const bad of [`${ONE},`, `${ONE}${TWO}`, `${ONE} ${TWO}`, `${ONE},0x12`, accountAt(1).toString('hex'), 'everybody'])
-    expect(read({ ...mainnet, APP_ALLOWED_ACCOUNTS: bad })).toEqual([expect.stringContaining(`expected ${expected}`)]);
+  expect(read({ ...mainnet, APP_ALLOWED_ACCOUNTS: list })).toMatchObject({
+    allowed_accounts: new Set([ONE, TWO]),
+  });
+  for (const bad of [
+    `${ONE},`,
+    `${ONE}${TWO}`,
+    `${ONE} ${TWO}`,
+    `${ONE},0x12`,
+    accountAt(1).toString('hex'),
+    'everybody',
+  ])
+    expect(read({ ...mainnet, APP_ALLOWED_ACCOUNTS: bad })).toEqual([
+      expect.stringContaining(`expected ${expected}`),
+    ]);
 });
 
 test('the key is read; one that is none is told as what it is, and never shown', () => {
@@ -65,10 +86,14 @@ test('the key is read; one that is none is told as what it is, and never shown',
     "m/44'/195'/0'/0",
   );
   expect(read({ APP_DEPOSIT_XPUB: secret })).toEqual([
-    expect.stringMatching(/^APP_DEPOSIT_XPUB is not .*it is an extended private key.*keep it offline/),
+    expect.stringMatching(
+      /^APP_DEPOSIT_XPUB is not .*it is an extended private key.*keep it offline/,
+    ),
   ]);
   expect(JSON.stringify(read({ APP_DEPOSIT_XPUB: secret }))).not.toContain(secret);
-  expect(read({ APP_DEPOSIT_XPUB: `${XPUB.slice(0, -1)}x` })).toEqual([expect.stringContaining('or mistyped')]);
+  expect(read({ APP_DEPOSIT_XPUB: `${XPUB.slice(0, -1)}x` })).toEqual([
+    expect.stringContaining('or mistyped'),
+  ]);
 });
 
 test('everything that is missing or wrong is told at once, and no secret with it', () => {
@@ -81,7 +106,11 @@ test('everything that is missing or wrong is told at once, and no secret with it
       return error instanceof ConfigError ? error.problems : [];
     }
   })();
-  expect(problems.map((problem) => problem.split(' ')[0])).toEqual(['APP_NETWORK', 'APP_JWT_SECRET', 'APP_DEPOSIT_XPUB']);
+  expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
+    'APP_NETWORK',
+    'APP_JWT_SECRET',
+    'APP_DEPOSIT_XPUB',
+  ]);
   expect(problems.join('\n')).not.toContain('a short secret');
   expect(readConfigNames()).toEqual(Object.keys(GOOD).toSorted());
 });
@@ -92,6 +121,8 @@ function readConfigNames(): readonly string[] {
     readDepositGatewayConfig({});
     return [];
   } catch (error) {
-    return error instanceof ConfigError ? error.problems.map((problem) => problem.split(' ')[0] ?? '').toSorted() : [];
+    return error instanceof ConfigError
+      ? error.problems.map((problem) => problem.split(' ')[0] ?? '').toSorted()
+      : [];
   }
 }

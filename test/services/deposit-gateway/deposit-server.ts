@@ -12,7 +12,9 @@ import { checkAnswer, type Answered } from './answer-check.ts';
 /** Unix seconds of the gateway's clock. */
 export const NOW = 1_790_000_000;
 
-export interface DepositServerOptions extends Partial<Pick<DepositAppOptions, 'addresses' | 'now' | 'starting' | 'writing'>> {
+export interface DepositServerOptions extends Partial<
+  Pick<DepositAppOptions, 'addresses' | 'now' | 'starting' | 'writing'>
+> {
   readonly postgres_reader_url: string;
   readonly allowed_accounts?: ReadonlySet<string>;
   readonly rate_per_second?: number;
@@ -35,8 +37,20 @@ export function bearerOf(account: Buffer | string, at = NOW * 1_000): string {
 
 export async function openDeposits(options: DepositServerOptions): Promise<DepositServer> {
   const lines: string[] = [];
-  const log = openLog({ service: 'deposit-gateway', level: 'trace', destination: { write: (line) => void lines.push(line) } });
-  const reader = openReader({ ...options, application_name: 'deposit-gateway', statement_timeout_ms: 20_000, connections_max: 4 }, log);
+  const log = openLog({
+    service: 'deposit-gateway',
+    level: 'trace',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  const reader = openReader(
+    {
+      ...options,
+      application_name: 'deposit-gateway',
+      statement_timeout_ms: 20_000,
+      connections_max: 4,
+    },
+    log,
+  );
   const settings = {
     jwt_secret: SECRET,
     allowed_accounts: options.allowed_accounts,
@@ -55,13 +69,26 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
       ...options,
     },
   );
-  const http = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics: new Metrics('test'), ...app });
+  const http = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics: new Metrics('test'),
+    ...app,
+  });
   return {
     url: http.url,
     lines,
     ask: async (method, path, authorization) => {
-      const response = await fetch(http.url + path, { method, headers: authorization === undefined ? {} : { authorization } });
-      const answer = { status: response.status, text: await response.text(), headers: response.headers };
+      const response = await fetch(http.url + path, {
+        method,
+        headers: authorization === undefined ? {} : { authorization },
+      });
+      const answer = {
+        status: response.status,
+        text: await response.text(),
+        headers: response.headers,
+      };
       checkAnswer(method, path, answer);
       return answer;
     },
@@ -74,6 +101,8 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
 
 /** All that a client sees of an answer but what is each request's and connection's own. */
 export function bytesOf({ status, text, headers }: Answered): string {
-  const shown = [...headers].filter(([name]) => !['x-request-id', 'date', 'connection', 'keep-alive'].includes(name));
+  const shown = [...headers].filter(
+    ([name]) => !['x-request-id', 'date', 'connection', 'keep-alive'].includes(name),
+  );
   return JSON.stringify([status, shown, text]);
 }

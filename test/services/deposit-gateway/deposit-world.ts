@@ -4,7 +4,10 @@ import type { Kafka } from 'kafkajs';
 import { expect, onTestFinished } from 'vitest';
 import type { Addresses } from '../../../infra/local/addresses.ts';
 import { deposits } from '../../../projections/deposits/deposits.ts';
-import { isDepositAddressEvent, type DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import {
+  isDepositAddressEvent,
+  type DepositAddressEvent,
+} from '../../../schemas/deposit.addresses/events.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, type Topic } from '../../../schemas/topics.ts';
 import { readDepositGatewayConfig } from '../../../services/deposit-gateway/config.ts';
@@ -35,7 +38,9 @@ export interface World {
   /** all of `deposit.addresses`, in order */
   events(): Promise<readonly DepositAddressEvent[]>;
   /** Projects until it is stopped, at the latest when the test has finished. */
-  startProjector(settings?: { readonly redis_url?: string }): { readonly stop: () => Promise<void> };
+  startProjector(settings?: { readonly redis_url?: string }): {
+    readonly stop: () => Promise<void>;
+  };
   startGateway(settings?: Readonly<Record<string, string>>, now?: () => number): Promise<Gateway>;
 }
 
@@ -69,8 +74,21 @@ export async function openWorld(stack: Addresses): Promise<World> {
     const metrics = new Metrics('test');
     const log = silentLog();
     const hints = openHintPublisher({ redis_url, client_name: 'test' }, log, metrics);
-    const pool = openWriter({ postgres_url: writer_url, application_name: 'test', schema: projection.name }, log);
-    const runner = new Runner({ projection, kafka, codec, pool, hints, metrics, log, signal: stop.signal, group_id: `test-${name}` });
+    const pool = openWriter(
+      { postgres_url: writer_url, application_name: 'test', schema: projection.name },
+      log,
+    );
+    const runner = new Runner({
+      projection,
+      kafka,
+      codec,
+      pool,
+      hints,
+      metrics,
+      log,
+      signal: stop.signal,
+      group_id: `test-${name}`,
+    });
     const running = runner.run();
     const end = async (): Promise<void> => {
       stop.abort();
@@ -88,7 +106,8 @@ export async function openWorld(stack: Addresses): Promise<World> {
     reader_url,
     writer_url,
     startProjector,
-    startGateway: (settings = {}, now = Date.now) => startGateway({ stack, topic, reader_url, settings, now }),
+    startGateway: (settings = {}, now = Date.now) =>
+      startGateway({ stack, topic, reader_url, settings, now }),
     events: async () => {
       const records = await readAll(kafka, topic.name);
       await codec.learn(records.map(({ value }) => value));
@@ -102,9 +121,19 @@ interface GatewayOptions extends Pick<World, 'stack' | 'topic' | 'reader_url'> {
   readonly now: () => number;
 }
 
-async function startGateway({ stack, topic, reader_url, settings, now }: GatewayOptions): Promise<Gateway> {
+async function startGateway({
+  stack,
+  topic,
+  reader_url,
+  settings,
+  now,
+}: GatewayOptions): Promise<Gateway> {
   const lines: string[] = [];
-  const log = openLog({ service: 'deposit-gateway', level: 'trace', destination: { write: (line) => void lines.push(line) } });
+  const log = openLog({
+    service: 'deposit-gateway',
+    level: 'trace',
+    destination: { write: (line) => void lines.push(line) },
+  });
   const config = readDepositGatewayConfig({
     APP_NETWORK: 'testnet',
     APP_HTTP_PORT: '0',
@@ -131,8 +160,15 @@ async function startGateway({ stack, topic, reader_url, settings, now }: Gateway
   const url = /"url":"([^"]+)"/.exec(lines.join(''))?.[1] ?? '';
   const ask: Gateway['ask'] = async (method, path, account) => {
     const token = signToken({ pk: toHex(account), exp: Math.floor(now() / 1_000) + 60 }, SECRET);
-    const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${token}` } });
-    const answer = { status: response.status, text: await response.text(), headers: response.headers };
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const answer = {
+      status: response.status,
+      text: await response.text(),
+      headers: response.headers,
+    };
     checkAnswer(method, path, answer);
     return answer;
   };

@@ -26,7 +26,10 @@ test('one that comes before anybody waits is not kept', () => {
 });
 
 test('a hint names keys; one that names none, or is none, may be about any', () => {
-  expect(keysOf('{"projection":"deposits","keys":["0xa","0xb"],"position":{}}')).toEqual(['0xa', '0xb']);
+  expect(keysOf('{"projection":"deposits","keys":["0xa","0xb"],"position":{}}')).toEqual([
+    '0xa',
+    '0xb',
+  ]);
   expect(keysOf('{"keys":[1,"0xa",null]}')).toEqual(['0xa']);
   for (const message of ['', '{', 'null', '3', '[]', '{}', '{"keys":[]}', '{"keys":"0xa"}'])
     expect([message, keysOf(message)]).toEqual([message, undefined]);

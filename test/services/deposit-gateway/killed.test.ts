@@ -27,18 +27,26 @@ interface Answer {
 }
 
 /** As an application does: until there is an answer, whatever becomes of the gateway. */
-async function insist(user: number, gateways: readonly (() => ServiceHandle)[], first: number): Promise<Answer> {
+async function insist(
+  user: number,
+  gateways: readonly (() => ServiceHandle)[],
+  first: number,
+): Promise<Answer> {
   const authorization = `Bearer ${signToken({ pk: toHex(accountAt(user)), exp: 2 ** 40 }, SECRET)}`;
   for (let tries = 0; tries < 600; tries++) {
     const gateway = gateways[(first + tries) % gateways.length];
-    const answer = await fetch(`${gateway?.().url}/api/v1/deposits`, { method: 'POST', headers: { authorization } }).catch(() => undefined);
+    const answer = await fetch(`${gateway?.().url}/api/v1/deposits`, {
+      method: 'POST',
+      headers: { authorization },
+    }).catch(() => undefined);
     if (answer?.status === 200) {
       const text = await answer.text().catch(() => undefined);
       if (text === undefined) continue;
       const { address }: { readonly address: string } = JSON.parse(text);
       return { user, address };
     }
-    if (answer !== undefined && answer.status !== 503) throw new Error(`${answer.status} ${await answer.text()}`);
+    if (answer !== undefined && answer.status !== 503)
+      throw new Error(`${answer.status} ${await answer.text()}`);
     await after(100);
   }
   throw new Error(`user ${user} has no address`);
@@ -50,7 +58,10 @@ test(
   async () => {
     const random = new Random(5);
     const settings = { APP_JWT_SECRET: SECRET, APP_RATE_PER_SECOND: '0' };
-    const gateways = [await stack.spawnService('deposit-gateway', settings), await stack.spawnService('deposit-gateway', settings)];
+    const gateways = [
+      await stack.spawnService('deposit-gateway', settings),
+      await stack.spawnService('deposit-gateway', settings),
+    ];
     let projector = await stack.spawnService('projector-deposits');
     await Promise.all([projector, ...gateways].map((service) => service.ready()));
     const current = gateways.map((_, at) => (): ServiceHandle => {
@@ -60,7 +71,9 @@ test(
     });
     // in waves, so that every kill meets users that are new
     const waves = Array.from({ length: KILLS + 1 }, (_, wave) =>
-      Array.from({ length: POSTS }, (_post, at) => at).filter((at) => ((at * 7) % USERS) % (KILLS + 1) === wave),
+      Array.from({ length: POSTS }, (_post, at) => at).filter(
+        (at) => ((at * 7) % USERS) % (KILLS + 1) === wave,
+      ),
     );
     const answers: Promise<Answer>[] = [];
     for (const [at, wave] of waves.entries()) {
@@ -81,10 +94,13 @@ test(
     expect(given).toHaveLength(POSTS);
 
     const addresses = new Map<number, Set<string>>();
-    for (const { user, address } of given) addresses.set(user, (addresses.get(user) ?? new Set()).add(address));
+    for (const { user, address } of given)
+      addresses.set(user, (addresses.get(user) ?? new Set()).add(address));
     const each = [...addresses.values()].flatMap((own) => Array.from(own));
     expect([addresses.size, each.length]).toEqual([USERS, USERS]);
-    const dense = Array.from({ length: USERS }, (_, index) => toTronAddress(depositKey().addressAt(index)));
+    const dense = Array.from({ length: USERS }, (_, index) =>
+      toTronAddress(depositKey().addressAt(index)),
+    );
     expect(each.toSorted()).toEqual(dense.toSorted());
 
     // by the log alone, as an auditor would: the order of first requests is the order of indices
@@ -93,7 +109,8 @@ test(
       .filter(({ headers }) => String(headers['event_type']) === 'AddressRequested')
       .map(({ key }) => String(key));
     const inOrder = [...new Set(keys)];
-    for (const { user, address } of given) expect(address).toBe(dense[inOrder.indexOf(toHex(accountAt(user)))]);
+    for (const { user, address } of given)
+      expect(address).toBe(dense[inOrder.indexOf(toHex(accountAt(user)))]);
     const logs = gateways.map((gateway) => gateway.log()).join('');
     expect(logs).not.toContain(SECRET);
     expect(logs).not.toMatch(/eyJ/);

@@ -33,15 +33,24 @@ function start(env: Readonly<Record<string, string>>): Started {
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (part: string) => (text += part));
   return { child, text: () => text, ended: once(child, 'close') };
 }
 
 /** Its read model knows one address; Kafka and Redis are away, so that nothing is written anywhere. */
-async function settings(): Promise<{ readonly env: Readonly<Record<string, string>>; readonly writer_url: string }> {
+async function settings(): Promise<{
+  readonly env: Readonly<Record<string, string>>;
+  readonly writer_url: string;
+}> {
   const urls = await freshDatabase(inject('stack'));
   const pool = await openTables(urls.writer_url, deposits);
-  await applyStretch(pool, deposits, { topic: 'deposit.addresses', partition: 0, from: 0, events: LOG });
+  await applyStretch(pool, deposits, {
+    topic: 'deposit.addresses',
+    partition: 0,
+    from: 0,
+    events: LOG,
+  });
   await pool.end();
   const env = {
     APP_NETWORK: 'testnet',
@@ -65,16 +74,27 @@ test('it serves what is known without Kafka, and told to stop it finishes what i
   const url = /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
   await expect.poll(async () => (await fetch(`${url}/ready`)).status).toBe(200);
   const authorization = `Bearer ${signToken({ pk: toHex(accountAt(1)), exp: Math.floor(Date.now() / 1_000) + 600 }, SECRET)}`;
-  const post = await fetch(`${url}/api/v1/deposits`, { method: 'POST', headers: { authorization } });
-  expect([post.status, await post.text()]).toEqual([200, '{"address":"TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6"}']);
-  expect((await fetch(`${url}/api/v1/deposits`, { headers: { authorization: `${authorization}x` } })).status).toBe(401);
+  const post = await fetch(`${url}/api/v1/deposits`, {
+    method: 'POST',
+    headers: { authorization },
+  });
+  expect([post.status, await post.text()]).toEqual([
+    200,
+    '{"address":"TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6"}',
+  ]);
+  expect(
+    (await fetch(`${url}/api/v1/deposits`, { headers: { authorization: `${authorization}x` } }))
+      .status,
+  ).toBe(401);
 
   const holder = new Client({ connectionString: writer_url });
   await holder.connect();
   await holder.query('BEGIN; LOCK TABLE deposits.deposits IN ACCESS EXCLUSIVE MODE');
   const answering = fetch(`${url}/api/v1/deposits`, { headers: { authorization } });
   const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'deposits.deposits'::regclass`;
-  await expect.poll(async () => (await holder.query<{ count: number }>(waiting)).rows[0]?.count).toBe(1);
+  await expect
+    .poll(async () => (await holder.query<{ count: number }>(waiting)).rows[0]?.count)
+    .toBe(1);
   child.kill('SIGTERM');
   await expect.poll(text).toContain('draining');
   const health = (): Promise<string> =>
@@ -90,7 +110,11 @@ test('it serves what is known without Kafka, and told to stop it finishes what i
   await ended;
   expect(child.exitCode).toBe(0);
   expect(text()).toContain('"msg":"request"');
-  for (const secret of [SECRET, ...authorization.slice('Bearer '.length).split('.'), 'clt_reader:clt_reader'])
+  for (const secret of [
+    SECRET,
+    ...authorization.slice('Bearer '.length).split('.'),
+    'clt_reader:clt_reader',
+  ])
     expect(text()).not.toContain(secret);
 });
 
@@ -100,7 +124,9 @@ test('another key than the pinned one ends it with 1 and both fingerprints', asy
   await ended;
   expect(child.exitCode).toBe(1);
   expect(text()).toContain('"level":"fatal"');
-  expect(text()).toContain(`deposit.addresses is pinned to the one with fingerprint ${depositKey().fingerprint} for ever`);
+  expect(text()).toContain(
+    `deposit.addresses is pinned to the one with fingerprint ${depositKey().fingerprint} for ever`,
+  );
 });
 
 test('a bad configuration ends it with 1 and every problem', async () => {

@@ -12,7 +12,12 @@ test('of two keys that are pinned at the same moment the first counts, and the g
   const stop = new AbortController();
   const common = { ...world, ...world.stack, log: silentLog(), signal: stop.signal };
   const reader = openReader(
-    { postgres_reader_url: world.reader_url, application_name: 'test', statement_timeout_ms: 20_000, connections_max: 2 },
+    {
+      postgres_reader_url: world.reader_url,
+      application_name: 'test',
+      statement_timeout_ms: 20_000,
+      connections_max: 2,
+    },
     common.log,
   );
   onTestFinished(async () => {
@@ -36,7 +41,14 @@ test('of two keys that are pinned at the same moment the first counts, and the g
         return end;
       },
     };
-    return pinScheme({ ...common, key: read.key, reader, addresses, now: Date.now, onWait: () => undefined });
+    return pinScheme({
+      ...common,
+      key: read.key,
+      reader,
+      addresses,
+      now: Date.now,
+      onWait: () => undefined,
+    });
   };
   const pinning = new Map([XPUB, OTHER_XPUB].map((xpub) => [xpub, pin(xpub)]));
   const settled = Promise.allSettled(pinning.values());

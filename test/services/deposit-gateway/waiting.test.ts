@@ -26,7 +26,10 @@ beforeAll(async () => {
   pool = await openTables(urls.writer_url, deposits);
   server = await openDeposits({ postgres_reader_url: urls.reader_url, now: () => now });
   const limits = { statement_timeout_ms: 30_000, connections_max: 2 };
-  reader = openReader({ postgres_reader_url: urls.reader_url, application_name: 'test', ...limits }, silentLog());
+  reader = openReader(
+    { postgres_reader_url: urls.reader_url, application_name: 'test', ...limits },
+    silentLog(),
+  );
 });
 afterAll(async () => {
   await server?.close();
@@ -38,7 +41,12 @@ afterAll(async () => {
 async function show(made: MintLedger): Promise<void> {
   const tables = deposits.tables.map(({ name }) => name).join(', ');
   await pool.query(`TRUNCATE ${tables}; DELETE FROM projector.checkpoints`);
-  await applyStretch(pool, deposits, { topic: 'treasury.ledger', partition: 0, from: 0, events: made.log });
+  await applyStretch(pool, deposits, {
+    topic: 'treasury.ledger',
+    partition: 0,
+    from: 0,
+    events: made.log,
+  });
 }
 
 function mint(made: MintLedger, at: number, most = 1): void {
@@ -48,7 +56,11 @@ function mint(made: MintLedger, at: number, most = 1): void {
 async function waitingFor(id: string, at: number): Promise<unknown> {
   now = at;
   // of the clock's own second: its token is not of the future
-  const { status, text } = await server.ask('GET', `/api/v1/deposits/${id}/events`, bearerOf(OWNER, at));
+  const { status, text } = await server.ask(
+    'GET',
+    `/api/v1/deposits/${id}/events`,
+    bearerOf(OWNER, at),
+  );
   expect(status).toBe(200);
   const { waiting_for }: { readonly waiting_for: unknown } = JSON.parse(text);
   return waiting_for;
@@ -64,13 +76,19 @@ test('what does not fit waits for the rolling cap, and what is behind it too onc
   const held = made.deposit(16n * USD, BEGIN + 2 * HOUR_MS);
   const other = made.deposit(9n * USD, BEGIN + 3 * HOUR_MS);
   await show(made);
-  const at = async (ms: number): Promise<readonly unknown[]> => Promise.all([large, small, held].map((id) => waitingFor(id, BEGIN + ms)));
+  const at = async (ms: number): Promise<readonly unknown[]> =>
+    Promise.all([large, small, held].map((id) => waitingFor(id, BEGIN + ms)));
   expect(await at(3 * HOUR_MS)).toEqual(['rolling_cap', null, 'awaiting_approval']);
   // the first leaves the window on the millisecond
   expect(await waitingFor(large, BEGIN + DAY_MS - 1)).toBe('rolling_cap');
   expect(await waitingFor(large, BEGIN + DAY_MS)).toBe(null);
 
-  const intended = depositEvents(other).intended({ to: OWNER, amount: 9n * USD, nonce: 1, tx_hash: Buffer.alloc(32, 1) });
+  const intended = depositEvents(other).intended({
+    to: OWNER,
+    amount: 9n * USD,
+    nonce: 1,
+    tx_hash: Buffer.alloc(32, 1),
+  });
   expect(made.write({ ...intended, decided_at: BEGIN + 20 * HOUR_MS })).toBe('applied');
   await show(made);
   expect(await at(25 * HOUR_MS - 1)).toEqual(['rolling_cap', null, 'awaiting_approval']);
@@ -88,15 +106,20 @@ test('of random ledgers: what is minted next waits for nothing, and what is left
       at += random.below(3) * HOUR_MS;
       const id = made.deposit(BigInt(1 + random.below(18)) * USD, at);
       const person = { deposit_id: id, actor: 'alice', reason: 'known to us', now: at };
-      const approved = made.state(id).status === 'needs_manual' && random.chance(0.7) ? approve(made.ledger, person) : { events: [] };
+      const approved =
+        made.state(id).status === 'needs_manual' && random.chance(0.7)
+          ? approve(made.ledger, person)
+          : { events: [] };
       if ('events' in approved) made.writeAll(approved.events);
       if (random.chance(0.7)) mint(made, at, 1 + random.below(3));
-      if (random.chance(0.05)) made.setPolicy({ ...CAPS, rolling_cap: BigInt(15 + random.below(10)) * USD });
+      if (random.chance(0.05))
+        made.setPolicy({ ...CAPS, rolling_cap: BigInt(15 + random.below(10)) * USD });
     }
     at += random.below(30) * HOUR_MS;
     await show(made);
     const due = dueMints(made.ledger, { now: at, final_nonce: 0, most: 100 });
-    for (const { deposit_id: id } of due) expect({ seed, id, waits: await waits(id, at) }).toEqual({ seed, id, waits: false });
+    for (const { deposit_id: id } of due)
+      expect({ seed, id, waits: await waits(id, at) }).toEqual({ seed, id, waits: false });
     mint(made, at, 100);
     await show(made);
     for (const { deposit_id: id } of made.ledger.waiting)

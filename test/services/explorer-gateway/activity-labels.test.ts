@@ -14,7 +14,9 @@ test.each([
   ['referrer_fee', 'credit', 'Referrer fee received'],
   ['mint', 'credit', 'Minted'],
   ['burn', 'debit', 'Burned'],
-] as const)('%s as a %s is: %s', (kind, direction, label) => expect(activityLabel(kind, direction)).toBe(label));
+] as const)('%s as a %s is: %s', (kind, direction, label) =>
+  expect(activityLabel(kind, direction)).toBe(label),
+);
 
 test.each([
   ['staking_reward', 'Staking reward'],
@@ -26,7 +28,8 @@ test.each([
   ['😀_a', '😀 a'],
   ['', ''],
 ])('a kind that nobody foresaw, %j, is told by its own words: %j', (kind, label) => {
-  for (const direction of ['credit', 'debit'] as const) expect(activityLabel(kind, direction)).toBe(label);
+  for (const direction of ['credit', 'debit'] as const)
+    expect(activityLabel(kind, direction)).toBe(label);
 });
 
 test('a direction that a kind never has is told by its own words too', () => {

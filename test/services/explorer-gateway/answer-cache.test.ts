@@ -6,9 +6,14 @@ import type { Answer } from '../../../services/runtime/answers.ts';
 type Made = Answer | Refusal | Error;
 
 /** A route behind a cache, asked by address, and how often its answers were made. */
-function behind(make: (url: string) => Made | Promise<Made>, entriesMax = 100, charactersMax = 100_000) {
+function behind(
+  make: (url: string) => Made | Promise<Made>,
+  entriesMax = 100,
+  charactersMax = 100_000,
+) {
   const seen = { made: 0, version: 1, fault: undefined as Error | undefined };
-  const current = (): Promise<number> => (seen.fault === undefined ? Promise.resolve(seen.version) : Promise.reject(seen.fault));
+  const current = (): Promise<number> =>
+    seen.fault === undefined ? Promise.resolve(seen.version) : Promise.reject(seen.fault);
   const cache = new AnswerCache({ current }, entriesMax, charactersMax);
   const route = cache.kept({
     method: 'get',
@@ -21,7 +26,15 @@ function behind(make: (url: string) => Made | Promise<Made>, entriesMax = 100, c
     },
   });
   const ask = async (url: string): Promise<Answer | Refusal> =>
-    await route.handle({ method: 'GET', path: '/list', originalUrl: url, query: {}, params: {}, headers: {}, socket: {} });
+    await route.handle({
+      method: 'GET',
+      path: '/list',
+      originalUrl: url,
+      query: {},
+      params: {},
+      headers: {},
+      socket: {},
+    });
   return Object.assign(seen, { ask });
 }
 
@@ -83,7 +96,8 @@ test('refusals and faults are not kept', async () => {
   const answers: Made[] = [refusal, refusal, fault, fault, found('there'), found('still there')];
   const list = behind(() => answers.shift() ?? new Error('asked too often'));
   for (const _ of [1, 2]) expect(await list.ask('/list')).toEqual(refusal);
-  for (const _ of [1, 2]) await expect(list.ask('/list')).rejects.toMatchObject({ code: 'storage_timeout' });
+  for (const _ of [1, 2])
+    await expect(list.ask('/list')).rejects.toMatchObject({ code: 'storage_timeout' });
   expect(await list.ask('/list')).toEqual(found('there'));
   for (const _ of [1, 2]) expect(await list.ask('/list')).toEqual(found('still there'));
   expect(list.made).toBe(6);

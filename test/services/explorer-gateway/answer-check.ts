@@ -1,7 +1,13 @@
 /** Holds every answer that the tests get against the OpenAPI document: status, type, headers and body. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
-import { headerOf, responseOf, type Operation, type Response as Documented, type Schema } from '../../../schemas/openapi.ts';
+import {
+  headerOf,
+  responseOf,
+  type Operation,
+  type Response as Documented,
+  type Schema,
+} from '../../../schemas/openapi.ts';
 
 export interface Answered {
   readonly status: number;
@@ -35,15 +41,22 @@ const OWN_HEADERS = ['link', 'retry-after', 'allow', 'x-clt-to-height', 'x-clt-t
 export function checkAnswer(method: string, path: string, answer: Answered): void {
   const matters = [...mattersOf(method, new URL(`http://explorer${path}`).pathname, answer)];
   if (matters.length === 0) return;
-  throw new Error(`${method} ${path.slice(0, 200)}: ${answer.status} ${answer.text.slice(0, 500)}\n  ${matters.join('\n  ')}`);
+  throw new Error(
+    `${method} ${path.slice(0, 200)}: ${answer.status} ${answer.text.slice(0, 500)}\n  ${matters.join('\n  ')}`,
+  );
 }
 
-function* mattersOf(method: string, pathname: string, { status, text, headers }: Answered): Iterable<string> {
+function* mattersOf(
+  method: string,
+  pathname: string,
+  { status, text, headers }: Answered,
+): Iterable<string> {
   if (method === 'OPTIONS' && status === 204) return;
   const response = documented(method, pathname, status);
   if (response === undefined) return yield 'the document knows no such status here';
   for (const name of OWN_HEADERS) {
-    if (headers.has(name) && !Object.hasOwn(response.headers ?? {}, name)) yield `the document knows no header ${name} here`;
+    if (headers.has(name) && !Object.hasOwn(response.headers ?? {}, name))
+      yield `the document knows no header ${name} here`;
   }
   for (const [name, used] of Object.entries(response.headers ?? {})) {
     const { required, schema } = headerOf(EXPLORER_API, used);
@@ -60,7 +73,8 @@ function* mattersOf(method: string, pathname: string, { status, text, headers }:
   const body: unknown = media === 'application/json' ? JSON.parse(text) : text;
   const matter = misfit(content.schema, body);
   if (matter !== undefined) yield matter;
-  if (isFullPage(body) !== headers.has('link')) yield 'a full page has a Link header, and only a full page';
+  if (isFullPage(body) !== headers.has('link'))
+    yield 'a full page has a Link header, and only a full page';
 }
 
 /** NDJSON: the schema is that of a line. */
@@ -80,15 +94,18 @@ function* misfitRecords(text: string): Iterable<string> {
   const [names = '', ...records] = quoted.trimEnd().split(/\r?\n/);
   if (!/^\w+(,\w+)+$/.test(names)) yield 'the first record is not one of names';
   for (const [at, record] of records.entries()) {
-    if (record.split(',').length !== names.split(',').length) yield `record ${at + 1} has another number of fields than there are names`;
+    if (record.split(',').length !== names.split(',').length)
+      yield `record ${at + 1} has another number of fields than there are names`;
     if (record.includes('"')) yield `record ${at + 1} has a quote outside of a quoted field`;
   }
 }
 
 function documented(method: string, pathname: string, status: number): Documented | undefined {
-  const { InvalidRequest, NotFound, MethodNotAllowed, RateLimited, TooLarge } = components.responses;
+  const { InvalidRequest, NotFound, MethodNotAllowed, RateLimited, TooLarge } =
+    components.responses;
   const operation = templates.find(({ pattern }) => pattern.test(pathname))?.operation;
-  if (operation === undefined) return { 400: InvalidRequest, 404: NotFound, 413: TooLarge, 429: RateLimited }[status];
+  if (operation === undefined)
+    return { 400: InvalidRequest, 404: NotFound, 413: TooLarge, 429: RateLimited }[status];
   if (method !== 'GET' && method !== 'HEAD' && status === 405) return MethodNotAllowed;
   return ofOperation(operation, status);
 }
@@ -101,5 +118,10 @@ function ofOperation({ responses }: Operation, status: number): Documented | und
 function isFullPage(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('paging' in body)) return false;
   const { paging } = body;
-  return typeof paging === 'object' && paging !== null && 'has_more' in paging && paging.has_more === true;
+  return (
+    typeof paging === 'object' &&
+    paging !== null &&
+    'has_more' in paging &&
+    paging.has_more === true
+  );
 }

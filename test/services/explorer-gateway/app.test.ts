@@ -40,30 +40,56 @@ describe('blocks', () => {
     const count = BigInt(blocks.length);
     for (const limit of [1, 7, 100]) {
       for (const offset of [0n, 1n, 100n, count - 7n, count - 1n, count, count + 1n, ...FAR]) {
-        await answers(`/api/v1/blocks?limit=${limit}&offset=${offset}`, plainBlocks(blocks, limit, offset));
+        await answers(
+          `/api/v1/blocks?limit=${limit}&offset=${offset}`,
+          plainBlocks(blocks, limit, offset),
+        );
       }
     }
   });
 
   test('are found by height and by hash, in any writing', async () => {
-    for (const block of [blocks[0], blocks[4], blocks[200], blocks.at(-1)].flatMap((one) => one ?? [])) {
+    for (const block of [blocks[0], blocks[4], blocks[200], blocks.at(-1)].flatMap(
+      (one) => one ?? [],
+    )) {
       const hash = block.hash.toString('hex');
-      for (const id of [block.height, `00${block.height}`, hash, `0x${hash}`, `0x${hash.toUpperCase()}`, hash.toUpperCase()]) {
+      for (const id of [
+        block.height,
+        `00${block.height}`,
+        hash,
+        `0x${hash}`,
+        `0x${hash.toUpperCase()}`,
+        hash.toUpperCase(),
+      ]) {
         await answers(`/api/v1/blocks/${id}`, plainBlock(block));
       }
     }
   });
 
   test('that are not there are not found', async () => {
-    for (const id of [4, newest + 1, ...FAR, '0'.repeat(64), '9'.repeat(64), `0x${'ab'.repeat(32)}`]) {
+    for (const id of [
+      4,
+      newest + 1,
+      ...FAR,
+      '0'.repeat(64),
+      '9'.repeat(64),
+      `0x${'ab'.repeat(32)}`,
+    ]) {
       const { status, text } = await explorer.get(`/api/v1/blocks/${id}`);
-      expect([status, text]).toEqual([404, '{"code":"not_found","message":"no such block is indexed"}']);
+      expect([status, text]).toEqual([
+        404,
+        '{"code":"not_found","message":"no such block is indexed"}',
+      ]);
     }
   });
 });
 
 describe('transactions', () => {
-  const addresses = [...new Map(all.flatMap(({ from, to }) => [from, to]).map((one) => [one.toString('hex'), one])).values()].slice(0, 3);
+  const addresses = [
+    ...new Map(
+      all.flatMap(({ from, to }) => [from, to]).map((one) => [one.toString('hex'), one]),
+    ).values(),
+  ].slice(0, 3);
   const busy = blocks
     .filter(({ transactions }) => transactions.length >= 8)
     .slice(0, 2)
@@ -74,31 +100,46 @@ describe('transactions', () => {
   for (const address of [undefined, ...addresses, Buffer.alloc(20)]) {
     for (const type of [undefined, ...TYPES.slice(-2), 'Unseen', 'transfer', '%']) {
       for (const block of [undefined, ...busy, empty, newest + 1]) {
-        filters.push({ ...(address && { address }), ...(type !== undefined && { type }), ...(block !== undefined && { block }) });
+        filters.push({
+          ...(address && { address }),
+          ...(type !== undefined && { type }),
+          ...(block !== undefined && { block }),
+        });
       }
     }
   }
 
-  test.each([0n, 1n, 3n, 50n])('are listed newest first under every combination of filters, from offset %s', async (offset) => {
-    for (const filter of filters) {
-      const query = new URLSearchParams({ limit: '4', offset: String(offset) });
-      if (filter.address !== undefined) query.set('address', `0x${filter.address.toString('hex')}`);
-      if (filter.type !== undefined) query.set('type', filter.type);
-      if (filter.block !== undefined) query.set('block', String(filter.block));
-      await answers(`/api/v1/transactions?${query.toString()}`, plainTransactions(blocks, filter, 4, offset));
-    }
-  });
+  test.each([0n, 1n, 3n, 50n])(
+    'are listed newest first under every combination of filters, from offset %s',
+    async (offset) => {
+      for (const filter of filters) {
+        const query = new URLSearchParams({ limit: '4', offset: String(offset) });
+        if (filter.address !== undefined)
+          query.set('address', `0x${filter.address.toString('hex')}`);
+        if (filter.type !== undefined) query.set('type', filter.type);
+        if (filter.block !== undefined) query.set('block', String(filter.block));
+        await answers(
+          `/api/v1/transactions?${query.toString()}`,
+          plainTransactions(blocks, filter, 4, offset),
+        );
+      }
+    },
+  );
 
   test('are listed from any offset', async () => {
     const count = BigInt(all.length);
     for (const offset of [0n, 1n, 500n, count - 20n, count - 1n, count, count + 1n, ...FAR]) {
-      await answers(`/api/v1/transactions?limit=20&offset=${offset}`, plainTransactions(blocks, {}, 20, offset));
+      await answers(
+        `/api/v1/transactions?limit=20&offset=${offset}`,
+        plainTransactions(blocks, {}, 20, offset),
+      );
     }
     await answers('/api/v1/transactions?limit=100', plainTransactions(blocks, {}, 100));
   });
 
   test('of a block beyond what there can be are none', async () => {
-    for (const block of FAR) await answers(`/api/v1/transactions?block=${block}`, plainTransactions([], {}));
+    for (const block of FAR)
+      await answers(`/api/v1/transactions?block=${block}`, plainTransactions([], {}));
   });
 
   test('are found by hash, in any writing', async () => {
@@ -109,7 +150,10 @@ describe('transactions', () => {
     }
     for (const hash of ['0'.repeat(64), blocks[0]?.hash.toString('hex')]) {
       const { status, text } = await explorer.get(`/api/v1/transactions/${hash}`);
-      expect([status, text]).toEqual([404, '{"code":"not_found","message":"no such transaction is indexed"}']);
+      expect([status, text]).toEqual([
+        404,
+        '{"code":"not_found","message":"no such transaction is indexed"}',
+      ]);
     }
   });
 });

@@ -1,10 +1,20 @@
 /** A short chain with one block of more than 20,000 transactions and 60,000 movements of balances. */
 import { seededBlocks, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
 
-export function chainWithBigBlock(): { readonly blocks: readonly PlainBlock[]; readonly big: PlainBlock } {
+export function chainWithBigBlock(): {
+  readonly blocks: readonly PlainBlock[];
+  readonly big: PlainBlock;
+} {
   const seeded = seededBlocks({ seed: 5, blocks: 570, transactions_max: 125, addresses: 40 });
   const big = inOneBlock(seeded.slice(5, 560));
-  return { blocks: [...seeded.slice(0, 5), big, ...seeded.slice(560).map((block, at) => atHeight(block, 6 + at))], big };
+  return {
+    blocks: [
+      ...seeded.slice(0, 5),
+      big,
+      ...seeded.slice(560).map((block, at) => atHeight(block, 6 + at)),
+    ],
+    big,
+  };
 }
 
 /** All of them in one block, which takes the place of the first. */
@@ -17,13 +27,29 @@ function inOneBlock(blocks: readonly PlainBlock[]): PlainBlock {
     before += block.transactions.length;
     const { height: block_height, timestamp } = first;
     return {
-      transactions: block.transactions.map((one) => ({ ...one, block_height, timestamp, tx_index: one.tx_index + offset })),
-      effects: block.effects.map((one) => ({ ...one, tx_index: one.tx_index === null ? null : one.tx_index + offset })),
+      transactions: block.transactions.map((one) => ({
+        ...one,
+        block_height,
+        timestamp,
+        tx_index: one.tx_index + offset,
+      })),
+      effects: block.effects.map((one) => ({
+        ...one,
+        tx_index: one.tx_index === null ? null : one.tx_index + offset,
+      })),
     };
   });
-  return { ...first, transactions: parts.flatMap(({ transactions }) => transactions), effects: parts.flatMap(({ effects }) => effects) };
+  return {
+    ...first,
+    transactions: parts.flatMap(({ transactions }) => transactions),
+    effects: parts.flatMap(({ effects }) => effects),
+  };
 }
 
 function atHeight(block: PlainBlock, height: number): PlainBlock {
-  return { ...block, height, transactions: block.transactions.map((one) => ({ ...one, block_height: height })) };
+  return {
+    ...block,
+    height,
+    transactions: block.transactions.map((one) => ({ ...one, block_height: height })),
+  };
 }

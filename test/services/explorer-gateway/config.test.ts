@@ -32,15 +32,20 @@ test('only addresses must be given', () => {
 });
 
 function treasuryUrl(url: string): unknown {
-  return readExplorerGatewayConfig({ ...NEEDED, APP_TREASURY_PUBLIC_RECONCILIATION_URL: url }).treasury_public_reconciliation_url;
+  return readExplorerGatewayConfig({ ...NEEDED, APP_TREASURY_PUBLIC_RECONCILIATION_URL: url })
+    .treasury_public_reconciliation_url;
 }
 
 test('a treasury may be behind it or not: an empty address is none, a bad one is said', () => {
   expect(treasuryUrl('')).toBeUndefined();
-  expect(treasuryUrl('http://127.0.0.1:17004/public/reconciliation')).toBe('http://127.0.0.1:17004/public/reconciliation');
+  expect(treasuryUrl('http://127.0.0.1:17004/public/reconciliation')).toBe(
+    'http://127.0.0.1:17004/public/reconciliation',
+  );
   for (const url of ['treasury', 'ftp://treasury/x', 'http://user:hunter2@treasury/']) {
     expect(() => treasuryUrl(url)).toThrow(
-      new ConfigError(['APP_TREASURY_PUBLIC_RECONCILIATION_URL is not an address like http://host:port, without user and password']),
+      new ConfigError([
+        'APP_TREASURY_PUBLIC_RECONCILIATION_URL is not an address like http://host:port, without user and password',
+      ]),
     );
   }
 });

@@ -6,7 +6,9 @@ import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 
 let explorer: ExplorerServer;
 beforeAll(async () => {
-  explorer = await openExplorer({ postgres_reader_url: 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt' });
+  explorer = await openExplorer({
+    postgres_reader_url: 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt',
+  });
 });
 afterAll(() => explorer.close());
 
@@ -36,8 +38,12 @@ test('the document names exactly the paths that are served', () => {
 
 test('every path of the document answers as the document says, also where the index is away', async () => {
   for (const [path, { get }] of Object.entries(EXPLORER_API.paths)) {
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => String(get.parameters.find((each) => each.name === name)?.example));
-    const needed = get.parameters.filter(({ in: where, required }) => where === 'query' && required);
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) =>
+      String(get.parameters.find((each) => each.name === name)?.example),
+    );
+    const needed = get.parameters.filter(
+      ({ in: where, required }) => where === 'query' && required,
+    );
     const query = needed.map(({ name, example }) => `${name}=${example}`).join('&');
     const { status } = await explorer.get(`${filled}?${query}`);
     expect([path, [200, 503].includes(status)]).toEqual([path, true]);
@@ -75,7 +81,9 @@ test('the page for people names every path, parameter and field of the document'
 test('the page loads nothing and runs nothing, and its policy allows nothing else', async () => {
   const { text, headers } = await explorer.get('/docs');
   expect(text).not.toMatch(/<script|<link|<img|<iframe|\bsrc=|@import|url\(|\bon\w+=|style="/i);
-  expect([...text.matchAll(/href="([^"]*)"/g)].filter(([, href]) => !/^[#/][^/]/.test(href ?? ''))).toEqual([]);
+  expect(
+    [...text.matchAll(/href="([^"]*)"/g)].filter(([, href]) => !/^[#/][^/]/.test(href ?? '')),
+  ).toEqual([]);
   const style = /<style>([^]*)<\/style>/.exec(text)?.[1] ?? '';
   const hash = createHash('sha256').update(style).digest('base64');
   expect(headers.get('content-security-policy')).toBe(

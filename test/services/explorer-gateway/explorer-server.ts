@@ -43,15 +43,35 @@ export interface ExplorerServer {
   close(): Promise<void>;
 }
 
-export async function openExplorer({ now = () => performance.now(), hints, ...options }: ExplorerServerOptions): Promise<ExplorerServer> {
+export async function openExplorer({
+  now = () => performance.now(),
+  hints,
+  ...options
+}: ExplorerServerOptions): Promise<ExplorerServer> {
   const lines: Readonly<Record<string, unknown>>[] = [];
-  const log = openLog({ service: 'explorer-gateway', level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+  const log = openLog({
+    service: 'explorer-gateway',
+    level: 'warn',
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
   const taken = await takePort();
   const explorer: { head: number | undefined; statements: number } = { head: 0, statements: 0 };
-  const answerOfNode = (): string => JSON.stringify({ head: { height: explorer.head }, finalized_height: 0 });
-  const node = createServer((_request, response) => response.end(answerOfNode())).listen(taken.port, '127.0.0.1');
+  const answerOfNode = (): string =>
+    JSON.stringify({ head: { height: explorer.head }, finalized_height: 0 });
+  const node = createServer((_request, response) => response.end(answerOfNode())).listen(
+    taken.port,
+    '127.0.0.1',
+  );
   await once(node, 'listening');
-  const pool = openReader({ application_name: 'explorer-gateway', statement_timeout_ms: 20_000, connections_max: 4, ...options }, log);
+  const pool = openReader(
+    {
+      application_name: 'explorer-gateway',
+      statement_timeout_ms: 20_000,
+      connections_max: 4,
+      ...options,
+    },
+    log,
+  );
   const reader: Reader = {
     rows: (statement) => {
       explorer.statements++;
@@ -66,7 +86,12 @@ export async function openExplorer({ now = () => performance.now(), hints, ...op
   };
   const subscriber =
     hints &&
-    openHintSubscriber({ ...hints, client_name: 'explorer-gateway' }, ['projection:explorer'], { onHint, onSubscribed: moved }, log);
+    openHintSubscriber(
+      { ...hints, client_name: 'explorer-gateway' },
+      ['projection:explorer'],
+      { onHint, onSubscribed: moved },
+      log,
+    );
   const settings = {
     node_url: `http://127.0.0.1:${taken.port}`,
     kafka_brokers: undefined,
@@ -87,7 +112,11 @@ export async function openExplorer({ now = () => performance.now(), hints, ...op
   });
   const ask: ExplorerServer['ask'] = async (method, path, headers = {}) => {
     const response = await fetch(http.url + path, { method, headers });
-    const answer = { status: response.status, text: await response.text(), headers: response.headers };
+    const answer = {
+      status: response.status,
+      text: await response.text(),
+      headers: response.headers,
+    };
     checkAnswer(method, path, answer);
     return answer;
   };

@@ -2,8 +2,16 @@
 import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { activityLabel } from '../../../services/explorer-gateway/activity-labels.ts';
-import { plainExportedActivity, plainExportedTransactions } from '../../projections/explorer/plain-exports.ts';
-import { mostFrequent, seededBlocks, TYPES, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
+import {
+  plainExportedActivity,
+  plainExportedTransactions,
+} from '../../projections/explorer/plain-exports.ts';
+import {
+  mostFrequent,
+  seededBlocks,
+  TYPES,
+  type PlainBlock,
+} from '../../projections/explorer/seeded-rows.ts';
 import { becomes, filled, linesOf, openExports, type ExportServer } from './export-server.ts';
 
 const TOP = 399;
@@ -15,15 +23,23 @@ const [, type] = TYPES;
 const WHOLE: Readonly<Record<string, string>> = {
   'transactions.ndjson?': linesOf(plainExportedTransactions(chain, {})),
   [`transactions.ndjson?type=${type}`]: linesOf(plainExportedTransactions(chain, { type })),
-  [`transactions.ndjson?address=${hot.toString('hex')}`]: linesOf(plainExportedTransactions(chain, { address: hot })),
+  [`transactions.ndjson?address=${hot.toString('hex')}`]: linesOf(
+    plainExportedTransactions(chain, { address: hot }),
+  ),
   'activity.ndjson?': linesOf(plainExportedActivity(chain, {}, activityLabel)),
-  [`activity.ndjson?address=${hot.toString('hex')}`]: linesOf(plainExportedActivity(chain, { address: hot }, activityLabel)),
+  [`activity.ndjson?address=${hot.toString('hex')}`]: linesOf(
+    plainExportedActivity(chain, { address: hot }, activityLabel),
+  ),
 };
 
 /** Another block in its place: without its last transaction. */
 function replaced(block: PlainBlock): PlainBlock {
-  const transactions = block.transactions.map((one) => ({ ...one, hash: other(one.hash) })).slice(0, -1);
-  const effects = block.effects.filter(({ tx_index: index }) => index === null || index < transactions.length);
+  const transactions = block.transactions
+    .map((one) => ({ ...one, hash: other(one.hash) }))
+    .slice(0, -1);
+  const effects = block.effects.filter(
+    ({ tx_index: index }) => index === null || index < transactions.length,
+  );
   return { ...block, hash: other(block.hash), transactions, effects };
 }
 
@@ -37,7 +53,9 @@ function fork(from: number, to: number): readonly PlainBlock[] {
 
 /** Its one place is free again. */
 async function isFree({ url }: ExportServer): Promise<void> {
-  await expect.poll(async () => (await fetch(`${url}/api/v1/export/activity.csv`, { method: 'HEAD' })).status).toBe(200);
+  await expect
+    .poll(async () => (await fetch(`${url}/api/v1/export/activity.csv`, { method: 'HEAD' })).status)
+    .toBe(200);
 }
 
 describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
@@ -45,7 +63,8 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
     const urls = await filled(chain);
     const server = await openExports({ postgres_reader_url: urls.reader_url });
     server.meddle = async (piece) => {
-      if (piece > 0) await becomes(urls.writer_url, longer.slice(0, TOP + 1 + Math.min(30, 10 * piece)));
+      if (piece > 0)
+        await becomes(urls.writer_url, longer.slice(0, TOP + 1 + Math.min(30, 10 * piece)));
     };
     const answer = await fetch(`${server.url}/api/v1/export/${path}`);
     expect(answer.headers.get('x-clt-to-height')).toBe(String(TOP));
@@ -57,7 +76,8 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
     const urls = await filled(longer);
     const server = await openExports({ postgres_reader_url: urls.reader_url });
     server.meddle = async (piece) => {
-      if (piece > 0) await becomes(urls.writer_url, piece % 2 === 1 ? fork(TOP + 1, TOP + 20) : longer);
+      if (piece > 0)
+        await becomes(urls.writer_url, piece % 2 === 1 ? fork(TOP + 1, TOP + 20) : longer);
     };
     const answer = await fetch(`${server.url}/api/v1/export/${path}&to_height=${TOP}`);
     expect((await answer.text()) === whole).toBe(true);
@@ -86,7 +106,11 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
     const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
     const grown = longer.slice(0, TOP + 3);
     server.meddle = async (piece) => {
-      if (piece === 1) await becomes(urls.writer_url, [...grown.slice(0, TOP - 5), ...grown.slice(TOP - 5).map(replaced)]);
+      if (piece === 1)
+        await becomes(urls.writer_url, [
+          ...grown.slice(0, TOP - 5),
+          ...grown.slice(TOP - 5).map(replaced),
+        ]);
     };
     const answer = await fetch(`${server.url}/api/v1/export/${path}`);
     expect([answer.status, answer.headers.get('x-clt-to-height')]).toEqual([200, String(TOP + 2)]);
@@ -100,12 +124,16 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
     const urls = await filled(chain);
     const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
     server.meddle = async (piece) => {
-      if (piece > 0) await becomes(urls.writer_url, piece % 2 === 1 ? fork(TOP - 5, TOP + 1) : chain);
+      if (piece > 0)
+        await becomes(urls.writer_url, piece % 2 === 1 ? fork(TOP - 5, TOP + 1) : chain);
     };
     const answer = await fetch(`${server.url}/api/v1/export/${path}`);
     expect([answer.status, await answer.json()]).toEqual([
       503,
-      { code: 'storage_error', message: 'the index cannot be read at the moment: try again shortly' },
+      {
+        code: 'storage_error',
+        message: 'the index cannot be read at the moment: try again shortly',
+      },
     ]);
     expect(answer.headers.has('x-clt-to-height')).toBe(false);
     server.meddle = undefined;
@@ -183,9 +211,15 @@ test.each(['kill', 'time-out'] as const)(
 
 test('as many run at once for one client as may, the next is told when to come again, and lists are answered meanwhile', async () => {
   const urls = await filled(chain);
-  const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 4, connections_max: 3 });
+  const server = await openExports({
+    postgres_reader_url: urls.reader_url,
+    exports_max: 4,
+    connections_max: 3,
+  });
   const { waiting, release } = await hold(urls.writer_url, 'activity');
-  const running = ['csv', 'ndjson'].map((format) => fetch(`${server.url}/api/v1/export/activity.${format}`));
+  const running = ['csv', 'ndjson'].map((format) =>
+    fetch(`${server.url}/api/v1/export/activity.${format}`),
+  );
   await expect.poll(waiting).toBe(2);
   for (const [path, method] of [
     ['activity.csv', 'GET'],
@@ -193,8 +227,13 @@ test('as many run at once for one client as may, the next is told when to come a
     ['transactions.csv', 'HEAD'],
   ] as const) {
     const busy = await fetch(`${server.url}/api/v1/export/${path}`, { method });
-    expect([busy.status, busy.headers.get('retry-after'), busy.headers.get('x-clt-to-height')]).toEqual([429, '10', null]);
-    const message = 'as many exports are running as may at once, 4 in all and half of them for one client: try again in 10 s';
+    expect([
+      busy.status,
+      busy.headers.get('retry-after'),
+      busy.headers.get('x-clt-to-height'),
+    ]).toEqual([429, '10', null]);
+    const message =
+      'as many exports are running as may at once, 4 in all and half of them for one client: try again in 10 s';
     if (method === 'GET') expect(await busy.json()).toEqual({ code: 'rate_limited', message });
   }
   expect((await fetch(`${server.url}/api/v1/blocks`)).status).toBe(200);

@@ -5,7 +5,10 @@ import { connect, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { activityLabel } from '../../../services/explorer-gateway/activity-labels.ts';
-import { plainExportedActivity, plainExportedTransactions } from '../../projections/explorer/plain-exports.ts';
+import {
+  plainExportedActivity,
+  plainExportedTransactions,
+} from '../../projections/explorer/plain-exports.ts';
 import { mostFrequent, TYPES } from '../../projections/explorer/seeded-rows.ts';
 import { chainWithBigBlock } from './big-block.ts';
 import { filled, linesOf, openExports, standstill } from './export-server.ts';
@@ -26,11 +29,13 @@ const [, type] = TYPES;
 const address = `address=${hot.toString('hex')}`;
 const WANTED: Readonly<Record<string, () => readonly string[]>> = {
   'activity.ndjson': () => plainExportedActivity(blocks, {}, activityLabel),
-  [`activity.ndjson?${address}`]: () => plainExportedActivity(blocks, { address: hot }, activityLabel),
+  [`activity.ndjson?${address}`]: () =>
+    plainExportedActivity(blocks, { address: hot }, activityLabel),
   'transactions.ndjson': () => plainExportedTransactions(blocks, {}),
   [`transactions.ndjson?${address}`]: () => plainExportedTransactions(blocks, { address: hot }),
   [`transactions.ndjson?type=${type}`]: () => plainExportedTransactions(blocks, { type }),
-  [`transactions.ndjson?type=${type}&${address}`]: () => plainExportedTransactions(blocks, { address: hot, type }),
+  [`transactions.ndjson?type=${type}&${address}`]: () =>
+    plainExportedTransactions(blocks, { address: hot, type }),
   'transactions.ndjson?block=5': () => plainExportedTransactions(blocks, { block: 5 }),
 };
 
@@ -60,9 +65,16 @@ test('nothing is read any more when the client has left, and its place is free',
   socket.destroy();
   await expect.poll(() => server.metrics.text()).toContain('status="499"} 1');
   expect(await standstill(server)).toBeLessThan(150);
-  await expect.poll(async () => (await fetch(`${server.url}/api/v1/export/activity.csv`, { method: 'HEAD' })).status).toBe(200);
+  await expect
+    .poll(
+      async () =>
+        (await fetch(`${server.url}/api/v1/export/activity.csv`, { method: 'HEAD' })).status,
+    )
+    .toBe(200);
   // who scrapes the figures has /ready asked, and the node is not there
-  expect(server.lines.filter(({ msg }) => !String(msg).startsWith('the node does not tell its head'))).toEqual([]);
+  expect(
+    server.lines.filter(({ msg }) => !String(msg).startsWith('the node does not tell its head')),
+  ).toEqual([]);
 });
 
 const MAIN = new URL('../../../services/explorer-gateway/main.ts', import.meta.url).pathname;
@@ -93,7 +105,9 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Proces
 
 function unread({ port, hostname }: URL): Socket {
   const socket = connect(Number(port), hostname).pause();
-  socket.on('error', () => undefined).write('GET /api/v1/export/activity.ndjson HTTP/1.1\r\nhost: x\r\n\r\n');
+  socket
+    .on('error', () => undefined)
+    .write('GET /api/v1/export/activity.ndjson HTTP/1.1\r\nhost: x\r\n\r\n');
   return socket;
 }
 

@@ -36,10 +36,20 @@ export interface ExportServer {
 const PIECE = /^explorer_export_(transactions|activity)(?!_ordinals)/;
 
 /** Closed when the test has ended. */
-export async function openExports({ exports_max: max = 4, ...settings }: ExportServerOptions): Promise<ExportServer> {
+export async function openExports({
+  exports_max: max = 4,
+  ...settings
+}: ExportServerOptions): Promise<ExportServer> {
   const lines: Readonly<Record<string, unknown>>[] = [];
-  const log = openLog({ service: 'explorer-gateway', level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
-  const pool = openReader({ application_name: 'exports', statement_timeout_ms: 20_000, connections_max: 4, ...settings }, log);
+  const log = openLog({
+    service: 'explorer-gateway',
+    level: 'warn',
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  const pool = openReader(
+    { application_name: 'exports', statement_timeout_ms: 20_000, connections_max: 4, ...settings },
+    log,
+  );
   const asked: string[] = [];
   const sockets: Socket[] = [];
   let pieces = 0;
@@ -64,7 +74,13 @@ export async function openExports({ exports_max: max = 4, ...settings }: ExportS
     rate_burst: 1,
     trust_proxy_hops: 0,
   };
-  const http = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics, ...explorerApp(config, reader, log) });
+  const http = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics,
+    ...explorerApp(config, reader, log),
+  });
   const server: ExportServer = {
     url: http.url,
     asked,
@@ -129,7 +145,10 @@ export async function becomes(writerUrl: string, blocks: readonly PlainBlock[]):
     await client.query('BEGIN');
     for (const [table, rows] of Object.entries(rowsOf(blocks))) {
       await client.query(`DELETE FROM ${table}`);
-      await client.query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`, [JSON.stringify(rows)]);
+      await client.query(
+        `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`,
+        [JSON.stringify(rows)],
+      );
     }
     await client.query('COMMIT');
   } finally {

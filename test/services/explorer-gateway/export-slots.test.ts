@@ -10,7 +10,11 @@ const headers = {};
 /** Each for another client when not told whose. */
 let clients = 0;
 
-async function iteratorIn(slots: ExportSlots, pieces = counting(2), client = String(clients++)): Promise<AsyncIterator<string>> {
+async function iteratorIn(
+  slots: ExportSlots,
+  pieces = counting(2),
+  client = String(clients++),
+): Promise<AsyncIterator<string>> {
   const held = await slots.hold(client, () => Promise.resolve({ pieces, headers }));
   if (held === undefined || !('body' in held)) throw new Error('no slot is free');
   return held.body[Symbol.asyncIterator]();
@@ -48,7 +52,9 @@ test('a slot is taken from the beginning on, and free again when that fails or i
   expect(await isFull(slots)).toBe(true);
   beginning.resolve({ refused: 'no' });
   expect(await refused).toEqual({ refused: 'no' });
-  await expect(slots.hold('somebody', () => Promise.reject(new Error('Postgres is away')))).rejects.toThrow('Postgres is away');
+  await expect(
+    slots.hold('somebody', () => Promise.reject(new Error('Postgres is away'))),
+  ).rejects.toThrow('Postgres is away');
   await iteratorIn(slots);
   expect(await isFull(slots)).toBe(true);
 });

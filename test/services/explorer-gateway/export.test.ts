@@ -9,7 +9,12 @@ import {
   type PlainSpan,
 } from '../../projections/explorer/plain-exports.ts';
 import { POOL } from '../../projections/explorer/seeded-effects.ts';
-import { fillExplorer, mostFrequent, seededBlocks, TYPES } from '../../projections/explorer/seeded-rows.ts';
+import {
+  fillExplorer,
+  mostFrequent,
+  seededBlocks,
+  TYPES,
+} from '../../projections/explorer/seeded-rows.ts';
 import { freshDatabase } from '../../support/database.ts';
 import type { Answered } from './answer-check.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
@@ -56,7 +61,12 @@ function queryOf({ address, type, block, from, to }: PlainFilter & PlainSpan): s
 }
 
 /** Both formats hold exactly these items. `fields` are the names of the columns. */
-async function holds(name: string, query: string, items: readonly string[], fields: readonly string[]): Promise<void> {
+async function holds(
+  name: string,
+  query: string,
+  items: readonly string[],
+  fields: readonly string[],
+): Promise<void> {
   const [ndjson, csv] = [
     await explorer.get(`/api/v1/export/${name}.ndjson${query}`),
     await explorer.get(`/api/v1/export/${name}.csv${query}`),
@@ -74,7 +84,9 @@ async function holds(name: string, query: string, items: readonly string[], fiel
 }
 
 const TRANSACTION_FIELDS = [...fieldsOf(plainExportedTransactions(blocks, {})[0] ?? '').keys()];
-const ACTIVITY_FIELDS = [...fieldsOf(plainExportedActivity(blocks, {}, activityLabel)[0] ?? '').keys()];
+const ACTIVITY_FIELDS = [
+  ...fieldsOf(plainExportedActivity(blocks, {}, activityLabel)[0] ?? '').keys(),
+];
 
 test('what is exported here is worth it', () => {
   expect(all.length).toBeGreaterThan(2_000);
@@ -96,7 +108,12 @@ describe.each(SPANS)('of the blocks %o', (span) => {
             ...(address && { address }),
             ...(type !== undefined && { type }),
           };
-          await holds('transactions', queryOf(filter), plainExportedTransactions(blocks, filter), TRANSACTION_FIELDS);
+          await holds(
+            'transactions',
+            queryOf(filter),
+            plainExportedTransactions(blocks, filter),
+            TRANSACTION_FIELDS,
+          );
         }
       }
     },
@@ -105,13 +122,23 @@ describe.each(SPANS)('of the blocks %o', (span) => {
   test('activity comes oldest first, of an address and of all', async () => {
     for (const address of [undefined, hot, rare, POOL, Buffer.alloc(20)]) {
       const filter = { ...span, ...(address && { address }) };
-      await holds('activity', queryOf(filter), plainExportedActivity(blocks, filter, activityLabel), ACTIVITY_FIELDS);
+      await holds(
+        'activity',
+        queryOf(filter),
+        plainExportedActivity(blocks, filter, activityLabel),
+        ACTIVITY_FIELDS,
+      );
     }
   });
 });
 
 test('all transactions are confirmed: that status leaves all in, any other none', async () => {
-  await holds('transactions', '?status=confirmed', plainExportedTransactions(blocks, {}), TRANSACTION_FIELDS);
+  await holds(
+    'transactions',
+    '?status=confirmed',
+    plainExportedTransactions(blocks, {}),
+    TRANSACTION_FIELDS,
+  );
   await holds('transactions', '?status=pending', [], TRANSACTION_FIELDS);
   await holds('transactions', '?status=pending&to_height=9', [], TRANSACTION_FIELDS);
 });
@@ -166,7 +193,12 @@ const MALFORMED: Readonly<Record<string, string>> = {
 };
 
 test.each(Object.entries(MALFORMED))('%s is refused with what to do', async (query, message) => {
-  for (const name of ['activity.csv', 'activity.ndjson', 'transactions.csv', 'transactions.ndjson']) {
+  for (const name of [
+    'activity.csv',
+    'activity.ndjson',
+    'transactions.csv',
+    'transactions.ndjson',
+  ]) {
     const { status, text, headers } = await explorer.get(`/api/v1/export/${name}?${query}`);
     expect([status, JSON.parse(text)]).toEqual([400, { code: 'invalid_request', message }]);
     expect(headers.has('x-clt-to-height')).toBe(false);
@@ -176,7 +208,10 @@ test.each(Object.entries(MALFORMED))('%s is refused with what to do', async (que
 test.each(['block=-1', 'block=abc', 'type=%00', 'type=', 'status=', `type=${'x'.repeat(300)}`])(
   'transactions with %s are refused',
   async (query) => {
-    for (const format of ['csv', 'ndjson']) expect((await explorer.get(`/api/v1/export/transactions.${format}?${query}`)).status).toBe(400);
+    for (const format of ['csv', 'ndjson'])
+      expect((await explorer.get(`/api/v1/export/transactions.${format}?${query}`)).status).toBe(
+        400,
+      );
   },
 );
 
@@ -184,9 +219,17 @@ test('HEAD answers the head of the answer and reads no rows', async () => {
   const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
   for (let asked = 0; asked < 3; asked++) {
     const answer = await fetch(`${server.url}/api/v1/export/activity.ndjson`, { method: 'HEAD' });
-    expect([answer.status, answer.headers.get('x-clt-to-height'), await answer.text()]).toEqual([200, String(head), '']);
+    expect([answer.status, answer.headers.get('x-clt-to-height'), await answer.text()]).toEqual([
+      200,
+      String(head),
+      '',
+    ]);
   }
-  expect(server.asked).toEqual(['explorer_export_end', 'explorer_export_end', 'explorer_export_end']);
+  expect(server.asked).toEqual([
+    'explorer_export_end',
+    'explorer_export_end',
+    'explorer_export_end',
+  ]);
 });
 
 test('an index without a block exports nothing, and knows no height', async () => {
@@ -194,16 +237,26 @@ test('an index without a block exports nothing, and knows no height', async () =
   await fillExplorer(none.writer_url, []);
   const server = await openExports({ postgres_reader_url: none.reader_url });
   const answer = await fetch(`${server.url}/api/v1/export/transactions.csv`);
-  expect([answer.status, answer.headers.get('x-clt-to-height'), readCsv(await answer.text())]).toEqual([200, null, [TRANSACTION_FIELDS]]);
+  expect([
+    answer.status,
+    answer.headers.get('x-clt-to-height'),
+    readCsv(await answer.text()),
+  ]).toEqual([200, null, [TRANSACTION_FIELDS]]);
   const refused = await fetch(`${server.url}/api/v1/export/activity.csv?to_height=0`);
   expect([refused.status, await refused.json()]).toEqual([
     400,
-    { code: 'invalid_request', message: 'no block is indexed yet: ask again later, or without from_height and to_height' },
+    {
+      code: 'invalid_request',
+      message: 'no block is indexed yet: ask again later, or without from_height and to_height',
+    },
   ]);
 });
 
 test('exports that are turned off are not there', async () => {
   const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 0 });
   const answer = await fetch(`${server.url}/api/v1/export/transactions.csv`);
-  expect([answer.status, await answer.json()]).toEqual([404, { code: 'not_found', message: 'exports are turned off here' }]);
+  expect([answer.status, await answer.json()]).toEqual([
+    404,
+    { code: 'not_found', message: 'exports are turned off here' },
+  ]);
 });

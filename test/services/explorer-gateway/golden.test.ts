@@ -18,7 +18,15 @@ const BLOCKS: readonly PlainBlock[] = [
     total_fees: 0n,
     timestamp: Date.parse('2026-11-21T07:28:00.000Z'),
     transactions: [],
-    effects: [{ address: bytes('3', 20), kind: 'mint', delta: 2n ** 256n + 1_006n, tx_index: null, counterparty: null }],
+    effects: [
+      {
+        address: bytes('3', 20),
+        kind: 'mint',
+        delta: 2n ** 256n + 1_006n,
+        tx_index: null,
+        counterparty: null,
+      },
+    ],
   },
   {
     height: 1,
@@ -66,12 +74,48 @@ const BLOCKS: readonly PlainBlock[] = [
       },
     ],
     effects: [
-      { address: bytes('3', 20), kind: 'transfer_out', delta: 1n - 2n ** 256n, tx_index: 0, counterparty: bytes('4', 20) },
-      { address: bytes('4', 20), kind: 'transfer_in', delta: 2n ** 256n - 1n, tx_index: 0, counterparty: bytes('3', 20) },
-      { address: bytes('3', 20), kind: 'tx_fee_paid', delta: -1_000n, tx_index: 0, counterparty: bytes('1', 20) },
-      { address: bytes('1', 20), kind: 'tx_fee_earned', delta: 1_000n, tx_index: null, counterparty: null },
-      { address: bytes('2', 20), kind: 'block_reward', delta: 0n, tx_index: null, counterparty: null },
-      { address: bytes('1', 20), kind: 'block_reward', delta: 9_007_199_254_740_993n, tx_index: null, counterparty: bytes('2', 20) },
+      {
+        address: bytes('3', 20),
+        kind: 'transfer_out',
+        delta: 1n - 2n ** 256n,
+        tx_index: 0,
+        counterparty: bytes('4', 20),
+      },
+      {
+        address: bytes('4', 20),
+        kind: 'transfer_in',
+        delta: 2n ** 256n - 1n,
+        tx_index: 0,
+        counterparty: bytes('3', 20),
+      },
+      {
+        address: bytes('3', 20),
+        kind: 'tx_fee_paid',
+        delta: -1_000n,
+        tx_index: 0,
+        counterparty: bytes('1', 20),
+      },
+      {
+        address: bytes('1', 20),
+        kind: 'tx_fee_earned',
+        delta: 1_000n,
+        tx_index: null,
+        counterparty: null,
+      },
+      {
+        address: bytes('2', 20),
+        kind: 'block_reward',
+        delta: 0n,
+        tx_index: null,
+        counterparty: null,
+      },
+      {
+        address: bytes('1', 20),
+        kind: 'block_reward',
+        delta: 9_007_199_254_740_993n,
+        tx_index: null,
+        counterparty: bytes('2', 20),
+      },
     ],
   },
 ];
@@ -126,19 +170,40 @@ afterAll(() => explorer.close());
 test.each([
   ['/health', '{"status":"ok"}'],
   ['/ready', '{"status":"ready"}'],
-  ['/api/v1/blocks', `{"items":[{${BLOCK_1}},{${BLOCK_0}}],"paging":{"limit":20,"offset":0,"total":2,"has_more":false}}`],
-  ['/api/v1/blocks?limit=1', `{"items":[{${BLOCK_1}}],"paging":{"limit":1,"offset":0,"total":1,"has_more":true}}`],
-  ['/api/v1/blocks?limit=1&offset=1', `{"items":[{${BLOCK_0}}],"paging":{"limit":1,"offset":1,"total":2,"has_more":true}}`],
-  ['/api/v1/blocks?limit=1&offset=2', '{"items":[],"paging":{"limit":1,"offset":2,"total":2,"has_more":false}}'],
+  [
+    '/api/v1/blocks',
+    `{"items":[{${BLOCK_1}},{${BLOCK_0}}],"paging":{"limit":20,"offset":0,"total":2,"has_more":false}}`,
+  ],
+  [
+    '/api/v1/blocks?limit=1',
+    `{"items":[{${BLOCK_1}}],"paging":{"limit":1,"offset":0,"total":1,"has_more":true}}`,
+  ],
+  [
+    '/api/v1/blocks?limit=1&offset=1',
+    `{"items":[{${BLOCK_0}}],"paging":{"limit":1,"offset":1,"total":2,"has_more":true}}`,
+  ],
+  [
+    '/api/v1/blocks?limit=1&offset=2',
+    '{"items":[],"paging":{"limit":1,"offset":2,"total":2,"has_more":false}}',
+  ],
   ['/api/v1/blocks/1', `{${BLOCK_1},"parent_hash":${hex('a', 32)},"total_fees":1000}`],
   [`/api/v1/blocks/${'a'.repeat(64)}`, `{${BLOCK_0},"parent_hash":${hex('0', 32)},"total_fees":0}`],
-  ['/api/v1/transactions', `{"items":[{${PAID}},{${TRANSFERRED}}],"paging":{"limit":20,"offset":0,"total":2,"has_more":false}}`],
+  [
+    '/api/v1/transactions',
+    `{"items":[{${PAID}},{${TRANSFERRED}}],"paging":{"limit":20,"offset":0,"total":2,"has_more":false}}`,
+  ],
   [
     `/api/v1/transactions?address=${'4'.repeat(40)}&type=Transfer&block=1&status=confirmed&limit=1`,
     `{"items":[{${TRANSFERRED}}],"paging":{"limit":1,"offset":0,"total":1,"has_more":true}}`,
   ],
-  [`/api/v1/transactions/0x${'c'.repeat(64)}`, `{${TRANSFERRED},"nonce":7,"tx_index":0,"request_referrer":null,"offer_referrer":null}`],
-  [`/api/v1/transactions/${'D'.repeat(64)}`, `{${PAID},"nonce":0,"tx_index":1,"request_referrer":${hex('6', 20)},"offer_referrer":null}`],
+  [
+    `/api/v1/transactions/0x${'c'.repeat(64)}`,
+    `{${TRANSFERRED},"nonce":7,"tx_index":0,"request_referrer":null,"offer_referrer":null}`,
+  ],
+  [
+    `/api/v1/transactions/${'D'.repeat(64)}`,
+    `{${PAID},"nonce":0,"tx_index":1,"request_referrer":${hex('6', 20)},"offer_referrer":null}`,
+  ],
   [
     `/api/v1/accounts/${'3'.repeat(40)}`,
     `{"address":${hex('3', 20)},"balance":7,"nonce":8,"tx_count":1,"activity_count":3,"is_contract":false}`,
@@ -155,7 +220,10 @@ test.each([
     `/api/v1/accounts/${'1'.repeat(40)}/activity`,
     `{"items":[${REWARDED},${EARNED}],"paging":{"limit":20,"offset":0,"total":2,"has_more":false}}`,
   ],
-  [`/api/v1/accounts/${'2'.repeat(40)}/activity`, '{"items":[],"paging":{"limit":20,"offset":0,"total":0,"has_more":false}}'],
+  [
+    `/api/v1/accounts/${'2'.repeat(40)}/activity`,
+    '{"items":[],"paging":{"limit":20,"offset":0,"total":0,"has_more":false}}',
+  ],
   [
     `/api/v1/accounts/${'3'.repeat(40)}/balance-at?height=0`,
     `{"address":${hex('3', 20)},"height":0,"block_hash":${hex('a', 32)},"balance":${2n ** 256n + 1_006n}}`,
@@ -189,12 +257,26 @@ test.each([
     `/api/v1/blocks?limit=1&cursor=${cursorOf('blocks', 1n)}`,
     `{"items":[{${BLOCK_0}}],"paging":{"limit":1,"offset":0,"total":1,"has_more":true}}`,
   ],
-  [`/api/v1/blocks?limit=1&cursor=${cursorOf('blocks', 0n)}`, '{"items":[],"paging":{"limit":1,"offset":0,"total":0,"has_more":false}}'],
-  ['/api/v1/reserve', '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}'],
-  ['/api/v1/stats', '{"latest_height":1,"tx_per_second":0.8,"total_transactions":2,"active_validators":1,"avg_block_time_seconds":2.5}'],
+  [
+    `/api/v1/blocks?limit=1&cursor=${cursorOf('blocks', 0n)}`,
+    '{"items":[],"paging":{"limit":1,"offset":0,"total":0,"has_more":false}}',
+  ],
+  [
+    '/api/v1/reserve',
+    '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}',
+  ],
+  [
+    '/api/v1/stats',
+    '{"latest_height":1,"tx_per_second":0.8,"total_transactions":2,"active_validators":1,"avg_block_time_seconds":2.5}',
+  ],
 ])('%s', async (path, body) => {
   const { status, text, headers } = await explorer.get(path);
-  expect({ status, text, type: headers.get('content-type'), length: headers.get('content-length') }).toEqual({
+  expect({
+    status,
+    text,
+    type: headers.get('content-type'),
+    length: headers.get('content-length'),
+  }).toEqual({
     status: 200,
     text: body,
     type: 'application/json; charset=utf-8',
@@ -207,10 +289,16 @@ async function link(path: string): Promise<string | null> {
 }
 
 test('a full page links to the one below it', async () => {
-  expect(await link('/api/v1/blocks?limit=1')).toBe('</api/v1/blocks?limit=1&cursor=AAAAAAAAAAEI40ao>; rel="next"');
+  expect(await link('/api/v1/blocks?limit=1')).toBe(
+    '</api/v1/blocks?limit=1&cursor=AAAAAAAAAAEI40ao>; rel="next"',
+  );
   expect(await link('/api/v1/blocks?limit=3')).toBeNull();
-  expect(await link(`/api/v1/transactions?limit=1&offset=1&type=Transfer&address=${'4'.repeat(40)}`)).toBeNull();
-  expect(await link(`/api/v1/transactions?limit=1&type=Transfer&address=${'4'.repeat(40)}`)).toMatch(
+  expect(
+    await link(`/api/v1/transactions?limit=1&offset=1&type=Transfer&address=${'4'.repeat(40)}`),
+  ).toBeNull();
+  expect(
+    await link(`/api/v1/transactions?limit=1&type=Transfer&address=${'4'.repeat(40)}`),
+  ).toMatch(
     /^<\/api\/v1\/transactions\?type=Transfer&address=4{40}&limit=1&cursor=AAAAAAAAAAA[\w-]{5}>; rel="next"$/,
   );
 });

@@ -8,18 +8,27 @@ function indexed(...rows: readonly Cells[]): Reader {
 }
 
 const ready = (reader: Reader, head: number | undefined, lagMax = 20): unknown =>
-  indexCheck(reader, () => Promise.resolve(head === undefined ? undefined : { height: head, finalized_height: null }), lagMax).check();
+  indexCheck(
+    reader,
+    () =>
+      Promise.resolve(head === undefined ? undefined : { height: head, finalized_height: null }),
+    lagMax,
+  ).check();
 
 test('the index is ready up to the set lag behind the node, and not beyond', async () => {
   expect(await ready(indexed(['100']), 100)).toBeUndefined();
   expect(await ready(indexed(['80']), 100)).toBeUndefined();
-  expect(await ready(indexed(['79']), 100)).toBe('21 blocks behind the node, more than 20: see /ready of chain-ingester and projector');
+  expect(await ready(indexed(['79']), 100)).toBe(
+    '21 blocks behind the node, more than 20: see /ready of chain-ingester and projector',
+  );
   // ahead, as after a reorganisation of the node
   expect(await ready(indexed(['105']), 100)).toBeUndefined();
 });
 
 test('an index without a block counts as one block before the first', async () => {
-  expect(await ready(indexed(), 0, 0)).toBe('1 blocks behind the node, more than 0: see /ready of chain-ingester and projector');
+  expect(await ready(indexed(), 0, 0)).toBe(
+    '1 blocks behind the node, more than 0: see /ready of chain-ingester and projector',
+  );
   expect(await ready(indexed(), 19)).toBeUndefined();
 });
 
@@ -30,8 +39,12 @@ test('a node that tells nothing does not make the gateway unready, an index that
 });
 
 test('an index that is still being built is not ready, however near the head it is', async () => {
-  const building: Reader = { rows: ({ name }) => Promise.resolve([[name === 'explorer_is_indexed' ? 'f' : '100']]) };
+  const building: Reader = {
+    rows: ({ name }) => Promise.resolve([[name === 'explorer_is_indexed' ? 'f' : '100']]),
+  };
   for (const head of [100, undefined]) {
-    expect(await ready(building, head)).toBe('being built, and slow until it is: see /ready of projector-explorer');
+    expect(await ready(building, head)).toBe(
+      'being built, and slow until it is: see /ready of projector-explorer',
+    );
   }
 });

@@ -7,7 +7,10 @@ function indexAt(position: string) {
   const index = { position, asked: 0, now: 0, fails: false };
   const rows = (): Promise<readonly Cells[]> => {
     index.asked++;
-    if (index.fails) return Promise.reject(new Fault('storage_unreachable', 'Postgres cannot be reached', { retry: true }));
+    if (index.fails)
+      return Promise.reject(
+        new Fault('storage_unreachable', 'Postgres cannot be reached', { retry: true }),
+      );
     return Promise.resolve(index.position === '' ? [] : [[index.position, '\\x00']]);
   };
   return Object.assign(index, { version: new IndexVersion({ rows }, () => index.now) });
@@ -15,7 +18,9 @@ function indexAt(position: string) {
 
 test('Postgres is asked at most once a second, however often and however many want to know', async () => {
   const index = indexAt('5');
-  const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => index.version.current()));
+  const [first, ...others] = await Promise.all(
+    Array.from({ length: 20 }, () => index.version.current()),
+  );
   expect(others.every((version) => version === first)).toBe(true);
   index.now = 999;
   expect(await index.version.current()).toBe(first);

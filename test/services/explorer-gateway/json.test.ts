@@ -1,10 +1,30 @@
 import { expect, test } from 'vitest';
-import { blockDetail, isoTime, pageBody, statsBody, transactionDetail, transactionItem } from '../../../services/explorer-gateway/json.ts';
+import {
+  blockDetail,
+  isoTime,
+  pageBody,
+  statsBody,
+  transactionDetail,
+  transactionItem,
+} from '../../../services/explorer-gateway/json.ts';
 
 const BIG = '115792089237316195423570985008687907853269984665640564039457584007913129639935';
 
 test('a transaction is its fields in the order of the interface, integers with every digit', () => {
-  const cells = ['\\x01', '5', '\\x0a', '\\x0b', BIG, '9007199254740993', 'RidePay', 't', '2026-11-21 07:28:00+00', '\\x0c', '1', '2'];
+  const cells = [
+    '\\x01',
+    '5',
+    '\\x0a',
+    '\\x0b',
+    BIG,
+    '9007199254740993',
+    'RidePay',
+    't',
+    '2026-11-21 07:28:00+00',
+    '\\x0c',
+    '1',
+    '2',
+  ];
   const fields =
     `"hash":"0x01","block_height":5,"from":"0x0a","to":"0x0b","amount":${BIG},"fee":9007199254740993,"status":"confirmed","function_call_type":"RidePay",` +
     '"is_ride_related":true,"timestamp":"2026-11-21T07:28:00.000Z","referrer":"0x0c","request_referrer_fee":1,"offer_referrer_fee":2';
@@ -15,7 +35,17 @@ test('a transaction is its fields in the order of the interface, integers with e
 });
 
 test('a block is its fields in the order of the interface', () => {
-  const cells = ['5', '\\x01', '2', '\\x0a', '\\x0b', BIG, '2026-11-21 07:28:00.12+00', '\\x00', '3000'];
+  const cells = [
+    '5',
+    '\\x01',
+    '2',
+    '\\x0a',
+    '\\x0b',
+    BIG,
+    '2026-11-21 07:28:00.12+00',
+    '\\x00',
+    '3000',
+  ];
   expect(blockDetail(cells)).toBe(
     `{"height":5,"hash":"0x01","tx_count":2,"producer":"0x0a","reward_recipient":"0x0b","block_reward":${BIG},"timestamp":"2026-11-21T07:28:00.120Z",` +
       '"parent_hash":"0x00","total_fees":3000}',
@@ -24,8 +54,25 @@ test('a block is its fields in the order of the interface', () => {
 
 test('a type is quoted as JSON wants it', () => {
   const type = 'a"b\\c\nd';
-  const text = transactionItem(['\\x01', '5', '\\x0a', '\\x0b', '1', '0', type, 'f', '2026-11-21 07:28:00+00', null, '0', '0']);
-  expect(JSON.parse(text)).toMatchObject({ function_call_type: type, is_ride_related: false, referrer: null });
+  const text = transactionItem([
+    '\\x01',
+    '5',
+    '\\x0a',
+    '\\x0b',
+    '1',
+    '0',
+    type,
+    'f',
+    '2026-11-21 07:28:00+00',
+    null,
+    '0',
+    '0',
+  ]);
+  expect(JSON.parse(text)).toMatchObject({
+    function_call_type: type,
+    is_ride_related: false,
+    referrer: null,
+  });
 });
 
 test.each([
@@ -46,7 +93,8 @@ test('total is the offset plus the items, has_more whether the page is full, how
 });
 
 test('rates are numbers with a decimal point, and 0.0 as long as nothing can be divided', () => {
-  const idle = '"tx_per_second":0.0,"total_transactions":0,"active_validators":0,"avg_block_time_seconds":0.0}';
+  const idle =
+    '"tx_per_second":0.0,"total_transactions":0,"active_validators":0,"avg_block_time_seconds":0.0}';
   expect(statsBody()).toBe(`{"latest_height":0,${idle}`);
   expect(statsBody(['-1', '0', '0', '0', '0', '0'])).toBe(`{"latest_height":0,${idle}`);
   expect(statsBody(['7', '5', '1', '5', '1', '0'])).toBe(

@@ -23,7 +23,8 @@ function start(env: Readonly<Record<string, string>>): {
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (part: string) => (text += part));
   return { child, text: () => text, ended: once(child, 'close') };
 }
 
@@ -51,7 +52,9 @@ test('it serves, and told to stop it finishes what it has begun and ends with 0'
   await holder.query('BEGIN; LOCK TABLE explorer.transactions IN ACCESS EXCLUSIVE MODE');
   const answering = fetch(`${url}/api/v1/transactions?limit=100`);
   const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'explorer.transactions'::regclass`;
-  await expect.poll(async () => (await holder.query<{ count: number }>(waiting)).rows[0]?.count).toBe(1);
+  await expect
+    .poll(async () => (await holder.query<{ count: number }>(waiting)).rows[0]?.count)
+    .toBe(1);
   child.kill('SIGTERM');
   await expect.poll(text).toContain('draining');
   await expect(fetch(`${url}/health`)).rejects.toThrow('fetch failed');
@@ -79,7 +82,9 @@ test('a port that is taken ends it with 2, a bad configuration with 1', async ()
   const second = start({ ...env, APP_HTTP_PORT: url.port });
   await second.ended;
   expect(second.child.exitCode).toBe(2);
-  expect(second.text()).toContain(`cannot listen on 127.0.0.1:${url.port}: another process has it; stop that or set APP_HTTP_PORT`);
+  expect(second.text()).toContain(
+    `cannot listen on 127.0.0.1:${url.port}: another process has it; stop that or set APP_HTTP_PORT`,
+  );
   const third = start({ APP_HTTP_PORT: 'x' });
   await third.ended;
   expect(third.child.exitCode).toBe(1);
@@ -98,7 +103,9 @@ test.each([
   ['a hint makes a change show', true],
   ['without Redis a change shows all the same, within a second', false],
 ])('%s, and until then the same page comes without asking for its rows', async (_what, hinted) => {
-  const [old, grown] = [20, 21].map((count) => seededBlocks({ seed: 13, blocks: count, transactions_max: 5 }));
+  const [old, grown] = [20, 21].map((count) =>
+    seededBlocks({ seed: 13, blocks: count, transactions_max: 5 }),
+  );
   const urls = await freshDatabase(inject('stack'));
   await fillExplorer(urls.writer_url, old ?? []);
   const { redis_url: redisUrl } = inject('stack');

@@ -6,7 +6,11 @@ import { openLog } from '../../../services/runtime/log.ts';
 import { takePort } from '../../support/free-ports.ts';
 
 const lines: { readonly level?: unknown; readonly msg?: unknown }[] = [];
-const log = openLog({ service: 'test', level: 'info', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+const log = openLog({
+  service: 'test',
+  level: 'info',
+  destination: { write: (line) => void lines.push(JSON.parse(line)) },
+});
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -31,7 +35,13 @@ test("the node's newest heights are asked for at most once a second", async () =
   const url = await node((request, response) => {
     asked++;
     expect(request.url).toBe('/v1/chain');
-    response.end(JSON.stringify({ chain_id: '7777', head: { height: height++, hash: '0x00' }, finalized_height: 3 }));
+    response.end(
+      JSON.stringify({
+        chain_id: '7777',
+        head: { height: height++, hash: '0x00' },
+        finalized_height: 3,
+      }),
+    );
   });
   const head = nodeHead(url, () => now, log);
   const first = { height: 10, finalized_height: 3 };
@@ -48,7 +58,8 @@ test('a node that is away, silent, sends elsewhere or answers something else tel
   const answers: RequestListener[] = [
     (request) => void request.socket.destroy(),
     () => undefined,
-    (_request, response) => void response.writeHead(302, { location: `${elsewhere}/v1/chain` }).end(),
+    (_request, response) =>
+      void response.writeHead(302, { location: `${elsewhere}/v1/chain` }).end(),
     (_request, response) => void response.writeHead(503).end('{"code":"x","message":"y"}'),
     (_request, response) => void response.end('<html>'),
     (_request, response) => void response.end('null'),
@@ -71,5 +82,8 @@ test('a node that is away, silent, sends elsewhere or answers something else tel
     now += 1_000;
     expect(await head()).toEqual({ height: 12, finalized_height: null });
   }
-  expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining('the lag is unknown'), 'the node tells its head again']);
+  expect(lines.map(({ msg }) => msg)).toEqual([
+    expect.stringContaining('the lag is unknown'),
+    'the node tells its head again',
+  ]);
 });

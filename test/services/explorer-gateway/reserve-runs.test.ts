@@ -60,7 +60,10 @@ function idsOf(text: string): readonly string[] {
 
 test('every reconciliation is listed, newest first, with every digit of its figures', async () => {
   const url = await indexed(Array.from({ length: 5 }, (_, at) => run(at)));
-  explorer = await openExplorer({ postgres_reader_url: url, treasury_public_reconciliation_url: TREASURY });
+  explorer = await openExplorer({
+    postgres_reader_url: url,
+    treasury_public_reconciliation_url: TREASURY,
+  });
   const { status, text, headers } = await explorer.get('/api/v1/reserve/runs?limit=2&offset=1');
   expect([status, idsOf(text)]).toEqual([200, ['3:run', '2:run']]);
   expect(text).toContain(
@@ -84,9 +87,15 @@ test('without a treasury there are no runs, and that is no error', async () => {
 
 test('a treasury whose runs nobody has projected yet is a fault of the storage, not an empty list', async () => {
   const { reader_url: url } = await freshDatabase(inject('stack'));
-  explorer = await openExplorer({ postgres_reader_url: url, treasury_public_reconciliation_url: TREASURY });
+  explorer = await openExplorer({
+    postgres_reader_url: url,
+    treasury_public_reconciliation_url: TREASURY,
+  });
   const { status, text } = await explorer.get('/api/v1/reserve/runs');
-  expect([status, JSON.parse(text)]).toEqual([503, expect.objectContaining({ code: 'storage_error' })]);
+  expect([status, JSON.parse(text)]).toEqual([
+    503,
+    expect.objectContaining({ code: 'storage_error' }),
+  ]);
 });
 
 test('malformed paging is refused as everywhere', async () => {

@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openExplorer, type ExplorerServer, type ExplorerServerOptions } from './explorer-server.ts';
+import {
+  openExplorer,
+  type ExplorerServer,
+  type ExplorerServerOptions,
+} from './explorer-server.ts';
 import { TreasuryServer } from './treasury-server.ts';
 
 const BIG = '115792089237316195423570985008687907853269984665640564039457584007913129639935';
@@ -87,12 +91,16 @@ describe('the cache', () => {
     treasury.says('{"last_run":null}');
     now += 5_000;
     expect(await reserve(explorer)).toContain('"available":true');
-    expect(explorer.lines.map(({ msg }) => msg)).toEqual([`the reserve position is unavailable: ${error}`]);
+    expect(explorer.lines.map(({ msg }) => msg)).toEqual([
+      `the reserve position is unavailable: ${error}`,
+    ]);
   });
 });
 
 test('an answer names no host, path or number of what is behind it', async () => {
-  const explorer = await open({ treasury_public_reconciliation_url: 'http://secret-host.invalid:1234/hidden' });
+  const explorer = await open({
+    treasury_public_reconciliation_url: 'http://secret-host.invalid:1234/hidden',
+  });
   const { text } = await explorer.get('/api/v1/reserve');
   expect(text).toContain('"error":"the treasury cannot be reached"');
   for (const hidden of ['secret-host', '1234', 'hidden']) expect(text).not.toContain(hidden);

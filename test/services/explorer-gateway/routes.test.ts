@@ -36,7 +36,13 @@ async function asked(query: string, counts: Cells = [null, null]): Promise<reado
     exports_max: 4,
     cache: undefined,
   });
-  const http = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics: new Metrics('test'), routes });
+  const http = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics: new Metrics('test'),
+    routes,
+  });
   await (await fetch(`${http.url}/api/v1/transactions?${query}`)).text();
   await http.drain();
   return names;
@@ -44,10 +50,16 @@ async function asked(query: string, counts: Cells = [null, null]): Promise<reado
 
 test('an address and a type are looked for along whichever has fewer transactions', async () => {
   const query = `address=${ADDRESS}&type=Mint`;
-  const [byAddress, byType] = ['explorer_transactions_address_type', 'explorer_transactions_type_address'];
+  const [byAddress, byType] = [
+    'explorer_transactions_address_type',
+    'explorer_transactions_type_address',
+  ];
   expect(await asked(query, ['10', '9'])).toEqual(['explorer_transaction_counts', byType]);
   expect(await asked(query, ['9', '10'])).toEqual(['explorer_transaction_counts', byAddress]);
-  expect(await asked(query, ['9007199254740993', '9007199254740992'])).toEqual(['explorer_transaction_counts', byType]);
+  expect(await asked(query, ['9007199254740993', '9007199254740992'])).toEqual([
+    'explorer_transaction_counts',
+    byType,
+  ]);
   expect(await asked(query, [null, '10'])).toEqual(['explorer_transaction_counts', byAddress]);
   expect(await asked(query, ['10', null])).toEqual(['explorer_transaction_counts', byType]);
 });
@@ -59,7 +71,9 @@ test('a cursor goes on along the ordinal that it is of, without counting again',
     ['type', 'explorer_transactions_type_address_below'],
   ] as const) {
     const cursor = cursorOf(transactionsList(filter, way), 7n);
-    expect(await asked(`address=${ADDRESS}&type=Mint&cursor=${cursor}`, ['5', '5'])).toEqual([name]);
+    expect(await asked(`address=${ADDRESS}&type=Mint&cursor=${cursor}`, ['5', '5'])).toEqual([
+      name,
+    ]);
   }
 });
 
@@ -68,7 +82,9 @@ test('every other page is one question, and a status that is never stored is non
   expect(await asked(`address=${ADDRESS}`)).toEqual(['explorer_transactions_address']);
   expect(await asked('type=Mint')).toEqual(['explorer_transactions_type']);
   expect(await asked('block=5')).toEqual(['explorer_transactions_block']);
-  expect(await asked(`block=5&address=${ADDRESS}&type=Mint&status=confirmed`)).toEqual(['explorer_transactions_block_address_type']);
+  expect(await asked(`block=5&address=${ADDRESS}&type=Mint&status=confirmed`)).toEqual([
+    'explorer_transactions_block_address_type',
+  ]);
   expect(await asked('status=pending')).toEqual([]);
   expect(await asked(`status=pending&address=${ADDRESS}&type=Mint`)).toEqual([]);
   expect(await asked('limit=0')).toEqual([]);

@@ -31,14 +31,18 @@ afterAll(() => explorer.close());
 
 async function text(path: string): Promise<string> {
   const answer = await explorer.get(path);
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    200,
+    'application/json; charset=utf-8',
+  ]);
   return answer.text;
 }
 
 describe('GET', () => {
   test('/health: {status: ok}', async () => expect(await text('/health')).toBe('{"status":"ok"}'));
 
-  test('/ready: {status: ready}', async () => expect(await text('/ready')).toBe('{"status":"ready"}'));
+  test('/ready: {status: ready}', async () =>
+    expect(await text('/ready')).toBe('{"status":"ready"}'));
 
   test('/api/v1/blocks with limit and offset: the paging envelope of blocks', async () => {
     expect(await text('/api/v1/blocks')).toBe(plainBlocks(CHAIN));
@@ -46,7 +50,8 @@ describe('GET', () => {
   });
 
   test('/api/v1/blocks/:id by a block index or a hash: the block detail, directly', async () => {
-    for (const id of [block.height, toHex(block.hash)]) expect(await text(`/api/v1/blocks/${id}`)).toBe(plainBlock(block));
+    for (const id of [block.height, toHex(block.hash)])
+      expect(await text(`/api/v1/blocks/${id}`)).toBe(plainBlock(block));
   });
 
   test('/api/v1/transactions with limit, offset, address, block, type and status: the paging envelope of transactions', async () => {
@@ -59,18 +64,25 @@ describe('GET', () => {
       type: filter.type,
       status: 'confirmed',
     });
-    expect(await text(`/api/v1/transactions?limit=2&offset=0&${query.toString()}`)).toBe(plainTransactions(CHAIN, filter, 2));
+    expect(await text(`/api/v1/transactions?limit=2&offset=0&${query.toString()}`)).toBe(
+      plainTransactions(CHAIN, filter, 2),
+    );
   });
 
   test('/api/v1/transactions/:hash: the transaction detail, directly', async () => {
-    expect(await text(`/api/v1/transactions/${toHex(transaction.hash)}`)).toBe(plainTransaction(transaction));
+    expect(await text(`/api/v1/transactions/${toHex(transaction.hash)}`)).toBe(
+      plainTransaction(transaction),
+    );
   });
 
-  test('/api/v1/accounts/:address: the account, directly', async () => expect(await text(account)).toBe(plainAccount(CHAIN, hot)));
+  test('/api/v1/accounts/:address: the account, directly', async () =>
+    expect(await text(account)).toBe(plainAccount(CHAIN, hot)));
 
   test('/api/v1/accounts/:address/activity with limit and offset: the paging envelope of activity items', async () => {
     expect(await text(`${account}/activity`)).toBe(plainActivity(CHAIN, hot, activityLabel));
-    expect(await text(`${account}/activity?limit=7&offset=11`)).toBe(plainActivity(CHAIN, hot, activityLabel, 7, 11n));
+    expect(await text(`${account}/activity?limit=7&offset=11`)).toBe(
+      plainActivity(CHAIN, hot, activityLabel, 7, 11n),
+    );
   });
 
   test('/api/v1/validators with limit and offset: the paging envelope of validators', async () => {
@@ -94,7 +106,12 @@ describe('GET', () => {
   });
 
   test('/api/v1/reserve: the reserve, directly', async () => {
-    expect(Object.keys(await asked(explorer, '/api/v1/reserve'))).toEqual(['configured', 'available', 'cache_age_seconds', 'last_run']);
+    expect(Object.keys(await asked(explorer, '/api/v1/reserve'))).toEqual([
+      'configured',
+      'available',
+      'cache_age_seconds',
+      'last_run',
+    ]);
   });
 });
 
@@ -115,7 +132,9 @@ test.each([
   'stats',
   'reserve',
   'search?q=5',
-])('no envelope has %s', async (path) => expect(await asked(explorer, `/api/v1/${path}`)).not.toHaveProperty('paging'));
+])('no envelope has %s', async (path) =>
+  expect(await asked(explorer, `/api/v1/${path}`)).not.toHaveProperty('paging'),
+);
 
 describe('errors', () => {
   test.each([
@@ -132,12 +151,24 @@ describe('errors', () => {
   ] as const)('%s: %i from %s, as {code, message}', async (code, status, path) => {
     const answer = await explorer.get(path);
     const body: object = JSON.parse(answer.text);
-    expect({ status: answer.status, body }).toEqual({ status, body: { code, message: expect.stringMatching(/\w/) } });
+    expect({ status: answer.status, body }).toEqual({
+      status,
+      body: { code, message: expect.stringMatching(/\w/) },
+    });
   });
 
   test('storage_error: 503 when the index cannot be read, as {code, message}', async () => {
-    const without = await openSpecified([], { postgres_reader_url: 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt' });
-    for (const path of ['/api/v1/blocks', account, `${account}/activity`, '/api/v1/validators', '/api/v1/stats', '/ready']) {
+    const without = await openSpecified([], {
+      postgres_reader_url: 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt',
+    });
+    for (const path of [
+      '/api/v1/blocks',
+      account,
+      `${account}/activity`,
+      '/api/v1/validators',
+      '/api/v1/stats',
+      '/ready',
+    ]) {
       const { status, text: body } = await without.get(path);
       expect({ path, status, body: JSON.parse(body) }).toEqual({
         path,
@@ -150,7 +181,9 @@ describe('errors', () => {
 
   test('upstream_error: 502 when whoever stands behind this server does not answer, as {code, message}', () => {
     for (const code of ['chain_node', 'kafka', 'redis']) {
-      const failure = EXPLORER_ERRORS.fault(new Fault(code, 'connect ECONNREFUSED 10.0.0.7:17545', { retry: true }));
+      const failure = EXPLORER_ERRORS.fault(
+        new Fault(code, 'connect ECONNREFUSED 10.0.0.7:17545', { retry: true }),
+      );
       expect(failure.status).toBe(502);
       expect(JSON.parse(EXPLORER_ERRORS.body(failure))).toEqual({
         code: 'upstream_error',

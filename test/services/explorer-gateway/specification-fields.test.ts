@@ -28,14 +28,23 @@ import {
 } from './specified.ts';
 import type { ExplorerServer } from './explorer-server.ts';
 
-const block = CHAIN.findLast(({ block_reward: reward, transactions }) => reward > 2n ** 53n && transactions.length > 2) ?? CHAIN[0];
+const block =
+  CHAIN.findLast(
+    ({ block_reward: reward, transactions }) => reward > 2n ** 53n && transactions.length > 2,
+  ) ?? CHAIN[0];
 const transaction = TRANSACTIONS.findLast(
-  (each) => each.amount > 2n ** 53n && each.referrer !== null && each.request_referrer !== null && each.offer_referrer === null,
+  (each) =>
+    each.amount > 2n ** 53n &&
+    each.referrer !== null &&
+    each.request_referrer !== null &&
+    each.offer_referrer === null,
 );
-if (block === undefined || transaction === undefined) throw new Error('the chain has none that shows everything');
+if (block === undefined || transaction === undefined)
+  throw new Error('the chain has none that shows everything');
 const address = toHex(transaction.from);
 const recipients = CHAIN.flatMap(({ effects }) => effects.map((effect) => effect.address));
-const rich = recipients.find((each) => plainBalance(CHAIN, each, CHAIN.length) > 10n ** 20n) ?? POOL;
+const rich =
+  recipients.find((each) => plainBalance(CHAIN, each, CHAIN.length) > 10n ** 20n) ?? POOL;
 
 let explorer: ExplorerServer;
 beforeAll(async () => {
@@ -80,7 +89,8 @@ interface Resource {
 function itemOf(body: string, at = 0): ExactObject {
   const { items } = exact(body);
   const item: Exact | undefined = Array.isArray(items) ? items[at] : undefined;
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) throw new Error('no such item');
+  if (typeof item !== 'object' || item === null || Array.isArray(item))
+    throw new Error('no such item');
   return Object.fromEntries(Object.entries(item));
 }
 
@@ -148,8 +158,10 @@ const RESOURCES: readonly Resource[] = [
       ['counterparty', 'string or null'],
       ['timestamp', 'string, ISO 8601 UTC'],
     ],
-    shown: async () => ofTransaction(await listed(explorer, `/api/v1/accounts/${address}/activity?limit=100`)),
-    wanted: () => ofTransaction(itemsOf(plainActivity(CHAIN, transaction.from, activityLabel, 100))),
+    shown: async () =>
+      ofTransaction(await listed(explorer, `/api/v1/accounts/${address}/activity?limit=100`)),
+    wanted: () =>
+      ofTransaction(itemsOf(plainActivity(CHAIN, transaction.from, activityLabel, 100))),
   },
   {
     name: 'Validator',
@@ -196,7 +208,11 @@ describe.each(RESOURCES)('$name', ({ fields, shown, wanted }) => {
   });
 
   test.each(fields)('%s: %s', (field, type) => {
-    expect({ type, fits: IS[type](resource[field]), value: resource[field] }).toEqual({ type, fits: true, value: wanted()[field] });
+    expect({ type, fits: IS[type](resource[field]), value: resource[field] }).toEqual({
+      type,
+      fits: true,
+      value: wanted()[field],
+    });
   });
 
   test('these fields in this order, and no other', () => {
@@ -205,7 +221,9 @@ describe.each(RESOURCES)('$name', ({ fields, shown, wanted }) => {
 });
 
 test('Transaction, status: always confirmed', async () => {
-  const statuses = new Set((await listed(explorer, '/api/v1/transactions?limit=100')).map(({ status }) => status));
+  const statuses = new Set(
+    (await listed(explorer, '/api/v1/transactions?limit=100')).map(({ status }) => status),
+  );
   expect([...statuses]).toEqual(['confirmed']);
 });
 
@@ -213,7 +231,10 @@ test('Transaction, is_ride_related: of every call that belongs to a ride, and of
   const shown = await listed(explorer, '/api/v1/transactions?limit=100');
   expect(new Set(shown.map(({ is_ride_related: isRide }) => isRide)).size).toBe(2);
   for (const { function_call_type: type, is_ride_related: isRide } of shown)
-    expect({ type, isRide }).toEqual({ type, isRide: typeof type === 'string' && type.startsWith('Ride') });
+    expect({ type, isRide }).toEqual({
+      type,
+      isRide: typeof type === 'string' && type.startsWith('Ride'),
+    });
 });
 
 test('Activity item, direction: credit for what came, debit for what went, amount is the delta without its sign', async () => {
@@ -230,7 +251,12 @@ test('Activity item of the block itself: tx_hash, tx_index, function_call_type a
   const rewards = shown.filter(({ kind }) => kind === 'block_reward');
   expect(rewards.length).toBeGreaterThan(10);
   for (const reward of rewards)
-    expect(reward).toMatchObject({ tx_hash: null, tx_index: null, function_call_type: null, counterparty: null });
+    expect(reward).toMatchObject({
+      tx_hash: null,
+      tx_index: null,
+      function_call_type: null,
+      counterparty: null,
+    });
 });
 
 test('Validator, peer_id: always the empty string', async () => {
@@ -247,7 +273,11 @@ test.each([
   ['block_reward', () => `/api/v1/blocks/${block.height}`, block.block_reward],
   ['amount', () => `/api/v1/transactions/${toHex(transaction.hash)}`, transaction.amount],
   ['balance', () => `/api/v1/accounts/${toHex(rich)}`, plainBalance(CHAIN, rich, CHAIN.length)],
-  ['delta', () => `/api/v1/accounts/${toHex(rich)}/activity?limit=1&offset=${oldest(rich)}`, 10n ** 30n],
+  [
+    'delta',
+    () => `/api/v1/accounts/${toHex(rich)}/activity?limit=1&offset=${oldest(rich)}`,
+    10n ** 30n,
+  ],
 ] as const)('an integer beyond 2^53 has every digit: %s', async (field, path, wanted) => {
   expect(wanted).toBeGreaterThan(2n ** 53n);
   expect((await explorer.get(path())).text).toContain(`"${field}":${wanted}`);

@@ -9,7 +9,12 @@ import { asked, CHAIN, listed, openSpecified, TRANSACTIONS } from './specified.t
 const hot = mostFrequent(CHAIN);
 const own = TRANSACTIONS.find(({ from, to }) => from.equals(to))?.from ?? hot;
 const busy = CHAIN.findLast(({ transactions }) => transactions.length > 4)?.height ?? 0;
-const LISTS = ['/api/v1/blocks', '/api/v1/transactions', `/api/v1/accounts/${toHex(hot)}/activity`, '/api/v1/validators'];
+const LISTS = [
+  '/api/v1/blocks',
+  '/api/v1/transactions',
+  `/api/v1/accounts/${toHex(hot)}/activity`,
+  '/api/v1/validators',
+];
 
 let explorer: ExplorerServer;
 beforeAll(async () => {
@@ -36,21 +41,29 @@ describe('filters of transactions', () => {
   test('address: case-insensitive, with or without the 0x prefix', async () => {
     const digits = own.toString('hex');
     for (const text of [digits, `0x${digits}`, digits.toUpperCase(), `0x${digits.toUpperCase()}`]) {
-      expect(await filtered(`address=${text}`)).toBe(plainTransactions(CHAIN, { address: own }, 100));
+      expect(await filtered(`address=${text}`)).toBe(
+        plainTransactions(CHAIN, { address: own }, 100),
+      );
     }
   });
 
   test('block: only transactions in the block at this height', async () => {
     const found = await listed(explorer, `/api/v1/transactions?limit=100&block=${busy}`);
-    expect(new Set(found.map(({ block_height: height }) => height))).toEqual(new Set([BigInt(busy)]));
+    expect(new Set(found.map(({ block_height: height }) => height))).toEqual(
+      new Set([BigInt(busy)]),
+    );
     expect(await filtered(`block=${busy}`)).toBe(plainTransactions(CHAIN, { block: busy }, 100));
     expect(await filtered(`block=${CHAIN.length}`)).toBe(plainTransactions([], {}, 100));
   });
 
   test.each(TYPES)('type: exact match on function_call_type, such as %j', async (type) => {
-    expect(await filtered(`type=${encodeURIComponent(type)}`)).toBe(plainTransactions(CHAIN, { type }, 100));
+    expect(await filtered(`type=${encodeURIComponent(type)}`)).toBe(
+      plainTransactions(CHAIN, { type }, 100),
+    );
     for (const other of [type.slice(0, -1), type.toLowerCase(), `${type} `]) {
-      expect(await filtered(`type=${encodeURIComponent(other)}`)).toBe(plainTransactions([], {}, 100));
+      expect(await filtered(`type=${encodeURIComponent(other)}`)).toBe(
+        plainTransactions([], {}, 100),
+      );
     }
   });
 
@@ -102,7 +115,8 @@ describe('paging', () => {
   test.each(LISTS)('pages of %s put together are the list, newest first', async (list) => {
     const whole = await listed(explorer, `${list}?limit=100`);
     const pages = [];
-    for (let offset = 0; offset < 100; offset += 9) pages.push(...(await listed(explorer, `${list}?limit=9&offset=${offset}`)));
+    for (let offset = 0; offset < 100; offset += 9)
+      pages.push(...(await listed(explorer, `${list}?limit=9&offset=${offset}`)));
     expect(pages.slice(0, 100)).toEqual(whole);
     const heights = whole.map(({ height, block_height: of }) => Number(height ?? of ?? 0));
     expect(heights).toEqual(heights.toSorted((a, b) => b - a));
@@ -122,7 +136,10 @@ describe('limits', () => {
     expect(await asked(explorer, `${list}?limit=100`)).toMatchObject({ paging: { limit: 100n } });
     for (const limit of ['101', '0', '-1', 'all']) {
       const { status, text } = await explorer.get(`${list}?limit=${limit}`);
-      expect([status, text]).toEqual([400, '{"code":"invalid_request","message":"limit must be a decimal integer from 1 to 100"}']);
+      expect([status, text]).toEqual([
+        400,
+        '{"code":"invalid_request","message":"limit must be a decimal integer from 1 to 100"}',
+      ]);
     }
   });
 });

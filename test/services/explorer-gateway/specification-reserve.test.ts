@@ -1,6 +1,10 @@
 /** The specification of the explorer: the reserve, its fields, its four answers, its limits. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openExplorer, type ExplorerServer, type ExplorerServerOptions } from './explorer-server.ts';
+import {
+  openExplorer,
+  type ExplorerServer,
+  type ExplorerServerOptions,
+} from './explorer-server.ts';
 import { exact, IS, type ExactObject } from './specified.ts';
 import { TreasuryServer } from './treasury-server.ts';
 
@@ -59,7 +63,10 @@ describe('Reserve', () => {
   test('error: there when available is false, and only then', async () => {
     expect(await shown()).not.toHaveProperty('error');
     treasury.says('', 503);
-    expect(exact(await reserve(await open()))).toMatchObject({ available: false, error: 'the treasury answered with status 503' });
+    expect(exact(await reserve(await open()))).toMatchObject({
+      available: false,
+      error: 'the treasury answered with status 503',
+    });
   });
 
   test.each([
@@ -72,7 +79,8 @@ describe('Reserve', () => {
     ['status', 'string', 'mismatch'],
   ] as const)('last_run.%s: %s, as the run has it', async (field, type, wanted) => {
     const { last_run: run } = await shown();
-    const value = typeof run === 'object' && run !== null ? new Map(Object.entries(run)).get(field) : undefined;
+    const value =
+      typeof run === 'object' && run !== null ? new Map(Object.entries(run)).get(field) : undefined;
     expect({ type, fits: IS[type](value), value }).toEqual({ type, fits: true, value: wanted });
   });
 
@@ -98,7 +106,9 @@ describe('the four answers', () => {
   test('no treasury behind the deployment is configured false, and not an error', async () => {
     const explorer = await openExplorer({ postgres_reader_url: NO_POSTGRES });
     opened.push(explorer);
-    expect(await reserve(explorer)).toBe('{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}');
+    expect(await reserve(explorer)).toBe(
+      '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}',
+    );
     expect(explorer.lines).toEqual([]);
   });
 
@@ -111,14 +121,21 @@ describe('the four answers', () => {
 
   test('a treasury that has never reconciled is last_run null', async () => {
     treasury.says('{"last_run":null}');
-    expect(await reserve(await open())).toBe('{"configured":true,"available":true,"cache_age_seconds":0,"last_run":null}');
+    expect(await reserve(await open())).toBe(
+      '{"configured":true,"available":true,"cache_age_seconds":0,"last_run":null}',
+    );
   });
 
-  test.each(['ok', 'mismatch', 'over_backed_drift'])('a run with status %s is published as it is, every integer exact', async (status) => {
-    const run = RUN.replace('mismatch', status);
-    treasury.says(`{"last_run":${run}}`);
-    expect(await reserve(await open())).toBe(`{"configured":true,"available":true,"cache_age_seconds":0,"last_run":${run}}`);
-  });
+  test.each(['ok', 'mismatch', 'over_backed_drift'])(
+    'a run with status %s is published as it is, every integer exact',
+    async (status) => {
+      const run = RUN.replace('mismatch', status);
+      treasury.says(`{"last_run":${run}}`);
+      expect(await reserve(await open())).toBe(
+        `{"configured":true,"available":true,"cache_age_seconds":0,"last_run":${run}}`,
+      );
+    },
+  );
 });
 
 describe('limits', () => {
@@ -128,14 +145,18 @@ describe('limits', () => {
     const ages: unknown[] = [];
     for (const passing of [0, 999, 1, 1_500, 27_499]) {
       now += passing;
-      const { cache_age_seconds: age }: { readonly cache_age_seconds: unknown } = JSON.parse(await reserve(explorer));
+      const { cache_age_seconds: age }: { readonly cache_age_seconds: unknown } = JSON.parse(
+        await reserve(explorer),
+      );
       ages.push(age);
     }
     expect(ages).toEqual([0, 0, 1, 2, 29]);
     expect(treasury.requests).toHaveLength(1);
     treasury.says(`{"last_run":${RUN}}`);
     now += 1;
-    expect(await reserve(explorer)).toBe(`{"configured":true,"available":true,"cache_age_seconds":0,"last_run":${RUN}}`);
+    expect(await reserve(explorer)).toBe(
+      `{"configured":true,"available":true,"cache_age_seconds":0,"last_run":${RUN}}`,
+    );
     expect(treasury.requests).toHaveLength(2);
   });
 

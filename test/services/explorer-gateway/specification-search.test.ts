@@ -58,11 +58,21 @@ describe('a plain integer', () => {
   test('is checked against block height', async () => {
     expect(await found(String(busy?.height))).toEqual([blockItem(String(busy?.height))]);
     expect(await found(`000${busy?.height}`)).toEqual([blockItem(String(busy?.height))]);
-    expect(await found(String(single?.height))).toEqual([blockItem(String(single?.height), single)]);
+    expect(await found(String(single?.height))).toEqual([
+      blockItem(String(single?.height), single),
+    ]);
   });
 
   test('that is no height of the index finds nothing, whatever its size', async () => {
-    for (const height of ['2', '43', '0', String(2n ** 53n), String(2n ** 63n), '9'.repeat(39), '9'.repeat(256)]) {
+    for (const height of [
+      '2',
+      '43',
+      '0',
+      String(2n ** 53n),
+      String(2n ** 63n),
+      '9'.repeat(39),
+      '9'.repeat(256),
+    ]) {
       expect({ height, items: await found(height) }).toEqual({ height, items: [] });
     }
   });
@@ -78,19 +88,25 @@ describe('a hex value', () => {
     const digits = transaction?.hash.toString('hex') ?? '';
     const time = new Date(transaction?.timestamp ?? 0).toISOString();
     const summary = `${transaction?.type} of ${transaction?.amount} from ${hex(transaction?.from)} to ${hex(transaction?.to)} in block ${transaction?.block_height} at ${time}`;
-    for (const q of writings(digits)) expect(await found(q)).toEqual([{ kind: 'transaction', identifier: `0x${digits}`, summary }]);
+    for (const q of writings(digits))
+      expect(await found(q)).toEqual([{ kind: 'transaction', identifier: `0x${digits}`, summary }]);
   });
 
   test('of 64 digits is a hash and never a height, decimals too', async () => {
     expect(await found(String(busy?.height).padStart(64, '0'))).toEqual([]);
     expect(await found('f'.repeat(64))).toEqual([]);
-    expect(await found(String(busy?.height).padStart(63, '0'))).toEqual([blockItem(String(busy?.height))]);
+    expect(await found(String(busy?.height).padStart(63, '0'))).toEqual([
+      blockItem(String(busy?.height)),
+    ]);
   });
 });
 
 describe('a 40-hex value', () => {
   test('yields an account result with what the index knows of it', async () => {
-    const { tx_count, activity_count }: { readonly tx_count: number; readonly activity_count: number } = JSON.parse(
+    const {
+      tx_count,
+      activity_count,
+    }: { readonly tx_count: number; readonly activity_count: number } = JSON.parse(
       plainAccount(blocks, account),
     );
     const summary = `address with ${tx_count} transactions and ${activity_count} activities`;
@@ -102,21 +118,32 @@ describe('a 40-hex value', () => {
     ] as const;
     for (const [digits, counts] of few) {
       const identifier = `0x${digits.repeat(20)}`;
-      expect(await found(identifier)).toEqual([{ kind: 'account', identifier, summary: `address with ${counts}` }]);
+      expect(await found(identifier)).toEqual([
+        { kind: 'account', identifier, summary: `address with ${counts}` },
+      ]);
     }
   });
 
   test('that the index has never seen yields an account result that says so', async () => {
     for (const q of [...writings(unseen), '1'.repeat(40)]) {
       const identifier = q.length === 40 && q.startsWith('1') ? `0x${q}` : `0x${unseen}`;
-      expect(await found(q)).toEqual([{ kind: 'account', identifier, summary: 'address with no indexed activity' }]);
+      expect(await found(q)).toEqual([
+        { kind: 'account', identifier, summary: 'address with no indexed activity' },
+      ]);
     }
   });
 });
 
 test('only exact matches count, and anything else is an empty list', async () => {
   const digits = transaction?.hash.toString('hex') ?? '';
-  const parts = [digits.slice(0, 63), `${digits}0`, digits.slice(2), `0x${digits.slice(0, 10)}`, ` ${digits}`, `${digits}\n`];
+  const parts = [
+    digits.slice(0, 63),
+    `${digits}0`,
+    digits.slice(2),
+    `0x${digits.slice(0, 10)}`,
+    ` ${digits}`,
+    `${digits}\n`,
+  ];
   const others = [
     'transfer',
     'RidePay',
@@ -137,6 +164,12 @@ test('only exact matches count, and anything else is an empty list', async () =>
     'latest',
     '\0',
   ];
-  const addresses = [`0x${'0'.repeat(39)}`, `${hex(account)}0`, `0x0x${'0'.repeat(40)}`, 'g'.repeat(40)];
-  for (const q of [...parts, ...others, ...addresses, 'x'.repeat(256)]) expect({ q, items: await found(q) }).toEqual({ q, items: [] });
+  const addresses = [
+    `0x${'0'.repeat(39)}`,
+    `${hex(account)}0`,
+    `0x0x${'0'.repeat(40)}`,
+    'g'.repeat(40),
+  ];
+  for (const q of [...parts, ...others, ...addresses, 'x'.repeat(256)])
+    expect({ q, items: await found(q) }).toEqual({ q, items: [] });
 });

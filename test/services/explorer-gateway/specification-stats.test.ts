@@ -27,13 +27,17 @@ test.each([
 });
 
 test('avg_block_time_seconds is the time between the first and last of the newest 100 blocks divided by the number of gaps', async () => {
-  expect(await asked(explorer, '/api/v1/stats')).toMatchObject({ avg_block_time_seconds: seconds / 99 });
+  expect(await asked(explorer, '/api/v1/stats')).toMatchObject({
+    avg_block_time_seconds: seconds / 99,
+  });
 });
 
 test('tx_per_second is the transactions that the newest 100 blocks carry divided by that time', async () => {
   const carried = newest.flatMap(({ transactions }) => transactions).length;
   expect(carried).toBeLessThan(TRANSACTIONS.length);
-  expect(await asked(explorer, '/api/v1/stats')).toMatchObject({ tx_per_second: carried / seconds });
+  expect(await asked(explorer, '/api/v1/stats')).toMatchObject({
+    tx_per_second: carried / seconds,
+  });
 });
 
 test('active_validators is how many produced one of the newest 100 blocks', async () => {
@@ -44,7 +48,9 @@ test('active_validators is how many produced one of the newest 100 blocks', asyn
   const stopped = producedBy(heir, before, ({ producer }, at) => at >= 30 && producer.equals(gone));
   const other = await openSpecified(stopped);
   const active = new Set(stopped.slice(-100).map(({ producer }) => producer.toString('hex'))).size;
-  expect(active).toBeLessThan(new Set(stopped.map(({ producer }) => producer.toString('hex'))).size);
+  expect(active).toBeLessThan(
+    new Set(stopped.map(({ producer }) => producer.toString('hex'))).size,
+  );
   expect(await asked(other, '/api/v1/stats')).toMatchObject({ active_validators: BigInt(active) });
   await other.close();
 });

@@ -1,8 +1,16 @@
 /** What the tests of the specification share: one chain, the explorer that shows it, and its answers read without losing a digit. */
 import { inject } from 'vitest';
-import { fillExplorer, seededBlocks, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
+import {
+  fillExplorer,
+  seededBlocks,
+  type PlainBlock,
+} from '../../projections/explorer/seeded-rows.ts';
 import { freshDatabase } from '../../support/database.ts';
-import { openExplorer, type ExplorerServer, type ExplorerServerOptions } from './explorer-server.ts';
+import {
+  openExplorer,
+  type ExplorerServer,
+  type ExplorerServerOptions,
+} from './explorer-server.ts';
 
 /** 130 blocks from height 0 on. */
 export const CHAIN = seededBlocks({ seed: 61, blocks: 130, transactions_max: 8 });
@@ -43,7 +51,10 @@ export async function asked(explorer: ExplorerServer, path: string): Promise<Exa
 }
 
 /** The items of a list. */
-export async function listed(explorer: ExplorerServer, path: string): Promise<readonly ExactObject[]> {
+export async function listed(
+  explorer: ExplorerServer,
+  path: string,
+): Promise<readonly ExactObject[]> {
   const { items } = await asked(explorer, path);
   if (!Array.isArray(items)) throw new Error(`${path}: no items`);
   return items;
@@ -55,11 +66,15 @@ export const IS = {
   number: (value: Exact | undefined) => typeof value === 'number' || typeof value === 'bigint',
   boolean: (value: Exact | undefined) => typeof value === 'boolean',
   string: (value: Exact | undefined) => typeof value === 'string',
-  'string, address': (value: Exact | undefined) => typeof value === 'string' && /^0x[0-9a-f]{40}$/.test(value),
-  'string, 0x hex': (value: Exact | undefined) => typeof value === 'string' && /^0x[0-9a-f]{64}$/.test(value),
-  'string, ISO 8601 UTC': (value: Exact | undefined) => typeof value === 'string' && new Date(value).toISOString() === value,
+  'string, address': (value: Exact | undefined) =>
+    typeof value === 'string' && /^0x[0-9a-f]{40}$/.test(value),
+  'string, 0x hex': (value: Exact | undefined) =>
+    typeof value === 'string' && /^0x[0-9a-f]{64}$/.test(value),
+  'string, ISO 8601 UTC': (value: Exact | undefined) =>
+    typeof value === 'string' && new Date(value).toISOString() === value,
   'string or null': (value: Exact | undefined) => value === null || typeof value === 'string',
   array: (value: Exact | undefined) => Array.isArray(value),
-  object: (value: Exact | undefined) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  object: (value: Exact | undefined) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value),
 } as const;
 export type Fields = readonly (readonly [field: string, type: keyof typeof IS])[];

@@ -54,7 +54,9 @@ export function listQuestion(path: string, of: StormList, limit: number, part: P
     return part.places.map(({ along, below }) => {
       const page = newest.filter(({ places }) => (places[along] ?? 0) < below).slice(0, limit);
       const { body, next } = pageAnswer(page, limit, 0n);
-      return next === undefined ? { body } : { body, next: next.filter((place) => place.along === along) };
+      return next === undefined
+        ? { body }
+        : { body, next: next.filter((place) => place.along === along) };
     });
   };
   return { path, answers, list: { of, limit } };
@@ -64,10 +66,15 @@ function pageAnswer(page: ReturnType<typeof entriesOf>, limit: number, offset: b
   const [isFull, total] = [page.length === limit, offset + BigInt(page.length)];
   const items = page.map(({ item }) => item).join(',');
   const body = `{"items":[${items}],"paging":{"limit":${limit},"offset":${offset},"total":${total},"has_more":${isFull}}}`;
-  return isFull ? { body, next: (page.at(-1)?.places ?? []).map((below, along) => ({ along, below })) } : { body };
+  return isFull
+    ? { body, next: (page.at(-1)?.places ?? []).map((below, along) => ({ along, below })) }
+    : { body };
 }
 
-export function blockQuestion(id: string, find: (state: ChainState) => StormBlock | undefined): Question {
+export function blockQuestion(
+  id: string,
+  find: (state: ChainState) => StormBlock | undefined,
+): Question {
   const bodyIn = (state: ChainState): string | null => {
     const block = find(state);
     return block === undefined ? null : plainBlock(block.plain);
@@ -76,7 +83,10 @@ export function blockQuestion(id: string, find: (state: ChainState) => StormBloc
 }
 
 /** `find`: in that state, if it is there. */
-export function transactionQuestion(written: string, find: (state: ChainState) => StormTransaction | undefined): Question {
+export function transactionQuestion(
+  written: string,
+  find: (state: ChainState) => StormTransaction | undefined,
+): Question {
   return single(`/api/v1/transactions/${written}`, (state) => {
     const found = find(state);
     return found === undefined ? null : plainTransaction(found.plain);
@@ -106,39 +116,59 @@ export function statsQuestion(): Question {
 }
 
 export function statusQuestion(): Question {
-  return { ...single('/api/v1/status', indexedIn), reading: (body) => JSON.stringify(JSON.parse(body).indexed) };
+  return {
+    ...single('/api/v1/status', indexedIn),
+    reading: (body) => JSON.stringify(JSON.parse(body).indexed),
+  };
 }
 
 function indexedIn({ blocks, finalized_height: final }: ChainState): string {
-  return JSON.stringify(blocks.length === 0 ? null : { height: blocks.length - 1, finalized_height: final < 0 ? null : final });
+  return JSON.stringify(
+    blocks.length === 0
+      ? null
+      : { height: blocks.length - 1, finalized_height: final < 0 ? null : final },
+  );
 }
 
 export type Sought =
   | { readonly q: string; readonly height: number }
   | { readonly q: string; readonly block: StormBlock }
-  | { readonly q: string; readonly transaction: (state: ChainState) => StormTransaction | undefined }
+  | {
+      readonly q: string;
+      readonly transaction: (state: ChainState) => StormTransaction | undefined;
+    }
   | { readonly q: string; readonly address: string }
   | { readonly q: string };
 
 export function searchQuestion(sought: Sought): Question {
   const path = `/api/v1/search?q=${encodeURIComponent(sought.q)}`;
-  return single(path, (state) => JSON.stringify({ items: foundIn(state, sought).filter((found) => found !== undefined) }));
+  return single(path, (state) =>
+    JSON.stringify({ items: foundIn(state, sought).filter((found) => found !== undefined) }),
+  );
 }
 
 function foundIn(state: ChainState, sought: Sought): readonly (object | undefined)[] {
   if ('height' in sought) return [blockFound(String(sought.height), state.blocks[sought.height])];
   if ('block' in sought)
-    return [blockFound(`0x${sought.block.plain.hash.toString('hex')}`, stands(state, sought.block) ? sought.block : undefined)];
+    return [
+      blockFound(
+        `0x${sought.block.plain.hash.toString('hex')}`,
+        stands(state, sought.block) ? sought.block : undefined,
+      ),
+    ];
   if ('transaction' in sought) return [transactionFound(sought.transaction(state))];
   if (!('address' in sought)) return [];
   const account = accountFound(touchedOf(state, sought.address), sought.address);
   // the address of nobody may be written as forty zeros, which is a height as well
-  return /^[0-9]+$/.test(sought.q) ? [blockFound(String(BigInt(sought.q)), state.blocks[Number(sought.q)]), account] : [account];
+  return /^[0-9]+$/.test(sought.q)
+    ? [blockFound(String(BigInt(sought.q)), state.blocks[Number(sought.q)]), account]
+    : [account];
 }
 
 function accountFound(blocks: readonly PlainBlock[], address: string): object {
   const identifier = `0x${address}`;
-  if (blocks.length === 0) return { kind: 'account', identifier, summary: 'address with no indexed activity' };
+  if (blocks.length === 0)
+    return { kind: 'account', identifier, summary: 'address with no indexed activity' };
   const counts: { readonly tx_count: number; readonly activity_count: number } = JSON.parse(
     plainAccount(blocks, Buffer.from(address, 'hex')),
   );
@@ -165,7 +195,9 @@ function blockFound(identifier: string, block: StormBlock | undefined): object |
 function transactionFound(found: StormTransaction | undefined): object | undefined {
   if (found === undefined) return undefined;
   const { type, amount, from, to, block_height: height, timestamp, hash } = found.plain;
-  const [sender, recipient, identifier] = [from, to, hash].map((bytes) => `0x${bytes.toString('hex')}`);
+  const [sender, recipient, identifier] = [from, to, hash].map(
+    (bytes) => `0x${bytes.toString('hex')}`,
+  );
   return {
     kind: 'transaction',
     identifier,

@@ -1,7 +1,12 @@
 /** Every state that a chain goes through, event by event, and the lists of each state in the words of the explorer: what a page may hold while the chain moves. */
 import type { BlockAppended, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { activityLabel } from '../../../services/explorer-gateway/activity-labels.ts';
-import { plainActivity, plainBlocks, plainTransactions, plainValidators } from '../../projections/explorer/plain-answers.ts';
+import {
+  plainActivity,
+  plainBlocks,
+  plainTransactions,
+  plainValidators,
+} from '../../projections/explorer/plain-answers.ts';
 import type { PlainBlock, PlainTransaction } from '../../projections/explorer/seeded-rows.ts';
 
 export interface StormTransaction {
@@ -60,7 +65,8 @@ export class StormChain {
     if (event.type === 'BlockAppended') {
       const block = stormBlock(event);
       this.blocks.push(block);
-      for (const { plain } of block.transactions) this.#holding.getOrInsertComputed(plain.hash.toString('hex'), () => []).push(block);
+      for (const { plain } of block.transactions)
+        this.#holding.getOrInsertComputed(plain.hash.toString('hex'), () => []).push(block);
       this.#states.push({ blocks: [...blocks, block], finalized_height: final });
     } else if (event.type === 'BlockReverted') {
       if (blocks.at(-1) === this.blocks.at(-1)) this.reorganisations++;
@@ -134,7 +140,10 @@ function transactionEntries(
         (type === undefined || hasType) &&
         (block ?? plain.block_height) === plain.block_height
       ) {
-        const along = [...(address === undefined ? [] : [ofAddress]), ...(type === undefined ? [] : [ofType])];
+        const along = [
+          ...(address === undefined ? [] : [ofAddress]),
+          ...(type === undefined ? [] : [ofType]),
+        ];
         entries.push({ item, places: block !== undefined || along.length === 0 ? [seq] : along });
       }
       seq++;
@@ -165,33 +174,49 @@ function stormBlock(event: BlockAppended): StormBlock {
     item: items[at] ?? '',
     addresses: [each.from.toString('hex'), each.to.toString('hex')],
   }));
-  const moved = new Set(plain.effects.filter(({ delta }) => delta !== 0n).map(({ address }) => address.toString('hex')));
-  const activityIn = (address: string) => itemsOf(plainActivity([plain], Buffer.from(address, 'hex'), activityLabel, ALL));
+  const moved = new Set(
+    plain.effects.filter(({ delta }) => delta !== 0n).map(({ address }) => address.toString('hex')),
+  );
+  const activityIn = (address: string) =>
+    itemsOf(plainActivity([plain], Buffer.from(address, 'hex'), activityLabel, ALL));
   return {
     plain,
     item: itemsOf(plainBlocks([plain], ALL))[0] ?? '',
     transactions,
     activity: new Map([...moved].map((address) => [address, activityIn(address)])),
-    touched: new Set([...moved, plain.producer.toString('hex'), ...transactions.flatMap(({ addresses }) => addresses)]),
+    touched: new Set([
+      ...moved,
+      plain.producer.toString('hex'),
+      ...transactions.flatMap(({ addresses }) => addresses),
+    ]),
   };
 }
 
 /** Fees are what the block's balance effects say. */
 function plainBlockOf(event: BlockAppended): PlainBlock {
-  const { type: _type, sequence: _sequence, transactions, balance_effects: effects, ...block } = event;
+  const {
+    type: _type,
+    sequence: _sequence,
+    transactions,
+    balance_effects: effects,
+    ...block
+  } = event;
   const sumOf = (kind: string, of: (effect: (typeof effects)[number]) => boolean): bigint =>
-    effects.filter((effect) => effect.kind === kind && of(effect)).reduce((sum, { delta }) => sum + delta, 0n);
+    effects
+      .filter((effect) => effect.kind === kind && of(effect))
+      .reduce((sum, { delta }) => sum + delta, 0n);
   return {
     ...block,
     total_fees: sumOf('tx_fee_earned', ({ address }) => address.equals(block.producer)),
-    transactions: transactions.map(({ index, function_call_type: type, arguments: _arguments, raw: _raw, ...transaction }) =>
-      Object.assign(transaction, {
-        block_height: block.height,
-        tx_index: index,
-        fee: -sumOf('tx_fee_paid', ({ tx_index: at }) => at === index),
-        type,
-        timestamp: block.timestamp,
-      }),
+    transactions: transactions.map(
+      ({ index, function_call_type: type, arguments: _arguments, raw: _raw, ...transaction }) =>
+        Object.assign(transaction, {
+          block_height: block.height,
+          tx_index: index,
+          fee: -sumOf('tx_fee_paid', ({ tx_index: at }) => at === index),
+          type,
+          timestamp: block.timestamp,
+        }),
     ),
     effects,
   };

@@ -1,6 +1,11 @@
 /** Exports asked of an explorer whose chain moves: whole, of the chain that their head names, or broken off by a reorganisation. */
 import { activityLabel } from '../../../services/explorer-gateway/activity-labels.ts';
-import { fieldsOf, plainExportedActivity, plainExportedTransactions, readCsv } from '../../projections/explorer/plain-exports.ts';
+import {
+  fieldsOf,
+  plainExportedActivity,
+  plainExportedTransactions,
+  readCsv,
+} from '../../projections/explorer/plain-exports.ts';
 import { checkAnswer } from './answer-check.ts';
 import { plainOf, type ChainState } from './storm-chain.ts';
 
@@ -23,7 +28,10 @@ export interface Exported {
   readonly text: string | undefined;
 }
 
-export async function askExport(url: string, { of, format, from, to, address, type }: ExportQuestion): Promise<Exported> {
+export async function askExport(
+  url: string,
+  { of, format, from, to, address, type }: ExportQuestion,
+): Promise<Exported> {
   const query = new URLSearchParams({
     from_height: String(from),
     ...(to === undefined ? {} : { to_height: String(to) }),
@@ -41,24 +49,41 @@ export async function askExport(url: string, { of, format, from, to, address, ty
 
 /** A reset may overtake the head of the answer. */
 function brokenOff(error: unknown): undefined {
-  if (!(error instanceof TypeError && ['terminated', 'fetch failed'].includes(error.message))) throw error;
+  if (!(error instanceof TypeError && ['terminated', 'fetch failed'].includes(error.message)))
+    throw error;
 }
 
 /** What is wrong with it, when it came while the chain was in these states; undefined: nothing. */
-export function exportMatter(asked: ExportQuestion, { status, end, text }: Exported, states: readonly ChainState[]): string | undefined {
-  if (status === undefined) return asked.to === undefined && isReorganised(states) ? undefined : 'broke off without a reorganisation';
+export function exportMatter(
+  asked: ExportQuestion,
+  { status, end, text }: Exported,
+  states: readonly ChainState[],
+): string | undefined {
+  if (status === undefined)
+    return asked.to === undefined && isReorganised(states)
+      ? undefined
+      : 'broke off without a reorganisation';
   if (status !== 200) return `answered ${status}: ${text}`;
-  const heldIn = states.filter(({ blocks }) => blocks.some(({ plain }) => `0x${plain.hash.toString('hex')}` === end));
+  const heldIn = states.filter(({ blocks }) =>
+    blocks.some(({ plain }) => `0x${plain.hash.toString('hex')}` === end),
+  );
   const [state] = heldIn;
   if (state === undefined) return 'its head names a block that was not there';
-  if (text === undefined) return heldIn.length < states.length && asked.to === undefined ? undefined : 'broke off without a reorganisation';
+  if (text === undefined)
+    return heldIn.length < states.length && asked.to === undefined
+      ? undefined
+      : 'broke off without a reorganisation';
   const { of, format, from, address, type } = asked;
   const to = state.blocks.findIndex(({ plain }) => `0x${plain.hash.toString('hex')}` === end);
   if (asked.to !== undefined && asked.to !== to) return `ends at ${to} instead of ${asked.to}`;
   const filter = { from, to, ...(address && { address }), ...(type !== undefined && { type }) };
   const blocks = plainOf(state);
-  const items = of === 'transactions' ? plainExportedTransactions(blocks, filter) : plainExportedActivity(blocks, filter, activityLabel);
-  if (format === 'ndjson') return text === items.map((item) => `${item}\n`).join('') ? undefined : 'holds other items';
+  const items =
+    of === 'transactions'
+      ? plainExportedTransactions(blocks, filter)
+      : plainExportedActivity(blocks, filter, activityLabel);
+  if (format === 'ndjson')
+    return text === items.map((item) => `${item}\n`).join('') ? undefined : 'holds other items';
   const [, ...records] = readCsv(text);
   const wanted = items.map((item) => Array.from(fieldsOf(item).values()));
   return JSON.stringify(records) === JSON.stringify(wanted) ? undefined : 'holds other records';

@@ -38,7 +38,8 @@ export class StormQuestions {
     this.#learn();
     const random = this.#random;
     if (this.#asked.length > 0 && random.chance(0.35)) return random.pick(this.#asked.slice(-12));
-    const question = this.#links.length > 0 && random.chance(0.2) ? random.pick(this.#links) : this.#fresh(events);
+    const question =
+      this.#links.length > 0 && random.chance(0.2) ? random.pick(this.#links) : this.#fresh(events);
     this.#asked = [...this.#asked.slice(-KEPT), question];
     return question;
   }
@@ -56,7 +57,9 @@ export class StormQuestions {
       from: random.chance(0.15) ? 0 : Math.max(0, final - random.below(10)),
       ...(random.chance(0.4) ? { to: final } : {}),
       ...(address === undefined ? {} : { address: Buffer.from(address, 'hex') }),
-      ...(of === 'transactions' && random.chance(0.3) ? { type: random.pick(FUNCTION_CALL_TYPES) } : {}),
+      ...(of === 'transactions' && random.chance(0.3)
+        ? { type: random.pick(FUNCTION_CALL_TYPES) }
+        : {}),
     };
   }
 
@@ -85,13 +88,19 @@ export class StormQuestions {
       case 2:
       case 3: {
         const address = this.#address();
-        return this.#list(`/api/v1/accounts/${this.#written(address)}/activity`, { of: 'activity', address }, {});
+        return this.#list(
+          `/api/v1/accounts/${this.#written(address)}/activity`,
+          { of: 'activity', address },
+          {},
+        );
       }
       case 4:
         return this.#block();
       case 5: {
         const hash = this.#transactionHash();
-        return transactionQuestion(this.#written(hash), (state) => this.#chain.transactionIn(state, hash));
+        return transactionQuestion(this.#written(hash), (state) =>
+          this.#chain.transactionIn(state, hash),
+        );
       }
       case 6: {
         const address = this.#address();
@@ -115,7 +124,9 @@ export class StormQuestions {
     const address = random.chance(0.5) ? this.#address() : undefined;
     const block = random.chance(0.3) ? this.#filledHeight(events) : undefined;
     const type = random.chance(0.4) ? random.pick([...FUNCTION_CALL_TYPES, 'Unseen']) : undefined;
-    const status = random.chance(0.2) ? random.pick(['confirmed', 'confirmed', 'pending']) : undefined;
+    const status = random.chance(0.2)
+      ? random.pick(['confirmed', 'confirmed', 'pending'])
+      : undefined;
     return this.#list(
       '/api/v1/transactions',
       { of: 'transactions', address, block, type, status },
@@ -141,21 +152,31 @@ export class StormQuestions {
     const kind = random.below(10);
     if (kind < 4) return 0n;
     if (kind < 7) return BigInt(random.below(12));
-    return kind < 9 ? BigInt(random.below(3_000)) : random.pick([1n << 31n, (1n << 63n) - 1n, 1n << 64n]);
+    return kind < 9
+      ? BigInt(random.below(3_000))
+      : random.pick([1n << 31n, (1n << 63n) - 1n, 1n << 64n]);
   }
 
   #block(): Question {
     const random = this.#random;
     const height = this.#height();
     if (random.chance(0.4)) return blockQuestion(String(height), ({ blocks }) => blocks[height]);
-    if (random.chance(0.1)) return blockQuestion(this.#written(random.bytes(32).toString('hex')), () => undefined);
+    if (random.chance(0.1))
+      return blockQuestion(this.#written(random.bytes(32).toString('hex')), () => undefined);
     const block = this.#anyBlock();
-    return blockQuestion(this.#written(block.plain.hash.toString('hex')), (state) => (stands(state, block) ? block : undefined));
+    return blockQuestion(this.#written(block.plain.hash.toString('hex')), (state) =>
+      stands(state, block) ? block : undefined,
+    );
   }
 
   #search(): Question {
     const random = this.#random;
-    const [height, block, hash, address] = [this.#height(), this.#anyBlock(), this.#transactionHash(), this.#address()];
+    const [height, block, hash, address] = [
+      this.#height(),
+      this.#anyBlock(),
+      this.#transactionHash(),
+      this.#address(),
+    ];
     return searchQuestion(
       random.pick([
         { q: String(height), height },
@@ -195,7 +216,9 @@ export class StormQuestions {
 
   #filledHeight(events: number): number {
     const { blocks } = this.#chain.at(events);
-    return this.#random.chance(0.7) ? (blocks.findLast(({ transactions }) => transactions.length > 0)?.plain.height ?? 0) : this.#height();
+    return this.#random.chance(0.7)
+      ? (blocks.findLast(({ transactions }) => transactions.length > 0)?.plain.height ?? 0)
+      : this.#height();
   }
 
   /** Hex as somebody might type it. */

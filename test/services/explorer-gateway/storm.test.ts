@@ -39,11 +39,18 @@ async function openStorm() {
   const chain = new StormChain();
   const storm = { chain, log, tables, events: [] as ChainEvent[], heard: 0 };
   const onHint = (message: string): void => {
-    const { position }: { readonly position?: { readonly topic: string; readonly next_offset: string } } = JSON.parse(message);
-    if (position?.topic === log.topic) storm.heard = Math.max(storm.heard, Number(position.next_offset));
+    const {
+      position,
+    }: { readonly position?: { readonly topic: string; readonly next_offset: string } } =
+      JSON.parse(message);
+    if (position?.topic === log.topic)
+      storm.heard = Math.max(storm.heard, Number(position.next_offset));
   };
   const settings = { postgres_reader_url: readerUrl, exports_max: AT_ONCE };
-  const keeping = await openExplorer({ ...settings, hints: { redis_url: stack.redis_url, onHint } });
+  const keeping = await openExplorer({
+    ...settings,
+    hints: { redis_url: stack.redis_url, onHint },
+  });
   onTestFinished(() => keeping.close());
   const plain = await openExplorer(settings);
   onTestFinished(() => plain.close());
@@ -63,7 +70,12 @@ interface Envelope {
     readonly block_height?: number;
     readonly height?: number;
   }[];
-  readonly paging: { readonly limit: number; readonly offset: number; readonly total: number; readonly has_more: boolean };
+  readonly paging: {
+    readonly limit: number;
+    readonly offset: number;
+    readonly total: number;
+    readonly has_more: boolean;
+  };
 }
 
 /** What the answer itself says, whatever the chain was. */
@@ -78,8 +90,14 @@ function expectPage(path: string, text: string, list: StormList): void {
   expect({ path, twice: hashes.length - new Set(hashes).size }).toEqual({ path, twice: 0 });
   const heights = items.flatMap(({ height, block_height: inBlock }) => height ?? inBlock ?? []);
   const step =
-    list.of === 'blocks' ? (above: number, below: number) => above - below === 1 : (above: number, below: number) => above >= below;
-  expect({ path, heights, ordered: heights.every((height, at) => at === 0 || step(heights[at - 1] ?? 0, height)) }).toMatchObject({
+    list.of === 'blocks'
+      ? (above: number, below: number) => above - below === 1
+      : (above: number, below: number) => above >= below;
+  expect({
+    path,
+    heights,
+    ordered: heights.every((height, at) => at === 0 || step(heights[at - 1] ?? 0, height)),
+  }).toMatchObject({
     ordered: true,
   });
 }
@@ -97,7 +115,10 @@ async function ask(storm: Storm, explorer: ExplorerServer, question: Question): 
   const { status, text, headers } = await explorer.get(path);
   const states = storm.chain.between(low, storm.events.length);
   const said = status === 404 ? null : reading(text);
-  const possible = status === 200 || status === 404 ? states.flatMap(answers).filter(({ body }) => body === said) : [];
+  const possible =
+    status === 200 || status === 404
+      ? states.flatMap(answers).filter(({ body }) => body === said)
+      : [];
   if (possible.length === 0) {
     const wanted = states.flatMap(answers).map(({ body }) => body?.slice(0, 600) ?? 'not found');
     throw new Error(
@@ -106,7 +127,10 @@ async function ask(storm: Storm, explorer: ExplorerServer, question: Question): 
   }
   if (status === 200 && list !== undefined) expectPage(path, text, list.of);
   const link = /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1];
-  expect({ path, linked: link !== undefined }).toEqual({ path, linked: possible.some(({ next }) => next !== undefined) });
+  expect({ path, linked: link !== undefined }).toEqual({
+    path,
+    linked: possible.some(({ next }) => next !== undefined),
+  });
   return { link, places: distinct(possible.flatMap(({ next }) => next ?? [])) };
 }
 
@@ -114,12 +138,19 @@ function distinct(places: readonly Place[]): readonly Place[] {
   return [...new Map(places.map((place) => [`${place.along} ${place.below}`, place])).values()];
 }
 
-async function expectExport(storm: Storm, explorer: ExplorerServer, question: ExportQuestion): Promise<void> {
+async function expectExport(
+  storm: Storm,
+  explorer: ExplorerServer,
+  question: ExportQuestion,
+): Promise<void> {
   const low = storm.heard;
   const exported = await askExport(explorer.url, question);
   const states = storm.chain.between(low, storm.events.length);
   const matter = exportMatter(question, exported, states);
-  if (matter !== undefined) throw new Error(`seed ${SEED}, after ${low} to ${storm.events.length} events: ${exported.path}\n  ${matter}`);
+  if (matter !== undefined)
+    throw new Error(
+      `seed ${SEED}, after ${low} to ${storm.events.length} events: ${exported.path}\n  ${matter}`,
+    );
 }
 
 /** The items of all pages of a list, by its links. */
@@ -152,8 +183,17 @@ async function arrive(storm: Storm, random: Random, events: readonly ChainEvent[
   }
 }
 
-function transactionsOf(filter: { readonly address?: string; readonly type?: string } = {}): StormList {
-  return { of: 'transactions', address: undefined, block: undefined, type: undefined, status: undefined, ...filter };
+function transactionsOf(
+  filter: { readonly address?: string; readonly type?: string } = {},
+): StormList {
+  return {
+    of: 'transactions',
+    address: undefined,
+    block: undefined,
+    type: undefined,
+    status: undefined,
+    ...filter,
+  };
 }
 
 test(
@@ -164,7 +204,15 @@ test(
     const { chain, tables, keeping, plain } = storm;
     const random = new Random(SEED);
     const pace = new Random(SEED + 1);
-    const events = [...chainEvents({ seed: SEED, blocks: BLOCKS, accounts: 24, transactions_per_block: 5, reorg_probability: 0.25 })];
+    const events = [
+      ...chainEvents({
+        seed: SEED,
+        blocks: BLOCKS,
+        accounts: 24,
+        transactions_per_block: 5,
+        reorg_probability: 0.25,
+      }),
+    ];
     await storm.append(events.slice(0, BEFORE_EVENTS));
     const [blocksBefore, reorganisationsBefore] = [chain.blocks.length, chain.reorganisations];
     const questions = new StormQuestions(random, chain);
@@ -172,17 +220,24 @@ test(
 
     for (let round = 1; round <= ROUNDS; round++) {
       const enough = BigInt(projected);
-      await until(async () => (await appliedUpTo(tables)) >= enough, `the first ${projected} events to be projected`);
+      await until(
+        async () => (await appliedUpTo(tables)) >= enough,
+        `the first ${projected} events to be projected`,
+      );
       projected = storm.events.length;
       const upto = BEFORE_EVENTS + Math.floor(((events.length - BEFORE_EVENTS) * round) / ROUNDS);
-      const asking = Array.from({ length: QUESTIONS }, () => questions.question(storm.heard)).flatMap((question) =>
+      const asking = Array.from({ length: QUESTIONS }, () =>
+        questions.question(storm.heard),
+      ).flatMap((question) =>
         [keeping, plain].map((explorer) => async () => {
           const { link, places } = await ask(storm, explorer, question);
           if (link !== undefined) questions.learnLink(question, link, places);
           answered++;
         }),
       );
-      const exporting = Array.from({ length: EXPORTS }, () => questions.exported(storm.heard)).flatMap((question) =>
+      const exporting = Array.from({ length: EXPORTS }, () =>
+        questions.exported(storm.heard),
+      ).flatMap((question) =>
         [keeping, plain].map((explorer) => async () => {
           await expectExport(storm, explorer, question);
           answered++;
@@ -208,7 +263,9 @@ test(
       ['/api/v1/blocks?', { of: 'blocks' }],
       ['/api/v1/validators?', { of: 'validators' }],
       ['/api/v1/transactions?', transactionsOf()],
-      ...FUNCTION_CALL_TYPES.map((type) => [`/api/v1/transactions?type=${type}&`, transactionsOf({ type })] as const),
+      ...FUNCTION_CALL_TYPES.map(
+        (type) => [`/api/v1/transactions?type=${type}&`, transactionsOf({ type })] as const,
+      ),
       ...addresses.flatMap((address) => [
         [`/api/v1/transactions?address=${address}&`, transactionsOf({ address })] as const,
         [`/api/v1/accounts/${address}/activity?`, { of: 'activity', address } as const] as const,
@@ -217,7 +274,8 @@ test(
     for (const explorer of [keeping, plain]) {
       for (const [path, list] of lists) {
         const wanted = entriesOf(end, list).toReversed();
-        const isSame = (await walk(explorer, `${path}limit=100`)) === wanted.map(({ item }) => item).join(',');
+        const isSame =
+          (await walk(explorer, `${path}limit=100`)) === wanted.map(({ item }) => item).join(',');
         expect({ path, same: isSame }).toEqual({ path, same: true });
       }
     }

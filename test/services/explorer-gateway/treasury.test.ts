@@ -21,14 +21,22 @@ async function unavailable(limits = TREASURY_LIMITS): Promise<unknown> {
 
 test('it is asked for JSON that is not compressed, and its run is taken', async () => {
   treasury.says(`{"last_run":${RUN}}`);
-  expect(await askTreasury(treasury.url)).toMatchObject({ last_run: { onchain_supply: 5n, status: 'ok' } });
+  expect(await askTreasury(treasury.url)).toMatchObject({
+    last_run: { onchain_supply: 5n, status: 'ok' },
+  });
   const [request] = treasury.requests;
   expect([request?.method, request?.url]).toEqual(['GET', '/public/reconciliation']);
-  expect(request?.headers).toMatchObject({ accept: 'application/json', 'accept-encoding': 'identity' });
+  expect(request?.headers).toMatchObject({
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+  });
 });
 
 test.each([
-  ['<html><body>Bad gateway</body></html>', 'the treasury answered something else than agreed: expected JSON'],
+  [
+    '<html><body>Bad gateway</body></html>',
+    'the treasury answered something else than agreed: expected JSON',
+  ],
   ['', 'the treasury answered something else than agreed: expected JSON'],
   [`{"last_run":${RUN}`, 'the treasury answered something else than agreed: expected JSON'],
   [
@@ -39,26 +47,42 @@ test.each([
     `{"last_run":${RUN.replace('"onchain_supply":5', '"onchain_supply":-5')}}`,
     'the treasury answered something else than agreed: last_run.onchain_supply: expected an integer from 0 to 2^256 - 1',
   ],
-  ['[]', 'the treasury answered something else than agreed: last_run: expected an object that has it'],
+  [
+    '[]',
+    'the treasury answered something else than agreed: last_run: expected an object that has it',
+  ],
 ])('the answer %s gives no figures', async (body, why) => {
   treasury.says(body);
   expect(await unavailable()).toBe(why);
 });
 
-test.each([201, 204, 206, 400, 401, 404, 429, 500, 503])('the status %i gives no figures, whatever the body', async (status) => {
-  treasury.says(status === 204 ? '' : `{"last_run":${RUN}}`, status);
-  expect(await unavailable()).toBe(`the treasury answered with status ${status}`);
-});
+test.each([201, 204, 206, 400, 401, 404, 429, 500, 503])(
+  'the status %i gives no figures, whatever the body',
+  async (status) => {
+    treasury.says(status === 204 ? '' : `{"last_run":${RUN}}`, status);
+    expect(await unavailable()).toBe(`the treasury answered with status ${status}`);
+  },
+);
 
-test.each([301, 302, 303, 307, 308])('a redirect (%i) is not followed, wherever it leads', async (status) => {
-  const elsewhere = await TreasuryServer.open();
-  for (const location of [elsewhere.url, 'http://169.254.169.254/latest/meta-data/', 'file:///etc/passwd', 'no address at all\u00e9']) {
-    treasury.says(`{"last_run":${RUN}}`, status, { location: encodeURI(location) });
-    expect(await unavailable()).toBe(`the treasury answered with status ${status}, and redirects are not followed`);
-  }
-  expect(elsewhere.requests).toEqual([]);
-  await elsewhere.close();
-});
+test.each([301, 302, 303, 307, 308])(
+  'a redirect (%i) is not followed, wherever it leads',
+  async (status) => {
+    const elsewhere = await TreasuryServer.open();
+    for (const location of [
+      elsewhere.url,
+      'http://169.254.169.254/latest/meta-data/',
+      'file:///etc/passwd',
+      'no address at all\u00e9',
+    ]) {
+      treasury.says(`{"last_run":${RUN}}`, status, { location: encodeURI(location) });
+      expect(await unavailable()).toBe(
+        `the treasury answered with status ${status}, and redirects are not followed`,
+      );
+    }
+    expect(elsewhere.requests).toEqual([]);
+    await elsewhere.close();
+  },
+);
 
 test.each(['gzip', 'deflate', 'br', 'zstd', 'x-unknown', 'identity, gzip'])(
   'an answer in the encoding %s is not unpacked',
@@ -104,12 +128,20 @@ const trickle: RequestListener = (_request, response) => {
 
 test.each([
   ['never answers', () => undefined],
-  ['never ends its answer', (_request, response) => void response.writeHead(200).write('{"last_run":')],
+  [
+    'never ends its answer',
+    (_request, response) => void response.writeHead(200).write('{"last_run":'),
+  ],
   ['sends a byte now and then', trickle],
-] satisfies readonly (readonly [string, RequestListener])[])('one that %s is given up after the time limit', async (_what, answer) => {
-  treasury.answer = answer;
-  expect(await unavailable({ answer_ms: 150, body_bytes_max: 65_536 })).toBe('the treasury did not answer within 150 ms');
-});
+] satisfies readonly (readonly [string, RequestListener])[])(
+  'one that %s is given up after the time limit',
+  async (_what, answer) => {
+    treasury.answer = answer;
+    expect(await unavailable({ answer_ms: 150, body_bytes_max: 65_536 })).toBe(
+      'the treasury did not answer within 150 ms',
+    );
+  },
+);
 
 test('one that breaks off, or whose answer is shorter than it said, gives no figures', async () => {
   treasury.answer = (_request, response) => {
@@ -125,5 +157,8 @@ test('one that is not there cannot be reached, and what the network said is for 
   const taken = await takePort();
   const answer = await askTreasury(`http://127.0.0.1:${taken.port}/`);
   taken.release();
-  expect(answer).toEqual({ unavailable: 'the treasury cannot be reached', cause: expect.any(TypeError) });
+  expect(answer).toEqual({
+    unavailable: 'the treasury cannot be reached',
+    cause: expect.any(TypeError),
+  });
 });

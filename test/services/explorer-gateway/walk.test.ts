@@ -11,7 +11,13 @@ import {
   type PlainFilter,
 } from '../../projections/explorer/plain-answers.ts';
 import { POOL } from '../../projections/explorer/seeded-effects.ts';
-import { fillExplorer, seededBlocks, TYPES, type PlainBlock, type PlainEffect } from '../../projections/explorer/seeded-rows.ts';
+import {
+  fillExplorer,
+  seededBlocks,
+  TYPES,
+  type PlainBlock,
+  type PlainEffect,
+} from '../../projections/explorer/seeded-rows.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 
@@ -23,15 +29,21 @@ const forked = [...chain.slice(0, FORK), ...chain.slice(FORK, 55).map(replaced)]
 /** The block that takes its place in a reorganisation: other hashes, and every other transaction is gone. */
 function replaced(block: PlainBlock): PlainBlock {
   const kept = block.transactions.filter((_, at) => at % 2 === 0);
-  const transactions = kept.map((transaction, at) => Object.assign({ ...transaction }, { tx_index: at, hash: other(transaction.hash) }));
-  const effects = block.effects.filter(({ tx_index: index }) => index === null || index % 2 === 0).map(moved);
+  const transactions = kept.map((transaction, at) =>
+    Object.assign({ ...transaction }, { tx_index: at, hash: other(transaction.hash) }),
+  );
+  const effects = block.effects
+    .filter(({ tx_index: index }) => index === null || index % 2 === 0)
+    .map(moved);
   return { ...block, hash: other(block.hash), transactions, effects };
 }
 
 /** A block's own effects name no hash: only what they move tells them apart. */
 function moved(effect: PlainEffect): PlainEffect {
   const { tx_index: index, delta } = effect;
-  return index === null ? { ...effect, delta: delta < 0n ? delta - 1n : delta + 1n } : { ...effect, tx_index: index / 2 };
+  return index === null
+    ? { ...effect, delta: delta < 0n ? delta - 1n : delta + 1n }
+    : { ...effect, tx_index: index / 2 };
 }
 
 function other(hash: Buffer): Buffer {
@@ -56,7 +68,9 @@ async function becomes(blocks: readonly PlainBlock[]): Promise<void> {
 }
 
 const hot = chain[1]?.transactions[0]?.from ?? Buffer.alloc(20);
-const rare = chain.flatMap(({ transactions }) => transactions).findLast(({ from }) => !from.equals(hot))?.from ?? Buffer.alloc(20);
+const rare =
+  chain.flatMap(({ transactions }) => transactions).findLast(({ from }) => !from.equals(hot))
+    ?.from ?? Buffer.alloc(20);
 const deep = chain.findIndex(({ transactions }) => transactions.length > 7);
 const high = FORK + chain.slice(FORK, 55).findIndex(({ transactions }) => transactions.length > 7);
 const filters: readonly PlainFilter[] = [
@@ -69,7 +83,11 @@ const filters: readonly PlainFilter[] = [
   { block: deep },
   { block: high },
   { block: deep, address: hot },
-  { block: deep, type: chain[deep]?.transactions[3]?.type ?? '', address: chain[deep]?.transactions[3]?.from ?? hot },
+  {
+    block: deep,
+    type: chain[deep]?.transactions[3]?.type ?? '',
+    address: chain[deep]?.transactions[3]?.from ?? hot,
+  },
 ];
 
 interface Walk {
@@ -80,12 +98,21 @@ interface Walk {
 }
 
 const walks: readonly Walk[] = [
-  { what: 'blocks', first: '/api/v1/blocks?limit=4', all: (blocks) => namesIn(plainBlocks(blocks, 10_000)) },
-  { what: 'validators', first: '/api/v1/validators?limit=1', all: (blocks) => namesIn(plainValidators(blocks, 10_000)) },
+  {
+    what: 'blocks',
+    first: '/api/v1/blocks?limit=4',
+    all: (blocks) => namesIn(plainBlocks(blocks, 10_000)),
+  },
+  {
+    what: 'validators',
+    first: '/api/v1/validators?limit=1',
+    all: (blocks) => namesIn(plainValidators(blocks, 10_000)),
+  },
   ...[hot, POOL].map((address) => ({
     what: `activity of ${toHex(address)}`,
     first: `/api/v1/accounts/${toHex(address)}/activity?limit=3`,
-    all: (blocks: readonly PlainBlock[]) => namesIn(plainActivity(blocks, address, activityLabel, 10_000)),
+    all: (blocks: readonly PlainBlock[]) =>
+      namesIn(plainActivity(blocks, address, activityLabel, 10_000)),
   })),
   ...filters.map((filter) => ({
     what: `transactions ${queryOf(filter)}`,
@@ -104,9 +131,19 @@ function queryOf({ address, type, block }: PlainFilter): string {
 
 /** What tells items apart: blocks and transactions their hash, validators their address, activity all that it says. */
 function namesIn(body: string): readonly string[] {
-  const { items }: { readonly items: readonly { readonly hash?: string; readonly peer_id?: string; readonly address?: string }[] } =
-    JSON.parse(body);
-  return items.map(({ hash, peer_id: peer, address, ...rest }) => hash ?? (peer === undefined ? JSON.stringify(rest) : (address ?? '')));
+  const {
+    items,
+  }: {
+    readonly items: readonly {
+      readonly hash?: string;
+      readonly peer_id?: string;
+      readonly address?: string;
+    }[];
+  } = JSON.parse(body);
+  return items.map(
+    ({ hash, peer_id: peer, address, ...rest }) =>
+      hash ?? (peer === undefined ? JSON.stringify(rest) : (address ?? '')),
+  );
 }
 
 interface Step {
@@ -117,7 +154,8 @@ interface Step {
 async function step(path: string): Promise<Step> {
   const { status, text, headers } = await explorer.get(path);
   expect({ path, status }).toEqual({ path, status: 200 });
-  const { paging }: { readonly paging: { readonly offset: number; readonly total: number } } = JSON.parse(text);
+  const { paging }: { readonly paging: { readonly offset: number; readonly total: number } } =
+    JSON.parse(text);
   const names = namesIn(text);
   expect(paging).toMatchObject({ offset: 0, total: names.length });
   return { names, next: /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] };
@@ -137,11 +175,14 @@ async function walk(from: string | undefined): Promise<readonly string[]> {
 /** Two pages of each list, then the chain becomes another, then the rest of each list. */
 async function walkWhile(
   change: readonly PlainBlock[],
-): Promise<readonly (Walk & { readonly before: readonly string[]; readonly after: readonly string[] })[]> {
+): Promise<
+  readonly (Walk & { readonly before: readonly string[]; readonly after: readonly string[] })[]
+> {
   const begun = [];
   for (const each of walks) {
     const first = await step(each.first);
-    const second: Step = first.next === undefined ? { names: [], next: undefined } : await step(first.next);
+    const second: Step =
+      first.next === undefined ? { names: [], next: undefined } : await step(first.next);
     begun.push({ ...each, before: [...first.names, ...second.names], next: second.next });
   }
   await becomes(change);
@@ -151,13 +192,15 @@ async function walkWhile(
 }
 
 test('what is walked here is worth walking', () => {
-  for (const { what, all } of walks) expect({ what, count: all(chain).length }).not.toEqual({ what, count: 0 });
+  for (const { what, all } of walks)
+    expect({ what, count: all(chain).length }).not.toEqual({ what, count: 0 });
   expect(walks.filter(({ all }) => all(chain).length > 20).length).toBeGreaterThan(5);
   expect([deep < FORK, high >= FORK]).toEqual([true, true]);
 });
 
 test('every list is walked whole, each item once and in its order', async () => {
-  for (const { what, first, all } of walks) expect({ what, walked: await walk(first) }).toEqual({ what, walked: all(chain) });
+  for (const { what, first, all } of walks)
+    expect({ what, walked: await walk(first) }).toEqual({ what, walked: all(chain) });
 });
 
 test('blocks that arrive meanwhile change nothing of a walk', async () => {
@@ -171,7 +214,10 @@ test('a reorganisation meanwhile neither doubles nor loses what it left in place
     const [old, now] = [all(chain), all(forked)];
     const stayed = old.filter((name) => now.includes(name));
     const walked = [...before, ...after];
-    expect({ what, walked: walked.filter((name) => stayed.includes(name)) }).toEqual({ what, walked: stayed });
+    expect({ what, walked: walked.filter((name) => stayed.includes(name)) }).toEqual({
+      what,
+      walked: stayed,
+    });
     expect({ what, gone: after.filter((name) => !now.includes(name)) }).toEqual({ what, gone: [] });
     expect({ what, twice: walked.length - new Set(walked).size }).toEqual({ what, twice: 0 });
   }
@@ -181,15 +227,22 @@ test('a chain that became shorter than where a walk stands goes on at its top', 
   const short = chain.slice(0, 20);
   for (const { what, before, after, all } of await walkWhile(short)) {
     const stayed = all(short);
-    expect({ what, walked: [...before, ...after].filter((name) => stayed.includes(name)) }).toEqual({ what, walked: stayed });
+    expect({ what, walked: [...before, ...after].filter((name) => stayed.includes(name)) }).toEqual(
+      { what, walked: stayed },
+    );
     expect(after.filter((name) => !stayed.includes(name))).toEqual([]);
   }
 });
 
 test('a Link keeps the filters, leaves out the offset, and is there only when the page is full', async () => {
   const type = TYPES[4];
-  const { headers } = await explorer.get(`/api/v1/transactions?offset=2&limit=3&type=${encodeURIComponent(type)}&status=confirmed&utm=1`);
-  const link = new URL(/^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1] ?? '', explorer.url);
+  const { headers } = await explorer.get(
+    `/api/v1/transactions?offset=2&limit=3&type=${encodeURIComponent(type)}&status=confirmed&utm=1`,
+  );
+  const link = new URL(
+    /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1] ?? '',
+    explorer.url,
+  );
   expect(link.pathname).toBe('/api/v1/transactions');
   expect([...link.searchParams.keys()].toSorted()).toEqual(['cursor', 'limit', 'status', 'type']);
   expect([link.searchParams.get('type'), link.searchParams.get('limit')]).toEqual([type, '3']);

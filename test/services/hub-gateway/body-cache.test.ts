@@ -64,7 +64,12 @@ test('it holds so many answers and so many characters, the newest ones', async (
     ...['1', '1', '1'].map((each) => Buffer.from(each)),
   ]);
   await cache.answer('long', () => Promise.resolve(made('x'.repeat(23))));
-  expect(['b', 'c', 'd', 'long'].map((key) => cache.find(key) !== undefined)).toEqual([false, false, true, true]);
+  expect(['b', 'c', 'd', 'long'].map((key) => cache.find(key) !== undefined)).toEqual([
+    false,
+    false,
+    true,
+    true,
+  ]);
   await cache.answer('too long', () => Promise.resolve(made('x'.repeat(40))));
   expect(cache.find('too long')).toBeUndefined();
 });
@@ -99,5 +104,6 @@ test('a read model moves by a hint, and by itself when Postgres says so, which i
 
 test('a hint names keys, or none, so that any may have changed', () => {
   expect(keysOf({ keys: ['a', 1, 'b'] })).toEqual(['a', 'b']);
-  for (const hint of [undefined, null, 'text', {}, { keys: [] }, { keys: 'a' }]) expect(keysOf(hint)).toBeUndefined();
+  for (const hint of [undefined, null, 'text', {}, { keys: [] }, { keys: 'a' }])
+    expect(keysOf(hint)).toBeUndefined();
 });

@@ -33,8 +33,12 @@ test('only addresses, the chain and the secret must be given', () => {
 
 test('a referrer is an address, shown in lower case', () => {
   const address = `0x${'AB'.repeat(20)}`;
-  expect(readHubGatewayConfig({ ...NEEDED, APP_REQUEST_REFERRER: address }).request_referrer).toBe(address.toLowerCase());
-  expect(() => readHubGatewayConfig({ ...NEEDED, APP_OFFER_REFERRER: address.slice(2) })).toThrow(ConfigError);
+  expect(readHubGatewayConfig({ ...NEEDED, APP_REQUEST_REFERRER: address }).request_referrer).toBe(
+    address.toLowerCase(),
+  );
+  expect(() => readHubGatewayConfig({ ...NEEDED, APP_OFFER_REFERRER: address.slice(2) })).toThrow(
+    ConfigError,
+  );
 });
 
 test('no problem tells the secret', () => {

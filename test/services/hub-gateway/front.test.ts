@@ -14,11 +14,20 @@ let applied: (string | undefined)[] = [];
 
 beforeEach(async () => {
   [received, applied] = ['', []];
-  const cache = { find: (key: string) => (key.endsWith(KEPT) ? { status: 200, body: Buffer.from('"kept"') } : undefined) };
+  const cache = {
+    find: (key: string) =>
+      key.endsWith(KEPT) ? { status: 200, body: Buffer.from('"kept"') } : undefined,
+  };
   const front = keptAnswers({ cache, rate: undefined, trust_proxy_hops: 0, now: () => 0 });
   let count = 0;
   server = createServer((request, response) => {
-    const context = { id: String(count++), socket: request.socket, started: 0, route: '', streams: false };
+    const context = {
+      id: String(count++),
+      socket: request.socket,
+      started: 0,
+      route: '',
+      streams: false,
+    };
     front(request, response, context, () => {
       applied.push(knownBody(request));
       response.end('"made"');
@@ -63,11 +72,15 @@ test('a kept answer is given before anything else, whether the body comes with i
   for (const character of KEPT.slice(5)) socket.write(character);
   await expect.poll(bodies).toEqual(['"kept"', '"kept"', '"kept"']);
   expect(applied).toEqual([]);
-  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*content-length: 6\r\n(?:.*\r\n)*x-request-id: 0\r\n/);
+  expect(received).toMatch(
+    /^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*content-length: 6\r\n(?:.*\r\n)*x-request-id: 0\r\n/,
+  );
 });
 
 test('requests behind one another on one connection are each answered with their own', async () => {
-  socket.write(head(KEPT.length) + KEPT + head(OTHER.length) + OTHER + head(0) + head(KEPT.length) + KEPT);
+  socket.write(
+    head(KEPT.length) + KEPT + head(OTHER.length) + OTHER + head(0) + head(KEPT.length) + KEPT,
+  );
   await expect.poll(bodies).toEqual(['"kept"', '"made"', '"made"', '"kept"']);
   expect(applied).toEqual([OTHER, '']);
 });

@@ -2,7 +2,8 @@
 import type { Random } from '../../support/random.ts';
 
 type Kind = 'query' | 'mutation' | 'subscription';
-type ArgumentType = 'hash' | 'address' | 'amount' | 'degrees' | 'limit' | 'bounds' | 'text' | 'signature';
+type ArgumentType =
+  'hash' | 'address' | 'amount' | 'degrees' | 'limit' | 'bounds' | 'text' | 'signature';
 
 interface Field {
   readonly kind: Kind;
@@ -11,14 +12,42 @@ interface Field {
   readonly selection: readonly string[];
 }
 
-const REQUEST = ['txHash', 'pickupLocation { latitude longitude }', 'dropoffLocation { latitude }', 'fare', 'passengerAddress', 'referrer'];
+const REQUEST = [
+  'txHash',
+  'pickupLocation { latitude longitude }',
+  'dropoffLocation { latitude }',
+  'fare',
+  'passengerAddress',
+  'referrer',
+];
 const OFFER = ['txHash', 'rideRequestTxHash', 'fare', 'driverAddress', 'referrer'];
-const TRIP = ['txHash', 'rideOfferTxHash', 'pickupLocation { longitude }', 'fare', 'farePaid', 'driverAddress', 'passengerAddress'];
+const TRIP = [
+  'txHash',
+  'rideOfferTxHash',
+  'pickupLocation { longitude }',
+  'fare',
+  'farePaid',
+  'driverAddress',
+  'passengerAddress',
+];
 const PARTIES = { driverAddress: 'address', passengerAddress: 'address' } as const;
-const ROUTE = { pickupLatitude: 'degrees', pickupLongitude: 'degrees', dropoffLatitude: 'degrees', dropoffLongitude: 'degrees' } as const;
+const ROUTE = {
+  pickupLatitude: 'degrees',
+  pickupLongitude: 'degrees',
+  dropoffLatitude: 'degrees',
+  dropoffLongitude: 'degrees',
+} as const;
 
-function fields(kind: Kind, table: Readonly<Record<string, readonly [Field['args'], readonly string[]]>>): readonly Field[] {
-  return Object.entries(table).map(([name, [args, selection]]) => ({ kind, name, args, selection }));
+function fields(
+  kind: Kind,
+  table: Readonly<Record<string, readonly [Field['args'], readonly string[]]>>,
+): readonly Field[] {
+  return Object.entries(table).map(([name, [args, selection]]) => ({
+    kind,
+    name,
+    args,
+    selection,
+  }));
 }
 
 const FIELDS: readonly Field[] = [
@@ -32,7 +61,10 @@ const FIELDS: readonly Field[] = [
     accountBalance: [{ publicKey: 'address' }, []],
   }),
   ...fields('mutation', {
-    generateToken: [{ publicKey: 'address', timestamp: 'limit', signature: 'signature' }, ['token', 'expiresAt']],
+    generateToken: [
+      { publicKey: 'address', timestamp: 'limit', signature: 'signature' },
+      ['token', 'expiresAt'],
+    ],
     createUnsignedRideRequest: [{ ...ROUTE, fare: 'amount' }, []],
     createUnsignedRideOffer: [{ rideRequestTransactionHash: 'hash', fare: 'amount' }, []],
     createUnsignedRideAcceptance: [{ rideOfferTransactionHash: 'hash' }, []],
@@ -81,9 +113,12 @@ const STRANGE_TEXTS: readonly string[] = [
   String(2n ** 256n - 1n),
   String(2n ** 256n),
 ];
-const STRANGE_NUMBERS = '0 -0 -1 200 201 2147483647 2147483648 1e400 -1e400 1e-400 90 -180 180.0000001 0.1'.split(' ');
+const STRANGE_NUMBERS =
+  '0 -0 -1 200 201 2147483647 2147483648 1e400 -1e400 1e-400 90 -180 180.0000001 0.1'.split(' ');
 const PIECES = [
-  ...'{ } ( ) [ ] : ! $ @ " """ \\ ... # | & = , on __typename null 1e400 $v @skip(if:true) @include(if:1)'.split(' '),
+  ...'{ } ( ) [ ] : ! $ @ " """ \\ ... # | & = , on __typename null 1e400 $v @skip(if:true) @include(if:1)'.split(
+    ' ',
+  ),
   '\n',
   '\ufeff',
   '\u0000',
@@ -92,7 +127,15 @@ const PIECES = [
 ];
 
 /** After which a socket is closed. */
-const FATAL_TYPES = ['connection_init', 'next', 'error', 'connection_ack', 'start', '__proto__', ''];
+const FATAL_TYPES = [
+  'connection_init',
+  'next',
+  'error',
+  'connection_ack',
+  'start',
+  '__proto__',
+  '',
+];
 
 export class FuzzInputs {
   readonly #random: Random;
@@ -127,9 +170,22 @@ export class FuzzInputs {
   variables(): unknown {
     const random = this.#random;
     if (random.chance(0.4)) return undefined;
-    if (random.chance(0.05)) return random.pick<unknown>([null, [], '{}', 1, true, JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)]);
-    const given = VARIABLES.filter(() => random.chance(0.7)).map((name) => [name, this.json(random.below(4))] as const);
-    return { ...Object.fromEntries(given), ...(random.chance(0.2) ? { [this.#text()]: this.json(2) } : {}) };
+    if (random.chance(0.05))
+      return random.pick<unknown>([
+        null,
+        [],
+        '{}',
+        1,
+        true,
+        JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`),
+      ]);
+    const given = VARIABLES.filter(() => random.chance(0.7)).map(
+      (name) => [name, this.json(random.below(4))] as const,
+    );
+    return {
+      ...Object.fromEntries(given),
+      ...(random.chance(0.2) ? { [this.#text()]: this.json(2) } : {}),
+    };
   }
 
   /** What is posted. */
@@ -151,12 +207,19 @@ export class FuzzInputs {
   message(): string | Buffer {
     const random = this.#random;
     if (random.chance(0.02)) return random.bytes(4 * (1 + random.below(20)));
-    const type = random.chance(0.8) ? 'subscribe' : random.pick(random.chance(0.9) ? ['complete', 'ping', 'pong'] : FATAL_TYPES);
+    const type = random.chance(0.8)
+      ? 'subscribe'
+      : random.pick(random.chance(0.9) ? ['complete', 'ping', 'pong'] : FATAL_TYPES);
     const id = random.chance(0.98) ? String(random.below(60)) : this.json(1);
     const payload = random.chance(0.98)
-      ? { query: this.document(random.pick<Kind>(['query', 'mutation', 'subscription'])), variables: this.variables() }
+      ? {
+          query: this.document(random.pick<Kind>(['query', 'mutation', 'subscription'])),
+          variables: this.variables(),
+        }
       : this.json(3);
-    const text = JSON.stringify(random.chance(0.98) ? { id, type, payload } : { type, ...(random.chance(0.5) ? { id } : {}) });
+    const text = JSON.stringify(
+      random.chance(0.98) ? { id, type, payload } : { type, ...(random.chance(0.5) ? { id } : {}) },
+    );
     return random.chance(0.02) ? this.broken(text) : text;
   }
 
@@ -178,8 +241,15 @@ export class FuzzInputs {
     for (let more = 1 + random.below(3); more > 0; more--) {
       const at = random.below(broken.length + 1);
       const length = random.below(12);
-      const piece = random.pick([...PIECES, broken.slice(at, at + length), String.fromCharCode(random.below(65_536))]);
-      broken = broken.slice(0, at) + (random.chance(0.6) ? piece : '') + broken.slice(at + (random.chance(0.5) ? length : 0));
+      const piece = random.pick([
+        ...PIECES,
+        broken.slice(at, at + length),
+        String.fromCharCode(random.below(65_536)),
+      ]);
+      broken =
+        broken.slice(0, at) +
+        (random.chance(0.6) ? piece : '') +
+        broken.slice(at + (random.chance(0.5) ? length : 0));
     }
     return broken;
   }
@@ -191,7 +261,10 @@ export class FuzzInputs {
     const texts = given.map(([arg, type]) => `${arg}: ${this.#value(type)}`);
     const alias = at > 0 || random.chance(0.1) ? `a${random.below(3)}: ` : '';
     const wanted = selection.filter(() => random.chance(0.6));
-    const inner = selection.length === 0 && random.chance(0.95) ? '' : ` { ${wanted.length === 0 ? '__typename' : wanted.join(' ')} }`;
+    const inner =
+      selection.length === 0 && random.chance(0.95)
+        ? ''
+        : ` { ${wanted.length === 0 ? '__typename' : wanted.join(' ')} }`;
     return `${alias}${name}${texts.length === 0 ? '' : `(${texts.join(', ')})`}${inner}`;
   }
 
@@ -203,15 +276,29 @@ export class FuzzInputs {
       return `$${variable}`;
     }
     if (random.chance(0.08))
-      return random.pick(['$v', 'null', '[]', '{}', '[[1]]', 'ENUM', 'true', '"""block"""', JSON.stringify(this.#text())]);
+      return random.pick([
+        '$v',
+        'null',
+        '[]',
+        '{}',
+        '[[1]]',
+        'ENUM',
+        'true',
+        '"""block"""',
+        JSON.stringify(this.#text()),
+      ]);
     if (random.chance(0.08)) return random.pick(STRANGE_NUMBERS);
     switch (type) {
       case 'degrees':
-        return random.chance(0.8) ? String((random.below(3_800_000) - 1_900_000) / 10_000) : random.pick(STRANGE_NUMBERS);
+        return random.chance(0.8)
+          ? String((random.below(3_800_000) - 1_900_000) / 10_000)
+          : random.pick(STRANGE_NUMBERS);
       case 'limit':
         return random.chance(0.7) ? String(random.below(220)) : random.pick(STRANGE_NUMBERS);
       case 'bounds': {
-        const [a, b, c, d] = ['degrees', 'degrees', 'degrees', 'degrees'].map(() => this.#value('degrees'));
+        const [a, b, c, d] = ['degrees', 'degrees', 'degrees', 'degrees'].map(() =>
+          this.#value('degrees'),
+        );
         return `{ minLat: ${a}, maxLat: ${b}, minLng: ${c}, maxLng: ${d} }`;
       }
       case 'signature':
@@ -219,9 +306,21 @@ export class FuzzInputs {
       case 'amount':
         return JSON.stringify(random.chance(0.6) ? String(random.below(1_000_000)) : this.#text());
       case 'hash':
-        return JSON.stringify(random.chance(0.7) ? random.pick(this.#known) : random.chance(0.5) ? `0x${this.#hex(64)}` : this.#text());
+        return JSON.stringify(
+          random.chance(0.7)
+            ? random.pick(this.#known)
+            : random.chance(0.5)
+              ? `0x${this.#hex(64)}`
+              : this.#text(),
+        );
       case 'address':
-        return JSON.stringify(random.chance(0.7) ? random.pick(this.#known) : random.chance(0.5) ? `0x${this.#hex(40)}` : this.#text());
+        return JSON.stringify(
+          random.chance(0.7)
+            ? random.pick(this.#known)
+            : random.chance(0.5)
+              ? `0x${this.#hex(40)}`
+              : this.#text(),
+        );
       case 'text':
         return JSON.stringify(this.#text());
     }

@@ -7,7 +7,9 @@ const wallet = walletOf('raw', 'fuzz');
 let world: HubWorld;
 
 beforeAll(async () => {
-  world = await HubWorld.open(inject('stack'), { settings: { APP_SOCKETS_PER_CLIENT_MAX: '1000' } });
+  world = await HubWorld.open(inject('stack'), {
+    settings: { APP_SOCKETS_PER_CLIENT_MAX: '1000' },
+  });
   await world.fund(wallet.account, 10_000_000n);
 });
 afterAll(() => world.close());
@@ -16,7 +18,11 @@ test('random operations, variables, tokens and socket messages get an answer of 
   const token = await world.signIn(wallet);
   const stranger = await world.signIn(walletOf('tron', 'fuzz stranger'));
   const place = 'pickupLatitude: 1, pickupLongitude: 1, dropoffLatitude: 2, dropoffLongitude: 2';
-  const requested = await world.send(wallet, token, `createUnsignedRideRequest(${place}, fare: "5")`);
+  const requested = await world.send(
+    wallet,
+    token,
+    `createUnsignedRideRequest(${place}, fare: "5")`,
+  );
   await world.block();
   const { wrong, counts } = await fuzz(
     { url: world.url, token: stranger, known: [requested, wallet.account] },
@@ -25,6 +31,13 @@ test('random operations, variables, tokens and socket messages get an answer of 
   expect(wrong).toEqual([]);
   expect(world.lines.filter((line) => JSON.parse(line).level === 'error')).toEqual([]);
   // it got everywhere
-  for (const code of ['BAD_USER_INPUT', 'FORBIDDEN', 'GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED', 'NOT_FOUND', 'UNAUTHENTICATED'])
+  for (const code of [
+    'BAD_USER_INPUT',
+    'FORBIDDEN',
+    'GRAPHQL_PARSE_FAILED',
+    'GRAPHQL_VALIDATION_FAILED',
+    'NOT_FOUND',
+    'UNAUTHENTICATED',
+  ])
     expect([code, (counts[code] ?? 0) > 0]).toEqual([code, true]);
 });

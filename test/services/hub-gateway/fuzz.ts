@@ -31,7 +31,14 @@ const PATIENCE_MS = 60_000;
 
 /** What a socket may be closed for, by us (1000, 1005) or by the hub. */
 const CLOSES: ReadonlySet<number> = new Set([1000, 1005, 1002, 1007, 1009, 4400, 4401, 4409, 4429]);
-const TYPES: ReadonlySet<unknown> = new Set(['connection_ack', 'next', 'error', 'complete', 'ping', 'pong']);
+const TYPES: ReadonlySet<unknown> = new Set([
+  'connection_ack',
+  'next',
+  'error',
+  'complete',
+  'ping',
+  'pong',
+]);
 /** UPSTREAM_ERROR is none of them: all that is behind the hub is there. */
 const CODES: ReadonlySet<unknown> = new Set([
   'UNAUTHENTICATED',
@@ -65,14 +72,18 @@ const ACCEPTS = [
   'multipart/mixed',
 ];
 
-export async function fuzz(target: FuzzTarget, { requests, sockets, seed }: FuzzOptions): Promise<FuzzReport> {
+export async function fuzz(
+  target: FuzzTarget,
+  { requests, sockets, seed }: FuzzOptions,
+): Promise<FuzzReport> {
   const wrong: string[] = [];
   const counts: Record<string, number> = {};
   const count = (what: string): void => {
     counts[what] = (counts[what] ?? 0) + 1;
   };
   const blame = (problem: string, sent: unknown): void => {
-    if (wrong.length < WRONG_MAX) wrong.push(`${problem}; sent: ${JSON.stringify(sent).slice(0, 2_000)}`);
+    if (wrong.length < WRONG_MAX)
+      wrong.push(`${problem}; sent: ${JSON.stringify(sent).slice(0, 2_000)}`);
   };
   const judge = (payload: unknown, sent: unknown): void => {
     for (const code of codesIn(payload)) {
@@ -96,12 +107,19 @@ export async function fuzz(target: FuzzTarget, { requests, sockets, seed }: Fuzz
     });
     const text = await response.text();
     count(`status ${response.status}`);
-    if (response.status >= 500) return blame(`status ${response.status}: ${text.slice(0, 300)}`, sent);
+    if (response.status >= 500)
+      return blame(`status ${response.status}: ${text.slice(0, 300)}`, sent);
     const type = response.headers.get('content-type') ?? '';
-    if (type.startsWith('text/html') && sent.headers['accept'] === 'text/html' && response.status === 200) return;
+    if (
+      type.startsWith('text/html') &&
+      sent.headers['accept'] === 'text/html' &&
+      response.status === 200
+    )
+      return;
     if (sent.method === 'OPTIONS' && response.status === 204) return;
     const payload = parsed(text);
-    if (!isResult(payload)) return blame(`no result of GraphQL: ${response.status} ${type} ${text.slice(0, 300)}`, sent);
+    if (!isResult(payload))
+      return blame(`no result of GraphQL: ${response.status} ${type} ${text.slice(0, 300)}`, sent);
     judge(payload, sent);
   };
 
@@ -110,8 +128,12 @@ export async function fuzz(target: FuzzTarget, { requests, sockets, seed }: Fuzz
     const inputs = new FuzzInputs(random, target.known);
     const frames: (string | Buffer)[] = [];
     if (random.chance(0.9)) {
-      const payload = random.chance(0.7) ? { Authorization: `Bearer ${target.token}` } : inputs.json(3);
-      frames.push(JSON.stringify({ type: 'connection_init', ...(random.chance(0.9) ? { payload } : {}) }));
+      const payload = random.chance(0.7)
+        ? { Authorization: `Bearer ${target.token}` }
+        : inputs.json(3);
+      frames.push(
+        JSON.stringify({ type: 'connection_init', ...(random.chance(0.9) ? { payload } : {}) }),
+      );
     }
     for (let more = random.below(12); more > 0; more--) frames.push(inputs.message());
     const { code, messages } = await converse(target.url, frames);
@@ -120,8 +142,10 @@ export async function fuzz(target: FuzzTarget, { requests, sockets, seed }: Fuzz
     for (const message of messages) {
       const { type, payload } = message;
       if (!TYPES.has(type)) blame(`a message of type ${String(type)}`, frames);
-      if (type === 'next' && !isResult(payload)) blame(`no result of GraphQL: ${JSON.stringify(message).slice(0, 300)}`, frames);
-      if (type === 'error' && !Array.isArray(payload)) blame(`no list of errors: ${JSON.stringify(message).slice(0, 300)}`, frames);
+      if (type === 'next' && !isResult(payload))
+        blame(`no result of GraphQL: ${JSON.stringify(message).slice(0, 300)}`, frames);
+      if (type === 'error' && !Array.isArray(payload))
+        blame(`no list of errors: ${JSON.stringify(message).slice(0, 300)}`, frames);
       judge(type === 'error' ? { errors: payload } : payload, frames);
     }
   };
@@ -139,11 +163,17 @@ interface Sent {
 }
 
 function requestOf(random: Random, inputs: FuzzInputs, { token }: FuzzTarget): Sent {
-  const method = random.chance(0.9) ? 'POST' : random.pick(['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
-  const headers: Record<string, string> = { 'content-type': random.chance(0.95) ? 'application/json' : random.pick(CONTENT_TYPES) };
+  const method = random.chance(0.9)
+    ? 'POST'
+    : random.pick(['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
+  const headers: Record<string, string> = {
+    'content-type': random.chance(0.95) ? 'application/json' : random.pick(CONTENT_TYPES),
+  };
   if (random.chance(0.3)) headers['accept'] = random.pick(ACCEPTS);
   if (random.chance(0.6))
-    headers['authorization'] = random.chance(0.8) ? `Bearer ${token}` : `Bearer ${random.chance(0.5) ? plain(inputs.broken(token)) : 'x'}`;
+    headers['authorization'] = random.chance(0.8)
+      ? `Bearer ${token}`
+      : `Bearer ${random.chance(0.5) ? plain(inputs.broken(token)) : 'x'}`;
   if (random.chance(0.05)) headers['apollo-require-preflight'] = 'yes';
   if (method !== 'GET') return { method, path: '/graphql', headers, body: inputs.body() };
   const search = new URLSearchParams({
@@ -180,12 +210,17 @@ async function converse(
   const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql/ws`, 'graphql-transport-ws');
   const messages: Message[] = [];
   const { promise: closed, resolve } = Promise.withResolvers<number>();
-  const last = JSON.stringify({ id: LAST, type: 'subscribe', payload: { query: '{ listRecentTrips(limit: 1) { txHash } }' } });
+  const last = JSON.stringify({
+    id: LAST,
+    type: 'subscribe',
+    payload: { query: '{ listRecentTrips(limit: 1) { txHash } }' },
+  });
   socket.on('message', (data: Buffer) => {
     const message: Message = JSON.parse(data.toString());
     messages.push(message);
     if (message.type === 'connection_ack') sendOthers();
-    if (message.id === LAST && (message.type === 'complete' || message.type === 'error')) socket.close(1000);
+    if (message.id === LAST && (message.type === 'complete' || message.type === 'error'))
+      socket.close(1000);
   });
   socket.once('close', (code) => resolve(code));
   socket.on('error', () => undefined);
@@ -206,19 +241,32 @@ async function converse(
 
 function isResult(payload: unknown): boolean {
   if (typeof payload !== 'object' || payload === null) return false;
-  const { data, errors, ...others } = payload as { readonly data?: unknown; readonly errors?: unknown };
+  const { data, errors, ...others } = payload as {
+    readonly data?: unknown;
+    readonly errors?: unknown;
+  };
   if (Object.keys(others).some((key) => key !== 'extensions')) return false;
   if (errors === undefined) return typeof data === 'object' && data !== null;
   return (
     Array.isArray(errors) &&
     errors.length > 0 &&
-    errors.every((error: unknown) => typeof error === 'object' && error !== null && 'message' in error)
+    errors.every(
+      (error: unknown) => typeof error === 'object' && error !== null && 'message' in error,
+    )
   );
 }
 
 function codesIn(payload: unknown): readonly unknown[] {
-  if (typeof payload !== 'object' || payload === null || !('errors' in payload) || !Array.isArray(payload.errors)) return [];
-  return payload.errors.map((error: { readonly extensions?: { readonly code?: unknown } }) => error.extensions?.code);
+  if (
+    typeof payload !== 'object' ||
+    payload === null ||
+    !('errors' in payload) ||
+    !Array.isArray(payload.errors)
+  )
+    return [];
+  return payload.errors.map(
+    (error: { readonly extensions?: { readonly code?: unknown } }) => error.extensions?.code,
+  );
 }
 
 function parsed(text: string): unknown {

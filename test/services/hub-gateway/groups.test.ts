@@ -2,16 +2,28 @@ import { buildSchema, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import { Balances } from '../../../services/hub-gateway/balances.ts';
 import { Builders } from '../../../services/hub-gateway/builders.ts';
-import { Groups, type Body, type Entrance, type Operation } from '../../../services/hub-gateway/groups.ts';
+import {
+  Groups,
+  type Body,
+  type Entrance,
+  type Operation,
+} from '../../../services/hub-gateway/groups.ts';
 import type { Hub, HubContext } from '../../../services/hub-gateway/hub.ts';
 import { SignIns } from '../../../services/hub-gateway/sign-ins.ts';
 import { silentLog } from '../../support/kafka.ts';
 
 const reader = { rows: () => Promise.resolve([]) };
-const settings = { chain_id: 1, jwt_secret: 'x'.repeat(32), jwt_expiration_hours: 1, auth_single_use: false };
+const settings = {
+  chain_id: 1,
+  jwt_secret: 'x'.repeat(32),
+  jwt_expiration_hours: 1,
+  auth_single_use: false,
+};
 const hub: Hub = {
   reader,
-  chain: { info: { chainId: '1', isTestnet: true, txFee: '1', totalSupply: '1', mintAuthority: '0x' } },
+  chain: {
+    info: { chainId: '1', isTestnet: true, txFee: '1', totalSupply: '1', mintAuthority: '0x' },
+  },
   node: { submit: () => Promise.resolve({}) },
   balances: new Balances(reader),
   builders: new Builders({
@@ -26,7 +38,11 @@ const hub: Hub = {
   list_rows_max: 10,
 };
 
-const DOCUMENT: Operation = { document: parse('subscription { value }'), operationName: undefined, variables: {} };
+const DOCUMENT: Operation = {
+  document: parse('subscription { value }'),
+  operationName: undefined,
+  variables: {},
+};
 
 interface World {
   readonly groups: Groups;
@@ -39,9 +55,18 @@ interface World {
 
 function world(): World {
   const schema = buildSchema('type Query { value: String! } type Subscription { value: String! }');
-  const groups = new Groups({ schema, hub, formatting: { log: silentLog(), suggestions: true }, subscription_bytes_max: 100 });
+  const groups = new Groups({
+    schema,
+    hub,
+    formatting: { log: silentLog(), suggestions: true },
+    subscription_bytes_max: 100,
+  });
   const state: World = { groups, value: '1', readings: 0, gate: Promise.resolve() };
-  const resolve = async (_root: unknown, _args: unknown, { waitFor }: HubContext): Promise<string> => {
+  const resolve = async (
+    _root: unknown,
+    _args: unknown,
+    { waitFor }: HubContext,
+  ): Promise<string> => {
     waitFor?.({ of: 'market', isTouchedBy: (key) => key === 'ours' });
     state.readings++;
     const { value } = state;
@@ -73,7 +98,10 @@ test('all that ask the same are read once, told at once, and told again only of 
   const members = [new Collecting(), new Collecting(), new Collecting()];
   const entered = await Promise.all(members.map(() => entrance(state.groups)));
   for (const [at, each] of entered.entries()) each.join(members[at] ?? new Collecting());
-  expect([state.readings, members.map(({ bodies }) => bodies)]).toEqual([1, [[body('1')], [body('1')], [body('1')]]]);
+  expect([state.readings, members.map(({ bodies }) => bodies)]).toEqual([
+    1,
+    [[body('1')], [body('1')], [body('1')]],
+  ]);
   state.groups.tell('market', ['theirs']);
   state.groups.tell('accounts', undefined);
   expect(state.readings).toBe(1);
@@ -164,7 +192,9 @@ test('many members are told in parts: others have their turn, who leaves meanwhi
   state.groups.tell('market', ['ours']);
   await expect.poll(() => order).toEqual(['first', 'somebody else', 'first']);
   expect([last.bodies, lateMember.bodies]).toEqual([[body('1')], [body('2')]]);
-  expect(members.slice(0, -1).every(({ bodies }) => bodies.join() === [body('1'), body('2')].join())).toBe(true);
+  expect(
+    members.slice(0, -1).every(({ bodies }) => bodies.join() === [body('1'), body('2')].join()),
+  ).toBe(true);
 });
 
 test('so many characters are kept in all: then no group is added, until one of them has gone', async () => {
@@ -173,7 +203,9 @@ test('so many characters are kept in all: then no group is added, until one of t
   const member = new Collecting();
   const first = await entrance(state.groups);
   first.join(member);
-  expect(await state.groups.enter('b', DOCUMENT)).toMatchObject({ errors: [{ extensions: { code: 'RATE_LIMITED' } }] });
+  expect(await state.groups.enter('b', DOCUMENT)).toMatchObject({
+    errors: [{ extensions: { code: 'RATE_LIMITED' } }],
+  });
   expect(state.groups.size).toBe(1);
   first.leave(member);
   (await entrance(state.groups, 'b')).join(member);

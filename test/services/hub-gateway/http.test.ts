@@ -25,42 +25,61 @@ function codes({ errors }: GraphqlAnswer): unknown {
   return errors.map(({ extensions }) => extensions?.code);
 }
 
-test.each(QUERIES_AND_MUTATIONS)('$name: needs a token: $needs_token', async ({ operation, needs_token: needsToken }) => {
-  const without = await world.ask(operation);
-  const withToken = await world.ask(operation, {}, token);
-  expect(without.status).toBe(200);
-  if (needsToken) {
-    expect(codes(without)).toEqual(['UNAUTHENTICATED']);
-    expect(without.data ?? null).toBeNull();
-    // what is wrong then is something else
-    expect(codes(withToken)).not.toContain('UNAUTHENTICATED');
-  } else {
-    expect(without.text).toBe(withToken.text);
-    if (!operation.startsWith('mutation')) expect(codes(without)).toEqual([]);
-  }
-});
+test.each(QUERIES_AND_MUTATIONS)(
+  '$name: needs a token: $needs_token',
+  async ({ operation, needs_token: needsToken }) => {
+    const without = await world.ask(operation);
+    const withToken = await world.ask(operation, {}, token);
+    expect(without.status).toBe(200);
+    if (needsToken) {
+      expect(codes(without)).toEqual(['UNAUTHENTICATED']);
+      expect(without.data ?? null).toBeNull();
+      // what is wrong then is something else
+      expect(codes(withToken)).not.toContain('UNAUTHENTICATED');
+    } else {
+      expect(without.text).toBe(withToken.text);
+      if (!operation.startsWith('mutation')) expect(codes(without)).toEqual([]);
+    }
+  },
+);
 
 test('every bad token is no token, in the same bytes; lists are served all the same', async () => {
   const now = Math.floor(Date.now() / 1_000);
   const answers = new Set<string>();
   const pk = `0x${'aa'.repeat(20)}`;
-  const bad = [...Object.values(badTokens(now)).filter((each) => each.length < 8_000), signToken({ pk: 'nobody', exp: now + 60 }, SECRET)];
+  const bad = [
+    ...Object.values(badTokens(now)).filter((each) => each.length < 8_000),
+    signToken({ pk: 'nobody', exp: now + 60 }, SECRET),
+  ];
   for (const each of bad) {
     const headers = { authorization: `Bearer ${each}`.replaceAll(/[^\x20-\x7e]/g, '?') };
     answers.add((await world.post('{"query":"{ accountBalance }"}', headers)).text);
-    expect((await world.post('{"query":"{ listRideRequests { txHash } }"}', headers)).data).toEqual({ listRideRequests: [] });
+    expect((await world.post('{"query":"{ listRideRequests { txHash } }"}', headers)).data).toEqual(
+      { listRideRequests: [] },
+    );
   }
   expect(answers.size).toBe(1);
   const good = signToken({ pk, exp: now + 60 }, SECRET);
-  expect((await world.post('{"query":"{ accountBalance }"}', { authorization: `bearer ${good}` })).data).toEqual({ accountBalance: '0' });
+  expect(
+    (await world.post('{"query":"{ accountBalance }"}', { authorization: `bearer ${good}` })).data,
+  ).toEqual({ accountBalance: '0' });
 });
 
 test('a balance is asked for by address or by public key', async () => {
   const ask = async (publicKey: string): Promise<GraphqlAnswer> =>
-    world.ask('query ($key: String) { accountBalance(publicKey: $key) }', { key: publicKey }, token);
+    world.ask(
+      'query ($key: String) { accountBalance(publicKey: $key) }',
+      { key: publicKey },
+      token,
+    );
   const own = (await world.ask('{ accountBalance }', {}, token)).data;
   expect(own).toEqual({ accountBalance: '10000000' });
-  for (const key of [caller.account, caller.account.toUpperCase().replace('X', 'x'), caller.key.publicKey, caller.key.publicKey.slice(2)]) {
+  for (const key of [
+    caller.account,
+    caller.account.toUpperCase().replace('X', 'x'),
+    caller.key.publicKey,
+    caller.key.publicKey.slice(2),
+  ]) {
     expect((await ask(key)).data).toEqual(own);
   }
   for (const key of ['', caller.account.slice(2), `${caller.account}0`, `04${'1'.repeat(128)}`])
@@ -74,17 +93,24 @@ test('a challenge gives its token again and never a longer one; the claims are t
   const sign = `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
     generateToken(publicKey: $publicKey, timestamp: $timestamp, signature: $signature) { token expiresAt } }`;
   const first = await world.ask(sign, { publicKey, timestamp, signature });
-  expect(first.data).toEqual({ generateToken: { token: expect.any(String) as unknown, expiresAt: timestamp + 6 * 3_600 } });
+  expect(first.data).toEqual({
+    generateToken: { token: expect.any(String) as unknown, expiresAt: timestamp + 6 * 3_600 },
+  });
   expect((await world.ask(sign, { publicKey, timestamp, signature })).text).toBe(first.text);
   const claims = /token":"[^.]+\.([^.]+)/.exec(first.text)?.[1] ?? '';
-  expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toEqual({ pk: publicKey, exp: timestamp + 6 * 3_600 });
+  expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toEqual({
+    pk: publicKey,
+    exp: timestamp + 6 * 3_600,
+  });
   for (const change of [
     { timestamp: timestamp + 1 },
     { publicKey: `0x${publicKey}` },
     { signature: { ...signature, v: 29 } },
     { timestamp: timestamp - 100 },
   ]) {
-    expect(codes(await world.ask(sign, { publicKey, timestamp, signature, ...change }))).toEqual(['UNAUTHENTICATED']);
+    expect(codes(await world.ask(sign, { publicKey, timestamp, signature, ...change }))).toEqual([
+      'UNAUTHENTICATED',
+    ]);
   }
   for (const change of [
     { timestamp: 1.5 },
@@ -94,7 +120,9 @@ test('a challenge gives its token again and never a longer one; the claims are t
     { signature: { r: '', s: '' } },
     { signature: null },
   ]) {
-    expect(codes(await world.ask(sign, { publicKey, timestamp, signature, ...change }))).toEqual(['BAD_USER_INPUT']);
+    expect(codes(await world.ask(sign, { publicKey, timestamp, signature, ...change }))).toEqual([
+      'BAD_USER_INPUT',
+    ]);
   }
 });
 
@@ -111,13 +139,33 @@ const RIDE = (name: string, value: string): string => {
     .join(', ');
   return `mutation { createUnsignedRideRequest(${text}) }`;
 };
-const AMOUNTS = ['', '-1', '+1', '1.0', '1e3', '0x10', '１', '01', '0', ' 1', '1 ', String(2n ** 256n), '9'.repeat(1_000)];
+const AMOUNTS = [
+  '',
+  '-1',
+  '+1',
+  '1.0',
+  '1e3',
+  '0x10',
+  '１',
+  '01',
+  '0',
+  ' 1',
+  '1 ',
+  String(2n ** 256n),
+  '9'.repeat(1_000),
+];
 
 test.each([
   ...AMOUNTS.map((amount) => RIDE('fare', JSON.stringify(amount))),
   ...AMOUNTS.map((amount) => `mutation { createUnsignedBurn(amount: ${JSON.stringify(amount)}) }`),
-  ...['90.0000001', '-91', '1e400', '-1e400'].flatMap((each) => [RIDE('pickupLatitude', each), RIDE('dropoffLatitude', each)]),
-  ...['180.1', '-181', '1e308'].flatMap((each) => [RIDE('pickupLongitude', each), RIDE('dropoffLongitude', each)]),
+  ...['90.0000001', '-91', '1e400', '-1e400'].flatMap((each) => [
+    RIDE('pickupLatitude', each),
+    RIDE('dropoffLatitude', each),
+  ]),
+  ...['180.1', '-181', '1e308'].flatMap((each) => [
+    RIDE('pickupLongitude', each),
+    RIDE('dropoffLongitude', each),
+  ]),
   'mutation { createUnsignedBurn(amount: "1", redemptionRef: "") }',
   `mutation { createUnsignedBurn(amount: "1", redemptionRef: "${'a'.repeat(63)}") }`,
   'mutation { createUnsignedRideCancel(rideAcceptanceTransactionHash: "0x12") }',
@@ -135,11 +183,19 @@ test.each([
 });
 
 test('bounds across the antimeridian, and the largest amount there is, are none the worse', async () => {
-  const lists = await world.ask('{ listRideRequests(bounds: { minLat: -90, maxLat: 90, minLng: 179, maxLng: -179 }) { txHash } }');
+  const lists = await world.ask(
+    '{ listRideRequests(bounds: { minLat: -90, maxLat: 90, minLng: 179, maxLng: -179 }) { txHash } }',
+  );
   expect(lists.errors).toEqual([]);
-  const largest = await world.ask(`mutation { createUnsignedBurn(amount: "${2n ** 256n - 1n}") }`, {}, token);
+  const largest = await world.ask(
+    `mutation { createUnsignedBurn(amount: "${2n ** 256n - 1n}") }`,
+    {},
+    token,
+  );
   expect(largest.data).toMatchObject({
-    createUnsignedBurn: { data: { arguments: { amount: String(2n ** 256n - 1n), redemption_ref: null } } },
+    createUnsignedBurn: {
+      data: { arguments: { amount: String(2n ** 256n - 1n), redemption_ref: null } },
+    },
   });
 });
 
@@ -147,7 +203,9 @@ test.each(TOO_LARGE)('refused before anything is done: %s', async (_what, query)
   const answer = await world.ask(query);
   expect(answer.status).toBe(400);
   expect(answer.data).toBeUndefined();
-  expect(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED']).toContain(answer.errors[0]?.extensions?.code);
+  expect(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED']).toContain(
+    answer.errors[0]?.extensions?.code,
+  );
 });
 
 test('the standard question for the schema is not too large', async () => {
@@ -163,17 +221,29 @@ const RAW_PROBLEMS: readonly (readonly [string, string])[] = [
 ];
 
 test.each(RAW_PROBLEMS)('no transaction: %s', async (_what, raw) => {
-  const answer = await world.ask('mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }', { raw }, token);
+  const answer = await world.ask(
+    'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
+    { raw },
+    token,
+  );
   expect([answer.status, codes(answer)]).toEqual([200, ['BAD_USER_INPUT']]);
 });
 
 test('a transaction is sent for its own account alone, on this chain alone, and its replay is what the node says', async () => {
   const submit = (raw: string): Promise<GraphqlAnswer> =>
-    world.ask('mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }', { raw }, token);
+    world.ask(
+      'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
+      { raw },
+      token,
+    );
   const built = await world.ask('mutation { createUnsignedBurn(amount: "1") }', {}, token);
   const unsigned = readUnsigned(built.data?.['createUnsignedBurn']);
-  expect(codes(await submit(signUnsigned(walletOf('raw', 'somebody else'), unsigned)))).toEqual(['FORBIDDEN']);
-  expect(codes(await submit(signUnsigned(caller, { ...unsigned, chain_id: 7778 })))).toEqual(['BAD_USER_INPUT']);
+  expect(codes(await submit(signUnsigned(walletOf('raw', 'somebody else'), unsigned)))).toEqual([
+    'FORBIDDEN',
+  ]);
+  expect(codes(await submit(signUnsigned(caller, { ...unsigned, chain_id: 7778 })))).toEqual([
+    'BAD_USER_INPUT',
+  ]);
   const raw = signUnsigned(caller, unsigned);
   expect((await submit(raw)).data).toEqual({
     sendRawTransaction: { transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as unknown },
@@ -213,20 +283,33 @@ test.each([
 test('only JSON is taken, mutations are not taken by GET, and other paths and methods are told so in the same shape', async () => {
   const body = '{"query":"{ chainInfo { chainId } }"}';
   expect((await world.post(body, { 'content-type': 'text/plain' })).status).toBe(415);
-  const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(world.url + path, { headers });
+  const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(world.url + path, { headers });
   const preflighted = { 'apollo-require-preflight': 'yes' };
-  const read = await get(`/graphql?query=${encodeURIComponent('{ chainInfo { chainId } }')}`, preflighted);
+  const read = await get(
+    `/graphql?query=${encodeURIComponent('{ chainInfo { chainId } }')}`,
+    preflighted,
+  );
   expect(await read.json()).toEqual({ data: { chainInfo: { chainId: '7777' } } });
-  const burn = await get(`/graphql?query=${encodeURIComponent('mutation { createUnsignedBurn(amount: "1") }')}`, preflighted);
+  const burn = await get(
+    `/graphql?query=${encodeURIComponent('mutation { createUnsignedBurn(amount: "1") }')}`,
+    preflighted,
+  );
   expect(burn.status).toBe(405);
-  expect((await get(`/graphql?query=${encodeURIComponent('{ chainInfo { chainId } }')}`)).status).toBe(400);
+  expect(
+    (await get(`/graphql?query=${encodeURIComponent('{ chainInfo { chainId } }')}`)).status,
+  ).toBe(400);
   for (const [path, method, status] of [
     ['/', 'GET', 404],
     ['/graphql', 'PUT', 405],
     ['/graphql/ws', 'GET', 404],
   ] as const) {
     const response = await fetch(world.url + path, { method });
-    expect([path, response.status, await response.json()]).toMatchObject([path, status, { errors: [{ extensions: {} }] }]);
+    expect([path, response.status, await response.json()]).toMatchObject([
+      path,
+      status,
+      { errors: [{ extensions: {} }] },
+    ]);
   }
 });
 
@@ -254,7 +337,9 @@ test("an answer that many ask for is made once, until the read model moves; one 
 
 /** Besides those that differ each time. */
 function shown(headers: Headers): unknown {
-  return Object.entries(Object.fromEntries(headers)).filter(([name]) => !['date', 'x-request-id'].includes(name));
+  return Object.entries(Object.fromEntries(headers)).filter(
+    ([name]) => !['date', 'x-request-id'].includes(name),
+  );
 }
 
 test('an answer that was there already has the headers and the bytes of the one that was made', async () => {
@@ -280,16 +365,26 @@ test('web pages of any origin may ask it, with a token too', async () => {
     'access-control-request-headers': 'authorization, apollographql-client-name, traceparent',
   };
   const response = await fetch(`${world.url}/graphql`, { method: 'OPTIONS', headers });
-  expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([204, '*']);
+  expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([
+    204,
+    '*',
+  ]);
   expect(response.headers.get('access-control-allow-headers')).toBe('authorization, *');
 });
 
-test.each(serverAudits({ url: () => `${world.url}/graphql` }))('GraphQL over HTTP, $id: $name', async ({ name, fn }) => {
-  const result = await fn();
-  // what it only should do, or may, is not all asked for
-  if (name.startsWith('MUST')) expect(result).toMatchObject({ status: 'ok' });
-});
+test.each(serverAudits({ url: () => `${world.url}/graphql` }))(
+  'GraphQL over HTTP, $id: $name',
+  async ({ name, fn }) => {
+    const result = await fn();
+    // what it only should do, or may, is not all asked for
+    if (name.startsWith('MUST')) expect(result).toMatchObject({ status: 'ok' });
+  },
+);
 
 test('nothing of all this was a bug', () => {
-  expect(world.lines.filter((line) => JSON.parse(line).level !== 'warn' && JSON.parse(line).level !== 40)).toEqual([]);
+  expect(
+    world.lines.filter(
+      (line) => JSON.parse(line).level !== 'warn' && JSON.parse(line).level !== 40,
+    ),
+  ).toEqual([]);
 });

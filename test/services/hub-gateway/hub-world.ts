@@ -31,7 +31,10 @@ export interface GraphqlAnswer {
   readonly headers: Headers;
   readonly data: Readonly<Record<string, unknown>> | null | undefined;
   readonly extensions: unknown;
-  readonly errors: readonly { readonly message: string; readonly extensions?: { readonly code?: string } }[];
+  readonly errors: readonly {
+    readonly message: string;
+    readonly extensions?: { readonly code?: string };
+  }[];
 }
 
 export interface HubWorldOptions {
@@ -50,7 +53,10 @@ export class HubWorld {
   readonly lines: readonly string[];
   readonly #close: () => Promise<void>;
 
-  private constructor(parts: Pick<HubWorld, 'url' | 'devnet' | 'models' | 'lines'>, close: () => Promise<void>) {
+  private constructor(
+    parts: Pick<HubWorld, 'url' | 'devnet' | 'models' | 'lines'>,
+    close: () => Promise<void>,
+  ) {
     this.url = parts.url;
     this.devnet = parts.devnet;
     this.models = parts.models;
@@ -58,14 +64,21 @@ export class HubWorld {
     this.#close = close;
   }
 
-  static async open(stack: Addresses, { settings = {}, redis_url: redis = stack.redis_url, now }: HubWorldOptions = {}): Promise<HubWorld> {
+  static async open(
+    stack: Addresses,
+    { settings = {}, redis_url: redis = stack.redis_url, now }: HubWorldOptions = {},
+  ): Promise<HubWorld> {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'hub-devnet-'));
     const devnet = await openDevnet(directory);
     const database = await freshDatabase(stack);
     const models = await ReadModels.open(database.writer_url, stack.redis_url);
     await models.follow(devnet.devnet.node);
     const lines: string[] = [];
-    const log = openLog({ service: 'hub-gateway', level: 'warn', destination: { write: (line) => void lines.push(line) } });
+    const log = openLog({
+      service: 'hub-gateway',
+      level: 'warn',
+      destination: { write: (line) => void lines.push(line) },
+    });
     const closing = new Closing();
     const stop = new AbortController();
     const config = readHubGatewayConfig({
@@ -79,7 +92,10 @@ export class HubWorld {
       APP_RATE_PER_SECOND: '0',
       ...settings,
     });
-    const url = await serve({ config, log, metrics: new Metrics('test'), signal: stop.signal, closing }, now);
+    const url = await serve(
+      { config, log, metrics: new Metrics('test'), signal: stop.signal, closing },
+      now,
+    );
     return new HubWorld({ url, devnet, models, lines }, async () => {
       stop.abort();
       await closing.close(
@@ -100,7 +116,10 @@ export class HubWorld {
 
   /** Posts an operation, with the token if there is one. */
   ask(query: string, variables: object = {}, token?: string): Promise<GraphqlAnswer> {
-    return this.post(JSON.stringify({ query, variables }), token === undefined ? {} : { authorization: `Bearer ${token}` });
+    return this.post(
+      JSON.stringify({ query, variables }),
+      token === undefined ? {} : { authorization: `Bearer ${token}` },
+    );
   }
 
   async post(body: string, headers: Readonly<Record<string, string>> = {}): Promise<GraphqlAnswer> {
@@ -127,9 +146,14 @@ export class HubWorld {
     const signature = await wallet.sign(challengeOf(CHAIN_ID, wallet.publicKey, timestamp));
     const query = `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
       generateToken(publicKey: $publicKey, timestamp: $timestamp, signature: $signature) { token expiresAt } }`;
-    const { data, errors } = await this.ask(query, { publicKey: wallet.publicKey, timestamp, signature });
+    const { data, errors } = await this.ask(query, {
+      publicKey: wallet.publicKey,
+      timestamp,
+      signature,
+    });
     const signed = data?.['generateToken'];
-    if (typeof signed !== 'object' || signed === null || !('token' in signed)) throw new Error(JSON.stringify(errors));
+    if (typeof signed !== 'object' || signed === null || !('token' in signed))
+      throw new Error(JSON.stringify(errors));
     return String(signed.token);
   }
 
@@ -139,9 +163,14 @@ export class HubWorld {
     const [unsigned] = Object.values(built.data ?? {});
     if (built.errors.length > 0) throw new Error(JSON.stringify(built.errors));
     const raw = signUnsigned(wallet, readUnsigned(unsigned));
-    const sent = await this.ask('mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }', { raw }, token);
+    const sent = await this.ask(
+      'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
+      { raw },
+      token,
+    );
     const answer = sent.data?.['sendRawTransaction'];
-    if (typeof answer !== 'object' || answer === null || !('transaction_hash' in answer)) throw new Error(sent.text);
+    if (typeof answer !== 'object' || answer === null || !('transaction_hash' in answer))
+      throw new Error(sent.text);
     return String(answer.transaction_hash);
   }
 
@@ -152,7 +181,10 @@ export class HubWorld {
   }
 
   async fund(account: string, amount: bigint): Promise<void> {
-    const { status, body } = await this.devnet.admin('/admin/clt/fund', { to: account, amount: String(amount) });
+    const { status, body } = await this.devnet.admin('/admin/clt/fund', {
+      to: account,
+      amount: String(amount),
+    });
     if (status !== 200) throw new Error(JSON.stringify(body));
     await this.block();
   }
@@ -163,9 +195,13 @@ export class HubWorld {
 }
 
 /** What a wallet sends for what the hub built, as hex. */
-export function signUnsigned(wallet: TestWallet, { nonce, chain_id: chainId, data }: UnsignedJson): string {
+export function signUnsigned(
+  wallet: TestWallet,
+  { nonce, chain_id: chainId, data }: UnsignedJson,
+): string {
   const decoded = decodeCall(data.function_call_type, argumentItems(data));
-  if ('refused' in decoded) throw new Error(`the hub built what nobody can read: ${decoded.refused}`);
+  if ('refused' in decoded)
+    throw new Error(`the hub built what nobody can read: ${decoded.refused}`);
   const unsigned = { chain_id: chainId, nonce, call: decoded.call };
   const { r, s, v } = wallet.key.sign(unsignedDigest(unsigned));
   return toHex(encodeRaw({ ...unsigned, signature: { r, s, v } }));
@@ -187,5 +223,7 @@ async function openDevnet(directory: string): Promise<TestDevnet> {
   if ('problems' in read) throw new Error(read.problems.join());
   const identified = identify(directory, read.config, Date.now());
   if ('problems' in identified) throw new Error(identified.problems.join());
-  return new TestDevnet(await startDevnet(read.config, identified.settings, pino({ level: 'silent' })));
+  return new TestDevnet(
+    await startDevnet(read.config, identified.settings, pino({ level: 'silent' })),
+  );
 }

@@ -23,7 +23,8 @@ function start(env: Readonly<Record<string, string>>): {
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (part: string) => (text += part));
   return { child, text: () => text, ended: once(child, 'close') };
 }
 
@@ -55,7 +56,8 @@ test('it is ready when the node has told its chain; told to stop, it says goodby
     child.kill('SIGTERM');
     expect(await socket.closed).toBe(1001);
     expect(await ended).toEqual([0, null]);
-    for (const line of text().trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ service: 'hub-gateway' });
+    for (const line of text().trim().split('\n'))
+      expect(JSON.parse(line)).toMatchObject({ service: 'hub-gateway' });
     expect(text()).not.toContain(SECRET);
   });
 });

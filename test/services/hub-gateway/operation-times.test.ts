@@ -24,11 +24,12 @@ test('operations are counted by their field and outcome; what names no field of 
   ])
     await server.executeOperation({ query });
   await server.stop();
-  const counts = [...(await metrics.text()).matchAll(/^hub_operation_seconds_count\{.*operation="(\w+)",outcome="(\w+)"\} (\d+)$/gm)];
-  expect(counts.map(([, operation, outcome, count]) => `${operation} ${outcome} ${count}`).toSorted()).toEqual([
-    'one ok 2',
-    'refused error 3',
-    'several error 1',
-    'two error 1',
-  ]);
+  const counts = [
+    ...(await metrics.text()).matchAll(
+      /^hub_operation_seconds_count\{.*operation="(\w+)",outcome="(\w+)"\} (\d+)$/gm,
+    ),
+  ];
+  expect(
+    counts.map(([, operation, outcome, count]) => `${operation} ${outcome} ${count}`).toSorted(),
+  ).toEqual(['one ok 2', 'refused error 3', 'several error 1', 'two error 1']);
 });

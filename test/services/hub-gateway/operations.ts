@@ -8,14 +8,26 @@ export interface MatrixRow {
   readonly needs_token: boolean;
 }
 
-function row(kind: 'query' | 'mutation' | 'subscription', field: string, needsToken: boolean): MatrixRow {
-  return { name: /^\w+/.exec(field)?.[0] ?? '', operation: `${kind} { ${field} }`, needs_token: needsToken };
+function row(
+  kind: 'query' | 'mutation' | 'subscription',
+  field: string,
+  needsToken: boolean,
+): MatrixRow {
+  return {
+    name: /^\w+/.exec(field)?.[0] ?? '',
+    operation: `${kind} { ${field} }`,
+    needs_token: needsToken,
+  };
 }
 
 const SIGNATURE = `{ r: "${'1'.repeat(64)}", s: "${'1'.repeat(64)}", v: 27 }`;
 
 export const QUERIES_AND_MUTATIONS: readonly MatrixRow[] = [
-  row('mutation', `generateToken(publicKey: "${ADDRESS}", timestamp: 1, signature: ${SIGNATURE}) { token expiresAt }`, false),
+  row(
+    'mutation',
+    `generateToken(publicKey: "${ADDRESS}", timestamp: 1, signature: ${SIGNATURE}) { token expiresAt }`,
+    false,
+  ),
   row('query', 'chainInfo { chainId }', false),
   row('query', 'listRideRequests { txHash }', false),
   row('query', `listRideOffers(rideRequestTxHash: "${HASH}") { txHash }`, false),
@@ -29,9 +41,17 @@ export const QUERIES_AND_MUTATIONS: readonly MatrixRow[] = [
     'createUnsignedRideRequest(pickupLatitude: 1, pickupLongitude: 1, dropoffLatitude: 1, dropoffLongitude: 1, fare: "1")',
     true,
   ),
-  row('mutation', `createUnsignedRideOffer(rideRequestTransactionHash: "${HASH}", fare: "1")`, true),
+  row(
+    'mutation',
+    `createUnsignedRideOffer(rideRequestTransactionHash: "${HASH}", fare: "1")`,
+    true,
+  ),
   row('mutation', `createUnsignedRideAcceptance(rideOfferTransactionHash: "${HASH}")`, true),
-  row('mutation', `createUnsignedRidePay(rideAcceptanceTransactionHash: "${HASH}", fare: "1")`, true),
+  row(
+    'mutation',
+    `createUnsignedRidePay(rideAcceptanceTransactionHash: "${HASH}", fare: "1")`,
+    true,
+  ),
   row('mutation', `createUnsignedRideCancel(rideAcceptanceTransactionHash: "${HASH}")`, true),
   row('mutation', `createUnsignedRideRequestCancel(rideRequestTransactionHash: "${HASH}")`, true),
   row('mutation', 'createUnsignedBurn(amount: "1")', true),

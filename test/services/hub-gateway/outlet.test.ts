@@ -13,7 +13,13 @@ class FakeSocket {
   #piece = '';
   send(data: unknown, options: unknown = {}): void {
     this.#piece += String(data);
-    if (typeof options === 'object' && options !== null && 'fin' in options && options.fin === false) return;
+    if (
+      typeof options === 'object' &&
+      options !== null &&
+      'fin' in options &&
+      options.fin === false
+    )
+      return;
     this.sent.push(this.#piece);
     this.#piece = '';
   }
@@ -36,10 +42,23 @@ class FakeSocket {
 
 const OPENING = '{"id":"1","type":"next","payload":';
 
-function outlet(): { readonly socket: FakeSocket; readonly outlet: Outlet; readonly clock: { now: number } } {
+function outlet(): {
+  readonly socket: FakeSocket;
+  readonly outlet: Outlet;
+  readonly clock: { now: number };
+} {
   const socket = new FakeSocket();
   const clock = { now: 0 };
-  return { socket, clock, outlet: new Outlet(socket, socket, { socket_buffer_bytes_max: 100, socket_slow_ms: 1_000 }, () => clock.now) };
+  return {
+    socket,
+    clock,
+    outlet: new Outlet(
+      socket,
+      socket,
+      { socket_buffer_bytes_max: 100, socket_slow_ms: 1_000 },
+      () => clock.now,
+    ),
+  };
 }
 
 test('a result is one message, whether short or long', () => {
@@ -67,7 +86,11 @@ test('one that is behind misses what comes meanwhile and gets the newest when it
   expect(socket.sent.length).toBe(1);
   socket.bufferedAmount = 50;
   out.look();
-  expect([socket.sent, out.isBehind, socket.paused]).toEqual([[`${OPENING}1}`, `${OPENING}4}`], false, false]);
+  expect([socket.sent, out.isBehind, socket.paused]).toEqual([
+    [`${OPENING}1}`, `${OPENING}4}`],
+    false,
+    false,
+  ]);
   deliver('5');
   expect(socket.sent.at(-1)).toBe(`${OPENING}5}`);
 });

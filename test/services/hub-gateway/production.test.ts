@@ -11,7 +11,12 @@ let world: HubWorld;
 
 beforeAll(async () => {
   world = await HubWorld.open(inject('stack'), {
-    settings: { APP_INTROSPECTION: 'false', APP_AUTH_SINGLE_USE: 'true', APP_RATE_PER_SECOND: '1', APP_RATE_BURST: '20' },
+    settings: {
+      APP_INTROSPECTION: 'false',
+      APP_AUTH_SINGLE_USE: 'true',
+      APP_RATE_PER_SECOND: '1',
+      APP_RATE_BURST: '20',
+    },
   });
 });
 afterAll(() => world.close());
@@ -27,14 +32,21 @@ const env = {
 
 test('on the mainnet the schema is not to be explored unless a setting says so', () => {
   expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet' }).introspection).toBe(false);
-  expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet', APP_INTROSPECTION: 'true' }).introspection).toBe(true);
+  expect(
+    readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet', APP_INTROSPECTION: 'true' })
+      .introspection,
+  ).toBe(true);
   expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'testnet' }).introspection).toBe(true);
 });
 
 test('on the mainnet the secret that everybody knows is refused', () => {
   const known = { ...env, APP_JWT_SECRET: DEVELOPMENT_JWT_SECRET };
-  expect(() => readHubGatewayConfig({ ...known, APP_NETWORK: 'mainnet' })).toThrow(/^APP_JWT_SECRET is that of the development stack/);
-  expect(readHubGatewayConfig({ ...known, APP_NETWORK: 'testnet' }).jwt_secret).toBe(DEVELOPMENT_JWT_SECRET);
+  expect(() => readHubGatewayConfig({ ...known, APP_NETWORK: 'mainnet' })).toThrow(
+    /^APP_JWT_SECRET is that of the development stack/,
+  );
+  expect(readHubGatewayConfig({ ...known, APP_NETWORK: 'testnet' }).jwt_secret).toBe(
+    DEVELOPMENT_JWT_SECRET,
+  );
 });
 
 test('then nobody is told the schema, neither whole nor by a hint, over HTTP or a socket, and there is no page', async () => {
@@ -45,11 +57,19 @@ test('then nobody is told the schema, neither whole nor by a hint, over HTTP or 
     '{ listRideRequest { txHash } }',
   ].entries()) {
     const answer = await world.ask(query);
-    expect([answer.status, answer.text]).toEqual([400, expect.not.stringMatching(/Did you mean|listRideRequests/)]);
+    expect([answer.status, answer.text]).toEqual([
+      400,
+      expect.not.stringMatching(/Did you mean|listRideRequests/),
+    ]);
     const [message] = await socket.outcome(String(at), query);
-    expect([message?.type, JSON.stringify(message)]).toEqual(['error', expect.not.stringMatching(/Did you mean|listRideRequests"/)]);
+    expect([message?.type, JSON.stringify(message)]).toEqual([
+      'error',
+      expect.not.stringMatching(/Did you mean|listRideRequests"/),
+    ]);
   }
-  expect((await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } })).status).toBe(400);
+  expect((await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } })).status).toBe(
+    400,
+  );
   await socket.close();
 });
 

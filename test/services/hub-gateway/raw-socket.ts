@@ -21,12 +21,17 @@ export class RawSocket {
   }
 
   /** Resolves once it stands. */
-  static async open(url: string, protocols: string[] = ['graphql-transport-ws']): Promise<RawSocket> {
+  static async open(
+    url: string,
+    protocols: string[] = ['graphql-transport-ws'],
+  ): Promise<RawSocket> {
     const socket = new WebSocket(url, protocols);
     const raw = new RawSocket(socket);
     await new Promise<void>((resolve, reject) => {
       socket.once('open', () => resolve());
-      socket.once('unexpected-response', (_request, response) => reject(new Error(`answered ${response.statusCode}`)));
+      socket.once('unexpected-response', (_request, response) =>
+        reject(new Error(`answered ${response.statusCode}`)),
+      );
       socket.once('error', reject);
     });
     return raw;
@@ -66,13 +71,17 @@ export class RawSocket {
 
   /** All results of an operation so far. */
   results(id: string): unknown[] {
-    return this.messages.filter((message) => message.type === 'next' && message.id === id).map(({ payload }) => payload);
+    return this.messages
+      .filter((message) => message.type === 'next' && message.id === id)
+      .map(({ payload }) => payload);
   }
 
   /** All results and the end of an operation that comes to one. */
   async outcome(id: string, query: string): Promise<readonly SocketMessage[]> {
     this.subscribe(id, query);
-    await this.next((message) => message.id === id && (message.type === 'complete' || message.type === 'error'));
+    await this.next(
+      (message) => message.id === id && (message.type === 'complete' || message.type === 'error'),
+    );
     return this.messages.filter((message) => message.id === id);
   }
 

@@ -28,7 +28,10 @@ export class ReadModels {
   /** whether changes are told on Redis */
   tells = true;
 
-  private constructor(pools: readonly (readonly [Projection<ExplorerEvent>, Pool])[], hints: HintPublisher) {
+  private constructor(
+    pools: readonly (readonly [Projection<ExplorerEvent>, Pool])[],
+    hints: HintPublisher,
+  ) {
     this.#pools = pools;
     this.#hints = hints;
   }
@@ -38,10 +41,17 @@ export class ReadModels {
     const pools: (readonly [Projection<ExplorerEvent>, Pool])[] = [];
     for (const projection of projections) {
       await prepareDatabase(writerUrl, projection, { indexed: true });
-      const pool = openWriter({ postgres_url: writerUrl, application_name: 'test', schema: projection.name }, silentLog());
+      const pool = openWriter(
+        { postgres_url: writerUrl, application_name: 'test', schema: projection.name },
+        silentLog(),
+      );
       pools.push([projection, pool]);
     }
-    const hints = openHintPublisher({ redis_url: redisUrl, client_name: 'test' }, silentLog(), new Metrics('test'));
+    const hints = openHintPublisher(
+      { redis_url: redisUrl, client_name: 'test' },
+      silentLog(),
+      new Metrics('test'),
+    );
     return new ReadModels(pools, hints);
   }
 
@@ -55,7 +65,9 @@ export class ReadModels {
       if ('problem' in parsed) throw new Error(parsed.problem);
       return parsed.value;
     });
-    const fork = blocks.findIndex(({ hash }, at) => this.#standing[from + at]?.hash.equals(hash) !== true);
+    const fork = blocks.findIndex(
+      ({ hash }, at) => this.#standing[from + at]?.hash.equals(hash) !== true,
+    );
     if (fork < 0) return;
     const left = this.#standing.splice(from + fork);
     const added = blocks.slice(fork);
@@ -74,18 +86,38 @@ export class ReadModels {
     for (const [, pool] of this.#pools) await pool.end();
   }
 
-  async #apply(projection: Projection<ExplorerEvent>, pool: Pool, events: readonly ChainEvent[]): Promise<void> {
+  async #apply(
+    projection: Projection<ExplorerEvent>,
+    pool: Pool,
+    events: readonly ChainEvent[],
+  ): Promise<void> {
     const from = this.#offset;
-    const recorded = events.map((event, at) => ({ event, partition: 0, offset: BigInt(from + at), timestamp: 0 }));
+    const recorded = events.map((event, at) => ({
+      event,
+      partition: 0,
+      offset: BigInt(from + at),
+      timestamp: 0,
+    }));
     const fingerprints = events.map((_, at) =>
       createHash('sha256')
         .update(String(from + at))
         .digest(),
     );
     const loads = projection.loads(recorded);
-    const batch = { topic: TOPIC, partition: 0, events: recorded, loads, fingerprints, sizes: events.map(() => 1) };
-    const applied = await applyBatch({ pool, projection, cluster_id: 'cluster-of-the-test' }, batch);
-    if (applied.outcome !== 'applied' || applied.broken !== undefined) throw new Error(`not applied: ${JSON.stringify(applied.outcome)}`);
+    const batch = {
+      topic: TOPIC,
+      partition: 0,
+      events: recorded,
+      loads,
+      fingerprints,
+      sizes: events.map(() => 1),
+    };
+    const applied = await applyBatch(
+      { pool, projection, cluster_id: 'cluster-of-the-test' },
+      batch,
+    );
+    if (applied.outcome !== 'applied' || applied.broken !== undefined)
+      throw new Error(`not applied: ${JSON.stringify(applied.outcome)}`);
     if (!this.tells || applied.announced.length === 0) return;
     const position = { topic: TOPIC, partition: 0, next_offset: String(applied.next_offset) };
     const hint = { projection: projection.name, keys: applied.announced, position };

@@ -46,9 +46,13 @@ async function query(): Promise<unknown> {
 }
 
 test('while Redis is away queries are unaffected, and every open subscription is right again after its return', async () => {
-  const sockets = await Promise.all(Array.from({ length: SOCKETS }, () => RawSocket.begun(world.socket_url)));
-  for (const socket of sockets) socket.subscribe('1', 'subscription { rideRequestsUpdated { txHash } }');
-  const newest = (): Set<string> => new Set(sockets.map((socket) => JSON.stringify(socket.results('1').at(-1))));
+  const sockets = await Promise.all(
+    Array.from({ length: SOCKETS }, () => RawSocket.begun(world.socket_url)),
+  );
+  for (const socket of sockets)
+    socket.subscribe('1', 'subscription { rideRequestsUpdated { txHash } }');
+  const newest = (): Set<string> =>
+    new Set(sockets.map((socket) => JSON.stringify(socket.results('1').at(-1))));
   await expect.poll(newest).toEqual(new Set(['{"data":{"rideRequestsUpdated":[]}}']));
 
   proxy.mode = 'reset_before';
@@ -62,17 +66,25 @@ test('while Redis is away queries are unaffected, and every open subscription is
   await expect.poll(newest).toEqual(right);
   // and what comes now is heard of again
   const second = await request();
-  await expect.poll(newest).toEqual(new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${second}"},{"txHash":"${first}"}]}}`]));
+  await expect
+    .poll(newest)
+    .toEqual(
+      new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${second}"},{"txHash":"${first}"}]}}`]),
+    );
 
   // one more than a client may have
-  const more = await Promise.allSettled(Array.from({ length: 20 }, () => RawSocket.open(world.socket_url)));
+  const more = await Promise.allSettled(
+    Array.from({ length: 20 }, () => RawSocket.open(world.socket_url)),
+  );
   expect(more.filter(({ status }) => status === 'rejected').length).toBe(10);
   for (const each of more) if (each.status === 'fulfilled') await each.value.close();
   await Promise.all(sockets.map((socket) => socket.close()));
 });
 
 async function figure(name: string): Promise<string | undefined> {
-  return new RegExp(`${name}\\{[^}]*\\} (\\d+)`).exec(await (await fetch(`${world.url}/metrics`)).text())?.[1];
+  return new RegExp(`${name}\\{[^}]*\\} (\\d+)`).exec(
+    await (await fetch(`${world.url}/metrics`)).text(),
+  )?.[1];
 }
 
 test('a socket that does not read holds no more than its share, is closed with 1013, and the others do not notice', async () => {
@@ -104,10 +116,18 @@ test('a list that is not whole says so, as an answer, over a socket and as a sub
   expect((await world.ask('{ listRecentTrips { txHash } }')).extensions).toBeUndefined();
   const socket = await RawSocket.begun(world.socket_url);
   const [asked] = await socket.outcome('1', `{ ${list} }`);
-  expect(asked?.payload).toEqual({ data: { rideRequests: whole.data?.['rideRequests'] }, extensions: { truncated: ['rideRequests'] } });
+  expect(asked?.payload).toEqual({
+    data: { rideRequests: whole.data?.['rideRequests'] },
+    extensions: { truncated: ['rideRequests'] },
+  });
   socket.subscribe('2', 'subscription { rideRequestsUpdated { txHash } }');
   await expect
     .poll(() => socket.results('2'))
-    .toEqual([{ data: { rideRequestsUpdated: whole.data?.['rideRequests'] }, extensions: { truncated: ['rideRequestsUpdated'] } }]);
+    .toEqual([
+      {
+        data: { rideRequestsUpdated: whole.data?.['rideRequests'] },
+        extensions: { truncated: ['rideRequestsUpdated'] },
+      },
+    ]);
   await socket.close();
 });

@@ -12,7 +12,9 @@ let world: HubWorld;
 let riderToken: string;
 
 beforeAll(async () => {
-  world = await HubWorld.open(inject('stack'), { settings: { APP_SOCKET_INIT_MS: '300', APP_SOCKET_OPERATIONS_MAX: '20' } });
+  world = await HubWorld.open(inject('stack'), {
+    settings: { APP_SOCKET_INIT_MS: '300', APP_SOCKET_OPERATIONS_MAX: '20' },
+  });
   await world.fund(rider.account, 50_000_000n);
   riderToken = await world.signIn(rider);
 });
@@ -24,14 +26,20 @@ function codeOf(payload: unknown): unknown {
 
 test('the auth matrix holds on a socket, row by row', async () => {
   const anonymous = await RawSocket.begun(world.socket_url);
-  const signedIn = await RawSocket.begun(world.socket_url, { Authorization: `Bearer ${riderToken}` });
+  const signedIn = await RawSocket.begun(world.socket_url, {
+    Authorization: `Bearer ${riderToken}`,
+  });
   for (const [at, { operation, needs_token: needsToken }] of QUERIES_AND_MUTATIONS.entries()) {
     const [without] = await anonymous.outcome(`m${at}`, operation);
     const [withToken] = await signedIn.outcome(`m${at}`, operation);
     expect([operation, without?.type, withToken?.type]).toEqual([operation, 'next', 'next']);
-    if (needsToken) expect([operation, codeOf(without?.payload)]).toEqual([operation, 'UNAUTHENTICATED']);
+    if (needsToken)
+      expect([operation, codeOf(without?.payload)]).toEqual([operation, 'UNAUTHENTICATED']);
     else expect(without?.payload).toEqual(withToken?.payload);
-    expect([operation, codeOf(withToken?.payload) === 'UNAUTHENTICATED' && needsToken]).toEqual([operation, false]);
+    expect([operation, codeOf(withToken?.payload) === 'UNAUTHENTICATED' && needsToken]).toEqual([
+      operation,
+      false,
+    ]);
   }
   for (const [at, { operation }] of SUBSCRIPTIONS.entries()) {
     anonymous.subscribe(`s${at}`, operation);
@@ -45,7 +53,9 @@ test('a bad token, or none, is an anonymous connection; a token that expires goe
   const now = Math.floor(Date.now() / 1_000);
   for (const bad of ['', 'x', ...Object.values(badTokens(now)).slice(0, 4)]) {
     const socket = await RawSocket.begun(world.socket_url, { Authorization: `Bearer ${bad}` });
-    expect(codeOf((await socket.outcome('1', '{ accountBalance }'))[0]?.payload)).toBe('UNAUTHENTICATED');
+    expect(codeOf((await socket.outcome('1', '{ accountBalance }'))[0]?.payload)).toBe(
+      'UNAUTHENTICATED',
+    );
     await socket.close();
   }
   const short = await RawSocket.begun(world.socket_url, {
@@ -62,12 +72,28 @@ test('a bad token, or none, is an anonymous connection; a token that expires goe
 
 test.each([
   ['no connection_init in time', 4408, () => undefined],
-  ['a second connection_init', 4429, (socket: RawSocket) => [1, 2].forEach(() => socket.send({ type: 'connection_init' }))],
-  ['a subscription before it', 4401, (socket: RawSocket) => socket.subscribe('1', '{ __typename }')],
+  [
+    'a second connection_init',
+    4429,
+    (socket: RawSocket) => [1, 2].forEach(() => socket.send({ type: 'connection_init' })),
+  ],
+  [
+    'a subscription before it',
+    4401,
+    (socket: RawSocket) => socket.subscribe('1', '{ __typename }'),
+  ],
   ['a message that is no JSON', 4400, (socket: RawSocket) => socket.send('{')],
   ['a message of no known type', 4400, (socket: RawSocket) => socket.send({ type: 'start' })],
-  ['a message that only servers send', 4400, (socket: RawSocket) => socket.send({ id: '1', type: 'next', payload: {} })],
-  ['bytes', 4400, (socket: RawSocket) => socket.socket.send(Buffer.from('{"type":"connection_init"}'))],
+  [
+    'a message that only servers send',
+    4400,
+    (socket: RawSocket) => socket.send({ id: '1', type: 'next', payload: {} }),
+  ],
+  [
+    'bytes',
+    4400,
+    (socket: RawSocket) => socket.socket.send(Buffer.from('{"type":"connection_init"}')),
+  ],
   ['a mebibyte', 1009, (socket: RawSocket) => socket.send('x'.repeat(1 << 20))],
 ])('%s closes the socket with %i', async (_what, code, act) => {
   const socket = await RawSocket.open(world.socket_url);
@@ -102,7 +128,10 @@ test('what is too large or wrong is refused in the same words as over HTTP, and 
     expect(message?.type).toBe('error');
     expect(codeOf(message?.payload)).toBe(overHttp.errors[0]?.extensions?.code);
   }
-  const [bad] = await socket.outcome('bad', 'subscription { rideOffersUpdated(rideRequestTxHash: "zz") { txHash } }');
+  const [bad] = await socket.outcome(
+    'bad',
+    'subscription { rideOffersUpdated(rideRequestTxHash: "zz") { txHash } }',
+  );
   expect(codeOf(bad?.payload)).toBe('BAD_USER_INPUT');
   const [good] = await socket.outcome('good', '{ chainInfo { chainId } }');
   expect(good?.payload).toEqual({ data: { chainInfo: { chainId: '7777' } } });
@@ -112,7 +141,12 @@ test('what is too large or wrong is refused in the same words as over HTTP, and 
 test('an id that is used again at once has the result of its own operation alone, and one end', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   for (let more = 1; more <= 15; more++) {
-    socket.subscribe('1', more % 2 === 0 ? '{ __typename }' : `subscription { completedTripsUpdated(limit: ${more}) { txHash } }`);
+    socket.subscribe(
+      '1',
+      more % 2 === 0
+        ? '{ __typename }'
+        : `subscription { completedTripsUpdated(limit: ${more}) { txHash } }`,
+    );
     socket.send({ id: '1', type: 'complete' });
   }
   socket.subscribe('1', '{ chainInfo { chainId } }');
@@ -124,7 +158,12 @@ test('an id that is used again at once has the result of its own operation alone
     { id: '1', type: 'complete' },
   ]);
   await expect
-    .poll(async () => /hub_subscription_groups\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1])
+    .poll(
+      async () =>
+        /hub_subscription_groups\{[^}]*\} (\d+)/.exec(
+          await (await fetch(`${world.url}/metrics`)).text(),
+        )?.[1],
+    )
     .toBe('0');
   await socket.close();
 });
@@ -145,11 +184,14 @@ test('a request for a socket that is none is told so in the shape of GraphQL', a
 
 test('a thousand subscriptions on one socket are twenty, and each of the others is told so', async () => {
   const socket = await RawSocket.begun(world.socket_url);
-  for (let at = 0; at < 1_000; at++) socket.subscribe(String(at), 'subscription { activeTripsUpdated { txHash } }');
+  for (let at = 0; at < 1_000; at++)
+    socket.subscribe(String(at), 'subscription { activeTripsUpdated { txHash } }');
   await expect.poll(() => socket.messages.filter(({ type }) => type === 'error').length).toBe(980);
-  expect(new Set(socket.messages.filter(({ type }) => type === 'error').map(({ payload }) => codeOf(payload)))).toEqual(
-    new Set(['RATE_LIMITED']),
-  );
+  expect(
+    new Set(
+      socket.messages.filter(({ type }) => type === 'error').map(({ payload }) => codeOf(payload)),
+    ),
+  ).toEqual(new Set(['RATE_LIMITED']));
   // one whose first answer is still being made counts until it is made, though nobody wants it any more
   await expect.poll(() => socket.results('3').length).toBe(1);
   socket.send({ id: '3', type: 'complete' });
@@ -173,8 +215,13 @@ test('what nobody told of is seen within seconds all the same', async () => {
   world.models.tells = true;
   await expect
     .poll(() => socket.results('1'))
-    .toEqual([{ data: { rideRequestsUpdated: [] } }, { data: { rideRequestsUpdated: [{ txHash: requested }] } }]);
-  expect(/hub_sockets\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1]).toBe('1');
+    .toEqual([
+      { data: { rideRequestsUpdated: [] } },
+      { data: { rideRequestsUpdated: [{ txHash: requested }] } },
+    ]);
+  expect(
+    /hub_sockets\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1],
+  ).toBe('1');
   await socket.close();
 });
 

@@ -9,8 +9,14 @@ export const TOO_LARGE: readonly (readonly [string, string])[] = [
     'two signs-in',
     'mutation { a: generateToken(publicKey: "0x", timestamp: 1, signature: {r: "", s: "", v: 1}) { token } b: generateToken(publicKey: "0x", timestamp: 1, signature: {r: "", s: "", v: 1}) { token } }',
   ],
-  ['many aliases', `{ ${Array.from({ length: 60 }, (_, at) => `a${at}: chainInfo { chainId }`).join(' ')} }`],
-  ['many root fields', `{ ${Array.from({ length: 11 }, (_, at) => `a${at}: __typename`).join(' ')} }`],
+  [
+    'many aliases',
+    `{ ${Array.from({ length: 60 }, (_, at) => `a${at}: chainInfo { chainId }`).join(' ')} }`,
+  ],
+  [
+    'many root fields',
+    `{ ${Array.from({ length: 11 }, (_, at) => `a${at}: __typename`).join(' ')} }`,
+  ],
   ['deep nesting', deep(50)],
   ['many tokens', `{ chainInfo { ${'chainId '.repeat(2_000)} } }`],
   [
@@ -21,5 +27,8 @@ export const TOO_LARGE: readonly (readonly [string, string])[] = [
     'fragments of fragments',
     `{ chainInfo { ...f0 } } ${Array.from({ length: 30 }, (_, at) => `fragment f${at} on ChainInfo { ...f${at + 1} ...f${at + 1} }`).join(' ')} fragment f30 on ChainInfo { chainId }`,
   ],
-  ['a cycle of fragments', '{ chainInfo { ...a } } fragment a on ChainInfo { ...b } fragment b on ChainInfo { ...a }'],
+  [
+    'a cycle of fragments',
+    '{ chainInfo { ...a } } fragment a on ChainInfo { ...b } fragment b on ChainInfo { ...a }',
+  ],
 ];

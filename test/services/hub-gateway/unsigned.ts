@@ -4,7 +4,10 @@ export interface UnsignedJson {
   readonly from: string;
   readonly nonce: number;
   readonly chain_id: number;
-  readonly data: { readonly function_call_type: string; readonly arguments: Readonly<Record<string, string | null>> };
+  readonly data: {
+    readonly function_call_type: string;
+    readonly arguments: Readonly<Record<string, string | null>>;
+  };
 }
 
 const ORDER: Readonly<Record<string, readonly string[]>> = {
@@ -18,7 +21,10 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
 };
 const NUMBERS = new Set(['fare', 'amount']);
 
-export function argumentItems({ function_call_type: type, arguments: args }: UnsignedJson['data']): readonly Uint8Array[] {
+export function argumentItems({
+  function_call_type: type,
+  arguments: args,
+}: UnsignedJson['data']): readonly Uint8Array[] {
   const names = ORDER[type] ?? [];
   if (Object.keys(args).toSorted().join() !== names.toSorted().join())
     throw new Error(`${type} has the arguments ${Object.keys(args).join()}`);
@@ -27,7 +33,9 @@ export function argumentItems({ function_call_type: type, arguments: args }: Uns
     if (value === null) return new Uint8Array(0);
     if (NUMBERS.has(name)) {
       const digits = BigInt(value).toString(16);
-      return value === '0' ? new Uint8Array(0) : Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
+      return value === '0'
+        ? new Uint8Array(0)
+        : Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
     }
     return value.startsWith('0x') ? Buffer.from(value.slice(2), 'hex') : Buffer.from(value);
   });
@@ -36,13 +44,30 @@ export function argumentItems({ function_call_type: type, arguments: args }: Uns
 /** What a field of the hub built. Throws when that is no unsigned transaction. */
 export function readUnsigned(value: unknown): UnsignedJson {
   const problem = new Error(`no unsigned transaction: ${JSON.stringify(value)}`);
-  if (typeof value !== 'object' || value === null || !('from' in value && 'nonce' in value && 'chain_id' in value && 'data' in value))
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    !('from' in value && 'nonce' in value && 'chain_id' in value && 'data' in value)
+  )
     throw problem;
   const { from, nonce, chain_id: chainId, data } = value;
-  if (typeof from !== 'string' || typeof nonce !== 'number' || typeof chainId !== 'number') throw problem;
-  if (typeof data !== 'object' || data === null || !('function_call_type' in data && 'arguments' in data)) throw problem;
+  if (typeof from !== 'string' || typeof nonce !== 'number' || typeof chainId !== 'number')
+    throw problem;
+  if (
+    typeof data !== 'object' ||
+    data === null ||
+    !('function_call_type' in data && 'arguments' in data)
+  )
+    throw problem;
   const { function_call_type: type, arguments: args } = data;
   if (typeof type !== 'string' || typeof args !== 'object' || args === null) throw problem;
-  const texts = Object.entries<unknown>({ ...args }).map(([name, each]) => [name, typeof each === 'string' ? each : null] as const);
-  return { from, nonce, chain_id: chainId, data: { function_call_type: type, arguments: Object.fromEntries(texts) } };
+  const texts = Object.entries<unknown>({ ...args }).map(
+    ([name, each]) => [name, typeof each === 'string' ? each : null] as const,
+  );
+  return {
+    from,
+    nonce,
+    chain_id: chainId,
+    data: { function_call_type: type, arguments: Object.fromEntries(texts) },
+  };
 }

@@ -36,12 +36,18 @@ interface List {
 function list(name: string, args: string, fields: string): List {
   const given = args === '' ? '' : `(${args})`;
   const query = `list${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-  return { subscription: `subscription { ${name}Updated${given} ${fields} }`, query: `{ ${query}${given} ${fields} }` };
+  return {
+    subscription: `subscription { ${name}Updated${given} ${fields} }`,
+    query: `{ ${query}${given} ${fields} }`,
+  };
 }
 
 function balance(who: Who): List {
   const args = `(publicKey: "${WALLETS[who].account}")`;
-  return { subscription: `subscription { accountBalanceUpdated${args} }`, query: `{ accountBalance${args} }` };
+  return {
+    subscription: `subscription { accountBalanceUpdated${args} }`,
+    query: `{ accountBalance${args} }`,
+  };
 }
 
 const BALANCES: readonly Who[] = ['bare', 'browser', 'tron'];
@@ -55,15 +61,26 @@ const LISTS: Readonly<Record<string, List>> = {
   driven: list('activeTrips', `driverAddress: "${WALLETS.tron.account}"`, '{ txHash farePaid }'),
   completed: list('completedTrips', '', '{ txHash farePaid driverAddress }'),
   recent: list('recentTrips', '', '{ txHash farePaid tripStatus }'),
-  own: list('recentTrips', `passengerAddress: "${WALLETS.browser.account}"`, '{ txHash tripStatus }'),
+  own: list(
+    'recentTrips',
+    `passengerAddress: "${WALLETS.browser.account}"`,
+    '{ txHash tripStatus }',
+  ),
 };
 
 /** Everything that is watched, with each state that it has had. */
 class Story {
-  readonly #lists = new Map<string, { readonly list: List; readonly watched: Watched; readonly states: unknown[] }>();
+  readonly #lists = new Map<
+    string,
+    { readonly list: List; readonly watched: Watched; readonly states: unknown[] }
+  >();
 
   async begin(name: string, what: List, state: unknown): Promise<void> {
-    this.#lists.set(name, { list: what, watched: watching.watch(what.subscription), states: [state] });
+    this.#lists.set(name, {
+      list: what,
+      watched: watching.watch(what.subscription),
+      states: [state],
+    });
     await this.holds();
   }
 
@@ -92,7 +109,8 @@ class Story {
 /** As the node itself has it. */
 async function nodeBalance(who: Who): Promise<string> {
   const { body } = await world.devnet.get(`/v1/accounts/${WALLETS[who].account}`);
-  if (typeof body !== 'object' || body === null || !('balance' in body)) throw new Error(JSON.stringify(body));
+  if (typeof body !== 'object' || body === null || !('balance' in body))
+    throw new Error(JSON.stringify(body));
   return String(body.balance);
 }
 
@@ -109,40 +127,91 @@ test('wallets of all three kinds drive their rides, and both clients see each st
 
   const requested = await sends('bare', `createUnsignedRideRequest(${PLACE}, fare: "100")`);
   const near = [{ txHash: requested }];
-  await story.goesOn({ requests: [{ txHash: requested, fare: '100', passengerAddress: WALLETS.bare.account }], near });
-  await story.begin('offers', list('rideOffers', `rideRequestTxHash: "${requested}"`, '{ txHash fare driverAddress }'), []);
-  const offered = await sends('tron', `createUnsignedRideOffer(rideRequestTransactionHash: "${requested}", fare: "90")`);
-  await story.goesOn({ offers: [{ txHash: offered, fare: '90', driverAddress: WALLETS.tron.account }] });
-  const trip = await sends('bare', `createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`);
+  await story.goesOn({
+    requests: [{ txHash: requested, fare: '100', passengerAddress: WALLETS.bare.account }],
+    near,
+  });
+  await story.begin(
+    'offers',
+    list('rideOffers', `rideRequestTxHash: "${requested}"`, '{ txHash fare driverAddress }'),
+    [],
+  );
+  const offered = await sends(
+    'tron',
+    `createUnsignedRideOffer(rideRequestTransactionHash: "${requested}", fare: "90")`,
+  );
+  await story.goesOn({
+    offers: [{ txHash: offered, fare: '90', driverAddress: WALLETS.tron.account }],
+  });
+  const trip = await sends(
+    'bare',
+    `createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`,
+  );
   const unpaid = { txHash: trip, farePaid: '0' };
-  await story.goesOn({ requests: [], near: [], offers: [], active: [{ ...unpaid, fare: '90' }], driven: [unpaid] });
-  await sends('bare', `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "40")`);
+  await story.goesOn({
+    requests: [],
+    near: [],
+    offers: [],
+    active: [{ ...unpaid, fare: '90' }],
+    driven: [unpaid],
+  });
+  await sends(
+    'bare',
+    `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "40")`,
+  );
   const paid = { txHash: trip, farePaid: '40' };
   await story.goesOn({ active: [{ ...paid, fare: '90' }], driven: [paid] });
-  await sends('bare', `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "50")`);
+  await sends(
+    'bare',
+    `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "50")`,
+  );
   const completed = { txHash: trip, farePaid: '90' };
   const over = { ...completed, tripStatus: 'completed' };
-  await story.goesOn({ active: [], driven: [], completed: [{ ...completed, driverAddress: WALLETS.tron.account }], recent: [over] });
+  await story.goesOn({
+    active: [],
+    driven: [],
+    completed: [{ ...completed, driverAddress: WALLETS.tron.account }],
+    recent: [over],
+  });
 
   const second = await sends('browser', `createUnsignedRideRequest(${PLACE}, fare: "1000000")`);
   await story.goesOn({
     requests: [{ txHash: second, fare: '1000000', passengerAddress: WALLETS.browser.account }],
     near: [{ txHash: second }],
   });
-  const offer = await sends('tron', `createUnsignedRideOffer(rideRequestTransactionHash: "${second}", fare: "2000000")`);
+  const offer = await sends(
+    'tron',
+    `createUnsignedRideOffer(rideRequestTransactionHash: "${second}", fare: "2000000")`,
+  );
   await story.goesOn({});
   const before = BigInt(await nodeBalance('browser'));
-  const cancelled = await sends('browser', `createUnsignedRideAcceptance(rideOfferTransactionHash: "${offer}")`);
+  const cancelled = await sends(
+    'browser',
+    `createUnsignedRideAcceptance(rideOfferTransactionHash: "${offer}")`,
+  );
   const waiting = { txHash: cancelled, farePaid: '0' };
-  await story.goesOn({ requests: [], near: [], active: [{ ...waiting, fare: '2000000' }], driven: [waiting] });
+  await story.goesOn({
+    requests: [],
+    near: [],
+    active: [{ ...waiting, fare: '2000000' }],
+    driven: [waiting],
+  });
   expect(before - BigInt(await nodeBalance('browser'))).toBeGreaterThanOrEqual(2_000_000n);
   await sends('tron', `createUnsignedRideCancel(rideAcceptanceTransactionHash: "${cancelled}")`);
   const gone = { txHash: cancelled, tripStatus: 'cancelled' };
-  await story.goesOn({ active: [], driven: [], recent: [{ ...gone, farePaid: '0' }, over], own: [gone] });
+  await story.goesOn({
+    active: [],
+    driven: [],
+    recent: [{ ...gone, farePaid: '0' }, over],
+    own: [gone],
+  });
   expect(before - BigInt(await nodeBalance('browser'))).toBeLessThan(2_000_000n);
 
   const third = await sends('tron', `createUnsignedRideRequest(${PLACE}, fare: "7")`);
-  await story.goesOn({ requests: [{ txHash: third, fare: '7', passengerAddress: WALLETS.tron.account }], near: [{ txHash: third }] });
+  await story.goesOn({
+    requests: [{ txHash: third, fare: '7', passengerAddress: WALLETS.tron.account }],
+    near: [{ txHash: third }],
+  });
   await sends('tron', `createUnsignedRideRequestCancel(rideRequestTransactionHash: "${third}")`);
   await story.goesOn({ requests: [], near: [] });
 
@@ -154,10 +223,17 @@ test('wallets of all three kinds drive their rides, and both clients see each st
 
 test('a reorganisation is seen on every subscription, by both clients alike', async () => {
   const parts = { requests: LISTS['requests'], near: LISTS['near'], bare: balance('bare') };
-  const watched = Object.values(parts).map((each) => ({ query: each?.query ?? '', seen: watching.watch(each?.subscription ?? '') }));
+  const watched = Object.values(parts).map((each) => ({
+    query: each?.query ?? '',
+    seen: watching.watch(each?.subscription ?? ''),
+  }));
   for (let more = 1; more <= 3; more++) {
     for (const who of BALANCES) {
-      await world.send(WALLETS[who], tokens.get(WALLETS[who]) ?? '', `createUnsignedRideRequest(${PLACE}, fare: "${more}")`);
+      await world.send(
+        WALLETS[who],
+        tokens.get(WALLETS[who]) ?? '',
+        `createUnsignedRideRequest(${PLACE}, fare: "${more}")`,
+      );
     }
     await world.block();
   }

@@ -21,7 +21,10 @@ export class Watching {
   constructor(url: string, token: string) {
     const authorization = `Bearer ${token}`;
     const socket = { url: `${url.replace('http', 'ws')}/graphql/ws`, webSocketImpl: WebSocket };
-    this.#official = createClient({ ...socket, connectionParams: { Authorization: authorization } });
+    this.#official = createClient({
+      ...socket,
+      connectionParams: { Authorization: authorization },
+    });
     this.#apolloSocket = createClient(socket);
     const http = new HttpLink({ uri: `${url}/graphql`, headers: { authorization } });
     const link = ApolloLink.split(
@@ -44,7 +47,10 @@ export class Watching {
     this.#stops.push(this.#official.subscribe({ query: subscription }, sink));
     const observed = this.#apollo
       .subscribe({ query: gql(subscription), fetchPolicy: 'no-cache' })
-      .subscribe({ next: ({ data }) => void apollo.push(onlyField(data)), error: (error) => void apollo.push(error) });
+      .subscribe({
+        next: ({ data }) => void apollo.push(onlyField(data)),
+        error: (error) => void apollo.push(error),
+      });
     this.#stops.push(() => observed.unsubscribe());
     return { official, apollo };
   }
@@ -52,7 +58,8 @@ export class Watching {
   /** Asks with both: the one over its socket, the other over HTTP. */
   async ask(query: string): Promise<readonly [official: unknown, apollo: unknown]> {
     const results: unknown[] = [];
-    for await (const { data, errors } of this.#official.iterate({ query })) results.push(errors ?? onlyField(data));
+    for await (const { data, errors } of this.#official.iterate({ query }))
+      results.push(errors ?? onlyField(data));
     const { data } = await this.#apollo.query({ query: gql(query), fetchPolicy: 'no-cache' });
     return [results.length === 1 ? results[0] : results, onlyField(data)];
   }
@@ -66,6 +73,8 @@ export class Watching {
 
 /** Of an answer with one field, its value; Apollo Client asks for the names of types on its own account. */
 function onlyField(data: unknown): unknown {
-  const plain: unknown = JSON.parse(JSON.stringify(data ?? {}, (key, value: unknown) => (key === '__typename' ? undefined : value)));
+  const plain: unknown = JSON.parse(
+    JSON.stringify(data ?? {}, (key, value: unknown) => (key === '__typename' ? undefined : value)),
+  );
   return Object.values(plain ?? {})[0];
 }

@@ -2,7 +2,17 @@ import { expect, test } from 'vitest';
 import { ops } from './operator.ts';
 
 /** The commands that people and scripts rely on, each with the words behind it. */
-const COMMANDS = ['status', 'rebuild', 'verify', 'tail', 'deposit', 'reserve', 'quarantine', 'audit', 'asyncapi'];
+const COMMANDS = [
+  'status',
+  'rebuild',
+  'verify',
+  'tail',
+  'deposit',
+  'reserve',
+  'quarantine',
+  'audit',
+  'asyncapi',
+];
 
 /** Those of the usage, in its order. */
 async function listed(): Promise<readonly string[]> {
@@ -15,7 +25,9 @@ test('every command is in the usage, and says what it takes', async () => {
   const helped = await Promise.all(COMMANDS.map((command) => ops(command, '--help')));
   for (const [at, { code, stdout, stderr }] of helped.entries()) {
     expect({ code, stderr }, COMMANDS[at]).toEqual({ code: 0, stderr: '' });
-    expect(stdout, COMMANDS[at]).toMatch(new RegExp(`^usage: npm run ops -- ${COMMANDS[at] ?? ''}\\b`));
+    expect(stdout, COMMANDS[at]).toMatch(
+      new RegExp(`^usage: npm run ops -- ${COMMANDS[at] ?? ''}\\b`),
+    );
   }
 });
 
@@ -41,7 +53,9 @@ test('an option that there is not and a word too many are refused by every comma
     for (const [at, { code, stdout, stderr }] of refused.entries()) {
       expect({ code, stdout }, COMMANDS[at]).toEqual({ code: 1, stdout: '' });
       expect(stderr, COMMANDS[at]).toMatch(problem);
-      expect(stderr, COMMANDS[at]).toMatch(new RegExp(`^usage: npm run ops -- ${COMMANDS[at] ?? ''}\\b`, 'm'));
+      expect(stderr, COMMANDS[at]).toMatch(
+        new RegExp(`^usage: npm run ops -- ${COMMANDS[at] ?? ''}\\b`, 'm'),
+      );
     }
   }
 });
@@ -52,6 +66,10 @@ test('who misspells a command is asked whether another was meant; who names none
     stdout: '',
     stderr: expect.stringMatching(/^there is no command statsu, did you mean status\?/),
   });
-  expect(await ops()).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^a command is missing/) });
+  expect(await ops()).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^a command is missing/),
+  });
   expect((await ops('deposit', 'lst')).code).toBe(1);
 });

@@ -51,7 +51,12 @@ function ops(...args: string[]): Promise<Ended> {
 beforeAll(async () => {
   const database = await freshDatabase(stack);
   const pool = await openTables(database.writer_url, deposits);
-  await applyStretch(pool, deposits, { partition: 0, from: 0, events: made.log, topic: 'treasury.ledger' });
+  await applyStretch(pool, deposits, {
+    partition: 0,
+    from: 0,
+    events: made.log,
+    topic: 'treasury.ledger',
+  });
   await pool.end();
   await ensureTopics(testKafka(stack), [TREASURY_LEDGER]);
   writeFileSync(stackFile, JSON.stringify({ ...stack, postgres_reader_url: database.reader_url }));
@@ -116,7 +121,8 @@ async function ownLog(): Promise<OwnLog> {
   const kafka = testKafka(stack);
   const topic = await freshTopic(kafka);
   const codec = await openCodec(stack.registry_url, [TREASURY_LEDGER]);
-  const write = (events: readonly TreasuryEvent[]): Promise<void> => appendAll(kafka, topic, toEntries(codec, events));
+  const write = (events: readonly TreasuryEvent[]): Promise<void> =>
+    appendAll(kafka, topic, toEntries(codec, events));
   await write(made.log);
   return { log: new LedgerLog({ kafka, codec, log: silentLog(), topic }), topic, write };
 }
@@ -129,7 +135,9 @@ test('a decision is appended for its place, read back and in force; once more it
   });
   expect(log.ledger.deposit(small)).toMatchObject({ status: 'confirmed', approved: true });
   expect(await log.decide((ledger) => approve(ledger, deciding))).toEqual({ appended: undefined });
-  expect(await log.decide((ledger) => reject(ledger, deciding))).toEqual({ refused: 'not_waiting_for_a_person' });
+  expect(await log.decide((ledger) => reject(ledger, deciding))).toEqual({
+    refused: 'not_waiting_for_a_person',
+  });
 });
 
 test('whoever writes in between is taken into account: what came second has no effect, and the decision is made anew', async () => {
@@ -137,7 +145,10 @@ test('whoever writes in between is taken into account: what came second has no e
   const append: unknown = Reflect.get(KafkaWriter.prototype, 'append');
   if (typeof append !== 'function') throw new Error('a writer without append');
   let written = false;
-  const spy = vi.spyOn(KafkaWriter.prototype, 'append').mockImplementation(async function (this: KafkaWriter, ...batch) {
+  const spy = vi.spyOn(KafkaWriter.prototype, 'append').mockImplementation(async function (
+    this: KafkaWriter,
+    ...batch
+  ) {
     if (batch[0] === topic && !written) {
       written = true;
       await write([{ ...depositEvents(small).rejected('bob'), sequence: made.log.length }]);
@@ -146,7 +157,9 @@ test('whoever writes in between is taken into account: what came second has no e
   });
   onTestFinished(() => spy.mockRestore());
   const deciding = { deposit_id: small, ...PERSON };
-  expect(await log.decide((ledger) => approve(ledger, deciding))).toEqual({ refused: 'rejected_for_good' });
+  expect(await log.decide((ledger) => approve(ledger, deciding))).toEqual({
+    refused: 'rejected_for_good',
+  });
   expect(log.ledger.deposit(small)).toMatchObject({ status: 'needs_manual', rejected: true });
   expect(log.ledger.end).toBe(BigInt(made.log.length) + 2n);
 });

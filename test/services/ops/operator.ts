@@ -18,9 +18,18 @@ const env = { PATH: process.env['PATH'] };
 /** Resolves when it has ended. */
 export function ops(...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [...FLAGS, MAIN, ...args], { env, maxBuffer: OUTPUT_MAX }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr });
-    });
+    execFile(
+      process.execPath,
+      [...FLAGS, MAIN, ...args],
+      { env, maxBuffer: OUTPUT_MAX },
+      (error, stdout, stderr) => {
+        resolve({
+          code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1,
+          stdout,
+          stderr,
+        });
+      },
+    );
   });
 }
 
@@ -29,7 +38,11 @@ export function opsInShell(args: readonly string[], rest: string): Promise<Ended
   const quoted = [process.execPath, ...FLAGS, MAIN, ...args].map((word) => `'${word}'`).join(' ');
   return new Promise((resolve) => {
     execFile('/bin/sh', ['-c', `${quoted} ${rest}`], { env }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr });
+      resolve({
+        code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1,
+        stdout,
+        stderr,
+      });
     });
   });
 }
@@ -44,7 +57,10 @@ export interface Running {
 
 /** Goes on by itself: the caller ends it. */
 export function startOps(...args: string[]): Running {
-  const child = spawn(process.execPath, [...FLAGS, MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...FLAGS, MAIN, ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let printed = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;

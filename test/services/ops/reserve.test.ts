@@ -16,11 +16,18 @@ const MAIN = join(import.meta.dirname, '../../../services/ops/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-'));
 const stackFile = join(folder, 'stack.json');
 
-function ops(...args: string[]): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+function ops(
+  ...args: string[]
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { env: { PATH: process.env['PATH'] } }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-    });
+    execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { env: { PATH: process.env['PATH'] } },
+      (error, stdout, stderr) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+      },
+    );
   });
 }
 
@@ -37,8 +44,15 @@ beforeAll(async () => {
   );
   await pool.query('INSERT INTO reserve.head (one, runs) VALUES (true, 3)');
   await pool.end();
-  const urls = { registry_url: 'http://127.0.0.1:1', tron_url: 'http://127.0.0.1:2', node_url: 'http://127.0.0.1:3' };
-  writeFileSync(stackFile, JSON.stringify({ kafka_brokers: '127.0.0.1:4', postgres_reader_url: reader_url, ...urls }));
+  const urls = {
+    registry_url: 'http://127.0.0.1:1',
+    tron_url: 'http://127.0.0.1:2',
+    node_url: 'http://127.0.0.1:3',
+  };
+  writeFileSync(
+    stackFile,
+    JSON.stringify({ kafka_brokers: '127.0.0.1:4', postgres_reader_url: reader_url, ...urls }),
+  );
 });
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -52,7 +66,10 @@ test('the reconciliations there were are shown newest first, for people and for 
   );
   const { stdout } = await ops('reserve', 'runs', '--limit', '2', '--json', '--stack', stackFile);
   const runs: unknown = JSON.parse(stdout);
-  expect(runs).toMatchObject([{ run_id: 'run 2' }, { run_id: 'run 1', ledger_liability: '-3', block_hash: '0x0a' }]);
+  expect(runs).toMatchObject([
+    { run_id: 'run 2' },
+    { run_id: 'run 1', ledger_liability: '-3', block_hash: '0x0a' },
+  ]);
 });
 
 test('bad usage is refused with what there is', async () => {
@@ -61,25 +78,44 @@ test('bad usage is refused with what there is', async () => {
     ops('reserve', 'runs', '--limit', '101', '--stack', stackFile),
     ops('reserve', 'runs', 'all', '--stack', stackFile),
   ]);
-  for (const each of refused) expect(each).toMatchObject({ code: 1, stderr: expect.stringMatching(/reserve|--limit/) });
+  for (const each of refused)
+    expect(each).toMatchObject({ code: 1, stderr: expect.stringMatching(/reserve|--limit/) });
   const missing = await ops('reserve', 'run', '--stack', stackFile);
-  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('APP_USDT_CONTRACT is not set') });
+  expect(missing).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('APP_USDT_CONTRACT is not set'),
+  });
 });
 
 test('what the stack file says is taken where no variable says otherwise', () => {
   const file = join(folder, 'whole.json');
-  const urls = { registry_url: 'http://127.0.0.1:18081', tron_url: 'http://127.0.0.1:17090', kafka_brokers: '127.0.0.1:19092' };
-  const addresses = { usdt_contract: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', custody_addresses: 'TCjow1qG4ZvDNj5ZRCF2RSuS2kMCGKK1JJ' };
+  const urls = {
+    registry_url: 'http://127.0.0.1:18081',
+    tron_url: 'http://127.0.0.1:17090',
+    kafka_brokers: '127.0.0.1:19092',
+  };
+  const addresses = {
+    usdt_contract: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+    custody_addresses: 'TCjow1qG4ZvDNj5ZRCF2RSuS2kMCGKK1JJ',
+  };
   const rates = { reconcile_requests_per_second: 200, reconcile_requests_per_day: 0 };
   writeFileSync(file, JSON.stringify({ ...urls, ...addresses, ...rates }));
   const config = readReserveConfig({ APP_TRON_URL: 'https://nile.trongrid.io' }, file);
-  expect(config).toMatchObject({ registry_url: 'http://127.0.0.1:18081/apis/ccompat/v7', tron_url: 'https://nile.trongrid.io' });
+  expect(config).toMatchObject({
+    registry_url: 'http://127.0.0.1:18081/apis/ccompat/v7',
+    tron_url: 'https://nile.trongrid.io',
+  });
   expect(config.custody_addresses).toHaveLength(1);
   expect(config).toMatchObject(rates);
 });
 
 test('a run may take as long as its balances take at the rate allowed, however many addresses there are', () => {
-  const bucket = new TokenBucket({ requests_per_second: 3, requests_per_day: 9_000, now: () => 0, signal: never });
+  const bucket = new TokenBucket({
+    requests_per_second: 3,
+    requests_per_day: 9_000,
+    now: () => 0,
+    signal: never,
+  });
   for (const balances of [1, 65, 1_000, 100_000]) {
     const expected = bucket.expectedMs(balances);
     expect(allowedMs(expected)).toBeGreaterThan(2 * expected);

@@ -33,12 +33,19 @@ test('of each service it is told whether it is ready, why not, and its main figu
   lag.set({ topic: 'tron.transfers', partition: 0 }, 2);
   lag.set({ topic: 'tron.transfers', partition: 1 }, 5);
   const services = await readServices([
-    { name: 'treasury', url: await service(503, '{"code":"not_ready","message":"treasury: \\"why\\""}', treasury) },
+    {
+      name: 'treasury',
+      url: await service(503, '{"code":"not_ready","message":"treasury: \\"why\\""}', treasury),
+    },
     { name: 'hub-gateway', url: await service(200, '{"status":"ready"}', new Metrics('hub')) },
     { name: 'gone', url: 'http://127.0.0.1:1' },
   ]);
   expect(services).toMatchObject([
-    { ready: false, matter: 'treasury: "why"', figures: { 'deposits confirmed': 3, 'deposits needs_manual': 1, 'records behind': 7 } },
+    {
+      ready: false,
+      matter: 'treasury: "why"',
+      figures: { 'deposits confirmed': 3, 'deposits needs_manual': 1, 'records behind': 7 },
+    },
     { ready: true, matter: null, figures: {} },
     { ready: false, matter: expect.stringMatching(/^does not answer: /), figures: {} },
   ]);
@@ -55,7 +62,10 @@ test('the services of a stack are those of its file that speak HTTP', () => {
   const pids = { kafka: 1, 'chain-ingester': 2, 'hub-gateway': 3, 'projector-ride-market': 4 };
   writeFileSync(
     file,
-    JSON.stringify({ pids, ports: { kafka: 19_092, chain_ingester: 17_011, hub: 17_002, projector_ride_market: 17_024 } }),
+    JSON.stringify({
+      pids,
+      ports: { kafka: 19_092, chain_ingester: 17_011, hub: 17_002, projector_ride_market: 17_024 },
+    }),
   );
   expect(localServices(file)).toEqual([
     { name: 'chain-ingester', url: 'http://127.0.0.1:17011' },

@@ -27,9 +27,14 @@ interface Ended {
 
 function ops(...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { env: { PATH: process.env['PATH'] } }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-    });
+    execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { env: { PATH: process.env['PATH'] } },
+      (error, stdout, stderr) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+      },
+    );
   });
 }
 
@@ -45,7 +50,14 @@ beforeAll(async () => {
   await pool.end();
   node.grow(7);
   node.finalized = 4;
-  writeFileSync(stackFile, JSON.stringify({ ...stack, node_url: await node.listen(), postgres_reader_url: database.reader_url }));
+  writeFileSync(
+    stackFile,
+    JSON.stringify({
+      ...stack,
+      node_url: await node.listen(),
+      postgres_reader_url: database.reader_url,
+    }),
+  );
 });
 
 afterAll(async () => {
@@ -63,7 +75,15 @@ test('status tells node, log and projections, for people and for scripts', async
   const json = await ops('status', '--json', '--stack', stackFile);
   expect(JSON.parse(json.stdout)).toMatchObject({
     node: { height: 6, finalized_height: 4 },
-    projections: [{ projection: 'explorer', topic: 'nowhere', next_offset: '12345678901234567', lag: null, loading: true }],
+    projections: [
+      {
+        projection: 'explorer',
+        topic: 'nowhere',
+        next_offset: '12345678901234567',
+        lag: null,
+        loading: true,
+      },
+    ],
     faults: [],
   });
 });
@@ -84,18 +104,30 @@ test('a log that ends before what was applied is a fault, not a number', async (
   );
   await ensureTopics(kafka, [CHAIN_BLOCKS]);
   const pool = new Pool({ connectionString: writerUrl });
-  await pool.query(`UPDATE projector.checkpoints SET topic = 'chain.blocks', next_offset = 987654321`);
+  await pool.query(
+    `UPDATE projector.checkpoints SET topic = 'chain.blocks', next_offset = 987654321`,
+  );
   await pool.end();
   const { code, stdout } = await ops('status', '--stack', stackFile);
   expect(code).toBe(2);
-  expect(stdout).toMatch(/^fault +chain.blocks\/0 ends \d+ records before what explorer has applied: .*\/ready of the projector$/m);
+  expect(stdout).toMatch(
+    /^fault +chain.blocks\/0 ends \d+ records before what explorer has applied: .*\/ready of the projector$/m,
+  );
 });
 
 test('bad usage and missing settings are refused with what to do', async () => {
-  expect(await ops('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('usage: npm run ops') });
-  expect(await ops('dance')).toMatchObject({ code: 1, stderr: expect.stringContaining('usage: npm run ops') });
+  expect(await ops('--help')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('usage: npm run ops'),
+  });
+  expect(await ops('dance')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('usage: npm run ops'),
+  });
   expect(await ops('status', '--loud')).toMatchObject({ code: 1 });
   const nothing = await ops('status', '--stack', join(folder, 'none.json'));
   expect(nothing.code).toBe(1);
-  expect(nothing.stderr).toMatch(/APP_KAFKA_BROKERS is not set[\s\S]*APP_POSTGRES_READER_URL is not set[\s\S]*APP_NODE_URL is not set/);
+  expect(nothing.stderr).toMatch(
+    /APP_KAFKA_BROKERS is not set[\s\S]*APP_POSTGRES_READER_URL is not set[\s\S]*APP_NODE_URL is not set/,
+  );
 });

@@ -20,7 +20,12 @@ const made = new MintLedger();
 made.setPolicy();
 const small = made.deposit(USD / 2n);
 const large = made.deposit(8n * USD, BEGIN + 60_000);
-const POISON: LogEntry = { key: 'k', value: Buffer.from('{"no":"Avro"}'), headers: { event_type: 'Nothing' }, timestamp: BEGIN + 120_000 };
+const POISON: LogEntry = {
+  key: 'k',
+  value: Buffer.from('{"no":"Avro"}'),
+  headers: { event_type: 'Nothing' },
+  timestamp: BEGIN + 120_000,
+};
 
 let codec: Codec;
 /** partition 0: the ledger, then a record that nobody can read; partition 1: the ledger */
@@ -70,20 +75,31 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('every record is shown once, in the order of its partition, with all that is known of it', async () => {
-  const { code, stdout, stderr } = await ops('tail', topic, '--json', '--no-follow', '--stack', stackFile);
+  const { code, stdout, stderr } = await ops(
+    'tail',
+    topic,
+    '--json',
+    '--no-follow',
+    '--stack',
+    stackFile,
+  );
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const found = parsed(stdout);
   expect(places(found)).toEqual(['0@0', '0@1', '0@2', '0@3', '0@4', '1@0', '1@1', '1@2', '1@3']);
   for (const partition of [0, 1])
-    expect(found.filter((line) => line.partition === partition).map(({ offset }) => offset)).toEqual(
-      partition === 0 ? ['0', '1', '2', '3', '4'] : ['0', '1', '2', '3'],
-    );
+    expect(
+      found.filter((line) => line.partition === partition).map(({ offset }) => offset),
+    ).toEqual(partition === 0 ? ['0', '1', '2', '3', '4'] : ['0', '1', '2', '3']);
   const confirmed = found.find((line) => line.partition === 0 && line.offset === '1');
   expect(confirmed).toMatchObject({
     topic,
     time: new Date(BEGIN).toISOString(),
     key: small,
-    headers: { event_type: 'DepositConfirmed', source: 'treasury', trace_id: expect.stringMatching(/^[0-9a-f]{32}$/) },
+    headers: {
+      event_type: 'DepositConfirmed',
+      source: 'treasury',
+      trace_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+    },
     type: 'DepositConfirmed',
     schema_id: expect.any(Number),
     value: {
@@ -106,24 +122,40 @@ test('every record is shown once, in the order of its partition, with all that i
 });
 
 test('records are chosen by partition, key, type, header, expression, place, time and number', async () => {
-  const chosen = async (...args: string[]): Promise<readonly string[]> => places(await lines(...args));
+  const chosen = async (...args: string[]): Promise<readonly string[]> =>
+    places(await lines(...args));
   expect(await chosen('--partition', '1', '--key', small)).toEqual(['1@1', '1@2']);
-  expect(await chosen('--type', 'DepositConfirmed', '--type', 'PolicySet', '--partition', '0')).toEqual(['0@0', '0@1', '0@3']);
+  expect(
+    await chosen('--type', 'DepositConfirmed', '--type', 'PolicySet', '--partition', '0'),
+  ).toEqual(['0@0', '0@1', '0@3']);
   expect(await chosen('--header', 'event_type=Nothing')).toEqual(['0@4']);
-  expect(await chosen('--where', `deposit_id = ${large} and credit >= 8000000`)).toEqual(['0@3', '1@3']);
+  expect(await chosen('--where', `deposit_id = ${large} and credit >= 8000000`)).toEqual([
+    '0@3',
+    '1@3',
+  ]);
   expect(await chosen('--from', '1', '--to', '3')).toEqual(['0@1', '0@2', '1@1', '1@2']);
   expect(await chosen('--last', '1')).toEqual(['0@4', '1@3']);
   expect(await chosen('--from', new Date(BEGIN + 1).toISOString())).toEqual(['0@3', '0@4', '1@3']);
-  expect(await chosen('--to', new Date(BEGIN + 1).toISOString(), '--partition', '1')).toEqual(['1@0', '1@1', '1@2']);
+  expect(await chosen('--to', new Date(BEGIN + 1).toISOString(), '--partition', '1')).toEqual([
+    '1@0',
+    '1@1',
+    '1@2',
+  ]);
   expect(await chosen('--from', 'end')).toEqual([]);
   expect(await lines('--limit', '2')).toHaveLength(2);
 });
 
 test('for people each record is a few lines that can be read', async () => {
   const text = await printed('--no-follow', '--partition', '0', '--from', '1', '--to', '2');
-  expect(text).toMatch(new RegExp(`^${topic}/0@1  ${new Date(BEGIN).toISOString()}  DepositConfirmed  key ${small}\n    event_id=`));
+  expect(text).toMatch(
+    new RegExp(
+      `^${topic}/0@1  ${new Date(BEGIN).toISOString()}  DepositConfirmed  key ${small}\n    event_id=`,
+    ),
+  );
   expect(text).toMatch(/^ {4}credit {13}500000$/m);
-  expect(await printed('--no-follow', '--last', '1', '--partition', '0')).toContain('not readable: the value does not begin as Avro');
+  expect(await printed('--no-follow', '--last', '1', '--partition', '0')).toContain(
+    'not readable: the value does not begin as Avro',
+  );
 });
 
 test('it goes on with what is appended, until it is told to stop', async () => {
@@ -139,7 +171,10 @@ test('it goes on with what is appended, until it is told to stop', async () => {
 });
 
 test('a reader that goes away ends it, though there is nothing more to show', async () => {
-  const { code, stdout } = await opsInShell(['tail', topic, '--json', '--stack', stackFile, '--partition', '1'], '| head -n 1');
+  const { code, stdout } = await opsInShell(
+    ['tail', topic, '--json', '--stack', stackFile, '--partition', '1'],
+    '| head -n 1',
+  );
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ partition: 1, offset: '0' });
 });
@@ -181,5 +216,9 @@ test('what is refused says so and ends with 1; a field that nothing has is told'
     stdout: '',
     stderr: expect.stringContaining(`there is no topic ${topic}x, did you mean ${topic}?`),
   });
-  expect(misspelt).toEqual({ code: 0, stdout: '', stderr: 'none of 9 records has a field amuont\n' });
+  expect(misspelt).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'none of 9 records has a field amuont\n',
+  });
 });

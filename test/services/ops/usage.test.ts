@@ -1,7 +1,22 @@
 import { expect, test } from 'vitest';
-import { commandOf, didYouMean, Misuse, readArguments, refuseWords } from '../../../services/ops/usage.ts';
+import {
+  commandOf,
+  didYouMean,
+  Misuse,
+  readArguments,
+  refuseWords,
+} from '../../../services/ops/usage.ts';
 
-const COMMANDS = ['status', 'tail', 'deposit', 'reserve', 'audit', 'rebuild', 'verify', 'quarantine'];
+const COMMANDS = [
+  'status',
+  'tail',
+  'deposit',
+  'reserve',
+  'audit',
+  'rebuild',
+  'verify',
+  'quarantine',
+];
 
 test.each([
   ['statsu', 'status'],
@@ -21,14 +36,23 @@ test.each([
 test('an option that there is not is refused, naming the one that was meant; a value that is missing too', () => {
   const options = { json: { type: 'boolean' }, limit: { type: 'string' } } as const;
   const read = (...args: string[]) => readArguments(args, options, 'usage: read\n');
-  expect(read('a', '--limit', '5', 'b')).toMatchObject({ values: { limit: '5' }, positionals: ['a', 'b'] });
-  expect(() => read('--limt', '5')).toThrow(new Misuse('there is no option --limt, did you mean --limit?', 'usage: read'));
+  expect(read('a', '--limit', '5', 'b')).toMatchObject({
+    values: { limit: '5' },
+    positionals: ['a', 'b'],
+  });
+  expect(() => read('--limt', '5')).toThrow(
+    new Misuse('there is no option --limt, did you mean --limit?', 'usage: read'),
+  );
   expect(() => read('--loud')).toThrow(new Misuse('there is no option --loud\n\nusage: read'));
   expect(() => read('--limit')).toThrow(Misuse);
 });
 
 test('a command of a command is found; another one, none, and an option that only another one takes are refused with what there is', () => {
-  const commands = { name: 'deposit', options: { list: ['limit'], show: [], reject: ['reason'] }, usage: 'usage: deposit' };
+  const commands = {
+    name: 'deposit',
+    options: { list: ['limit'], show: [], reject: ['reason'] },
+    usage: 'usage: deposit',
+  };
   const asked = (...args: string[]) =>
     commandOf(
       args,

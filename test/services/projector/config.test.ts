@@ -23,6 +23,8 @@ test('the environment of the stack is all a projector needs', () => {
 
 test('everything that is missing is told at once', () => {
   expect(() => readProjectorConfig({})).toThrow(
-    expect.objectContaining({ problems: Object.keys(GOOD).map((name) => expect.stringContaining(name)) }),
+    expect.objectContaining({
+      problems: Object.keys(GOOD).map((name) => expect.stringContaining(name)),
+    }),
   );
 });

@@ -15,7 +15,14 @@ import { spawnOps } from '../../faults/ops-run.ts';
 import { chainEvents } from '../../support/chain.ts';
 import { never, silentLog, testKafka } from '../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../support/plain-fold.ts';
-import { holdIndexing, holdWrites, indexesOf, isMarkedIndexed, isRunning, wantedIndexes } from '../runtime/loading.ts';
+import {
+  holdIndexing,
+  holdWrites,
+  indexesOf,
+  isMarkedIndexed,
+  isRunning,
+  wantedIndexes,
+} from '../runtime/loading.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../support/stack.ts';
 
 /** Processes that are killed and frozen, on servers of their own; the tests go on from one another, since topic and schema have fixed names. */
@@ -25,7 +32,12 @@ let codec: Codec;
 let writer: KafkaWriter;
 let pool: Pool;
 const log: ChainEvent[] = [];
-const source = chainEvents({ seed: 41, blocks: Number.POSITIVE_INFINITY, transactions_per_block: 4, reorg_probability: 0.08 });
+const source = chainEvents({
+  seed: 41,
+  blocks: Number.POSITIVE_INFINITY,
+  transactions_per_block: 4,
+  reorg_probability: 0.08,
+});
 
 beforeAll(async () => {
   stack = await startStack();
@@ -33,7 +45,10 @@ beforeAll(async () => {
   await ensureTopics(kafka, [CHAIN_BLOCKS]);
   codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
   writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
-  pool = openWriter({ postgres_url: stack.addresses.postgres_url, application_name: 'test', schema: 'explorer' }, silentLog());
+  pool = openWriter(
+    { postgres_url: stack.addresses.postgres_url, application_name: 'test', schema: 'explorer' },
+    silentLog(),
+  );
 });
 
 afterAll(async () => {
@@ -43,8 +58,11 @@ afterAll(async () => {
 });
 
 async function append(count: number): Promise<void> {
-  const events = Array.from({ length: count }, () => source.next().value).filter((event) => event !== undefined);
-  for (const { entries } of toEntries(codec, events, 1 << 20)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
+  const events = Array.from({ length: count }, () => source.next().value).filter(
+    (event) => event !== undefined,
+  );
+  for (const { entries } of toEntries(codec, events, 1 << 20))
+    await writer.append(CHAIN_BLOCKS.name, 0, entries);
   log.push(...events);
 }
 
@@ -66,7 +84,9 @@ async function underLoad<Result>(use: () => Promise<Result>): Promise<Result> {
 }
 
 async function appliedUpTo(): Promise<number> {
-  const { rows } = await pool.query<{ next_offset: string }>("SELECT next_offset FROM projector.checkpoints WHERE projection = 'explorer'");
+  const { rows } = await pool.query<{ next_offset: string }>(
+    "SELECT next_offset FROM projector.checkpoints WHERE projection = 'explorer'",
+  );
   return Number(rows[0]?.next_offset ?? 0);
 }
 
@@ -87,17 +107,25 @@ async function isReady({ url }: ServiceHandle): Promise<readonly [number, string
 
 async function counted({ url }: ServiceHandle, metric: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text.split('\n').filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
 
 /** Which of two works, as far as it can be told: the other has not applied a record. */
-async function activeOf(both: readonly [ServiceHandle, ServiceHandle]): Promise<readonly [active: ServiceHandle, other: ServiceHandle]> {
+async function activeOf(
+  both: readonly [ServiceHandle, ServiceHandle],
+): Promise<readonly [active: ServiceHandle, other: ServiceHandle]> {
   const [first, second] = both;
-  const [before, alsoBefore] = await Promise.all(both.map((each) => counted(each, 'projection_records_total')));
+  const [before, alsoBefore] = await Promise.all(
+    both.map((each) => counted(each, 'projection_records_total')),
+  );
   await append(20);
   await expectProjected();
-  const [now, alsoNow] = await Promise.all(both.map((each) => counted(each, 'projection_records_total')));
+  const [now, alsoNow] = await Promise.all(
+    both.map((each) => counted(each, 'projection_records_total')),
+  );
   expect([now === before, alsoNow === alsoBefore]).toContain(true);
   return now === before ? [second, first] : [first, second];
 }
@@ -154,7 +182,10 @@ let both: readonly [ServiceHandle, ServiceHandle];
 
 test('of two processes one is killed at work: the other takes over, and no row is lost or doubled', async () => {
   await append(50);
-  both = [await stack.spawnService('projector-explorer'), await stack.spawnService('projector-explorer')];
+  both = [
+    await stack.spawnService('projector-explorer'),
+    await stack.spawnService('projector-explorer'),
+  ];
   await Promise.all(both.map((each) => each.ready()));
   await expectProjected();
   const [active, other] = await activeOf(both);
@@ -175,7 +206,9 @@ test('one frozen at work for longer than its session wakes with a batch that is 
     await further(20);
     await active.kill('SIGSTOP');
     const stopped = await counted(other, 'projection_records_total');
-    await expect.poll(() => counted(other, 'projection_records_total')).toBeGreaterThan(stopped + 20);
+    await expect
+      .poll(() => counted(other, 'projection_records_total'))
+      .toBeGreaterThan(stopped + 20);
     await active.kill('SIGCONT');
     await further(30);
   });
@@ -192,7 +225,9 @@ test('Postgres killed under load: it waits, says so, and goes on when Postgres i
   await underLoad(async () => {
     await further(10);
     await stack.servers.postgres.kill();
-    await expect.poll(() => isReady(projector)).toEqual([503, expect.stringContaining('waiting: storage_unreachable')]);
+    await expect
+      .poll(() => isReady(projector))
+      .toEqual([503, expect.stringContaining('waiting: storage_unreachable')]);
     await append(5);
     await stack.servers.postgres.start();
     await further(20);
@@ -229,7 +264,9 @@ test('tables of a later version are not touched: it says what to do, and goes on
     .toEqual({ code: 'not_ready', message: expect.stringMatching(why) });
   await another.kill('SIGTERM');
   expect(await another.waitExit()).toEqual({ code: 0, signal: null });
-  await pool.query("UPDATE projector.projections SET version = $1 WHERE projection = 'explorer'", [explorer.version]);
+  await pool.query("UPDATE projector.projections SET version = $1 WHERE projection = 'explorer'", [
+    explorer.version,
+  ]);
   await expectProjected();
   await running.kill('SIGTERM');
 });
@@ -241,7 +278,9 @@ test('tables of an earlier version are read until it has built new ones beside t
   const projector = await stack.spawnService('projector-explorer');
   await projector.ready();
   await expectProjected();
-  const { rows } = await pool.query('SELECT projection, version, beside FROM projector.projections ORDER BY projection');
+  const { rows } = await pool.query(
+    'SELECT projection, version, beside FROM projector.projections ORDER BY projection',
+  );
   expect(rows).toEqual([
     { projection: 'explorer', version: explorer.version, beside: null },
     { projection: 'explorer_previous', version: 1, beside: 'explorer' },
@@ -253,7 +292,9 @@ test('tables of an earlier version are read until it has built new ones beside t
 test('undecodable bytes halt it: /ready says why and what to do, the process stays, and SIGTERM ends it with 0', async () => {
   const projector = await stack.spawnService('projector-explorer');
   await projector.ready();
-  await writer.append(CHAIN_BLOCKS.name, 0, [{ key: '0', value: Buffer.from('no avro'), headers: {}, timestamp: 0 }]);
+  await writer.append(CHAIN_BLOCKS.name, 0, [
+    { key: '0', value: Buffer.from('no avro'), headers: {}, timestamp: 0 },
+  ]);
   const body = {
     code: 'not_ready',
     message: expect.stringMatching(
@@ -279,18 +320,29 @@ test(
     const admin = kafka.admin();
     await admin.connect();
     await admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] });
-    await expect.poll(() => ensureTopics(kafka, [CHAIN_BLOCKS]).then(() => 'created', String)).toBe('created');
+    await expect
+      .poll(() => ensureTopics(kafka, [CHAIN_BLOCKS]).then(() => 'created', String))
+      .toBe('created');
     await admin.disconnect();
     const before = await readTables(pool, 'explorer');
-    for (const { entries } of toEntries(codec, log, 1 << 20)) await writer.append(CHAIN_BLOCKS.name, 0, entries);
+    for (const { entries } of toEntries(codec, log, 1 << 20))
+      await writer.append(CHAIN_BLOCKS.name, 0, entries);
     const projector = await stack.spawnService('projector-explorer');
     await expect
       .poll(() => isReady(projector).catch(() => undefined))
-      .toEqual([503, expect.stringMatching(/halted: .*deleted and created again.* What to do: .*restore the topic/)]);
+      .toEqual([
+        503,
+        expect.stringMatching(
+          /halted: .*deleted and created again.* What to do: .*restore the topic/,
+        ),
+      ]);
     expect(await readTables(pool, 'explorer')).toEqual(before);
     // if that is to be the log from now on
     const ops = spawnOps(stack.addresses, ['rebuild', 'explorer']);
-    expect([await ops.ended(), ops.printed()]).toEqual([0, expect.stringMatching(/^done .*explorer is read from other tables now/m)]);
+    expect([await ops.ended(), ops.printed()]).toEqual([
+      0,
+      expect.stringMatching(/^done .*explorer is read from other tables now/m),
+    ]);
     await projector.kill('SIGTERM');
     expect(await projector.waitExit()).toEqual({ code: 0, signal: null });
     await expectProjected();

@@ -25,12 +25,22 @@ async function open(options: Parameters<typeof openTables>[2] = {}): Promise<Tab
   return tables;
 }
 
-function apply({ pool, projection }: Tables, events: readonly ChainEvent[], from = 0n, patienceMs = 60_000): Promise<Applied> {
-  return applyBatch({ pool, projection, cluster_id: CLUSTER, patience_ms: patienceMs }, batchOf(events, from, projection));
+function apply(
+  { pool, projection }: Tables,
+  events: readonly ChainEvent[],
+  from = 0n,
+  patienceMs = 60_000,
+): Promise<Applied> {
+  return applyBatch(
+    { pool, projection, cluster_id: CLUSTER, patience_ms: patienceMs },
+    batchOf(events, from, projection),
+  );
 }
 
 async function checkpoint({ pool, projection }: Tables): Promise<Checkpoint | undefined> {
-  return (await readCheckpoints(pool, { projection: projection.name, version: projection.version }))[0];
+  return (
+    await readCheckpoints(pool, { projection: projection.name, version: projection.version })
+  )[0];
 }
 
 async function expectTables(
@@ -41,7 +51,10 @@ async function expectTables(
 }
 
 test('random chains in random batches, each reaching back over what is applied, give the rows of a plain fold and one digest', async () => {
-  const batchings = fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 10 })), { minLength: 1, maxLength: 4 });
+  const batchings = fc.array(
+    fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 10 })),
+    { minLength: 1, maxLength: 4 },
+  );
   const chains = fc.record({
     seed: fc.nat(),
     blocks: fc.constantFrom(5, 40),
@@ -90,7 +103,12 @@ test('one batch by many at once is applied by one', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 2, blocks: 12 })];
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => apply(tables, events)));
-  expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual(['applied', 'conflict', 'conflict', 'conflict']);
+  expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual([
+    'applied',
+    'conflict',
+    'conflict',
+    'conflict',
+  ]);
   await expectTables(tables, events);
 });
 
@@ -102,7 +120,10 @@ test('a checkpoint that moved in spite of the lock is found out when it is to be
     text: 'UPDATE projector.checkpoints SET next_offset = 1 WHERE projection = $1',
     values: [tables.projection.name],
   };
-  const projection = { ...tables.projection, loads: (batch: Parameters<typeof explorer.loads>[0]) => [...explorer.loads(batch), moving] };
+  const projection = {
+    ...tables.projection,
+    loads: (batch: Parameters<typeof explorer.loads>[0]) => [...explorer.loads(batch), moving],
+  };
   expect(await apply({ ...tables, projection }, events)).toEqual({ outcome: 'conflict' });
   expect(await checkpoint(tables)).toBeUndefined();
   await expectTables(tables, []);
@@ -122,7 +143,9 @@ test('what stands before a record that breaks the log is applied, again and agai
     outcomes: { applied: 4, replayed: 0, ignored: 0 },
     broken: {
       offset: 4n,
-      reason: expect.stringMatching(/^BlockAppended 4 at height 3: the newest block is 1 [0-9a-f]{64}, to which it does not link$/),
+      reason: expect.stringMatching(
+        /^BlockAppended 4 at height 3: the newest block is 1 [0-9a-f]{64}, to which it does not link$/,
+      ),
     },
   });
   await expectTables(tables, sound);
@@ -144,7 +167,10 @@ test('the first record may break the log too', async () => {
   const chain = new TestChain({ seed: 4 });
   chain.append(1);
   chain.append(1);
-  expect(await apply(tables, [{ ...chain.revert(), sequence: 0 }])).toMatchObject({ next_offset: 0n, broken: { offset: 0n } });
+  expect(await apply(tables, [{ ...chain.revert(), sequence: 0 }])).toMatchObject({
+    next_offset: 0n,
+    broken: { offset: 0n },
+  });
   await expectTables(tables, []);
 });
 
@@ -166,11 +192,18 @@ test('a failure in the middle leaves nothing behind, and the connection is not u
   const events = [...chainEvents({ seed: 6, blocks: 8, reorg_probability: 0 })];
   await apply(tables, events.slice(0, 4));
   const before = [await checkpoint(tables), await readTables(tables.pool, tables.projection.name)];
-  const { rows: connected } = await tables.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const { rows: connected } = await tables.pool.query<{ pid: number }>(
+    'SELECT pg_backend_pid() AS pid',
+  );
   await tables.pool.query('ALTER TABLE accounts RENAME TO away');
-  await expect(apply(tables, events.slice(4), 4n)).rejects.toMatchObject({ code: 'storage_missing', retry: false });
+  await expect(apply(tables, events.slice(4), 4n)).rejects.toMatchObject({
+    code: 'storage_missing',
+    retry: false,
+  });
   await tables.pool.query('ALTER TABLE away RENAME TO accounts');
-  expect([await checkpoint(tables), await readTables(tables.pool, tables.projection.name)]).toEqual(before);
+  expect([await checkpoint(tables), await readTables(tables.pool, tables.projection.name)]).toEqual(
+    before,
+  );
   const { rows: now } = await tables.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   expect(now[0]?.pid).not.toBe(connected[0]?.pid);
   await apply(tables, events.slice(4), 4n);
@@ -186,7 +219,9 @@ test('a bug in a fold is thrown as it is, and leaves nothing behind', async () =
       throw new RangeError('out of its mind');
     },
   };
-  await expect(apply({ ...tables, projection }, [...chainEvents({ blocks: 2 })])).rejects.toThrow(new RangeError('out of its mind'));
+  await expect(apply({ ...tables, projection }, [...chainEvents({ blocks: 2 })])).rejects.toThrow(
+    new RangeError('out of its mind'),
+  );
   expect(await checkpoint(tables)).toBeUndefined();
 });
 
@@ -216,7 +251,12 @@ test('a Postgres that says nothing any more is given up, and its transaction doe
   const faults: FaultMode[] = ['black_hole'];
   faultAtCommit(tables.pool, proxy, () => faults.shift() ?? 'pass');
   const events = [...chainEvents({ seed: 8, blocks: 5 })];
-  await expect(apply(tables, events, 0n, 1_500)).rejects.toMatchObject({ code: 'storage_timeout', retry: true });
-  await expect.poll(() => apply(tables, events).catch((error: unknown) => error)).toMatchObject({ outcome: 'applied' });
+  await expect(apply(tables, events, 0n, 1_500)).rejects.toMatchObject({
+    code: 'storage_timeout',
+    retry: true,
+  });
+  await expect
+    .poll(() => apply(tables, events).catch((error: unknown) => error))
+    .toMatchObject({ outcome: 'applied' });
   await expectTables(tables, events);
 });

@@ -12,7 +12,10 @@ test('bytes that end too early, or claim to go on for ever, are undecodable at o
   if (event?.type !== 'BlockAppended') throw new Error('a chain begins with a block');
   const whole = codec.encode(event);
   for (let length = 0; length < whole.length; length++) {
-    expect(() => codec.decode(whole.subarray(0, length)), `${length} of ${whole.length} bytes`).toThrow(Fault);
+    expect(
+      () => codec.decode(whole.subarray(0, length)),
+      `${length} of ${whole.length} bytes`,
+    ).toThrow(Fault);
   }
   const block: BlockAppended = { ...event, transactions: [], balance_effects: [] };
   const empty = codec.encode(block);
@@ -26,17 +29,25 @@ test('fields that nobody reads are passed over, whole or not at all, and all oth
   const codec = await openCodec(registry, [CHAIN_BLOCKS]);
   const lean = await openCodec(registry, [CHAIN_BLOCKS], { Transaction: ['arguments', 'raw'] });
   let transactions = 0;
-  for (const event of chainEvents({ seed: 4, blocks: 20, transactions_per_block: 5, reorg_probability: 0.2 })) {
+  for (const event of chainEvents({
+    seed: 4,
+    blocks: 20,
+    transactions_per_block: 5,
+    reorg_probability: 0.2,
+  })) {
     const bytes = codec.encode(event);
     const read = lean.decode(bytes);
-    for (const each of 'transactions' in read && Array.isArray(read.transactions) ? read.transactions : []) {
+    for (const each of 'transactions' in read && Array.isArray(read.transactions)
+      ? read.transactions
+      : []) {
       expect(each).toMatchObject({ arguments: undefined, raw: undefined });
       const written = event.type === 'BlockAppended' ? event.transactions[each.index] : undefined;
       Object.assign(each, { arguments: written?.arguments, raw: written?.raw });
       transactions++;
     }
     expect(read).toEqual(event);
-    for (const length of [bytes.length - 1, bytes.length >> 1]) expect(() => lean.decode(bytes.subarray(0, length))).toThrow(Fault);
+    for (const length of [bytes.length - 1, bytes.length >> 1])
+      expect(() => lean.decode(bytes.subarray(0, length))).toThrow(Fault);
   }
   expect(transactions).toBeGreaterThan(20);
 });
@@ -50,10 +61,21 @@ test('each of ten thousand addresses is read as it was written, also those that 
   const flipped = Array.from({ length: 160 }, (_, bit) =>
     Buffer.from(one.map((byte, at) => (at === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte))),
   );
-  const addresses = [...flipped, ...Array.from({ length: 10_000 }, () => random.bytes(20)), one, ...flipped];
+  const addresses = [
+    ...flipped,
+    ...Array.from({ length: 10_000 }, () => random.bytes(20)),
+    one,
+    ...flipped,
+  ];
   const block: BlockAppended = {
     ...event,
-    balance_effects: addresses.map((address) => ({ address, kind: 'mint', delta: 1n, tx_index: null, counterparty: null })),
+    balance_effects: addresses.map((address) => ({
+      address,
+      kind: 'mint',
+      delta: 1n,
+      tx_index: null,
+      counterparty: null,
+    })),
   };
   for (let time = 0; time < 2; time++) expect(codec.decode(codec.encode(block))).toEqual(block);
 });
@@ -68,10 +90,22 @@ test('each of thousands of texts is read as it was written, short or long, empty
     'a'.repeat(Math.max(0, length - 1)) + 'b',
     'é'.repeat(length),
   ]);
-  const kinds = [...lengths.flat(), '\0', '\ufeff', '𝄞 "100%_"', ...Array.from({ length: 3_000 }, (_, at) => `kind ${at}`)];
+  const kinds = [
+    ...lengths.flat(),
+    '\0',
+    '\ufeff',
+    '𝄞 "100%_"',
+    ...Array.from({ length: 3_000 }, (_, at) => `kind ${at}`),
+  ];
   const block: BlockAppended = {
     ...event,
-    balance_effects: [...kinds, ...kinds.toReversed()].map((kind) => ({ address, kind, delta: 1n, tx_index: null, counterparty: null })),
+    balance_effects: [...kinds, ...kinds.toReversed()].map((kind) => ({
+      address,
+      kind,
+      delta: 1n,
+      tx_index: null,
+      counterparty: null,
+    })),
   };
   for (let time = 0; time < 2; time++) expect(codec.decode(codec.encode(block))).toEqual(block);
 });
@@ -82,7 +116,8 @@ test('arguments that claim to go on for ever are undecodable at once, read or pa
     (each) => each.type === 'BlockAppended' && each.transactions.length > 0,
   );
   const [transaction] = event?.type === 'BlockAppended' ? event.transactions : [];
-  if (event === undefined || transaction === undefined) throw new Error('there is a block with a transaction');
+  if (event === undefined || transaction === undefined)
+    throw new Error('there is a block with a transaction');
   const name = 'a name that is nowhere else';
   const block = { ...event, transactions: [{ ...transaction, arguments: { [name]: null } }] };
   for (const unread of [{}, { Transaction: ['arguments'] }]) {
@@ -91,7 +126,11 @@ test('arguments that claim to go on for ever are undecodable at once, read or pa
     const at = bytes.indexOf(name) - 2;
     // one entry, of 27 letters; 2^31 of them instead
     expect(bytes.subarray(at, at + 2).toString('hex')).toBe('0236');
-    const endless = Buffer.concat([bytes.subarray(0, at), Buffer.from('8080808010', 'hex'), bytes.subarray(at + 1)]);
+    const endless = Buffer.concat([
+      bytes.subarray(0, at),
+      Buffer.from('8080808010', 'hex'),
+      bytes.subarray(at + 1),
+    ]);
     expect(() => codec.decode(endless)).toThrow(/do not fit/);
   }
 });

@@ -10,7 +10,11 @@ interface Step {
   readonly type: string;
 }
 
-const codec: Codec = { encode: () => Buffer.alloc(0), learn: () => Promise.resolve(), decode: (value) => ({ type: String(value) }) };
+const codec: Codec = {
+  encode: () => Buffer.alloc(0),
+  learn: () => Promise.resolve(),
+  decode: (value) => ({ type: String(value) }),
+};
 
 /** Everything up to the last `settle` is settled. */
 const projection: BatchesOptions<Step>['projection'] = {
@@ -21,11 +25,20 @@ const projection: BatchesOptions<Step>['projection'] = {
 };
 
 function chunk(from: number, types: readonly string[], generation = 1): Chunk {
-  const records = types.map((type, at) => ({ offset: BigInt(from + at), timestamp: 0, key: null, value: Buffer.from(type), headers: {} }));
+  const records = types.map((type, at) => ({
+    offset: BigInt(from + at),
+    timestamp: 0,
+    key: null,
+    value: Buffer.from(type),
+    headers: {},
+  }));
   return { topic: 'log', partition: 0, generation, records, bytes: 0 };
 }
 
-function open(chunks: readonly Chunk[], change: Partial<BatchesOptions<Step>> = {}): { batches: Batches<Step>; asked: [number, number][] } {
+function open(
+  chunks: readonly Chunk[],
+  change: Partial<BatchesOptions<Step>> = {},
+): { batches: Batches<Step>; asked: [number, number][] } {
   const left = [...chunks];
   const asked: [number, number][] = [];
   const batches = new Batches<Step>({
@@ -46,13 +59,17 @@ async function offsetsOfAll(batches: Batches<Step>): Promise<unknown[]> {
   const all: unknown[] = [];
   for (let next = await batches.next(); next !== undefined; next = await batches.next()) {
     all.push([next.generation, ...next.prepared.events.map(({ offset }) => Number(offset))]);
-    expect(next.prepared.loads.map(askedLoad)[0]?.values).toEqual(next.prepared.events.map(({ offset }) => offset));
+    expect(next.prepared.loads.map(askedLoad)[0]?.values).toEqual(
+      next.prepared.events.map(({ offset }) => offset),
+    );
   }
   return all;
 }
 
 test('live, each chunk is a batch at once', async () => {
-  const { batches, asked } = open([chunk(0, ['go', 'go']), chunk(2, ['go'])], { load: { isOn: false, goesBeyond: () => true } });
+  const { batches, asked } = open([chunk(0, ['go', 'go']), chunk(2, ['go'])], {
+    load: { isOn: false, goesBeyond: () => true },
+  });
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0, 1],
     [1, 2],
@@ -61,9 +78,12 @@ test('live, each chunk is a batch at once', async () => {
 });
 
 test('while loading a batch may have any number of records, ends where all is settled, and a chunk that settles nothing gives none', async () => {
-  const { batches, asked } = open([chunk(0, ['go', 'settle', 'go']), chunk(3, ['go']), chunk(4, ['settle', 'go'])], {
-    load_bytes_max: 1_000,
-  });
+  const { batches, asked } = open(
+    [chunk(0, ['go', 'settle', 'go']), chunk(3, ['go']), chunk(4, ['settle', 'go'])],
+    {
+      load_bytes_max: 1_000,
+    },
+  );
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0, 1],
     [1, 2, 3, 4],
@@ -73,7 +93,9 @@ test('while loading a batch may have any number of records, ends where all is se
 
 test('where the load ends everything is applied, and what comes after is not held', async () => {
   const chunks = [chunk(0, ['settle', 'go']), chunk(2, ['go', 'go']), chunk(4, ['go'])];
-  const { batches } = open(chunks, { load: { isOn: true, goesBeyond: (_topic, _partition, offset) => offset < 3n } });
+  const { batches } = open(chunks, {
+    load: { isOn: true, goesBeyond: (_topic, _partition, offset) => offset < 3n },
+  });
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0],
     [1, 1, 2, 3],
@@ -94,13 +116,18 @@ test('a record that cannot be read ends the batch, with all that was held before
   await batches.next();
   const last = await batches.next();
   expect(last?.prepared.events.map(({ offset }) => offset)).toEqual([1n, 2n]);
-  expect(last?.prepared.poison).toMatchObject({ offset: 3n, reason: 'strange is no event that steps folds' });
+  expect(last?.prepared.poison).toMatchObject({
+    offset: 3n,
+    reason: 'strange is no event that steps folds',
+  });
 });
 
 test('the registry away is tried again; what was taken is not lost', async () => {
   let tries = 0;
   const learn = (): Promise<void> =>
-    ++tries < 3 ? Promise.reject(new Fault('schema_registry', 'away', { retry: true })) : Promise.resolve();
+    ++tries < 3
+      ? Promise.reject(new Fault('schema_registry', 'away', { retry: true }))
+      : Promise.resolve();
   const { batches } = open([chunk(0, ['settle'])], { codec: { ...codec, learn } });
   expect(await offsetsOfAll(batches)).toEqual([[1, 0]]);
   expect(tries).toBe(3);

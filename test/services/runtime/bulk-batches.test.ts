@@ -28,7 +28,11 @@ interface Loaded {
   readonly batches: number;
 }
 
-async function load(events: readonly ChainEvent[], sizes: readonly number[], carryBytesMax: number): Promise<Loaded> {
+async function load(
+  events: readonly ChainEvent[],
+  sizes: readonly number[],
+  carryBytesMax: number,
+): Promise<Loaded> {
   const cuts: Cut[] = [];
   const projection = {
     ...ownExplorer(),
@@ -50,13 +54,18 @@ async function load(events: readonly ChainEvent[], sizes: readonly number[], car
     codec,
     take: () => Promise.resolve(chunks.shift()),
     retrying: insisting,
-    load: { isOn: true, goesBeyond: (_topic, _partition, offset) => offset + 1n < BigInt(events.length) },
+    load: {
+      isOn: true,
+      goesBeyond: (_topic, _partition, offset) => offset + 1n < BigInt(events.length),
+    },
     carry_bytes_max: carryBytesMax,
   });
   const tables = await openTables(writerUrl, projection, { indexed: false });
   let applied = 0;
   for (let next = await batches.next(); next !== undefined; next = await batches.next()) {
-    expect(await applyBatch({ ...tables, cluster_id: CLUSTER, loading: true }, next.prepared)).toMatchObject({ outcome: 'applied' });
+    expect(
+      await applyBatch({ ...tables, cluster_id: CLUSTER, loading: true }, next.prepared),
+    ).toMatchObject({ outcome: 'applied' });
     applied++;
   }
   const wrong = differences(await readTables(tables.pool, projection.name), plainFold(events));
@@ -69,7 +78,13 @@ function chunksOf(records: number, sizes: readonly number[]): Chunk[] {
   for (let from = 0, at = 0; from < records; at++) {
     const to = Math.min(records, from + (sizes[at % sizes.length] ?? 1));
     const numbers = Array.from({ length: to - from }, (_, each) => from + each);
-    const taken = numbers.map((n) => ({ offset: BigInt(n), timestamp: 0, key: null, value: Buffer.from(String(n)), headers: {} }));
+    const taken = numbers.map((n) => ({
+      offset: BigInt(n),
+      timestamp: 0,
+      key: null,
+      value: Buffer.from(String(n)),
+      headers: {},
+    }));
     chunks.push({ topic: 'chain.blocks', partition: 0, generation: 1, records: taken, bytes: 0 });
     from = to;
   }
@@ -97,11 +112,20 @@ test('random chains in random chunks give the rows of a plain fold, and no store
 
 test('where less may be held than is unsettled, stored rows are taken off again, and the rows are the same', async () => {
   let cuts = 0;
-  const property = fc.asyncProperty(CHAINS, SIZES, fc.constantFrom(0, 300, 1_500), async (options, sizes, bytes) => {
-    const loaded = await load([...chainEvents({ ...options, accounts: 12, reorg_probability: 0.4 })], sizes, bytes);
-    expect(loaded.wrong).toEqual([]);
-    cuts += loaded.cuts;
-  });
+  const property = fc.asyncProperty(
+    CHAINS,
+    SIZES,
+    fc.constantFrom(0, 300, 1_500),
+    async (options, sizes, bytes) => {
+      const loaded = await load(
+        [...chainEvents({ ...options, accounts: 12, reorg_probability: 0.4 })],
+        sizes,
+        bytes,
+      );
+      expect(loaded.wrong).toEqual([]);
+      cuts += loaded.cuts;
+    },
+  );
   await fc.assert(property, { numRuns: 12 });
   expect(cuts).toBeGreaterThan(0);
 });

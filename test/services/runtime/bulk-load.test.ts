@@ -9,9 +9,31 @@ import type { RunnerStatus } from '../../../services/runtime/runner.ts';
 import { chainEvents, TestChain } from '../../support/chain.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { FaultProxy, type FaultMode } from '../../support/fault-proxy.ts';
-import { holdIndexing, holdWrites, indexesOf, indexSql, isMarkedIndexed, isRunning, wantedIndexes } from './loading.ts';
-import { faultAtCommit, openTables, ownExplorer, type TableOptions, type Tables } from './projected.ts';
-import { appliedUpTo, expectHalted, expectProjected, openOwnLog, startRunner, type OwnLog, type Running } from './running.ts';
+import {
+  holdIndexing,
+  holdWrites,
+  indexesOf,
+  indexSql,
+  isMarkedIndexed,
+  isRunning,
+  wantedIndexes,
+} from './loading.ts';
+import {
+  faultAtCommit,
+  openTables,
+  ownExplorer,
+  type TableOptions,
+  type Tables,
+} from './projected.ts';
+import {
+  appliedUpTo,
+  expectHalted,
+  expectProjected,
+  openOwnLog,
+  startRunner,
+  type OwnLog,
+  type Running,
+} from './running.ts';
 
 const stack = inject('stack');
 let writerUrl: string;
@@ -22,15 +44,26 @@ beforeAll(async () => {
 
 type Opened = Tables & { readonly log: OwnLog };
 
-async function open(options: TableOptions = {}, change: Partial<Projection<ChainEvent>> = {}): Promise<Opened> {
+async function open(
+  options: TableOptions = {},
+  change: Partial<Projection<ChainEvent>> = {},
+): Promise<Opened> {
   const log = await openOwnLog(stack);
-  const tables = await openTables(writerUrl, { ...ownExplorer(log.topic), settled, ...change }, { indexed: false, ...options });
+  const tables = await openTables(
+    writerUrl,
+    { ...ownExplorer(log.topic), settled, ...change },
+    { indexed: false, ...options },
+  );
   onTestFinished(() => tables.pool.end());
   return { ...tables, log };
 }
 
-async function expectLive({ pool, projection }: Tables, ...running: readonly Running[]): Promise<void> {
-  for (const { runner } of running) await expect.poll(() => runner.status, { interval: 20 }).toEqual({ status: 'running' });
+async function expectLive(
+  { pool, projection }: Tables,
+  ...running: readonly Running[]
+): Promise<void> {
+  for (const { runner } of running)
+    await expect.poll(() => runner.status, { interval: 20 }).toEqual({ status: 'running' });
   expect(await indexesOf(pool, projection.name)).toEqual((await wantedIndexes()).toSorted());
   expect(await isMarkedIndexed(pool, projection.name)).toBe(true);
 }
@@ -39,7 +72,9 @@ function whatOf(status: RunnerStatus): string {
   return status.status === 'building' ? status.what : '';
 }
 
-const EVENTS = [...chainEvents({ seed: 61, blocks: 150, transactions_per_block: 5, reorg_probability: 0.15 })];
+const EVENTS = [
+  ...chainEvents({ seed: 61, blocks: 150, transactions_per_block: 5, reorg_probability: 0.15 }),
+];
 
 test('what is in the log is loaded, then indexed, and what comes after is live; nobody is told of what was only loaded', async () => {
   const { log, ...tables } = await open();
@@ -48,7 +83,9 @@ test('what is in the log is loaded, then indexed, and what comes after is live; 
   const subscriber = new Redis(stack.redis_url);
   onTestFinished(() => subscriber.disconnect());
   const heard: number[] = [];
-  subscriber.on('message', (_, message) => heard.push(Number(JSON.parse(message).position.next_offset)));
+  subscriber.on('message', (_, message) =>
+    heard.push(Number(JSON.parse(message).position.next_offset)),
+  );
   await subscriber.subscribe(`projection:${tables.projection.name}`);
   const running = startRunner(log, tables);
   await expectProjected(tables, EVENTS.slice(0, half));
@@ -90,9 +127,17 @@ test('while it loads and builds it says how far it is', async () => {
   const { log, ...tables } = await open();
   await log.append(EVENTS);
   const { name } = tables.projection;
-  const [writing, indexing] = [await holdWrites(writerUrl, name, 'head'), await holdIndexing(writerUrl, name, 'validators')];
+  const [writing, indexing] = [
+    await holdWrites(writerUrl, name, 'head'),
+    await holdIndexing(writerUrl, name, 'validators'),
+  ];
   const running = startRunner(log, tables);
-  const loading = { status: 'loading', records_behind: BigInt(EVENTS.length), records_per_second: undefined, seconds_left: undefined };
+  const loading = {
+    status: 'loading',
+    records_behind: BigInt(EVENTS.length),
+    records_per_second: undefined,
+    seconds_left: undefined,
+  };
   await expect.poll(() => running.runner.status).toEqual(loading);
   expect(await running.counted('projection_loading')).toBe(1);
   await writing.letGo();
@@ -137,7 +182,9 @@ test('stopped between two indexes, the next one loads what came meanwhile and bu
   await log.append(EVENTS.slice(0, 200));
   const held = await holdIndexing(writerUrl, tables.projection.name, 'activity');
   const first = startRunner(log, tables);
-  await expect.poll(() => first.runner.status).toMatchObject({ what: expect.stringContaining('activity_block') });
+  await expect
+    .poll(() => first.runner.status)
+    .toMatchObject({ what: expect.stringContaining('activity_block') });
   await first.stop();
   expect(first.runner.status).toEqual({ status: 'stopped' });
   const built = await indexesOf(tables.pool, tables.projection.name);
@@ -152,15 +199,21 @@ test('stopped between two indexes, the next one loads what came meanwhile and bu
 
 test('two that both read everything load each batch once between them, and one of them builds', async () => {
   const { log, ...tables } = await open();
-  const events = [...chainEvents({ seed: 62, blocks: 500, transactions_per_block: 3, reorg_probability: 0.1 })];
+  const events = [
+    ...chainEvents({ seed: 62, blocks: 500, transactions_per_block: 3, reorg_probability: 0.1 }),
+  ];
   const loading = (async (): Promise<void> => {
     for (let at = 0; at < events.length; at += 25) await log.append(events.slice(at, at + 25));
   })();
-  const both = ['a', 'b'].map((group) => startRunner(log, { ...tables, group_id: `${tables.projection.name}-${group}` }));
+  const both = ['a', 'b'].map((group) =>
+    startRunner(log, { ...tables, group_id: `${tables.projection.name}-${group}` }),
+  );
   await loading;
   await expectProjected(tables, events);
   await expectLive(tables, ...both);
-  const applied = await Promise.all(both.map((running) => running.counted('projection_records_total')));
+  const applied = await Promise.all(
+    both.map((running) => running.counted('projection_records_total')),
+  );
   expect(applied.reduce((sum, count) => sum + count, 0)).toBe(events.length);
 });
 
@@ -183,14 +236,21 @@ test('one that loads stands still while another builds, can be told to stop mean
   const { log, ...tables } = await open();
   await log.append(EVENTS);
   const builder = await tables.pool.connect();
-  expect(await tryBuildLock(builder, { projection: tables.projection.name, version: tables.projection.version })).toBe(true);
+  expect(
+    await tryBuildLock(builder, {
+      projection: tables.projection.name,
+      version: tables.projection.version,
+    }),
+  ).toBe(true);
   const first = startRunner(log, tables);
   await expect
     .poll(() => first.runner.status, { interval: 20 })
     .toEqual({ status: 'building', what: 'indexes (another projector is at it)' });
   await first.stop();
   const second = startRunner(log, tables);
-  await expect.poll(() => second.runner.status, { interval: 20 }).toMatchObject({ status: 'building' });
+  await expect
+    .poll(() => second.runner.status, { interval: 20 })
+    .toMatchObject({ status: 'building' });
   expect(await appliedUpTo(tables)).toBe(0n);
   builder.release(true);
   await expectProjected(tables, EVENTS);
@@ -204,7 +264,9 @@ test('one that loads goes on live where another has built the indexes meanwhile,
   const id = { projection: tables.projection.name, version: tables.projection.version };
   expect(await tryBuildLock(builder, id)).toBe(true);
   const running = startRunner(log, tables);
-  await expect.poll(() => running.runner.status, { interval: 20 }).toMatchObject({ status: 'building' });
+  await expect
+    .poll(() => running.runner.status, { interval: 20 })
+    .toMatchObject({ status: 'building' });
   await markIndexed(builder, id, tables.projection.tables);
   builder.release(true);
   await expectProjected(tables, EVENTS);
@@ -223,7 +285,9 @@ test('connections that break while it loads and builds neither lose nor double a
   await log.append(EVENTS);
   const held = await holdIndexing(writerUrl, tables.projection.name, 'transactions');
   const running = startRunner(log, tables);
-  await expect.poll(() => running.runner.status).toMatchObject({ what: expect.stringMatching(/\(transactions_(type|hash)\)$/) });
+  await expect
+    .poll(() => running.runner.status)
+    .toMatchObject({ what: expect.stringMatching(/\(transactions_(type|hash)\)$/) });
   proxy.cut();
   await held.letGo();
   await expectProjected(tables, EVENTS);
@@ -241,11 +305,21 @@ test('an index that cannot be built ends the run with its error', async () => {
 test('a record that breaks the chain halts the load there, with everything before it applied', async () => {
   const { log, ...tables } = await open();
   const chain = new TestChain({ seed: 63 });
-  const sound = [chain.append(2), chain.append(3), chain.finalize(0), chain.append(1), chain.revert()];
+  const sound = [
+    chain.append(2),
+    chain.append(3),
+    chain.finalize(0),
+    chain.append(1),
+    chain.revert(),
+  ];
   chain.append(1);
   await log.append([...sound, { ...chain.append(1), sequence: sound.length }]);
   const running = startRunner(log, tables);
-  await expectHalted(running, /the record at offset 5 cannot be applied/, /start the projector again/);
+  await expectHalted(
+    running,
+    /the record at offset 5 cannot be applied/,
+    /start the projector again/,
+  );
   await expectProjected(tables, sound);
   expect(await isMarkedIndexed(tables.pool, tables.projection.name)).toBe(false);
 });

@@ -26,7 +26,10 @@ function decoded(from: number, events: string, change: Partial<Decoded<Step>> = 
   };
 }
 
-const projection = { settled: (batch: readonly Recorded<Step>[]): number => batch.findLastIndex(({ event }) => event.settles) + 1 };
+const projection = {
+  settled: (batch: readonly Recorded<Step>[]): number =>
+    batch.findLastIndex(({ event }) => event.settles) + 1,
+};
 
 function offsets({ events, fingerprints, sizes }: Decoded<Step>): number[] {
   expect(fingerprints).toEqual(events.map(({ offset }) => Buffer.from([Number(offset)])));
@@ -59,7 +62,9 @@ test('more than the bound is never held: then everything is applied, settled or 
   expect(carry.bytes).toBe(50);
   expect(offsets(carry.join(1, decoded(5, '.'), true))).toEqual([0, 1, 2, 3, 4, 5]);
   expect(offsets(carry.join(1, decoded(6, '!.....'), true))).toEqual([6]);
-  expect(offsets(carry.join(1, decoded(12, '!......'), true))).toEqual([7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]);
+  expect(offsets(carry.join(1, decoded(12, '!......'), true))).toEqual([
+    7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+  ]);
   expect(carry.bytes).toBe(0);
 });
 
@@ -90,5 +95,7 @@ test('before a record that cannot be read everything is applied', () => {
 
 test('a projection that does not say what is settled has all of it applied; one that says nonsense is a bug', () => {
   expect(offsets(new Carry<Step>({}, 1_000).join(1, decoded(0, '..'), true))).toEqual([0, 1]);
-  expect(() => new Carry<Step>({ settled: () => 3 }, 1_000).join(1, decoded(0, '..'), true)).toThrow('3 of 2 records cannot be settled');
+  expect(() =>
+    new Carry<Step>({ settled: () => 3 }, 1_000).join(1, decoded(0, '..'), true),
+  ).toThrow('3 of 2 records cannot be settled');
 });

@@ -50,7 +50,8 @@ test('another partition, topic or generation is never joined to what is before i
   const queue = new ChunkQueue(100 * RECORD);
   const different = [{}, { partition: 1 }, { topic: 'u' }, { generation: 2 }];
   for (const [at, change] of different.entries()) queue.put(chunk(at, 1, change));
-  for (const [at, change] of different.entries()) expect(await queue.take(100, 100 * RECORD)).toMatchObject({ ...chunk(at, 1, change) });
+  for (const [at, change] of different.entries())
+    expect(await queue.take(100, 100 * RECORD)).toMatchObject({ ...chunk(at, 1, change) });
 });
 
 test('it is full from its limit of bytes on, and room is told when something was taken', async () => {

@@ -3,7 +3,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import avro from 'avsc';
-import { array, assert, bigInt, constant, dictionary, integer, nat, oneof, option, property, record, string, uint8Array } from 'fast-check';
+import {
+  array,
+  assert,
+  bigInt,
+  constant,
+  dictionary,
+  integer,
+  nat,
+  oneof,
+  option,
+  property,
+  record,
+  string,
+  uint8Array,
+} from 'fast-check';
 import { afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
 import { decodeDecimal } from '../../../schemas/money.ts';
@@ -33,7 +47,12 @@ interface Registered {
 
 async function ask(path: string, method = 'GET', body?: object): Promise<Registered> {
   const content =
-    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' } };
+    body === undefined
+      ? {}
+      : {
+          body: JSON.stringify(body),
+          headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+        };
   const answer = await fetch(`${registryUrl}${path}`, { method, ...content });
   expect(answer.status).toBe(200);
   const registered: Registered = JSON.parse(await answer.text());
@@ -53,7 +72,11 @@ interface Field {
 }
 
 /** A topic of one event `Noted` in a namespace, whose schema has these fields. */
-async function topicWith(fields: readonly Field[], like: Topic = ownTopic(), namespace = `test.n${Date.now()}`): Promise<Topic> {
+async function topicWith(
+  fields: readonly Field[],
+  like: Topic = ownTopic(),
+  namespace = `test.n${Date.now()}`,
+): Promise<Topic> {
   const folder = await mkdtemp(join(tmpdir(), 'clt-codec-'));
   closing.push(() => rm(folder, { recursive: true }));
   const file = join(folder, 'Noted.avsc');
@@ -96,7 +119,13 @@ test('whatever a field may hold comes back as it was', () => {
     offer_referrer_fee: bigInt(),
     raw: uint8Array().map((bytes) => Buffer.from(bytes)),
   });
-  const effect = record({ address, kind: string(), delta: bigInt(), tx_index: option(nat()), counterparty: option(address) });
+  const effect = record({
+    address,
+    kind: string(),
+    delta: bigInt(),
+    tx_index: option(nat()),
+    counterparty: option(address),
+  });
   const place = { sequence: count, height: count, hash };
   const events = [
     record({
@@ -122,7 +151,13 @@ test('whatever a field may hold comes back as it was', () => {
 test('arguments of any name and amounts of any size come back as they were', () => {
   const block = bigBlock(1);
   const [transaction] = block.transactions;
-  const named = { constructor: 'a', toString: null, hasOwnProperty: 'b', '': 'c', ключ: '\u0000\u{1F600}' };
+  const named = {
+    constructor: 'a',
+    toString: null,
+    hasOwnProperty: 'b',
+    '': 'c',
+    ключ: '\u0000\u{1F600}',
+  };
   for (const delta of [
     0n,
     1n,
@@ -142,8 +177,11 @@ test('arguments of any name and amounts of any size come back as they were', () 
     const event: BlockAppended = {
       ...block,
       block_reward: delta,
-      transactions: transaction === undefined ? [] : [{ ...transaction, amount: delta, arguments: named }],
-      balance_effects: [{ address: block.producer, kind: 'any', delta, tx_index: null, counterparty: null }],
+      transactions:
+        transaction === undefined ? [] : [{ ...transaction, amount: delta, arguments: named }],
+      balance_effects: [
+        { address: block.producer, kind: 'any', delta, tx_index: null, counterparty: null },
+      ],
     };
     expect(codec.decode(codec.encode(event))).toEqual(event);
   }
@@ -159,7 +197,10 @@ test('what does not fit the schema is never written', () => {
 });
 
 test('any consumer decodes the bytes with the schema that the registry tells by their id', async () => {
-  for (const event of [bigBlock(20), ...chainEvents({ seed: 9, blocks: 30, reorg_probability: 0.5 })]) {
+  for (const event of [
+    bigBlock(20),
+    ...chainEvents({ seed: 9, blocks: 30, reorg_probability: 0.5 }),
+  ]) {
     const value = codec.encode(event);
     expect(value[0]).toBe(0);
     const { schema } = await ask(`/schemas/ids/${value.readUInt32BE(1)}`);
@@ -168,7 +209,12 @@ test('any consumer decodes the bytes with the schema that the registry tells by 
     expect(type.name).toBe(`clt.chain.${name}`);
     const plain = type.fromBuffer(value.subarray(5));
     if (event.type === 'BlockAppended') {
-      expect(plain).toMatchObject({ height: event.height, hash: event.hash, timestamp: event.timestamp, parent_hash: event.parent_hash });
+      expect(plain).toMatchObject({
+        height: event.height,
+        hash: event.hash,
+        timestamp: event.timestamp,
+        parent_hash: event.parent_hash,
+      });
       expect(plain.transactions).toHaveLength(event.transactions.length);
       expect(decodeDecimal(plain.block_reward)).toBe(event.block_reward);
     } else expect(plain).toEqual(fields);
@@ -182,7 +228,10 @@ test('values that are no such event are undecodable, and say why', async () => {
     [null, /the record has no value/],
     [Buffer.alloc(0), /does not begin as Avro with a schema id:  \(0 bytes\)/],
     [Buffer.from([0, 0, 0, 1]), /does not begin as Avro/],
-    [Buffer.from('{"json": true}'), /does not begin as Avro with a schema id: 7b226a736f6e223a \(14 bytes\)/],
+    [
+      Buffer.from('{"json": true}'),
+      /does not begin as Avro with a schema id: 7b226a736f6e223a \(14 bytes\)/,
+    ],
     [value.subarray(0, value.length - 1), /do not fit schema \d+ \(BlockAppended\)/],
     [value.subarray(0, 5), /do not fit schema/],
     [Buffer.concat([value, Buffer.from([0])]), /do not fit schema/],
@@ -191,7 +240,11 @@ test('values that are no such event are undecodable, and say why', async () => {
   await codec.learn(damaged.map(([bytes]) => bytes));
   for (const [bytes, why] of damaged) {
     expect(() => codec.decode(bytes)).toThrow(
-      expect.objectContaining({ code: 'undecodable', retry: false, message: expect.stringMatching(why) as unknown }),
+      expect.objectContaining({
+        code: 'undecodable',
+        retry: false,
+        message: expect.stringMatching(why) as unknown,
+      }),
     );
   }
 });
@@ -203,7 +256,9 @@ test('a registry that is away at the start is a fault to be retried, and retryin
     await expect(openCodec(proxy.url(registryUrl), [CHAIN_BLOCKS])).rejects.toMatchObject({
       code: 'schema_registry',
       retry: true,
-      message: expect.stringContaining('start the schema registry or correct APP_REGISTRY_URL') as unknown,
+      message: expect.stringContaining(
+        'start the schema registry or correct APP_REGISTRY_URL',
+      ) as unknown,
     });
   }
   proxy.mode = 'pass';
@@ -213,18 +268,25 @@ test('a registry that is away at the start is a fault to be retried, and retryin
 
 test('services that start together register the same new schema together', async () => {
   const topic = await topicWith([ID], ownTopic(), NAMESPACE);
-  const codecs = await Promise.all(Array.from({ length: 8 }, () => openCodec(registryUrl, [topic])));
+  const codecs = await Promise.all(
+    Array.from({ length: 8 }, () => openCodec(registryUrl, [topic])),
+  );
   const values = codecs.map((each) => each.encode(noted({ id: 1 })).toString('hex'));
   expect(new Set(values).size).toBe(1);
   const [event] = topic.events;
-  expect((await ask(`/config/${event === undefined ? '' : subjectOf(topic, event, NAMESPACE)}`)).compatibilityLevel).toBe(
-    'FULL_TRANSITIVE',
-  );
+  expect(
+    (await ask(`/config/${event === undefined ? '' : subjectOf(topic, event, NAMESPACE)}`))
+      .compatibilityLevel,
+  ).toBe('FULL_TRANSITIVE');
 });
 
 test('without the registry what is known goes on; what is not is waited for, never guessed', async () => {
   const older = await topicWith([ID], ownTopic(), NAMESPACE);
-  const newer = await topicWith([ID, { name: 'more', type: 'string', default: 'none' }], older, NAMESPACE);
+  const newer = await topicWith(
+    [ID, { name: 'more', type: 'string', default: 'none' }],
+    older,
+    NAMESPACE,
+  );
   const proxy = await registryProxy();
   const reader = await openCodec(proxy.url(registryUrl), [older]);
   const value = (await openCodec(registryUrl, [newer])).encode(noted({ id: 5, more: 'x' }));
@@ -232,7 +294,10 @@ test('without the registry what is known goes on; what is not is waited for, nev
   proxy.mode = 'reset_before';
   await reader.learn([known]);
   expect(reader.decode(known)).toEqual({ type: 'Noted', id: 4 });
-  await expect(reader.learn([known, value])).rejects.toMatchObject({ code: 'schema_registry', retry: true });
+  await expect(reader.learn([known, value])).rejects.toMatchObject({
+    code: 'schema_registry',
+    retry: true,
+  });
   expect(() => reader.decode(value)).toThrow(expect.objectContaining({ code: 'undecodable' }));
   proxy.mode = 'pass';
   await reader.learn([known, value]);
@@ -241,8 +306,15 @@ test('without the registry what is known goes on; what is not is waited for, nev
 
 test('older and newer versions of an event read each other, and the registry holds every later one to it', async () => {
   const older = await topicWith([ID], ownTopic(), NAMESPACE);
-  const newer = await topicWith([ID, { name: 'more', type: ['null', 'string'], default: null }], older, NAMESPACE);
-  const [first, second] = [await openCodec(registryUrl, [older]), await openCodec(registryUrl, [newer])];
+  const newer = await topicWith(
+    [ID, { name: 'more', type: ['null', 'string'], default: null }],
+    older,
+    NAMESPACE,
+  );
+  const [first, second] = [
+    await openCodec(registryUrl, [older]),
+    await openCodec(registryUrl, [newer]),
+  ];
   const [one, two] = [first.encode(noted({ id: 1 })), second.encode(noted({ id: 2, more: 'x' }))];
   for (const reader of [first, second]) await reader.learn([one, two]);
   expect(second.decode(one)).toEqual({ type: 'Noted', id: 1, more: null });
@@ -251,11 +323,19 @@ test('older and newer versions of an event read each other, and the registry hol
   const [event] = newer.events;
   const subject = event === undefined ? '' : subjectOf(newer, event, NAMESPACE);
   expect((await ask(`/config/${subject}`)).compatibilityLevel).toBe('FULL_TRANSITIVE');
-  for (const fields of [[ID, { name: 'must', type: 'string' }], [{ name: 'id', type: 'string' }], []]) {
-    await expect(openCodec(registryUrl, [await topicWith(fields, older, NAMESPACE)])).rejects.toMatchObject({
+  for (const fields of [
+    [ID, { name: 'must', type: 'string' }],
+    [{ name: 'id', type: 'string' }],
+    [],
+  ]) {
+    await expect(
+      openCodec(registryUrl, [await topicWith(fields, older, NAMESPACE)]),
+    ).rejects.toMatchObject({
       code: 'schema_registry',
       retry: false,
-      message: expect.stringContaining('change the schema so that it and every earlier version read each other') as unknown,
+      message: expect.stringContaining(
+        'change the schema so that it and every earlier version read each other',
+      ) as unknown,
     });
   }
   // what the registry refused left nothing behind
@@ -263,13 +343,17 @@ test('older and newer versions of an event read each other, and the registry hol
   await ask(`/config/${subject}`, 'PUT', { compatibility: 'BACKWARD' });
   await expect(openCodec(registryUrl, [newer])).rejects.toMatchObject({
     retry: false,
-    message: expect.stringContaining(`set the subject's compatibility to FULL_TRANSITIVE at the registry`) as unknown,
+    message: expect.stringContaining(
+      `set the subject's compatibility to FULL_TRANSITIVE at the registry`,
+    ) as unknown,
   });
 });
 
 /** A value under a schema that somebody else registered. */
 async function register(schema: object): Promise<Buffer> {
-  const { id } = await ask(`/subjects/${ownTopic().name}/versions`, 'POST', { schema: JSON.stringify(schema) });
+  const { id } = await ask(`/subjects/${ownTopic().name}/versions`, 'POST', {
+    schema: JSON.stringify(schema),
+  });
   const value = Buffer.alloc(13);
   value.writeUInt32BE(id, 1);
   return value;
@@ -278,11 +362,25 @@ async function register(schema: object): Promise<Buffer> {
 test('schemas of others, and of events that nobody here knows, are undecodable', async () => {
   const topic = await topicWith([ID], ownTopic(), NAMESPACE);
   const reader = await openCodec(registryUrl, [topic]);
-  const foreign = await register({ type: 'record', name: 'Foreign', namespace: NAMESPACE, fields: [ID] });
-  const unreadable = await register({ type: 'record', name: 'Noted', namespace: NAMESPACE, fields: [{ name: 'id', type: 'boolean' }] });
+  const foreign = await register({
+    type: 'record',
+    name: 'Foreign',
+    namespace: NAMESPACE,
+    fields: [ID],
+  });
+  const unreadable = await register({
+    type: 'record',
+    name: 'Noted',
+    namespace: NAMESPACE,
+    fields: [{ name: 'id', type: 'boolean' }],
+  });
   const nameless = await register({ type: 'array', items: 'long' });
   await reader.learn([foreign, unreadable, nameless]);
-  expect(() => reader.decode(foreign)).toThrow(/is test.noted.Foreign, an event that this version of the software does not know/);
-  expect(() => reader.decode(unreadable)).toThrow(/\(test.noted.Noted\) cannot be read as this version of the software knows the event/);
+  expect(() => reader.decode(foreign)).toThrow(
+    /is test.noted.Foreign, an event that this version of the software does not know/,
+  );
+  expect(() => reader.decode(unreadable)).toThrow(
+    /\(test.noted.Noted\) cannot be read as this version of the software knows the event/,
+  );
   expect(() => reader.decode(nameless)).toThrow(expect.objectContaining({ code: 'undecodable' }));
 });

@@ -94,7 +94,9 @@ test('bad settings are reported together with missing ones, and show their value
 
 test('a long bad value is cut, and control characters in it are escaped', () => {
   const [problem] = problemsOf({ ...GOOD, APP_NETWORK: `a\nb${'c'.repeat(10_000)}` });
-  expect(problem).toHaveLength(`APP_NETWORK is "": expected one of testnet, mainnet`.length + 60 + '...'.length + 1);
+  expect(problem).toHaveLength(
+    `APP_NETWORK is "": expected one of testnet, mainnet`.length + 60 + '...'.length + 1,
+  );
   expect(problem).toContain(String.raw`a\nb`);
 });
 
@@ -112,28 +114,43 @@ describe('one setting', () => {
   });
 
   test('a port may be 0, and no more than 65535', () => {
-    expect([read(port('APP_X'), '0'), read(port('APP_X'), '65535'), read(port('APP_X'), '65536')]).toEqual([0, 65_535, undefined]);
+    expect([
+      read(port('APP_X'), '0'),
+      read(port('APP_X'), '65535'),
+      read(port('APP_X'), '65536'),
+    ]).toEqual([0, 65_535, undefined]);
   });
 
   test('a flag is true or false and nothing like it', () => {
-    expect(['true', 'false', '1', 'yes', 'TRUE'].map((value) => read(flag('APP_X'), value))).toEqual([
-      true,
-      false,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect(
+      ['true', 'false', '1', 'yes', 'TRUE'].map((value) => read(flag('APP_X'), value)),
+    ).toEqual([true, false, undefined, undefined, undefined]);
   });
 
-  test.each(['localhost', 'host:', ':9092', 'host:9092,', 'host:9092,,host:9093', 'http://host:9092', 'user@host:1', 'host:port'])(
-    'brokers are not %j',
-    (value) => expect(read(list('APP_X'), value)).toBeUndefined(),
-  );
+  test.each([
+    'localhost',
+    'host:',
+    ':9092',
+    'host:9092,',
+    'host:9092,,host:9093',
+    'http://host:9092',
+    'user@host:1',
+    'host:port',
+  ])('brokers are not %j', (value) => expect(read(list('APP_X'), value)).toBeUndefined());
 
   test('an HTTP address loses the slash at its end, and may not carry credentials', () => {
     expect(read(httpUrl('APP_X'), 'http://127.0.0.1:17545/')).toBe('http://127.0.0.1:17545');
-    expect(read(httpUrl('APP_X'), 'https://registry/apis/ccompat/v7')).toBe('https://registry/apis/ccompat/v7');
-    for (const bad of ['127.0.0.1:17545', 'ftp://host', 'http://u:p@host', 'http://host/?q=1', 'http://host/#x', 'nonsense']) {
+    expect(read(httpUrl('APP_X'), 'https://registry/apis/ccompat/v7')).toBe(
+      'https://registry/apis/ccompat/v7',
+    );
+    for (const bad of [
+      '127.0.0.1:17545',
+      'ftp://host',
+      'http://u:p@host',
+      'http://host/?q=1',
+      'http://host/#x',
+      'nonsense',
+    ]) {
       expect(read(httpUrl('APP_X'), bad)).toBeUndefined();
     }
   });
@@ -141,16 +158,17 @@ describe('one setting', () => {
   test('addresses of Postgres and Redis need their protocol and a host', () => {
     expect(read(postgresUrl('APP_X'), 'postgresql://u@h/db')).toBe('postgresql://u@h/db');
     expect(read(redisUrl('APP_X'), 'rediss://h:1')).toBe('rediss://h:1');
-    for (const bad of ['postgres:', 'h:5432', 'redis://h']) expect(read(postgresUrl('APP_X'), bad)).toBeUndefined();
+    for (const bad of ['postgres:', 'h:5432', 'redis://h'])
+      expect(read(postgresUrl('APP_X'), bad)).toBeUndefined();
     expect(read(redisUrl('APP_X'), 'postgres://h')).toBeUndefined();
   });
 
   test('an empty variable takes the default, as one that is not set', () => {
     const settings = { name: text('APP_X', { default: 'there' }) };
-    expect([readConfig({}, settings), readConfig({ APP_X: '' }, settings), readConfig({ APP_X: 'here' }, settings)]).toEqual([
-      { name: 'there' },
-      { name: 'there' },
-      { name: 'here' },
-    ]);
+    expect([
+      readConfig({}, settings),
+      readConfig({ APP_X: '' }, settings),
+      readConfig({ APP_X: 'here' }, settings),
+    ]).toEqual([{ name: 'there' }, { name: 'there' }, { name: 'here' }]);
   });
 });

@@ -11,9 +11,20 @@ import { Metrics } from '../../../services/runtime/metrics.ts';
 
 /** Everything a handler may look at. */
 const seen = ({ method, path, originalUrl, query, params, headers, ip }: Asked): string =>
-  JSON.stringify({ method, path, originalUrl, query, params, forwarded: headers['x-forwarded-for'], ip });
+  JSON.stringify({
+    method,
+    path,
+    originalUrl,
+    query,
+    params,
+    forwarded: headers['x-forwarded-for'],
+    ip,
+  });
 
-const get = (path: string, handle: GetRoute['handle'] = (asked) => ({ status: 200, body: seen(asked) })): GetRoute => ({
+const get = (
+  path: string,
+  handle: GetRoute['handle'] = (asked) => ({ status: 200, body: seen(asked) }),
+): GetRoute => ({
   method: 'get',
   path,
   handle,
@@ -30,7 +41,12 @@ const routes: readonly GetRoute[] = [
     throw new TypeError('x');
   }),
   get('/empty', () => ({ status: 204, body: '' })),
-  get('/text', () => ({ status: 200, body: 'Zürich €', content_type: 'text/plain', headers: { 'cache-control': 'public', link: '<x>' } })),
+  get('/text', () => ({
+    status: 200,
+    body: 'Zürich €',
+    content_type: 'text/plain',
+    headers: { 'cache-control': 'public', link: '<x>' },
+  })),
   get('/pieces', () => ({ status: 200, body: pieces() })),
 ];
 
@@ -42,11 +58,32 @@ async function* pieces(): AsyncGenerator<string> {
 const servers: HttpServer[] = [];
 const logged: Readonly<Record<string, unknown>>[] = [];
 beforeAll(async () => {
-  const log = openLog({ service: 'test', level: 'debug', destination: { write: (line) => void logged.push(JSON.parse(line)) } });
+  const log = openLog({
+    service: 'test',
+    level: 'debug',
+    destination: { write: (line) => void logged.push(JSON.parse(line)) },
+  });
   for (const hops of [0, 1, 2]) {
-    const options = { http_host: '127.0.0.1', http_port: 0, log, metrics: new Metrics('test'), routes, errors: PLAIN_ERRORS };
-    const guards = [({ path }: Asked) => (path.startsWith('/list/guarded') ? { status: 429, body: path } : undefined)];
-    servers.push(await openHttp({ ...options, trust_proxy_hops: hops, guards, headers: { 'access-control-allow-origin': '*' } }));
+    const options = {
+      http_host: '127.0.0.1',
+      http_port: 0,
+      log,
+      metrics: new Metrics('test'),
+      routes,
+      errors: PLAIN_ERRORS,
+    };
+    const guards = [
+      ({ path }: Asked) =>
+        path.startsWith('/list/guarded') ? { status: 429, body: path } : undefined,
+    ];
+    servers.push(
+      await openHttp({
+        ...options,
+        trust_proxy_hops: hops,
+        guards,
+        headers: { 'access-control-allow-origin': '*' },
+      }),
+    );
   }
 });
 afterAll(async () => {
@@ -56,12 +93,16 @@ afterAll(async () => {
 /** The answer without what is never the same twice. */
 async function answerTo(url: string, headers: IncomingHttpHeaders, hops: number): Promise<string> {
   const socket = connect(Number(new URL(servers[hops]?.url ?? '').port), '127.0.0.1');
-  const lines = Object.entries({ host: 'x', connection: 'close', ...headers }).map(([name, value]) => `${name}: ${String(value)}\r\n`);
+  const lines = Object.entries({ host: 'x', connection: 'close', ...headers }).map(
+    ([name, value]) => `${name}: ${String(value)}\r\n`,
+  );
   socket.write(Buffer.from(`GET ${url} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1'));
   const text = await wholeText(socket);
   expect(text).toMatch(/\r\nx-request-id: [0-9a-f]+-[0-9a-z]+\r\n/i);
   const [head = '', ...body] = text.split('\r\n\r\n');
-  const [status, ...fields] = head.split('\r\n').filter((line) => !/^(?:x-request-id|date): /i.test(line));
+  const [status, ...fields] = head
+    .split('\r\n')
+    .filter((line) => !/^(?:x-request-id|date): /i.test(line));
   return [status, ...fields.map((field) => field.toLowerCase()).toSorted(), ...body].join('\n');
 }
 
@@ -106,18 +147,27 @@ test.each([
   expect(await answerTo(url, {}, 0)).toBe(await answerTo(url, LONG_WAY, 0));
 });
 
-test.each([undefined, '1.1.1.1', '1.1.1.1, 2.2.2.2', '1.1.1.1,2.2.2.2 , 3.3.3.3', ' , ,4.4.4.4', 'x'.repeat(50), ''])(
-  'who asks is the same the short way and the long way, for forwarded %s',
-  async (forwarded) => {
-    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-    for (const hops of [0, 1, 2]) {
-      expect(await answerTo('/list', headers, hops)).toBe(await answerTo('/list', { ...headers, ...LONG_WAY }, hops));
-    }
-  },
-);
+test.each([
+  undefined,
+  '1.1.1.1',
+  '1.1.1.1, 2.2.2.2',
+  '1.1.1.1,2.2.2.2 , 3.3.3.3',
+  ' , ,4.4.4.4',
+  'x'.repeat(50),
+  '',
+])('who asks is the same the short way and the long way, for forwarded %s', async (forwarded) => {
+  const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+  for (const hops of [0, 1, 2]) {
+    expect(await answerTo('/list', headers, hops)).toBe(
+      await answerTo('/list', { ...headers, ...LONG_WAY }, hops),
+    );
+  }
+});
 
 test('a parameter behind a thousand others is seen', async () => {
-  const asked = JSON.parse((await answerTo(`/list?${'a&'.repeat(1_000)}limit=1`, {}, 0)).split('\n').at(-1) ?? '');
+  const asked = JSON.parse(
+    (await answerTo(`/list?${'a&'.repeat(1_000)}limit=1`, {}, 0)).split('\n').at(-1) ?? '',
+  );
   expect(asked.query.limit).toBe('1');
 });
 
@@ -128,23 +178,59 @@ test('an address of a host that cannot be one is refused in the shape of all err
 });
 
 test('only a GET without a body for an address that needs no decoding goes the short way', () => {
-  const direct = new DirectRoutes([...routes, { method: 'post', path: '/posted', handle: () => ({ status: 200, body: '' }) }], 0);
-  const routeOf = (url: string, method = 'GET', headers: IncomingHttpHeaders = {}): string | undefined =>
-    direct.find({ method, url, headers, socket: {} })?.route.path;
+  const direct = new DirectRoutes(
+    [...routes, { method: 'post', path: '/posted', handle: () => ({ status: 200, body: '' }) }],
+    0,
+  );
+  const routeOf = (
+    url: string,
+    method = 'GET',
+    headers: IncomingHttpHeaders = {},
+  ): string | undefined => direct.find({ method, url, headers, socket: {} })?.route.path;
   expect(
-    ['/list', '/list?a=b', '/list/', '/list/a.b', '/list/a/items?', '/file.csv', '/fileXcsv', '/posted'].map((url) => routeOf(url)),
-  ).toEqual(['/list', '/list', undefined, '/list/:id', '/list/:id/items', '/file.csv', undefined, undefined]);
-  for (const url of ['/list?a=%41', '/list?a#b', '/list?a=\u00e9', '/list?a b', 'list', '*', '', 'http://x/list']) {
+    [
+      '/list',
+      '/list?a=b',
+      '/list/',
+      '/list/a.b',
+      '/list/a/items?',
+      '/file.csv',
+      '/fileXcsv',
+      '/posted',
+    ].map((url) => routeOf(url)),
+  ).toEqual([
+    '/list',
+    '/list',
+    undefined,
+    '/list/:id',
+    '/list/:id/items',
+    '/file.csv',
+    undefined,
+    undefined,
+  ]);
+  for (const url of [
+    '/list?a=%41',
+    '/list?a#b',
+    '/list?a=\u00e9',
+    '/list?a b',
+    'list',
+    '*',
+    '',
+    'http://x/list',
+  ]) {
     expect([url, routeOf(url)]).toEqual([url, undefined]);
   }
-  for (const method of ['HEAD', 'POST', 'OPTIONS', 'DELETE']) expect([method, routeOf('/list', method)]).toEqual([method, undefined]);
-  for (const headers of [LONG_WAY, { 'transfer-encoding': 'chunked' }]) expect(routeOf('/list', 'GET', headers)).toBeUndefined();
+  for (const method of ['HEAD', 'POST', 'OPTIONS', 'DELETE'])
+    expect([method, routeOf('/list', method)]).toEqual([method, undefined]);
+  for (const headers of [LONG_WAY, { 'transfer-encoding': 'chunked' }])
+    expect(routeOf('/list', 'GET', headers)).toBeUndefined();
 });
 
 test('what goes the short way is counted and logged by its route, faults and bugs with what they were', async () => {
   logged.length = 0;
   for (const path of ['/list/a/items', '/fault', '/bug']) await answerTo(path, {}, 0);
-  const requests = (): unknown => logged.filter(({ msg }) => msg === 'request').map(({ route, status }) => [route, status]);
+  const requests = (): unknown =>
+    logged.filter(({ msg }) => msg === 'request').map(({ route, status }) => [route, status]);
   await expect.poll(requests).toEqual([
     ['/list/:id/items', 200],
     ['/fault', 503],

@@ -28,11 +28,27 @@ interface Opened {
   readonly metrics: Metrics;
 }
 
-async function open(routes: readonly Route[] = [], more: Partial<HttpOptions> = {}, level = 'debug'): Promise<Opened> {
+async function open(
+  routes: readonly Route[] = [],
+  more: Partial<HttpOptions> = {},
+  level = 'debug',
+): Promise<Opened> {
   const lines: Readonly<Record<string, unknown>>[] = [];
-  const log = openLog({ service: 'test', level, destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+  const log = openLog({
+    service: 'test',
+    level,
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
   const metrics = new Metrics('test');
-  const server = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics, routes, errors: SHAPE, ...more });
+  const server = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics,
+    routes,
+    errors: SHAPE,
+    ...more,
+  });
   opened.push(server);
   return { server, url: server.url, port: Number(new URL(server.url).port), lines, metrics };
 }
@@ -62,14 +78,21 @@ test('health is constant, readiness says what is the matter, metrics count by ro
   for (const name of ['a', 'b']) await (await fetch(`${url}/greet/${name}`)).text();
   await (await fetch(`${url}/secret/path`)).text();
   const scrape = await (await fetch(`${url}/metrics`)).text();
-  expect(scrape).toContain('http_request_seconds_count{service="test",route="/greet/:name",method="GET",status="200"} 2');
-  expect(scrape).toContain('http_request_seconds_count{service="test",route="unmatched",method="GET",status="404"} 1');
+  expect(scrape).toContain(
+    'http_request_seconds_count{service="test",route="/greet/:name",method="GET",status="200"} 2',
+  );
+  expect(scrape).toContain(
+    'http_request_seconds_count{service="test",route="unmatched",method="GET",status="404"} 1',
+  );
   expect(scrape).not.toContain('secret');
 });
 
 test('headers longer than a server takes are refused with 431, and it may take longer ones', async () => {
   const long = { 'x-long': 'x'.repeat(100 * 1024) };
-  const [strict, patient] = [await open([greet]), await open([greet], { header_bytes_max: 128 * 1024 })];
+  const [strict, patient] = [
+    await open([greet]),
+    await open([greet], { header_bytes_max: 128 * 1024 }),
+  ];
   expect((await fetch(`${strict.url}/greet/a`, { headers: long })).status).toBe(431);
   expect((await fetch(`${patient.url}/greet/a`, { headers: long })).status).toBe(200);
 });
@@ -100,7 +123,11 @@ test('an answer has its length and type, an id that is in the log, and nothing t
 test('a refusal, a fault and a bug become the error answer of the service, and only the last two are logged as errors', async () => {
   const { url, lines } = await open([
     { method: 'get', path: '/refuses', handle: () => ({ refused: 'not_yours', message: 'no' }) },
-    { method: 'get', path: '/faults', handle: () => Promise.reject(new Fault('storage_timeout', 'at 10.0.0.7', { retry: true })) },
+    {
+      method: 'get',
+      path: '/faults',
+      handle: () => Promise.reject(new Fault('storage_timeout', 'at 10.0.0.7', { retry: true })),
+    },
     {
       method: 'get',
       path: '/bugs',
@@ -128,7 +155,10 @@ test('a refusal, a fault and a bug become the error answer of the service, and o
 });
 
 test('an unknown path is 404 and a wrong method 405 with what is allowed, HEAD is GET without the body', async () => {
-  const both: Route[] = [greet, { method: 'post', path: '/greet/:name', handle: () => ({ status: 201, body: '{}' }) }];
+  const both: Route[] = [
+    greet,
+    { method: 'post', path: '/greet/:name', handle: () => ({ status: 201, body: '{}' }) },
+  ];
   const { url } = await open(both);
   const unknown = await fetch(`${url}/Greet/x`);
   expect([unknown.status, await unknown.text()]).toEqual([404, '{"error":"not_found"}']);
@@ -141,35 +171,49 @@ test('an unknown path is 404 and a wrong method 405 with what is allowed, HEAD i
   const posted = await fetch(`${url}/health`, { method: 'POST' });
   expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   const head = await fetch(`${url}/greet/x`, { method: 'HEAD' });
-  expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, '3', '']);
+  expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([
+    200,
+    '3',
+    '',
+  ]);
   expect((await fetch(`${url}/greet/x`, { method: 'POST' })).status).toBe(201);
 });
 
 test('a guard may answer in place of any route', async () => {
   const { url } = await open([greet], {
-    guards: [({ path }) => (path === '/greet/x' ? { status: 429, body: '{}', headers: { 'retry-after': '3' } } : undefined)],
+    guards: [
+      ({ path }) =>
+        path === '/greet/x'
+          ? { status: 429, body: '{}', headers: { 'retry-after': '3' } }
+          : undefined,
+    ],
   });
   const guarded = await fetch(`${url}/greet/x`);
   expect([guarded.status, guarded.headers.get('retry-after')]).toEqual([429, '3']);
   expect((await fetch(`${url}/greet/y`)).status).toBe(200);
 });
 
-test.each(['/greet/%ZZ', '/greet/%', '/nowhere/%f', '/greet/%FF', '/greet/a?q=%ZZ', '/greet/a?q=%C3%28'])(
-  '%s is malformed',
-  async (path) => {
-    const { port } = await open([greet]);
-    const answer = await raw(port, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
-    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
-    expect(answer.endsWith('\r\n\r\n{"error":"invalid_request"}')).toBe(true);
-  },
-);
+test.each([
+  '/greet/%ZZ',
+  '/greet/%',
+  '/nowhere/%f',
+  '/greet/%FF',
+  '/greet/a?q=%ZZ',
+  '/greet/a?q=%C3%28',
+])('%s is malformed', async (path) => {
+  const { port } = await open([greet]);
+  const answer = await raw(port, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer.endsWith('\r\n\r\n{"error":"invalid_request"}')).toBe(true);
+});
 
 test('what is no HTTP gets an answer of the same shape, and its connection is closed', async () => {
   const { port, url } = await open();
   const broken: Readonly<Record<string, string>> = {
     'GARBAGE\r\n\r\n': '400',
     'GET / HTTP/1.1\r\n\r\n': '400',
-    'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n': '400',
+    'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n':
+      '400',
     'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n': '400',
     [`GET /health HTTP/1.1\r\nhost: x\r\nlong: ${'x'.repeat(20_000)}\r\n\r\n`]: '431',
   };
@@ -186,7 +230,10 @@ test('a body that is too large is refused before it is read, one of unknown leng
   const large = await raw(port, 'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 11\r\n\r\n');
   expect(large).toMatch(/^HTTP\/1\.1 413 /);
   expect(large).toContain('connection: close');
-  const endless = await raw(port, 'GET /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabcde\r\n');
+  const endless = await raw(
+    port,
+    'GET /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabcde\r\n',
+  );
   expect(endless).toMatch(/^HTTP\/1\.1 200 /);
   expect(endless).toContain('connection: close');
   // nothing after it, such as a time-out of the rest that never came
@@ -227,18 +274,24 @@ test('draining finishes the request in flight, closes what is idle and accepts n
   agent.destroy();
 });
 
-test('draining waits for a client that still reads, and then not for its connection to time out', { timeout: 9_000 }, async () => {
-  const body = JSON.stringify('x'.repeat(20_000_000));
-  const { server, port } = await open([{ method: 'get', path: '/long', handle: () => ({ status: 200, body }) }]);
-  const socket = connect(port, '127.0.0.1');
-  socket.write('GET /long HTTP/1.1\r\nhost: x\r\n\r\n');
-  await once(socket, 'readable');
-  const draining = server.drain();
-  const answer = await wholeText(socket);
-  expect(answer.endsWith(body.slice(-100))).toBe(true);
-  expect(answer.length).toBeGreaterThan(body.length);
-  await draining;
-});
+test(
+  'draining waits for a client that still reads, and then not for its connection to time out',
+  { timeout: 9_000 },
+  async () => {
+    const body = JSON.stringify('x'.repeat(20_000_000));
+    const { server, port } = await open([
+      { method: 'get', path: '/long', handle: () => ({ status: 200, body }) },
+    ]);
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET /long HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(socket, 'readable');
+    const draining = server.drain();
+    const answer = await wholeText(socket);
+    expect(answer.endsWith(body.slice(-100))).toBe(true);
+    expect(answer.length).toBeGreaterThan(body.length);
+    await draining;
+  },
+);
 
 test('a client that leaves before its answer is counted and harms nobody', async () => {
   const asked = Promise.withResolvers<void>();
@@ -263,12 +316,20 @@ test('a port that another process has is a fault that says what to do', async ()
   const { port } = await open();
   const second = open([], { http_port: port });
   await expect(second).rejects.toMatchObject({ code: 'http_port', retry: false });
-  await expect(second).rejects.toThrow(`cannot listen on 127.0.0.1:${port}: another process has it; stop that or set APP_HTTP_PORT`);
+  await expect(second).rejects.toThrow(
+    `cannot listen on 127.0.0.1:${port}: another process has it; stop that or set APP_HTTP_PORT`,
+  );
 });
 
 test('who offers HTTP/2 with a request is answered it, also where connections may become sockets', async () => {
-  const { port } = await open([{ ...greet, method: 'post' }], { upgrade: () => expect.unreachable() });
-  const offer = 'connection: close, Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__';
-  const answer = await raw(port, `POST /greet/you HTTP/1.1\r\nhost: x\r\n${offer}\r\ncontent-length: 2\r\n\r\n{}`);
+  const { port } = await open([{ ...greet, method: 'post' }], {
+    upgrade: () => expect.unreachable(),
+  });
+  const offer =
+    'connection: close, Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__';
+  const answer = await raw(
+    port,
+    `POST /greet/you HTTP/1.1\r\nhost: x\r\n${offer}\r\ncontent-length: 2\r\n\r\n{}`,
+  );
   expect([answer.split('\r\n')[0], answer.endsWith('"you"')]).toEqual(['HTTP/1.1 200 OK', true]);
 });

@@ -5,7 +5,15 @@ import { enterLoad, tryBuildLock } from '../../../services/runtime/load-state.ts
 import { freshDatabase } from '../../support/database.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 import { silentLog } from '../../support/kafka.ts';
-import { hold, holdIndexing, indexesOf, indexSql, isMarkedIndexed, isRunning, wantedIndexes } from './loading.ts';
+import {
+  hold,
+  holdIndexing,
+  indexesOf,
+  indexSql,
+  isMarkedIndexed,
+  isRunning,
+  wantedIndexes,
+} from './loading.ts';
 import { openTables, ownExplorer, type TableOptions, type Tables } from './projected.ts';
 
 let writerUrl: string;
@@ -30,7 +38,14 @@ function build({ pool, projection }: Tables, options: { readonly at_once?: numbe
   const stopping = new AbortController();
   const steps: string[] = [];
   const onStep = (what: string): void => void (steps.at(-1) === what || steps.push(what));
-  const ended = buildIndexes({ pool, projection, log: silentLog(), signal: stopping.signal, onStep, ...options });
+  const ended = buildIndexes({
+    pool,
+    projection,
+    log: silentLog(),
+    signal: stopping.signal,
+    onStep,
+    ...options,
+  });
   ended.catch(() => undefined);
   return { steps, ended, stop: () => stopping.abort() };
 }
@@ -60,13 +75,21 @@ CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1; SELECT 2';
 
 test('all indexes are built in order, then statistics, and what is built is said', async () => {
   const tables = await open();
-  await tables.pool.query("INSERT INTO transaction_types SELECT 'type ' || n, n FROM generate_series(1, 321) n");
+  await tables.pool.query(
+    "INSERT INTO transaction_types SELECT 'type ' || n, n FROM generate_series(1, 321) n",
+  );
   const { steps, ended } = build(tables);
   await ended;
   await expectBuilt(tables);
   const names = await wantedIndexes();
-  expect(steps).toEqual([...names.map((name, at) => `index ${at + 1} of ${names.length} (${name})`), 'statistics', 'warming']);
-  const { rows } = await tables.pool.query("SELECT reltuples::int AS count FROM pg_class WHERE oid = 'transaction_types'::regclass");
+  expect(steps).toEqual([
+    ...names.map((name, at) => `index ${at + 1} of ${names.length} (${name})`),
+    'statistics',
+    'warming',
+  ]);
+  const { rows } = await tables.pool.query(
+    "SELECT reltuples::int AS count FROM pg_class WHERE oid = 'transaction_types'::regclass",
+  );
   expect(rows).toEqual([{ count: 321 }]);
   const again = build(tables);
   await again.ended;
@@ -84,7 +107,9 @@ test('told to stop between two indexes it stops at once, and the next goes on wi
   first.stop();
   await expect(first.ended).rejects.toMatchObject({ code: 'stopped', retry: true });
   await expect.poll(() => isRunning(tables.pool, 'CREATE%transactions_type %')).toBe(false);
-  expect(await indexesOf(tables.pool, tables.projection.name)).toEqual(names.slice(0, at).toSorted());
+  expect(await indexesOf(tables.pool, tables.projection.name)).toEqual(
+    names.slice(0, at).toSorted(),
+  );
   expect(await isMarkedIndexed(tables.pool, tables.projection.name)).toBe(false);
   await held.letGo();
   await build(tables).ended;
@@ -106,7 +131,9 @@ test('two indexes are built at a time, and while one takes long the rest are', a
 });
 
 test('told to stop while an index takes long, it leaves nobody building at the server', async () => {
-  const index_sql = await indexSql('CREATE INDEX slowly ON transaction_types (slow(transactions));\n');
+  const index_sql = await indexSql(
+    'CREATE INDEX slowly ON transaction_types (slow(transactions));\n',
+  );
   const tables = await open();
   await tables.pool.query(
     `CREATE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN $1; END'`,
@@ -123,7 +150,10 @@ test('told to stop while an index takes long, it leaves nobody building at the s
 test('told to stop while an index that is there is brought into memory, it stops the same way', async () => {
   const tables = await open();
   const { name } = tables.projection;
-  const [activity, transactions] = [await holdIndexing(writerUrl, name, 'activity'), await holdIndexing(writerUrl, name, 'transactions')];
+  const [activity, transactions] = [
+    await holdIndexing(writerUrl, name, 'activity'),
+    await holdIndexing(writerUrl, name, 'transactions'),
+  ];
   const { ended, stop } = build(tables);
   await expect.poll(() => isRunning(tables.pool, 'CREATE%transactions_type %')).toBe(true);
   // what is warm is looked for among all tables
@@ -156,7 +186,12 @@ test('one that waits for another can be told to stop', async () => {
   const other = new Client({ connectionString: writerUrl });
   await other.connect();
   onTestFinished(() => other.end());
-  expect(await tryBuildLock(other, { projection: tables.projection.name, version: tables.projection.version })).toBe(true);
+  expect(
+    await tryBuildLock(other, {
+      projection: tables.projection.name,
+      version: tables.projection.version,
+    }),
+  ).toBe(true);
   const { steps, ended, stop } = build(tables);
   await expect.poll(() => steps).toEqual(['indexes (another projector is at it)']);
   stop();
@@ -181,7 +216,10 @@ test('an index that cannot be, since rows stand there twice, is a fault that a p
   const tables = await open();
   const row = `INSERT INTO validators VALUES (1, '\\x00'), (1, '\\x01')`;
   await tables.pool.query(row);
-  await expect(build(tables).ended).rejects.toMatchObject({ code: 'storage_refused', retry: false });
+  await expect(build(tables).ended).rejects.toMatchObject({
+    code: 'storage_refused',
+    retry: false,
+  });
   expect(await isMarkedIndexed(tables.pool, tables.projection.name)).toBe(false);
 });
 
@@ -205,8 +243,12 @@ test('nobody loads while somebody builds, and nobody builds while somebody loads
   const later = await tables.pool.connect();
   await later.query('BEGIN');
   expect(await enterLoad(later, id)).toBe('live');
-  expect((await later.query("SELECT current_setting('statement_timeout') AS timeout")).rows).toEqual([{ timeout: '10min' }]);
+  expect(
+    (await later.query("SELECT current_setting('statement_timeout') AS timeout")).rows,
+  ).toEqual([{ timeout: '10min' }]);
   await later.query('COMMIT');
-  expect((await later.query("SELECT current_setting('statement_timeout') AS timeout")).rows).toEqual([{ timeout: '1min' }]);
+  expect(
+    (await later.query("SELECT current_setting('statement_timeout') AS timeout")).rows,
+  ).toEqual([{ timeout: '1min' }]);
   later.release();
 });

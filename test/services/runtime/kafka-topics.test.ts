@@ -10,7 +10,10 @@ const kafka = testKafka(stack);
 
 async function settingsOf(
   topic: Topic,
-): Promise<{ readonly partitions: number | undefined; readonly config: Readonly<Record<string, string>> }> {
+): Promise<{
+  readonly partitions: number | undefined;
+  readonly config: Readonly<Record<string, string>>;
+}> {
   return await withAdmin(kafka, async (admin) => {
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic.name] });
     const { resources } = await admin.describeConfigs({
@@ -20,7 +23,9 @@ async function settingsOf(
     const entries = resources[0]?.configEntries ?? [];
     return {
       partitions: topics[0]?.partitions.length,
-      config: Object.fromEntries(entries.map(({ configName, configValue }) => [configName, configValue])),
+      config: Object.fromEntries(
+        entries.map(({ configName, configValue }) => [configName, configValue]),
+      ),
     };
   });
 }
@@ -49,7 +54,9 @@ test('a topic with other partitions or settings is refused with what to do, and 
     retry: false,
     message: `topic ${topic.name} has 1 partitions instead of 2, so its order would be another; point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed`,
   });
-  await expect(ensureTopics(kafka, [{ ...topic, config: { ...topic.config, 'retention.ms': '1000' } }])).rejects.toMatchObject({
+  await expect(
+    ensureTopics(kafka, [{ ...topic, config: { ...topic.config, 'retention.ms': '1000' } }]),
+  ).rejects.toMatchObject({
     code: 'topic_settings',
     retry: false,
     message: `topic ${topic.name} has retention.ms=-1 instead of 1000; set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic.name} --add-config retention.ms=1000`,
@@ -60,12 +67,17 @@ test('a topic with other partitions or settings is refused with what to do, and 
 test('several processes may create the same topics at once', async () => {
   const topics = [ownTopic(), ownTopic({ partitions: 2 })];
   const clients: Kafka[] = Array.from({ length: 4 }, () => testKafka(stack));
-  await Promise.all(clients.map((client) => insisting('creating topics', () => ensureTopics(client, topics))));
+  await Promise.all(
+    clients.map((client) => insisting('creating topics', () => ensureTopics(client, topics))),
+  );
   expect((await settingsOf(topics[1] ?? ownTopic())).partitions).toBe(2);
 });
 
 test('brokers that do not answer are a fault to be retried, and retrying it works once they do', async () => {
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
   proxy.mode = 'reset_before';
   const away = testKafka(stack, proxy);
   const topic = ownTopic();

@@ -1,10 +1,23 @@
 import { afterAll, afterEach, expect, inject, test } from 'vitest';
-import { KafkaWriter, type LogEntry, type WriterOptions } from '../../../services/runtime/kafka-writer.ts';
+import {
+  KafkaWriter,
+  type LogEntry,
+  type WriterOptions,
+} from '../../../services/runtime/kafka-writer.ts';
 import { readLogEnds } from '../../../services/runtime/log-range.ts';
 import type { LogRecord } from '../../../services/runtime/log-record.ts';
 import { openLog, type Logger } from '../../../services/runtime/log.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
-import { freshTopic, never, numbered, ownTopic, range, readAll, silentLog, testKafka } from '../../support/kafka.ts';
+import {
+  freshTopic,
+  never,
+  numbered,
+  ownTopic,
+  range,
+  readAll,
+  silentLog,
+  testKafka,
+} from '../../support/kafka.ts';
 
 const PRODUCE = 0;
 const stack = inject('stack');
@@ -23,7 +36,12 @@ async function produceProxy(): Promise<FaultProxy> {
 }
 
 function openWriter(proxy: FaultProxy, options: Partial<WriterOptions> = {}): KafkaWriter {
-  const writer = new KafkaWriter(testKafka(stack, proxy), { log: silentLog(), signal: never, retry_ms_min: 10, ...options });
+  const writer = new KafkaWriter(testKafka(stack, proxy), {
+    log: silentLog(),
+    signal: never,
+    retry_ms_min: 10,
+    ...options,
+  });
   closing.push(() => writer.close());
   return writer;
 }
@@ -34,7 +52,10 @@ function countingLog(): { readonly log: Logger; readonly count: () => number } {
   const write = (line: string): void => {
     if (line.includes('append not acknowledged')) lines++;
   };
-  return { log: openLog({ service: 'test', level: 'warn', destination: { write } }), count: () => lines };
+  return {
+    log: openLog({ service: 'test', level: 'warn', destination: { write } }),
+    count: () => lines,
+  };
 }
 
 function numbers(records: readonly LogRecord[]): number[] {
@@ -50,12 +71,16 @@ test('what was acknowledged stands in the log once, in order and at the offset t
     const writer = openWriter(proxy);
     proxy.resetEvery(8, seed);
     // all at once: the writer itself sends one after the other
-    const appends = Array.from({ length: batches }, (_, at) => writer.append(topic, 0, numbered(at * batch, batch)));
+    const appends = Array.from({ length: batches }, (_, at) =>
+      writer.append(topic, 0, numbered(at * batch, batch)),
+    );
     const offsets = await Promise.all(appends);
     const records = await readAll(direct, topic);
     expect(numbers(records)).toEqual(range(0, batch * batches));
     expect(offsets).toEqual(offsets.map((_, at) => BigInt(at * batch)));
-    expect(records.map(({ headers }) => String(headers['event_id']))).toEqual(records.map(({ value }) => String(value)));
+    expect(records.map(({ headers }) => String(headers['event_id']))).toEqual(
+      records.map(({ value }) => String(value)),
+    );
     expect(proxy.counts.reset_before).toBeGreaterThan(0);
     expect(proxy.counts.reset_after).toBeGreaterThan(0);
   };
@@ -79,7 +104,11 @@ async function overlappedLoss(seed: number): Promise<number> {
     while (next < 2_000) {
       const entries = numbered(next, 5);
       next += 5;
-      const messages = entries.map((entry) => ({ ...entry, timestamp: String(entry.timestamp), partition: 0 }));
+      const messages = entries.map((entry) => ({
+        ...entry,
+        timestamp: String(entry.timestamp),
+        partition: 0,
+      }));
       const sent = await producer.send({ topic, acks: -1, messages }).catch(() => undefined);
       if (sent !== undefined) for (const { key } of entries) acknowledged.add(Number(key));
     }
@@ -104,7 +133,8 @@ test('the control: a batch given up after a rejection takes the next one with it
     retry: { initialRetryTime: 10, retries: 1 },
   });
   await producer.connect();
-  const send = (number: number): Promise<unknown> => producer.send({ topic, messages: [{ value: String(number), partition: 0 }] });
+  const send = (number: number): Promise<unknown> =>
+    producer.send({ topic, messages: [{ value: String(number), partition: 0 }] });
   await send(0);
   proxy.next('reset_after');
   proxy.next('reset_before');
@@ -138,14 +168,30 @@ test('the offset told is where the batch stands, also when its answer was lost a
 });
 
 function refused(why: RegExp): object {
-  return { reason: { code: 'append_refused', retry: false, message: expect.stringMatching(why) as unknown } };
+  return {
+    reason: {
+      code: 'append_refused',
+      retry: false,
+      message: expect.stringMatching(why) as unknown,
+    },
+  };
 }
 
 test('a batch that the broker will never take is refused, and the writer goes on with the next', async () => {
   const topic = await freshTopic(direct, { config: { 'max.message.bytes': '100000' } });
   const writer = openWriter(await produceProxy());
-  const large: LogEntry = { key: 'large', value: Buffer.alloc(200_000, 'x'), headers: {}, timestamp: 1_700_000_000_000 };
-  const ahead: LogEntry = { key: 'ahead', value: Buffer.alloc(1), headers: {}, timestamp: Date.now() + 7_200_000 };
+  const large: LogEntry = {
+    key: 'large',
+    value: Buffer.alloc(200_000, 'x'),
+    headers: {},
+    timestamp: 1_700_000_000_000,
+  };
+  const ahead: LogEntry = {
+    key: 'ahead',
+    value: Buffer.alloc(1),
+    headers: {},
+    timestamp: Date.now() + 7_200_000,
+  };
   const outcomes = await Promise.allSettled([
     writer.append(topic, 0, numbered(0, 3)),
     writer.append(topic, 0, [large]),
@@ -181,7 +227,9 @@ test.each(['reset_before', 'black_hole'] as const)(
     ]);
     proxy.mode = 'pass';
     await writer.close();
-    await expect(writer.append(topic, 0, numbered(3, 1))).rejects.toMatchObject({ code: 'append_unknown' });
+    await expect(writer.append(topic, 0, numbered(3, 1))).rejects.toMatchObject({
+      code: 'append_unknown',
+    });
     // unknown is what the drain said of the first: it may have come yet
     expect([[0], [0, 1]]).toContainEqual(numbers(await readAll(direct, topic)));
   },
@@ -192,16 +240,27 @@ test('a batch given up by a drain never lends its sequence numbers to the next o
   const topic = await freshTopic(direct);
   const draining = new AbortController();
   const { log, count } = countingLog();
-  const writer = openWriter(proxy, { log, signal: draining.signal, retry_ms_min: 600_000, retry_ms_max: 600_000 });
+  const writer = openWriter(proxy, {
+    log,
+    signal: draining.signal,
+    retry_ms_min: 600_000,
+    retry_ms_max: 600_000,
+  });
   await writer.append(topic, 0, numbered(0, 1));
   proxy.next('reset_after');
   proxy.mode = 'reset_before';
-  const outcomes = Promise.allSettled([writer.append(topic, 0, numbered(1, 1)), writer.append(topic, 0, numbered(2, 1))]);
+  const outcomes = Promise.allSettled([
+    writer.append(topic, 0, numbered(1, 1)),
+    writer.append(topic, 0, numbered(2, 1)),
+  ]);
   // the client has given up, and the writer waits before it sends the same again
   await expect.poll(count).toBe(1);
   proxy.mode = 'pass';
   draining.abort();
-  expect(await outcomes).toMatchObject([{ reason: { code: 'append_unknown' } }, { reason: { code: 'append_unknown' } }]);
+  expect(await outcomes).toMatchObject([
+    { reason: { code: 'append_unknown' } },
+    { reason: { code: 'append_unknown' } },
+  ]);
   // unknown to the writer: the first is there, the second never was sent
   expect(numbers(await readAll(direct, topic))).toEqual([0, 1]);
 });

@@ -3,7 +3,15 @@ import { KafkaWriter } from '../../../services/runtime/kafka-writer.ts';
 import { LogReader } from '../../../services/runtime/log-reader.ts';
 import type { LogRecord } from '../../../services/runtime/log-record.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
-import { freshTopic, insisting, never, numbered, readAll, silentLog, testKafka } from '../../support/kafka.ts';
+import {
+  freshTopic,
+  insisting,
+  never,
+  numbered,
+  readAll,
+  silentLog,
+  testKafka,
+} from '../../support/kafka.ts';
 import { startStack, type Stack } from '../../support/stack.ts';
 
 let stack: Stack;
@@ -22,7 +30,11 @@ afterAll(async () => {
 test('a broker killed and started again under load has every acknowledged record where it was told, and a reader gets each once', async () => {
   const kafka = testKafka(stack.addresses);
   const topic = await freshTopic(kafka);
-  const writer = new KafkaWriter(testKafka(stack.addresses, proxy), { log: silentLog(), signal: never, retry_ms_min: 10 });
+  const writer = new KafkaWriter(testKafka(stack.addresses, proxy), {
+    log: silentLog(),
+    signal: never,
+    retry_ms_min: 10,
+  });
   const read: LogRecord[] = [];
   const reader = new LogReader({
     kafka,
@@ -30,12 +42,19 @@ test('a broker killed and started again under load has every acknowledged record
     topics: [topic],
     log: silentLog(),
     retrying: insisting,
-    positions: () => Promise.resolve(new Map([[`${topic}/0`, { next_offset: BigInt(read.length), last_record: null }]])),
+    positions: () =>
+      Promise.resolve(
+        new Map([[`${topic}/0`, { next_offset: BigInt(read.length), last_record: null }]]),
+      ),
     ahead_bytes_max: 1 << 20,
   });
   await reader.start();
   const reading = (async () => {
-    for (let chunk = await reader.take(1_000, 1 << 20); chunk !== undefined; chunk = await reader.take(1_000, 1 << 20)) {
+    for (
+      let chunk = await reader.take(1_000, 1 << 20);
+      chunk !== undefined;
+      chunk = await reader.take(1_000, 1 << 20)
+    ) {
       if (!reader.isStale(chunk)) read.push(...chunk.records);
     }
   })();

@@ -16,7 +16,10 @@ export async function wantedIndexes(): Promise<readonly string[]> {
 }
 
 /** Names of the indexes that a schema has, besides those of its primary keys, sorted. */
-export async function indexesOf(pool: Pick<Pool, 'query'>, schema: string): Promise<readonly string[]> {
+export async function indexesOf(
+  pool: Pick<Pool, 'query'>,
+  schema: string,
+): Promise<readonly string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT indexname AS name FROM pg_indexes WHERE schemaname = $1 AND indexname NOT LIKE '%_pkey' ORDER BY 1`,
     [schema],
@@ -24,8 +27,12 @@ export async function indexesOf(pool: Pick<Pool, 'query'>, schema: string): Prom
   return rows.map(({ name }) => name);
 }
 
-export async function isMarkedIndexed(pool: Pick<Pool, 'query'>, projection: string): Promise<boolean | undefined> {
-  const text = 'SELECT indexed_at IS NOT NULL AS indexed FROM projector.projections WHERE projection = $1';
+export async function isMarkedIndexed(
+  pool: Pick<Pool, 'query'>,
+  projection: string,
+): Promise<boolean | undefined> {
+  const text =
+    'SELECT indexed_at IS NOT NULL AS indexed FROM projector.projections WHERE projection = $1';
   return (await pool.query<{ indexed: boolean }>(text, [projection])).rows[0]?.indexed;
 }
 

@@ -3,7 +3,15 @@ import { withAdmin } from '../../../services/runtime/kafka-topics.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka-writer.ts';
 import { readLogBatches, readLogEnds, readLogRange } from '../../../services/runtime/log-range.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
-import { deleteRecordsBefore, freshTopic, never, numbered, ownTopic, silentLog, testKafka } from '../../support/kafka.ts';
+import {
+  deleteRecordsBefore,
+  freshTopic,
+  never,
+  numbered,
+  ownTopic,
+  silentLog,
+  testKafka,
+} from '../../support/kafka.ts';
 
 const stack = inject('stack');
 const kafka = testKafka(stack);
@@ -11,12 +19,18 @@ const kafka = testKafka(stack);
 async function topicOf(records: number, partitions = 1): Promise<string> {
   const topic = await freshTopic(kafka, { partitions });
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
-  for (let partition = 0; partition < partitions; partition++) await writer.append(topic, partition, numbered(partition * 1_000, records));
+  for (let partition = 0; partition < partitions; partition++)
+    await writer.append(topic, partition, numbered(partition * 1_000, records));
   await writer.close();
   return topic;
 }
 
-async function numbersIn(topic: string, partition: number, from: bigint, to: bigint): Promise<number[]> {
+async function numbersIn(
+  topic: string,
+  partition: number,
+  from: bigint,
+  to: bigint,
+): Promise<number[]> {
   const numbers: number[] = [];
   await readLogRange(kafka, topic, partition, from, to, ({ value }) => numbers.push(Number(value)));
   return numbers;
@@ -70,11 +84,19 @@ test('what the visitor throws is thrown as it is, and nothing more is shown to i
 });
 
 test('a topic that does not exist, and brokers that do not answer, are faults to be retried', async () => {
-  await expect(readLogEnds(kafka, ownTopic().name, 0)).rejects.toMatchObject({ code: 'kafka', retry: true });
+  await expect(readLogEnds(kafka, ownTopic().name, 0)).rejects.toMatchObject({
+    code: 'kafka',
+    retry: true,
+  });
   const topic = await topicOf(3);
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
   proxy.mode = 'reset_after';
-  await expect(readLogRange(testKafka(stack, proxy), topic, 0, 0n, 3n, () => undefined)).rejects.toMatchObject({
+  await expect(
+    readLogRange(testKafka(stack, proxy), topic, 0, 0n, 3n, () => undefined),
+  ).rejects.toMatchObject({
     code: 'kafka',
     retry: true,
   });
@@ -83,7 +105,11 @@ test('a topic that does not exist, and brokers that do not answer, are faults to
 
 test('a range is read through connections that are reset now and then', async () => {
   const topic = await topicOf(500);
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka', api_keys: [1] });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+    api_keys: [1],
+  });
   const away = testKafka(stack, proxy);
   for (const mode of ['reset_before', 'reset_after', 'truncate'] as const) {
     proxy.next(mode);
@@ -98,17 +124,26 @@ test('a range is read through connections that are reset now and then', async ()
 test('a long range comes in parts of the size asked for, one at a time, and what was taken before is not fetched again', async () => {
   const topic = await freshTopic(kafka);
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
-  const large = numbered(0, 40).map(({ key, headers, timestamp }) => ({ key, headers, timestamp, value: Buffer.alloc(10_000) }));
+  const large = numbered(0, 40).map(({ key, headers, timestamp }) => ({
+    key,
+    headers,
+    timestamp,
+    value: Buffer.alloc(10_000),
+  }));
   for (let at = 0; at < 40; at += 4) await writer.append(topic, 0, large.slice(at, at + 4));
   await writer.close();
   const parts: (readonly bigint[])[] = [];
   let open = 0;
-  await readLogBatches(kafka, { topic, partition: 0, from: 1n, to: 39n, bytes_max: 50_000 }, async (records) => {
-    expect(++open).toBe(1);
-    parts.push(records.map(({ offset }) => offset));
-    await readLogEnds(kafka, topic, 0);
-    open--;
-  });
+  await readLogBatches(
+    kafka,
+    { topic, partition: 0, from: 1n, to: 39n, bytes_max: 50_000 },
+    async (records) => {
+      expect(++open).toBe(1);
+      parts.push(records.map(({ offset }) => offset));
+      await readLogEnds(kafka, topic, 0);
+      open--;
+    },
+  );
   expect(parts.flat()).toEqual(Array.from({ length: 38 }, (_, at) => BigInt(at + 1)));
   // a batch of one writer is never cut: 40,000 bytes each
   expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(8);

@@ -1,10 +1,19 @@
 import { expect, inject, test } from 'vitest';
 import { readLogEnds } from '../../../services/runtime/log-range.ts';
-import { appendAll, deleteRecordsBefore, numbered, readAll, recreateTopic, testKafka, topicOf } from '../../support/kafka.ts';
+import {
+  appendAll,
+  deleteRecordsBefore,
+  numbered,
+  readAll,
+  recreateTopic,
+  testKafka,
+  topicOf,
+} from '../../support/kafka.ts';
 import { applied, lossOf, openReader, take } from '../../support/reader.ts';
 
 const kafka = testKafka(inject('stack'));
-const HALTED = /the log ends at offset|is not the one that was applied|was deleted and created again while it was read/;
+const HALTED =
+  /the log ends at offset|is not the one that was applied|was deleted and created again while it was read/;
 
 test.each([
   ['above the position', 50, 20],
@@ -15,7 +24,11 @@ test.each([
   const topic = await topicOf(kafka, 100);
   const records = await readAll(kafka, topic);
   await deleteRecordsBefore(kafka, topic, low);
-  const lost = await lossOf(await openReader(kafka, topic, { positions: () => Promise.resolve(applied(topic, records, next)) }));
+  const lost = await lossOf(
+    await openReader(kafka, topic, {
+      positions: () => Promise.resolve(applied(topic, records, next)),
+    }),
+  );
   expect(lost.message).toContain(
     `the log begins at offset ${low}, records 0 to ${low - 1} were deleted (this projection goes on at ${next})`,
   );
@@ -27,17 +40,26 @@ test.each([
   ['shorter', 59, 'the log ends at offset 59, below the 60 that was applied'],
   ['as long', 60, 'the record at offset 59 is not the one that was applied'],
   ['longer', 100, 'the record at offset 59 is not the one that was applied'],
-])('a topic created again while nobody read halts the reader that starts: now %s', async (_length, length, message) => {
-  const topic = await topicOf(kafka, 60);
-  const records = await readAll(kafka, topic);
-  await recreateTopic(kafka, topic);
-  // the same keys and values: only their trace tells them apart
-  const again = numbered(0, length).map((entry) => Object.assign(entry, { headers: { ...entry.headers, trace_id: 'another' } }));
-  if (length > 0) await appendAll(kafka, topic, again);
-  const lost = await lossOf(await openReader(kafka, topic, { positions: () => Promise.resolve(applied(topic, records, 60)) }));
-  expect(lost.message).toContain(message);
-  expect(lost.remedy).toContain('restore the topic');
-});
+])(
+  'a topic created again while nobody read halts the reader that starts: now %s',
+  async (_length, length, message) => {
+    const topic = await topicOf(kafka, 60);
+    const records = await readAll(kafka, topic);
+    await recreateTopic(kafka, topic);
+    // the same keys and values: only their trace tells them apart
+    const again = numbered(0, length).map((entry) =>
+      Object.assign(entry, { headers: { ...entry.headers, trace_id: 'another' } }),
+    );
+    if (length > 0) await appendAll(kafka, topic, again);
+    const lost = await lossOf(
+      await openReader(kafka, topic, {
+        positions: () => Promise.resolve(applied(topic, records, 60)),
+      }),
+    );
+    expect(lost.message).toContain(message);
+    expect(lost.remedy).toContain('restore the topic');
+  },
+);
 
 test.each([
   ['shorter', 59],
@@ -47,7 +69,9 @@ test.each([
   const topic = await topicOf(kafka, 60);
   const records = await readAll(kafka, topic);
   let next = 0;
-  const reader = await openReader(kafka, topic, { positions: () => Promise.resolve(applied(topic, records, next)) });
+  const reader = await openReader(kafka, topic, {
+    positions: () => Promise.resolve(applied(topic, records, next)),
+  });
   next = (await take(reader, 60)).length;
   await recreateTopic(kafka, topic);
   await appendAll(kafka, topic, numbered(1_000, length));
@@ -65,7 +89,11 @@ test('a topic created again while a full queue kept the reader from fetching hal
 
 test('a log with a hole, as a transactional producer makes it, halts the reader before the hole', async () => {
   const topic = await topicOf(kafka, 3);
-  const producer = kafka.producer({ transactionalId: topic, idempotent: true, maxInFlightRequests: 1 });
+  const producer = kafka.producer({
+    transactionalId: topic,
+    idempotent: true,
+    maxInFlightRequests: 1,
+  });
   await producer.connect();
   const transaction = await producer.transaction();
   await transaction.send({ topic, messages: [{ value: '3' }] });
@@ -76,6 +104,8 @@ test('a log with a hole, as a transactional producer makes it, halts the reader 
   await appendAll(kafka, topic, numbered(5, 1));
   const reader = await openReader(kafka, topic);
   const lost = await lossOf(reader);
-  expect(lost.message).toContain('the log has no record at offset 4, after the one before it comes 5');
+  expect(lost.message).toContain(
+    'the log has no record at offset 4, after the one before it comes 5',
+  );
   expect(lost.remedy).toContain('look at who writes to this topic');
 });

@@ -8,7 +8,18 @@ import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { bigBlock } from '../../support/chain.ts';
 import { watchLog } from '../../../services/runtime/log-watch.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
-import { appendAll, freshTopic, never, numbered, ownTopic, range, readAll, silentLog, testKafka, topicOf } from '../../support/kafka.ts';
+import {
+  appendAll,
+  freshTopic,
+  never,
+  numbered,
+  ownTopic,
+  range,
+  readAll,
+  silentLog,
+  testKafka,
+  topicOf,
+} from '../../support/kafka.ts';
 import { applied, makeReader, openReader, take } from '../../support/reader.ts';
 
 const stack = inject('stack');
@@ -35,7 +46,9 @@ test('a rewind makes what was taken stale and reads again from the checkpoint, a
   const topic = await topicOf(kafka, 100);
   const records = await readAll(kafka, topic);
   let next = 0;
-  const reader = await openReader(kafka, topic, { positions: () => Promise.resolve(applied(topic, records, next)) });
+  const reader = await openReader(kafka, topic, {
+    positions: () => Promise.resolve(applied(topic, records, next)),
+  });
   let before = await reader.take(10_000, 1 << 30);
   for (const to of [40, 90, 10, 0]) {
     next = to;
@@ -54,7 +67,9 @@ test('how far the checkpoints are is told to the group for lag tools, and never 
   reader.commit(topic, 0, 4n);
   reader.commit(topic, 0, 7n);
   const offset = async (): Promise<string | undefined> => {
-    const [committed] = await withAdmin(kafka, (admin) => admin.fetchOffsets({ groupId, topics: [topic] }));
+    const [committed] = await withAdmin(kafka, (admin) =>
+      admin.fetchOffsets({ groupId, topics: [topic] }),
+    );
     return committed?.partitions[0]?.offset;
   };
   await expect.poll(offset).toBe('7');
@@ -67,12 +82,19 @@ test('two readers of one group hand on every record once between them, in order,
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   const log: number[] = [];
   const positions = (): Promise<Positions> =>
-    Promise.resolve(new Map([[partitionKey(topic, 0), { next_offset: BigInt(log.length), last_record: null }]]));
+    Promise.resolve(
+      new Map([[partitionKey(topic, 0), { next_offset: BigInt(log.length), last_record: null }]]),
+    );
   const project = async (reader: LogReader): Promise<void> => {
-    for (let chunk = await reader.take(100, 1 << 20); chunk !== undefined; chunk = await reader.take(100, 1 << 20)) {
+    for (
+      let chunk = await reader.take(100, 1 << 20);
+      chunk !== undefined;
+      chunk = await reader.take(100, 1 << 20)
+    ) {
       if (reader.isStale(chunk)) continue;
       // the compare-and-set of the checkpoint
-      if (chunk.records[0]?.offset === BigInt(log.length)) log.push(...chunk.records.map(({ value }) => Number(value)));
+      if (chunk.records[0]?.offset === BigInt(log.length))
+        log.push(...chunk.records.map(({ value }) => Number(value)));
       else reader.rewind();
     }
   };
@@ -105,7 +127,10 @@ test('a topic that does not exist yet is waited for', async () => {
 
 test('connections that are reset lose nothing and double nothing', async () => {
   const topic = await freshTopic(kafka);
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
   onTestFinished(() => proxy.close());
   proxy.resetEvery(20, 5);
   const reader = await openReader(kafka, topic, { kafka: testKafka(stack, proxy) });
@@ -132,7 +157,11 @@ test('a full queue stops the fetching, keeps the membership, and reading goes on
     joins++;
     return Promise.resolve(new Map());
   };
-  const reader = await openReader(kafka, topic, { kafka: testKafka(stack, fetches), positions, ahead_bytes_max: 1_000 });
+  const reader = await openReader(kafka, topic, {
+    kafka: testKafka(stack, fetches),
+    positions,
+    ahead_bytes_max: 1_000,
+  });
   await writer.append(topic, 0, numbered(0, 10));
   await expect.poll(() => fetches.requestsOf(HEARTBEAT)).toBeGreaterThan(1);
   const fetched = fetches.requestsOf(FETCH);
@@ -172,7 +201,10 @@ test('a block of 20,000 transactions travels from the writer to the reader', asy
 });
 
 test('brokers that do not answer any more keep a reader and a watch from ending for no longer than a drain lasts', async () => {
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
   onTestFinished(() => proxy.close());
   const topic = await topicOf(kafka, 5);
   const away = testKafka(stack, proxy);

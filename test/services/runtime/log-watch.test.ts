@@ -87,7 +87,10 @@ test('a log that ends below what was applied is told once that was seen several 
 });
 
 test('brokers that do not answer and a topic that does not exist yet are asked again', async () => {
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
   ending.push(() => proxy.close());
   proxy.mode = 'reset_before';
   const topic = ownTopic().name;

@@ -1,5 +1,10 @@
 /** A process for `main.test.ts`: what it does is named by its argument. It prints `serving` on stderr when it is up. */
-import { ConfigError, readConfig, SERVICE_SETTINGS, text } from '../../../services/runtime/config.ts';
+import {
+  ConfigError,
+  readConfig,
+  SERVICE_SETTINGS,
+  text,
+} from '../../../services/runtime/config.ts';
 import { Fault } from '../../../services/runtime/errors.ts';
 import { runMain, type Service } from '../../../services/runtime/main.ts';
 

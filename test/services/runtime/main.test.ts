@@ -31,7 +31,10 @@ interface Run {
 }
 
 function start(what: string, env: Readonly<Record<string, string>> = GOOD): Run {
-  const child = spawn(process.execPath, [FIXTURE, what], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [FIXTURE, what], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   running.add(child);
   let [text, complaint] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
@@ -64,20 +67,29 @@ test('a bad configuration ends it with 1 and every problem, a line each', async 
   );
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)('%s drains it: what was opened last is closed first, and it ends with 0', async (signal) => {
-  const { child, serving, ended } = start('drains');
-  await serving;
-  child.kill(signal);
-  const { code, messages, text } = await ended;
-  expect({ code, messages }).toEqual({ code: 0, messages: ['draining', 'closed second', 'closed first', 'stopped'] });
-  expect(text).toContain('"told":true');
-});
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s drains it: what was opened last is closed first, and it ends with 0',
+  async (signal) => {
+    const { child, serving, ended } = start('drains');
+    await serving;
+    child.kill(signal);
+    const { code, messages, text } = await ended;
+    expect({ code, messages }).toEqual({
+      code: 0,
+      messages: ['draining', 'closed second', 'closed first', 'stopped'],
+    });
+    expect(text).toContain('"told":true');
+  },
+);
 
 test('nothing is closed under the hands of work that is still going on', async () => {
   const { child, serving, ended } = start('works');
   await serving;
   child.kill('SIGTERM');
-  expect(await ended).toMatchObject({ code: 0, messages: ['draining', 'work finished', 'closed connection', 'stopped'] });
+  expect(await ended).toMatchObject({
+    code: 0,
+    messages: ['draining', 'work finished', 'closed connection', 'stopped'],
+  });
 });
 
 test('what does not stop in time is named, and it ends with 2', async () => {
@@ -88,39 +100,60 @@ test('what does not stop in time is named, and it ends with 2', async () => {
     const { child, serving, ended } = start(what, { ...GOOD, APP_DRAIN_MS: '100' });
     await serving;
     child.kill('SIGTERM');
-    expect(await ended).toMatchObject({ code: 2, messages: ['draining', `did not stop in time: ${named}`] });
+    expect(await ended).toMatchObject({
+      code: 2,
+      messages: ['draining', `did not stop in time: ${named}`],
+    });
   }
 });
 
 test('a second signal ends it at once', async () => {
-  const { child, said, serving, ended } = start('hangs in closing', { ...GOOD, APP_DRAIN_MS: '600000' });
+  const { child, said, serving, ended } = start('hangs in closing', {
+    ...GOOD,
+    APP_DRAIN_MS: '600000',
+  });
   await serving;
   child.kill('SIGTERM');
   await expect.poll(said).toContain('draining');
   child.kill('SIGINT');
-  expect(await ended).toMatchObject({ code: 2, messages: ['draining', 'told to stop again: stopping at once'] });
+  expect(await ended).toMatchObject({
+    code: 2,
+    messages: ['draining', 'told to stop again: stopping at once'],
+  });
 });
 
 test('a fault while opening closes what was opened and ends it with 2', async () => {
   const { code, messages, text } = await start('fails to open').ended;
-  expect({ code, messages }).toEqual({ code: 2, messages: ['the port is taken', 'closed opened before', 'stopped'] });
+  expect({ code, messages }).toEqual({
+    code: 2,
+    messages: ['the port is taken', 'closed opened before', 'stopped'],
+  });
   expect(text).toContain('"code":"http_port"');
 });
 
 test('a setting that turns out to contradict the log closes what was opened and ends it with 1', async () => {
   const { code, messages } = await start('contradicts the log').ended;
-  expect({ code, messages }).toEqual({ code: 1, messages: ['another key is pinned', 'closed opened before', 'stopped'] });
+  expect({ code, messages }).toEqual({
+    code: 1,
+    messages: ['another key is pinned', 'closed opened before', 'stopped'],
+  });
 });
 
 test('what cannot be closed does not keep the rest open, and it ends with 2', async () => {
   const { child, serving, ended } = start('fails to close');
   await serving;
   child.kill('SIGTERM');
-  expect(await ended).toMatchObject({ code: 2, messages: ['draining', 'does not was not closed', 'closed closes', 'stopped'] });
+  expect(await ended).toMatchObject({
+    code: 2,
+    messages: ['draining', 'does not was not closed', 'closed closes', 'stopped'],
+  });
 });
 
 test('an unhandled rejection and an uncaught exception end it at once with 2, and say why', async () => {
-  expect(await start('rejects unhandled').ended).toMatchObject({ code: 2, messages: ['unhandled rejection'] });
+  expect(await start('rejects unhandled').ended).toMatchObject({
+    code: 2,
+    messages: ['unhandled rejection'],
+  });
   const uncaught = await start('throws uncaught').ended;
   expect(uncaught).toMatchObject({ code: 2, messages: ['uncaught exception'] });
   expect(uncaught.text).toContain('a bug');

@@ -58,14 +58,17 @@ test('dropping the schema is all that it takes to have a projection built anew f
   await client.query('DROP SCHEMA explorer CASCADE');
   await prepareDatabase(urls.writer_url, explorer);
   expect(await tables(client)).toEqual(ALL_TABLES);
-  expect((await client.query('SELECT projection FROM projector.checkpoints')).rows).toEqual([{ projection: 'another' }]);
+  expect((await client.query('SELECT projection FROM projector.checkpoints')).rows).toEqual([
+    { projection: 'another' },
+  ]);
 });
 
 test('everything is created once, and a second start changes nothing', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const client = await connect(urls.writer_url);
   expect(await tables(client)).toEqual(ALL_TABLES);
-  const migrated = 'SELECT id, name, batch, migration_time FROM projector.knex_migrations ORDER BY id';
+  const migrated =
+    'SELECT id, name, batch, migration_time FROM projector.knex_migrations ORDER BY id';
   const { rows: before } = await client.query(migrated);
   expect(before).toHaveLength(5);
   await client.query("INSERT INTO explorer.transaction_types VALUES ('Mint', 1)");
@@ -75,7 +78,9 @@ test('everything is created once, and a second start changes nothing', async () 
 });
 
 async function state(client: Client): Promise<unknown> {
-  const { rows: indexes } = await client.query("SELECT 1 FROM pg_indexes WHERE schemaname = 'explorer' AND indexname NOT LIKE '%_pkey'");
+  const { rows: indexes } = await client.query(
+    "SELECT 1 FROM pg_indexes WHERE schemaname = 'explorer' AND indexname NOT LIKE '%_pkey'",
+  );
   const { rows } = await client.query<{ at: Date | null }>(
     "SELECT indexed_at AS at FROM projector.projections WHERE projection = 'explorer'",
   );
@@ -105,7 +110,11 @@ test('the server leaves tables alone that are loaded, and vacuums them once they
   };
   expect(await settings()).toEqual(['autovacuum_enabled=off']);
   await client.query('SET search_path TO explorer');
-  await markIndexed(client, { projection: explorer.name, version: explorer.version }, explorer.tables);
+  await markIndexed(
+    client,
+    { projection: explorer.name, version: explorer.version },
+    explorer.tables,
+  );
   expect(await settings()).toEqual(['autovacuum_enabled=on']);
   expect(await state(client)).toMatchObject({ indexed: [true] });
 });
@@ -131,9 +140,14 @@ test("the reader's role can read every table, also those created later, and can 
   const writer = await connect(urls.writer_url);
   await writer.query('CREATE SCHEMA later CREATE TABLE later.things (id int)');
   const reader = await connect(urls.reader_url);
-  for (const table of [...ALL_TABLES, 'later.things']) expect((await reader.query(`SELECT count(*) FROM ${table}`)).rows).toHaveLength(1);
+  for (const table of [...ALL_TABLES, 'later.things'])
+    expect((await reader.query(`SELECT count(*) FROM ${table}`)).rows).toHaveLength(1);
   await reader.query('SET default_transaction_read_only = off');
-  const writes = ['DELETE FROM explorer.blocks', 'INSERT INTO later.things VALUES (1)', 'UPDATE projector.checkpoints SET next_offset = 0'];
+  const writes = [
+    'DELETE FROM explorer.blocks',
+    'INSERT INTO later.things VALUES (1)',
+    'UPDATE projector.checkpoints SET next_offset = 0',
+  ];
   for (const write of [
     ...writes,
     'TRUNCATE explorer.head',
@@ -150,7 +164,9 @@ test('tables of an earlier version are left alone, and told; those of a later on
   const client = await connect(urls.writer_url);
   expect(await prepareDatabase(urls.writer_url, { ...explorer, version: 7 })).toBe('older');
   expect(await tables(client)).toEqual(ALL_TABLES);
-  expect((await client.query('SELECT version FROM projector.projections')).rows).toEqual([{ version: explorer.version }]);
+  expect((await client.query('SELECT version FROM projector.projections')).rows).toEqual([
+    { version: explorer.version },
+  ]);
 
   await client.query('UPDATE projector.projections SET version = 7');
   await expect(prepareDatabase(urls.writer_url, explorer)).rejects.toMatchObject({
@@ -172,11 +188,21 @@ test.each([
   ['of the tables', 'table_sql', {}],
   ['of the indexes, when they are wanted at once', 'index_sql', { indexed: true }],
 ] as const)('DDL %s that fails leaves no half of a schema', async (_, which, options) => {
-  const broken = { ...explorer, [which]: pathToFileURL(join(tmpdir(), `broken-${process.pid}.sql`)) };
-  await writeFile(broken[which], 'CREATE TABLE half (id int);\nCREATE INDEX nothing ON no_such_table (id);');
+  const broken = {
+    ...explorer,
+    [which]: pathToFileURL(join(tmpdir(), `broken-${process.pid}.sql`)),
+  };
+  await writeFile(
+    broken[which],
+    'CREATE TABLE half (id int);\nCREATE INDEX nothing ON no_such_table (id);',
+  );
   onTestFinished(() => rmSync(broken[which]));
-  await expect(prepareDatabase(urls.writer_url, broken, options)).rejects.toMatchObject({ code: 'storage_missing' });
-  expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES.filter((table) => table.startsWith('projector.')));
+  await expect(prepareDatabase(urls.writer_url, broken, options)).rejects.toMatchObject({
+    code: 'storage_missing',
+  });
+  expect(await tables(await connect(urls.writer_url))).toEqual(
+    ALL_TABLES.filter((table) => table.startsWith('projector.')),
+  );
   await prepareDatabase(urls.writer_url, explorer);
   expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES);
 });
@@ -190,13 +216,19 @@ test('a process killed in the middle, holding every lock, does not keep the next
     import { prepareDatabase } from ${JSON.stringify(new URL('../../../services/runtime/migrations.ts', import.meta.url).href)};
     import { explorer } from ${JSON.stringify(new URL('../../../projections/explorer/explorer.ts', import.meta.url).href)};
     await prepareDatabase(process.argv[1], { ...explorer, table_sql: new URL(process.argv[2]) });`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script, urls.writer_url, pathToFileURL(endless).href], {
-    stdio: 'inherit',
-  });
+  const child = spawn(
+    process.execPath,
+    ['--input-type=module', '-e', script, urls.writer_url, pathToFileURL(endless).href],
+    {
+      stdio: 'inherit',
+    },
+  );
   onTestFinished(() => void child.kill('SIGKILL'));
   const client = await connect(urls.writer_url);
   const stopped = `SELECT state, query FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'migrations' AND query LIKE 'SET LOCAL%'`;
-  await expect.poll(async () => (await client.query(stopped)).rows).toMatchObject([{ state: 'idle in transaction' }]);
+  await expect
+    .poll(async () => (await client.query(stopped)).rows)
+    .toMatchObject([{ state: 'idle in transaction' }]);
   // as if it had been killed a little earlier: knex' own lock says that somebody is migrating
   await client.query('UPDATE projector.knex_migrations_lock SET is_locked = 1');
   const waiting = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
@@ -206,15 +238,22 @@ test('a process killed in the middle, holding every lock, does not keep the next
   child.kill('SIGKILL');
   await second;
   expect(await tables(client)).toEqual(ALL_TABLES);
-  expect((await client.query('SELECT is_locked FROM projector.knex_migrations_lock')).rows).toEqual([{ is_locked: 0 }]);
+  expect((await client.query('SELECT is_locked FROM projector.knex_migrations_lock')).rows).toEqual(
+    [{ is_locked: 0 }],
+  );
 });
 
 test('a database that cannot be reached is a fault to be tried again, a role that may not is not', async () => {
-  await expect(prepareDatabase('postgres://clt_writer:clt_writer@127.0.0.1:1/clt', explorer)).rejects.toMatchObject({
+  await expect(
+    prepareDatabase('postgres://clt_writer:clt_writer@127.0.0.1:1/clt', explorer),
+  ).rejects.toMatchObject({
     code: 'storage_unreachable',
     retry: true,
   });
   const wrong = urls.writer_url.replace('clt_writer:clt_writer', 'clt_writer:wrong');
-  await expect(prepareDatabase(wrong, explorer)).rejects.toMatchObject({ code: 'storage_denied', retry: false });
+  await expect(prepareDatabase(wrong, explorer)).rejects.toMatchObject({
+    code: 'storage_denied',
+    retry: false,
+  });
   await expect(prepareDatabase(urls.reader_url, explorer)).rejects.toMatchObject({ retry: false });
 });

@@ -5,14 +5,26 @@ import { PackedRows } from '../../../services/runtime/packed-rows.ts';
 
 const TABLE: Table = {
   name: 'things',
-  columns: { number: 'int8', key: 'bytea', amount: 'numeric', flag: 'bool', words: 'text', at: 'timestamptz', hash: 'bytea' },
+  columns: {
+    number: 'int8',
+    key: 'bytea',
+    amount: 'numeric',
+    flag: 'bool',
+    words: 'text',
+    at: 'timestamptz',
+    hash: 'bytea',
+  },
   key: ['key'],
 };
 const KEY_AT = 1;
 
 const values = fc.tuple(
   fc.oneof(fc.constant(null), fc.maxSafeInteger(), fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)),
-  fc.oneof(fc.constant(null), fc.bigInt(), fc.constantFrom(2n ** 63n, 2n ** 63n - 1n, -(2n ** 63n), -(2n ** 63n) - 1n, 2n ** 80n, 0n)),
+  fc.oneof(
+    fc.constant(null),
+    fc.bigInt(),
+    fc.constantFrom(2n ** 63n, 2n ** 63n - 1n, -(2n ** 63n), -(2n ** 63n) - 1n, 2n ** 80n, 0n),
+  ),
   fc.oneof(fc.constant(null), fc.boolean()),
   fc.oneof(fc.constant(null), fc.string()),
   fc.oneof(fc.constant(null), fc.maxSafeInteger()),
@@ -45,7 +57,8 @@ test('rows come out as they were put in: of any size, null or not, replaced, rem
         const known = plain.get(name);
         const place = packed.find(key);
         expect(place !== -1).toBe(known !== undefined);
-        if (known !== undefined) expect(Object.values(packed.loaded(place, key))).toEqual(known.row);
+        if (known !== undefined)
+          expect(Object.values(packed.loaded(place, key))).toEqual(known.row);
         if (what === 'remove') {
           if (known !== undefined) packed.remove(place);
           plain.delete(name);

@@ -22,7 +22,11 @@ beforeAll(async () => {
 });
 
 const logged: string[] = [];
-const log = openLog({ service: 'test', level: 'info', destination: { write: (line) => void logged.push(line) } });
+const log = openLog({
+  service: 'test',
+  level: 'info',
+  destination: { write: (line) => void logged.push(line) },
+});
 const pools: { readonly close: () => Promise<void> }[] = [];
 afterEach(async () => {
   await Promise.all(pools.splice(0).map(({ close }) => close()));
@@ -45,7 +49,15 @@ function reader(settings: Partial<ReaderSettings> = {}): ReaderPool {
 }
 
 function writer(settings: { readonly lock_timeout_ms?: number } = {}): Pool {
-  const pool = openWriter({ postgres_url: urls.writer_url, application_name: 'test-writer', schema: 'public', ...settings }, log);
+  const pool = openWriter(
+    {
+      postgres_url: urls.writer_url,
+      application_name: 'test-writer',
+      schema: 'public',
+      ...settings,
+    },
+    log,
+  );
   pools.push({ close: () => pool.end() });
   return pool;
 }
@@ -54,7 +66,9 @@ function select(text: string, values: Statement['values'] = []): Statement {
   return { name: text.slice(0, 60), text, values };
 }
 
-async function faultFrom(attempt: Promise<unknown>): Promise<{ readonly code: string; readonly retry: boolean }> {
+async function faultFrom(
+  attempt: Promise<unknown>,
+): Promise<{ readonly code: string; readonly retry: boolean }> {
   try {
     await attempt;
   } catch (error) {
@@ -90,22 +104,38 @@ test('a reader gives every column as Postgres writes it, with every digit and in
 
 test('a reader cannot write, whatever it is asked', async () => {
   const one = reader();
-  expect(await faultFrom(one.rows(select('CREATE TEMPORARY TABLE t (x int)')))).toEqual({ code: 'storage_refused', retry: false });
-  expect(await faultFrom(one.rows(select('CREATE SCHEMA mine')))).toEqual({ code: 'storage_refused', retry: false });
+  expect(await faultFrom(one.rows(select('CREATE TEMPORARY TABLE t (x int)')))).toEqual({
+    code: 'storage_refused',
+    retry: false,
+  });
+  expect(await faultFrom(one.rows(select('CREATE SCHEMA mine')))).toEqual({
+    code: 'storage_refused',
+    retry: false,
+  });
 });
 
 test('a question that takes too long is a fault, and the next one is answered', async () => {
   const one = reader({ statement_timeout_ms: 200, connections_max: 1 });
-  expect(await faultFrom(one.rows(select('SELECT pg_sleep(60)')))).toEqual({ code: 'storage_timeout', retry: true });
+  expect(await faultFrom(one.rows(select('SELECT pg_sleep(60)')))).toEqual({
+    code: 'storage_timeout',
+    retry: true,
+  });
   await expect.poll(() => one.rows(select('SELECT 1')).catch(() => undefined)).toEqual([['1']]);
 });
 
 test('a server that freezes in the middle of a question does not hold it for ever', async () => {
   const proxy = await FaultProxy.open({ port: Number(new URL(urls.reader_url).port) });
-  const one = reader({ postgres_reader_url: proxy.url(urls.reader_url), statement_timeout_ms: 50, connections_max: 1 });
+  const one = reader({
+    postgres_reader_url: proxy.url(urls.reader_url),
+    statement_timeout_ms: 50,
+    connections_max: 1,
+  });
   await expect.poll(() => one.rows(select('SELECT 1')).catch(() => undefined)).toEqual([['1']]);
   proxy.next('black_hole');
-  expect(await faultFrom(one.rows(select('SELECT 2')))).toEqual({ code: 'storage_timeout', retry: true });
+  expect(await faultFrom(one.rows(select('SELECT 2')))).toEqual({
+    code: 'storage_timeout',
+    retry: true,
+  });
   await expect.poll(() => one.rows(select('SELECT 2')).catch(() => undefined)).toEqual([['2']]);
   await proxy.close();
 });
@@ -115,10 +145,14 @@ test('questions asked before their tables are there are faults, and answered onc
   const question = select('SELECT x FROM later.things');
   expect(await faultFrom(one.rows(question))).toEqual({ code: 'storage_missing', retry: false });
   const owner = writer();
-  await owner.query('CREATE SCHEMA later; CREATE TABLE later.things (x int); INSERT INTO later.things VALUES (5)');
+  await owner.query(
+    'CREATE SCHEMA later; CREATE TABLE later.things (x int); INSERT INTO later.things VALUES (5)',
+  );
   expect(await one.rows(question)).toEqual([['5']]);
   // a rebuild puts another table under the same name, here even with another type
-  await owner.query('DROP TABLE later.things; CREATE TABLE later.things (x text); INSERT INTO later.things VALUES (6)');
+  await owner.query(
+    'DROP TABLE later.things; CREATE TABLE later.things (x text); INSERT INTO later.things VALUES (6)',
+  );
   const code = await one.rows(question).then(
     (rows) => rows[0]?.[0],
     (error: unknown) => (error instanceof Fault ? error.code : 'unknown'),
@@ -174,7 +208,9 @@ test('a connection that breaks is a fault to the question on it, is survived whe
   expect(await asking).toEqual({ code: 'storage_unreachable', retry: true });
 
   const other = reader({ application_name: 'test-terminator' });
-  const idle = select(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'test-breaks'`);
+  const idle = select(
+    `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'test-breaks'`,
+  );
   // the one that was terminated may still be listed
   expect([[['1']], [['2']]]).toContainEqual(await other.rows(idle));
   await expect.poll(() => logged.join()).toContain('a Postgres connection broke');
@@ -183,7 +219,9 @@ test('a connection that breaks is a fault to the question on it, is survived whe
 
 test('what a writer may meet is told apart, and what may pass is retried', async () => {
   const owner = writer();
-  await owner.query('CREATE SCHEMA met; CREATE TABLE met.t (x int PRIMARY KEY); INSERT INTO met.t VALUES (1)');
+  await owner.query(
+    'CREATE SCHEMA met; CREATE TABLE met.t (x int PRIMARY KEY); INSERT INTO met.t VALUES (1)',
+  );
   const raised = (sqlstate: string): Promise<unknown> =>
     owner.query(`DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '${sqlstate}'; END $$`);
   const expected: Readonly<Record<string, readonly [code: string, retry: boolean]>> = {
@@ -209,16 +247,24 @@ test('what a writer may meet is told apart, and what may pass is retried', async
   for (const [sqlstate, [code, retry]] of Object.entries(expected)) {
     expect({ sqlstate, ...(await faultFrom(raised(sqlstate))) }).toEqual({ sqlstate, code, retry });
   }
-  expect(await faultFrom(owner.query('INSERT INTO met.t VALUES (1)'))).toEqual({ code: 'storage_refused', retry: false });
+  expect(await faultFrom(owner.query('INSERT INTO met.t VALUES (1)'))).toEqual({
+    code: 'storage_refused',
+    retry: false,
+  });
 });
 
 test('of two transactions that wait for each other one goes on and the other may be retried', async () => {
   const owner = writer();
-  await owner.query('CREATE SCHEMA dead; CREATE TABLE dead.t (x int PRIMARY KEY, y int); INSERT INTO dead.t VALUES (1, 0), (2, 0)');
+  await owner.query(
+    'CREATE SCHEMA dead; CREATE TABLE dead.t (x int PRIMARY KEY, y int); INSERT INTO dead.t VALUES (1, 0), (2, 0)',
+  );
   const [a, b] = [await owner.connect(), await owner.connect()];
   await a.query('BEGIN; UPDATE dead.t SET y = 1 WHERE x = 1');
   await b.query('BEGIN; UPDATE dead.t SET y = 2 WHERE x = 2');
-  const both = await Promise.allSettled([a.query('UPDATE dead.t SET y = 1 WHERE x = 2'), b.query('UPDATE dead.t SET y = 2 WHERE x = 1')]);
+  const both = await Promise.allSettled([
+    a.query('UPDATE dead.t SET y = 1 WHERE x = 2'),
+    b.query('UPDATE dead.t SET y = 2 WHERE x = 1'),
+  ]);
   const failed = both.flatMap((one) => (one.status === 'rejected' ? [faultOf(one.reason)] : []));
   expect(failed).toMatchObject([{ code: 'storage_conflict', retry: true }]);
   a.release(true);
@@ -227,18 +273,27 @@ test('of two transactions that wait for each other one goes on and the other may
 
 test('whoever falls asleep in a transaction loses it, so that its lock blocks nobody for ever', async () => {
   const owner = writer({ lock_timeout_ms: 200 });
-  await owner.query('CREATE SCHEMA asleep; CREATE TABLE asleep.t (x int PRIMARY KEY); INSERT INTO asleep.t VALUES (1)');
+  await owner.query(
+    'CREATE SCHEMA asleep; CREATE TABLE asleep.t (x int PRIMARY KEY); INSERT INTO asleep.t VALUES (1)',
+  );
   const sleeper = await owner.connect();
   await sleeper.query('BEGIN; SELECT * FROM asleep.t FOR UPDATE');
   await expect.poll(() => logged.join()).toContain('a Postgres connection broke');
   expect((await owner.query('SELECT x FROM asleep.t FOR UPDATE NOWAIT')).rows).toEqual([{ x: 1 }]);
-  expect(await faultFrom(sleeper.query('COMMIT'))).toEqual({ code: 'storage_unreachable', retry: true });
+  expect(await faultFrom(sleeper.query('COMMIT'))).toEqual({
+    code: 'storage_unreachable',
+    retry: true,
+  });
   sleeper.release(true);
 });
 
 test('a writer gets int8 and numeric as text and bytea as bytes', async () => {
-  const { rows } = await writer().query(`SELECT 9007199254740993::bigint AS i, 1e30::numeric AS n, '\\xff'::bytea AS b`);
-  expect(rows).toEqual([{ i: '9007199254740993', n: '1000000000000000000000000000000', b: Buffer.from([0xff]) }]);
+  const { rows } = await writer().query(
+    `SELECT 9007199254740993::bigint AS i, 1e30::numeric AS n, '\\xff'::bytea AS b`,
+  );
+  expect(rows).toEqual([
+    { i: '9007199254740993', n: '1000000000000000000000000000000', b: Buffer.from([0xff]) },
+  ]);
 });
 
 test('a writer does not wait for the disk at each commit: what a crash takes is in the log still', async () => {
@@ -247,20 +302,33 @@ test('a writer does not wait for the disk at each commit: what a crash takes is 
 });
 
 test('what is not an error of Postgres comes back as it is', () => {
-  const [bug, fault, plain] = [new Bug('x'), new Fault('kafka', 'y', { retry: true }), new TypeError('z')];
+  const [bug, fault, plain] = [
+    new Bug('x'),
+    new Fault('kafka', 'y', { retry: true }),
+    new TypeError('z'),
+  ];
   expect([faultOf(bug), faultOf(fault), faultOf(plain)]).toEqual([bug, fault, plain]);
   expect(faultOf('text')).toEqual(new Error('text'));
 });
 
 test('tables that are replaced by some with other columns are found by whoever had asked for the earlier ones', async () => {
   const pool = writer();
-  await pool.query('CREATE SCHEMA replaced CREATE TABLE replaced.things (id int); INSERT INTO replaced.things VALUES (1)');
-  await pool.query('CREATE SCHEMA replaced_next CREATE TABLE replaced_next.things (id text); INSERT INTO replaced_next.things VALUES (2)');
+  await pool.query(
+    'CREATE SCHEMA replaced CREATE TABLE replaced.things (id int); INSERT INTO replaced.things VALUES (1)',
+  );
+  await pool.query(
+    'CREATE SCHEMA replaced_next CREATE TABLE replaced_next.things (id text); INSERT INTO replaced_next.things VALUES (2)',
+  );
   const asked = reader();
   const both = (): Promise<unknown> =>
-    Promise.all([asked.rows(select('SELECT id FROM replaced.things')), asked.rows(select('SELECT id FROM replaced.things'))]);
+    Promise.all([
+      asked.rows(select('SELECT id FROM replaced.things')),
+      asked.rows(select('SELECT id FROM replaced.things')),
+    ]);
   expect(await both()).toEqual([[['1']], [['1']]]);
-  await pool.query('ALTER SCHEMA replaced RENAME TO replaced_previous; ALTER SCHEMA replaced_next RENAME TO replaced');
+  await pool.query(
+    'ALTER SCHEMA replaced RENAME TO replaced_previous; ALTER SCHEMA replaced_next RENAME TO replaced',
+  );
   expect(await both()).toEqual([[['2']], [['2']]]);
   expect(await both()).toEqual([[['2']], [['2']]]);
 });

@@ -11,7 +11,12 @@ import { chainEvents } from '../../support/chain.ts';
 const EVENTS = [...chainEvents({ seed: 1, blocks: 6, reorg_probability: 0.3 })];
 
 /** Values name the place of an event in EVENTS; what `decode` answers may be replaced. */
-function codec(change: { learn?: () => Promise<void>; decode?: (place: number) => ChainEvent | { type: string } } = {}): Codec {
+function codec(
+  change: {
+    learn?: () => Promise<void>;
+    decode?: (place: number) => ChainEvent | { type: string };
+  } = {},
+): Codec {
   return {
     encode: () => Buffer.alloc(0),
     learn: change.learn ?? (() => Promise.resolve()),
@@ -39,20 +44,32 @@ test('a batch is decoded with the fingerprint and the size of each record, then 
   expect(decoded).toEqual({
     topic: 'log',
     partition: 0,
-    events: EVENTS.map((event, place) => ({ event, partition: 0, offset: BigInt(place), timestamp: place })),
+    events: EVENTS.map((event, place) => ({
+      event,
+      partition: 0,
+      offset: BigInt(place),
+      timestamp: place,
+    })),
     fingerprints: taken.records.map(fingerprint),
     sizes: taken.records.map(bytesOf),
   });
-  expect(withLoads(explorer, decoded)).toEqual({ ...decoded, loads: explorer.loads(decoded.events) });
+  expect(withLoads(explorer, decoded)).toEqual({
+    ...decoded,
+    loads: explorer.loads(decoded.events),
+  });
 });
 
 test.each<[string, () => { type: string }]>([
   ['cannot be decoded', () => { throw undecodable('spoilt'); }], // prettier-ignore
   ['is of another projection', () => ({ type: 'MintIntended' })],
 ])('a batch ends before a record that %s', async (_, spoil) => {
-  const spoilt = codec({ decode: (place) => (place < 2 ? (EVENTS[place] ?? { type: 'nothing' }) : spoil()) });
+  const spoilt = codec({
+    decode: (place) => (place < 2 ? (EVENTS[place] ?? { type: 'nothing' }) : spoil()),
+  });
   const decoded = await decode(explorer, spoilt, chunk(5));
-  expect([decoded.events.length, decoded.fingerprints.length, decoded.sizes.length]).toEqual([2, 2, 2]);
+  expect([decoded.events.length, decoded.fingerprints.length, decoded.sizes.length]).toEqual([
+    2, 2, 2,
+  ]);
   expect(decoded.poison?.fingerprint).toHaveLength(32);
   expect(decoded.poison).toMatchObject({
     offset: 2n,
@@ -62,7 +79,9 @@ test.each<[string, () => { type: string }]>([
 
 test('a registry that is away is a fault to be tried again, a bug of the decoder is thrown as it is', async () => {
   const away = new Fault('schema_registry', 'away', { retry: true });
-  await expect(decode(explorer, codec({ learn: () => Promise.reject(away) }), chunk(2))).rejects.toBe(away);
+  await expect(
+    decode(explorer, codec({ learn: () => Promise.reject(away) }), chunk(2)),
+  ).rejects.toBe(away);
   const bug = codec({
     decode: () => {
       throw new RangeError('out of its mind');

@@ -11,14 +11,27 @@ function open(
   const metrics = new Metrics('test');
   let undone = 0;
   return {
-    progress: new Progress({ metrics, log: silentLog(), silence_ms: silenceMs, checkpoints, onUndone: () => void undone++ }),
+    progress: new Progress({
+      metrics,
+      log: silentLog(),
+      silence_ms: silenceMs,
+      checkpoints,
+      onUndone: () => void undone++,
+    }),
     undone: () => undone,
     lag: async () => /projection_lag_records\{.*\} (\d+)/.exec(await metrics.text())?.[1],
   };
 }
 
 function checkpoint(next: bigint): Checkpoint {
-  return { topic: 'log', partition: 0, cluster_id: 'c', next_offset: next, last_record: null, digest: Buffer.alloc(32) };
+  return {
+    topic: 'log',
+    partition: 0,
+    cluster_id: 'c',
+    next_offset: next,
+    last_record: null,
+    digest: Buffer.alloc(32),
+  };
 }
 
 test('the lag is what the end of the log said', async () => {
@@ -70,7 +83,10 @@ test('a checkpoint that is behind what was applied before, or that is gone, is t
 });
 
 test('checkpoints that cannot be read now are asked for again later', async () => {
-  const answers = [() => Promise.reject(new Error('away')), () => Promise.resolve([checkpoint(8n)])];
+  const answers = [
+    () => Promise.reject(new Error('away')),
+    () => Promise.resolve([checkpoint(8n)]),
+  ];
   const { progress } = open(() => answers.shift()?.() ?? Promise.resolve([]));
   progress.heard('log', 0, 3n);
   await expect

@@ -41,7 +41,10 @@ export async function openTables(
   const url = through?.url(writerUrl) ?? writerUrl;
   return {
     projection,
-    pool: openWriter({ postgres_url: url, application_name: 'test', schema: projection.name, ...settings }, silentLog()),
+    pool: openWriter(
+      { postgres_url: url, application_name: 'test', schema: projection.name, ...settings },
+      silentLog(),
+    ),
   };
 }
 
@@ -51,7 +54,12 @@ export function batchOf(
   from = 0n,
   projection: Pick<Projection<ExplorerEvent>, 'loads'> = explorer,
 ): Prepared<ChainEvent> {
-  const recorded = events.map((event, at) => ({ event, partition: 0, offset: from + BigInt(at), timestamp: 0 }));
+  const recorded = events.map((event, at) => ({
+    event,
+    partition: 0,
+    offset: from + BigInt(at),
+    timestamp: 0,
+  }));
   return {
     topic: 'chain.blocks',
     partition: 0,

@@ -14,7 +14,14 @@ import { differences, plainFold, readTables } from '../../support/plain-fold.ts'
 import { never, silentLog } from '../../support/kafka.ts';
 import { ops } from '../ops/operator.ts';
 import { openTables, ownExplorer, type Tables } from './projected.ts';
-import { appliedUpTo, expectHalted, expectProjected, openOwnLog, startRunner, type OwnLog } from './running.ts';
+import {
+  appliedUpTo,
+  expectHalted,
+  expectProjected,
+  openOwnLog,
+  startRunner,
+  type OwnLog,
+} from './running.ts';
 
 const stack = inject('stack');
 const folder = mkdtempSync(join(tmpdir(), 'clt-quarantine-'));
@@ -52,12 +59,15 @@ const GARBAGE = { key: '1', value: Buffer.from('no Avro'), headers: {}, timestam
 function chainAround(seed: number, garbageAt: number): readonly ChainEvent[] {
   const events = [...chainEvents({ seed, blocks: 20, reorg_probability: 0.1 })];
   const before = events.slice(0, garbageAt);
-  const after = events.slice(garbageAt).map((event) => Object.assign(event, { sequence: event.sequence + 1 }));
+  const after = events
+    .slice(garbageAt)
+    .map((event) => Object.assign(event, { sequence: event.sequence + 1 }));
   return [...before, NOTHING, ...after];
 }
 
 async function appendWithGarbage(log: OwnLog, events: readonly ChainEvent[]): Promise<void> {
-  for (const event of events) await (event === NOTHING ? log.appendRaw([GARBAGE]) : log.append([event]));
+  for (const event of events)
+    await (event === NOTHING ? log.appendRaw([GARBAGE]) : log.append([event]));
 }
 
 test('what cannot be applied halts it; once a person has it passed over, it goes on by itself, and every replay passes over the same', async () => {
@@ -82,10 +92,22 @@ test('what cannot be applied halts it; once a person has it passed over, it goes
       error: expect.stringContaining('does not begin as Avro'),
     },
   ]);
-  const skipping = ['quarantine', 'skip', name, '--actor', 'alice', '--reason', 'a test wrote it', '--stack', stackFile];
+  const skipping = [
+    'quarantine',
+    'skip',
+    name,
+    '--actor',
+    'alice',
+    '--reason',
+    'a test wrote it',
+    '--stack',
+    stackFile,
+  ];
   expect(await ops(...skipping)).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining(`passes over ${world.log.topic}/0@9 is decided: projector.skips/0@`),
+    stdout: expect.stringContaining(
+      `passes over ${world.log.topic}/0@9 is decided: projector.skips/0@`,
+    ),
   });
   await expectProjected(world, events);
   expect(running.runner.status).toEqual({ status: 'running' });
@@ -93,7 +115,10 @@ test('what cannot be applied halts it; once a person has it passed over, it goes
   expect((await ops('quarantine', 'list', '--stack', stackFile)).stdout).toMatch(
     new RegExp(`^${name} +${world.log.topic}/0@9  passed over since `, 'm'),
   );
-  expect(await ops(...skipping)).toMatchObject({ code: 1, stderr: expect.stringContaining(`halts ${name}`) });
+  expect(await ops(...skipping)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`halts ${name}`),
+  });
   await running.stop();
 
   // another one under the same name of decisions, loaded from offset 0, never halts, and neither does a rebuild
@@ -102,7 +127,13 @@ test('what cannot be applied halts it; once a person has it passed over, it goes
   await expectProjected(replayed, events);
   expect(await digestOf(replayed)).toEqual(await digestOf(world));
   await again.stop();
-  const options = { ...world, postgres_url: writerUrl, kafka: world.log.kafka, codec: world.log.codec, signal: never };
+  const options = {
+    ...world,
+    postgres_url: writerUrl,
+    kafka: world.log.kafka,
+    codec: world.log.codec,
+    signal: never,
+  };
   const rebuilt = await rebuild({ ...options, log: silentLog() });
   expect(rebuilt).toMatchObject({ version: world.projection.version });
   expect(differences(await readTables(world.pool, name), plainFold(events))).toEqual([]);
@@ -110,9 +141,10 @@ test('what cannot be applied halts it; once a person has it passed over, it goes
 });
 
 async function digestOf({ pool, projection }: Tables): Promise<unknown> {
-  const { rows } = await pool.query<object>('SELECT next_offset, digest, last_record FROM projector.checkpoints WHERE projection = $1', [
-    projection.name,
-  ]);
+  const { rows } = await pool.query<object>(
+    'SELECT next_offset, digest, last_record FROM projector.checkpoints WHERE projection = $1',
+    [projection.name],
+  );
   return rows;
 }
 
@@ -122,7 +154,21 @@ test('a record that ends the log can be passed over too, also the first; a decis
   await log.appendRaw([GARBAGE]);
   const running = startRunner(log, world);
   await expectHalted(running, HALTED, REMEDY);
-  expect((await ops('quarantine', 'skip', world.projection.name, '--actor', 'a', '--reason', 'b', '--stack', stackFile)).code).toBe(0);
+  expect(
+    (
+      await ops(
+        'quarantine',
+        'skip',
+        world.projection.name,
+        '--actor',
+        'a',
+        '--reason',
+        'b',
+        '--stack',
+        stackFile,
+      )
+    ).code,
+  ).toBe(0);
   await expect.poll(() => appliedUpTo(world)).toBe(1n);
   await log.appendRaw([GARBAGE]);
   await expectHalted(running, HALTED, REMEDY);
@@ -138,14 +184,35 @@ test('a block that is passed over leaves a chain to which the next block does no
   await log.append([first, { ...lost, parent_hash: Buffer.alloc(32, 9) }, chain.append(1)]);
   const running = startRunner(log, world);
   await expectHalted(running, /offset 1 cannot be applied: .* does not link/, REMEDY);
-  expect((await ops('quarantine', 'skip', world.projection.name, '--actor', 'a', '--reason', 'b', '--stack', stackFile)).code).toBe(0);
+  expect(
+    (
+      await ops(
+        'quarantine',
+        'skip',
+        world.projection.name,
+        '--actor',
+        'a',
+        '--reason',
+        'b',
+        '--stack',
+        stackFile,
+      )
+    ).code,
+  ).toBe(0);
   await expect
     .poll(() => running.runner.status)
-    .toMatchObject({ status: 'halted', reason: expect.stringMatching(/offset 2 cannot be applied: .* does not link/) });
+    .toMatchObject({
+      status: 'halted',
+      reason: expect.stringMatching(/offset 2 cannot be applied: .* does not link/),
+    });
 });
 
 test('projections of money pass over nothing', () => {
-  expect([deposits, reserve, watch].map(({ skips }) => skips)).toEqual([undefined, undefined, undefined]);
+  expect([deposits, reserve, watch].map(({ skips }) => skips)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
 
 test('what is asked wrongly is refused before anything is written', async () => {
@@ -153,7 +220,17 @@ test('what is asked wrongly is refused before anything is written', async () => 
     ops('quarantine', '--stack', stackFile),
     ops('quarantine', 'skp', '--stack', stackFile),
     ops('quarantine', 'skip', 'deposits', '--stack', stackFile),
-    ops('quarantine', 'skip', `x_${randomUUID()}`, '--actor', 'a', '--reason', 'b', '--stack', stackFile),
+    ops(
+      'quarantine',
+      'skip',
+      `x_${randomUUID()}`,
+      '--actor',
+      'a',
+      '--reason',
+      'b',
+      '--stack',
+      stackFile,
+    ),
   ]);
   expect(refused.map(({ code }) => code)).toEqual([1, 1, 1, 1]);
   expect(refused.map(({ stderr }) => stderr)).toEqual([

@@ -5,27 +5,36 @@ import { clientOf, RateLimit, rateGuard } from '../../../services/runtime/rate-l
 
 test('a burst passes at once, then as many a second as the rate says', () => {
   const limit = new RateLimit({ rate_per_second: 10, rate_burst: 3 });
-  const waits = [0, 0, 0, 0, 50, 100, 100, 1_000, 1_000, 1_000, 1_000].map((now) => limit.take('a', now));
+  const waits = [0, 0, 0, 0, 50, 100, 100, 1_000, 1_000, 1_000, 1_000].map((now) =>
+    limit.take('a', now),
+  );
   expect(waits).toEqual([0, 0, 0, 100, 50, 0, 100, 0, 0, 0, 100]);
 });
 
 test('each client has its own bucket', () => {
   const limit = new RateLimit({ rate_per_second: 1, rate_burst: 1 });
-  expect([limit.take('a', 0), limit.take('b', 0), limit.take('a', 0), limit.take('b', 0)]).toEqual([0, 0, 1_000, 1_000]);
+  expect([limit.take('a', 0), limit.take('b', 0), limit.take('a', 0), limit.take('b', 0)]).toEqual([
+    0, 0, 1_000, 1_000,
+  ]);
 });
 
 test('in any stretch of time no more than burst and rate together pass', () => {
   const gaps = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 200 });
   fc.assert(
-    fc.property(gaps, fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 20 }), (waits, rate, burst) => {
-      const limit = new RateLimit({ rate_per_second: rate, rate_burst: burst });
-      let [now, passed] = [0, 0];
-      for (const wait of waits) {
-        now += wait;
-        if (limit.take('a', now) === 0) passed++;
-      }
-      expect(passed).toBeLessThanOrEqual(burst + (now * rate) / 1_000 + 1e-6);
-    }),
+    fc.property(
+      gaps,
+      fc.integer({ min: 1, max: 50 }),
+      fc.integer({ min: 1, max: 20 }),
+      (waits, rate, burst) => {
+        const limit = new RateLimit({ rate_per_second: rate, rate_burst: burst });
+        let [now, passed] = [0, 0];
+        for (const wait of waits) {
+          now += wait;
+          if (limit.take('a', now) === 0) passed++;
+        }
+        expect(passed).toBeLessThanOrEqual(burst + (now * rate) / 1_000 + 1e-6);
+      },
+    ),
   );
 });
 
@@ -51,7 +60,11 @@ test.each([
 ])('%s counts as %s', (address, client) => expect(clientOf(address)).toBe(client));
 
 test('health, readiness and metrics are never refused, and a refusal says when to come back', () => {
-  const guard = rateGuard(new RateLimit({ rate_per_second: 1, rate_burst: 1 }), () => 0, PLAIN_ERRORS);
+  const guard = rateGuard(
+    new RateLimit({ rate_per_second: 1, rate_burst: 1 }),
+    () => 0,
+    PLAIN_ERRORS,
+  );
   const ask = (path: string): unknown => guard({ path, ip: '10.0.0.1', socket: {} });
   expect(ask('/api/v1/stats')).toBeUndefined();
   expect(ask('/api/v1/stats')).toEqual({

@@ -4,7 +4,11 @@ import { openLog } from '../../../services/runtime/log.ts';
 import { readiness } from '../../../services/runtime/readiness.ts';
 
 const lines: { readonly level?: unknown; readonly msg?: unknown; readonly causes?: unknown }[] = [];
-const log = openLog({ service: 'test', level: 'info', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+const log = openLog({
+  service: 'test',
+  level: 'info',
+  destination: { write: (line) => void lines.push(JSON.parse(line)) },
+});
 
 afterEach(() => {
   lines.length = 0;
@@ -24,11 +28,17 @@ test('all that is the matter is told, each under the name of its check', async (
 });
 
 test('a fault shows its code only, its message goes to the log', async () => {
-  const refused = new Fault('storage_unreachable', 'connect ECONNREFUSED 10.0.0.7:5432', { retry: true });
+  const refused = new Fault('storage_unreachable', 'connect ECONNREFUSED 10.0.0.7:5432', {
+    retry: true,
+  });
   const ask = readiness([{ name: 'Postgres', check: () => Promise.reject(refused) }], log);
   expect(await ask()).toEqual(['Postgres: storage_unreachable']);
   expect(lines).toMatchObject([
-    { level: 'warn', msg: 'not ready: Postgres: storage_unreachable', causes: ['connect ECONNREFUSED 10.0.0.7:5432'] },
+    {
+      level: 'warn',
+      msg: 'not ready: Postgres: storage_unreachable',
+      causes: ['connect ECONNREFUSED 10.0.0.7:5432'],
+    },
   ]);
 });
 
@@ -39,7 +49,11 @@ test('only changes are logged', async () => {
     matter = now;
     await ask();
   }
-  expect(lines.map(({ msg }) => msg)).toEqual(['not ready: x: a', 'not ready: x: b', 'ready again']);
+  expect(lines.map(({ msg }) => msg)).toEqual([
+    'not ready: x: a',
+    'not ready: x: b',
+    'ready again',
+  ]);
 });
 
 test('a number that changes is no change', async () => {

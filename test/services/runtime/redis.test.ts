@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { openLog } from '../../../services/runtime/log.ts';
 import { Metrics } from '../../../services/runtime/metrics.ts';
-import { openHintPublisher, openHintSubscriber, type HintPublisher, type HintSubscriber } from '../../../services/runtime/redis.ts';
+import {
+  openHintPublisher,
+  openHintSubscriber,
+  type HintPublisher,
+  type HintSubscriber,
+} from '../../../services/runtime/redis.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 
 let proxy: FaultProxy;
@@ -9,7 +14,11 @@ let url: string;
 let channel: string;
 const closing: { close(): Promise<void> }[] = [];
 const logged: string[] = [];
-const log = openLog({ service: 'test', level: 'info', destination: { write: (line) => void logged.push(line) } });
+const log = openLog({
+  service: 'test',
+  level: 'info',
+  destination: { write: (line) => void logged.push(line) },
+});
 let channels = 0;
 
 beforeEach(async () => {
@@ -40,7 +49,10 @@ function subscriber(): Heard {
   const opened: HintSubscriber = openHintSubscriber(
     { redis_url: url, client_name: 'test-subscriber' },
     [channel, `${channel}:other`],
-    { onHint: (from, message) => heard.hints.push(`${from.slice(channel.length)}=${message}`), onSubscribed: () => heard.subscribed++ },
+    {
+      onHint: (from, message) => heard.hints.push(`${from.slice(channel.length)}=${message}`),
+      onSubscribed: () => heard.subscribed++,
+    },
     log,
   );
   closing.push(opened);
@@ -58,7 +70,11 @@ async function arrives(hints: HintPublisher, heard: Heard, message: string): Pro
 }
 
 async function counted(metrics: Metrics, outcome: string): Promise<number> {
-  return Number(new RegExp(`redis_hints_total\\{outcome="${outcome}",service="test"\\} (\\d+)`).exec(await metrics.text())?.[1] ?? 0);
+  return Number(
+    new RegExp(`redis_hints_total\\{outcome="${outcome}",service="test"\\} (\\d+)`).exec(
+      await metrics.text(),
+    )?.[1] ?? 0,
+  );
 }
 
 test('a hint reaches who listens to its channel, and is counted', async () => {

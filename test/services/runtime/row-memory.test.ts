@@ -1,11 +1,25 @@
 import { expect, test } from 'vitest';
 import { CopyRows } from '../../../projections/copy-rows.ts';
-import type { Changes, EncodedRows, KeyedLoad, Row, Table } from '../../../projections/projection.ts';
+import type {
+  Changes,
+  EncodedRows,
+  KeyedLoad,
+  Row,
+  Table,
+} from '../../../projections/projection.ts';
 import { RowMemory } from '../../../services/runtime/row-memory.ts';
 
-const ACCOUNTS: Table = { name: 'accounts', columns: { address: 'bytea', balance: 'numeric' }, key: ['address'] };
+const ACCOUNTS: Table = {
+  name: 'accounts',
+  columns: { address: 'bytea', balance: 'numeric' },
+  key: ['address'],
+};
 const TYPES: Table = { name: 'types', columns: { type: 'text', count: 'int8' }, key: ['type'] };
-const PAIRS: Table = { name: 'pairs', columns: { one: 'int8', other: 'int8' }, key: ['one', 'other'] };
+const PAIRS: Table = {
+  name: 'pairs',
+  columns: { one: 'int8', other: 'int8' },
+  key: ['one', 'other'],
+};
 const [A, B, C] = ['a', 'b', 'c'].map((name) => Buffer.from(name));
 
 function changes(rows: readonly Row[], more: Partial<Changes> = {}): Changes {
@@ -24,7 +38,10 @@ test('what was written last is remembered where the tables stand as it left them
   expect(memory.recall(accounts(A, B))).toEqual({ rows: [], missing: [A, B] });
   memory.remember(changes([row(A, 5n)]), 3n);
   memory.at(3n, 'a');
-  expect(memory.recall(accounts(A, B))).toEqual({ rows: [{ address: A, balance: 5n }], missing: [B] });
+  expect(memory.recall(accounts(A, B))).toEqual({
+    rows: [{ address: A, balance: 5n }],
+    missing: [B],
+  });
   memory.remember(changes([row(A, 6n), row(B, 1n)]), 4n);
   memory.at(4n, 'a');
   expect(memory.recall(accounts(B, A)).rows).toEqual([
@@ -44,10 +61,19 @@ test('what was deleted is not remembered, and after a cut only what was written 
   memory.remember(changes([row(A, 5n), row(B, 6n)]), 1n);
   memory.remember(changes([], { deletes: [{ table: ACCOUNTS, rows: [[A ?? null]] }] }), 2n);
   memory.at(2n, 'a');
-  expect(memory.recall(accounts(A, B))).toEqual({ rows: [{ address: B, balance: 6n }], missing: [A] });
-  memory.remember(changes([row(C, 7n)], { cuts: [{ table: ACCOUNTS, column: 'balance', from: 6n }] }), 3n);
+  expect(memory.recall(accounts(A, B))).toEqual({
+    rows: [{ address: B, balance: 6n }],
+    missing: [A],
+  });
+  memory.remember(
+    changes([row(C, 7n)], { cuts: [{ table: ACCOUNTS, column: 'balance', from: 6n }] }),
+    3n,
+  );
   memory.at(3n, 'a');
-  expect(memory.recall(accounts(A, B, C))).toEqual({ rows: [{ address: C, balance: 7n }], missing: [A, B] });
+  expect(memory.recall(accounts(A, B, C))).toEqual({
+    rows: [{ address: C, balance: 7n }],
+    missing: [A, B],
+  });
 });
 
 test('of other tables nothing is remembered, though they stand at the same offset', () => {
@@ -79,7 +105,11 @@ test('tables are kept apart, and a table of several key columns is left alone', 
 });
 
 function encoded(rows: EncodedRows): unknown {
-  return { table: rows.table.name, length: rows.length, bytes: Buffer.concat([...rows.pieces()]).toString('hex') };
+  return {
+    table: rows.table.name,
+    length: rows.length,
+    bytes: Buffer.concat([...rows.pieces()]).toString('hex'),
+  };
 }
 
 function numbered(at: number): Buffer {
@@ -89,7 +119,8 @@ function numbered(at: number): Buffer {
 test('it holds two generations at most: what is written again stays, what is not is forgotten', () => {
   const memory = new RowMemory(10);
   memory.at(0n, 'a');
-  for (let at = 0; at < 100; at++) memory.remember(changes([row(A, BigInt(at)), row(numbered(at), 1n)]), BigInt(at));
+  for (let at = 0; at < 100; at++)
+    memory.remember(changes([row(A, BigInt(at)), row(numbered(at), 1n)]), BigInt(at));
   memory.at(99n, 'a');
   const all = Array.from({ length: 100 }, (_, at) => numbered(at));
   const { rows } = memory.recall(accounts(A, ...all));
@@ -114,7 +145,9 @@ test('what is held is given once, as it was last, and is not forgotten before', 
     { address: B, balance: 2n },
   ]);
   expect(memory.release().map(encoded)).toEqual([
-    encoded(CopyRows.of(ACCOUNTS, [row(A, 3n), row(B, 2n), row(numbered(1), 1n), row(numbered(2), 1n)])),
+    encoded(
+      CopyRows.of(ACCOUNTS, [row(A, 3n), row(B, 2n), row(numbered(1), 1n), row(numbered(2), 1n)]),
+    ),
   ]);
   expect(memory.release().map(({ length }) => length)).toEqual([0]);
   expect(memory.recall(accounts(A)).rows).toEqual([{ address: A, balance: 3n }]);

@@ -52,13 +52,21 @@ test('a record that breaks the chain halts it there, with everything before it a
 
 const POISON: readonly [string, (value: Buffer) => Buffer | null, RegExp][] = [
   ['without a value', () => null, /has no value/],
-  ['that is plain text', () => Buffer.from('{"height": 1}'), /does not begin as Avro with a schema id/],
+  [
+    'that is plain text',
+    () => Buffer.from('{"height": 1}'),
+    /does not begin as Avro with a schema id/,
+  ],
   [
     'of a schema that nobody registered',
     (value) => Buffer.concat([Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]), value.subarray(5)]),
     /no schema 2147483647 at the registry/,
   ],
-  ['that was cut off', (value) => value.subarray(0, value.length - 3), /do not fit schema \d+ \(BlockAppended\)/],
+  [
+    'that was cut off',
+    (value) => value.subarray(0, value.length - 3),
+    /do not fit schema \d+ \(BlockAppended\)/,
+  ],
   [
     'whose bytes are those of another event',
     (value) => Buffer.concat([value.subarray(0, 5), Buffer.alloc(11, 255)]),
@@ -66,20 +74,32 @@ const POISON: readonly [string, (value: Buffer) => Buffer | null, RegExp][] = [
   ],
 ];
 
-test.each(POISON)('a record %s halts it there, with everything before it applied', async (_, spoil, reason) => {
-  const { log, ...tables } = await open();
-  const running = startRunner(log, tables);
-  const good = log.codec.encode(new TestChain({ seed: 33 }).append(1));
-  const value = spoil(good);
-  await log.append(SOUND);
-  // the writer writes no record without a value, another producer may
-  const entry: LogEntry = { key: '1', value: value ?? Buffer.alloc(0), headers: {}, timestamp: 0 };
-  if (value === null) await produceNull(log);
-  else await log.appendRaw([entry]);
-  await log.append(SOUND);
-  await expectHalted(running, new RegExp(`/0: the record at offset ${SOUND.length} cannot be applied: .*${reason.source}`), REMEDY);
-  await expectProjected(tables, SOUND);
-});
+test.each(POISON)(
+  'a record %s halts it there, with everything before it applied',
+  async (_, spoil, reason) => {
+    const { log, ...tables } = await open();
+    const running = startRunner(log, tables);
+    const good = log.codec.encode(new TestChain({ seed: 33 }).append(1));
+    const value = spoil(good);
+    await log.append(SOUND);
+    // the writer writes no record without a value, another producer may
+    const entry: LogEntry = {
+      key: '1',
+      value: value ?? Buffer.alloc(0),
+      headers: {},
+      timestamp: 0,
+    };
+    if (value === null) await produceNull(log);
+    else await log.appendRaw([entry]);
+    await log.append(SOUND);
+    await expectHalted(
+      running,
+      new RegExp(`/0: the record at offset ${SOUND.length} cannot be applied: .*${reason.source}`),
+      REMEDY,
+    );
+    await expectProjected(tables, SOUND);
+  },
+);
 
 async function produceNull(log: OwnLog): Promise<void> {
   const producer = log.kafka.producer();
@@ -93,13 +113,18 @@ test('an event that the projection does not fold halts it', async () => {
   const { isEvent } = tables.projection;
   const projection = {
     ...tables.projection,
-    isEvent: (event: { type: string }): event is ChainEvent => isEvent(event) && event.type !== 'BlockReverted',
+    isEvent: (event: { type: string }): event is ChainEvent =>
+      isEvent(event) && event.type !== 'BlockReverted',
   };
   const chain = new TestChain({ seed: 34 });
   const events = [chain.append(1), chain.append(1)];
   const running = startRunner(log, { ...tables, projection });
   await log.append([...events, chain.revert()]);
-  await expectHalted(running, /offset 2 cannot be applied: BlockReverted is no event that explorer_\w+ folds/, REMEDY);
+  await expectHalted(
+    running,
+    /offset 2 cannot be applied: BlockReverted is no event that explorer_\w+ folds/,
+    REMEDY,
+  );
   await expectProjected(tables, events);
 });
 
@@ -108,7 +133,11 @@ async function recreate(log: OwnLog, events: readonly ChainEvent[]): Promise<voi
   await admin.connect();
   await admin.deleteTopics({ topics: [log.topic] });
   await expect.poll(async () => (await admin.listTopics()).includes(log.topic)).toBe(false);
-  await expect.poll(() => ensureTopics(log.kafka, [ownTopic({ name: log.topic })]).then(() => 'created', String)).toBe('created');
+  await expect
+    .poll(() =>
+      ensureTopics(log.kafka, [ownTopic({ name: log.topic })]).then(() => 'created', String),
+    )
+    .toBe('created');
   await admin.disconnect();
   const anew = await openOwnLog(log.stack, log.topic);
   await anew.append(events);
@@ -122,25 +151,31 @@ test.each([
   ['longer, with the same history written again', [...SOUND, ...SOUND]],
   ['shorter', OTHER.slice(0, 3)],
   ['empty', []],
-])('a topic that was deleted and created again, now %s, halts one that runs and one that starts', async (_, events) => {
-  const { log, ...tables } = await open();
-  const running = startRunner(log, tables);
-  await log.append(SOUND);
-  await expectProjected(tables, SOUND);
-  await recreate(log, events);
-  await expectHalted(running, /deleted and created again/, RESTORE);
-  await running.stop();
-  const again = startRunner(log, tables);
-  await expectHalted(again, /deleted and created again/, RESTORE);
-  await expectProjected(tables, SOUND);
-});
+])(
+  'a topic that was deleted and created again, now %s, halts one that runs and one that starts',
+  async (_, events) => {
+    const { log, ...tables } = await open();
+    const running = startRunner(log, tables);
+    await log.append(SOUND);
+    await expectProjected(tables, SOUND);
+    await recreate(log, events);
+    await expectHalted(running, /deleted and created again/, RESTORE);
+    await running.stop();
+    const again = startRunner(log, tables);
+    await expectHalted(again, /deleted and created again/, RESTORE);
+    await expectProjected(tables, SOUND);
+  },
+);
 
 async function deleteRecords(log: OwnLog, upTo: number): Promise<void> {
   const admin = log.kafka.admin();
   await admin.connect();
   // without having asked for the topic first, the client does not know its leader
   await admin.fetchTopicOffsets(log.topic);
-  await admin.deleteTopicRecords({ topic: log.topic, partitions: [{ partition: 0, offset: String(upTo) }] });
+  await admin.deleteTopicRecords({
+    topic: log.topic,
+    partitions: [{ partition: 0, offset: String(upTo) }],
+  });
   await admin.disconnect();
   expect((await readLogEnds(log.kafka, log.topic, 0)).low).toBe(BigInt(upTo));
 }
@@ -156,7 +191,9 @@ test.each([
   await first.stop();
   await log.append(OTHER.slice(0, 5));
   await deleteRecords(log, upTo);
-  const reason = new RegExp(`the log begins at offset ${upTo}, records 0 to ${upTo - 1} were deleted`);
+  const reason = new RegExp(
+    `the log begins at offset ${upTo}, records 0 to ${upTo - 1} were deleted`,
+  );
   const remedy = /restore the deleted records .*retention.ms must be -1/;
   const again = startRunner(log, tables);
   await expectHalted(again, reason, remedy);
@@ -169,7 +206,11 @@ test('records deleted while it runs halt it', async () => {
   const running = startRunner(log, tables);
   await expectProjected(tables, SOUND);
   await deleteRecords(log, 3);
-  await expectHalted(running, /the log begins at offset 3, records 0 to 2 were deleted/, /restore the deleted records/);
+  await expectHalted(
+    running,
+    /the log begins at offset 3, records 0 to 2 were deleted/,
+    /restore the deleted records/,
+  );
   await expectProjected(tables, SOUND);
 });
 
@@ -179,7 +220,14 @@ test("a checkpoint of another cluster's log halts it before anything is read", a
   const first = startRunner(log, tables);
   await expectProjected(tables, SOUND);
   await first.stop();
-  await tables.pool.query("UPDATE projector.checkpoints SET cluster_id = 'elsewhere' WHERE projection = $1", [tables.projection.name]);
+  await tables.pool.query(
+    "UPDATE projector.checkpoints SET cluster_id = 'elsewhere' WHERE projection = $1",
+    [tables.projection.name],
+  );
   const again = startRunner(log, tables);
-  await expectHalted(again, /written against Kafka cluster elsewhere, this one is \S+/, /correct APP_KAFKA_BROKERS, or, if this log/);
+  await expectHalted(
+    again,
+    /written against Kafka cluster elsewhere, this one is \S+/,
+    /correct APP_KAFKA_BROKERS, or, if this log/,
+  );
 });

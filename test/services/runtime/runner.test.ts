@@ -21,7 +21,9 @@ beforeAll(async () => {
   ({ writer_url: writerUrl } = await freshDatabase(stack));
 });
 
-async function open(options: Parameters<typeof openTables>[2] = {}): Promise<Tables & { log: OwnLog }> {
+async function open(
+  options: Parameters<typeof openTables>[2] = {},
+): Promise<Tables & { log: OwnLog }> {
   const log = await openOwnLog(stack);
   const tables = await openTables(writerUrl, ownExplorer(log.topic), options);
   onTestFinished(() => tables.pool.end());
@@ -36,7 +38,9 @@ async function postgresThroughProxy(): Promise<FaultProxy> {
 
 test('what is in the log and what is appended while it runs become the rows of a plain fold; a restart goes on', async () => {
   const { log, ...tables } = await open();
-  const events = [...chainEvents({ seed: 21, blocks: 120, transactions_per_block: 6, reorg_probability: 0.1 })];
+  const events = [
+    ...chainEvents({ seed: 21, blocks: 120, transactions_per_block: 6, reorg_probability: 0.1 }),
+  ];
   const [third, half] = [Math.floor(events.length / 3), Math.floor(events.length / 2)];
   await log.append(events.slice(0, third));
   const first = startRunner(log, tables);
@@ -66,18 +70,26 @@ test('hints say which keys changed and how far the rows are, and come after the 
   subscriber.on('message', (_, message) => {
     const { position, keys, ...rest } = JSON.parse(message);
     expect(rest).toEqual({ projection: tables.projection.name });
-    checks.push(appliedUpTo(tables).then((applied) => void heard.push({ position, keys, applied })));
+    checks.push(
+      appliedUpTo(tables).then((applied) => void heard.push({ position, keys, applied })),
+    );
   });
   await subscriber.subscribe(channel);
   startRunner(log, tables);
   await expect.poll(() => subscriber.status).toBe('ready');
   for (const event of events) await log.append([event]);
   await expectProjected(tables, events);
-  const changed = events.filter(({ type }) => type !== 'BlocksFinalized').map(({ height }) => String(height));
+  const changed = events
+    .filter(({ type }) => type !== 'BlocksFinalized')
+    .map(({ height }) => String(height));
   await expect.poll(() => new Set(heard.flatMap(({ keys }) => keys))).toEqual(new Set(changed));
   await Promise.all(checks);
   for (const { position, applied } of heard) {
-    expect(position).toEqual({ topic: log.topic, partition: 0, next_offset: expect.stringMatching(/^\d+$/) });
+    expect(position).toEqual({
+      topic: log.topic,
+      partition: 0,
+      next_offset: expect.stringMatching(/^\d+$/),
+    });
     expect(applied).toBeGreaterThanOrEqual(BigInt(position.next_offset));
   }
 });
@@ -94,12 +106,18 @@ test('Redis away does not matter', async () => {
 
 test('two that both read everything apply each batch once between them', async () => {
   const { log, ...tables } = await open();
-  const events = [...chainEvents({ seed: 24, blocks: 400, transactions_per_block: 3, reorg_probability: 0.1 })];
-  const both = ['a', 'b'].map((group) => startRunner(log, { ...tables, group_id: `${tables.projection.name}-${group}` }));
+  const events = [
+    ...chainEvents({ seed: 24, blocks: 400, transactions_per_block: 3, reorg_probability: 0.1 }),
+  ];
+  const both = ['a', 'b'].map((group) =>
+    startRunner(log, { ...tables, group_id: `${tables.projection.name}-${group}` }),
+  );
   for (let at = 0; at < events.length; at += 3) await log.append(events.slice(at, at + 3));
   await expectProjected(tables, events);
   const [applied, conflicts] = await Promise.all(
-    ['projection_records_total', 'projection_conflicts_total'].map((metric) => Promise.all(both.map((running) => running.counted(metric)))),
+    ['projection_records_total', 'projection_conflicts_total'].map((metric) =>
+      Promise.all(both.map((running) => running.counted(metric))),
+    ),
   );
   expect(applied?.reduce((sum, count) => sum + count, 0)).toBe(events.length);
   expect(conflicts?.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
@@ -113,7 +131,9 @@ test('of two in one group one works; when it goes the other takes over', async (
   const half = Math.floor(events.length / 2);
   await log.append(events.slice(0, half));
   await expectProjected(tables, events.slice(0, half));
-  const counts = await Promise.all(both.map((running) => running.counted('projection_records_total')));
+  const counts = await Promise.all(
+    both.map((running) => running.counted('projection_records_total')),
+  );
   const active = counts[0] === 0 ? 1 : 0;
   await both[active]?.stop();
   await log.append(events.slice(half));
@@ -150,7 +170,9 @@ test('one frozen in the middle of a COPY, which no time-out ends, is put out by 
   const frozen = await tables.pool.connect();
   onTestFinished(() => frozen.release(true));
   await frozen.query('BEGIN');
-  await frozen.query('SELECT FROM projector.checkpoints WHERE projection = $1 FOR UPDATE', [tables.projection.name]);
+  await frozen.query('SELECT FROM projector.checkpoints WHERE projection = $1 FOR UPDATE', [
+    tables.projection.name,
+  ]);
   const copying = frozen.query(copyFrom(`COPY ${tables.projection.name}.head FROM STDIN BINARY`));
   const ended = new Promise((resolve) => copying.once('error', resolve));
   await log.append(events.slice(5));
@@ -169,7 +191,9 @@ test('while Postgres is away it waits and says so; when it is back it goes on', 
   proxy.mode = 'reset_before';
   proxy.cut();
   await log.append(events.slice(5));
-  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'storage_unreachable', retry: true } });
+  await expect
+    .poll(() => running.runner.status)
+    .toMatchObject({ status: 'waiting', fault: { code: 'storage_unreachable', retry: true } });
   proxy.mode = 'pass';
   await expectProjected(tables, events);
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
@@ -197,23 +221,34 @@ test('one that starts while Postgres is away waits, and can be told to stop', as
   proxy.cut();
   const running = startRunner(log, tables);
   expect(running.runner.status).toEqual({ status: 'starting' });
-  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'storage_unreachable' } });
+  await expect
+    .poll(() => running.runner.status)
+    .toMatchObject({ status: 'waiting', fault: { code: 'storage_unreachable' } });
   await running.stop();
   expect(running.runner.status).toEqual({ status: 'stopped' });
 });
 
 test('while Kafka is away it waits and says so; when it is back it goes on', async () => {
   const { log, ...tables } = await open();
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
   onTestFinished(() => proxy.close());
   const events = [...chainEvents({ seed: 29, blocks: 20 })];
-  const running = startRunner(log, { ...tables, kafka: testKafka(stack, proxy), silence_ms: 4_000 });
+  const running = startRunner(log, {
+    ...tables,
+    kafka: testKafka(stack, proxy),
+    silence_ms: 4_000,
+  });
   await log.append(events.slice(0, 5));
   await expectProjected(tables, events.slice(0, 5));
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
   proxy.mode = 'reset_before';
   await log.append(events.slice(5));
-  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
+  await expect
+    .poll(() => running.runner.status)
+    .toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
   proxy.mode = 'pass';
   await expectProjected(tables, events);
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
@@ -221,11 +256,16 @@ test('while Kafka is away it waits and says so; when it is back it goes on', asy
 
 test('one that starts while Kafka is away waits, and can be told to stop', async () => {
   const { log, ...tables } = await open();
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
   onTestFinished(() => proxy.close());
   proxy.mode = 'reset_before';
   const running = startRunner(log, { ...tables, kafka: testKafka(stack, proxy) });
-  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
+  await expect
+    .poll(() => running.runner.status)
+    .toMatchObject({ status: 'waiting', fault: { code: 'kafka', retry: true } });
   await running.stop();
   expect(running.runner.status).toEqual({ status: 'stopped' });
 });
@@ -236,7 +276,9 @@ test('a topic that is not there yet is waited for', async () => {
   const tables = await openTables(writerUrl, ownExplorer(log.topic));
   onTestFinished(() => tables.pool.end());
   const running = startRunner(log, tables);
-  await expect.poll(() => running.runner.status).toMatchObject({ status: 'waiting', fault: { code: 'kafka' } });
+  await expect
+    .poll(() => running.runner.status)
+    .toMatchObject({ status: 'waiting', fault: { code: 'kafka' } });
   await ensureTopics(log.kafka, [unborn]);
   const events = [...chainEvents({ seed: 30, blocks: 5 })];
   await log.append(events);
@@ -248,7 +290,10 @@ test('a bug in a fold ends the run with its error, with nothing applied and no p
   const { log, ...tables } = await open();
   const projection = {
     ...tables.projection,
-    fold(loaded: Parameters<typeof explorer.fold>[0], batch: Parameters<typeof explorer.fold>[1]): ReturnType<typeof explorer.fold> {
+    fold(
+      loaded: Parameters<typeof explorer.fold>[0],
+      batch: Parameters<typeof explorer.fold>[1],
+    ): ReturnType<typeof explorer.fold> {
       if (batch.some(({ offset }) => offset >= 3n)) throw new RangeError('out of its mind');
       return explorer.fold(loaded, batch);
     },
@@ -261,14 +306,21 @@ test('a bug in a fold ends the run with its error, with nothing applied and no p
   await log.append([chain.append(1)]);
   await expect(running.ended).rejects.toThrow(new RangeError('out of its mind'));
   expect(running.runner.status).toEqual({ status: 'stopped' });
-  expect(differences(await readTables(tables.pool, projection.name), plainFold(events))).toEqual([]);
+  expect(differences(await readTables(tables.pool, projection.name), plainFold(events))).toEqual(
+    [],
+  );
 });
 
 test('a block of 20,000 transactions goes through codec, log and projector to Postgres', async () => {
   const { log, ...tables } = await open();
   const large = bigBlock(20_000);
   const { height, hash, parent_hash } = large;
-  const next = { ...new TestChain({ seed: 9 }).append(5), sequence: 1, height: height + 1, parent_hash: hash };
+  const next = {
+    ...new TestChain({ seed: 9 }).append(5),
+    sequence: 1,
+    height: height + 1,
+    parent_hash: hash,
+  };
   const events: ChainEvent[] = [
     large,
     next,

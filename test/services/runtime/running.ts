@@ -36,7 +36,8 @@ export async function openOwnLog(stack: Addresses, topic?: string): Promise<OwnL
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   onTestFinished(() => writer.close());
   const name = topic ?? (await freshTopic(kafka));
-  const appendRaw = async (entries: readonly LogEntry[]): Promise<void> => void (await writer.append(name, 0, entries));
+  const appendRaw = async (entries: readonly LogEntry[]): Promise<void> =>
+    void (await writer.append(name, 0, entries));
   return {
     stack,
     kafka,
@@ -72,7 +73,11 @@ export function startRunner(log: OwnLog, options: RunningOptions): Running {
   const { projection, pool, group_id, silence_ms } = options;
   const stop = new AbortController();
   const metrics = new Metrics('test');
-  const hints = openHintPublisher({ redis_url: options.redis_url ?? log.stack.redis_url, client_name: 'test' }, silentLog(), metrics);
+  const hints = openHintPublisher(
+    { redis_url: options.redis_url ?? log.stack.redis_url, client_name: 'test' },
+    silentLog(),
+    metrics,
+  );
   const runner = new Runner<ExplorerEvent>({
     projection,
     kafka: options.kafka ?? log.kafka,
@@ -102,14 +107,22 @@ export function startRunner(log: OwnLog, options: RunningOptions): Running {
     },
     async counted(metric, value) {
       const { values } = (await metrics.registry.getSingleMetric(metric)?.get()) ?? { values: [] };
-      const wanted = values.filter(({ labels }) => value === undefined || Object.values<unknown>(labels).includes(value));
+      const wanted = values.filter(
+        ({ labels }) => value === undefined || Object.values<unknown>(labels).includes(value),
+      );
       return wanted.reduce((sum, { value: count }) => sum + count, 0);
     },
   };
 }
 
-export async function appliedUpTo({ pool, projection }: Pick<RunningOptions, 'pool' | 'projection'>): Promise<bigint> {
-  const [checkpoint] = await readCheckpoints(pool, { projection: projection.name, version: projection.version });
+export async function appliedUpTo({
+  pool,
+  projection,
+}: Pick<RunningOptions, 'pool' | 'projection'>): Promise<bigint> {
+  const [checkpoint] = await readCheckpoints(pool, {
+    projection: projection.name,
+    version: projection.version,
+  });
   return checkpoint?.next_offset ?? 0n;
 }
 
@@ -120,10 +133,20 @@ export async function expectProjected(
   records = events.length,
 ): Promise<void> {
   await expect.poll(() => appliedUpTo(options)).toBe(BigInt(records));
-  expect(differences(await readTables(options.pool, options.projection.name), plainFold(events))).toEqual([]);
+  expect(
+    differences(await readTables(options.pool, options.projection.name), plainFold(events)),
+  ).toEqual([]);
 }
 
-export async function expectHalted({ runner }: Running, reason: RegExp, remedy: RegExp): Promise<void> {
+export async function expectHalted(
+  { runner }: Running,
+  reason: RegExp,
+  remedy: RegExp,
+): Promise<void> {
   await expect.poll(() => runner.status).toMatchObject({ status: 'halted' });
-  expect(runner.status).toEqual({ status: 'halted', reason: expect.stringMatching(reason), remedy: expect.stringMatching(remedy) });
+  expect(runner.status).toEqual({
+    status: 'halted',
+    reason: expect.stringMatching(reason),
+    remedy: expect.stringMatching(remedy),
+  });
 }

@@ -25,23 +25,26 @@ async function processTitled(title: string): Promise<number> {
   return pid;
 }
 
-test.runIf(process.platform === 'linux')('only a process that serves this very client gives way, no other of the same number', async () => {
-  const place = '127.0.0.1(40152)';
-  const serving = await processTitled(`postgres: clt_writer clt ${place} idle`);
-  const others = [
-    await processTitled('postgres: clt_writer clt 127.0.0.1(4015) idle'),
-    await processTitled('postgres: clt_writer clt 10.127.0.0.1(40152) idle'),
-    await processTitled(`psql ${place}`),
-  ];
-  for (const pid of [serving, ...others]) await haveGiveWay({ pid, place });
-  await haveGiveWay({ pid: 2 ** 30, place });
-  expect(others.map((pid) => getPriority(pid))).toEqual([0, 0, 0]);
-  expect(getPriority(serving)).toBe(19);
-  const [other] = others;
-  if (other === undefined) throw new Error('there are others');
-  await haveGiveWay({ pid: other, place: null });
-  expect(getPriority(other)).toBe(0);
-});
+test.runIf(process.platform === 'linux')(
+  'only a process that serves this very client gives way, no other of the same number',
+  async () => {
+    const place = '127.0.0.1(40152)';
+    const serving = await processTitled(`postgres: clt_writer clt ${place} idle`);
+    const others = [
+      await processTitled('postgres: clt_writer clt 127.0.0.1(4015) idle'),
+      await processTitled('postgres: clt_writer clt 10.127.0.0.1(40152) idle'),
+      await processTitled(`psql ${place}`),
+    ];
+    for (const pid of [serving, ...others]) await haveGiveWay({ pid, place });
+    await haveGiveWay({ pid: 2 ** 30, place });
+    expect(others.map((pid) => getPriority(pid))).toEqual([0, 0, 0]);
+    expect(getPriority(serving)).toBe(19);
+    const [other] = others;
+    if (other === undefined) throw new Error('there are others');
+    await haveGiveWay({ pid: other, place: null });
+    expect(getPriority(other)).toBe(0);
+  },
+);
 
 const STEPS_BACK = `
 import { readdirSync } from 'node:fs';
@@ -56,12 +59,25 @@ test.runIf(process.platform === 'linux')(
   'a process that gives way does so with all its threads, and is asked the same as before',
   async () => {
     const module = new URL('../../../services/runtime/step-back.ts', import.meta.url).href;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', STEPS_BACK, module, 'explorer', '--json']);
+    const child = spawn(process.execPath, [
+      '--input-type=module',
+      '-e',
+      STEPS_BACK,
+      module,
+      'explorer',
+      '--json',
+    ]);
     let printed = '';
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
     await once(child, 'close');
     // nothing else is printed, and the process is the one that was begun
-    expect(JSON.parse(printed)).toEqual({ pid: child.pid, asked: ['explorer', '--json'], flags: '--single-threaded', priorities: [19] });
+    expect(JSON.parse(printed)).toEqual({
+      pid: child.pid,
+      asked: ['explorer', '--json'],
+      flags: '--single-threaded',
+      priorities: [19],
+    });
   },
 );
 

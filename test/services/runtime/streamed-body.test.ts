@@ -31,13 +31,27 @@ interface Opened {
 /** A server whose one path `/pieces` answers as it is told. */
 async function open(answer: () => Answer, more: Partial<HttpOptions> = {}): Promise<Opened> {
   const lines: Readonly<Record<string, unknown>>[] = [];
-  const log = openLog({ service: 'test', level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+  const log = openLog({
+    service: 'test',
+    level: 'warn',
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
   const metrics = new Metrics('test');
   const routes: Route[] = [{ method: 'get', path: '/pieces', handle: answer }];
-  const server = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics, routes, ...more });
+  const server = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics,
+    routes,
+    ...more,
+  });
   opened.push(server);
   const send = (bytes: string): Socket => {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => undefined);
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on(
+      'error',
+      () => undefined,
+    );
     sockets.push(socket);
     socket.pause();
     socket.write(bytes);
@@ -78,7 +92,12 @@ class Told {
   }
 
   answer(): Answer {
-    return { status: 200, body: this.pieces(), content_type: 'text/plain', headers: { 'x-told': 'yes' } };
+    return {
+      status: 200,
+      body: this.pieces(),
+      content_type: 'text/plain',
+      headers: { 'x-told': 'yes' },
+    };
   }
 }
 
@@ -107,7 +126,11 @@ test('the pieces come one after another, without a length, and the connection is
     const request = httpRequest(url, { agent }).end();
     const [answer] = await once(request, 'response');
     expect(await wholeText(answer)).toBe('Zürich and Genève');
-    expect(answer.headers).toMatchObject({ 'transfer-encoding': 'chunked', 'content-type': 'text/plain', 'x-told': 'yes' });
+    expect(answer.headers).toMatchObject({
+      'transfer-encoding': 'chunked',
+      'content-type': 'text/plain',
+      'x-told': 'yes',
+    });
     expect(Object.keys(answer.headers)).not.toContain('content-length');
     expect(request.reusedSocket).toBe(asked === 1);
   }
@@ -118,7 +141,11 @@ test('the pieces come one after another, without a length, and the connection is
 test('nothing at all is a whole answer too', async () => {
   const { url } = await open(() => new Told(() => undefined).answer());
   const answer = await fetch(url);
-  expect([answer.status, answer.headers.get('x-told'), await answer.text()]).toEqual([200, 'yes', '']);
+  expect([answer.status, answer.headers.get('x-told'), await answer.text()]).toEqual([
+    200,
+    'yes',
+    '',
+  ]);
 });
 
 test('nothing is made while the client does not read, and it goes on when it does', async () => {
@@ -185,7 +212,11 @@ test('HEAD answers the head without making anything, and still ends the pieces',
   };
   const { url, lines } = await open(() => ({ status: 200, body, headers: { 'x-told': 'yes' } }));
   const answer = await fetch(url, { method: 'HEAD' });
-  expect([answer.status, answer.headers.get('x-told'), await answer.text()]).toEqual([200, 'yes', '']);
+  expect([answer.status, answer.headers.get('x-told'), await answer.text()]).toEqual([
+    200,
+    'yes',
+    '',
+  ]);
   expect(returned).toBe(1);
   expect(lines).toEqual([]);
 });
@@ -205,19 +236,26 @@ test('a fault at the beginning is an error answer like any other', async () => {
   expect(lines).toMatchObject([{ level: 'error', route: '/pieces', status: 503 }]);
 });
 
-test.each(['1.0', '1.1'])('a fault halfway resets the connection of an HTTP/%s client, and is logged and counted once', async (version) => {
-  const halfway = Promise.withResolvers<undefined>();
-  const told = new Told((at) => (at < 3 ? 'half' : halfway.promise));
-  const { send, lines, metrics } = await open(() => told.answer());
-  const socket = send(`GET /pieces HTTP/${version}\r\nhost: x\r\n\r\n`);
-  const text = wholeText(socket);
-  await expect.poll(() => told.made).toBe(3);
-  halfway.reject(LATER);
-  await expect(text).rejects.toMatchObject({ code: 'ECONNRESET' });
-  expect(told.ended).toBe(1);
-  expect(lines).toMatchObject([{ level: 'error', route: '/pieces', status: 503, err: { code: 'storage_timeout' } }]);
-  await expect.poll(() => metrics.text()).toContain('route="/pieces",method="GET",status="503"} 1');
-});
+test.each(['1.0', '1.1'])(
+  'a fault halfway resets the connection of an HTTP/%s client, and is logged and counted once',
+  async (version) => {
+    const halfway = Promise.withResolvers<undefined>();
+    const told = new Told((at) => (at < 3 ? 'half' : halfway.promise));
+    const { send, lines, metrics } = await open(() => told.answer());
+    const socket = send(`GET /pieces HTTP/${version}\r\nhost: x\r\n\r\n`);
+    const text = wholeText(socket);
+    await expect.poll(() => told.made).toBe(3);
+    halfway.reject(LATER);
+    await expect(text).rejects.toMatchObject({ code: 'ECONNRESET' });
+    expect(told.ended).toBe(1);
+    expect(lines).toMatchObject([
+      { level: 'error', route: '/pieces', status: 503, err: { code: 'storage_timeout' } },
+    ]);
+    await expect
+      .poll(() => metrics.text())
+      .toContain('route="/pieces",method="GET",status="503"} 1');
+  },
+);
 
 test('draining waits for a stream that ends', async () => {
   const goOn = Promise.withResolvers<undefined>();
@@ -238,7 +276,13 @@ test('draining cuts off a stream that does not end in time', async () => {
   await server.drain();
   await expect(answer.text()).rejects.toThrow('terminated');
   await expect.poll(() => told.ended).toBe(1);
-  expect(lines).toMatchObject([{ level: 'warn', streams: 1, msg: 'answers that were still streaming are cut off: the process stops' }]);
+  expect(lines).toMatchObject([
+    {
+      level: 'warn',
+      streams: 1,
+      msg: 'answers that were still streaming are cut off: the process stops',
+    },
+  ]);
 });
 
 test('a client that does not read is cut off after the idle time', async () => {

@@ -7,7 +7,11 @@ import { writeChanges } from '../../../services/runtime/table-writer.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { silentLog } from '../../support/kafka.ts';
 
-const STACK: Table = { name: 'stack', columns: { owner: 'bytea', ordinal: 'int8', amount: 'numeric' }, key: ['owner', 'ordinal'] };
+const STACK: Table = {
+  name: 'stack',
+  columns: { owner: 'bytea', ordinal: 'int8', amount: 'numeric' },
+  key: ['owner', 'ordinal'],
+};
 const KINDS: Table = {
   name: 'kinds',
   columns: { kind: 'text', happened: 'timestamptz', sure: 'bool', count: 'int4', note: 'text' },
@@ -21,10 +25,17 @@ let pool: Pool;
 
 beforeAll(async () => {
   const { writer_url } = await freshDatabase(inject('stack'));
-  pool = openWriter({ postgres_url: writer_url, application_name: 'test', schema: 'own' }, silentLog());
+  pool = openWriter(
+    { postgres_url: writer_url, application_name: 'test', schema: 'own' },
+    silentLog(),
+  );
   await pool.query('CREATE SCHEMA own');
-  await pool.query('CREATE TABLE stack (owner bytea, ordinal bigint, amount numeric, PRIMARY KEY (owner, ordinal))');
-  await pool.query('CREATE TABLE kinds (kind text PRIMARY KEY, happened timestamptz, sure boolean, count integer, note text)');
+  await pool.query(
+    'CREATE TABLE stack (owner bytea, ordinal bigint, amount numeric, PRIMARY KEY (owner, ordinal))',
+  );
+  await pool.query(
+    'CREATE TABLE kinds (kind text PRIMARY KEY, happened timestamptz, sure boolean, count integer, note text)',
+  );
 });
 
 afterAll(async () => {
@@ -85,8 +96,12 @@ test('the memory of rows is used again once Postgres has taken them, and never w
   expect(used.some((each) => ofRefused.has(each))).toBe(false);
   expect(new Set(used).size).toBe(used.length);
   await pool.query('ALTER TABLE stack DROP CONSTRAINT at_least_nothing');
-  const { rows } = await pool.query("SELECT count(*)::int, sum(amount) FROM stack WHERE owner = '\\x02'");
-  expect(rows).toEqual([{ count: MANY, sum: String((BigInt(MANY - 1) * BigInt(MANY - 2)) / 2n + 1n) }]);
+  const { rows } = await pool.query(
+    "SELECT count(*)::int, sum(amount) FROM stack WHERE owner = '\\x02'",
+  );
+  expect(rows).toEqual([
+    { count: MANY, sum: String((BigInt(MANY - 1) * BigInt(MANY - 2)) / 2n + 1n) },
+  ]);
 });
 
 test('rows are appended in the order of their columns, and counted', async () => {
@@ -111,14 +126,18 @@ test('a cut takes what stands at or above it: of the whole table, or of each gro
     [B, 3n],
     [Buffer.from('nobody'), 0],
   ] as const;
-  expect(await change({ cuts: [{ table: STACK, column: 'ordinal', within: 'owner', groups }] })).toBe(4);
+  expect(
+    await change({ cuts: [{ table: STACK, column: 'ordinal', within: 'owner', groups }] }),
+  ).toBe(4);
   expect((await stack()).length).toBe(4);
   expect(await change({ cuts: [{ table: STACK, column: 'ordinal', from: 1 }] })).toBe(2);
   expect(await stack()).toEqual([
     ['0001ff', 0, '1'],
     ['02', 0, '1'],
   ]);
-  expect(await change({ cuts: [{ table: STACK, column: 'ordinal', within: 'owner', groups: [] }] })).toBe(0);
+  expect(
+    await change({ cuts: [{ table: STACK, column: 'ordinal', within: 'owner', groups: [] }] }),
+  ).toBe(0);
 });
 
 test('an upsert inserts or replaces every column, with any text, time and null', async () => {
@@ -128,8 +147,14 @@ test('an upsert inserts or replaces every column, with any text, time and null',
     [odd, -1, false, -5n, odd],
   ];
   expect(await change({ upserts: [{ table: KINDS, rows }] })).toBe(2);
-  expect(await change({ upserts: [{ table: KINDS, rows: [[odd, 1_700_000_000_123, null, null, 'NULL']] }] })).toBe(1);
-  const { rows: found } = await pool.query('SELECT kind, happened, sure, count, note FROM kinds ORDER BY kind');
+  expect(
+    await change({
+      upserts: [{ table: KINDS, rows: [[odd, 1_700_000_000_123, null, null, 'NULL']] }],
+    }),
+  ).toBe(1);
+  const { rows: found } = await pool.query(
+    'SELECT kind, happened, sure, count, note FROM kinds ORDER BY kind',
+  );
   expect(found).toEqual([
     { kind: '', happened: new Date(0), sure: true, count: 1, note: null },
     { kind: odd, happened: new Date(1_700_000_000_123), sure: null, count: null, note: 'NULL' },
@@ -164,13 +189,21 @@ test('cuts and deletes come before appends, appends before upserts', async () =>
 
 test('an append that meets its key is refused, and the connection goes on', async () => {
   await change({ appends: [{ table: STACK, rows: [[A, 0, 1n]] }] });
-  await expect(change({ appends: [{ table: STACK, rows: [[A, 0, 1n]] }] })).rejects.toMatchObject({ code: '23505' });
+  await expect(change({ appends: [{ table: STACK, rows: [[A, 0, 1n]] }] })).rejects.toMatchObject({
+    code: '23505',
+  });
   expect(await change({ appends: [{ table: STACK, rows: [[A, 1, 1n]] }] })).toBe(1);
 });
 
 test('rows of megabytes and by the thousand arrive whole', async () => {
   const large = 'x'.repeat(5_000_000);
-  const rows = Array.from({ length: 5_000 }, (_, at) => [`kind ${at}`, at, true, at, at === 4_999 ? large : null]);
+  const rows = Array.from({ length: 5_000 }, (_, at) => [
+    `kind ${at}`,
+    at,
+    true,
+    at,
+    at === 4_999 ? large : null,
+  ]);
   expect(await change({ appends: [{ table: KINDS, rows }] })).toBe(5_000);
   const { rows: found } = await pool.query(
     'SELECT count(*)::int AS count, sum(count)::int AS sum, max(length(note)) AS longest FROM kinds',

@@ -30,12 +30,19 @@ test('a name of any length is asked for', async () => {
 
 test('a topic that does not exist is a fault to be retried', async () => {
   const { name } = ownTopic();
-  await expect(ids.idOf(name)).rejects.toMatchObject({ code: 'kafka', retry: true, message: `topic ${name} does not exist` });
+  await expect(ids.idOf(name)).rejects.toMatchObject({
+    code: 'kafka',
+    retry: true,
+    message: `topic ${name} does not exist`,
+  });
 });
 
 test('brokers that do not answer are a fault to be retried, and are asked anew', async () => {
   const topic = await freshTopic(kafka);
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka' });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
   const away = new TopicIds(testKafka(stack, proxy));
   proxy.mode = 'reset_after';
   await expect(away.idOf(topic)).rejects.toMatchObject({ code: 'kafka', retry: true });

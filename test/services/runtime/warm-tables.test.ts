@@ -14,17 +14,26 @@ const signal = new AbortController().signal;
 async function coldTables(): Promise<{ readonly writer: Client; readonly superior: Client }> {
   const { writer_url: url } = await freshDatabase(inject('stack'));
   const { host, pathname } = new URL(url);
-  const [writer, superior] = [new Client(url), new Client(postgresUrl(superuser, host, pathname.slice(1)))];
+  const [writer, superior] = [
+    new Client(url),
+    new Client(postgresUrl(superuser, host, pathname.slice(1))),
+  ];
   for (const client of [writer, superior]) await client.connect();
   onTestFinished(async () => {
     await Promise.all([writer.end(), superior.end()]);
   });
   for (const { name } of [ONE, OTHER]) {
-    await writer.query(`CREATE TABLE ${name} (n bigint PRIMARY KEY, words text) WITH (autovacuum_enabled = off)`);
-    await writer.query(`INSERT INTO ${name} SELECT n, repeat('x', 500) FROM generate_series(1, 5000) n`);
+    await writer.query(
+      `CREATE TABLE ${name} (n bigint PRIMARY KEY, words text) WITH (autovacuum_enabled = off)`,
+    );
+    await writer.query(
+      `INSERT INTO ${name} SELECT n, repeat('x', 500) FROM generate_series(1, 5000) n`,
+    );
   }
   await superior.query('CREATE EXTENSION pg_buffercache; CHECKPOINT');
-  await superior.query("SELECT pg_buffercache_evict_relation(name) FROM unnest('{one,one_pkey,other,other_pkey}'::regclass[]) name");
+  await superior.query(
+    "SELECT pg_buffercache_evict_relation(name) FROM unnest('{one,one_pkey,other,other_pkey}'::regclass[]) name",
+  );
   return { writer, superior };
 }
 
@@ -62,7 +71,9 @@ test('the tables that are named are in memory afterwards, their indexes too, and
 test('of a table that an index holds whole the index is enough', async () => {
   const { writer, superior } = await coldTables();
   await writer.query('CREATE UNIQUE INDEX whole ON one (n) INCLUDE (words)');
-  await superior.query("CHECKPOINT; SELECT pg_buffercache_evict_relation(name) FROM unnest('{one,one_pkey}'::regclass[]) name");
+  await superior.query(
+    "CHECKPOINT; SELECT pg_buffercache_evict_relation(name) FROM unnest('{one,one_pkey}'::regclass[]) name",
+  );
   await warmTables(writer, [ONE], { signal });
   const [one, pkey] = await memoryOf(superior);
   expect(one?.in_memory).toBeLessThan(one?.blocks ?? 0);
@@ -71,7 +82,10 @@ test('of a table that an index holds whole the index is enough', async () => {
 
 test('only what is asked for is brought, and what is brought again counts as used more often', async () => {
   const { writer, superior } = await coldTables();
-  const onlyTables = { signal, only: ({ is_index: isIndex }: { readonly is_index: boolean }): boolean => !isIndex };
+  const onlyTables = {
+    signal,
+    only: ({ is_index: isIndex }: { readonly is_index: boolean }): boolean => !isIndex,
+  };
   const blocks = await warmTables(writer, [ONE, OTHER], onlyTables);
   await warmTables(writer, [ONE], onlyTables);
   const [one, pkey, other] = await memoryOf(superior);

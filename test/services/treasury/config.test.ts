@@ -34,40 +34,75 @@ test('without settings of its own it takes the limits of its network', () => {
     usdt_contract: USDT_CONTRACT,
     limits: NETWORK_LIMITS.testnet,
   });
-  expect(readTreasuryConfig({ ...GOOD, APP_NETWORK: 'mainnet', APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet }).limits).toEqual(
-    NETWORK_LIMITS.mainnet,
-  );
+  expect(
+    readTreasuryConfig({
+      ...GOOD,
+      APP_NETWORK: 'mainnet',
+      APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet,
+    }).limits,
+  ).toEqual(NETWORK_LIMITS.mainnet);
 });
 
 test('each limit has a variable, in micro-USD', () => {
-  const env = { APP_FIRST_FEE: '1', APP_LATER_FEE: '0', APP_MINIMUM: '3', APP_SINGLE_CAP: '4', APP_ROLLING_CAP: '100000000000000000000' };
-  const limits = { first_fee: 1n, later_fee: 0n, minimum: 3n, single_cap: 4n, rolling_cap: 10n ** 20n };
+  const env = {
+    APP_FIRST_FEE: '1',
+    APP_LATER_FEE: '0',
+    APP_MINIMUM: '3',
+    APP_SINGLE_CAP: '4',
+    APP_ROLLING_CAP: '100000000000000000000',
+  };
+  const limits = {
+    first_fee: 1n,
+    later_fee: 0n,
+    minimum: 3n,
+    single_cap: 4n,
+    rolling_cap: 10n ** 20n,
+  };
   expect(readTreasuryConfig({ ...GOOD, ...env })).toMatchObject({ limits });
 });
 
 test('everything that is missing or wrong is told at once', () => {
   expect(problemsOf({})).toEqual(Object.keys(GOOD).map((name) => expect.stringContaining(name)));
-  const bad = { APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBg', APP_FIRST_FEE: '-1', APP_LATER_FEE: '0.5', APP_MINIMUM: '1e6' };
-  expect(problemsOf({ ...GOOD, ...bad })).toEqual(Object.keys(bad).map((name) => expect.stringContaining(name)));
+  const bad = {
+    APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBg',
+    APP_FIRST_FEE: '-1',
+    APP_LATER_FEE: '0.5',
+    APP_MINIMUM: '1e6',
+  };
+  expect(problemsOf({ ...GOOD, ...bad })).toEqual(
+    Object.keys(bad).map((name) => expect.stringContaining(name)),
+  );
 });
 
 test('limits that contradict each other are refused with their variables', () => {
-  expect(problemsOf({ ...GOOD, APP_MINIMUM: '2000000000' })).toEqual([expect.stringMatching(/^APP_MINIMUM is above APP_SINGLE_CAP: /)]);
+  expect(problemsOf({ ...GOOD, APP_MINIMUM: '2000000000' })).toEqual([
+    expect.stringMatching(/^APP_MINIMUM is above APP_SINGLE_CAP: /),
+  ]);
   expect(problemsOf({ ...GOOD, APP_SINGLE_CAP: '6000000000' })).toEqual([
     expect.stringMatching(/^APP_SINGLE_CAP is above APP_ROLLING_CAP: /),
   ]);
 });
 
 test('custody is on the addresses that are named, and reconciliations are made before the last one is too old', () => {
-  expect(readTreasuryConfig(GOOD)).toMatchObject({ custody_addresses: [], reserve_tolerance: 1_000_000n });
+  expect(readTreasuryConfig(GOOD)).toMatchObject({
+    custody_addresses: [],
+    reserve_tolerance: 1_000_000n,
+  });
   const two = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6, TPjjvMwjPoDC32V2dGDYTkLH4E5LAtBZ6C';
-  const { custody_addresses: addresses } = readTreasuryConfig({ ...GOOD, APP_CUSTODY_ADDRESSES: two });
+  const { custody_addresses: addresses } = readTreasuryConfig({
+    ...GOOD,
+    APP_CUSTODY_ADDRESSES: two,
+  });
   expect(addresses.map(({ length }) => length)).toEqual([20, 20]);
-  expect(problemsOf({ ...GOOD, APP_CUSTODY_ADDRESSES: `${two},` })).toEqual([expect.stringContaining('APP_CUSTODY_ADDRESSES')]);
+  expect(problemsOf({ ...GOOD, APP_CUSTODY_ADDRESSES: `${two},` })).toEqual([
+    expect.stringContaining('APP_CUSTODY_ADDRESSES'),
+  ]);
   const slow = { APP_RECONCILE_EVERY_MS: '60000', APP_RECONCILE_AGE_MAX_MS: '60000' };
   expect(problemsOf({ ...GOOD, ...slow, APP_MINIMUM: '2000000000' })).toEqual([
     expect.stringContaining('APP_MINIMUM'),
-    expect.stringMatching(/^APP_RECONCILE_AGE_MAX_MS is 60000, not above APP_RECONCILE_EVERY_MS, 60000/),
+    expect.stringMatching(
+      /^APP_RECONCILE_AGE_MAX_MS is 60000, not above APP_RECONCILE_EVERY_MS, 60000/,
+    ),
   ]);
   expect(problemsOf({ ...GOOD, ...slow, APP_RECONCILE_AGE_MAX_MS: '0' })).toEqual([]);
 });
@@ -86,12 +121,22 @@ test('on the mainnet there is no key but the one that is set, and what everybody
   const { APP_MINT_KEY: _key, ...without } = mainnet;
   expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_MINT_KEY is not set: /)]);
   for (const known of [defaultCommon.mint_key, defaultCommon.mint_key.slice(2).toUpperCase()])
-    expect(problemsOf({ ...mainnet, APP_MINT_KEY: known })).toEqual([expect.stringMatching(/^APP_MINT_KEY is the key of the devnet/)]);
-  expect(problemsOf({ ...mainnet, APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses })).toEqual([
+    expect(problemsOf({ ...mainnet, APP_MINT_KEY: known })).toEqual([
+      expect.stringMatching(/^APP_MINT_KEY is the key of the devnet/),
+    ]);
+  expect(
+    problemsOf({ ...mainnet, APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses }),
+  ).toEqual([
     expect.stringMatching(/^APP_CUSTODY_ADDRESSES has T\w+, whose private key everybody knows/),
   ]);
   expect(problemsOf({ ...mainnet, APP_USDT_CONTRACT: defaultCommon.usdt_contract })).toEqual([
     expect.stringMatching(/^APP_USDT_CONTRACT is T\w+, a token of the testnet/),
   ]);
-  expect(problemsOf({ ...GOOD, APP_MINT_KEY: defaultCommon.mint_key, APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses })).toEqual([]);
+  expect(
+    problemsOf({
+      ...GOOD,
+      APP_MINT_KEY: defaultCommon.mint_key,
+      APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses,
+    }),
+  ).toEqual([]);
 });

@@ -4,7 +4,12 @@ import { expect, onTestFinished } from 'vitest';
 import type { Addresses } from '../../../infra/local/addresses.ts';
 import type { Key } from '../../../infra/devnet/clt/keys.ts';
 import { toHex } from '../../../schemas/address.ts';
-import { CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../../schemas/topics.ts';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+} from '../../../schemas/topics.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { toEntries } from '../../../services/chain-ingester/entries.ts';
@@ -44,7 +49,12 @@ export class MintWorld {
   readonly #writer: KafkaWriter;
   #tail: Tail = EMPTY_TAIL;
 
-  constructor(parts: { readonly world: World; readonly devnet: TestDevnet; readonly chain_topic: string; readonly codec: Codec }) {
+  constructor(parts: {
+    readonly world: World;
+    readonly devnet: TestDevnet;
+    readonly chain_topic: string;
+    readonly codec: Codec;
+  }) {
     this.world = parts.world;
     this.devnet = parts.devnet;
     this.chain_topic = parts.chain_topic;
@@ -67,7 +77,11 @@ export class MintWorld {
       late_ms: 600_000,
       chain_topic: this.chain_topic,
     };
-    return startTreasury(this.world, { minting: { ...minting, ...change }, codec: this.#codec, ...options });
+    return startTreasury(this.world, {
+      minting: { ...minting, ...change },
+      codec: this.#codec,
+      ...options,
+    });
   }
 
   /** One block more, and what the node says of its chain in the log. */
@@ -104,7 +118,8 @@ export class MintWorld {
       for (const block of blocks) put(appended(this.#tail, block));
     }
     put(finalized(this.#tail, final));
-    for (const { entries } of toEntries(this.#codec, events, APPEND_BYTES)) await this.#writer.append(this.chain_topic, 0, entries);
+    for (const { entries } of toEntries(this.#codec, events, APPEND_BYTES))
+      await this.#writer.append(this.chain_topic, 0, entries);
   }
 
   /** Appends to the ledger what a person or another writer says, for just the place where it lands. */
@@ -115,7 +130,9 @@ export class MintWorld {
 
   /** What counts of one deposit, by type. */
   async storyOf(id: string): Promise<readonly string[]> {
-    return (await this.world.ledger()).flatMap((event) => (event.type !== 'PolicySet' && event.deposit_id === id ? [event.type] : []));
+    return (await this.world.ledger()).flatMap((event) =>
+      event.type !== 'PolicySet' && event.deposit_id === id ? [event.type] : [],
+    );
   }
 
   /** CLT base units of a depositor. */
@@ -125,11 +142,15 @@ export class MintWorld {
   }
 
   /** Every Mint of the chain, by what it says it is for. */
-  async mints(): Promise<readonly { readonly reference: string; readonly amount: bigint; readonly to: string }[]> {
+  async mints(): Promise<
+    readonly { readonly reference: string; readonly amount: bigint; readonly to: string }[]
+  > {
     const { blocks } = await this.node.blocks(0, 500);
     return blocks.flatMap(({ transactions }) =>
       transactions.flatMap(({ function_call_type, arguments: given, amount, to }) =>
-        function_call_type === 'Mint' ? [{ reference: given['reference'] ?? '', amount, to: toHex(to) }] : [],
+        function_call_type === 'Mint'
+          ? [{ reference: given['reference'] ?? '', amount, to: toHex(to) }]
+          : [],
       ),
     );
   }
@@ -137,8 +158,14 @@ export class MintWorld {
   /** Every mint is there once, for what was credited, and nothing else was minted. */
   async expectMinted(): Promise<void> {
     const ledger = await this.world.ledger();
-    const deposits = new Map(ledger.flatMap((event) => (event.type === 'DepositConfirmed' ? [[event.deposit_id, event] as const] : [])));
-    const credited = ledger.flatMap((event) => (event.type === 'MintCredited' ? [deposits.get(event.deposit_id)] : []));
+    const deposits = new Map(
+      ledger.flatMap((event) =>
+        event.type === 'DepositConfirmed' ? [[event.deposit_id, event] as const] : [],
+      ),
+    );
+    const credited = ledger.flatMap((event) =>
+      event.type === 'MintCredited' ? [deposits.get(event.deposit_id)] : [],
+    );
     const expected = credited.map((deposit) => ({
       reference: `0x${deposit?.deposit_id.replaceAll('-', '')}${'0'.repeat(32)}`,
       amount: deposit?.credit,
@@ -153,7 +180,10 @@ export class MintWorld {
   }
 }
 
-function byReference(one: { readonly reference: string }, other: { readonly reference: string }): number {
+function byReference(
+  one: { readonly reference: string },
+  other: { readonly reference: string },
+): number {
   return one.reference < other.reference ? -1 : 1;
 }
 
@@ -162,7 +192,12 @@ export async function ownMintWorld(stack: Addresses): Promise<MintWorld> {
   const world = await openWorld(stack);
   const chain = { ...CHAIN_BLOCKS, name: `test.${randomUUID()}` };
   await ensureTopics(world.kafka, [chain]);
-  const codec = await openCodec(stack.registry_url, [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS]);
+  const codec = await openCodec(stack.registry_url, [
+    DEPOSIT_ADDRESSES,
+    TRON_TRANSFERS,
+    TREASURY_LEDGER,
+    CHAIN_BLOCKS,
+  ]);
   const devnet = await openDevnet({ APP_FINALITY_DEPTH: '2' });
   const made = new MintWorld({ world, devnet, chain_topic: chain.name, codec });
   onTestFinished(() => made.close());

@@ -30,7 +30,11 @@ async function credited(world: MintWorld, working: Working, count: number): Prom
 test('a first 10 USDT are 8.00 in CLT, a second 9.50 more, and what is left of 2.50 waits for a person', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(2);
-  const [first, second, small] = [transferTo(0, 10n * USD), transferTo(0, 10n * USD), transferTo(1, 2_500_000n)];
+  const [first, second, small] = [
+    transferTo(0, 10n * USD),
+    transferTo(0, 10n * USD),
+    transferTo(1, 2_500_000n),
+  ];
   const working = world.start();
   await world.world.observe(first);
   await credited(world, working, 1);
@@ -39,7 +43,10 @@ test('a first 10 USDT are 8.00 in CLT, a second 9.50 more, and what is left of 2
   await credited(world, working, 2);
   expect(await world.balanceOf(0)).toBe(17_500_000n);
   const story = ['DepositConfirmed', 'MintIntended', 'MintCredited'];
-  expect([await world.storyOf(idOf(first)), await world.storyOf(idOf(second))]).toEqual([story, story]);
+  expect([await world.storyOf(idOf(first)), await world.storyOf(idOf(second))]).toEqual([
+    story,
+    story,
+  ]);
   expect(await world.storyOf(idOf(small))).toEqual(['DepositConfirmed', 'DepositHeld']);
   await world.expectMinted();
   await working.ready();
@@ -58,7 +65,11 @@ test('above the cap of a single one it waits for a person; above the rolling cap
   // yesterday first: the brokers take no record from the future
   let shift = -DAY_MS;
   const working = world.start({ now: () => Date.now() + shift }, { limits });
-  const [fits, single, waits] = [transferTo(0, 52n * USD), transferTo(1, 62n * USD), transferTo(2, 51n * USD)];
+  const [fits, single, waits] = [
+    transferTo(0, 52n * USD),
+    transferTo(1, 62n * USD),
+    transferTo(2, 51n * USD),
+  ];
   await world.world.observe(fits);
   await credited(world, working, 1);
   await world.world.observe(single);
@@ -66,9 +77,17 @@ test('above the cap of a single one it waits for a person; above the rolling cap
   await world.tell(depositEvents(idOf(single)).approved());
   await world.world.observe(waits);
   await credited(world, working, 2);
-  expect([await world.balanceOf(0), await world.balanceOf(1), await world.balanceOf(2)]).toEqual([50n * USD, 0n, 49n * USD]);
+  expect([await world.balanceOf(0), await world.balanceOf(1), await world.balanceOf(2)]).toEqual([
+    50n * USD,
+    0n,
+    49n * USD,
+  ]);
   expect(await working.counted('treasury_deposits_unminted')).toBe(1);
-  expect(await world.storyOf(idOf(single))).toEqual(['DepositConfirmed', 'DepositHeld', 'DepositApproved']);
+  expect(await world.storyOf(idOf(single))).toEqual([
+    'DepositConfirmed',
+    'DepositHeld',
+    'DepositApproved',
+  ]);
   shift = 0;
   await credited(world, working, 3);
   expect(await world.balanceOf(1)).toBe(60n * USD);
@@ -119,7 +138,9 @@ test('two at once mint each deposit once', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(8);
   const both = [world.start(), world.start()] as const;
-  const transfers = Array.from({ length: 40 }, (_, at) => transferTo(at % 8, 10n * USD + BigInt(at)));
+  const transfers = Array.from({ length: 40 }, (_, at) =>
+    transferTo(at % 8, 10n * USD + BigInt(at)),
+  );
   for (let at = 0; at < transfers.length; at += 5) {
     await world.world.observe(...transfers.slice(at, at + 5));
     await world.mine();
@@ -132,7 +153,10 @@ test('two at once mint each deposit once', async () => {
 test('a Mint of the key that was never requested halts minting with an alarm; deposits are still confirmed', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(2);
-  const call = { function_call_type: 'Mint', arguments: { to: toHex(accountAt(5)), amount: 1n, reference: null } } as const;
+  const call = {
+    function_call_type: 'Mint',
+    arguments: { to: toHex(accountAt(5)), amount: 1n, reference: null },
+  } as const;
   await world.devnet.send(world.authority, call);
   const working = world.start();
   await working.ready();
@@ -171,7 +195,10 @@ test('with the key of somebody else nothing is sent, and the treasury says what 
   await world.mine();
   const working = world.start({ signer: new MintSigner(`0x${'1'.repeat(64)}`, 7777) });
   await world.world.observe(transferTo(0, 10n * USD));
-  await expectHalted(working, /the node serves chain 7777, whose mint authority is 0x4|APP_MINT_KEY/);
+  await expectHalted(
+    working,
+    /the node serves chain 7777, whose mint authority is 0x4|APP_MINT_KEY/,
+  );
   expect(await world.mints()).toEqual([]);
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
 });
@@ -184,7 +211,12 @@ test('a mint under way that another key has signed is never given up because our
   const working = world.start({ allowed: () => closed });
   await world.world.observe(transfer);
   await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
-  const foreign = { to: accountAt(0), amount: 8n * USD, fee: 2n * USD, tx_hash: Buffer.alloc(32, 7) };
+  const foreign = {
+    to: accountAt(0),
+    amount: 8n * USD,
+    fee: 2n * USD,
+    tx_hash: Buffer.alloc(32, 7),
+  };
   await world.tell({
     type: 'MintIntended',
     sequence: 0,
@@ -194,13 +226,18 @@ test('a mint under way that another key has signed is never given up because our
     decided_at: 0,
     ...foreign,
   });
-  const call = { function_call_type: 'Transfer', arguments: { to: toHex(accountAt(5)), amount: 1n } } as const;
+  const call = {
+    function_call_type: 'Transfer',
+    arguments: { to: toHex(accountAt(5)), amount: 1n },
+  } as const;
   await world.devnet.send(world.authority, call);
   closed = undefined;
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   await expect
     .poll(() => working.treasury.matter)
-    .toMatch(/^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /);
+    .toMatch(
+      /^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /,
+    );
   expect(await world.storyOf(idOf(transfer))).toEqual(['DepositConfirmed', 'MintIntended']);
   expect(await world.mints()).toEqual([]);
 });
@@ -214,7 +251,9 @@ test('a mint that is in no block for long is a matter for a person, until a bloc
   await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
   await expect
     .poll(() => working.treasury.matter)
-    .toMatch(/^the mint of deposit \S+, with nonce 0, was requested \d+ s ago and is in no block.*What to do: /);
+    .toMatch(
+      /^the mint of deposit \S+, with nonce 0, was requested \d+ s ago and is in no block.*What to do: /,
+    );
   await world.mine();
   await working.ready();
   await credited(world, working, 1);
@@ -241,13 +280,20 @@ test('a key in place of the one that the ledger was written with mints nothing, 
   await credited(world, before, 1);
   await before.stop();
   const signer = new MintSigner(`0x${'1'.repeat(64)}`, 7777);
-  const after = world.start({ signer, node: new OtherAuthority(world.devnet.node_url, signer.address) });
+  const after = world.start({
+    signer,
+    node: new OtherAuthority(world.devnet.node_url, signer.address),
+  });
   await expect
     .poll(() => after.treasury.matter)
-    .toMatch(/^minting halted: .* with nonce 0 was requested with another key.*the key cannot be replaced.*What to do: set APP_MINT_KEY/);
+    .toMatch(
+      /^minting halted: .* with nonce 0 was requested with another key.*the key cannot be replaced.*What to do: set APP_MINT_KEY/,
+    );
   await world.world.observe(transferTo(0, 10n * USD));
   await expect.poll(() => after.counted('treasury_deposits_unminted')).toBe(1);
-  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(1);
+  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(
+    1,
+  );
 });
 
 test('a ledger that gives up a mint which no final block has displaced is not believed: it is not requested again, and halts minting once it is final', async () => {
@@ -257,13 +303,17 @@ test('a ledger that gives up a mint which no final block has displaced is not be
   const transfer = transferTo(0, 10n * USD);
   const working = world.start();
   await world.world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_broadcasts_total', 'accepted')).toBeGreaterThan(0);
+  await expect
+    .poll(() => working.counted('treasury_broadcasts_total', 'accepted'))
+    .toBeGreaterThan(0);
   const intent = (await world.world.ledger()).find((event) => event.type === 'MintIntended');
   if (intent === undefined) throw new Error('nothing was requested');
   await world.tell(depositEvents(idOf(transfer)).dead(intent.tx_hash, intent.nonce));
   await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
   for (let blocks = 0; blocks < 6; blocks++) await world.mine();
-  await expect.poll(() => working.treasury.matter).toMatch(/^minting halted: .* was given up in the ledger/);
+  await expect
+    .poll(() => working.treasury.matter)
+    .toMatch(/^minting halted: .* was given up in the ledger/);
   expect(await world.mints()).toHaveLength(1);
   expect(await world.balanceOf(0)).toBe(8n * USD);
 });

@@ -7,7 +7,9 @@ import type { TransferEvent, TransferObserved } from '../../../schemas/tron.tran
 import { accountAt, depositKey, USDT_CONTRACT } from '../../support/deposit-log.ts';
 
 /** By partition, in order; the accounts have their addresses in their own order. */
-export function plainDepositsIn(partitions: readonly (readonly TransferEvent[])[]): readonly (readonly TransferObserved[])[] {
+export function plainDepositsIn(
+  partitions: readonly (readonly TransferEvent[])[],
+): readonly (readonly TransferObserved[])[] {
   const key = depositKey();
   return partitions.map((log, partition) => {
     const valid = log.filter(
@@ -24,12 +26,21 @@ export function plainDepositsIn(partitions: readonly (readonly TransferEvent[])[
   });
 }
 
-function nameOf({ tx_id, log_index }: { readonly tx_id: Buffer; readonly log_index: number }): string {
+function nameOf({
+  tx_id,
+  log_index,
+}: {
+  readonly tx_id: Buffer;
+  readonly log_index: number;
+}): string {
   return `${tx_id.toString('hex')}:${log_index}`;
 }
 
 /** Every deposit once, in the order of its partition, on the testnet's terms, held where they say so; and nothing else but policies. */
-export function expectLedger(whole: readonly TreasuryEvent[], partitions: readonly (readonly TransferEvent[])[]): void {
+export function expectLedger(
+  whole: readonly TreasuryEvent[],
+  partitions: readonly (readonly TransferEvent[])[],
+): void {
   const counted = whole.filter(({ sequence }, offset) => sequence === offset);
   const deposits = counted.filter((event) => event.type === 'DepositConfirmed');
   const expected = plainDepositsIn(partitions);
@@ -38,13 +49,22 @@ export function expectLedger(whole: readonly TreasuryEvent[], partitions: readon
     expect(own.map(nameOf)).toEqual(transfers.map(nameOf));
     const offsets = own.map((deposit) => deposit.transfer_offset);
     expect(offsets).toEqual(offsets.toSorted((a, b) => a - b));
-    expect(own.map(({ clt_address }) => clt_address)).toEqual(transfers.map(({ address_index: index }) => accountAt(index)));
+    expect(own.map(({ clt_address }) => clt_address)).toEqual(
+      transfers.map(({ address_index: index }) => accountAt(index)),
+    );
   }
   expect(deposits).toHaveLength(expected.flat().length);
   const { first_fee, later_fee, minimum, single_cap } = NETWORK_LIMITS.testnet;
   const counts = new Map<string, number>();
   const held = new Map<string, string>();
-  for (const { deposit_address, deposit_id, gross, fee, credit, address_ordinal: ordinal } of deposits) {
+  for (const {
+    deposit_address,
+    deposit_id,
+    gross,
+    fee,
+    credit,
+    address_ordinal: ordinal,
+  } of deposits) {
     const address = deposit_address.toString('hex');
     const wanted = ordinal === 0 ? first_fee : later_fee;
     expect({ ordinal, fee, credit }).toEqual({
@@ -66,7 +86,11 @@ function heldIn(counted: readonly TreasuryEvent[]): readonly (readonly [string, 
   return counted.flatMap((event, at) => {
     if (event.type !== 'DepositHeld') return [];
     const before: Partial<DepositConfirmed> = Object(counted[at - 1]);
-    expect(before).toMatchObject({ type: 'DepositConfirmed', deposit_id: event.deposit_id, sequence: event.sequence - 1 });
+    expect(before).toMatchObject({
+      type: 'DepositConfirmed',
+      deposit_id: event.deposit_id,
+      sequence: event.sequence - 1,
+    });
     return [[event.deposit_id, event.reason] as const];
   });
 }

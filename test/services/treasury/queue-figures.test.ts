@@ -5,8 +5,12 @@ import { depositEvents } from '../../support/deposit-events.ts';
 import { BEGIN, HOUR_MS, MintLedger, USD } from '../../support/mint-ledger.ts';
 
 async function figures(metrics: Metrics): Promise<Record<string, string>> {
-  const lines = [...(await metrics.text()).matchAll(/^treasury_queue_(\w+)\{status="(\w+)".*\} (\S+)$/gm)];
-  return Object.fromEntries(lines.map(([, name, status, value = '']) => [`${name} ${status}`, value]));
+  const lines = [
+    ...(await metrics.text()).matchAll(/^treasury_queue_(\w+)\{status="(\w+)".*\} (\S+)$/gm),
+  ];
+  return Object.fromEntries(
+    lines.map(([, name, status, value = '']) => [`${name} ${status}`, value]),
+  );
 }
 
 test('how many deposits wait for what, and for how long the oldest of them does', async () => {
@@ -38,5 +42,8 @@ test('how many deposits wait for what, and for how long the oldest of them does'
     'oldest_seconds needs_manual': '3600',
   });
   queue.applied(depositEvents(small).rejected('alice'));
-  expect(await figures(metrics)).toMatchObject({ 'deposits needs_manual': '0', 'oldest_seconds needs_manual': '0' });
+  expect(await figures(metrics)).toMatchObject({
+    'deposits needs_manual': '0',
+    'oldest_seconds needs_manual': '0',
+  });
 });

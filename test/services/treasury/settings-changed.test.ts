@@ -27,7 +27,10 @@ async function credited(world: MintWorld, working: Working, count: number): Prom
 }
 
 /** The tables after these parts of the ledger, in batches of this size. */
-async function tablesOf(parts: readonly Awaited<ReturnType<MintWorld['world']['wholeLedger']>>[], size: number): Promise<TableTexts> {
+async function tablesOf(
+  parts: readonly Awaited<ReturnType<MintWorld['world']['wholeLedger']>>[],
+  size: number,
+): Promise<TableTexts> {
   const { writer_url } = await freshDatabase(inject('stack'));
   const pool = await openTables(writer_url, deposits);
   let from = 0;
@@ -47,25 +50,42 @@ test('settings that change rewrite no history: fee, credit, hold and mint of bef
   const world = await ownMintWorld(inject('stack'));
   await world.world.openAddresses(4);
   const before = world.start();
-  await world.world.observe(transferTo(0, 10n * USD), transferTo(1, 52n * USD), transferTo(2, 2_500_000n));
+  await world.world.observe(
+    transferTo(0, 10n * USD),
+    transferTo(1, 52n * USD),
+    transferTo(2, 2_500_000n),
+  );
   await credited(world, before, 2);
   await before.stop();
   const first = await world.world.wholeLedger();
 
   const after = world.start({}, { limits: CHANGED });
   await after.ready();
-  await world.world.observe(transferTo(0, 10n * USD), transferTo(3, 6n * USD), transferTo(1, 40n * USD), transferTo(2, 3n * USD));
+  await world.world.observe(
+    transferTo(0, 10n * USD),
+    transferTo(3, 6n * USD),
+    transferTo(1, 40n * USD),
+    transferTo(2, 3n * USD),
+  );
   await expectDeposits(world.world, { ledger_of: after, deposits: 7 });
   await expect.poll(() => after.counted('treasury_deposits_held_total')).toBe(4);
   // 50 + 8 + 9 are above the new rolling cap: the second 10 USDT of the first address wait
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
-  expect([await after.counted('treasury_deposits_unminted'), await after.counted('treasury_policy_version')]).toEqual([1, 2]);
+  expect([
+    await after.counted('treasury_deposits_unminted'),
+    await after.counted('treasury_policy_version'),
+  ]).toEqual([1, 2]);
   await after.stop();
 
   const whole = await world.world.wholeLedger();
   expect(whole.slice(0, first.length)).toEqual(first);
   const told = whole.flatMap((event) => (event.type === 'DepositConfirmed' ? [event] : []));
-  const terms = told.map(({ gross, fee, credit, policy_version }) => [gross, fee, credit, policy_version]);
+  const terms = told.map(({ gross, fee, credit, policy_version }) => [
+    gross,
+    fee,
+    credit,
+    policy_version,
+  ]);
   const limits = NETWORK_LIMITS.testnet;
   expect(new Set(terms.slice(0, 3).map(String))).toEqual(
     new Set(
@@ -91,5 +111,7 @@ test('settings that change rewrite no history: fee, credit, hold and mint of bef
   const rebuilt = await tablesOf([whole], 1_000);
   expect(differences(rebuilt, live)).toEqual([]);
   expect(digestOf(rebuilt)).toBe(digestOf(live));
-  expect(differences(rebuilt, { ...plainDeposits([], whole), book: [], addresses: [] })).toEqual([]);
+  expect(differences(rebuilt, { ...plainDeposits([], whole), book: [], addresses: [] })).toEqual(
+    [],
+  );
 });

@@ -8,11 +8,20 @@ import { transferTo } from './world.ts';
 const TOPIC = 'tron.transfers';
 const CHECK: TransferEvent = { type: 'AddressesChecked', checked_at: 1, checked: [] };
 
-function read(partition: number, from: number, events: readonly TransferEvent[]): Decoded<TransferEvent> {
+function read(
+  partition: number,
+  from: number,
+  events: readonly TransferEvent[],
+): Decoded<TransferEvent> {
   return {
     topic: TOPIC,
     partition,
-    events: events.map((event, at) => ({ event, partition, offset: BigInt(from + at), timestamp: 0 })),
+    events: events.map((event, at) => ({
+      event,
+      partition,
+      offset: BigInt(from + at),
+      timestamp: 0,
+    })),
     fingerprints: events.map((_, at) => Buffer.from([from + at])),
     sizes: events.map(() => 1),
   };
@@ -95,15 +104,27 @@ test('a full partition stops the reading; one that is held up does not, what it 
 
 test('the first record must be the transfer of the deposit that stands furthest, and is not decided again', () => {
   const transfer = transferTo(0, 5n);
-  const furthest = confirmedEvent({ tx_id: transfer.tx_id, deposit_address: transfer.to, transfer_offset: 7 });
-  const begun = (): TransferQueue => new TransferQueue(TOPIC, 2, (partition) => (partition === 0 ? furthest : undefined));
+  const furthest = confirmedEvent({
+    tx_id: transfer.tx_id,
+    deposit_address: transfer.to,
+    transfer_offset: 7,
+  });
+  const begun = (): TransferQueue =>
+    new TransferQueue(TOPIC, 2, (partition) => (partition === 0 ? furthest : undefined));
   const queue = begun();
   expect(queue.positions.get(`${TOPIC}/0`)).toEqual({ next_offset: 7n, last_record: null });
   expect(queue.decided).toEqual([8n, 0n]);
   queue.put(read(0, 7, [transfer, ...some(1)]));
   expect(queue.first(9).map(({ offset }) => offset)).toEqual([8n]);
-  for (const other of [CHECK, transferTo(0, 5n), { ...transfer, log_index: 1 }, { ...transfer, to: Buffer.alloc(20) }])
-    expect(() => begun().put(read(0, 7, [other]))).toThrow(/offset 7 is not the one that was applied/);
+  for (const other of [
+    CHECK,
+    transferTo(0, 5n),
+    { ...transfer, log_index: 1 },
+    { ...transfer, to: Buffer.alloc(20) },
+  ])
+    expect(() => begun().put(read(0, 7, [other]))).toThrow(
+      /offset 7 is not the one that was applied/,
+    );
 });
 
 test('a record out of its place is a bug', () => {

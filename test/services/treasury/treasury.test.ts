@@ -31,19 +31,38 @@ test('each transfer becomes a deposit with its fee, and is held where a person h
 
   for (const [transfer, fee, credit, held] of transfers) {
     const id = depositIdOf(transfer.tx_id, transfer.log_index);
-    const ofThis = (await world.ledger()).filter((event) => event.type !== 'PolicySet' && event.deposit_id === id);
+    const ofThis = (await world.ledger()).filter(
+      (event) => event.type !== 'PolicySet' && event.deposit_id === id,
+    );
     expect(ofThis).toMatchObject([
-      { type: 'DepositConfirmed', tx_id: transfer.tx_id, gross: transfer.value, fee, credit, policy_version: 1 },
+      {
+        type: 'DepositConfirmed',
+        tx_id: transfer.tx_id,
+        gross: transfer.value,
+        fee,
+        credit,
+        policy_version: 1,
+      },
       ...(held === undefined ? [] : [{ type: 'DepositHeld', reason: held }]),
     ]);
     const [confirmed] = ofThis;
-    expect(confirmed).toMatchObject({ deposit_address: transfer.to, clt_address: accountAt(transfer.address_index) });
+    expect(confirmed).toMatchObject({
+      deposit_address: transfer.to,
+      clt_address: accountAt(transfer.address_index),
+    });
     if (held !== undefined) expect(ofThis[1]?.sequence).toBe((confirmed?.sequence ?? 0) + 1);
   }
-  expect(deposits.filter(({ deposit_address: to }) => to.equals(depositKey().addressAt(1))).map((each) => each.address_ordinal)).toEqual([
-    0, 1, 2,
-  ]);
-  expect((await world.ledger())[0]).toMatchObject({ type: 'PolicySet', version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet });
+  expect(
+    deposits
+      .filter(({ deposit_address: to }) => to.equals(depositKey().addressAt(1)))
+      .map((each) => each.address_ordinal),
+  ).toEqual([0, 1, 2]);
+  expect((await world.ledger())[0]).toMatchObject({
+    type: 'PolicySet',
+    version: 1,
+    network: 'testnet',
+    ...NETWORK_LIMITS.testnet,
+  });
   await working.ready();
   expect(await working.counted('treasury_deposits_held_total', 'below_minimum')).toBe(4);
   expect(await working.counted('treasury_deposits_held_total', 'over_single_cap')).toBe(2);
@@ -55,7 +74,9 @@ test('a transfer seen three times is one deposit; two logs of one transaction ar
   const world = await ownWorld(stack);
   await world.openAddresses(3);
   const seen = transferTo(0, 7_000_000n);
-  const [one, two] = [0, 1].map((log_index) => transferTo(1, 5_000_000n, { tx_id: Buffer.alloc(32, 7), log_index }));
+  const [one, two] = [0, 1].map((log_index) =>
+    transferTo(1, 5_000_000n, { tx_id: Buffer.alloc(32, 7), log_index }),
+  );
   if (one === undefined || two === undefined) throw new Error('two were made');
   const own = depositKey().addressAt(2);
   const working = startTreasury(world);
@@ -73,11 +94,23 @@ test('a transfer seen three times is one deposit; two logs of one transaction ar
   await world.tellTransfers(transferPartition(own), [
     { type: 'AddressesChecked', checked_at: BEGIN, checked: [{ address: own, until: BEGIN }] },
   ]);
-  await world.observe(transferTo(0, 3_000_000n), transferTo(1, 3_000_000n), transferTo(2, 3_000_000n));
+  await world.observe(
+    transferTo(0, 3_000_000n),
+    transferTo(1, 3_000_000n),
+    transferTo(2, 3_000_000n),
+  );
   const deposits = await expectDeposits(world, { ledger_of: working, deposits: 6 });
-  expect(deposits.map(({ gross }) => Number(gross)).toSorted((a, b) => a - b)).toEqual([3e6, 3e6, 3e6, 5e6, 5e6, 7e6]);
+  expect(deposits.map(({ gross }) => Number(gross)).toSorted((a, b) => a - b)).toEqual([
+    3e6, 3e6, 3e6, 5e6, 5e6, 7e6,
+  ]);
   await expect.poll(() => working.counted('treasury_transfers_refused_total')).toBe(5);
-  for (const reason of ['zero_value', 'self_transfer', 'wrong_contract', 'wrong_partition', 'other_address'])
+  for (const reason of [
+    'zero_value',
+    'self_transfer',
+    'wrong_contract',
+    'wrong_partition',
+    'other_address',
+  ])
     expect(await working.counted('treasury_transfers_refused_total', reason)).toBe(1);
   expect(await working.counted('treasury_transfers_waiting')).toBe(0);
 });
@@ -88,7 +121,9 @@ test('a transfer to an address of nobody holds up its partition alone, until the
   const unknown = 10;
   const home = transferPartition(depositKey().addressAt(unknown));
   const known = Array.from({ length: 10 }, (_, index) => index);
-  const besides = known.filter((index) => transferPartition(depositKey().addressAt(index)) !== home);
+  const besides = known.filter(
+    (index) => transferPartition(depositKey().addressAt(index)) !== home,
+  );
   const behind = known.filter((index) => transferPartition(depositKey().addressAt(index)) === home);
   const first = transferTo(unknown, 9_000_000n);
   await world.observe(
@@ -101,13 +136,21 @@ test('a transfer to an address of nobody holds up its partition alone, until the
   expect(deposits.every(({ gross }) => gross === 5_000_000n)).toBe(true);
   await expect
     .poll(() => working.treasury.matter)
-    .toMatch(new RegExp(`/${home} is held up at offset 0: .* index ${unknown}, .*What to do: look at who wrote it`));
+    .toMatch(
+      new RegExp(
+        `/${home} is held up at offset 0: .* index ${unknown}, .*What to do: look at who wrote it`,
+      ),
+    );
   expect(await working.counted('treasury_partitions_held_up')).toBe(1);
   expect(await working.counted('treasury_transfers_waiting')).toBe(1 + behind.length);
 
   await world.tellAddresses(requests(10, unknown + 1));
   const all = await expectDeposits(world, { ledger_of: working, deposits: 11 });
-  expect(all[besides.length]).toMatchObject({ tx_id: first.tx_id, clt_address: accountAt(unknown), transfer_offset: 0 });
+  expect(all[besides.length]).toMatchObject({
+    tx_id: first.tx_id,
+    clt_address: accountAt(unknown),
+    transfer_offset: 0,
+  });
   await working.ready();
 });
 
@@ -130,7 +173,13 @@ test('other limits hold for the deposits after them and change none before; the 
   expect(now.slice(0, written.length)).toEqual(written);
   expect(now.slice(written.length)).toMatchObject([
     { type: 'PolicySet', version: 2, minimum: 9_000_001n },
-    { type: 'DepositConfirmed', fee: 1_000_000n, credit: 9_000_000n, policy_version: 2, address_ordinal: 1 },
+    {
+      type: 'DepositConfirmed',
+      fee: 1_000_000n,
+      credit: 9_000_000n,
+      policy_version: 2,
+      address_ordinal: 1,
+    },
     { type: 'DepositHeld', reason: 'below_minimum' },
   ]);
   await after.stop();
@@ -151,18 +200,29 @@ test('started again it goes on from its ledger: nothing is decided twice, and wh
   await first.stop();
   const written = await world.wholeLedger();
 
-  await world.observe(...firsts.slice(3, 9), ...Array.from({ length: 20 }, (_, index) => transferTo(index, 6_000_000n)));
+  await world.observe(
+    ...firsts.slice(3, 9),
+    ...Array.from({ length: 20 }, (_, index) => transferTo(index, 6_000_000n)),
+  );
   const second = startTreasury(world);
   const deposits = await expectDeposits(world, { ledger_of: second, deposits: 40 });
   expect((await world.wholeLedger()).slice(0, written.length)).toEqual(written);
-  expect(deposits.slice(20).every(({ gross, fee }) => gross === 6_000_000n && fee === 500_000n)).toBe(true);
+  expect(
+    deposits.slice(20).every(({ gross, fee }) => gross === 6_000_000n && fee === 500_000n),
+  ).toBe(true);
   await second.ready();
 });
 
 test('a deposit that was confirmed by itself, though its credit is outside the limits, is held', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(1);
-  const policy = { type: 'PolicySet', version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: BEGIN } as const;
+  const policy = {
+    type: 'PolicySet',
+    version: 1,
+    network: 'testnet',
+    ...NETWORK_LIMITS.testnet,
+    decided_at: BEGIN,
+  } as const;
   const transfer = transferTo(0, 2_100_000n);
   await world.observe(transfer);
   const confirmed = confirmedEvent({
@@ -177,5 +237,7 @@ test('a deposit that was confirmed by itself, though its credit is outside the l
   await world.write({ ...policy, sequence: 0 }, confirmed);
   const working = startTreasury(world);
   await expect.poll(() => working.counted('treasury_deposits_held_total', 'below_minimum')).toBe(1);
-  expect((await world.ledger()).slice(2)).toMatchObject([{ type: 'DepositHeld', deposit_id: confirmed.deposit_id, sequence: 2 }]);
+  expect((await world.ledger()).slice(2)).toMatchObject([
+    { type: 'DepositHeld', deposit_id: confirmed.deposit_id, sequence: 2 },
+  ]);
 });

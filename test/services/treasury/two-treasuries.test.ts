@@ -22,14 +22,22 @@ const PIECE = 8;
 
 /** One part of the log, by partition: transfers in transactions of its own, to the accounts of all stages up to this. */
 function stageOf(stage: number): readonly (readonly TransferEvent[])[] {
-  const partitions = transferLog({ seed: SEED + stage, accounts: ACCOUNTS * (stage + 1), events: 400 });
+  const partitions = transferLog({
+    seed: SEED + stage,
+    accounts: ACCOUNTS * (stage + 1),
+    events: 400,
+  });
   const ofStage = (event: TransferEvent): TransferEvent =>
-    event.type === 'TransferObserved' ? { ...event, tx_id: Buffer.concat([Buffer.from([stage]), event.tx_id.subarray(1)]) } : event;
+    event.type === 'TransferObserved'
+      ? { ...event, tx_id: Buffer.concat([Buffer.from([stage]), event.tx_id.subarray(1)]) }
+      : event;
   return partitions.map((events) => events.map(ofStage));
 }
 
 const stages = Array.from({ length: STAGES }, (_, stage) => stageOf(stage));
-const log = Array.from({ length: TRON_TRANSFERS.partitions }, (_, partition) => stages.flatMap((stage) => stage[partition] ?? []));
+const log = Array.from({ length: TRON_TRANSFERS.partitions }, (_, partition) =>
+  stages.flatMap((stage) => stage[partition] ?? []),
+);
 let stack: Stack;
 let world: World;
 let both: ServiceHandle[] = [];
@@ -46,12 +54,18 @@ afterAll(async () => {
 
 async function counted({ url }: ServiceHandle, metric: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text.split('\n').filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
 
 async function endOfLedger(): Promise<bigint> {
-  return (await insisting('the end of the ledger', () => readLogEnds(world.kafka, TREASURY_LEDGER.name, 0))).high;
+  return (
+    await insisting('the end of the ledger', () =>
+      readLogEnds(world.kafka, TREASURY_LEDGER.name, 0),
+    )
+  ).high;
 }
 
 /** One part of the log, in pieces of all partitions in turn; its new accounts get their addresses in the middle, after transfers to them. */
@@ -59,8 +73,10 @@ async function feed(stage: number): Promise<void> {
   const partitions = stages[stage] ?? [];
   const longest = Math.max(...partitions.map((events) => events.length));
   for (let at = 0; at < longest; at += PIECE) {
-    for (const [partition, events] of partitions.entries()) await world.tellTransfers(partition, events.slice(at, at + PIECE));
-    if (at + PIECE >= longest / 2) await world.tellAddresses(requests(ACCOUNTS * stage, ACCOUNTS * (stage + 1)));
+    for (const [partition, events] of partitions.entries())
+      await world.tellTransfers(partition, events.slice(at, at + PIECE));
+    if (at + PIECE >= longest / 2)
+      await world.tellAddresses(requests(ACCOUNTS * stage, ACCOUNTS * (stage + 1)));
   }
 }
 
@@ -71,7 +87,10 @@ async function killDuring(stage: number, random: Random): Promise<void> {
   const from = await endOfLedger();
   const records = BigInt(1 + random.below(60));
   const feeding = feed(stage).then(() => (fed = true));
-  await until(async () => fed || (await endOfLedger()) >= from + records, 'more records in the ledger, or the end of the part');
+  await until(
+    async () => fed || (await endOfLedger()) >= from + records,
+    'more records in the ledger, or the end of the part',
+  );
   const victim = random.below(2);
   await both[victim]?.kill();
   both[victim] = await stack.spawnService('treasury');

@@ -88,7 +88,10 @@ export class WholeSystem {
 
   /** USDT to this address on TRON; the transaction's id. */
   async pay(to: string, value: bigint): Promise<string> {
-    const { transaction_id: id }: { readonly transaction_id: string } = await this.#admin('/tron/transfers', { to, value: String(value) });
+    const { transaction_id: id }: { readonly transaction_id: string } = await this.#admin(
+      '/tron/transfers',
+      { to, value: String(value) },
+    );
     return id;
   }
 
@@ -97,7 +100,10 @@ export class WholeSystem {
     let found: Listed | undefined;
     await until(
       async () => {
-        const { deposits }: { readonly deposits: readonly Listed[] } = await this.#deposits('GET', account);
+        const { deposits }: { readonly deposits: readonly Listed[] } = await this.#deposits(
+          'GET',
+          account,
+        );
         found = deposits.find(({ tron_tx_id: id }) => id === txId);
         this.#note(found);
         return found?.status === status;
@@ -115,9 +121,17 @@ export class WholeSystem {
   }
 
   /** The events of its story, by name. */
-  async story(account: number, id: string): Promise<{ readonly events: readonly string[]; readonly waiting_for: string | null }> {
-    const { events, waiting_for }: { readonly events: readonly { readonly event: string }[]; readonly waiting_for: string | null } =
-      await this.#deposits('GET', account, `/${id}/events`);
+  async story(
+    account: number,
+    id: string,
+  ): Promise<{ readonly events: readonly string[]; readonly waiting_for: string | null }> {
+    const {
+      events,
+      waiting_for,
+    }: {
+      readonly events: readonly { readonly event: string }[];
+      readonly waiting_for: string | null;
+    } = await this.#deposits('GET', account, `/${id}/events`);
     return { events: events.map(({ event }) => event), waiting_for };
   }
 
@@ -133,18 +147,27 @@ export class WholeSystem {
   async mintByHand(account: number, amount: bigint): Promise<string> {
     const { node_url: url } = this.stack.addresses;
     const key = mintAuthorityKey(defaultCommon.devnet_seed);
-    const { pending_nonce: nonce }: { readonly pending_nonce: number } = await answered(`${url}/v1/accounts/${key.address}`);
-    const call = { function_call_type: 'Mint', arguments: { to: toHex(accountAt(account)), amount, reference: null } } as const;
+    const { pending_nonce: nonce }: { readonly pending_nonce: number } = await answered(
+      `${url}/v1/accounts/${key.address}`,
+    );
+    const call = {
+      function_call_type: 'Mint',
+      arguments: { to: toHex(accountAt(account)), amount, reference: null },
+    } as const;
     const raw_transaction = signCallText(key, Number(defaultCommon.chain_id), nonce, call);
-    const { transaction_hash: hash }: { readonly transaction_hash: string } = await answered(`${url}/v1/transactions`, { raw_transaction });
+    const { transaction_hash: hash }: { readonly transaction_hash: string } = await answered(
+      `${url}/v1/transactions`,
+      { raw_transaction },
+    );
     return hash;
   }
 
   /** What the treasury publishes of its newest reconciliation. */
   async published(): Promise<{ readonly status: string; readonly treasury_minted: number } | null> {
-    const { last_run: run }: { readonly last_run: { readonly status: string; readonly treasury_minted: number } | null } = await answered(
-      `${this.stack.addresses.treasury_url}/public/reconciliation`,
-    );
+    const {
+      last_run: run,
+    }: { readonly last_run: { readonly status: string; readonly treasury_minted: number } | null } =
+      await answered(`${this.stack.addresses.treasury_url}/public/reconciliation`);
     return run;
   }
 
@@ -162,9 +185,14 @@ export class WholeSystem {
     const stack = join(this.stack.folder.root, 'ops.json');
     return new Promise((resolve) => {
       const flags = ['--disable-warning=TimeoutNegativeWarning', OPS];
-      execFile(process.execPath, [...flags, ...args, '--stack', stack], { env: { PATH: process.env['PATH'] } }, (error, stdout, stderr) => {
-        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-      });
+      execFile(
+        process.execPath,
+        [...flags, ...args, '--stack', stack],
+        { env: { PATH: process.env['PATH'] } },
+        (error, stdout, stderr) => {
+          resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+        },
+      );
     });
   }
 
@@ -176,11 +204,18 @@ export class WholeSystem {
   }
 
   #deposits<Answer>(method: string, account: number, path = ''): Promise<Answer> {
-    const token = signToken({ pk: toHex(accountAt(account)), exp: Math.floor(Date.now() / 1_000) + 60 }, defaultCommon.jwt_secret);
-    return answered(`${this.#processes.at('deposit-gateway').url}/api/v1/deposits${path}`, undefined, {
-      method,
-      headers: { authorization: `Bearer ${token}` },
-    });
+    const token = signToken(
+      { pk: toHex(accountAt(account)), exp: Math.floor(Date.now() / 1_000) + 60 },
+      defaultCommon.jwt_secret,
+    );
+    return answered(
+      `${this.#processes.at('deposit-gateway').url}/api/v1/deposits${path}`,
+      undefined,
+      {
+        method,
+        headers: { authorization: `Bearer ${token}` },
+      },
+    );
   }
 
   #admin<Answer>(path: string, body: object): Promise<Answer> {
@@ -188,8 +223,16 @@ export class WholeSystem {
   }
 }
 
-async function answered<Answer>(url: string, body?: object, init: RequestInit = {}): Promise<Answer> {
-  const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+async function answered<Answer>(
+  url: string,
+  body?: object,
+  init: RequestInit = {},
+): Promise<Answer> {
+  const post = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
   const response = await fetch(url, body === undefined ? init : post);
   const text = await response.text();
   if (!response.ok) throw new Error(`${url}: ${response.status} ${text}`);

@@ -4,12 +4,29 @@ import type { Kafka } from 'kafkajs';
 import { expect, onTestFinished } from 'vitest';
 import type { Addresses } from '../../../infra/local/addresses.ts';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
-import { depositAddressEventId, depositAddressEventKey, type DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
-import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS, type Topic } from '../../../schemas/topics.ts';
-import { isTreasuryEvent, type DepositConfirmed, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import {
+  depositAddressEventId,
+  depositAddressEventKey,
+  type DepositAddressEvent,
+} from '../../../schemas/deposit.addresses/events.ts';
+import {
+  DEPOSIT_ADDRESSES,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+  type Topic,
+} from '../../../schemas/topics.ts';
+import {
+  isTreasuryEvent,
+  type DepositConfirmed,
+  type TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
-import { transferEventId, type TransferEvent, type TransferObserved } from '../../../schemas/tron.transfers/events.ts';
+import {
+  transferEventId,
+  type TransferEvent,
+  type TransferObserved,
+} from '../../../schemas/tron.transfers/events.ts';
 import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
 import { ensureTopics } from '../../../services/runtime/kafka-topics.ts';
 import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka-writer.ts';
@@ -28,7 +45,11 @@ export interface Topics {
   readonly ledger: Topic;
 }
 
-const DECLARED: Topics = { addresses: DEPOSIT_ADDRESSES, transfers: TRON_TRANSFERS, ledger: TREASURY_LEDGER };
+const DECLARED: Topics = {
+  addresses: DEPOSIT_ADDRESSES,
+  transfers: TRON_TRANSFERS,
+  ledger: TREASURY_LEDGER,
+};
 
 export class World {
   readonly stack: Addresses;
@@ -50,7 +71,9 @@ export class World {
   }
 
   async tellAddresses(events: readonly DepositAddressEvent[]): Promise<void> {
-    const entries = events.map((event) => this.#entry(event, depositAddressEventKey(event), depositAddressEventId(event)));
+    const entries = events.map((event) =>
+      this.#entry(event, depositAddressEventKey(event), depositAddressEventId(event)),
+    );
     await this.appendRaw(this.topics.addresses, 0, entries);
   }
 
@@ -64,12 +87,17 @@ export class World {
 
   /** Appends each to the partition of its address, in order. */
   async observe(...transfers: readonly TransferObserved[]): Promise<void> {
-    for (const [partition, own] of Map.groupBy(transfers, ({ to }) => transferPartition(to))) await this.tellTransfers(partition, own);
+    for (const [partition, own] of Map.groupBy(transfers, ({ to }) => transferPartition(to)))
+      await this.tellTransfers(partition, own);
   }
 
   async tellTransfers(partition: number, events: readonly TransferEvent[]): Promise<void> {
     const entries = events.map((event) =>
-      this.#entry(event, event.type === 'TransferObserved' ? toTronAddress(event.to) : 'checks', transferEventId(event)),
+      this.#entry(
+        event,
+        event.type === 'TransferObserved' ? toTronAddress(event.to) : 'checks',
+        transferEventId(event),
+      ),
     );
     await this.appendRaw(this.topics.transfers, partition, entries);
   }
@@ -81,7 +109,11 @@ export class World {
 
   async appendRaw(topic: Topic, partition: number, entries: readonly LogEntry[]): Promise<void> {
     for (let at = 0; at < entries.length; at += RECORDS_OF_AN_APPEND)
-      await this.#writer.append(topic.name, partition, entries.slice(at, at + RECORDS_OF_AN_APPEND));
+      await this.#writer.append(
+        topic.name,
+        partition,
+        entries.slice(at, at + RECORDS_OF_AN_APPEND),
+      );
   }
 
   /** Appends to the ledger in one go; gives the offset of the first. */
@@ -122,10 +154,20 @@ export class World {
 /** On topics of its own, unless `declared`: then those that the services themselves use. */
 export async function openWorld(stack: Addresses, declared = false): Promise<World> {
   const kafka = testKafka(stack);
-  const own = (topic: Topic): Topic => (declared ? topic : { ...topic, name: `test.${randomUUID()}` });
-  const topics = { addresses: own(DECLARED.addresses), transfers: own(DECLARED.transfers), ledger: own(DECLARED.ledger) };
+  const own = (topic: Topic): Topic =>
+    declared ? topic : { ...topic, name: `test.${randomUUID()}` };
+  const topics = {
+    addresses: own(DECLARED.addresses),
+    transfers: own(DECLARED.transfers),
+    ledger: own(DECLARED.ledger),
+  };
   await ensureTopics(kafka, Object.values(topics));
-  return new World(stack, kafka, await openCodec(stack.registry_url, Object.values(DECLARED)), topics);
+  return new World(
+    stack,
+    kafka,
+    await openCodec(stack.registry_url, Object.values(DECLARED)),
+    topics,
+  );
 }
 
 /** A world for one test. */
@@ -146,7 +188,11 @@ export function requests(from: number, to: number): readonly DepositAddressEvent
 const chance = new Random(4711);
 
 /** A transfer of so many micro-USDT to the address at this index; in a transaction of its own unless said otherwise. */
-export function transferTo(index: number, value: bigint, change: Partial<TransferObserved> = {}): TransferObserved {
+export function transferTo(
+  index: number,
+  value: bigint,
+  change: Partial<TransferObserved> = {},
+): TransferObserved {
   return {
     type: 'TransferObserved',
     tx_id: chance.bytes(32),
@@ -172,7 +218,10 @@ export interface Working {
 }
 
 /** A treasury in this process on the testnet's limits, unless said otherwise; it is stopped when the test has finished. */
-export function startTreasury({ kafka, codec, topics }: World, change: Partial<TreasuryOptions> = {}): Working {
+export function startTreasury(
+  { kafka, codec, topics }: World,
+  change: Partial<TreasuryOptions> = {},
+): Working {
   const stop = new AbortController();
   const metrics = new Metrics('test');
   const treasury = new Treasury({
@@ -184,7 +233,11 @@ export function startTreasury({ kafka, codec, topics }: World, change: Partial<T
     network: 'testnet',
     limits: NETWORK_LIMITS.testnet,
     usdt_contract: USDT_CONTRACT,
-    topics: { addresses: topics.addresses.name, transfers: topics.transfers.name, ledger: topics.ledger.name },
+    topics: {
+      addresses: topics.addresses.name,
+      transfers: topics.transfers.name,
+      ledger: topics.ledger.name,
+    },
     ...change,
   });
   const ended = treasury.run();
@@ -199,7 +252,9 @@ export function startTreasury({ kafka, codec, topics }: World, change: Partial<T
     ready: () => expect.poll(() => treasury.matter, { interval: 20 }).toBe(undefined),
     async counted(metric, value) {
       const { values } = (await metrics.registry.getSingleMetric(metric)?.get()) ?? { values: [] };
-      const wanted = values.filter(({ labels }) => value === undefined || Object.values<unknown>(labels).includes(value));
+      const wanted = values.filter(
+        ({ labels }) => value === undefined || Object.values<unknown>(labels).includes(value),
+      );
       return wanted.reduce((sum, { value: count }) => sum + count, 0);
     },
     stop: end,
@@ -217,6 +272,8 @@ export async function expectDeposits(
   world: World,
   { ledger_of: working, deposits }: { readonly ledger_of: Working; readonly deposits: number },
 ): Promise<readonly DepositConfirmed[]> {
-  await expect.poll(() => working.counted('treasury_deposits_confirmed_total'), { interval: 20 }).toBe(deposits);
+  await expect
+    .poll(() => working.counted('treasury_deposits_confirmed_total'), { interval: 20 })
+    .toBe(deposits);
   return world.deposits();
 }

@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import { Fault } from '../../../services/runtime/errors.ts';
 import { Condition } from '../../../services/tron-watcher/condition.ts';
 
-const AWAY = new Fault('tron_unreachable', 'it cannot be reached; look at APP_TRON_URL', { retry: true });
+const AWAY = new Fault('tron_unreachable', 'it cannot be reached; look at APP_TRON_URL', {
+  retry: true,
+});
 
 test('before anything has gone well it says what it waits for, or what fails', () => {
   const condition = new Condition(() => 0, 1_000);
@@ -23,7 +25,9 @@ test('a failure is none that matters while it is short; after that it says since
   now = 1_000;
   expect(condition.matter).toBeUndefined();
   now = 4_400;
-  expect(condition.matter).toBe('no address was watched for 4 s: tron_unreachable: it cannot be reached; look at APP_TRON_URL');
+  expect(condition.matter).toBe(
+    'no address was watched for 4 s: tron_unreachable: it cannot be reached; look at APP_TRON_URL',
+  );
   condition.well();
   expect(condition.matter).toBeUndefined();
 });

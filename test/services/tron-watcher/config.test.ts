@@ -34,8 +34,13 @@ test('it takes what it needs, and stays within what the provider allows when not
 
 test('every setting that is missing or wrong is named at once, and no key is repeated', () => {
   const missing = problemsOf({});
-  for (const name of Object.keys(NEEDED)) expect(missing.join('\n')).toContain(`${name} is not set`);
-  const wrong = problemsOf({ ...NEEDED, APP_USDT_CONTRACT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u', APP_PASS_ADDRESSES_MAX: '0' });
+  for (const name of Object.keys(NEEDED))
+    expect(missing.join('\n')).toContain(`${name} is not set`);
+  const wrong = problemsOf({
+    ...NEEDED,
+    APP_USDT_CONTRACT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u',
+    APP_PASS_ADDRESSES_MAX: '0',
+  });
   expect(wrong).toEqual([
     'APP_USDT_CONTRACT is "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u": expected the address of the USDT contract, base58',
     'APP_PASS_ADDRESSES_MAX is "0": expected a whole number from 1 to 10000',

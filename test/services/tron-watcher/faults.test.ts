@@ -53,7 +53,9 @@ test('no failure of the provider is taken for "nothing found": every cursor stay
     // in the middle of a pass, behind the head and some of the lists
     for (const healthy of [0, 3]) {
       const { timestamp: before } = await world.tron.head();
-      const ids = await world.tron.block(...addresses.map((to) => ({ to: toTronAddress(to), value: '1000000', solidified: true })));
+      const ids = await world.tron.block(
+        ...addresses.map((to) => ({ to: toTronAddress(to), value: '1000000', solidified: true })),
+      );
       const watching = new Watching(world);
       const { provider } = watching;
       const list = provider.list.bind(provider);
@@ -64,14 +66,23 @@ test('no failure of the provider is taken for "nothing found": every cursor stay
       };
       const faults = await passUntilWell(watching);
       expect({ mode, faults: faults.length > 0 }).toEqual({ mode, faults: true });
-      expect({ mode, outcomes: new Set(watching.outcomes) }).toEqual({ mode, outcomes: new Set(['ok', outcome]) });
+      expect({ mode, outcomes: new Set(watching.outcomes) }).toEqual({
+        mode,
+        outcomes: new Set(['ok', outcome]),
+      });
       await world.devnet.admin('/admin/faults', undefined, 'DELETE');
       await passUntilWell(watching);
-      expect({ mode, payments: new Set(watching.observed.map(({ tx_id }) => tx_id.toString('hex'))) }).toEqual({
+      expect({
+        mode,
+        payments: new Set(watching.observed.map(({ tx_id }) => tx_id.toString('hex'))),
+      }).toEqual({
         mode,
         payments: new Set(ids),
       });
-      expect({ mode, doubled: watching.observed.length - ids.length }).toEqual({ mode, doubled: 0 });
+      expect({ mode, doubled: watching.observed.length - ids.length }).toEqual({
+        mode,
+        doubled: 0,
+      });
       expect(cursorsThatPassed(watching, before)).toEqual([]);
     }
   }
@@ -148,7 +159,12 @@ test('a balance above what the log knows has the address listed from its beginni
   await again.pass();
   expect(again.cross_checks).toEqual(['more_on_chain', 'missing']);
   // money that has left the address is no difference that matters
-  await world.tron.transfer({ from: to, to: 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb', value: '6', solidified: true });
+  await world.tron.transfer({
+    from: to,
+    to: 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb',
+    value: '6',
+    solidified: true,
+  });
   const later = new Watching(world, shortsighted);
   await later.pass();
   expect(later.cross_checks).toEqual(['less_on_chain']);
@@ -189,7 +205,12 @@ test('a receipt that showed nothing once is asked for again at the next cross-ch
   await world.tron.transfer({ to, value: '20', solidified: true });
   const watching = new Watching(world, { overlap_ms: 0, cross_check_every: 1 });
   await watching.pass();
-  await world.tron.transfer({ from: to, to: 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb', value: '20', solidified: true });
+  await world.tron.transfer({
+    from: to,
+    to: 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb',
+    value: '20',
+    solidified: true,
+  });
   await world.tron.transfer({ to, value: '9', solidified: true });
   lieOnce(watching.provider, (receipt) => ({ ...receipt, logs: [] }));
   await watching.pass();
@@ -205,37 +226,56 @@ test('a receipt of a time to come is no receipt: the address waits, nobody else 
   if (deceived === undefined || other === undefined) throw new Error('there are two');
   await world.tron.transfer({ to: toTronAddress(deceived), value: '5', solidified: true });
   const watching = new Watching(world);
-  lieOnce(watching.provider, (receipt) => ({ ...receipt, block_timestamp: Date.now() + 7_200_000 }));
+  lieOnce(watching.provider, (receipt) => ({
+    ...receipt,
+    block_timestamp: Date.now() + 7_200_000,
+  }));
   await watching.pass();
   expect(watching.observed).toEqual([]);
   await world.tron.transfer({ to: toTronAddress(other), value: '6', solidified: true });
   await watching.pass();
-  expect(watching.observed.map(({ value }) => value).toSorted((one, next) => Number(one - next))).toEqual([5n, 6n]);
+  expect(
+    watching.observed.map(({ value }) => value).toSorted((one, next) => Number(one - next)),
+  ).toEqual([5n, 6n]);
 });
 
 test('an address or a transaction that the provider cannot tell of keeps nobody else waiting, and its own cursor stays', async () => {
   const world = await openTronWorld(stack);
   const addresses = await world.request(5);
-  const ids = await world.tron.block(...addresses.map((to) => ({ to: toTronAddress(to), value: '1', solidified: true })));
+  const ids = await world.tron.block(
+    ...addresses.map((to) => ({ to: toTronAddress(to), value: '1', solidified: true })),
+  );
   const [broken, unclear] = addresses;
   if (broken === undefined || unclear === undefined) throw new Error('there are five');
   const unclearTx = Buffer.from(ids[1] ?? '', 'hex');
-  const watching = new Watching(world, { provider: lyingFor(new Watching(world).provider, broken, unclearTx) });
+  const watching = new Watching(world, {
+    provider: lyingFor(new Watching(world).provider, broken, unclearTx),
+  });
   await passUntilWell(watching);
   await passUntilWell(watching);
-  expect(new Set(watching.observed.map(({ tx_id }) => tx_id.toString('hex')))).toEqual(new Set(ids.slice(2)));
+  expect(new Set(watching.observed.map(({ tx_id }) => tx_id.toString('hex')))).toEqual(
+    new Set(ids.slice(2)),
+  );
   expect(watching.until(broken)).toBe(0);
-  expect(watching.until(unclear)).toBe(((await world.tron.receipt(ids[1] ?? ''))?.blockTimeStamp ?? 0) - 1);
+  expect(watching.until(unclear)).toBe(
+    ((await world.tron.receipt(ids[1] ?? ''))?.blockTimeStamp ?? 0) - 1,
+  );
   const honest = new Watching(world);
   await passUntilWell(honest);
-  expect(new Set(honest.observed.map(({ tx_id }) => tx_id.toString('hex')))).toEqual(new Set(ids.slice(0, 2)));
+  expect(new Set(honest.observed.map(({ tx_id }) => tx_id.toString('hex')))).toEqual(
+    new Set(ids.slice(0, 2)),
+  );
 });
 
 function failure(): Promise<never> {
   return Promise.reject(new Fault('tron_answer', 'a bad answer', { retry: true }));
 }
 
-function lyingFor(provider: TronGrid, address: Buffer, txId: Buffer): Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'> {
+function lyingFor(
+  provider: TronGrid,
+  address: Buffer,
+  txId: Buffer,
+): Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'> {
   return {
     head: () => provider.head(),
     balance: (of) => provider.balance(of),

@@ -20,7 +20,9 @@ interface Requests {
 const LIST = '/v1/accounts/:address/transactions/trc20';
 
 async function requests(world: TronWorld): Promise<Requests> {
-  const { body }: { body: Requests } = Object(await world.devnet.admin('/admin/tron/requests', undefined, 'GET'));
+  const { body }: { body: Requests } = Object(
+    await world.devnet.admin('/admin/tron/requests', undefined, 'GET'),
+  );
   return body;
 }
 
@@ -36,7 +38,10 @@ test('a pass asks about no more addresses than it may, one request each and one 
     await startCounting(world);
     expect(await watching.pass()).toBe(50);
     const { by_path: paths, total, max_in_1s: most } = await requests(world);
-    expect({ paths, total }).toEqual({ paths: { [LIST]: 50, '/walletsolidity/getnowblock': 1 }, total: 51 });
+    expect({ paths, total }).toEqual({
+      paths: { [LIST]: 50, '/walletsolidity/getnowblock': 1 },
+      total: 51,
+    });
     expect(most).toBeLessThanOrEqual(60);
   }
 });
@@ -46,7 +51,9 @@ test('hot addresses come first, cold ones by the check that is longest ago; a de
   const addresses = await world.request(120);
   const first = new Watching(world);
   for (let pass = 0; pass < 3; pass++) await first.pass();
-  const asked = first.events.flatMap((event) => (event.type === 'AddressesChecked' ? event.checked : []));
+  const asked = first.events.flatMap((event) =>
+    event.type === 'AddressesChecked' ? event.checked : [],
+  );
   expect(new Set(asked.map(({ address }) => address.toString('hex'))).size).toBe(120);
 
   // each is hot until a check after its time is over is folded
@@ -88,8 +95,12 @@ test('however many are hot, cold ones keep their part of each pass, and a cold o
   const impatient = new Watching(world, { pass_cold_min: 10 });
   const before = await requests(world);
   expect(await impatient.pass()).toBe(50);
-  const checked = impatient.events.flatMap((event) => (event.type === 'AddressesChecked' ? event.checked : []));
-  const coldOnes = new Set((await world.model.cold([0, 1, 2, 3, 4, 5], 100)).map(({ address }) => address.toString('hex')));
+  const checked = impatient.events.flatMap((event) =>
+    event.type === 'AddressesChecked' ? event.checked : [],
+  );
+  const coldOnes = new Set(
+    (await world.model.cold([0, 1, 2, 3, 4, 5], 100)).map(({ address }) => address.toString('hex')),
+  );
   expect(coldOnes.size).toBe(5);
   expect(checked.filter(({ address }) => coldOnes.has(address.toString('hex'))).length).toBe(5);
   expect((await requests(world)).total - before.total).toBe(51);

@@ -11,7 +11,10 @@ afterAll(() => stack?.stop());
 
 const KEY = 'a-key-that-nobody-may-read-7f3a';
 
-async function watcher(world: TronWorld, extra: Readonly<Record<string, string>> = {}): Promise<ServiceHandle> {
+async function watcher(
+  world: TronWorld,
+  extra: Readonly<Record<string, string>> = {},
+): Promise<ServiceHandle> {
   const service = await stack.spawnService('tron-watcher', {
     APP_TRON_URL: world.devnet.tron_url,
     APP_POSTGRES_READER_URL: world.postgres_reader_url,
@@ -27,7 +30,9 @@ async function watcher(world: TronWorld, extra: Readonly<Record<string, string>>
 
 async function metric(service: ServiceHandle, name: string): Promise<number> {
   const text = await (await fetch(`${service.url}/metrics`)).text();
-  const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
 
@@ -36,11 +41,14 @@ test('two watchers share the partitions; when one is killed or hangs the other h
   await world.request(30);
   const one = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
   const other = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
-  const parts = (): Promise<readonly number[]> => Promise.all([one, other].map((each) => metric(each, 'tron_partitions_assigned')));
+  const parts = (): Promise<readonly number[]> =>
+    Promise.all([one, other].map((each) => metric(each, 'tron_partitions_assigned')));
   await expect.poll(parts).toEqual([3, 3]);
   await world.devnet.admin('/admin/tron/requests', undefined, 'DELETE');
   const checked = await metric(other, 'tron_addresses_checked_total');
-  await expect.poll(() => metric(other, 'tron_addresses_checked_total')).toBeGreaterThan(checked + 30);
+  await expect
+    .poll(() => metric(other, 'tron_addresses_checked_total'))
+    .toBeGreaterThan(checked + 30);
   await one.kill('SIGSTOP');
   await expect.poll(() => metric(other, 'tron_partitions_assigned')).toBe(6);
   await one.kill('SIGCONT');
@@ -69,11 +77,15 @@ test('while the provider is away /ready says so and what to do, figures tell of 
   };
   await expect.poll(ready).toMatchObject({
     status: 503,
-    text: expect.stringMatching(/no address was watched for \d+ s: tron_throttled.*429.*lower APP_TRON_REQUESTS_PER_SECOND/),
+    text: expect.stringMatching(
+      /no address was watched for \d+ s: tron_throttled.*429.*lower APP_TRON_REQUESTS_PER_SECOND/,
+    ),
   });
   expect(await (await fetch(`${service.url}/health`)).text()).toContain('ok');
   const text = await (await fetch(`${service.url}/metrics`)).text();
-  expect(text).toMatch(/tron_requests_total\{route="getnowblock",outcome="throttled",service="tron-watcher"\} [1-9]/);
+  expect(text).toMatch(
+    /tron_requests_total\{route="getnowblock",outcome="throttled",service="tron-watcher"\} [1-9]/,
+  );
   expect(text).toMatch(/tron_cold_check_age_seconds\{service="tron-watcher"\} [0-9.]+/);
   await world.devnet.admin('/admin/faults', undefined, 'DELETE');
   await expect.poll(ready).toMatchObject({ status: 200 });

@@ -16,9 +16,14 @@ afterAll(() => stack?.stop());
 
 const PAYER = 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb';
 
-async function worldOf(addresses: number): Promise<{ readonly world: TronWorld; readonly people: readonly Person[] }> {
+async function worldOf(
+  addresses: number,
+): Promise<{ readonly world: TronWorld; readonly people: readonly Person[] }> {
   const world = await openTronWorld(stack);
-  const people = (await world.request(addresses)).map((bytes) => ({ bytes, base58: toTronAddress(bytes) }));
+  const people = (await world.request(addresses)).map((bytes) => ({
+    bytes,
+    base58: toTronAddress(bytes),
+  }));
   return { world, people };
 }
 
@@ -36,7 +41,12 @@ function at<Item>(items: readonly Item[], index: number): Item {
 test('a solidified transfer is in the log once, as its receipt has it, and a check says up to when everything is known', async () => {
   const { world, people } = await worldOf(2);
   const alice = at(people, 0);
-  const id = await world.tron.transfer({ to: alice.base58, value: '10000000', from: PAYER, solidified: true });
+  const id = await world.tron.transfer({
+    to: alice.base58,
+    value: '10000000',
+    from: PAYER,
+    solidified: true,
+  });
   const watching = new Watching(world);
   expect(await watching.pass()).toBe(2);
   expect(await watching.pass()).toBe(2);
@@ -56,10 +66,17 @@ test('a solidified transfer is in the log once, as its receipt has it, and a che
     },
   ]);
   const { timestamp } = await world.tron.head();
-  expect([watching.until(alice.bytes), watching.until(at(people, 1).bytes)]).toEqual([timestamp, timestamp]);
+  expect([watching.until(alice.bytes), watching.until(at(people, 1).bytes)]).toEqual([
+    timestamp,
+    timestamp,
+  ]);
   const partition = transferPartition(alice.bytes);
   const [record] = (await world.records())[partition] ?? [];
-  expect({ key: String(record?.key), timestamp: record?.timestamp, event_id: String(record?.headers['event_id']) }).toEqual({
+  expect({
+    key: String(record?.key),
+    timestamp: record?.timestamp,
+    event_id: String(record?.headers['event_id']),
+  }).toEqual({
     key: alice.base58,
     timestamp: receipt?.blockTimeStamp,
     event_id: `${id}:0`,
@@ -72,14 +89,21 @@ test('a clock that is days ahead puts nobody off for days: the time of a check i
   expect(await watching.pass()).toBe(1);
   const { timestamp } = await world.tron.head();
   const [checked] = watching.events;
-  expect(checked).toMatchObject({ type: 'AddressesChecked', checked: [{ address: at(people, 0).bytes }] });
-  expect(checked?.type === 'AddressesChecked' && checked.checked_at).toBeLessThanOrEqual(timestamp + 3_600_000);
+  expect(checked).toMatchObject({
+    type: 'AddressesChecked',
+    checked: [{ address: at(people, 0).bytes }],
+  });
+  expect(checked?.type === 'AddressesChecked' && checked.checked_at).toBeLessThanOrEqual(
+    timestamp + 3_600_000,
+  );
 });
 
 test('two logs to one and one to another of the same transaction are three transfers, each with its address', async () => {
   const { world, people } = await worldOf(8);
   const alice = at(people, 0);
-  const bob = people.find(({ bytes }) => transferPartition(bytes) !== transferPartition(alice.bytes)) ?? alice;
+  const bob =
+    people.find(({ bytes }) => transferPartition(bytes) !== transferPartition(alice.bytes)) ??
+    alice;
   const pays = [
     { to: PAYER, value: '7' },
     { to: alice.base58, value: '1' },
@@ -90,7 +114,12 @@ test('two logs to one and one to another of the same transaction are three trans
   const watching = new Watching(world);
   await watching.pass();
   await watching.pass();
-  const told = new Map(watching.observed.map((event) => [event.log_index, `${event.value} to ${toTronAddress(event.to)}`]));
+  const told = new Map(
+    watching.observed.map((event) => [
+      event.log_index,
+      `${event.value} to ${toTronAddress(event.to)}`,
+    ]),
+  );
   expect(told).toEqual(
     new Map([
       [1, `1 to ${alice.base58}`],
@@ -104,7 +133,9 @@ test('two logs to one and one to another of the same transaction are three trans
   expect(watching.observed.every((event) => event.tx_id.toString('hex') === id)).toBe(true);
   const byPartition = await world.events();
   const places = byPartition.flatMap((events, partition) =>
-    events.flatMap((event) => (event.type === 'TransferObserved' ? [transferPartition(event.to) === partition] : [])),
+    events.flatMap((event) =>
+      event.type === 'TransferObserved' ? [transferPartition(event.to) === partition] : [],
+    ),
   );
   expect(new Set(places)).toEqual(new Set([true]));
 });
@@ -117,7 +148,12 @@ test('what only looks like a transfer is none: counterfeits, reverts, approvals,
   await tron.transfer({ to, value, contract: COUNTERFEIT, solidified: true });
   await tron.transfer({ to, value, outcome: 'REVERT', listed: true, solidified: true });
   await tron.transfer({ to, value, outcome: 'OUT_OF_ENERGY', listed: true, solidified: true });
-  await tron.transfer({ to, value: String((1n << 256n) - 1n), event: 'Approval', solidified: true });
+  await tron.transfer({
+    to,
+    value: String((1n << 256n) - 1n),
+    event: 'Approval',
+    solidified: true,
+  });
   await tron.transfer({ to, value, asset: 'TRX', solidified: true });
   await tron.transfer({ to, value, asset: 'TRC10', solidified: true });
   const open = await tron.transfer({ to, value, solidified: false });
@@ -155,7 +191,10 @@ test('a receipt that is not there yet holds the cursor before it, and is asked f
     head: () => real.head(),
     list: (question: Parameters<typeof real.list>[0]) => real.list(question),
     balance: (address: Buffer) => real.balance(address),
-    receipt: (txId: Buffer) => (txId.toString('hex') === late && answered++ < 2 ? Promise.resolve(undefined) : real.receipt(txId)),
+    receipt: (txId: Buffer) =>
+      txId.toString('hex') === late && answered++ < 2
+        ? Promise.resolve(undefined)
+        : real.receipt(txId),
   };
   const watching = new Watching(world, { provider, overlap_ms: 0 });
   for (let pass = 0; pass < 2; pass++) {
@@ -172,7 +211,13 @@ test('450 transfers of one block time are read over every page border, also by a
   const { world, people } = await worldOf(2);
   const [alice, bob] = [at(people, 0), at(people, 1)];
   for (const { base58: to } of [alice, bob])
-    await world.tron.block(...Array.from({ length: 450 }, (_, index) => ({ to, value: String(index + 1), solidified: true })));
+    await world.tron.block(
+      ...Array.from({ length: 450 }, (_, index) => ({
+        to,
+        value: String(index + 1),
+        solidified: true,
+      })),
+    );
   await world.tron.fault('repeat', 2);
   const whole = new Watching(world);
   await whole.pass();
@@ -180,9 +225,16 @@ test('450 transfers of one block time are read over every page border, also by a
   expect(whole.payments.length).toBe(900);
   expect(whole.outcomes).toContain('bad_answer');
 
-  const [carol] = (await world.request(1)).map((bytes) => ({ bytes, base58: toTronAddress(bytes) }));
+  const [carol] = (await world.request(1)).map((bytes) => ({
+    bytes,
+    base58: toTronAddress(bytes),
+  }));
   if (carol === undefined) throw new Error('nobody');
-  const transfers = Array.from({ length: 450 }, (_, index) => ({ to: carol.base58, value: String(index + 1), solidified: true }));
+  const transfers = Array.from({ length: 450 }, (_, index) => ({
+    to: carol.base58,
+    value: String(index + 1),
+    solidified: true,
+  }));
   const [id = ''] = await world.tron.block(...transfers);
   const time = (await world.tron.receipt(id))?.blockTimeStamp ?? 0;
   const piecemeal = new Watching(world, { receipts_max: 200 });

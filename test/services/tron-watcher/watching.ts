@@ -29,7 +29,10 @@ export class Watching {
   readonly provider: TronGrid;
   readonly watcher: Watcher;
 
-  constructor(world: TronWorld, change: Partial<WatcherOptions> & { readonly requests_per_second?: number } = {}) {
+  constructor(
+    world: TronWorld,
+    change: Partial<WatcherOptions> & { readonly requests_per_second?: number } = {},
+  ) {
     const bucket = new TokenBucket({
       requests_per_second: change.requests_per_second ?? 5_000,
       requests_per_day: 0,
@@ -41,7 +44,12 @@ export class Watching {
       tron_api_key: undefined,
       contract: addressBytes(USDT),
       bucket,
-      backoff: new Backoff({ backoff_ms_min: 1, backoff_ms_max: 20, now: clock, random: Math.random }),
+      backoff: new Backoff({
+        backoff_ms_min: 1,
+        backoff_ms_max: 20,
+        now: clock,
+        random: Math.random,
+      }),
       attempts_max: 3,
       signal: never,
       onRequest: (_route, outcome) => void this.outcomes.push(outcome),
@@ -49,7 +57,11 @@ export class Watching {
     this.watcher = new Watcher({
       provider: this.provider,
       model: world.model,
-      transfers: new TransferLog({ writer: world.writer, codec: world.codec, onAppended: (events) => void this.events.push(...events) }),
+      transfers: new TransferLog({
+        writer: world.writer,
+        codec: world.codec,
+        onAppended: (events) => void this.events.push(...events),
+      }),
       contract: addressBytes(USDT),
       receipts_max: 1_000,
       pass_addresses_max: 50,
@@ -83,11 +95,18 @@ export class Watching {
 
   /** The newest cursor said of an address. */
   until(address: Buffer): number | undefined {
-    const checks = this.events.flatMap((event) => (event.type === 'AddressesChecked' ? event.checked : []));
+    const checks = this.events.flatMap((event) =>
+      event.type === 'AddressesChecked' ? event.checked : [],
+    );
     return checks.findLast((checked) => checked.address.equals(address))?.until;
   }
 }
 
-export function payment({ tx_id, log_index, to, value }: Pick<TransferObserved, 'tx_id' | 'log_index' | 'to' | 'value'>): string {
+export function payment({
+  tx_id,
+  log_index,
+  to,
+  value,
+}: Pick<TransferObserved, 'tx_id' | 'log_index' | 'to' | 'value'>): string {
   return `${tx_id.toString('hex')}:${log_index} ${value} to ${to.toString('hex')}`;
 }

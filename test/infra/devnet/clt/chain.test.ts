@@ -6,7 +6,16 @@ import type { Chain } from '../../../../infra/devnet/clt/chain.ts';
 import type { Genesis } from '../../../../infra/devnet/clt/genesis.ts';
 import { randomOf } from '../../../../infra/devnet/random.ts';
 import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
-import { BEGIN, balancesOf, foldEffects, newChain, refold, supplyChange, testGenesis, transactionOf } from '../../../support/clt-world.ts';
+import {
+  BEGIN,
+  balancesOf,
+  foldEffects,
+  newChain,
+  refold,
+  supplyChange,
+  testGenesis,
+  transactionOf,
+} from '../../../support/clt-world.ts';
 
 const genesis = testGenesis();
 const { faucet, mint_authority } = genesis.cast;
@@ -60,10 +69,13 @@ class Served {
 }
 
 type Step = 'block' | 'reorganisation' | 'mint' | 'stray';
-const steps = fc.array(fc.constantFrom<Step>('block', 'block', 'block', 'reorganisation', 'mint', 'stray'), {
-  minLength: 5,
-  maxLength: 40,
-});
+const steps = fc.array(
+  fc.constantFrom<Step>('block', 'block', 'block', 'reorganisation', 'mint', 'stray'),
+  {
+    minLength: 5,
+    maxLength: 40,
+  },
+);
 
 function take(served: Served, step: Step): void {
   const { chain } = served;
@@ -73,7 +85,10 @@ function take(served: Served, step: Step): void {
       served.produce();
       break;
     case 'reorganisation': {
-      const depth = Math.min(chain.head.height - chain.finalizedHeight, 1 + Math.floor(served.random() * 6));
+      const depth = Math.min(
+        chain.head.height - chain.finalizedHeight,
+        1 + Math.floor(served.random() * 6),
+      );
       if (depth > 0) served.reorganise(depth);
       break;
     }
@@ -85,8 +100,14 @@ function take(served: Served, step: Step): void {
       break;
     case 'stray':
       // anybody may do anything that the rules refuse, or burn what they were given
-      served.submit(SOMEBODY, { function_call_type: 'Burn', arguments: { amount: 1_000_000n, redemption_ref: null } });
-      served.submit(SOMEBODY, { function_call_type: 'RidePay', arguments: { acceptance_hash: `0x${'00'.repeat(32)}`, fare: 1n } });
+      served.submit(SOMEBODY, {
+        function_call_type: 'Burn',
+        arguments: { amount: 1_000_000n, redemption_ref: null },
+      });
+      served.submit(SOMEBODY, {
+        function_call_type: 'RidePay',
+        arguments: { acceptance_hash: `0x${'00'.repeat(32)}`, fare: 1n },
+      });
       break;
   }
 }
@@ -105,14 +126,18 @@ test('whatever happens, no unit appears or vanishes but by mints and burns, and 
         const sum = block.balance_effects.reduce((total, { delta }) => total + BigInt(delta), 0n);
         expect(sum).toBe(supplyChange([block]));
         expect(block.balance_effects.every(({ delta }) => delta !== '0')).toBe(true);
-        for (const { function_call_type } of block.transactions) seen.transactions.add(function_call_type);
+        for (const { function_call_type } of block.transactions)
+          seen.transactions.add(function_call_type);
       }
       expect(foldEffects(blocks)).toEqual(balancesOf(chain.state.rows));
       expect(chain.supply()).toBe(genesis.allocation + supplyChange(blocks));
       const balances = [...chain.state.rows.accounts.values()].map(({ balance }) => balance);
       expect(balances.reduce((total, balance) => total + balance, 0n)).toBe(chain.supply());
       expect(balances.every((balance) => balance >= 0n)).toBe(true);
-      const owed = [...chain.state.rows.trips.values()].reduce((total, { fare, paid }) => total + fare - paid, 0n);
+      const owed = [...chain.state.rows.trips.values()].reduce(
+        (total, { fare, paid }) => total + fare - paid,
+        0n,
+      );
       expect(chain.account(genesis.parameters.escrow).balance).toBe(owed);
     }),
     { numRuns: 40 },
@@ -163,7 +188,10 @@ test('a reorganisation gives one block more, other hashes from its first block o
   const after = served.blocks;
   expect(after).toHaveLength(before.length + 1);
   const same = after.map(({ hash }, height) => hash === before[height]?.hash);
-  expect(same).toEqual([...Array.from({ length: 9 }, () => true), ...Array.from({ length: 5 }, () => false)]);
+  expect(same).toEqual([
+    ...Array.from({ length: 9 }, () => true),
+    ...Array.from({ length: 5 }, () => false),
+  ]);
   for (const [height, block] of after.entries()) {
     expect(block.parent_hash).toBe(after[height - 1]?.hash ?? `0x${'0'.repeat(64)}`);
     expect(block.timestamp).toBeGreaterThan(after[height - 1]?.timestamp ?? 0);
@@ -183,12 +211,17 @@ test('final blocks are out of reach', () => {
 test('what a reorganisation leaves out waits for the next block unless it is no longer valid', () => {
   const served = new Served('left out');
   for (let sent = 0; sent < 30; sent++)
-    served.submit(faucet.address, { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 1n } });
+    served.submit(faucet.address, {
+      function_call_type: 'Transfer',
+      arguments: { to: SOMEBODY, amount: 1n },
+    });
   served.produce();
   served.reorganise(1);
   // all of one sender, in order: none of them can have become invalid
   served.produce();
-  const nonces = served.blocks.flatMap(({ transactions }) => transactions.map(({ nonce }) => nonce));
+  const nonces = served.blocks.flatMap(({ transactions }) =>
+    transactions.map(({ nonce }) => nonce),
+  );
   expect(nonces).toEqual(Array.from({ length: 30 }, (_, nonce) => nonce));
   expect(served.chain.mempool.size).toBe(0);
 });
@@ -198,17 +231,41 @@ test('validators take turns, and some have their rewards sent elsewhere', () => 
   for (let block = 0; block < 10; block++) served.produce();
   const made = served.blocks.slice(1);
   expect(new Set(made.map(({ producer }) => producer)).size).toBe(5);
-  expect(made.filter(({ producer, reward_recipient }) => producer !== reward_recipient)).toHaveLength(4);
+  expect(
+    made.filter(({ producer, reward_recipient }) => producer !== reward_recipient),
+  ).toHaveLength(4);
 });
 
 test('fees go to the producer in one effect of the block, the reward from the pool to its recipient', () => {
   const served = new Served('fees');
-  for (const amount of [1n, 2n, 3n]) served.submit(faucet.address, { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount } });
+  for (const amount of [1n, 2n, 3n])
+    served.submit(faucet.address, {
+      function_call_type: 'Transfer',
+      arguments: { to: SOMEBODY, amount },
+    });
   const block: BlockJson = JSON.parse(served.produce().text);
   expect(block.balance_effects.filter(({ tx_index }) => tx_index === null)).toEqual([
-    { address: block.producer, kind: 'tx_fee_earned', delta: '3000', tx_index: null, counterparty: null },
-    { address: genesis.parameters.reward_pool, kind: 'block_reward', delta: '-50000', tx_index: null, counterparty: null },
-    { address: block.reward_recipient, kind: 'block_reward', delta: '50000', tx_index: null, counterparty: null },
+    {
+      address: block.producer,
+      kind: 'tx_fee_earned',
+      delta: '3000',
+      tx_index: null,
+      counterparty: null,
+    },
+    {
+      address: genesis.parameters.reward_pool,
+      kind: 'block_reward',
+      delta: '-50000',
+      tx_index: null,
+      counterparty: null,
+    },
+    {
+      address: block.reward_recipient,
+      kind: 'block_reward',
+      delta: '50000',
+      tx_index: null,
+      counterparty: null,
+    },
   ]);
   expect(block.balance_effects.filter(({ kind }) => kind === 'tx_fee_paid')).toHaveLength(3);
 });
@@ -223,15 +280,23 @@ test('an empty reward pool pays what it has and then nothing', () => {
     },
   };
   const served = new Served('poor', poor);
-  const rewards = [served.produce(), served.produce(), served.produce()].map(({ text }): BlockJson => JSON.parse(text));
+  const rewards = [served.produce(), served.produce(), served.produce()].map(
+    ({ text }): BlockJson => JSON.parse(text),
+  );
   expect(rewards.map(({ block_reward }) => block_reward)).toEqual(['50000', '20000', '0']);
   expect(rewards[2]?.balance_effects).toEqual([]);
 });
 
 test('a transaction that waits already is known, and the next nonce counts what waits', () => {
   const { chain } = new Served('known');
-  const first = transactionOf(faucet.address, 0, { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 1n } });
-  const second = transactionOf(faucet.address, 0, { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 2n } });
+  const first = transactionOf(faucet.address, 0, {
+    function_call_type: 'Transfer',
+    arguments: { to: SOMEBODY, amount: 1n },
+  });
+  const second = transactionOf(faucet.address, 0, {
+    function_call_type: 'Transfer',
+    arguments: { to: SOMEBODY, amount: 2n },
+  });
   expect(chain.submit(first)).toBeUndefined();
   expect(chain.submit(first)).toBe('already_known');
   expect(chain.submit(second)).toMatchObject({ refused: 'nonce_too_low' });
@@ -243,7 +308,11 @@ test('an account can be asked as of any block that is not yet final', () => {
   const served = new Served('past');
   const history = [];
   for (let block = 0; block < 12; block++) {
-    if (block % 2 === 0) served.submit(faucet.address, { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 1n } });
+    if (block % 2 === 0)
+      served.submit(faucet.address, {
+        function_call_type: 'Transfer',
+        arguments: { to: SOMEBODY, amount: 1n },
+      });
     served.produce();
     history.push(served.chain.account(SOMEBODY).balance);
   }
@@ -265,7 +334,10 @@ test('the same settings and the same acts give the same chain', () => {
 test('a block takes 20,000 transactions and leaves the rest for the next', () => {
   const served = new Served('large');
   for (let nonce = 0; nonce < 20_005; nonce++) {
-    const call = { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 1n } } as const;
+    const call = {
+      function_call_type: 'Transfer',
+      arguments: { to: SOMEBODY, amount: 1n },
+    } as const;
     expect(served.chain.submit(transactionOf(faucet.address, nonce, call))).toBeUndefined();
   }
   expect(served.produce().transactions).toHaveLength(20_000);
@@ -278,7 +350,10 @@ test('a reorganisation spreads the transactions over its blocks and leaves some 
   for (let block = 0; block < 4; block++) {
     for (const [index, { address }] of genesis.cast.passengers.entries()) {
       for (let sent = 0; sent < 4 + (index % 3); sent++)
-        served.submit(address, { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 1n } });
+        served.submit(address, {
+          function_call_type: 'Transfer',
+          arguments: { to: SOMEBODY, amount: 1n },
+        });
     }
     served.produce();
   }
@@ -287,6 +362,8 @@ test('a reorganisation spreads the transactions over its blocks and leaves some 
   served.reorganise(4);
   const after = served.blocks.map(({ transactions }) => transactions.length);
   expect(after).not.toEqual(before);
-  expect(after.reduce((sum, count) => sum + count, 0) + served.chain.mempool.size).toBe(before.reduce((sum, count) => sum + count, 0));
+  expect(after.reduce((sum, count) => sum + count, 0) + served.chain.mempool.size).toBe(
+    before.reduce((sum, count) => sum + count, 0),
+  );
   expect(after.slice(1).filter((count) => count > 0).length).toBeGreaterThan(1);
 });

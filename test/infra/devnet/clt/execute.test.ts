@@ -6,9 +6,18 @@ import { Draft, SUPPLY } from '../../../../infra/devnet/clt/state.ts';
 import { World, transactionOf } from '../../../support/clt-world.ts';
 
 const SOMEBODY = `0x${'77'.repeat(20)}`;
-const transfer = (to: string, amount: bigint): FunctionCall => ({ function_call_type: 'Transfer', arguments: { to, amount } });
-const mint = (to: string, amount: bigint): FunctionCall => ({ function_call_type: 'Mint', arguments: { to, amount, reference: null } });
-const burn = (amount: bigint): FunctionCall => ({ function_call_type: 'Burn', arguments: { amount, redemption_ref: null } });
+const transfer = (to: string, amount: bigint): FunctionCall => ({
+  function_call_type: 'Transfer',
+  arguments: { to, amount },
+});
+const mint = (to: string, amount: bigint): FunctionCall => ({
+  function_call_type: 'Mint',
+  arguments: { to, amount, reference: null },
+});
+const burn = (amount: bigint): FunctionCall => ({
+  function_call_type: 'Burn',
+  arguments: { amount, redemption_ref: null },
+});
 
 test('a transfer moves its amount and costs its sender a fee', () => {
   const world = new World();
@@ -19,7 +28,12 @@ test('a transfer moves its amount and costs its sender a fee', () => {
     effects: [
       { address: faucet.address, kind: 'transfer_out', delta: -5n, counterparty: SOMEBODY },
       { address: SOMEBODY, kind: 'transfer_in', delta: 5n, counterparty: faucet.address },
-      { address: faucet.address, kind: 'tx_fee_paid', delta: -1_000n, counterparty: validators[0]?.address },
+      {
+        address: faucet.address,
+        kind: 'tx_fee_paid',
+        delta: -1_000n,
+        counterparty: validators[0]?.address,
+      },
     ],
   });
   expect(world.balance(faucet.address)).toBe(before - 1_005n);
@@ -38,7 +52,9 @@ test('a genesis account owns more than 2^53 base units, to the last unit', () =>
   const { faucet } = world.genesis.cast;
   const all = world.balance(faucet.address);
   expect(all).toBeGreaterThan(1n << 53n);
-  expect(world.act(faucet.address, transfer(SOMEBODY, all - 999n))).toMatchObject({ refused: 'insufficient_balance' });
+  expect(world.act(faucet.address, transfer(SOMEBODY, all - 999n))).toMatchObject({
+    refused: 'insufficient_balance',
+  });
   world.done(faucet.address, transfer(SOMEBODY, all - 1_000n));
   expect(world.balance(faucet.address)).toBe(0n);
 });
@@ -67,21 +83,33 @@ test('only the mint authority mints; what it mints and what anybody burns is the
 test('a mint that would take the supply beyond 2^256 - 1 is refused', () => {
   const world = new World();
   const { mint_authority } = world.genesis.cast;
-  expect(world.act(mint_authority.address, mint(SOMEBODY, AMOUNT_MAX))).toMatchObject({ refused: 'supply_overflow' });
+  expect(world.act(mint_authority.address, mint(SOMEBODY, AMOUNT_MAX))).toMatchObject({
+    refused: 'supply_overflow',
+  });
   world.done(mint_authority.address, mint(SOMEBODY, AMOUNT_MAX - world.genesis.allocation));
 });
 
-test.each([transfer(SOMEBODY, 0n), burn(0n), mint(SOMEBODY, 0n)])('$function_call_type of nothing is refused', (call) => {
-  const world = new World();
-  expect(world.act(world.genesis.cast.mint_authority.address, call)).toMatchObject({ refused: 'amount_is_zero' });
-});
+test.each([transfer(SOMEBODY, 0n), burn(0n), mint(SOMEBODY, 0n)])(
+  '$function_call_type of nothing is refused',
+  (call) => {
+    const world = new World();
+    expect(world.act(world.genesis.cast.mint_authority.address, call)).toMatchObject({
+      refused: 'amount_is_zero',
+    });
+  },
+);
 
 test('nonces are strict: used ones, gaps and the next one are three answers', () => {
   const world = new World();
   const { faucet } = world.genesis.cast;
   world.done(faucet.address, transfer(SOMEBODY, 1n));
   const at = (nonce: number): unknown =>
-    execute(new Draft(world.state), transactionOf(faucet.address, nonce, transfer(SOMEBODY, 1n)), world.genesis.parameters, undefined);
+    execute(
+      new Draft(world.state),
+      transactionOf(faucet.address, nonce, transfer(SOMEBODY, 1n)),
+      world.genesis.parameters,
+      undefined,
+    );
   expect(at(0)).toMatchObject({ refused: 'nonce_too_low' });
   expect(at(2)).toMatchObject({ refused: 'nonce_gap' });
   expect(at(1)).toHaveProperty('effects');
@@ -89,5 +117,7 @@ test('nonces are strict: used ones, gaps and the next one are three answers', ()
 
 test('an account never seen has nothing to send', () => {
   const world = new World();
-  expect(world.act(SOMEBODY, transfer(world.genesis.cast.faucet.address, 1n))).toMatchObject({ refused: 'insufficient_balance' });
+  expect(world.act(SOMEBODY, transfer(world.genesis.cast.faucet.address, 1n))).toMatchObject({
+    refused: 'insufficient_balance',
+  });
 });

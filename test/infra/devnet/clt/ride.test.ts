@@ -23,9 +23,17 @@ class Ride {
   }
 
   asks(): this {
-    const place = { pickup_lat: '52.5', pickup_lng: '13.4', dropoff_lat: '52.6', dropoff_lng: '13.5' };
+    const place = {
+      pickup_lat: '52.5',
+      pickup_lng: '13.4',
+      dropoff_lat: '52.6',
+      dropoff_lng: '13.5',
+    };
     const args = { ...place, fare: FARE, referrer: REQUEST_REFERRER };
-    this.request = this.world.done(this.passenger, { function_call_type: 'RideRequest', arguments: args });
+    this.request = this.world.done(this.passenger, {
+      function_call_type: 'RideRequest',
+      arguments: args,
+    });
     return this;
   }
 
@@ -38,22 +46,34 @@ class Ride {
   }
 
   accepts(): this {
-    this.acceptance = this.world.done(this.passenger, { function_call_type: 'RideAcceptance', arguments: { offer_hash: this.offer } });
+    this.acceptance = this.world.done(this.passenger, {
+      function_call_type: 'RideAcceptance',
+      arguments: { offer_hash: this.offer },
+    });
     return this;
   }
 
   pays(fare: bigint): this {
-    this.world.done(this.passenger, { function_call_type: 'RidePay', arguments: { acceptance_hash: this.acceptance, fare } });
+    this.world.done(this.passenger, {
+      function_call_type: 'RidePay',
+      arguments: { acceptance_hash: this.acceptance, fare },
+    });
     return this;
   }
 
   cancels(): this {
-    this.world.done(this.passenger, { function_call_type: 'RideCancel', arguments: { acceptance_hash: this.acceptance } });
+    this.world.done(this.passenger, {
+      function_call_type: 'RideCancel',
+      arguments: { acceptance_hash: this.acceptance },
+    });
     return this;
   }
 
   withdraws(): this {
-    this.world.done(this.passenger, { function_call_type: 'RideRequestCancel', arguments: { request_hash: this.request } });
+    this.world.done(this.passenger, {
+      function_call_type: 'RideRequestCancel',
+      arguments: { request_hash: this.request },
+    });
     return this;
   }
 }
@@ -74,20 +94,62 @@ type Act = (ride: Ride) => readonly [who: Who, call: FunctionCall];
 
 const offer: FunctionCall['function_call_type'] = 'RideOffer';
 const ACTS = {
-  rival_offers: (ride) => ['rival', { function_call_type: offer, arguments: { request_hash: ride.request, fare: FARE, referrer: null } }],
+  rival_offers: (ride) => [
+    'rival',
+    {
+      function_call_type: offer,
+      arguments: { request_hash: ride.request, fare: FARE, referrer: null },
+    },
+  ],
   passenger_offers: (ride) => [
     'passenger',
-    { function_call_type: offer, arguments: { request_hash: ride.request, fare: FARE, referrer: null } },
+    {
+      function_call_type: offer,
+      arguments: { request_hash: ride.request, fare: FARE, referrer: null },
+    },
   ],
-  passenger_accepts: (ride) => ['passenger', { function_call_type: 'RideAcceptance', arguments: { offer_hash: ride.offer } }],
-  driver_accepts: (ride) => ['driver', { function_call_type: 'RideAcceptance', arguments: { offer_hash: ride.offer } }],
-  passenger_pays: (ride) => ['passenger', { function_call_type: 'RidePay', arguments: { acceptance_hash: ride.acceptance, fare: 1_000n } }],
-  driver_pays: (ride) => ['driver', { function_call_type: 'RidePay', arguments: { acceptance_hash: ride.acceptance, fare: 1_000n } }],
-  passenger_cancels: (ride) => ['passenger', { function_call_type: 'RideCancel', arguments: { acceptance_hash: ride.acceptance } }],
-  driver_cancels: (ride) => ['driver', { function_call_type: 'RideCancel', arguments: { acceptance_hash: ride.acceptance } }],
-  stranger_cancels: (ride) => ['stranger', { function_call_type: 'RideCancel', arguments: { acceptance_hash: ride.acceptance } }],
-  passenger_withdraws: (ride) => ['passenger', { function_call_type: 'RideRequestCancel', arguments: { request_hash: ride.request } }],
-  driver_withdraws: (ride) => ['driver', { function_call_type: 'RideRequestCancel', arguments: { request_hash: ride.request } }],
+  passenger_accepts: (ride) => [
+    'passenger',
+    { function_call_type: 'RideAcceptance', arguments: { offer_hash: ride.offer } },
+  ],
+  driver_accepts: (ride) => [
+    'driver',
+    { function_call_type: 'RideAcceptance', arguments: { offer_hash: ride.offer } },
+  ],
+  passenger_pays: (ride) => [
+    'passenger',
+    {
+      function_call_type: 'RidePay',
+      arguments: { acceptance_hash: ride.acceptance, fare: 1_000n },
+    },
+  ],
+  driver_pays: (ride) => [
+    'driver',
+    {
+      function_call_type: 'RidePay',
+      arguments: { acceptance_hash: ride.acceptance, fare: 1_000n },
+    },
+  ],
+  passenger_cancels: (ride) => [
+    'passenger',
+    { function_call_type: 'RideCancel', arguments: { acceptance_hash: ride.acceptance } },
+  ],
+  driver_cancels: (ride) => [
+    'driver',
+    { function_call_type: 'RideCancel', arguments: { acceptance_hash: ride.acceptance } },
+  ],
+  stranger_cancels: (ride) => [
+    'stranger',
+    { function_call_type: 'RideCancel', arguments: { acceptance_hash: ride.acceptance } },
+  ],
+  passenger_withdraws: (ride) => [
+    'passenger',
+    { function_call_type: 'RideRequestCancel', arguments: { request_hash: ride.request } },
+  ],
+  driver_withdraws: (ride) => [
+    'driver',
+    { function_call_type: 'RideRequestCancel', arguments: { request_hash: ride.request } },
+  ],
 } as const satisfies Record<string, Act>;
 
 const NO_REQUEST = 'request_not_open';
@@ -126,18 +188,28 @@ const TABLE: Readonly<Record<keyof typeof STATES, Readonly<Record<keyof typeof A
   nothing: { ...no_request, ...no_offer, ...before_acceptance },
   requested: { ...request_open, ...no_offer, ...before_acceptance },
   withdrawn: { ...no_request, ...no_offer, ...before_acceptance },
-  offered: { ...request_open, passenger_accepts: 'done', driver_accepts: 'not_allowed', ...before_acceptance },
+  offered: {
+    ...request_open,
+    passenger_accepts: 'done',
+    driver_accepts: 'not_allowed',
+    ...before_acceptance,
+  },
   accepted: { ...no_request, ...no_offer, ...trip_active },
   partly_paid: { ...no_request, ...no_offer, ...trip_active },
   completed: { ...no_request, ...no_offer, ...before_acceptance },
   cancelled: { ...no_request, ...no_offer, ...before_acceptance },
 };
 
-const cells = Object.entries(TABLE).flatMap(([state, row]) => Object.entries(row).map(([act, expected]) => ({ state, act, expected })));
+const cells = Object.entries(TABLE).flatMap(([state, row]) =>
+  Object.entries(row).map(([act, expected]) => ({ state, act, expected })),
+);
 
 test.each(cells)('in a ride that is $state, $act: $expected', ({ state, act, expected }) => {
   const ride = Object.entries(STATES).find(([name]) => name === state)?.[1]() ?? new Ride();
-  const [who, call] = Object.entries<Act>(ACTS).find(([name]) => name === act)?.[1](ride) ?? ['stranger', transferNothing()];
+  const [who, call] = Object.entries<Act>(ACTS).find(([name]) => name === act)?.[1](ride) ?? [
+    'stranger',
+    transferNothing(),
+  ];
   const before = ride.world.state.rowsBefore([]);
   const result = ride.world.act(ride[who], call);
   expect('refused' in result ? result.refused : 'done').toBe(expected);
@@ -164,7 +236,10 @@ test('a payment releases escrow to the driver less the referrers, and the last o
   const { world } = ride;
   const { escrow, tx_fee } = world.genesis.parameters;
   const before = { driver: world.balance(ride.driver), passenger: world.balance(ride.passenger) };
-  const pay = (fare: bigint): FunctionCall => ({ function_call_type: 'RidePay', arguments: { acceptance_hash: ride.acceptance, fare } });
+  const pay = (fare: bigint): FunctionCall => ({
+    function_call_type: 'RidePay',
+    arguments: { acceptance_hash: ride.acceptance, fare },
+  });
   expect(world.act(ride.passenger, pay(3_333_333n))).toMatchObject({
     outcome: {
       to: ride.driver,
@@ -176,7 +251,9 @@ test('a payment releases escrow to the driver less the referrers, and the last o
     },
   });
   expect(world.balance(escrow)).toBe(FARE - 3_333_333n);
-  expect(world.act(ride.passenger, pay(1n << 200n))).toMatchObject({ outcome: { amount: FARE - 3_333_333n } });
+  expect(world.act(ride.passenger, pay(1n << 200n))).toMatchObject({
+    outcome: { amount: FARE - 3_333_333n },
+  });
   expect(world.balance(escrow)).toBe(0n);
   const fees = world.balance(REQUEST_REFERRER) + world.balance(OFFER_REFERRER);
   expect(world.balance(REQUEST_REFERRER)).toBe(33_333n + 66_666n);
@@ -185,19 +262,35 @@ test('a payment releases escrow to the driver less the referrers, and the last o
   expect(world.act(ride.passenger, pay(1n))).toMatchObject({ refused: 'trip_not_active' });
 });
 
-test.each(['passenger', 'driver'] as const)('a cancel by the %s gives the unpaid part back to the passenger', (who) => {
-  const ride = STATES.partly_paid();
-  const { world } = ride;
-  const before = world.balance(ride.passenger);
-  const result = world.act(ride[who], { function_call_type: 'RideCancel', arguments: { acceptance_hash: ride.acceptance } });
-  expect(result).toMatchObject({ outcome: { amount: FARE - 3_000_000n, to: who === 'passenger' ? ride.driver : ride.passenger } });
-  expect(world.balance(ride.passenger)).toBe(before + FARE - 3_000_000n - (who === 'passenger' ? world.genesis.parameters.tx_fee : 0n));
-  expect(world.balance(world.genesis.parameters.escrow)).toBe(0n);
-});
+test.each(['passenger', 'driver'] as const)(
+  'a cancel by the %s gives the unpaid part back to the passenger',
+  (who) => {
+    const ride = STATES.partly_paid();
+    const { world } = ride;
+    const before = world.balance(ride.passenger);
+    const result = world.act(ride[who], {
+      function_call_type: 'RideCancel',
+      arguments: { acceptance_hash: ride.acceptance },
+    });
+    expect(result).toMatchObject({
+      outcome: {
+        amount: FARE - 3_000_000n,
+        to: who === 'passenger' ? ride.driver : ride.passenger,
+      },
+    });
+    expect(world.balance(ride.passenger)).toBe(
+      before + FARE - 3_000_000n - (who === 'passenger' ? world.genesis.parameters.tx_fee : 0n),
+    );
+    expect(world.balance(world.genesis.parameters.escrow)).toBe(0n);
+  },
+);
 
 test('closing a request forgets its offers, the accepted and the others', () => {
   const ride = STATES.offered();
-  ride.world.done(ride.rival, { function_call_type: 'RideOffer', arguments: { request_hash: ride.request, fare: 1n, referrer: null } });
+  ride.world.done(ride.rival, {
+    function_call_type: 'RideOffer',
+    arguments: { request_hash: ride.request, fare: 1n, referrer: null },
+  });
   expect(ride.world.state.rows.offers.size).toBe(2);
   ride.accepts();
   expect(ride.world.state.rows.offers.size).toBe(0);
@@ -207,7 +300,10 @@ test('closing a request forgets its offers, the accepted and the others', () => 
 test('a request takes so many offers and no more', () => {
   const ride = STATES.requested();
   const { request_offers_max } = ride.world.genesis.parameters;
-  const bid: FunctionCall = { function_call_type: 'RideOffer', arguments: { request_hash: ride.request, fare: 1n, referrer: null } };
+  const bid: FunctionCall = {
+    function_call_type: 'RideOffer',
+    arguments: { request_hash: ride.request, fare: 1n, referrer: null },
+  };
   for (let made = 0; made < request_offers_max; made++) ride.world.done(ride.driver, bid);
   expect(ride.world.act(ride.rival, bid)).toMatchObject({ refused: 'too_many_offers' });
 });
@@ -216,9 +312,18 @@ test('an acceptance that the passenger cannot afford is refused', () => {
   const ride = STATES.offered();
   const { passenger, stranger, world } = ride;
   const all = world.balance(passenger) - world.genesis.parameters.tx_fee;
-  world.done(passenger, { function_call_type: 'Transfer', arguments: { to: stranger, amount: all - FARE + 1n } });
-  const accept: FunctionCall = { function_call_type: 'RideAcceptance', arguments: { offer_hash: ride.offer } };
+  world.done(passenger, {
+    function_call_type: 'Transfer',
+    arguments: { to: stranger, amount: all - FARE + 1n },
+  });
+  const accept: FunctionCall = {
+    function_call_type: 'RideAcceptance',
+    arguments: { offer_hash: ride.offer },
+  };
   expect(world.act(passenger, accept)).toMatchObject({ refused: 'insufficient_balance' });
-  world.done(stranger, { function_call_type: 'Transfer', arguments: { to: passenger, amount: 1n } });
+  world.done(stranger, {
+    function_call_type: 'Transfer',
+    arguments: { to: passenger, amount: 1n },
+  });
   expect(world.act(passenger, accept)).toHaveProperty('effects');
 });

@@ -5,7 +5,10 @@ import { keyOf, signCall } from '../../../../infra/devnet/clt/keys.ts';
 import { verifiedByUs, verify } from '../../../../infra/devnet/clt/verify.ts';
 
 const KEY = keyOf('seed', 'somebody');
-const CALL: FunctionCall = { function_call_type: 'Transfer', arguments: { to: `0x${'77'.repeat(20)}`, amount: 5n } };
+const CALL: FunctionCall = {
+  function_call_type: 'Transfer',
+  arguments: { to: `0x${'77'.repeat(20)}`, amount: 5n },
+};
 
 test('a transaction is its signer’s, and what we signed ourselves comes out the same without asking the curve', () => {
   const raw = signCall(KEY, 7777, 3, CALL);
@@ -19,8 +22,14 @@ test('another chain, bytes that are none and a signature of nobody are three ref
     refused: 'invalid_transaction',
     message: expect.stringContaining('wrong_arity'),
   });
-  const nobody = { r: `0x${'5'.padStart(64, '0')}`, s: `0x${'1'.padStart(64, '0')}`, v: 27 } as const;
-  expect(verify(encodeRaw({ chain_id: 7777, nonce: 0, call: CALL, signature: nobody }), 7777)).toMatchObject({ refused: 'bad_signature' });
+  const nobody = {
+    r: `0x${'5'.padStart(64, '0')}`,
+    s: `0x${'1'.padStart(64, '0')}`,
+    v: 27,
+  } as const;
+  expect(
+    verify(encodeRaw({ chain_id: 7777, nonce: 0, call: CALL, signature: nobody }), 7777),
+  ).toMatchObject({ refused: 'bad_signature' });
 });
 
 test('a seed always gives the same keys, and each name another', () => {

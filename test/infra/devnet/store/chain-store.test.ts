@@ -23,7 +23,11 @@ afterEach(() => {
 const file = (name: string): string => path.join(directory, name);
 
 /** Blocks with a few transactions each, and now and then a reorganisation. */
-function grow(store: ChainStore, blocks: number, reorganise: 'sometimes' | 'never' = 'sometimes'): void {
+function grow(
+  store: ChainStore,
+  blocks: number,
+  reorganise: 'sometimes' | 'never' = 'sometimes',
+): void {
   const { chain } = store;
   const random = randomOf(`grow ${chain.head.height}`);
   for (let made = 0; made < blocks; made++) {
@@ -33,7 +37,8 @@ function grow(store: ChainStore, blocks: number, reorganise: 'sometimes' | 'neve
     }
     store.keep([produced(store)]);
     const depth = chain.head.height - chain.finalizedHeight;
-    if (reorganise === 'sometimes' && made % 7 === 6) store.keep(chain.reorganise(1 + Math.floor(random() * depth), BEGIN, random).blocks);
+    if (reorganise === 'sometimes' && made % 7 === 6)
+      store.keep(chain.reorganise(1 + Math.floor(random() * depth), BEGIN, random).blocks);
   }
 }
 
@@ -45,7 +50,8 @@ function produced({ chain }: ChainStore): Block {
 
 async function served(store: ChainStore): Promise<readonly string[]> {
   const blocks = [];
-  for (let height = 0; height <= store.chain.head.height; height++) blocks.push((await store.read(height)).toString('utf8'));
+  for (let height = 0; height <= store.chain.head.height; height++)
+    blocks.push((await store.read(height)).toString('utf8'));
   return blocks;
 }
 
@@ -63,15 +69,21 @@ test('a new directory begins with the genesis block', async () => {
   expect(await served(store)).toEqual([genesis.block.text]);
 });
 
-test.each([1, 20, 300, 700])('a kill after %i blocks loses nothing: head, state and every served byte are the same', async (blocks) => {
-  const store = new ChainStore(directory, genesis);
-  grow(store, blocks);
-  const after = killed();
-  expect(after.chain.head).toMatchObject({ height: store.chain.head.height, hash: store.chain.head.hash });
-  expect(after.chain.finalizedHeight).toBe(store.chain.finalizedHeight);
-  expect(after.chain.state.rows).toEqual(store.chain.state.rows);
-  expect(await served(after)).toEqual(await served(store));
-});
+test.each([1, 20, 300, 700])(
+  'a kill after %i blocks loses nothing: head, state and every served byte are the same',
+  async (blocks) => {
+    const store = new ChainStore(directory, genesis);
+    grow(store, blocks);
+    const after = killed();
+    expect(after.chain.head).toMatchObject({
+      height: store.chain.head.height,
+      hash: store.chain.head.hash,
+    });
+    expect(after.chain.finalizedHeight).toBe(store.chain.finalizedHeight);
+    expect(after.chain.state.rows).toEqual(store.chain.state.rows);
+    expect(await served(after)).toEqual(await served(store));
+  },
+);
 
 test('a chain goes on after every restart as if there had been none', async () => {
   const straight = new ChainStore(fs.mkdtempSync(path.join(directory, 'straight-')), genesis);
@@ -99,7 +111,10 @@ test('a record torn at any byte is cut off, and the chain goes on from the block
     expect(after.chain.head).toMatchObject({ height: head.height, hash: head.hash });
     expect(after.chain.state.rows).toEqual(rows);
     after.keep([produced(after)]);
-    expect(new ChainStore(copy, genesis).chain.head).toMatchObject({ height: head.height + 1, hash: after.chain.head.hash });
+    expect(new ChainStore(copy, genesis).chain.head).toMatchObject({
+      height: head.height + 1,
+      hash: after.chain.head.hash,
+    });
   }
 });
 
@@ -110,16 +125,28 @@ test('a torn reorganisation has not happened at all', () => {
   const size = fs.statSync(file('blocks.log')).size;
   store.keep(store.chain.reorganise(5, BEGIN, randomOf('torn')).blocks);
   const whole = fs.statSync(file('blocks.log')).size;
-  expect(killed((log) => fs.truncateSync(log, whole - 1)).chain.head).toMatchObject({ height: head.height, hash: head.hash });
-  expect(killed((log) => fs.truncateSync(log, size + 9)).chain.head).toMatchObject({ height: head.height, hash: head.hash });
-  expect(killed().chain.head).toMatchObject({ height: head.height + 1, hash: store.chain.head.hash });
+  expect(killed((log) => fs.truncateSync(log, whole - 1)).chain.head).toMatchObject({
+    height: head.height,
+    hash: head.hash,
+  });
+  expect(killed((log) => fs.truncateSync(log, size + 9)).chain.head).toMatchObject({
+    height: head.height,
+    hash: head.hash,
+  });
+  expect(killed().chain.head).toMatchObject({
+    height: head.height + 1,
+    hash: store.chain.head.hash,
+  });
 });
 
 test('zeros at the end, as a loss of power may leave them, are cut off', () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 5);
   const after = killed((log) => fs.appendFileSync(log, Buffer.alloc(5_000)));
-  expect(after.chain.head).toMatchObject({ height: store.chain.head.height, hash: store.chain.head.hash });
+  expect(after.chain.head).toMatchObject({
+    height: store.chain.head.height,
+    hash: store.chain.head.hash,
+  });
 });
 
 function flipMiddleBit(log: string): void {
@@ -146,7 +173,9 @@ test('a start executes only what stands above the snapshot, and without one exec
   const store = new ChainStore(directory, genesis);
   grow(store, 400);
   await store.close();
-  const snapshot: { anchor: { height: number } } = JSON.parse(fs.readFileSync(file('snapshot.json'), 'utf8'));
+  const snapshot: { anchor: { height: number } } = JSON.parse(
+    fs.readFileSync(file('snapshot.json'), 'utf8'),
+  );
   expect(snapshot.anchor.height).toBe(store.chain.finalizedHeight);
   const end = { rows: store.chain.state.rows, head: store.chain.head.hash };
 

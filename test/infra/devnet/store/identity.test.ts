@@ -21,7 +21,11 @@ test('a chain keeps the time at which it began', () => {
 
 test('settings that the chain did not begin with are refused, each by its name, and the seed is not told', () => {
   identify(directory, WANTED, 1_000);
-  const other = identify(directory, { seed: 'another secret', chain_id: 1, is_testnet: false, finality_depth: 3 }, 2_000);
+  const other = identify(
+    directory,
+    { seed: 'another secret', chain_id: 1, is_testnet: false, finality_depth: 3 },
+    2_000,
+  );
   const problems = 'problems' in other ? other.problems : [];
   expect(problems.map((problem) => problem.split(':')[0])).toEqual([
     'APP_CHAIN_ID',

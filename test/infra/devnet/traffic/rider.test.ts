@@ -32,7 +32,11 @@ test('people live whole rides: every call but Mint turns up, and the rules take 
 test('whoever has little left is given money by the faucet instead of acting', () => {
   const genesis = testGenesis();
   const rows = genesis.rows();
-  for (const { address } of [...genesis.cast.passengers, ...genesis.cast.drivers, ...genesis.cast.validators])
+  for (const { address } of [
+    ...genesis.cast.passengers,
+    ...genesis.cast.drivers,
+    ...genesis.cast.validators,
+  ])
     rows.accounts.set(address, { balance: 5n, nonce: 0 });
   const { key, call } = nextIntention(rows, genesis.cast, randomOf('poor'));
   expect(key.address).toBe(genesis.cast.faucet.address);

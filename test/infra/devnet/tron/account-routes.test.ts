@@ -36,20 +36,29 @@ test('directions, contracts and times narrow the list; the newest stands first u
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     await tron.block({ from: ALICE, to: BOB, value: '1' }, { from: BOB, to: ALICE, value: '2' });
-    await tron.block({ from: BOB, to: ALICE, value: '3', contract: COUNTERFEIT }, { from: ALICE, to: ALICE, value: '4' });
+    await tron.block(
+      { from: BOB, to: ALICE, value: '3', contract: COUNTERFEIT },
+      { from: ALICE, to: ALICE, value: '4' },
+    );
     await tron.block({ to: ALICE, value: '0' });
     await tron.solidify();
-    const list = async (parameters: Readonly<Record<string, string | number>>): Promise<readonly string[]> =>
-      values(await tron.list(ALICE, parameters));
+    const list = async (
+      parameters: Readonly<Record<string, string | number>>,
+    ): Promise<readonly string[]> => values(await tron.list(ALICE, parameters));
     expect(await list({})).toEqual(['0', '4', '3', '2', '1']);
     expect(await list({ order_by: 'block_timestamp,asc' })).toEqual(['1', '2', '3', '4', '0']);
     expect(await list({ only_to: 'true' })).toEqual(['0', '4', '3', '2']);
     expect(await list({ only_from: 'true' })).toEqual(['4', '1']);
     expect(await list({ contract_address: USDT })).toEqual(['0', '4', '2', '1']);
     expect(await list({ contract_address: TronWeb.address.toHex(COUNTERFEIT) })).toEqual(['3']);
-    const [newest, middle] = (await tron.list(ALICE)).data.map(({ block_timestamp }) => block_timestamp);
+    const [newest, middle] = (await tron.list(ALICE)).data.map(
+      ({ block_timestamp }) => block_timestamp,
+    );
     expect(await list({ min_timestamp: middle ?? 0 })).toEqual(['0', '4', '3']);
-    expect(await list({ min_timestamp: middle ?? 0, max_timestamp: (newest ?? 0) - 1 })).toEqual(['4', '3']);
+    expect(await list({ min_timestamp: middle ?? 0, max_timestamp: (newest ?? 0) - 1 })).toEqual([
+      '4',
+      '3',
+    ]);
   }));
 
 test('a counterfeit token has the same symbol, decimals and name, another address, and rows only where no contract is asked for', () =>
@@ -68,19 +77,28 @@ test.each(['block_timestamp,asc', 'block_timestamp,desc'])(
   (order_by) =>
     withDevnet(async (devnet) => {
       const tron = new TestTron(devnet);
-      await tron.block(...Array.from({ length: 25 }, (_, index) => ({ to: ALICE, value: index + 1 })));
-      await tron.block(...Array.from({ length: 3 }, (_, index) => ({ to: ALICE, value: index + 26 })));
+      await tron.block(
+        ...Array.from({ length: 25 }, (_, index) => ({ to: ALICE, value: index + 1 })),
+      );
+      await tron.block(
+        ...Array.from({ length: 3 }, (_, index) => ({ to: ALICE, value: index + 26 })),
+      );
       await tron.solidify();
       const seen: string[] = [];
       const sizes: number[] = [];
       let fingerprint: string | undefined;
       do {
-        const parameters = { order_by, limit: 10, ...(fingerprint === undefined ? {} : { fingerprint }) };
+        const parameters = {
+          order_by,
+          limit: 10,
+          ...(fingerprint === undefined ? {} : { fingerprint }),
+        };
         const list = await tron.confirmed(ALICE, parameters);
         expect(list.meta.page_size).toBe(list.data.length);
         expect(list.meta.links === undefined).toBe(list.meta.fingerprint === undefined);
         // to follow it is a mistake, which shows by a host that does not exist
-        if (list.meta.links !== undefined) expect(new URL(list.meta.links.next).hostname).toMatch(/\.invalid$/);
+        if (list.meta.links !== undefined)
+          expect(new URL(list.meta.links.next).hostname).toMatch(/\.invalid$/);
         seen.push(...values(list));
         sizes.push(list.data.length);
         fingerprint = list.meta.fingerprint;
@@ -95,7 +113,10 @@ test('200 rows are a page, and values beyond 2^53 come through exactly', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const value = (1n << 53n) + 1n;
-    await tron.block(...Array.from({ length: 201 }, () => ({ to: ALICE, value: '1' })), { to: BOB, value: String(value) });
+    await tron.block(...Array.from({ length: 201 }, () => ({ to: ALICE, value: '1' })), {
+      to: BOB,
+      value: String(value),
+    });
     await tron.solidify();
     expect((await tron.confirmed(ALICE)).data).toHaveLength(200);
     expect(values(await tron.confirmed(BOB))).toEqual([String(value)]);
@@ -119,7 +140,9 @@ test.each([
   [ALICE, 'fingerprint=x'],
 ])('the list of %s with %j is refused in the provider’s words', (address, query) =>
   withDevnet(async (devnet) => {
-    expect(await new TestTron(devnet).ask(`/v1/accounts/${address}/transactions/trc20?${query}`)).toEqual({
+    expect(
+      await new TestTron(devnet).ask(`/v1/accounts/${address}/transactions/trc20?${query}`),
+    ).toEqual({
       status: 400,
       body: { success: false, error: expect.any(String), statusCode: 400 },
     });
@@ -134,5 +157,7 @@ test('a fingerprint is refused when another parameter has changed', () =>
     const { meta } = await tron.confirmed(ALICE, { limit: 1 });
     const path = `/v1/accounts/${ALICE}/transactions/trc20?limit=1&fingerprint=${meta.fingerprint ?? ''}`;
     expect((await tron.ask(path)).status).toBe(400);
-    expect((await tron.ask(`${path}&only_confirmed=true&only_to=true&contract_address=${USDT}`)).status).toBe(200);
+    expect(
+      (await tron.ask(`${path}&only_confirmed=true&only_to=true&contract_address=${USDT}`)).status,
+    ).toBe(200);
   }));

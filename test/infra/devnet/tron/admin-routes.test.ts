@@ -13,9 +13,9 @@ test('a transfer is solidified by itself, and not before its time', () =>
       const receipt = await tron.receipt(id);
       const head = await tron.head();
       expect(head.number).toBeGreaterThanOrEqual(receipt?.blockNumber ?? Infinity);
-      expect(devnet.devnet.tron.chain.solidifiedAsOf((receipt?.blockTimeStamp ?? 0) + 1_499).number).toBeLessThan(
-        receipt?.blockNumber ?? 0,
-      );
+      expect(
+        devnet.devnet.tron.chain.solidifiedAsOf((receipt?.blockTimeStamp ?? 0) + 1_499).number,
+      ).toBeLessThan(receipt?.blockNumber ?? 0);
     },
     { APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '100' },
   ));
@@ -47,7 +47,9 @@ test('a transfer that is held is in every new block and solid in none, until som
       await expect.poll(() => tron.receipt(other)).toBeDefined();
       expect(await tron.receipt(held)).toBeUndefined();
       const included = await tron.receipt(held, 'wallet');
-      expect(included?.blockNumber).toBeGreaterThan((await tron.receipt(other))?.blockNumber ?? Infinity);
+      expect(included?.blockNumber).toBeGreaterThan(
+        (await tron.receipt(other))?.blockNumber ?? Infinity,
+      );
       const before = await tron.head();
       await tron.solidify(held);
       const receipt = await tron.receipt(held);
@@ -66,12 +68,22 @@ test('what is dropped before it is solidified vanishes everywhere, and can be dr
     expect((await tron.list(ALICE)).data).toHaveLength(1);
     expect(await tron.balance(ALICE)).toBe(5n);
     for (let time = 0; time < 2; time++) {
-      expect(await devnet.admin('/admin/tron/drop', { transaction_id: id })).toEqual({ status: 200, body: { transaction_id: id } });
+      expect(await devnet.admin('/admin/tron/drop', { transaction_id: id })).toEqual({
+        status: 200,
+        body: { transaction_id: id },
+      });
     }
     await tron.solidify();
     expect((await tron.list(ALICE)).data).toEqual([]);
-    expect([await tron.receipt(id), await tron.receipt(id, 'wallet'), await tron.balance(ALICE)]).toEqual([undefined, undefined, 0n]);
-    expect(await devnet.admin('/admin/tron/solidify', { transaction_id: id })).toMatchObject({ status: 409, body: { code: 'dropped' } });
+    expect([
+      await tron.receipt(id),
+      await tron.receipt(id, 'wallet'),
+      await tron.balance(ALICE),
+    ]).toEqual([undefined, undefined, 0n]);
+    expect(await devnet.admin('/admin/tron/solidify', { transaction_id: id })).toMatchObject({
+      status: 409,
+      body: { code: 'dropped' },
+    });
   }));
 
 test('what is solidified cannot be dropped, and to solidify it again changes nothing', () =>
@@ -83,7 +95,9 @@ test('what is solidified cannot be dropped, and to solidify it again changes not
       body: { code: 'already_solidified' },
     });
     const head = await tron.head();
-    expect(await devnet.admin('/admin/tron/solidify', { transaction_id: id.toUpperCase() })).toEqual({
+    expect(
+      await devnet.admin('/admin/tron/solidify', { transaction_id: id.toUpperCase() }),
+    ).toEqual({
       status: 200,
       body: { solidified: { number: head.number, timestamp: head.timestamp } },
     });
@@ -100,7 +114,9 @@ test('a self-transfer and a transfer of zero are recorded, and move nothing', ()
     const tron = new TestTron(devnet);
     await tron.block({ from: ALICE, to: ALICE, value: '7' }, { to: ALICE, value: '0' });
     await tron.solidify();
-    expect((await tron.confirmed(ALICE)).data.map(({ from, value }) => [from === ALICE, value])).toEqual([
+    expect(
+      (await tron.confirmed(ALICE)).data.map(({ from, value }) => [from === ALICE, value]),
+    ).toEqual([
       [false, '0'],
       [true, '7'],
     ]);
@@ -110,14 +126,26 @@ test('a self-transfer and a transfer of zero are recorded, and move nothing', ()
 test('anybody can pay; the money is the rich holder’s, and there is no more of it than there is', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
-    const { holder = '' }: { holder?: string } = Object((await devnet.admin('/admin/tron', undefined, 'GET')).body);
+    const { holder = '' }: { holder?: string } = Object(
+      (await devnet.admin('/admin/tron', undefined, 'GET')).body,
+    );
     const supply = await tron.balance(holder);
     expect(supply).toBeGreaterThan(1n << 53n);
     await tron.block({ from: BOB, to: ALICE, value: '10' }, { from: ALICE, to: BOB, value: '4' });
-    expect([await tron.balance(ALICE), await tron.balance(BOB), await tron.balance(holder)]).toEqual([6n, 4n, supply - 10n]);
+    expect([
+      await tron.balance(ALICE),
+      await tron.balance(BOB),
+      await tron.balance(holder),
+    ]).toEqual([6n, 4n, supply - 10n]);
     await tron.solidify();
-    expect([await tron.balance(ALICE), await tron.balance(BOB), await tron.balance(holder)]).toEqual([6n, 4n, supply - 10n]);
-    expect(await devnet.admin('/admin/tron/transfers', { to: ALICE, value: String(supply) })).toMatchObject({
+    expect([
+      await tron.balance(ALICE),
+      await tron.balance(BOB),
+      await tron.balance(holder),
+    ]).toEqual([6n, 4n, supply - 10n]);
+    expect(
+      await devnet.admin('/admin/tron/transfers', { to: ALICE, value: String(supply) }),
+    ).toMatchObject({
       status: 409,
       body: { code: 'insufficient_balance' },
     });
@@ -128,9 +156,17 @@ test('anybody can pay; the money is the rich holder’s, and there is no more of
 test('the provider can be made to list what failed, and to keep silent of what happened', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
-    const failed = await tron.transfer({ to: ALICE, value: '5', outcome: 'REVERT', listed: true, solidified: true });
+    const failed = await tron.transfer({
+      to: ALICE,
+      value: '5',
+      outcome: 'REVERT',
+      listed: true,
+      solidified: true,
+    });
     const silent = await tron.transfer({ to: ALICE, value: '6', listed: false, solidified: true });
-    expect((await tron.confirmed(ALICE)).data.map(({ transaction_id }) => transaction_id)).toEqual([failed]);
+    expect((await tron.confirmed(ALICE)).data.map(({ transaction_id }) => transaction_id)).toEqual([
+      failed,
+    ]);
     expect((await tron.receipt(failed))?.log).toBeUndefined();
     expect((await tron.receipt(silent))?.log).toHaveLength(1);
     expect(await tron.balance(ALICE)).toBe(6n);
@@ -140,11 +176,16 @@ test('a block of many transfers is made at once, with one timestamp', () =>
   withDevnet(async (devnet) => {
     const transfers = Array.from({ length: 5_000 }, () => ({ to: ALICE, value: '1' }));
     const made = await devnet.admin('/admin/tron/block', { transfers });
-    expect(made).toMatchObject({ status: 200, body: { block_number: 2, block_timestamp: expect.any(Number) } });
+    expect(made).toMatchObject({
+      status: 200,
+      body: { block_number: 2, block_timestamp: expect.any(Number) },
+    });
     const tron = new TestTron(devnet);
     await tron.solidify();
     const { data } = await tron.confirmed(ALICE);
-    expect(new Set(data.map(({ block_timestamp }) => block_timestamp))).toEqual(new Set([Object(made.body)['block_timestamp']]));
+    expect(new Set(data.map(({ block_timestamp }) => block_timestamp))).toEqual(
+      new Set([Object(made.body)['block_timestamp']]),
+    );
     expect(await tron.balance(ALICE)).toBe(5_000n);
   }));
 
@@ -186,9 +227,15 @@ test.each([
 ])('POST %s with %j is refused with what is expected, and changes nothing', (route, body) =>
   withDevnet(async (devnet) => {
     const answer = await devnet.admin(route, body);
-    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request', message: expect.stringContaining('the body is JSON') } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_request', message: expect.stringContaining('the body is JSON') },
+    });
     expect(devnet.devnet.tron.chain.size).toBe(0);
-    expect(await devnet.admin('/admin/faults', undefined, 'GET')).toEqual({ status: 200, body: { faults: [] } });
+    expect(await devnet.admin('/admin/faults', undefined, 'GET')).toEqual({
+      status: 200,
+      body: { faults: [] },
+    });
   }),
 );
 
@@ -198,7 +245,12 @@ test('head, solidified head, contract and holder can be asked for, and are among
     const { status, body } = await devnet.admin('/admin/tron', undefined, 'GET');
     expect(status).toBe(200);
     const block = { number: 1, timestamp: expect.any(Number) };
-    expect(body).toEqual({ head: block, solidified: block, usdt_contract: USDT, holder: expect.stringMatching(/^T/) });
+    expect(body).toEqual({
+      head: block,
+      solidified: block,
+      usdt_contract: USDT,
+      holder: expect.stringMatching(/^T/),
+    });
     const figures = await (await fetch(`${devnet.admin_url}/metrics`)).text();
     expect(figures).toContain('devnet_tron_head_number 1');
     expect(figures).toContain('devnet_tron_open_transactions 1');

@@ -4,7 +4,10 @@ import type { TestDevnet } from '../../../support/devnet.ts';
 import { withDevnet } from '../../../support/devnet.ts';
 import { ALICE, TestTron } from '../../../support/tron.ts';
 
-const SUSPENDED = { Error: 'The key exceeds the frequency limit(15), and the query server is suspended for 30s', StatusCode: 403 };
+const SUSPENDED = {
+  Error: 'The key exceeds the frequency limit(15), and the query server is suspended for 30s',
+  StatusCode: 403,
+};
 
 interface Raw {
   readonly status: number;
@@ -21,13 +24,19 @@ async function askAll(devnet: TestDevnet, id: string): Promise<readonly Raw[]> {
     '/walletsolidity/getnowblock',
   ]) {
     const response = await fetch(`${devnet.tron_url}${path}`);
-    answers.push({ status: response.status, type: response.headers.get('content-type') ?? '', text: await response.text() });
+    answers.push({
+      status: response.status,
+      type: response.headers.get('content-type') ?? '',
+      text: await response.text(),
+    });
   }
   return answers;
 }
 
 /** A devnet with one solid transfer. */
-const withTransfer = (use: (devnet: TestDevnet, tron: TestTron, id: string) => Promise<void>): Promise<void> =>
+const withTransfer = (
+  use: (devnet: TestDevnet, tron: TestTron, id: string) => Promise<void>,
+): Promise<void> =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     await use(devnet, tron, await tron.transfer({ to: ALICE, value: '5', solidified: true }));
@@ -90,7 +99,11 @@ test('delay holds an answer back', () =>
 test('empty hides rows and receipts, though not the head', () =>
   withTransfer(async (_devnet, tron, id) => {
     await tron.fault('empty');
-    expect(await tron.confirmed(ALICE)).toEqual({ data: [], success: true, meta: { at: expect.any(Number), page_size: 0 } });
+    expect(await tron.confirmed(ALICE)).toEqual({
+      data: [],
+      success: true,
+      meta: { at: expect.any(Number), page_size: 0 },
+    });
     expect(await tron.receipt(id)).toBeUndefined();
     expect((await tron.head()).number).toBe(2);
   }));
@@ -100,7 +113,9 @@ test('repeat doubles the rows of a first page, and gives the page before a later
     const tron = new TestTron(devnet);
     await tron.block(...[1, 2, 3, 4, 5].map((value) => ({ to: ALICE, value })));
     await tron.solidify();
-    const page = async (fingerprint?: string): Promise<readonly [readonly string[], string | undefined]> => {
+    const page = async (
+      fingerprint?: string,
+    ): Promise<readonly [readonly string[], string | undefined]> => {
       const { data, meta } = await tron.confirmed(ALICE, {
         limit: 2,
         order_by: 'block_timestamp,asc',
@@ -138,18 +153,25 @@ test('list_lag leaves only the list behind', () =>
     expect(await tron.receipt(id)).toBeDefined();
   }));
 
-test.each(TRON_FAULT_MODES)('%s ends after so many requests, and is gone when all faults are cleared', (mode) =>
-  withTransfer(async (devnet, tron, id) => {
-    const whole = await askAll(devnet, id);
-    const listed = async (): Promise<unknown> => (await devnet.admin('/admin/faults', undefined, 'GET')).body;
-    await tron.fault(mode, 7, 0);
-    expect(await listed()).toEqual({ faults: [{ target: 'tron', mode, times: 7, delay_ms: 0 }] });
-    expect((await devnet.admin('/admin/faults', undefined, 'DELETE')).body).toEqual({ faults: [] });
-    await tron.fault(mode, 1, 0);
-    await fetch(`${devnet.tron_url}/v1/accounts/${ALICE}/transactions/trc20`).catch(() => undefined);
-    expect(await listed()).toEqual({ faults: [] });
-    expect((await askAll(devnet, id)).slice(1)).toEqual(whole.slice(1));
-  }),
+test.each(TRON_FAULT_MODES)(
+  '%s ends after so many requests, and is gone when all faults are cleared',
+  (mode) =>
+    withTransfer(async (devnet, tron, id) => {
+      const whole = await askAll(devnet, id);
+      const listed = async (): Promise<unknown> =>
+        (await devnet.admin('/admin/faults', undefined, 'GET')).body;
+      await tron.fault(mode, 7, 0);
+      expect(await listed()).toEqual({ faults: [{ target: 'tron', mode, times: 7, delay_ms: 0 }] });
+      expect((await devnet.admin('/admin/faults', undefined, 'DELETE')).body).toEqual({
+        faults: [],
+      });
+      await tron.fault(mode, 1, 0);
+      await fetch(`${devnet.tron_url}/v1/accounts/${ALICE}/transactions/trc20`).catch(
+        () => undefined,
+      );
+      expect(await listed()).toEqual({ faults: [] });
+      expect((await askAll(devnet, id)).slice(1)).toEqual(whole.slice(1));
+    }),
 );
 
 test('faults of the node and of TRON do not disturb each other', () =>

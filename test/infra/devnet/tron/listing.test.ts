@@ -1,7 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Fingerprint, ListQuery, ListedRow } from '../../../../infra/devnet/tron/listing.ts';
-import { decodeFingerprint, encodeFingerprint, pageOf } from '../../../../infra/devnet/tron/listing.ts';
+import {
+  decodeFingerprint,
+  encodeFingerprint,
+  pageOf,
+} from '../../../../infra/devnet/tron/listing.ts';
 
 const QUERY: ListQuery = {
   account: 'a',
@@ -18,7 +22,14 @@ const QUERY: ListQuery = {
 
 /** Rows of a few blocks, many with the same timestamp. */
 const rows = fc
-  .array(fc.record({ block: fc.nat(6), to: fc.constantFrom('a', 'b'), contract: fc.constantFrom('c', 'd') }), { maxLength: 40 })
+  .array(
+    fc.record({
+      block: fc.nat(6),
+      to: fc.constantFrom('a', 'b'),
+      contract: fc.constantFrom('c', 'd'),
+    }),
+    { maxLength: 40 },
+  )
   .map((drafts) =>
     drafts
       .toSorted((one, other) => one.block - other.block)
@@ -67,7 +78,10 @@ test('page after page gives every row that fits once, in order, whatever shares 
         expect(page.rows.length).toBeLessThanOrEqual(query.limit);
         if (page.fingerprint !== undefined) expect(page.rows.length).toBe(query.limit);
         seen.push(...page.rows);
-        next = page.fingerprint === undefined ? undefined : decodeFingerprint(encodeFingerprint(page.fingerprint, query), query);
+        next =
+          page.fingerprint === undefined
+            ? undefined
+            : decodeFingerprint(encodeFingerprint(page.fingerprint, query), query);
         expect(next).toEqual(page.fingerprint);
       } while (next !== undefined);
       expect(seen).toEqual(brute(all, query));
@@ -91,13 +105,22 @@ test('rows that come between two pages neither shift nor double the rest', () =>
   );
 });
 
-test.each(['', 'x', 'null', '💥', Buffer.from('[1,2]').toString('base64url'), 'A'.repeat(500)])('%j is no fingerprint', (text) => {
-  expect(decodeFingerprint(text, QUERY)).toBeUndefined();
-});
+test.each(['', 'x', 'null', '💥', Buffer.from('[1,2]').toString('base64url'), 'A'.repeat(500)])(
+  '%j is no fingerprint',
+  (text) => {
+    expect(decodeFingerprint(text, QUERY)).toBeUndefined();
+  },
+);
 
 test('a fingerprint is only good for the same query', () => {
   const text = encodeFingerprint({ last: [1, 0, 0], before: null }, QUERY);
   expect(decodeFingerprint(text, QUERY)).toEqual({ last: [1, 0, 0], before: null });
-  for (const change of [{ limit: 4 }, { min_timestamp: 1 }, { account: 'b' }, { contract: 'c' }, { only_to: true }])
+  for (const change of [
+    { limit: 4 },
+    { min_timestamp: 1 },
+    { account: 'b' },
+    { contract: 'c' },
+    { only_to: true },
+  ])
     expect(decodeFingerprint(text, { ...QUERY, ...change })).toBeUndefined();
 });

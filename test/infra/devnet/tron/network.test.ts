@@ -22,15 +22,36 @@ afterEach(() => {
 });
 
 function open(at: string, now = BEGIN): TronNetwork {
-  return new TronNetwork(at, { seed: 'test', is_testnet: true, solidify_ms: 1_500 }, now, (error) => {
-    throw error;
-  });
+  return new TronNetwork(
+    at,
+    { seed: 'test', is_testnet: true, solidify_ms: 1_500 },
+    now,
+    (error) => {
+      throw error;
+    },
+  );
 }
 
-function transfer(from: number, to: number, contract: number, value: bigint, solidified: Submission['solidified']): Submission {
-  const names = { from: ACCOUNTS[from] ?? '', to: ACCOUNTS[to] ?? '', contract: CONTRACTS[contract] ?? '' };
+function transfer(
+  from: number,
+  to: number,
+  contract: number,
+  value: bigint,
+  solidified: Submission['solidified'],
+): Submission {
+  const names = {
+    from: ACCOUNTS[from] ?? '',
+    to: ACCOUNTS[to] ?? '',
+    contract: CONTRACTS[contract] ?? '',
+  };
   const log = { ...names, event: 'Transfer', value } as const;
-  const call = { asset: 'TRC20', from: log.from, contract: log.contract, calldata: calldataOf(log), outcome: 'SUCCESS' } as const;
+  const call = {
+    asset: 'TRC20',
+    from: log.from,
+    contract: log.contract,
+    calldata: calldataOf(log),
+    outcome: 'SUCCESS',
+  } as const;
   return { transaction: { ...call, logs: [log], listed: true }, solidified };
 }
 
@@ -44,7 +65,10 @@ function everything({ chain }: TronNetwork): unknown {
     size: chain.size,
     rows: ACCOUNTS.map((account) => [chain.solidRows(account), chain.includedRows(account)]),
     balances: [...ACCOUNTS, holder].map((account) =>
-      CONTRACTS.map((contract) => [chain.balance(contract, account, 'head'), chain.balance(contract, account, 'solidified')]),
+      CONTRACTS.map((contract) => [
+        chain.balance(contract, account, 'head'),
+        chain.balance(contract, account, 'solidified'),
+      ]),
     ),
     as_of: [0, 1_000, 5_000, 60_000].map((ago) => chain.solidifiedAsOf(chain.head.timestamp - ago)),
   };
@@ -52,7 +76,9 @@ function everything({ chain }: TronNetwork): unknown {
 
 test('with the default settings a transfer is in the next block, and solid two blocks later: within 3 s', async () => {
   const network = open(directory);
-  const [id = ''] = [network.submit([transfer(0, 1, 0, 5n, 'soon')])].flatMap((ids) => ('refused' in ids ? [] : ids));
+  const [id = ''] = [network.submit([transfer(0, 1, 0, 5n, 'soon')])].flatMap((ids) =>
+    'refused' in ids ? [] : ids,
+  );
   const statuses = [1_000, 2_000, 3_000].map((after_ms) => {
     network.produce(BEGIN + after_ms);
     const { block, status } = network.chain.entry(id) ?? {};
@@ -64,22 +90,29 @@ test('with the default settings a transfer is in the next block, and solid two b
 
 test('a held transfer stays open though another of the same block is asked for', async () => {
   const network = open(directory);
-  const [held = '', other = ''] = [network.submit([transfer(0, 1, 0, 5n, 'on_demand'), transfer(0, 1, 0, 6n, 'soon')])].flatMap((ids) =>
-    'refused' in ids ? [] : ids,
-  );
+  const [held = '', other = ''] = [
+    network.submit([transfer(0, 1, 0, 5n, 'on_demand'), transfer(0, 1, 0, 6n, 'soon')]),
+  ].flatMap((ids) => ('refused' in ids ? [] : ids));
   const block = network.produce(BEGIN + 1_000);
   expect(network.solidify(other, BEGIN + 1_100)).toEqual(block);
-  expect([held, other].map((id) => network.chain.entry(id)?.status)).toEqual(['open', 'solidified']);
+  expect([held, other].map((id) => network.chain.entry(id)?.status)).toEqual([
+    'open',
+    'solidified',
+  ]);
   // asked for itself it comes in a block behind, never into one that is solid
   for (const ask of [held, undefined]) network.solidify(ask, BEGIN + 1_200);
-  expect(network.chain.entry(held)).toMatchObject({ status: 'solidified', block: { number: block.number + 1 } });
+  expect(network.chain.entry(held)).toMatchObject({
+    status: 'solidified',
+    block: { number: block.number + 1 },
+  });
   await network.close();
 });
 
 test('the solidified head of every moment of the last ten minutes is known', async () => {
   const network = open(directory);
   for (let second = 1; second <= 1_500; second++) network.produce(BEGIN + 1_000 * second);
-  const asOf = (second: number): number => (network.chain.solidifiedAsOf(BEGIN + 1_000 * second).timestamp - BEGIN) / 1_000;
+  const asOf = (second: number): number =>
+    (network.chain.solidifiedAsOf(BEGIN + 1_000 * second).timestamp - BEGIN) / 1_000;
   for (const second of [1_500, 1_499, 1_200, 900]) expect(asOf(second)).toBe(second - 2);
   expect(asOf(0)).toBeGreaterThan(800);
   await network.close();
@@ -96,10 +129,19 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     fc.record({
       do: fc.constant('submit' as const),
       submission: fc
-        .tuple(fc.nat(1), fc.nat(1), fc.nat(1), fc.bigInt(0n, 1n << 54n), fc.constantFrom('soon' as const, 'on_demand' as const))
+        .tuple(
+          fc.nat(1),
+          fc.nat(1),
+          fc.nat(1),
+          fc.bigInt(0n, 1n << 54n),
+          fc.constantFrom('soon' as const, 'on_demand' as const),
+        )
         .map((draft) => transfer(...draft)),
     }),
-    fc.record({ do: fc.constant('produce' as const), after_ms: fc.integer({ min: -500, max: 2_000 }) }),
+    fc.record({
+      do: fc.constant('produce' as const),
+      after_ms: fc.integer({ min: -500, max: 2_000 }),
+    }),
     fc.record({ do: fc.constantFrom('solidify' as const, 'drop' as const), which: fc.nat(20) }),
     fc.constant({ do: 'solidify_all' as const }),
   ),
@@ -112,7 +154,10 @@ function run(network: TronNetwork, all: readonly Step[]): void {
   let clock = chain.head.timestamp;
   const ids: string[] = [];
   for (const step of all) {
-    const before = { solidified: chain.solidified, rows: ACCOUNTS.map((account) => [...chain.solidRows(account)]) };
+    const before = {
+      solidified: chain.solidified,
+      rows: ACCOUNTS.map((account) => [...chain.solidRows(account)]),
+    };
     if (step.do === 'submit') {
       const submitted = network.submit([step.submission]);
       if (!('refused' in submitted)) ids.push(...submitted);
@@ -135,7 +180,9 @@ function run(network: TronNetwork, all: readonly Step[]): void {
     }
     const { usdt_contract, holder, supply } = chain.genesis;
     for (const side of ['head', 'solidified'] as const) {
-      const owned = [...ACCOUNTS, holder].map((account) => chain.balance(usdt_contract, account, side));
+      const owned = [...ACCOUNTS, holder].map((account) =>
+        chain.balance(usdt_contract, account, side),
+      );
       expect(owned.reduce((sum, each) => sum + each)).toBe(supply);
       expect(owned.every((each) => each >= 0n)).toBe(true);
     }
@@ -203,7 +250,12 @@ test('a network begun anew from the same seed gives other ids', async () => {
 });
 
 test('the network of mainnet has its USDT at mainnet’s address', async () => {
-  const network = new TronNetwork(directory, { seed: 'test', is_testnet: false, solidify_ms: 0 }, BEGIN, () => undefined);
+  const network = new TronNetwork(
+    directory,
+    { seed: 'test', is_testnet: false, solidify_ms: 0 },
+    BEGIN,
+    () => undefined,
+  );
   expect(network.chain.genesis.usdt_contract).toBe('a614f803b6fd780986a42c78ec9c7f77e6ded13c');
   await network.close();
 });

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { RateLimit, RequestCounter, SlidingSecond } from '../../../../infra/devnet/tron/requests.ts';
+import {
+  RateLimit,
+  RequestCounter,
+  SlidingSecond,
+} from '../../../../infra/devnet/tron/requests.ts';
 import { withDevnet } from '../../../support/devnet.ts';
 import { ALICE, TestTron } from '../../../support/tron.ts';
 
@@ -8,7 +12,8 @@ const LIST = '/v1/accounts/:address/transactions/trc20';
 test('every request is counted by its route, those that a fault or a refusal answered too', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
-    const figures = async (method = 'GET'): Promise<unknown> => (await devnet.admin('/admin/tron/requests', undefined, method)).body;
+    const figures = async (method = 'GET'): Promise<unknown> =>
+      (await devnet.admin('/admin/tron/requests', undefined, method)).body;
     expect(await figures()).toEqual({ total: 0, by_path: {}, max_in_1s: 0 });
     await tron.confirmed(ALICE);
     await tron.ask('/v1/accounts/me/transactions/trc20');
@@ -26,7 +31,9 @@ test('every request is counted by its route, those that a fault or a refusal ans
 
 test('the most within a second is that of any second, open at its beginning and closed at its end', () => {
   const second = new SlidingSecond();
-  expect([0, 500, 999, 1_000, 1_499, 1_500, 5_000].map((moment) => second.add(moment))).toEqual([1, 2, 3, 3, 4, 4, 1]);
+  expect([0, 500, 999, 1_000, 1_499, 1_500, 5_000].map((moment) => second.add(moment))).toEqual([
+    1, 2, 3, 3, 4, 4, 1,
+  ]);
   const counter = new RequestCounter();
   for (const moment of [0, 900, 1_100, 1_200, 9_000]) counter.add('/a', moment);
   expect(counter.figures()).toEqual({ total: 5, by_path: { '/a': 5 }, max_in_1s: 3 });
@@ -34,15 +41,9 @@ test('the most within a second is that of any second, open at its beginning and 
 
 test('the limit suspends whoever exceeds it, for as long as it says', () => {
   const limit = new RateLimit(2, 30_000);
-  expect([0, 1, 1_001, 1_002, 1_003, 31_002, 31_003].map((moment) => limit.allows(moment))).toEqual([
-    true,
-    true,
-    true,
-    true,
-    false,
-    false,
-    true,
-  ]);
+  expect([0, 1, 1_001, 1_002, 1_003, 31_002, 31_003].map((moment) => limit.allows(moment))).toEqual(
+    [true, true, true, true, false, false, true],
+  );
   const none = new RateLimit(0, 30_000);
   expect(Array.from({ length: 100 }, () => none.allows(0)).every(Boolean)).toBe(true);
 });
@@ -50,8 +51,13 @@ test('the limit suspends whoever exceeds it, for as long as it says', () => {
 test('switched on, the limit answers as TronGrid does', () =>
   withDevnet(
     async (devnet) => {
-      const asked = await Promise.all(Array.from({ length: 30 }, () => devnet.tron('/walletsolidity/getnowblock')));
-      const suspended = { Error: 'The key exceeds the frequency limit(3), and the query server is suspended for 600s', StatusCode: 403 };
+      const asked = await Promise.all(
+        Array.from({ length: 30 }, () => devnet.tron('/walletsolidity/getnowblock')),
+      );
+      const suspended = {
+        Error: 'The key exceeds the frequency limit(3), and the query server is suspended for 600s',
+        StatusCode: 403,
+      };
       const refused = asked.filter(({ status }) => status !== 200);
       expect(refused.length).toBeGreaterThan(0);
       for (const answer of refused) expect(answer).toEqual({ status: 403, body: suspended });
@@ -61,19 +67,26 @@ test('switched on, the limit answers as TronGrid does', () =>
   ));
 
 async function statusWith(url: string, key: string | undefined): Promise<number> {
-  const response = await fetch(`${url}/walletsolidity/getnowblock`, key === undefined ? {} : { headers: { 'TRON-PRO-API-KEY': key } });
+  const response = await fetch(
+    `${url}/walletsolidity/getnowblock`,
+    key === undefined ? {} : { headers: { 'TRON-PRO-API-KEY': key } },
+  );
   return response.status;
 }
 
 test('a key is taken whether or not one is required; where one is, no other is', async () => {
   await withDevnet(async ({ tron_url }) => {
-    expect([await statusWith(tron_url, undefined), await statusWith(tron_url, 'anything')]).toEqual([200, 200]);
+    expect([await statusWith(tron_url, undefined), await statusWith(tron_url, 'anything')]).toEqual(
+      [200, 200],
+    );
   });
   await withDevnet(
     async ({ tron_url }) => {
-      expect([await statusWith(tron_url, undefined), await statusWith(tron_url, 'anything'), await statusWith(tron_url, 'sesame')]).toEqual(
-        [401, 401, 200],
-      );
+      expect([
+        await statusWith(tron_url, undefined),
+        await statusWith(tron_url, 'anything'),
+        await statusWith(tron_url, 'sesame'),
+      ]).toEqual([401, 401, 200]);
     },
     { APP_DEVNET_TRON_API_KEY: 'sesame' },
   );

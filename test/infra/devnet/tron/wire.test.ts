@@ -16,8 +16,10 @@ function clientOf(devnet: TestDevnet): TronWeb {
 
 /** Every path in a value and the type of what is there; of lists, of their first item. */
 function shapeOf(value: unknown, path = ''): string[] {
-  if (Array.isArray(value)) return [`${path}: list`, ...(value.length > 0 ? shapeOf(value[0], `${path}[]`) : [])];
-  if (typeof value !== 'object' || value === null) return [`${path}: ${value === null ? 'null' : typeof value}`];
+  if (Array.isArray(value))
+    return [`${path}: list`, ...(value.length > 0 ? shapeOf(value[0], `${path}[]`) : [])];
+  if (typeof value !== 'object' || value === null)
+    return [`${path}: ${value === null ? 'null' : typeof value}`];
   return Object.entries(value).flatMap(([key, each]) => shapeOf(each, `${path}.${key}`));
 }
 
@@ -25,7 +27,9 @@ test('a row and a receipt have every key of the recorded ones, with the same typ
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const id = await tron.transfer({ to: ALICE, value: '2700000000', solidified: true });
-    expect(shapeOf(await tron.confirmed(ALICE)).toSorted()).toEqual(shapeOf(recordedList()).toSorted());
+    expect(shapeOf(await tron.confirmed(ALICE)).toSorted()).toEqual(
+      shapeOf(recordedList()).toSorted(),
+    );
     const shape = shapeOf(await tron.receipt(id));
     expect(shapeOf(recordedReceipt()).filter((each) => !shape.includes(each))).toEqual([]);
   }));
@@ -45,15 +49,26 @@ test('a transfer reads as a recorded one does', () =>
       value: '2700000000',
     };
     const list = await tron.confirmed(ALICE);
-    expect(list).toEqual({ data: [row], success: true, meta: { at: expect.any(Number), page_size: 1 } });
+    expect(list).toEqual({
+      data: [row],
+      success: true,
+      meta: { at: expect.any(Number), page_size: 1 },
+    });
     const contract = TronWeb.address.toHex(USDT);
-    expect(receipt).toMatchObject({ id, contract_address: contract, receipt: { result: 'SUCCESS' }, contractResult: ['0'.repeat(64)] });
+    expect(receipt).toMatchObject({
+      id,
+      contract_address: contract,
+      receipt: { result: 'SUCCESS' },
+      contractResult: ['0'.repeat(64)],
+    });
     const topics = [
       'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef',
       TronWeb.address.toHex(BOB).slice(2).padStart(64, '0'),
       TronWeb.address.toHex(ALICE).slice(2).padStart(64, '0'),
     ];
-    expect(receipt?.log).toEqual([{ address: contract.slice(2), topics, data: 'a0eebb00'.padStart(64, '0') }]);
+    expect(receipt?.log).toEqual([
+      { address: contract.slice(2), topics, data: 'a0eebb00'.padStart(64, '0') },
+    ]);
     expect(Object.keys(receipt ?? {})).not.toContain('result');
   }));
 
@@ -63,24 +78,45 @@ test('TRON’s own client reads head, solidified head, receipts and balances', (
     const client = clientOf(devnet);
     const solid = await tron.transfer({ to: ALICE, value: '12345', solidified: true });
     const [included] = await tron.block({ to: ALICE, value: '5' });
-    const [head, confirmed] = [await client.trx.getCurrentBlock(), await client.trx.getConfirmedCurrentBlock()];
+    const [head, confirmed] = [
+      await client.trx.getCurrentBlock(),
+      await client.trx.getConfirmedCurrentBlock(),
+    ];
     expect(head.block_header.raw_data.number).toBe(confirmed.block_header.raw_data.number + 1);
     expect(head.block_header.raw_data.parentHash).toBe(confirmed.blockID);
     expect(Number.parseInt(head.blockID.slice(0, 16), 16)).toBe(head.block_header.raw_data.number);
-    expect(await client.trx.getTransactionInfo(solid)).toMatchObject({ id: solid, blockNumber: confirmed.block_header.raw_data.number });
+    expect(await client.trx.getTransactionInfo(solid)).toMatchObject({
+      id: solid,
+      blockNumber: confirmed.block_header.raw_data.number,
+    });
     expect(await client.trx.getTransactionInfo(included ?? '')).toEqual({});
-    expect(await client.trx.getUnconfirmedTransactionInfo(included ?? '')).toMatchObject({ id: included });
+    expect(await client.trx.getUnconfirmedTransactionInfo(included ?? '')).toMatchObject({
+      id: included,
+    });
     const parameter = [{ type: 'address', value: ALICE }];
     const call = async (): Promise<unknown> => {
-      const { constant_result } = await client.transactionBuilder.triggerConstantContract(USDT, 'balanceOf(address)', {}, parameter);
+      const { constant_result } = await client.transactionBuilder.triggerConstantContract(
+        USDT,
+        'balanceOf(address)',
+        {},
+        parameter,
+      );
       return constant_result;
     };
     expect(await call()).toEqual([(12_350).toString(16).padStart(64, '0')]);
-    const type = { inputs: [{ name: 'who', type: 'address' }], outputs: [{ name: '', type: 'uint256' }] } as const;
-    const abi = [{ ...type, type: 'function', name: 'balanceOf', stateMutability: 'view' }] as const;
+    const type = {
+      inputs: [{ name: 'who', type: 'address' }],
+      outputs: [{ name: '', type: 'uint256' }],
+    } as const;
+    const abi = [
+      { ...type, type: 'function', name: 'balanceOf', stateMutability: 'view' },
+    ] as const;
     const balance: unknown = await client.contract(abi, USDT).methods['balanceOf']?.(ALICE).call();
     expect(String(balance)).toBe('12350');
-    expect([await tron.balance(ALICE), await tron.balance(ALICE, USDT, 'walletsolidity')]).toEqual([12_350n, 12_345n]);
+    expect([await tron.balance(ALICE), await tron.balance(ALICE, USDT, 'walletsolidity')]).toEqual([
+      12_350n,
+      12_345n,
+    ]);
   }));
 
 test('TRON’s own client finds the calldata of a transfer in a transaction that failed', () =>
@@ -95,35 +131,52 @@ test('TRON’s own client finds the calldata of a transfer in a transaction that
       ret: [{ contractRet: 'REVERT' }],
       raw_data: {
         contract: [
-          { type: 'TriggerSmartContract', parameter: { value: { data: `a9059cbb${word}${(77).toString(16).padStart(64, '0')}` } } },
+          {
+            type: 'TriggerSmartContract',
+            parameter: { value: { data: `a9059cbb${word}${(77).toString(16).padStart(64, '0')}` } },
+          },
         ],
       },
     });
   }));
 
-test.each(['REVERT', 'OUT_OF_ENERGY'])('a receipt of %s has no logs, a top-level result and the reason in hex', (outcome) =>
-  withDevnet(async (devnet) => {
-    const tron = new TestTron(devnet);
-    const receipt = await tron.receipt(await tron.transfer({ to: ALICE, value: '5', outcome, solidified: true }));
-    expect(receipt).toMatchObject({
-      result: 'FAILED',
-      receipt: { result: outcome },
-      resMessage: expect.stringMatching(/^(?:[0-9a-f]{2})+$/),
-    });
-    expect(receipt?.log).toBeUndefined();
-    expect((await tron.list(ALICE)).data).toEqual([]);
-    expect(await tron.balance(ALICE)).toBe(0n);
-  }),
+test.each(['REVERT', 'OUT_OF_ENERGY'])(
+  'a receipt of %s has no logs, a top-level result and the reason in hex',
+  (outcome) =>
+    withDevnet(async (devnet) => {
+      const tron = new TestTron(devnet);
+      const receipt = await tron.receipt(
+        await tron.transfer({ to: ALICE, value: '5', outcome, solidified: true }),
+      );
+      expect(receipt).toMatchObject({
+        result: 'FAILED',
+        receipt: { result: outcome },
+        resMessage: expect.stringMatching(/^(?:[0-9a-f]{2})+$/),
+      });
+      expect(receipt?.log).toBeUndefined();
+      expect((await tron.list(ALICE)).data).toEqual([]);
+      expect(await tron.balance(ALICE)).toBe(0n);
+    }),
 );
 
-test.each(['TRX', 'TRC10'])('a payment in %s has a receipt without contract, result and logs, and is in no list', (asset) =>
-  withDevnet(async (devnet) => {
-    const tron = new TestTron(devnet);
-    const receipt = await tron.receipt(await tron.transfer({ asset, to: ALICE, value: '5', solidified: true }));
-    expect(receipt?.receipt).toEqual({ net_usage: expect.any(Number) });
-    expect(Object.keys(receipt ?? {}).toSorted()).toEqual(['blockNumber', 'blockTimeStamp', 'contractResult', 'id', 'receipt']);
-    expect((await tron.list(ALICE)).data).toEqual([]);
-  }),
+test.each(['TRX', 'TRC10'])(
+  'a payment in %s has a receipt without contract, result and logs, and is in no list',
+  (asset) =>
+    withDevnet(async (devnet) => {
+      const tron = new TestTron(devnet);
+      const receipt = await tron.receipt(
+        await tron.transfer({ asset, to: ALICE, value: '5', solidified: true }),
+      );
+      expect(receipt?.receipt).toEqual({ net_usage: expect.any(Number) });
+      expect(Object.keys(receipt ?? {}).toSorted()).toEqual([
+        'blockNumber',
+        'blockTimeStamp',
+        'contractResult',
+        'id',
+        'receipt',
+      ]);
+      expect((await tron.list(ALICE)).data).toEqual([]);
+    }),
 );
 
 test('one transaction pays several: a row each, a log each in their order, through a contract that is not the token’s', () =>
@@ -137,9 +190,18 @@ test('one transaction pays several: a row each, a log each in their order, throu
     const id = await tron.transfer({ logs, solidified: true });
     const receipt = await tron.receipt(id);
     expect(receipt?.log?.map(({ data }) => BigInt(`0x${data}`))).toEqual([1n, 2n, 3n]);
-    expect(receipt?.log?.map(({ address }) => TronWeb.address.fromHex(`41${address}`))).toEqual([USDT, USDT, USDT]);
+    expect(receipt?.log?.map(({ address }) => TronWeb.address.fromHex(`41${address}`))).toEqual([
+      USDT,
+      USDT,
+      USDT,
+    ]);
     expect(receipt?.contract_address).not.toBe(TronWeb.address.toHex(USDT));
-    expect((await tron.confirmed(ALICE)).data.map(({ transaction_id, value }) => [transaction_id, value])).toEqual([
+    expect(
+      (await tron.confirmed(ALICE)).data.map(({ transaction_id, value }) => [
+        transaction_id,
+        value,
+      ]),
+    ).toEqual([
       [id, '3'],
       [id, '1'],
     ]);
@@ -150,17 +212,27 @@ test('one transaction pays several: a row each, a log each in their order, throu
 test('an approval of everything is a row of its own type for owner and spender, and moves nothing', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
-    const id = await tron.transfer({ event: 'Approval', from: BOB, to: ALICE, value: String(MAX), solidified: true });
+    const id = await tron.transfer({
+      event: 'Approval',
+      from: BOB,
+      to: ALICE,
+      value: String(MAX),
+      solidified: true,
+    });
     const row = { transaction_id: id, type: 'Approval', from: BOB, to: ALICE, value: String(MAX) };
     expect((await tron.confirmed(ALICE)).data).toMatchObject([row]);
     expect((await tron.list(BOB)).data).toMatchObject([row]);
     expect((await tron.receipt(id))?.log).toMatchObject([
       {
-        topics: ['8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b291e5b200ac8c7c3b925', {}, {}].map(() => expect.any(String)),
+        topics: ['8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b291e5b200ac8c7c3b925', {}, {}].map(
+          () => expect.any(String),
+        ),
         data: 'f'.repeat(64),
       },
     ]);
-    expect((await tron.receipt(id))?.log?.[0]?.topics[0]).toBe(TronWeb.sha3('Approval(address,address,uint256)').slice(2));
+    expect((await tron.receipt(id))?.log?.[0]?.topics[0]).toBe(
+      TronWeb.sha3('Approval(address,address,uint256)').slice(2),
+    );
     expect(await tron.balance(ALICE)).toBe(0n);
   }));
 
@@ -176,18 +248,34 @@ test('constant calls are refused as a node refuses them', () =>
     };
     const call = async (change: object): Promise<unknown> =>
       (await tron.ask('/wallet/triggerconstantcontract', { ...good, ...change })).body;
-    expect(await call({})).toMatchObject({ result: { result: true }, constant_result: ['0'.repeat(64)] });
-    const hex = { visible: false, owner_address: TronWeb.address.toHex(ALICE), contract_address: TronWeb.address.toHex(USDT) };
+    expect(await call({})).toMatchObject({
+      result: { result: true },
+      constant_result: ['0'.repeat(64)],
+    });
+    const hex = {
+      visible: false,
+      owner_address: TronWeb.address.toHex(ALICE),
+      contract_address: TronWeb.address.toHex(USDT),
+    };
     expect(await call(hex)).toMatchObject({ constant_result: ['0'.repeat(64)] });
     expect(await call({ visible: false })).toMatchObject({ result: { code: 'OTHER_ERROR' } });
-    expect(await call({ ...hex, visible: true })).toMatchObject({ result: { code: 'OTHER_ERROR' } });
-    expect(await call({ contract_address: BOB })).toMatchObject({
-      result: { code: 'CONTRACT_VALIDATE_ERROR', message: Buffer.from('Smart contract is not exist.').toString('hex') },
+    expect(await call({ ...hex, visible: true })).toMatchObject({
+      result: { code: 'OTHER_ERROR' },
     });
-    expect(await call({ function_selector: 'mint(address)' })).toMatchObject({ constant_result: [''] });
+    expect(await call({ contract_address: BOB })).toMatchObject({
+      result: {
+        code: 'CONTRACT_VALIDATE_ERROR',
+        message: Buffer.from('Smart contract is not exist.').toString('hex'),
+      },
+    });
+    expect(await call({ function_selector: 'mint(address)' })).toMatchObject({
+      constant_result: [''],
+    });
     expect(await tron.ask('/walletsolidity/gettransactioninfobyid', { value: 'x' })).toMatchObject({
       status: 200,
       body: { Error: expect.any(String) },
     });
-    expect(await tron.ask('/walletsolidity/gettransactioninfobyid', { value: 'a'.repeat(64) })).toEqual({ status: 200, body: {} });
+    expect(
+      await tron.ask('/walletsolidity/gettransactioninfobyid', { value: 'a'.repeat(64) }),
+    ).toEqual({ status: 200, body: {} });
   }));

@@ -6,7 +6,12 @@ import { conclude, intend } from '../../../../projections/deposits/mint.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { BlockAppended, ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
-import type { DepositConfirmed, DepositEvent, MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositConfirmed,
+  DepositEvent,
+  MintIntended,
+  TreasuryEvent,
+} from '../../../../schemas/treasury.ledger/events.ts';
 import type { Invariant } from '../../../../services/ops/audit/findings.ts';
 import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
 import { accountAt, BEGIN, depositKey, USDT_CONTRACT } from '../../../support/deposit-log.ts';
@@ -19,7 +24,12 @@ const USD = 1_000_000n;
 /** Four transfers to three addresses, one of them too small: confirmed, minted, final and credited. */
 function healthy(): Logs {
   const ends = new Map<number, bigint>();
-  const transfers = [transferTo(0, 10n * USD), transferTo(0, 10n * USD), transferTo(1, 20n * USD), transferTo(2, 2n * USD)].map((event) => {
+  const transfers = [
+    transferTo(0, 10n * USD),
+    transferTo(0, 10n * USD),
+    transferTo(1, 20n * USD),
+    transferTo(2, 2n * USD),
+  ].map((event) => {
     const partition = transferPartition(event.to);
     const offset = ends.get(partition) ?? 0n;
     ends.set(partition, offset + 1n);
@@ -31,23 +41,46 @@ function healthy(): Logs {
   const write = (events: readonly TreasuryEvent[]): void => {
     for (const event of events) {
       log.push(event);
-      if (ledger.apply(event, ledger.end) !== 'applied') throw new Error(`${event.type} has no effect`);
+      if (ledger.apply(event, ledger.end) !== 'applied')
+        throw new Error(`${event.type} has no effect`);
     }
   };
-  write([{ type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: BEGIN }]);
+  write([
+    {
+      type: 'PolicySet',
+      sequence: 0,
+      version: 1,
+      network: 'testnet',
+      ...NETWORK_LIMITS.testnet,
+      decided_at: BEGIN,
+    },
+  ]);
   write(confirmAll(ledger, transfers, { now: BEGIN, usdt_contract: USDT_CONTRACT }).events);
   write(intend(ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 100 }).events);
   const chain = new ChainByHand();
   chain.append();
   const mints = [...ledger.live.values()];
   const block = chain.append({
-    transactions: mints.map(({ to, amount, tx_hash }) => ({ from: AUTHORITY, to, amount, hash: tx_hash, function_call_type: 'Mint' })),
-    effects: mints.map(({ to, amount }, tx_index) => ({ address: to, kind: 'mint', delta: amount, tx_index })),
+    transactions: mints.map(({ to, amount, tx_hash }) => ({
+      from: AUTHORITY,
+      to,
+      amount,
+      hash: tx_hash,
+      function_call_type: 'Mint',
+    })),
+    effects: mints.map(({ to, amount }, tx_index) => ({
+      address: to,
+      kind: 'mint',
+      delta: amount,
+      tx_index,
+    })),
   });
   chain.finalize();
   const finalAt = (nonce: number) => {
     const mint = mints.find((each) => each.nonce === nonce);
-    return mint === undefined ? undefined : { tx_hash: mint.tx_hash, block_height: 1, block_hash: block.hash, minted: mint };
+    return mint === undefined
+      ? undefined
+      : { tx_hash: mint.tx_hash, block_height: 1, block_hash: block.hash, minted: mint };
   };
   write(conclude(ledger, finalAt, { now: BEGIN, most: 100 }).events);
   return { transfers, ledger: log, chain: chain.log };
@@ -66,24 +99,35 @@ function ledgerWith(change: (event: TreasuryEvent) => TreasuryEvent): Logs {
 }
 
 function confirmed(change: Partial<DepositConfirmed>): Logs {
-  return ledgerWith((event) => (event.type === 'DepositConfirmed' && event.sequence === 1 ? { ...event, ...change } : event));
+  return ledgerWith((event) =>
+    event.type === 'DepositConfirmed' && event.sequence === 1 ? { ...event, ...change } : event,
+  );
 }
 
 function blockWith(change: (block: BlockAppended) => Partial<BlockAppended>): Logs {
   const logs = healthy();
   const changed = (event: ChainEvent): ChainEvent =>
-    event.type === 'BlockAppended' && event.height === 1 ? Object.assign(event, change(event)) : event;
+    event.type === 'BlockAppended' && event.height === 1
+      ? Object.assign(event, change(event))
+      : event;
   return { ...logs, chain: logs.chain.map(changed) };
 }
 
 function withoutFirstTransferOf(logs: Logs, account: number): Logs {
   const address = depositKey().addressAt(account);
-  const first = logs.ledger.find((event) => event.type === 'DepositConfirmed' && event.deposit_address.equals(address));
-  return { ...logs, ledger: logs.ledger.map((event) => (event === first ? { ...event, sequence: -1 } : event)) };
+  const first = logs.ledger.find(
+    (event) => event.type === 'DepositConfirmed' && event.deposit_address.equals(address),
+  );
+  return {
+    ...logs,
+    ledger: logs.ledger.map((event) => (event === first ? { ...event, sequence: -1 } : event)),
+  };
 }
 
 /** One event more, written for just the place where it stands. */
-function ledgerAnd(make: (ids: { readonly held: string; readonly credited: string }) => DepositEvent): Logs {
+function ledgerAnd(
+  make: (ids: { readonly held: string; readonly credited: string }) => DepositEvent,
+): Logs {
   const logs = healthy();
   const first = (type: DepositEvent['type']): string =>
     logs.ledger.flatMap((event) => (event.type === type ? [event.deposit_id] : []))[0] ?? '';
@@ -92,7 +136,13 @@ function ledgerAnd(make: (ids: { readonly held: string; readonly credited: strin
 }
 
 const LATER = { sequence: 0, decided_at: BEGIN };
-const WRONG: readonly (readonly [what: string, make: () => Logs, invariant: Invariant, place: string, says: RegExp])[] = [
+const WRONG: readonly (readonly [
+  what: string,
+  make: () => Logs,
+  invariant: Invariant,
+  place: string,
+  says: RegExp,
+])[] = [
   [
     'a deposit that is no transfer',
     () => confirmed({ deposit_id: '00000000-0000-8000-8000-000000000000' }),
@@ -107,8 +157,20 @@ const WRONG: readonly (readonly [what: string, make: () => Logs, invariant: Inva
     'treasury.ledger/0@1',
     /says that 11000000 arrived/,
   ],
-  ['another fee than the policy says', () => confirmed({ fee: 1n * USD, credit: 9n * USD }), 'I1', 'treasury.ledger/0@1', /costs 1000000/],
-  ['another owner', () => confirmed({ clt_address: accountAt(2) }), 'I1', 'treasury.ledger/0@1', /another address or owner/],
+  [
+    'another fee than the policy says',
+    () => confirmed({ fee: 1n * USD, credit: 9n * USD }),
+    'I1',
+    'treasury.ledger/0@1',
+    /costs 1000000/,
+  ],
+  [
+    'another owner',
+    () => confirmed({ clt_address: accountAt(2) }),
+    'I1',
+    'treasury.ledger/0@1',
+    /another address or owner/,
+  ],
   [
     'a transfer left out before one that is a deposit',
     () => withoutFirstTransferOf(healthy(), 0),
@@ -150,7 +212,14 @@ const WRONG: readonly (readonly [what: string, make: () => Logs, invariant: Inva
   ],
   [
     'a rejection of what is credited',
-    () => ledgerAnd(({ credited: id }) => ({ ...LATER, type: 'DepositRejected', deposit_id: id, actor: 'a', reason: 'b' })),
+    () =>
+      ledgerAnd(({ credited: id }) => ({
+        ...LATER,
+        type: 'DepositRejected',
+        deposit_id: id,
+        actor: 'a',
+        reason: 'b',
+      })),
     'I6',
     'treasury.ledger/0@12',
     /DepositRejected of deposit .* counts for nothing/,
@@ -175,7 +244,12 @@ const WRONG: readonly (readonly [what: string, make: () => Logs, invariant: Inva
   ],
   [
     'a credit in another block than the one of its Mint',
-    () => ledgerWith((event) => (event.type === 'MintCredited' && event.sequence === 9 ? { ...event, block_height: 0 } : event)),
+    () =>
+      ledgerWith((event) =>
+        event.type === 'MintCredited' && event.sequence === 9
+          ? { ...event, block_height: 0 }
+          : event,
+      ),
     'I2',
     'treasury.ledger/0@6',
     /which the chain does not have/,
@@ -239,7 +313,12 @@ test('what was given up and is minted all the same, and what is minted twice, is
   } as const;
   const again = { ...intent, sequence: at + 1, nonce: 9, tx_hash: named('again', 32) };
   const chain = new ChainByHand();
-  const mint = { from: AUTHORITY, to: intent.to, amount: intent.amount, function_call_type: 'Mint' };
+  const mint = {
+    from: AUTHORITY,
+    to: intent.to,
+    amount: intent.amount,
+    function_call_type: 'Mint',
+  };
   const effect = { address: intent.to, kind: 'mint', delta: intent.amount };
   chain.append({
     transactions: [
@@ -258,10 +337,15 @@ test('what was given up and is minted all the same, and what is minted twice, is
     { invariant: 'I2', what: expect.stringContaining('is minted twice') },
   ]);
   const once = new ChainByHand();
-  once.append({ transactions: [{ ...mint, hash: intent.tx_hash }], effects: [{ ...effect, tx_index: 0 }] });
+  once.append({
+    transactions: [{ ...mint, hash: intent.tx_hash }],
+    effects: [{ ...effect, tx_index: 0 }],
+  });
   once.finalize();
   const only = audited({ ...logs, ledger: [...ledger, dead], chain: once.log });
-  expect(only.findings.violations).toMatchObject([{ invariant: 'I2', what: expect.stringContaining('has given it up') }]);
+  expect(only.findings.violations).toMatchObject([
+    { invariant: 'I2', what: expect.stringContaining('has given it up') },
+  ]);
 });
 
 test('transfers that the treasury has not come to yet are waiting, and no violation', () => {

@@ -11,14 +11,22 @@ import { TransferAudit } from '../../../../services/ops/audit/transfer-audit.ts'
 import { accountAt, BEGIN, USDT_CONTRACT, XPUB } from '../../../support/deposit-log.ts';
 
 export interface Logs {
-  readonly transfers: readonly { readonly event: TransferObserved; readonly partition: number; readonly offset: bigint }[];
+  readonly transfers: readonly {
+    readonly event: TransferObserved;
+    readonly partition: number;
+    readonly offset: bigint;
+  }[];
   readonly ledger: readonly TreasuryEvent[];
   readonly chain: readonly ChainEvent[];
 }
 
 export const ADDRESSES: readonly DepositAddressEvent[] = [
   { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN },
-  ...[0, 1, 2].map((at): DepositAddressEvent => ({ type: 'AddressRequested', clt_address: accountAt(at), requested_at: BEGIN })),
+  ...[0, 1, 2].map((at): DepositAddressEvent => ({
+    type: 'AddressRequested',
+    clt_address: accountAt(at),
+    requested_at: BEGIN,
+  })),
 ];
 
 /** As many as `ADDRESSES` has. */
@@ -39,8 +47,11 @@ export function audited({ transfers, ledger, chain }: Logs): AuditedLogs {
   const findings = new Findings();
   const transferAudit = new TransferAudit(USDT_CONTRACT, findings);
   for (const [offset, event] of ADDRESSES.entries()) transferAudit.address(event, BigInt(offset));
-  for (const { event, partition, offset } of transfers) transferAudit.transfer(event, partition, offset);
-  const ledgerAudit = new LedgerAudit(findings, (event, place, policy) => transferAudit.confirmed(event, place, policy));
+  for (const { event, partition, offset } of transfers)
+    transferAudit.transfer(event, partition, offset);
+  const ledgerAudit = new LedgerAudit(findings, (event, place, policy) =>
+    transferAudit.confirmed(event, place, policy),
+  );
   for (const [offset, event] of ledger.entries()) ledgerAudit.apply(event, BigInt(offset));
   const waiting = transferAudit.finish();
   const chainAudit = new ChainAudit(ledgerAudit.intents, findings);

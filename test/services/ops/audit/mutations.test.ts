@@ -1,10 +1,30 @@
 /** Whatever a treasury that does everything right went through, the audit finds nothing; and one thing wrong, of each invariant, with its place. */
 import { expect, test } from 'vitest';
 import type { BlockAppended } from '../../../../schemas/chain.blocks/events.ts';
-import type { DepositConfirmed, MintCredited, MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
-import { INVARIANTS, type Invariant, type Place, Findings } from '../../../../services/ops/audit/findings.ts';
-import { auditDeposits, MarkAudit, storedOf, type AppliedMark } from '../../../../services/ops/audit/projection-audit.ts';
-import { DIGEST_OF_NOTHING, digestNext, fingerprint, type LogRecord } from '../../../../services/runtime/log-record.ts';
+import type {
+  DepositConfirmed,
+  MintCredited,
+  MintIntended,
+  TreasuryEvent,
+} from '../../../../schemas/treasury.ledger/events.ts';
+import {
+  INVARIANTS,
+  type Invariant,
+  type Place,
+  Findings,
+} from '../../../../services/ops/audit/findings.ts';
+import {
+  auditDeposits,
+  MarkAudit,
+  storedOf,
+  type AppliedMark,
+} from '../../../../services/ops/audit/projection-audit.ts';
+import {
+  DIGEST_OF_NOTHING,
+  digestNext,
+  fingerprint,
+  type LogRecord,
+} from '../../../../services/runtime/log-record.ts';
 import { Random } from '../../../support/random.ts';
 import { audited, type Logs } from './audited.ts';
 import { randomLogs } from './random-logs.ts';
@@ -34,12 +54,17 @@ interface Mutant {
 
 type Mutate = (logs: Logs, random: Random) => Mutant | undefined;
 
-function pickOf<Of extends TreasuryEvent>(logs: Logs, random: Random, isOne: (event: TreasuryEvent) => event is Of): Of | undefined {
+function pickOf<Of extends TreasuryEvent>(
+  logs: Logs,
+  random: Random,
+  isOne: (event: TreasuryEvent) => event is Of,
+): Of | undefined {
   const all = logs.ledger.filter(isOne);
   return all.length === 0 ? undefined : random.pick(all);
 }
 
-const isConfirmed = (event: TreasuryEvent): event is DepositConfirmed => event.type === 'DepositConfirmed';
+const isConfirmed = (event: TreasuryEvent): event is DepositConfirmed =>
+  event.type === 'DepositConfirmed';
 const isIntended = (event: TreasuryEvent): event is MintIntended => event.type === 'MintIntended';
 const isCredited = (event: TreasuryEvent): event is MintCredited => event.type === 'MintCredited';
 
@@ -52,28 +77,41 @@ function withLedger(logs: Logs, at: TreasuryEvent, instead: TreasuryEvent): Muta
 function withMint(
   logs: Logs,
   random: Random,
-  change: (block: BlockAppended, index: number) => Pick<BlockAppended, 'transactions' | 'balance_effects'>,
+  change: (
+    block: BlockAppended,
+    index: number,
+  ) => Pick<BlockAppended, 'transactions' | 'balance_effects'>,
 ): Mutant | undefined {
   const found = logs.chain.flatMap((event) =>
     event.type === 'BlockAppended'
-      ? event.balance_effects.flatMap(({ kind, tx_index: index }) => (kind === 'mint' && index !== null ? [{ event, index }] : []))
+      ? event.balance_effects.flatMap(({ kind, tx_index: index }) =>
+          kind === 'mint' && index !== null ? [{ event, index }] : [],
+        )
       : [],
   );
   if (found.length === 0) return undefined;
   const { event: block, index } = random.pick(found);
-  const chain = logs.chain.map((event) => (event === block ? { ...block, ...change(block, index) } : event));
+  const chain = logs.chain.map((event) =>
+    event === block ? { ...block, ...change(block, index) } : event,
+  );
   return { logs: { ...logs, chain }, place: { ...CHAIN, offset: BigInt(block.sequence) } };
 }
 
-const MUTATIONS: Readonly<Record<Exclude<Invariant, 'I7' | 'I8'>, Readonly<Record<string, Mutate>>>> = {
+const MUTATIONS: Readonly<
+  Record<Exclude<Invariant, 'I7' | 'I8'>, Readonly<Record<string, Mutate>>>
+> = {
   I1: {
     'a deposit of more than arrived'(logs, random) {
       const event = pickOf(logs, random, isConfirmed);
-      return event === undefined ? undefined : withLedger(logs, event, { ...event, gross: event.gross + 1n, credit: event.credit + 1n });
+      return event === undefined
+        ? undefined
+        : withLedger(logs, event, { ...event, gross: event.gross + 1n, credit: event.credit + 1n });
     },
     'a deposit that is somebody else’s'(logs, random) {
       const event = pickOf(logs, random, isConfirmed);
-      return event === undefined ? undefined : withLedger(logs, event, { ...event, clt_address: Buffer.alloc(20, 1) });
+      return event === undefined
+        ? undefined
+        : withLedger(logs, event, { ...event, clt_address: Buffer.alloc(20, 1) });
     },
     'a transfer that is nowhere'(logs, random) {
       const event = pickOf(logs, random, isConfirmed);
@@ -85,33 +123,51 @@ const MUTATIONS: Readonly<Record<Exclude<Invariant, 'I7' | 'I8'>, Readonly<Recor
   I2: {
     'a Mint with another hash than was requested': (logs, random) =>
       withMint(logs, random, ({ transactions, balance_effects }, index) => ({
-        transactions: transactions.map((each) => (each.index === index ? { ...each, hash: Buffer.alloc(32, 0xee) } : each)),
+        transactions: transactions.map((each) =>
+          each.index === index ? { ...each, hash: Buffer.alloc(32, 0xee) } : each,
+        ),
         balance_effects,
       })),
     'a credit of a Mint in another block'(logs, random) {
       const event = pickOf(logs, random, isCredited);
       if (event === undefined) return undefined;
-      const intent = logs.ledger.find((each) => each.type === 'MintIntended' && each.tx_hash.equals(event.tx_hash));
-      const { logs: changed } = withLedger(logs, event, { ...event, block_height: event.block_height - 1 });
+      const intent = logs.ledger.find(
+        (each) => each.type === 'MintIntended' && each.tx_hash.equals(event.tx_hash),
+      );
+      const { logs: changed } = withLedger(logs, event, {
+        ...event,
+        block_height: event.block_height - 1,
+      });
       return { logs: changed, place: { ...LEDGER, offset: BigInt(intent?.sequence ?? -1) } };
     },
   },
   I3: {
     'a Mint of one unit more': (logs, random) =>
       withMint(logs, random, ({ transactions, balance_effects: effects }, index) => ({
-        transactions: transactions.map((each) => (each.index === index ? { ...each, amount: each.amount + 1n } : each)),
-        balance_effects: effects.map((each) => (each.tx_index === index ? { ...each, delta: each.delta + 1n } : each)),
+        transactions: transactions.map((each) =>
+          each.index === index ? { ...each, amount: each.amount + 1n } : each,
+        ),
+        balance_effects: effects.map((each) =>
+          each.tx_index === index ? { ...each, delta: each.delta + 1n } : each,
+        ),
       })),
     'a Mint to somebody else': (logs, random) =>
       withMint(logs, random, ({ transactions, balance_effects: effects }, index) => ({
-        transactions: transactions.map((each) => (each.index === index ? { ...each, to: Buffer.alloc(20, 1) } : each)),
-        balance_effects: effects.map((each) => (each.tx_index === index ? { ...each, address: Buffer.alloc(20, 1) } : each)),
+        transactions: transactions.map((each) =>
+          each.index === index ? { ...each, to: Buffer.alloc(20, 1) } : each,
+        ),
+        balance_effects: effects.map((each) =>
+          each.tx_index === index ? { ...each, address: Buffer.alloc(20, 1) } : each,
+        ),
       })),
   },
   I4: {
     'a mint above the rolling cap'(logs, random) {
       const event = pickOf(logs, random, isIntended);
-      const policy = logs.ledger.findLast((each) => each.type === 'PolicySet' && event !== undefined && each.sequence < event.sequence);
+      const policy = logs.ledger.findLast(
+        (each) =>
+          each.type === 'PolicySet' && event !== undefined && each.sequence < event.sequence,
+      );
       if (event === undefined || policy?.type !== 'PolicySet') return undefined;
       const { logs: changed } = withLedger(logs, policy, { ...policy, rolling_cap: 0n });
       const first = logs.ledger.find((each) => isIntended(each) && each.sequence > policy.sequence);
@@ -120,11 +176,17 @@ const MUTATIONS: Readonly<Record<Exclude<Invariant, 'I7' | 'I8'>, Readonly<Recor
     'a mint that was approved, without the approval'(logs, random) {
       const event = pickOf(logs, random, (each): each is MintIntended => {
         const before = logs.ledger.slice(0, each.sequence).toReversed();
-        const last = before.find((other) => other.type !== 'PolicySet' && isIntended(each) && other.deposit_id === each.deposit_id);
+        const last = before.find(
+          (other) =>
+            other.type !== 'PolicySet' && isIntended(each) && other.deposit_id === each.deposit_id,
+        );
         return last?.type === 'DepositApproved';
       });
       const approval = logs.ledger.findLast(
-        (each) => each.type === 'DepositApproved' && each.deposit_id === event?.deposit_id && each.sequence < event.sequence,
+        (each) =>
+          each.type === 'DepositApproved' &&
+          each.deposit_id === event?.deposit_id &&
+          each.sequence < event.sequence,
       );
       if (event === undefined || approval === undefined) return undefined;
       const { logs: changed } = withLedger(logs, approval, { ...approval, sequence: -1 });
@@ -134,11 +196,19 @@ const MUTATIONS: Readonly<Record<Exclude<Invariant, 'I7' | 'I8'>, Readonly<Recor
   I5: {
     'a credit of one unit more'(logs, random) {
       const event = pickOf(logs, random, isConfirmed);
-      return event === undefined ? undefined : withLedger(logs, event, { ...event, credit: event.credit + 1n });
+      return event === undefined
+        ? undefined
+        : withLedger(logs, event, { ...event, credit: event.credit + 1n });
     },
     'a fee of one unit less'(logs, random) {
-      const event = pickOf(logs, random, (each): each is DepositConfirmed => isConfirmed(each) && each.fee <= each.gross);
-      return event === undefined ? undefined : withLedger(logs, event, { ...event, fee: event.fee - 1n });
+      const event = pickOf(
+        logs,
+        random,
+        (each): each is DepositConfirmed => isConfirmed(each) && each.fee <= each.gross,
+      );
+      return event === undefined
+        ? undefined
+        : withLedger(logs, event, { ...event, fee: event.fee - 1n });
     },
   },
   I6: {
@@ -155,7 +225,12 @@ const MUTATIONS: Readonly<Record<Exclude<Invariant, 'I7' | 'I8'>, Readonly<Recor
       const event = pickOf(logs, random, isCredited);
       if (event === undefined) return undefined;
       const { length } = logs.ledger;
-      const held = { type: 'DepositHeld', reason: 'over_single_cap', deposit_id: event.deposit_id, decided_at: event.decided_at } as const;
+      const held = {
+        type: 'DepositHeld',
+        reason: 'over_single_cap',
+        deposit_id: event.deposit_id,
+        decided_at: event.decided_at,
+      } as const;
       return {
         logs: { ...logs, ledger: [...logs.ledger, { ...held, sequence: length }] },
         place: { ...LEDGER, offset: BigInt(length) },
@@ -164,24 +239,30 @@ const MUTATIONS: Readonly<Record<Exclude<Invariant, 'I7' | 'I8'>, Readonly<Recor
   },
 };
 
-const CASES: readonly (readonly [string, string, Mutate])[] = Object.entries(MUTATIONS).flatMap(([invariant, mutations]) =>
-  Object.entries(mutations).map(([what, mutate]) => [invariant, what, mutate] as const),
+const CASES: readonly (readonly [string, string, Mutate])[] = Object.entries(MUTATIONS).flatMap(
+  ([invariant, mutations]) =>
+    Object.entries(mutations).map(([what, mutate]) => [invariant, what, mutate] as const),
 );
 
-test.each(CASES)('%s: %s is found, with topic, partition and offset', (invariant, _what, mutate) => {
-  let tried = 0;
-  for (const seed of SEEDS) {
-    const mutant = mutate(randomLogs(seed), new Random(seed));
-    if (mutant === undefined) continue;
-    tried++;
-    const { violations } = audited(mutant.logs).findings;
-    expect({ seed, violations }).toEqual({
-      seed,
-      violations: expect.arrayContaining([expect.objectContaining({ ...mutant.place, invariant })]),
-    });
-  }
-  expect(tried).toBeGreaterThanOrEqual(10);
-});
+test.each(CASES)(
+  '%s: %s is found, with topic, partition and offset',
+  (invariant, _what, mutate) => {
+    let tried = 0;
+    for (const seed of SEEDS) {
+      const mutant = mutate(randomLogs(seed), new Random(seed));
+      if (mutant === undefined) continue;
+      tried++;
+      const { violations } = audited(mutant.logs).findings;
+      expect({ seed, violations }).toEqual({
+        seed,
+        violations: expect.arrayContaining([
+          expect.objectContaining({ ...mutant.place, invariant }),
+        ]),
+      });
+    }
+    expect(tried).toBeGreaterThanOrEqual(10);
+  },
+);
 
 test('every invariant of the audit has something wrong that is found', () => {
   expect([...Object.keys(MUTATIONS), 'I7', 'I8']).toEqual(Object.keys(INVARIANTS));
@@ -201,7 +282,13 @@ function recordsOf(count: number): readonly LogRecord[] {
 function markAt(records: readonly LogRecord[], next: number): AppliedMark {
   let digest: Buffer = DIGEST_OF_NOTHING;
   for (const record of records.slice(0, next)) digest = digestNext(digest, fingerprint(record));
-  return { projection: 'deposits', topic: 'tron.transfers', partition: 3, next_offset: BigInt(next), digest: digest.toString('hex') };
+  return {
+    projection: 'deposits',
+    topic: 'tron.transfers',
+    partition: 3,
+    next_offset: BigInt(next),
+    digest: digest.toString('hex'),
+  };
 }
 
 function lookedAt(records: readonly LogRecord[], marks: readonly AppliedMark[]): Findings {
@@ -219,7 +306,12 @@ test('I7: what a projection has applied of another log, in another order, or bey
   const other = (at: number, change: Partial<LogRecord>): readonly LogRecord[] =>
     records.map((record, index) => (index === at ? { ...record, ...change } : record));
   const place = { topic: 'tron.transfers', partition: 3, invariant: 'I7' };
-  for (const changed of [{ value: Buffer.from('x') }, { timestamp: 99 }, { key: Buffer.from('x') }, { headers: { x: 'y' } }])
+  for (const changed of [
+    { value: Buffer.from('x') },
+    { timestamp: 99 },
+    { key: Buffer.from('x') },
+    { headers: { x: 'y' } },
+  ])
     expect(lookedAt(other(2, changed), marks).violations).toMatchObject([
       { ...place, offset: 4n },
       { ...place, offset: 9n },
@@ -229,7 +321,9 @@ test('I7: what a projection has applied of another log, in another order, or bey
   const swapped = [{ ...second, offset: 0n }, { ...first, offset: 1n }, ...rest];
   expect(lookedAt(swapped, marks).violations).toHaveLength(3);
   expect(lookedAt(records.slice(0, 8), marks).violations).toMatchObject([{ ...place, offset: 9n }]);
-  expect(lookedAt(records, [{ ...markAt(records, 4), digest: '00' }]).violations).toMatchObject([{ ...place, offset: 4n }]);
+  expect(lookedAt(records, [{ ...markAt(records, 4), digest: '00' }]).violations).toMatchObject([
+    { ...place, offset: 4n },
+  ]);
 });
 
 test('I8: a changed cell, a missing and an extra row of the read model are found at the offset of the rows', () => {
@@ -237,13 +331,18 @@ test('I8: a changed cell, a missing and an extra row of the read model are found
     const { ledger } = audited(randomLogs(seed));
     const rows = storedOf(ledger);
     const [id = '', text = ''] = [...rows][new Random(seed).below(rows.size)] ?? [];
-    const changed = new Map([...rows, [id, text.replace(/\d/, (digit) => String((Number(digit) + 1) % 10))]]);
+    const changed = new Map([
+      ...rows,
+      [id, text.replace(/\d/, (digit) => String((Number(digit) + 1) % 10))],
+    ]);
     const missing = new Map([...rows].filter(([other]) => other !== id));
     const extra = new Map([...rows, ['00000000-0000-8000-8000-000000000000', text]]);
     for (const stored of [changed, missing, extra]) {
       const findings = new Findings();
       auditDeposits(ledger, { next_offset: ledger.end, rows: stored }, findings);
-      expect(findings.violations).toMatchObject([{ ...LEDGER, invariant: 'I8', offset: ledger.end }]);
+      expect(findings.violations).toMatchObject([
+        { ...LEDGER, invariant: 'I8', offset: ledger.end },
+      ]);
     }
   }
 });

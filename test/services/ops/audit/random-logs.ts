@@ -1,7 +1,13 @@
 /** Seeded logs of a treasury that does everything right, whatever happens to it: settings that change, people who decide, mints that are not carried out, nonces that somebody else takes. */
 import { confirmAll, setPolicy } from '../../../../projections/deposits/decide.ts';
 import { Ledger, type RequestedMint } from '../../../../projections/deposits/ledger.ts';
-import { approve, conclude, intend, reject, type FinalTransaction } from '../../../../projections/deposits/mint.ts';
+import {
+  approve,
+  conclude,
+  intend,
+  reject,
+  type FinalTransaction,
+} from '../../../../projections/deposits/mint.ts';
 import type { Recorded } from '../../../../projections/projection.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
@@ -42,13 +48,19 @@ class RandomTreasury {
     const random = this.#random;
     this.#now += random.below(8) * HOUR_MS;
     const single_cap = BigInt(10 + random.below(10)) * USD;
-    if (this.#log.length === 0 || random.chance(0.3)) this.#setPolicy(this.#log.length === 0 ? LIMITS : { ...LIMITS, single_cap });
+    if (this.#log.length === 0 || random.chance(0.3))
+      this.#setPolicy(this.#log.length === 0 ? LIMITS : { ...LIMITS, single_cap });
     this.#pay(1 + random.below(4));
     this.#decide();
     const most = 1 + random.below(4);
-    this.#write(intend(this.#ledger, { now: this.#now, final_nonce: this.#final.size, hash_of: hashOf, most }).events);
+    this.#write(
+      intend(this.#ledger, { now: this.#now, final_nonce: this.#final.size, hash_of: hashOf, most })
+        .events,
+    );
     if (random.chance(0.8)) this.#block();
-    this.#write(conclude(this.#ledger, (nonce) => this.#final.get(nonce), { now: this.#now, most: 3 }).events);
+    this.#write(
+      conclude(this.#ledger, (nonce) => this.#final.get(nonce), { now: this.#now, most: 3 }).events,
+    );
   }
 
   #setPolicy(limits: typeof LIMITS): void {
@@ -79,7 +91,10 @@ class RandomTreasury {
     });
     this.#transfers.push(...fresh);
     // a transfer that was observed again is no other one
-    this.#write(confirmAll(this.#ledger, this.#transfers, { now: this.#now, usdt_contract: USDT_CONTRACT }).events);
+    this.#write(
+      confirmAll(this.#ledger, this.#transfers, { now: this.#now, usdt_contract: USDT_CONTRACT })
+        .events,
+    );
   }
 
   #decide(): void {
@@ -94,7 +109,10 @@ class RandomTreasury {
   /** What was requested, in the order of its nonces; some are not carried out, some nonces are somebody else's. */
   #block(): void {
     const mints = [...this.#ledger.live.values()].filter(({ nonce }) => !this.#final.has(nonce));
-    const fates = mints.map((mint) => ({ mint, fate: this.#random.pick(['minted', 'minted', 'minted', 'failed', 'taken'] as const) }));
+    const fates = mints.map((mint) => ({
+      mint,
+      fate: this.#random.pick(['minted', 'minted', 'minted', 'failed', 'taken'] as const),
+    }));
     const block = this.#chain.append({
       transactions: fates.map(({ mint, fate }) => transactionOf(mint, fate)),
       effects: fates.flatMap(({ mint: { to, amount }, fate }, tx_index) =>
@@ -105,21 +123,37 @@ class RandomTreasury {
     for (const { mint, fate } of fates) {
       const { hash } = transactionOf(mint, fate);
       const minted = fate === 'minted' ? mint : undefined;
-      this.#final.set(mint.nonce, { tx_hash: hash, block_height: block.height, block_hash: block.hash, minted });
+      this.#final.set(mint.nonce, {
+        tx_hash: hash,
+        block_height: block.height,
+        block_hash: block.hash,
+        minted,
+      });
     }
   }
 
   #write(events: readonly TreasuryEvent[]): void {
     for (const event of events) {
       this.#log.push(event);
-      if (this.#ledger.apply(event, this.#ledger.end) !== 'applied') throw new Error(`${event.type} has no effect`);
+      if (this.#ledger.apply(event, this.#ledger.end) !== 'applied')
+        throw new Error(`${event.type} has no effect`);
     }
   }
 }
 
-function transactionOf({ nonce, to, amount, tx_hash }: RequestedMint, fate: 'minted' | 'failed' | 'taken') {
+function transactionOf(
+  { nonce, to, amount, tx_hash }: RequestedMint,
+  fate: 'minted' | 'failed' | 'taken',
+) {
   const hash = fate === 'taken' ? named(`somebody ${nonce}`, 32) : tx_hash;
-  return { from: AUTHORITY, to, amount, nonce, hash, function_call_type: fate === 'taken' ? 'Transfer' : 'Mint' };
+  return {
+    from: AUTHORITY,
+    to,
+    amount,
+    nonce,
+    hash,
+    function_call_type: fate === 'taken' ? 'Transfer' : 'Mint',
+  };
 }
 
 const made = new Map<number, Logs>();

@@ -11,7 +11,9 @@ const TIMES = /(?:_at|timestamp|until)$/;
 
 const SAMPLES = readdirSync(GOLDEN, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
-  .flatMap(({ name: topic }) => readdirSync(new URL(`${topic}/`, GOLDEN)).map((version) => `${topic}/${version}/`))
+  .flatMap(({ name: topic }) =>
+    readdirSync(new URL(`${topic}/`, GOLDEN)).map((version) => `${topic}/${version}/`),
+  )
   .flatMap((folder) =>
     readdirSync(new URL(folder, GOLDEN))
       .filter((file) => file.endsWith('.hex'))
@@ -23,16 +25,23 @@ function read(path: string): string {
 }
 
 function isTronAddress(path: string, name: string): boolean {
-  return path.startsWith('tron.transfers') ? ['address', 'from', 'to', 'contract'].includes(name) : name === 'deposit_address';
+  return path.startsWith('tron.transfers')
+    ? ['address', 'from', 'to', 'contract'].includes(name)
+    : name === 'deposit_address';
 }
 
 test.each(SAMPLES)('the golden event %s is shown as what it says', (path) => {
   const schema: unknown = JSON.parse(read(path.replace(/-[^/]*$/, '.avsc')));
-  const shown: unknown = JSON.parse(jsonOf(schema)(Buffer.from(read(`${path}.hex`).replaceAll('\n', ''), 'hex'), 0));
+  const shown: unknown = JSON.parse(
+    jsonOf(schema)(Buffer.from(read(`${path}.hex`).replaceAll('\n', ''), 'hex'), 0),
+  );
   const said: unknown = JSON.parse(read(`${path}.json`), (name, value: unknown) => {
     if (name === 'type') return undefined;
-    if (typeof value === 'number' && TIMES.test(name)) return value > 8.64e15 ? value : new Date(value).toISOString();
-    return typeof value === 'string' && isTronAddress(path, name) ? toTronAddress(Buffer.from(value.slice(2), 'hex')) : value;
+    if (typeof value === 'number' && TIMES.test(name))
+      return value > 8.64e15 ? value : new Date(value).toISOString();
+    return typeof value === 'string' && isTronAddress(path, name)
+      ? toTronAddress(Buffer.from(value.slice(2), 'hex'))
+      : value;
   });
   expect(shown).toEqual(said);
 });
@@ -43,18 +52,29 @@ function shownBy(schema: avro.Schema, value: unknown): string {
 }
 
 test('every kind of schema is shown, also those that no event of ours has', () => {
-  expect(shownBy({ type: 'enum', name: 'Suit', symbols: ['HEARTS', 'SPADES'] }, 'SPADES')).toBe('"SPADES"');
+  expect(shownBy({ type: 'enum', name: 'Suit', symbols: ['HEARTS', 'SPADES'] }, 'SPADES')).toBe(
+    '"SPADES"',
+  );
   expect(shownBy({ type: 'map', values: 'long' }, { 'a"b': 1, c: -2 })).toBe('{"a\\"b":1,"c":-2}');
-  expect(shownBy({ type: 'array', items: ['null', 'string'] }, [null, 'x\n'])).toBe('[null,"x\\n"]');
+  expect(shownBy({ type: 'array', items: ['null', 'string'] }, [null, 'x\n'])).toBe(
+    '[null,"x\\n"]',
+  );
   expect(shownBy('double', 0.1)).toBe('0.1');
   expect(shownBy('float', 0.5)).toBe('0.5');
   expect(shownBy('boolean', true)).toBe('true');
   expect(shownBy('bytes', Buffer.from([0, 255]))).toBe('"0x00ff"');
-  const tree: avro.Schema = { type: 'record', name: 'a.Tree', fields: [{ name: 'left', type: ['null', 'Tree'] }] };
+  const tree: avro.Schema = {
+    type: 'record',
+    name: 'a.Tree',
+    fields: [{ name: 'left', type: ['null', 'Tree'] }],
+  };
   expect(shownBy(tree, { left: { left: { left: null } } })).toBe('{"left":{"left":{"left":null}}}');
   const money = { type: 'bytes', logicalType: 'decimal', precision: 20, scale: 2 };
   const cents = (value: bigint): string =>
-    jsonOf(money)(Buffer.concat([Buffer.from([encodeDecimal(value).length * 2]), encodeDecimal(value)]), 0);
+    jsonOf(money)(
+      Buffer.concat([Buffer.from([encodeDecimal(value).length * 2]), encodeDecimal(value)]),
+      0,
+    );
   expect([cents(123_456n), cents(-5n), cents(0n)]).toEqual(['"1234.56"', '"-0.05"', '"0.00"']);
 });
 
@@ -63,7 +83,9 @@ test('amounts and long integers keep every digit, whatever their size', () => {
   assert(
     property(bigInt({ min: -(1n << 255n), max: 1n << 256n }), (value) => {
       const bytes = encodeDecimal(value);
-      expect(jsonOf(decimal)(Buffer.concat([Buffer.from([bytes.length * 2]), bytes]).subarray(0), 0)).toBe(`"${value}"`);
+      expect(
+        jsonOf(decimal)(Buffer.concat([Buffer.from([bytes.length * 2]), bytes]).subarray(0), 0),
+      ).toBe(`"${value}"`);
     }),
   );
   // by hand: avsc itself loses digits beyond 2^52
@@ -75,7 +97,9 @@ test('amounts and long integers keep every digit, whatever their size', () => {
       expect(jsonOf('long')(Buffer.from([...bytes, Number(rest)]), 0)).toBe(String(value));
     }),
   );
-  expect(jsonOf('long')(Buffer.from('ffffffffffffffffff01', 'hex'), 0)).toBe('-9223372036854775808');
+  expect(jsonOf('long')(Buffer.from('ffffffffffffffffff01', 'hex'), 0)).toBe(
+    '-9223372036854775808',
+  );
   expect(jsonOf('long')(Buffer.from('feffffffffffffffff01', 'hex'), 0)).toBe('9223372036854775807');
 });
 
@@ -100,11 +124,25 @@ test('bytes that do not fit are refused with the field, never shown as something
     ],
   });
   expect(show(Buffer.from('010203040261', 'hex'), 0)).toBe('{"hash":"0x01020304","note":"a"}');
-  expect(() => show(Buffer.from('010203', 'hex'), 0)).toThrow('field hash: the bytes end 1 too early');
-  expect(() => show(Buffer.from('0102030404', 'hex'), 0)).toThrow('field note: the bytes end 2 too early');
-  expect(() => show(Buffer.from('0102030403', 'hex'), 0)).toThrow('field note: a length below zero');
-  expect(() => show(Buffer.from('01020304026100', 'hex'), 0)).toThrow('1 bytes follow that belong to nothing');
-  expect(() => show(Buffer.from(`01020304${'ff'.repeat(11)}`, 'hex'), 0)).toThrow('field note: an integer longer than 10 bytes');
-  expect(() => jsonOf(['null', 'string'])(Buffer.from('04', 'hex'), 0)).toThrow('a number that a union does not have');
-  expect(() => jsonOf({ type: 'record', name: 'R', fields: [{ name: 'x', type: 'Nothing' }] })).toThrow('type Nothing is not defined');
+  expect(() => show(Buffer.from('010203', 'hex'), 0)).toThrow(
+    'field hash: the bytes end 1 too early',
+  );
+  expect(() => show(Buffer.from('0102030404', 'hex'), 0)).toThrow(
+    'field note: the bytes end 2 too early',
+  );
+  expect(() => show(Buffer.from('0102030403', 'hex'), 0)).toThrow(
+    'field note: a length below zero',
+  );
+  expect(() => show(Buffer.from('01020304026100', 'hex'), 0)).toThrow(
+    '1 bytes follow that belong to nothing',
+  );
+  expect(() => show(Buffer.from(`01020304${'ff'.repeat(11)}`, 'hex'), 0)).toThrow(
+    'field note: an integer longer than 10 bytes',
+  );
+  expect(() => jsonOf(['null', 'string'])(Buffer.from('04', 'hex'), 0)).toThrow(
+    'a number that a union does not have',
+  );
+  expect(() =>
+    jsonOf({ type: 'record', name: 'R', fields: [{ name: 'x', type: 'Nothing' }] }),
+  ).toThrow('type Nothing is not defined');
 });

@@ -16,7 +16,8 @@ test('texts of any size come out whole, one after the other and several at once'
   const files = ['one', 'other'].map((name) => join(folder, name));
   const opened = files.map((file) => openSync(file, 'w'));
   const texts = [0, 1, 300_000, 5, 1_200_000, 299_999].map(textOf);
-  for (const text of texts) expect(await Promise.all(opened.map((fd) => writeOut(text, fd)))).toEqual([true, true]);
+  for (const text of texts)
+    expect(await Promise.all(opened.map((fd) => writeOut(text, fd)))).toEqual([true, true]);
   for (const fd of opened) closeSync(fd);
   for (const file of files) expect(readFileSync(file, 'utf8') === texts.join('')).toBe(true);
 });

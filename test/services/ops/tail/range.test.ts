@@ -20,9 +20,17 @@ test.each([
   expect(parseBound('--from', text, NOW)).toEqual(bound);
 });
 
-test.each(['', '-1', '01', '1.5', '1e3', 'yesterday', '2026-13-01', '2026-11-21 10:30', '10x ago', '99999999999999999999'])(
-  '"%s" is none',
-  (text) => {
-    expect(() => parseBound('--to', text, NOW)).toThrow(Misuse);
-  },
-);
+test.each([
+  '',
+  '-1',
+  '01',
+  '1.5',
+  '1e3',
+  'yesterday',
+  '2026-13-01',
+  '2026-11-21 10:30',
+  '10x ago',
+  '99999999999999999999',
+])('"%s" is none', (text) => {
+  expect(() => parseBound('--to', text, NOW)).toThrow(Misuse);
+});

@@ -3,7 +3,15 @@ import type { PartitionRange } from '../../../../services/ops/tail/range.ts';
 import { RecordSchemas } from '../../../../services/ops/tail/record-schemas.ts';
 import { tailLog, type Tailing } from '../../../../services/ops/tail/tail-log.ts';
 import { FaultProxy } from '../../../support/fault-proxy.ts';
-import { appendAll, freshTopic, never, numbered, range, silentLog, testKafka } from '../../../support/kafka.ts';
+import {
+  appendAll,
+  freshTopic,
+  never,
+  numbered,
+  range,
+  silentLog,
+  testKafka,
+} from '../../../support/kafka.ts';
 
 const stack = inject('stack');
 const kafka = testKafka(stack);
@@ -16,13 +24,25 @@ async function tailing(
   change: Pick<Tailing, 'topic' | 'ranges' | 'render' | 'write'> & Partial<Tailing>,
 ): Promise<{ read: number; shown: number }> {
   const schemas = new RecordSchemas(stack.registry_url);
-  const found = await tailLog({ kafka, schemas, onFault: () => undefined, limit: Infinity, log: silentLog(), signal: never, ...change });
+  const found = await tailLog({
+    kafka,
+    schemas,
+    onFault: () => undefined,
+    limit: Infinity,
+    log: silentLog(),
+    signal: never,
+    ...change,
+  });
   return { read: found.read, shown: found.shown };
 }
 
 test('connections that are cut and reset again and again lose nothing, double nothing and change no order', async () => {
   const topic = await freshTopic(kafka, { partitions: 2 });
-  const proxy = await FaultProxy.open({ port: Number(stack.kafka_brokers.split(':')[1]), requests: 'kafka', api_keys: [1] });
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+    api_keys: [1],
+  });
   const seen: number[][] = [[], []];
   let cuts = 0;
   proxy.resetEvery(6, 11);
@@ -77,27 +97,34 @@ const render: Tailing['render'] = (_, { offset }) => `${offset}\n`;
 test('one that wants no more, the limit and the signal each end it', async () => {
   const topic = await freshTopic(kafka);
   await appendAll(kafka, topic, numbered(0, 10));
-  expect(await tailing({ topic, ranges: [all(0)], render, write: () => Promise.resolve(false) })).toEqual({ read: 10, shown: 10 });
+  expect(
+    await tailing({ topic, ranges: [all(0)], render, write: () => Promise.resolve(false) }),
+  ).toEqual({ read: 10, shown: 10 });
   let text = '';
   const write = (piece: string): Promise<boolean> => {
     text += piece;
     return Promise.resolve(true);
   };
-  expect(await tailing({ topic, ranges: [all(0)], render, write, limit: 3 })).toEqual({ read: 3, shown: 3 });
+  expect(await tailing({ topic, ranges: [all(0)], render, write, limit: 3 })).toEqual({
+    read: 3,
+    shown: 3,
+  });
   expect(text).toBe('0\n1\n2\n');
   const stopping = new AbortController();
   const stops = (): Promise<boolean> => {
     stopping.abort();
     return Promise.resolve(true);
   };
-  expect(await tailing({ topic, ranges: [all(0)], render, write: stops, signal: stopping.signal })).toEqual({ read: 10, shown: 10 });
+  expect(
+    await tailing({ topic, ranges: [all(0)], render, write: stops, signal: stopping.signal }),
+  ).toEqual({ read: 10, shown: 10 });
 });
 
 test('a log that no longer holds where reading stands ends it, and says so', async () => {
   const topic = await freshTopic(kafka);
   await appendAll(kafka, topic, numbered(0, 10));
   const range10 = { partition: 0, start: 20n, from: 20n, to: undefined, before: undefined };
-  await expect(tailing({ topic, ranges: [range10], render, write: () => Promise.resolve(true) })).rejects.toThrow(
-    'does not hold offset 20 any more',
-  );
+  await expect(
+    tailing({ topic, ranges: [range10], render, write: () => Promise.resolve(true) }),
+  ).rejects.toThrow('does not hold offset 20 any more');
 });

@@ -33,7 +33,10 @@ const MATCHING: readonly (readonly [string, boolean])[] = [
   ['offset > "9"', false],
   ['amount = 115792089237316195423570985008687907853269984665640564039457584007913129639935', true],
   ['amount > 115792089237316195423570985008687907853269984665640564039457584007913129639934', true],
-  ['amount > 115792089237316195423570985008687907853269984665640564039457584007913129639935', false],
+  [
+    'amount > 115792089237316195423570985008687907853269984665640564039457584007913129639935',
+    false,
+  ],
   ['fare = 12.5', true],
   ['fare > 12.499999999999999999999', true],
   ['fare = "12.5"', false],
@@ -93,7 +96,9 @@ test.each(WRONG)('%s is refused with the place and what is expected', (expressio
 });
 
 test('names that every object has are fields like others: of nothing', () => {
-  expect(parseWhere('constructor = null and value.__proto__ = null and toString = null').matches(RECORD)).toBe(true);
+  expect(
+    parseWhere('constructor = null and value.__proto__ = null and toString = null').matches(RECORD),
+  ).toBe(true);
 });
 
 test('a field that no record has is told, one that some have is not', () => {

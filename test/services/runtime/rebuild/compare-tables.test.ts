@@ -4,7 +4,11 @@ import { beforeAll, expect, inject, test } from 'vitest';
 import type { ColumnType, Table } from '../../../../projections/projection.ts';
 import { PROJECTIONS } from '../../../../services/projector/projections.ts';
 import { prepareDatabase } from '../../../../services/runtime/migrations.ts';
-import { compareTables, TEXT_SETTINGS, type Difference } from '../../../../services/runtime/rebuild/compare-tables.ts';
+import {
+  compareTables,
+  TEXT_SETTINGS,
+  type Difference,
+} from '../../../../services/runtime/rebuild/compare-tables.ts';
 import { verifyOf } from '../../../../services/runtime/rebuild/names.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { Random } from '../../../support/random.ts';
@@ -19,7 +23,11 @@ beforeAll(async () => {
   await client.query(TEXT_SETTINGS);
   for (const projection of PROJECTIONS) {
     await prepareDatabase(writer_url, projection);
-    await prepareDatabase(writer_url, { ...projection, name: verifyOf(projection.name) }, { beside: projection.name });
+    await prepareDatabase(
+      writer_url,
+      { ...projection, name: verifyOf(projection.name) },
+      { beside: projection.name },
+    );
   }
   return () => client.end();
 });
@@ -46,7 +54,9 @@ function cell(type: ColumnType, number: number): string {
 
 /** A single row where the table can hold no more. */
 function rowsOf(table: Table): readonly number[] {
-  return Object.values(table.columns).includes('bool') && table.key.length === 1 && table.columns[table.key[0] ?? ''] === 'bool'
+  return Object.values(table.columns).includes('bool') &&
+    table.key.length === 1 &&
+    table.columns[table.key[0] ?? ''] === 'bool'
     ? [0]
     : Array.from({ length: ROWS }, (_, at) => at);
 }
@@ -54,7 +64,10 @@ function rowsOf(table: Table): readonly number[] {
 async function insert(schema: string, { name, columns }: Table, number: number): Promise<void> {
   const cells = Object.values(columns).map((type) => cell(type, number));
   const places = cells.map((_, at) => `$${at + 1}`).join(', ');
-  await client.query(`INSERT INTO ${schema}.${name} (${Object.keys(columns).join(', ')}) VALUES (${places})`, cells);
+  await client.query(
+    `INSERT INTO ${schema}.${name} (${Object.keys(columns).join(', ')}) VALUES (${places})`,
+    cells,
+  );
 }
 
 /** What differs after the change, which is undone. */
@@ -65,9 +78,17 @@ async function differencesAfter(
 ): Promise<Record<string, Difference>> {
   await client.query('BEGIN');
   await change();
-  const compared = await compareTables({ client, schema: projection }, { client, schema: verifyOf(projection) }, tables);
+  const compared = await compareTables(
+    { client, schema: projection },
+    { client, schema: verifyOf(projection) },
+    tables,
+  );
   await client.query('ROLLBACK');
-  return Object.fromEntries(compared.flatMap(({ table, difference }) => (difference === undefined ? [] : [[table, difference]])));
+  return Object.fromEntries(
+    compared.flatMap(({ table, difference }) =>
+      difference === undefined ? [] : [[table, difference]],
+    ),
+  );
 }
 
 function keyOf({ columns, key }: Table, number: number): Record<string, string> {
@@ -85,7 +106,9 @@ function where({ key }: Table): string {
 
 /** A column that is neither of the key nor can have one value alone. */
 function someColumn({ columns, key }: Table, random: Random): string | undefined {
-  const others = Object.keys(columns).filter((column) => !key.includes(column) && columns[column] !== 'bool');
+  const others = Object.keys(columns).filter(
+    (column) => !key.includes(column) && columns[column] !== 'bool',
+  );
   return others.length === 0 ? undefined : random.pick(others);
 }
 
@@ -99,12 +122,21 @@ test.each(PROJECTIONS.map(({ name, tables }) => [name, tables] as const))(
     }
     expect(await differencesAfter(name, tables, () => Promise.resolve())).toEqual({});
 
-    const victims = tables.map((table) => ({ table, key: keyOf(table, random.pick(rowsOf(table))), column: someColumn(table, random) }));
-    const changed = victims.flatMap(({ column, ...victim }) => (column === undefined ? [] : [{ ...victim, column }]));
+    const victims = tables.map((table) => ({
+      table,
+      key: keyOf(table, random.pick(rowsOf(table))),
+      column: someColumn(table, random),
+    }));
+    const changed = victims.flatMap(({ column, ...victim }) =>
+      column === undefined ? [] : [{ ...victim, column }],
+    );
     const found = await differencesAfter(name, tables, async () => {
       for (const { table, key, column } of changed) {
         const set = `UPDATE ${name}.${table.name} SET ${column} = $${table.key.length + 1} WHERE ${where(table)}`;
-        await client.query(set, [...Object.values(key), cell(table.columns[column] ?? 'text', 1_000)]);
+        await client.query(set, [
+          ...Object.values(key),
+          cell(table.columns[column] ?? 'text', 1_000),
+        ]);
       }
     });
     const named = changed.map(({ table, column }) => [
@@ -115,7 +147,10 @@ test.each(PROJECTIONS.map(({ name, tables }) => [name, tables] as const))(
 
     const gone = await differencesAfter(name, tables, async () => {
       for (const { table, key } of victims)
-        await client.query(`DELETE FROM ${name}.${table.name} WHERE ${where(table)}`, Object.values(key));
+        await client.query(
+          `DELETE FROM ${name}.${table.name} WHERE ${where(table)}`,
+          Object.values(key),
+        );
     });
     const missing = tables.map((table) => [
       table.name,
@@ -142,7 +177,8 @@ function keysOf({ key }: Table): object {
 test('rows that stand twice, text that only looks the same, and a table or column that is not there are found', async () => {
   const tables = PROJECTIONS.find(({ name }) => name === 'explorer')?.tables ?? [];
   const changes = {
-    transactions: 'INSERT INTO explorer.transactions SELECT * FROM explorer.transactions WHERE seq = 3',
+    transactions:
+      'INSERT INTO explorer.transactions SELECT * FROM explorer.transactions WHERE seq = 3',
     blocks: 'UPDATE explorer.blocks SET block_reward = block_reward + 0.0 WHERE height = 5',
     activity: 'UPDATE explorer.activity SET counterparty = NULL WHERE ordinal = 4',
     head: 'ALTER TABLE explorer.head DROP COLUMN validators',
@@ -152,10 +188,30 @@ test('rows that stand twice, text that only looks the same, and a table or colum
     for (const change of Object.values(changes)) await client.query(change);
   });
   expect(found).toEqual({
-    transactions: { key: { seq: '3' }, column: undefined, live: expect.any(String), fresh: undefined },
-    blocks: { key: { height: '5' }, column: 'block_reward', live: expect.stringMatching(/\.0$/), fresh: expect.stringMatching(/^\d+$/) },
-    activity: { key: expect.anything(), column: 'counterparty', live: null, fresh: expect.any(String) },
-    head: { key: {}, column: undefined, live: expect.not.stringContaining('validators'), fresh: expect.stringContaining('validators') },
+    transactions: {
+      key: { seq: '3' },
+      column: undefined,
+      live: expect.any(String),
+      fresh: undefined,
+    },
+    blocks: {
+      key: { height: '5' },
+      column: 'block_reward',
+      live: expect.stringMatching(/\.0$/),
+      fresh: expect.stringMatching(/^\d+$/),
+    },
+    activity: {
+      key: expect.anything(),
+      column: 'counterparty',
+      live: null,
+      fresh: expect.any(String),
+    },
+    head: {
+      key: {},
+      column: undefined,
+      live: expect.not.stringContaining('validators'),
+      fresh: expect.stringContaining('validators'),
+    },
     validators: { key: {}, column: undefined, live: undefined, fresh: 'columns address, ordinal' },
   });
 });

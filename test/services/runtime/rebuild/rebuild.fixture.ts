@@ -5,8 +5,16 @@ import { openCodec } from '../../../../services/runtime/codec.ts';
 import { rebuild } from '../../../../services/runtime/rebuild/rebuild.ts';
 import { never, silentLog, testKafka } from '../../../support/kafka.ts';
 
-const { name, version, topic, postgres_url, kafka_brokers, registry_url }: Readonly<Record<string, string>> & { readonly version: number } =
-  JSON.parse(process.argv[2] ?? '{}');
+const {
+  name,
+  version,
+  topic,
+  postgres_url,
+  kafka_brokers,
+  registry_url,
+}: Readonly<Record<string, string>> & { readonly version: number } = JSON.parse(
+  process.argv[2] ?? '{}',
+);
 const outcome = await rebuild({
   projection: { ...explorer, name: name ?? '', version, topics: [topic ?? ''] },
   postgres_url: postgres_url ?? '',
@@ -14,6 +22,9 @@ const outcome = await rebuild({
   codec: await openCodec(registry_url ?? '', [CHAIN_BLOCKS]),
   log: silentLog(),
   signal: never,
-  onStep: ({ step, what = '', records_behind }) => void process.stdout.write(`${step} ${what} ${records_behind}\n`),
+  onStep: ({ step, what = '', records_behind }) =>
+    void process.stdout.write(`${step} ${what} ${records_behind}\n`),
 });
-process.stdout.write(`${JSON.stringify(outcome)}\n`, () => process.exit('refused' in outcome ? 1 : 0));
+process.stdout.write(`${JSON.stringify(outcome)}\n`, () =>
+  process.exit('refused' in outcome ? 1 : 0),
+);

@@ -19,7 +19,11 @@ export interface World extends Tables {
 }
 
 /** Tables of a projection and a topic of their own, not loaded yet unless `indexed`. */
-export async function openWorld(stack: Addresses, writerUrl: string, indexed = true): Promise<World> {
+export async function openWorld(
+  stack: Addresses,
+  writerUrl: string,
+  indexed = true,
+): Promise<World> {
   const log = await openOwnLog(stack);
   const tables = await openTables(writerUrl, ownExplorer(log.topic), { indexed });
   onTestFinished(() => tables.pool.end());
@@ -30,11 +34,23 @@ export function optionsOf(
   { projection, log, writer_url }: World,
   more: Partial<RebuildOptions<ExplorerEvent>> = {},
 ): RebuildOptions<ExplorerEvent> {
-  return { projection, postgres_url: writer_url, kafka: log.kafka, codec: log.codec, log: silentLog(), signal: never, ...more };
+  return {
+    projection,
+    postgres_url: writer_url,
+    kafka: log.kafka,
+    codec: log.codec,
+    log: silentLog(),
+    signal: never,
+    ...more,
+  };
 }
 
 /** Appends a few events at a time until told to stop; how many there are then. */
-export function appendOn({ log }: World, events: readonly ChainEvent[], from: number): { stop(): Promise<number> } {
+export function appendOn(
+  { log }: World,
+  events: readonly ChainEvent[],
+  from: number,
+): { stop(): Promise<number> } {
   const over = new AbortController();
   const appending = (async (): Promise<number> => {
     let at = from;
@@ -71,11 +87,16 @@ export function spawnRebuild({ log, projection, writer_url: url }: World): Rebui
     kafka_brokers: log.stack.kafka_brokers,
     registry_url: log.stack.registry_url,
   };
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'rebuild.fixture.ts'), JSON.stringify(given)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'rebuild.fixture.ts'), JSON.stringify(given)],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   const exit = once(child, 'close');
   onTestFinished(() => void child.kill('SIGKILL'));
   return {

@@ -29,8 +29,12 @@ function differing({ tables }: Verified): readonly Compared[] {
 test('what is projected while it is verified is what the log says; one changed cell is named, and a rebuild puts it right', async () => {
   const world = await openWorld(stack, writerUrl);
   const { name } = world.projection;
-  const events = [...chainEvents({ seed: 311, blocks: 250, transactions_per_block: 3, reorg_probability: 0.1 })];
-  expect(await verify(optionsOf(await openWorld(stack, writerUrl, false)))).toMatchObject({ refused: 'not_loaded' });
+  const events = [
+    ...chainEvents({ seed: 311, blocks: 250, transactions_per_block: 3, reorg_probability: 0.1 }),
+  ];
+  expect(await verify(optionsOf(await openWorld(stack, writerUrl, false)))).toMatchObject({
+    refused: 'not_loaded',
+  });
   await world.log.append(events.slice(0, 60));
   startRunner(world.log, world);
   await expectProjected(world, events.slice(0, 60));
@@ -41,7 +45,9 @@ test('what is projected while it is verified is what the log says; one changed c
   ]);
   expect(refused).toMatchObject({ refused: 'busy' });
   expect(differing(sound)).toEqual([]);
-  expect(sound.tables.map(({ table }) => table)).toEqual(world.projection.tables.map((table) => table.name).toSorted());
+  expect(sound.tables.map(({ table }) => table)).toEqual(
+    world.projection.tables.map((table) => table.name).toSorted(),
+  );
   const [position] = sound.positions.values();
   expect(position).toBeGreaterThanOrEqual(60n);
   const written = await appending.stop();
@@ -52,14 +58,26 @@ test('what is projected while it is verified is what the log says; one changed c
   expect(differing(wrong)).toEqual([
     expect.objectContaining({
       table: 'transactions',
-      difference: { key: { seq: '17' }, column: 'amount', live: expect.any(String), fresh: expect.any(String) },
+      difference: {
+        key: { seq: '17' },
+        column: 'amount',
+        live: expect.any(String),
+        fresh: expect.any(String),
+      },
     }),
   ]);
-  expect(verifiedText(name, wrong)).toMatch(/\nfirst {8}transactions, row seq 17: amount is (\d+), by the log \d+\n/);
-  const left = await world.pool.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [verifyOf(name)]);
+  expect(verifiedText(name, wrong)).toMatch(
+    /\nfirst {8}transactions, row seq 17: amount is (\d+), by the log \d+\n/,
+  );
+  const left = await world.pool.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [
+    verifyOf(name),
+  ]);
   expect(left.rows).toEqual([]);
 });
 
 async function verifyStarted({ pool, projection }: World): Promise<boolean> {
-  return (await pool.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [verifyOf(projection.name)])).rows.length > 0;
+  return (
+    (await pool.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [verifyOf(projection.name)]))
+      .rows.length > 0
+  );
 }

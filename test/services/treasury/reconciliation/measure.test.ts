@@ -51,7 +51,11 @@ test.each(Array.from({ length: QUIET + 1 }, (_, at) => at))(
         if (which === 'ledger') arrived = undefined;
       };
       const { position } = await simulated.measure();
-      expect({ to, status: statusOf(position, 0n), surplus: surplusOf(position) }).toEqual({ to, status: 'ok', surplus: 0n });
+      expect({ to, status: statusOf(position, 0n), surplus: surplusOf(position) }).toEqual({
+        to,
+        status: 'ok',
+        surplus: 0n,
+      });
     }
   },
 );
@@ -65,7 +69,11 @@ test.each(Array.from({ length: QUIET }, (_, at) => at))(
         if (asked === when) simulated.pay(to, 30n * USD);
       };
       const { position } = await simulated.measure();
-      expect({ to, status: statusOf(position, 0n), custody: position.custody_reported }).toEqual({ to, status: 'ok', custody: 20n * USD });
+      expect({ to, status: statusOf(position, 0n), custody: position.custody_reported }).toEqual({
+        to,
+        status: 'ok',
+        custody: 20n * USD,
+      });
     }
   },
 );
@@ -85,14 +93,17 @@ test('money that came and was swept in part before the ledger knew of it is no s
   expect([statusOf(position, 0n), position.custody_reported]).toEqual(['ok', 20n * USD]);
 });
 
-test.each(Array.from({ length: QUIET }, (_, at) => at))('a sweep before question %i is counted once', async (when) => {
-  const simulated = world();
-  simulated.beforeBalance = (asked) => {
-    if (asked === when) simulated.pay(CUSTODY, 10n * USD, { from: ALICE });
-  };
-  const { position } = await simulated.measure();
-  expect([statusOf(position, 0n), position.custody_reported]).toEqual(['ok', 20n * USD]);
-});
+test.each(Array.from({ length: QUIET }, (_, at) => at))(
+  'a sweep before question %i is counted once',
+  async (when) => {
+    const simulated = world();
+    simulated.beforeBalance = (asked) => {
+      if (asked === when) simulated.pay(CUSTODY, 10n * USD, { from: ALICE });
+    };
+    const { position } = await simulated.measure();
+    expect([statusOf(position, 0n), position.custody_reported]).toEqual(['ok', 20n * USD]);
+  },
+);
 
 test('sweeping that does not end gives no figures', async () => {
   const simulated = world();
@@ -100,13 +111,17 @@ test('sweeping that does not end gives no figures', async () => {
   await expect(simulated.measure()).rejects.toMatchObject({ code: 'custody_moving', retry: true });
 });
 
-test.each([0, 1, 2, 3])('a balance that cannot be read, question %i, gives no figures', async (when) => {
-  const simulated = world();
-  simulated.beforeBalance = (asked) => {
-    if (asked === when) throw new Fault('tron_unreachable', 'the provider is away', { retry: true });
-  };
-  await expect(simulated.measure()).rejects.toMatchObject({ code: 'tron_unreachable' });
-});
+test.each([0, 1, 2, 3])(
+  'a balance that cannot be read, question %i, gives no figures',
+  async (when) => {
+    const simulated = world();
+    simulated.beforeBalance = (asked) => {
+      if (asked === when)
+        throw new Fault('tron_unreachable', 'the provider is away', { retry: true });
+    };
+    await expect(simulated.measure()).rejects.toMatchObject({ code: 'tron_unreachable' });
+  },
+);
 
 test('money that no listed transfer explains is a surplus, wherever it is, and what arrives at the same time is not part of it', async () => {
   for (const to of [ALICE, BOB, CUSTODY]) {
@@ -187,5 +202,8 @@ test('a provider that is behind what it told before gives no figures', async () 
 
 test('a chain of which nothing is heard any more gives no figures', async () => {
   const simulated = world();
-  await expect(simulated.measure({ block_age_max_ms: 1_000 })).rejects.toMatchObject({ code: 'chain_stale', retry: true });
+  await expect(simulated.measure({ block_age_max_ms: 1_000 })).rejects.toMatchObject({
+    code: 'chain_stale',
+    retry: true,
+  });
 });

@@ -4,17 +4,36 @@ import { MintGate } from '../../../../services/treasury/reconciliation/mint-gate
 import { BEGIN } from '../../../support/deposit-log.ts';
 
 function runOf(status: string, age: number): ReserveReconciled {
-  const zero = { onchain_supply: 0n, genesis_allocation: 0n, treasury_minted: 0n, burned: 0n, ledger_liability: 0n };
+  const zero = {
+    onchain_supply: 0n,
+    genesis_allocation: 0n,
+    treasury_minted: 0n,
+    burned: 0n,
+    ledger_liability: 0n,
+  };
   const none = { custody_reported: 0n, held: 0n, retained_fees: 0n };
   const places = { ledger_offset: 0, block_height: 0, block_hash: Buffer.alloc(32) };
-  return { type: 'ReserveReconciled', run_id: 'a-run', run_at: BEGIN - age, status, ...zero, ...none, ...places };
+  return {
+    type: 'ReserveReconciled',
+    run_id: 'a-run',
+    run_at: BEGIN - age,
+    status,
+    ...zero,
+    ...none,
+    ...places,
+  };
 }
 
 test.each([
   ['of now that is ok', runOf('ok', 0), 1_000, undefined],
   ['with more than is explained', runOf('over_backed_drift', 0), 1_000, undefined],
   ['as old as may be', runOf('ok', 1_000), 1_000, undefined],
-  ['that is older', runOf('ok', 1_001), 1_000, /is 1 s old\. What to do: look why there is no newer one/],
+  [
+    'that is older',
+    runOf('ok', 1_001),
+    1_000,
+    /is 1 s old\. What to do: look why there is no newer one/,
+  ],
   ['of the future', runOf('ok', -1_001), 1_000, /is 1 s ahead of this clock/],
   ['that is older, where no age matters', runOf('ok', 10 ** 12), 0, undefined],
   [
@@ -28,12 +47,20 @@ test.each([
   ['that there never was', undefined, 1_000, /no reconciliation yet/],
   ['that there never was, where no age matters', undefined, 0, undefined],
 ])('a newest run %s', (_what, run, ageMax, why) => {
-  const said = new MintGate({ newest: { run, is_read: true }, age_max_ms: ageMax, now: () => BEGIN }).mintingAllowed();
+  const said = new MintGate({
+    newest: { run, is_read: true },
+    age_max_ms: ageMax,
+    now: () => BEGIN,
+  }).mintingAllowed();
   if (why === undefined) expect(said).toBe(undefined);
   else expect(said).toMatch(why);
 });
 
 test('nothing is minted before it is known what the newest run is', () => {
-  const gate = new MintGate({ newest: { run: undefined, is_read: false }, age_max_ms: 0, now: () => BEGIN });
+  const gate = new MintGate({
+    newest: { run: undefined, is_read: false },
+    age_max_ms: 0,
+    now: () => BEGIN,
+  });
   expect(gate.mintingAllowed()).toMatch('not read yet');
 });

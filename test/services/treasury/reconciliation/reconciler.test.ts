@@ -40,8 +40,17 @@ class Reconciling {
         },
       },
       writer: { append: () => Promise.resolve(0n) },
-      figures: { made() {}, planned() {}, failed: (code) => void this.failures.push(code), lag() {} },
-      log: openLog({ service: 'test', level: 'warn', destination: { write: (line) => void this.lines.push(line) } }),
+      figures: {
+        made() {},
+        planned() {},
+        failed: (code) => void this.failures.push(code),
+        lag() {},
+      },
+      log: openLog({
+        service: 'test',
+        level: 'warn',
+        destination: { write: (line) => void this.lines.push(line) },
+      }),
       expectedMs: (questions) => questions * this.balance_ms,
       signal: this.#stop.signal,
       every_ms: every,
@@ -59,7 +68,13 @@ class Reconciling {
   append(event: ReserveReconciled): void {
     this.runs.push(event);
     const recorded = { event, partition: 0, offset: this.newest.end, timestamp: event.run_at };
-    this.newest.fold({ topic: LOG_NAMES.runs, partition: 0, events: [recorded], fingerprints: [Buffer.alloc(32)], sizes: [1] });
+    this.newest.fold({
+      topic: LOG_NAMES.runs,
+      partition: 0,
+      events: [recorded],
+      fingerprints: [Buffer.alloc(32)],
+      sizes: [1],
+    });
   }
 
   /** Works on its schedule until the test ends. */
@@ -75,7 +90,10 @@ class Reconciling {
 test('money that is missing, or too much, only at the first look is not said to be', async () => {
   const missing = new Reconciling();
   missing.simulated.stale = 3;
-  expect(await missing.reconciler.once()).toMatchObject({ status: 'ok', custody_reported: 10n * USD });
+  expect(await missing.reconciler.once()).toMatchObject({
+    status: 'ok',
+    custody_reported: 10n * USD,
+  });
   expect(missing.runs).toHaveLength(1);
 
   const passing = new Reconciling();
@@ -83,13 +101,19 @@ test('money that is missing, or too much, only at the first look is not said to 
   passing.simulated.beforeBalance = (asked) => {
     if (asked === 3) passing.simulated.pay(OUTSIDE, 7n * USD, { from: CUSTODY });
   };
-  expect(await passing.reconciler.once()).toMatchObject({ status: 'ok', custody_reported: 10n * USD });
+  expect(await passing.reconciler.once()).toMatchObject({
+    status: 'ok',
+    custody_reported: 10n * USD,
+  });
 });
 
 test('money that is missing at the second look too is said to be, and so is a mint that nobody decided, which needs no second look', async () => {
   const missing = new Reconciling();
   missing.simulated.pay(OUTSIDE, 5n * USD, { from: ALICE });
-  expect(await missing.reconciler.once()).toMatchObject({ status: 'mismatch', custody_reported: 5n * USD });
+  expect(await missing.reconciler.once()).toMatchObject({
+    status: 'mismatch',
+    custody_reported: 5n * USD,
+  });
   expect(missing.simulated.asked).toBe(6);
   // it was said already
   expect(await missing.reconciler.once()).toMatchObject({ status: 'mismatch' });
@@ -98,7 +122,10 @@ test('money that is missing at the second look too is said to be, and so is a mi
   const minted = new Reconciling();
   minted.simulated.mint(ALICE, USD);
   minted.simulated.finalize();
-  expect(await minted.reconciler.once()).toMatchObject({ status: 'mismatch', custody_reported: 10n * USD });
+  expect(await minted.reconciler.once()).toMatchObject({
+    status: 'mismatch',
+    custody_reported: 10n * USD,
+  });
   expect(minted.simulated.asked).toBe(3);
 });
 
@@ -109,7 +136,8 @@ test('there is a first run at once and others in their time, each with an id and
   const { runs } = reconciling;
   expect(new Set(runs.map(({ run_id: id }) => id)).size).toBe(runs.length);
   const times = runs.map(({ run_at: at }) => at);
-  for (const [at, time] of times.slice(1).entries()) expect(time - (times[at] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
+  for (const [at, time] of times.slice(1).entries())
+    expect(time - (times[at] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
 });
 
 test('a run that somebody else made counts for the schedule', async () => {
@@ -136,7 +164,8 @@ test('while the provider fails there is no run; it is tried again before the nex
 
 test('a run that takes longer than the time between two is warned of, once until it does no more, with what to raise', async () => {
   const reconciling = new Reconciling(1_000);
-  const warnings = (): readonly string[] => reconciling.lines.filter((line) => line.includes('takes longer than the time between two'));
+  const warnings = (): readonly string[] =>
+    reconciling.lines.filter((line) => line.includes('takes longer than the time between two'));
   // custody twice, and Alice
   reconciling.balance_ms = 1_000 / 3;
   await reconciling.reconciler.once();

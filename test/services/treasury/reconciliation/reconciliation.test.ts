@@ -12,7 +12,10 @@ import { Metrics } from '../../../../services/runtime/metrics.ts';
 import { toEntries } from '../../../../services/treasury/entries.ts';
 import { LOG_TOPICS, type LogNames } from '../../../../services/treasury/reconciliation/logs.ts';
 import { NewestRun } from '../../../../services/treasury/reconciliation/newest-run.ts';
-import { Reconciliation, type ReconciliationOptions } from '../../../../services/treasury/reconciliation/reconciliation.ts';
+import {
+  Reconciliation,
+  type ReconciliationOptions,
+} from '../../../../services/treasury/reconciliation/reconciliation.ts';
 import { reconciliationRoute } from '../../../../services/treasury/reconciliation/route.ts';
 import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
 import { confirmedEvent, depositEvents, placed } from '../../../support/deposit-events.ts';
@@ -50,7 +53,11 @@ class Reserve {
   }
 
   async write(...events: readonly TreasuryEvent[]): Promise<void> {
-    await appendAll(this.kafka, this.names.ledger, toEntries(this.codec, placed(events, this.#events)));
+    await appendAll(
+      this.kafka,
+      this.names.ledger,
+      toEntries(this.codec, placed(events, this.#events)),
+    );
     this.#events += events.length;
   }
 
@@ -58,22 +65,45 @@ class Reserve {
   async block(amount?: bigint, hash = named(`mint ${amount}`, 32)): Promise<void> {
     const effect = { address: OWNER, kind: 'mint', delta: amount ?? 1_000n * USD };
     if (amount === undefined) this.#chain.append({ effects: [effect] });
-    else this.#chain.append({ transactions: [{ from: named('authority'), to: OWNER, hash }], effects: [{ ...effect, tx_index: 0 }] });
+    else
+      this.#chain.append({
+        transactions: [{ from: named('authority'), to: OWNER, hash }],
+        effects: [{ ...effect, tx_index: 0 }],
+      });
     this.#chain.finalize();
     const news = this.#chain.log.slice(this.#told);
     this.#told += news.length;
-    const entries = news.map((event) => ({ key: '0', value: this.codec.encode(event), headers: {}, timestamp: 1 }));
+    const entries = news.map((event) => ({
+      key: '0',
+      value: this.codec.encode(event),
+      headers: {},
+      timestamp: 1,
+    }));
     await appendAll(this.kafka, this.names.chain, entries);
   }
 
   /** 10 USDT come, 8 are minted. */
   async credit(): Promise<void> {
-    const id = await this.tron.transfer({ to: toTronAddress(DEPOSIT_ADDRESS), value: String(10n * USD), solidified: true });
+    const id = await this.tron.transfer({
+      to: toTronAddress(DEPOSIT_ADDRESS),
+      value: String(10n * USD),
+      solidified: true,
+    });
     const at = (await this.tron.receipt(id))?.blockTimeStamp ?? 0;
     const tx_id = Buffer.from(id, 'hex');
-    const deposit = confirmedEvent({ tx_id, deposit_address: DEPOSIT_ADDRESS, clt_address: OWNER, block_timestamp: at });
+    const deposit = confirmedEvent({
+      tx_id,
+      deposit_address: DEPOSIT_ADDRESS,
+      clt_address: OWNER,
+      block_timestamp: at,
+    });
     const tx_hash = named('decided', 32);
-    const intended = depositEvents(deposit.deposit_id).intended({ to: OWNER, amount: 8n * USD, nonce: 0, tx_hash });
+    const intended = depositEvents(deposit.deposit_id).intended({
+      to: OWNER,
+      amount: 8n * USD,
+      nonce: 0,
+      tx_hash,
+    });
     await this.write(deposit, intended);
     await this.block(8n * USD, tx_hash);
   }
@@ -118,7 +148,14 @@ async function withReserve(use: (reserve: Reserve) => Promise<void>): Promise<vo
   await withDevnet(async (devnet) => {
     const reserve = new Reserve(devnet, codec, names);
     await reserve.block();
-    const policy = { type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: 1 } as const;
+    const policy = {
+      type: 'PolicySet',
+      sequence: 0,
+      version: 1,
+      network: 'testnet',
+      ...NETWORK_LIMITS.testnet,
+      decided_at: 1,
+    } as const;
     await reserve.write(policy);
     await use(reserve);
   });
@@ -155,7 +192,8 @@ test('a healthy reserve is ok, a surplus is drift, a mint that nobody decided is
       const answer = await fetch(`${http.url}/public/reconciliation`);
       return answer.status === 200 ? parseReconciliation(await answer.text()) : answer.status;
     };
-    const isStatus = (status: string): Promise<unknown> => expect.poll(() => newest.run?.status, { interval: 20 }).toBe(status);
+    const isStatus = (status: string): Promise<unknown> =>
+      expect.poll(() => newest.run?.status, { interval: 20 }).toBe(status);
     try {
       expect(await published()).toBe(503);
       const { working, stop } = start(reserve, newest, 150);
@@ -178,11 +216,16 @@ test('a healthy reserve is ok, a surplus is drift, a mint that nobody decided is
 
       await reserve.tron.transfer({ to: CUSTODY, value: String(5n * USD), solidified: true });
       await isStatus('over_backed_drift');
-      expect([newest.run?.custody_reported, working.mintingAllowed()]).toEqual([15n * USD, undefined]);
+      expect([newest.run?.custody_reported, working.mintingAllowed()]).toEqual([
+        15n * USD,
+        undefined,
+      ]);
 
       await reserve.block(3n * USD);
       await isStatus('mismatch');
-      expect(working.mintingAllowed()).toMatch(/^the reserve does not match \(reconciliation \S+ of 20\S+Z\)\. What to do: /);
+      expect(working.mintingAllowed()).toMatch(
+        /^the reserve does not match \(reconciliation \S+ of 20\S+Z\)\. What to do: /,
+      );
       await stop();
       expect(await published()).toEqual({
         value: {
@@ -198,12 +241,16 @@ test('a healthy reserve is ok, a surplus is drift, a mint that nobody decided is
         },
       });
       const runs = await reserve.runs();
-      expect(new Set(runs.map(({ status }) => status))).toEqual(new Set(['ok', 'over_backed_drift', 'mismatch']));
+      expect(new Set(runs.map(({ status }) => status))).toEqual(
+        new Set(['ok', 'over_backed_drift', 'mismatch']),
+      );
       expect(new Set(runs.map(({ run_id: id }) => id)).size).toBe(runs.length);
 
       const again = start(reserve, new NewestRun(), 86_400_000);
       expect(again.working.mintingAllowed()).toMatch('not read yet');
-      await expect.poll(() => again.working.mintingAllowed(), { interval: 20 }).toMatch('does not match');
+      await expect
+        .poll(() => again.working.mintingAllowed(), { interval: 20 })
+        .toMatch('does not match');
       await again.stop();
       expect(await reserve.runs()).toHaveLength(runs.length);
     } finally {
@@ -217,17 +264,25 @@ test('missing custody is a mismatch; while the provider fails there is no run, a
     const { signal } = new AbortController();
     await reserve.credit();
     await reserve.tron.fault('status_503', 2);
-    await expect(reserve.open(signal).once()).rejects.toMatchObject({ message: expect.stringContaining("TRON's provider did not serve") });
+    await expect(reserve.open(signal).once()).rejects.toMatchObject({
+      message: expect.stringContaining("TRON's provider did not serve"),
+    });
     expect(await reserve.runs()).toEqual([]);
     await reserve.devnet.admin('/admin/faults', undefined, 'DELETE');
-    expect(await reserve.open(signal).once()).toMatchObject({ status: 'ok', custody_reported: 10n * USD });
+    expect(await reserve.open(signal).once()).toMatchObject({
+      status: 'ok',
+      custody_reported: 10n * USD,
+    });
     await reserve.tron.transfer({
       from: toTronAddress(DEPOSIT_ADDRESS),
       to: 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb',
       value: String(3n * USD),
       solidified: true,
     });
-    expect(await reserve.open(signal).once()).toMatchObject({ status: 'mismatch', custody_reported: 7n * USD });
+    expect(await reserve.open(signal).once()).toMatchObject({
+      status: 'mismatch',
+      custody_reported: 7n * USD,
+    });
     expect((await reserve.runs()).map(({ status }) => status)).toEqual(['ok', 'mismatch']);
   });
 });
@@ -237,8 +292,12 @@ test('a log that cannot be right halts it, says why, and closes the gate', async
     const newest = new NewestRun();
     const { working } = start(reserve, newest, 86_400_000);
     await expect.poll(() => working.mintingAllowed(), { interval: 20 }).toBe(undefined);
-    await appendAll(reserve.kafka, reserve.names.chain, [{ key: '?', value: Buffer.from('no avro'), headers: {}, timestamp: 1 }]);
-    await expect.poll(() => working.matter, { interval: 20 }).toMatch(/^reconciling halted: .*cannot be read.*What to do: /);
+    await appendAll(reserve.kafka, reserve.names.chain, [
+      { key: '?', value: Buffer.from('no avro'), headers: {}, timestamp: 1 },
+    ]);
+    await expect
+      .poll(() => working.matter, { interval: 20 })
+      .toMatch(/^reconciling halted: .*cannot be read.*What to do: /);
     expect(working.mintingAllowed()).toBe(working.matter);
   });
 });

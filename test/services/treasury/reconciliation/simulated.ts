@@ -6,7 +6,11 @@ import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { ListedRow } from '../../../../schemas/trongrid.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import type { BalanceProvider } from '../../../../services/treasury/reconciliation/custody.ts';
-import { measure, type Measured, type MeasureOptions } from '../../../../services/treasury/reconciliation/measure.ts';
+import {
+  measure,
+  type Measured,
+  type MeasureOptions,
+} from '../../../../services/treasury/reconciliation/measure.ts';
 import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
 import { confirmedEvent, depositEvents, placed } from '../../../support/deposit-events.ts';
 import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
@@ -47,11 +51,22 @@ export class Simulated {
   constructor() {
     this.#chain.append({ effects: [{ address: HOLDER, kind: 'mint', delta: 1_000n * USD }] });
     this.finalize();
-    this.#append({ type: 'PolicySet', sequence: 0, version: 1, network: 'testnet', ...NETWORK_LIMITS.testnet, decided_at: BEGIN });
+    this.#append({
+      type: 'PolicySet',
+      sequence: 0,
+      version: 1,
+      network: 'testnet',
+      ...NETWORK_LIMITS.testnet,
+      decided_at: BEGIN,
+    });
   }
 
   /** So much moves on TRON, at once and for good. */
-  pay(to: Buffer, value: bigint, { from = HOLDER, listed = true }: { readonly from?: Buffer; readonly listed?: boolean } = {}): Buffer {
+  pay(
+    to: Buffer,
+    value: bigint,
+    { from = HOLDER, listed = true }: { readonly from?: Buffer; readonly listed?: boolean } = {},
+  ): Buffer {
     const tx_id = named(`payment ${this.#paid.length}`, 32);
     this.#paid.push({ tx_id, from, to, value, at: ++this.head, listed });
     return tx_id;
@@ -62,7 +77,14 @@ export class Simulated {
     const paid = this.#paid.find((each) => each.tx_id.equals(tx_id));
     if (paid === undefined) throw new Error('there is no such payment');
     const { to, value: gross, at } = paid;
-    const event = confirmedEvent({ tx_id, deposit_address: to, clt_address: to, gross, credit: gross - 2n * USD, block_timestamp: at });
+    const event = confirmedEvent({
+      tx_id,
+      deposit_address: to,
+      clt_address: to,
+      gross,
+      credit: gross - 2n * USD,
+      block_timestamp: at,
+    });
     this.#append(event);
     return event.deposit_id;
   }
@@ -71,7 +93,14 @@ export class Simulated {
   credited(to: Buffer, value: bigint): void {
     const id = this.confirm(this.pay(to, value));
     const tx_hash = named(`mint ${this.#chain.height}`, 32);
-    this.#append(depositEvents(id).intended({ to, amount: value - 2n * USD, nonce: this.#chain.height, tx_hash }));
+    this.#append(
+      depositEvents(id).intended({
+        to,
+        amount: value - 2n * USD,
+        nonce: this.#chain.height,
+        tx_hash,
+      }),
+    );
     this.mint(to, value - 2n * USD, tx_hash);
     this.finalize();
   }
@@ -79,13 +108,20 @@ export class Simulated {
   /** A mint on the chain, in a block that is not final yet. */
   mint(to: Buffer, amount: bigint, hash = named('nobody intended this', 32)): void {
     const transaction = { from: AUTHORITY, to, hash, function_call_type: 'Mint', amount };
-    const effect = { address: to, kind: 'mint', delta: amount, tx_index: 0, counterparty: AUTHORITY };
+    const effect = {
+      address: to,
+      kind: 'mint',
+      delta: amount,
+      tx_index: 0,
+      counterparty: AUTHORITY,
+    };
     this.#chain.append({ transactions: [transaction], effects: [effect] });
   }
 
   finalize(): void {
     this.#chain.finalize();
-    for (const event of this.#chain.log.slice(Number(this.supply.end))) this.supply.apply(event, BigInt(event.sequence));
+    for (const event of this.#chain.log.slice(Number(this.supply.end)))
+      this.supply.apply(event, BigInt(event.sequence));
   }
 
   get height(): number {
@@ -93,7 +129,10 @@ export class Simulated {
   }
 
   balanceOf(address: Buffer): bigint {
-    const moved = this.#paid.map(({ from, to, value }) => (to.equals(address) ? value : 0n) - (from.equals(address) ? value : 0n));
+    const moved = this.#paid.map(
+      ({ from, to, value }) =>
+        (to.equals(address) ? value : 0n) - (from.equals(address) ? value : 0n),
+    );
     return moved.reduce((sum, value) => sum + value, 0n);
   }
 
@@ -105,7 +144,9 @@ export class Simulated {
         return Promise.resolve(this.stale-- > 0 ? 0n : this.balanceOf(address));
       },
       list: ({ address, min_timestamp: from }) => {
-        const rows = this.#paid.filter(({ to, at, listed }) => listed && to.equals(address) && at >= from);
+        const rows = this.#paid.filter(
+          ({ to, at, listed }) => listed && to.equals(address) && at >= from,
+        );
         return Promise.resolve({ rows: rows.map(rowOf), fingerprint: undefined });
       },
       receipt: (tx_id) => Promise.resolve(this.#receipt(tx_id)),
@@ -144,14 +185,19 @@ export class Simulated {
     if (paid === undefined) return undefined;
     const { from, to, value, at } = paid;
     const topic = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
-    const log = { contract: USDT_CONTRACT, topics: [topic, word(from), word(to)], data: value.toString(16).padStart(64, '0') };
+    const log = {
+      contract: USDT_CONTRACT,
+      topics: [topic, word(from), word(to)],
+      data: value.toString(16).padStart(64, '0'),
+    };
     return { tx_id: txId, block_number: 1, block_timestamp: at, succeeded: true, logs: [log] };
   }
 
   #append(event: TreasuryEvent): void {
     const { end } = this.ledger;
     const [written = event] = placed([event], Number(end));
-    if (this.ledger.apply(written, end) !== 'applied') throw new Error(`${event.type} does not count`);
+    if (this.ledger.apply(written, end) !== 'applied')
+      throw new Error(`${event.type} does not count`);
     if (written.type === 'DepositConfirmed') this.receipts.add(written, end);
   }
 }
