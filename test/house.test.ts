@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
-const LINES_MAX = 300;
+const LINES_MAX = 500;
 
 interface Room {
   /** path prefix; the longest that fits a file is its room */
@@ -19,54 +19,46 @@ interface Room {
   readonly pure?: boolean;
 }
 
+/** What every gateway may read: rows by queries, and the keys that tell what changed. */
+const READ_MODELS = ['projections/contract', 'projections/*/queries', 'projections/*/change-keys'];
+const HTTP_SERVICE = ['schemas', 'services/runtime/process', 'services/runtime/http'];
+const READER = ['services/runtime/postgres', 'services/runtime/redis', ...READ_MODELS];
+
 const ROOMS: readonly Room[] = [
   { room: 'schemas', rooms: [], packages: ['ethers'], builtins: [], pure: true },
   { room: 'projections', rooms: ['schemas'], packages: [], builtins: [], pure: true },
   {
     room: 'services/runtime',
-    rooms: [
-      'schemas',
-      'projections/projection.ts',
-      'projections/bytes-index.ts',
-      'projections/copy-rows.ts',
-    ],
+    rooms: ['schemas', 'projections/contract'],
     packages: ['*'],
     builtins: ['*'],
   },
   {
     room: 'services/projector',
     rooms: ['schemas', 'projections', 'services/runtime'],
-    packages: [],
-    builtins: [],
+    packages: ['kafkajs', 'pg', 'knex'],
+    builtins: ['*'],
   },
   {
     room: 'services/chain-ingester',
-    rooms: ['schemas', 'projections/chain', 'services/runtime'],
+    rooms: [
+      ...HTTP_SERVICE,
+      'projections/chain',
+      'services/runtime/kafka',
+      'services/runtime/clt-node',
+    ],
     packages: ['kafkajs'],
     builtins: ['node:crypto'],
   },
   {
     room: 'services/explorer-gateway',
-    rooms: [
-      'schemas',
-      'projections/page.ts',
-      'projections/explorer/queries',
-      'projections/reserve/queries.ts',
-      'services/runtime',
-    ],
+    rooms: [...HTTP_SERVICE, ...READER, 'services/runtime/kafka', 'services/runtime/clt-node'],
     packages: ['express'],
     builtins: ['*'],
   },
   {
     room: 'services/hub-gateway',
-    rooms: [
-      'schemas',
-      'projections/page.ts',
-      'projections/ride_market/areas.ts',
-      'projections/ride_market/queries.ts',
-      'projections/explorer/queries',
-      'services/runtime',
-    ],
+    rooms: [...HTTP_SERVICE, ...READER, 'services/runtime/clt-node'],
     packages: [
       'express',
       'graphql',
@@ -78,14 +70,23 @@ const ROOMS: readonly Room[] = [
     builtins: ['node:crypto', 'node:fs', 'node:http', 'node:perf_hooks', 'node:stream'],
   },
   {
+    room: 'services/deposit-gateway',
+    // appends to deposit.addresses
+    rooms: [...HTTP_SERVICE, ...READER, 'services/runtime/kafka'],
+    packages: ['express'],
+    builtins: ['node:crypto', 'node:perf_hooks'],
+  },
+  {
     room: 'services/treasury',
     rooms: [
-      'schemas',
-      'projections/projection.ts',
+      ...HTTP_SERVICE,
+      'projections/contract',
       'projections/deposits',
       'projections/chain',
       'projections/reserve',
-      'services/runtime',
+      'services/runtime/kafka',
+      'services/runtime/clt-node',
+      'services/runtime/trongrid',
     ],
     // ethers: the mint authority signs here and nowhere else
     packages: ['kafkajs', 'ethers'],
@@ -93,15 +94,16 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: 'services/tron-watcher',
-    rooms: ['schemas', 'projections/page.ts', 'projections/watch', 'services/runtime'],
+    rooms: [
+      ...HTTP_SERVICE,
+      ...READ_MODELS,
+      'projections/watch',
+      'services/runtime/kafka',
+      'services/runtime/postgres',
+      'services/runtime/trongrid',
+    ],
     packages: ['kafkajs'],
     builtins: ['node:crypto'],
-  },
-  {
-    room: 'services/deposit-gateway',
-    rooms: ['schemas', 'projections/deposits/queries.ts', 'services/runtime'],
-    packages: ['express'],
-    builtins: ['node:crypto', 'node:perf_hooks'],
   },
   {
     room: 'services/ops',
@@ -110,10 +112,10 @@ const ROOMS: readonly Room[] = [
       'schemas',
       'projections',
       'services/runtime',
+      'services/projector',
       'services/treasury/reconciliation',
-      'services/projector/projections.ts',
     ],
-    packages: ['kafkajs'],
+    packages: ['*'],
     builtins: ['*'],
   },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },
@@ -123,29 +125,6 @@ const ROOMS: readonly Room[] = [
     packages: ['*'],
     builtins: ['*'],
   },
-];
-
-/** Of the runtime, what a gateway may not touch: it only reads. */
-const NOT_FOR_GATEWAYS = [
-  'runner',
-  'apply-batch',
-  'batches',
-  'bulk-load',
-  'carry',
-  'checkpoint',
-  'index-build',
-  'live-tables',
-  'load-state',
-  'rebuild/rebuild',
-  'rebuild/replay',
-  'rebuild/sole-session',
-  'rebuild/switch-tables',
-  'rebuild/verify',
-  'table-writer',
-  'migrations',
-  'log-reader',
-  'log-range',
-  'log-watch',
 ];
 
 const IMPURE: readonly [RegExp, string][] = [
@@ -189,8 +168,10 @@ function roomOf(path: string): Room | undefined {
   )[0];
 }
 
-function isWithin(path: string, prefix: string): boolean {
-  return path === prefix || path.startsWith(`${prefix}/`);
+/** Whether the path is the file or below the folder of that name; `*` stands for one folder. */
+function isWithin(path: string, place: string): boolean {
+  const parts = path.replace(/\.ts$/, '').split('/');
+  return place.split('/').every((part, at) => part === '*' || part === parts[at]);
 }
 
 function packageOf(specifier: string): string {
@@ -201,11 +182,6 @@ function complaint(room: Room, { specifier, file }: Import): string | undefined 
   if (file !== undefined) {
     if (!file.endsWith('.ts') && !file.endsWith('.json'))
       return `imports ${specifier} without its ending`;
-    if (
-      room.room.endsWith('-gateway') &&
-      NOT_FOR_GATEWAYS.some((name) => file === `services/runtime/${name}.ts`)
-    )
-      return `reaches for ${file}: gateways only read`;
     return [room.room, ...room.rooms].some((prefix) => isWithin(file, prefix))
       ? undefined
       : `imports ${file}`;
@@ -274,7 +250,7 @@ test('schemas and projections know no clock, no chance, no waiting and no proces
   expect(complaints).toEqual([]);
 });
 
-test('no file is longer than 300 lines', () => {
+test('no file is longer than 500 lines', () => {
   const long = SOURCES.map(
     ({ path, source }) => [path, source.trimEnd().split('\n').length] as const,
   ).filter(([, lines]) => lines > LINES_MAX);
@@ -306,7 +282,12 @@ test('every projection and every service has a test', () => {
     dirname(path),
   );
   expect(
-    folders.filter((folder) => !tested.some((path) => isWithin(path, `test/${folder}`))),
+    folders.filter(
+      (folder) =>
+        !tested.some(
+          (path) => isWithin(path, `test/${folder}`) || isWithin(path, `test/servers/${folder}`),
+        ),
+    ),
   ).toEqual([]);
 });
 
@@ -314,7 +295,7 @@ test('a test mirrors the file it tests, or the folder', () => {
   const orphans = SOURCES.filter(
     ({ path }) => path.endsWith('.test.ts') && path !== 'test/house.test.ts',
   )
-    .map(({ path }) => relative('test', path))
+    .map(({ path }) => relative('test', path).replace(/^servers\//, ''))
     .filter(
       (path) =>
         !/^(faults|bench|model|support|end-to-end)\//.test(path) &&

@@ -4,6 +4,9 @@ import { LongestFirst } from './support/longest-first.ts';
 
 const fromHere = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
+/** Tests that need a stack of servers, which one global set-up starts for all of them. */
+const ON_SERVERS = ['test/servers/**/*.test.ts', 'test/faults/**/*.test.ts'];
+
 export default defineConfig({
   root: fromHere('..'),
   // as Node itself finds it: graphql must not be there twice
@@ -26,9 +29,16 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'all',
+          name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/house.test.ts'],
+          exclude: ['test/house.test.ts', ...ON_SERVERS],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'servers',
+          include: ON_SERVERS,
           globalSetup: [fromHere('support/global-setup.ts')],
         },
       },

@@ -69,14 +69,12 @@ function targetOf<Mode extends string>(
   return {
     modes,
     list: () =>
-      faults
-        .list()
-        .map((fault) => ({
-          target,
-          mode: fault.mode,
-          times: fault.times,
-          delay_ms: fault.delay_ms,
-        })),
+      faults.list().map((fault) => ({
+        target,
+        mode: fault.mode,
+        times: fault.times,
+        delay_ms: fault.delay_ms,
+      })),
     clear: () => faults.clear(),
     set: (wanted, times, delay_ms) => {
       const mode = modes.find((each) => each === wanted);

@@ -3,7 +3,7 @@
  * that came and went before it have then left without ever having been stored.
  */
 import type { ChainHeaderEvent } from '../../schemas/chain.blocks/events.ts';
-import type { Recorded } from '../projection.ts';
+import type { Recorded } from '../contract/projection.ts';
 import { isInPlace } from './chain.ts';
 
 interface Standing {

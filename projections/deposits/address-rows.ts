@@ -2,9 +2,17 @@
 import { toHex } from '../../schemas/address.ts';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
-import { amountIn, bytesIn, countIn, textIn } from '../loaded-row.ts';
-import type { Folded, Load, Loaded, LoadedRow, Outcomes, Recorded, Row } from '../projection.ts';
-import { judge, type Book } from './address-book.ts';
+import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
+import type {
+  Folded,
+  Load,
+  Loaded,
+  LoadedRow,
+  Outcomes,
+  Recorded,
+  Row,
+} from '../contract/projection.ts';
+import { judge, type Book } from './domain/address-book.ts';
 import { ADDRESSES, BOOK } from './rows.ts';
 
 type Whole = Exclude<Folded, { readonly broken: unknown }>;

@@ -7,7 +7,7 @@ import {
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
 import { isTreasuryEvent, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
-import type { Folded, Load, Loaded, Projection, Recorded } from '../projection.ts';
+import type { Folded, Load, Loaded, Projection, Recorded } from '../contract/projection.ts';
 import { addressLoads, foldAddresses } from './address-rows.ts';
 import { foldLedger, ledgerLoads } from './ledger-rows.ts';
 import {

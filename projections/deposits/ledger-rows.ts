@@ -5,10 +5,10 @@ import type {
   DepositEvent,
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
-import { bytesIn, countIn } from '../loaded-row.ts';
-import type { Folded, Load, Loaded, Recorded, Row } from '../projection.ts';
-import { ABSENT, evolve, type Deposit } from './deposit.ts';
-import { isWrittenFor } from './ledger.ts';
+import { bytesIn, countIn } from '../contract/loaded-row.ts';
+import type { Folded, Load, Loaded, Recorded, Row } from '../contract/projection.ts';
+import { ABSENT, evolve, type Deposit } from './domain/deposit.ts';
+import { isWrittenFor } from './domain/ledger.ts';
 import { mintLoads, MintRows } from './mint-rows.ts';
 import {
   BY_STATUS,

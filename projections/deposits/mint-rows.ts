@@ -4,10 +4,10 @@ import type {
   PolicySet,
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
-import { amountIn, countIn, textIn } from '../loaded-row.ts';
-import type { Load, Loaded, LoadedRow, Recorded, Row } from '../projection.ts';
-import type { Deposit } from './deposit.ts';
-import { MintBook, type CountedMint, type Policy } from './mint-book.ts';
+import { amountIn, countIn, textIn } from '../contract/loaded-row.ts';
+import type { Load, Loaded, LoadedRow, Recorded, Row } from '../contract/projection.ts';
+import type { Deposit } from './domain/deposit.ts';
+import { MintBook, type CountedMint, type Policy } from './domain/mint-book.ts';
 
 /** In the order of the columns of `ledger`, which hold them. */
 export interface MintHead {

@@ -2,9 +2,9 @@
  * What can be asked of the deposits' tables. Each list is one index range, newest first. Whose a deposit is is asked in the same statement: what is not yours is not
  * there. Amounts are micro-USDT, addresses and hashes bytes.
  */
-import { int8, type Query } from '../page.ts';
-import { WINDOW_MS } from './mint-book.ts';
-import { PATIENCE_MS } from './mint.ts';
+import { int8, type Query } from '../contract/page.ts';
+import { WINDOW_MS } from './domain/mint-book.ts';
+import { PATIENCE_MS } from './domain/minting.ts';
 
 /** How many of an account's deposits are listed. */
 export const LISTED_MAX = 20;

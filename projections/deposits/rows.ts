@@ -1,5 +1,5 @@
 /** The tables of deposits as the fold writes them; `table.sql` says what each column means. */
-import type { Table } from '../projection.ts';
+import type { Table } from '../contract/projection.ts';
 
 export const BOOK: Table = {
   name: 'book',

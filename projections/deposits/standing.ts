@@ -1,7 +1,7 @@
 /** A deposit's state as a row of `standings`, and back again. */
-import { amountIn, bytesIn, countIn, textIn } from '../loaded-row.ts';
-import type { LoadedRow, Row } from '../projection.ts';
-import type { Deposit, Mint, Terms } from './deposit.ts';
+import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
+import type { LoadedRow, Row } from '../contract/projection.ts';
+import type { Deposit, Mint, Terms } from './domain/deposit.ts';
 
 /** Of `deposits d` and `standings s`: all that the state needs. */
 export const STORED_COLUMNS = `d.id, d.seq, d.clt_address, d.gross, d.fee, d.credit, d.policy_version,

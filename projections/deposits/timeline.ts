@@ -1,6 +1,6 @@
 /** The story of a deposit, as rows of `deposit_events`: each event with its place in the log, so that whoever doubts it can look it up. */
 import type { DepositConfirmed, DepositEvent } from '../../schemas/treasury.ledger/events.ts';
-import type { Row, Value } from '../projection.ts';
+import type { Row, Value } from '../contract/projection.ts';
 
 interface Details {
   readonly reason?: string;

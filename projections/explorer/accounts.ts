@@ -1,6 +1,6 @@
 /** The accounts that one batch touches: as they were loaded, what still stands of their lists after the batch's reverts, and as they are now. */
-import { amountIn, bytesIn, countIn } from '../loaded-row.ts';
-import type { GroupCut, LoadedRow, Row, Table } from '../projection.ts';
+import { amountIn, bytesIn, countIn } from '../contract/loaded-row.ts';
+import type { GroupCut, LoadedRow, Row, Table } from '../contract/projection.ts';
 import { AddressMap } from './address-map.ts';
 
 /** What a row of `accounts` says besides its address. */

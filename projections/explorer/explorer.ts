@@ -5,8 +5,15 @@
 import { isChainEvent, type BlockReverted } from '../../schemas/chain.blocks/events.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
 import { revertedBelow, settled } from '../chain/settled.ts';
-import { bytesIn, countIn } from '../loaded-row.ts';
-import type { Folded, Load, Loaded, LoadedRow, Projection, Recorded } from '../projection.ts';
+import { bytesIn, countIn } from '../contract/loaded-row.ts';
+import type {
+  Folded,
+  Load,
+  Loaded,
+  LoadedRow,
+  Projection,
+  Recorded,
+} from '../contract/projection.ts';
 import { ACCOUNT_COLUMNS } from './accounts.ts';
 import { AddressMap } from './address-map.ts';
 import { UNREAD, type Block, type ExplorerEvent } from './events.ts';

@@ -1,9 +1,9 @@
 /** The rows of one batch while it is folded: what stands in the tables below, what the batch put on top. */
 import type { BalanceEffect } from '../../schemas/chain.blocks/events.ts';
 import type { Chain } from '../chain/chain.ts';
-import { amountIn, bytesIn, countIn, textIn } from '../loaded-row.ts';
-import { CopyRows, type Mark } from '../copy-rows.ts';
-import type { Changes, Cut, Loaded, LoadedRow, Row } from '../projection.ts';
+import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
+import { CopyRows, type Mark } from '../../services/runtime/postgres/copy-rows.ts';
+import type { Changes, Cut, Loaded, LoadedRow, Row } from '../contract/projection.ts';
 import { Accounts, type Account } from './accounts.ts';
 import type { Block, Transaction } from './events.ts';
 import { feesPaid, producerFees } from './fees.ts';

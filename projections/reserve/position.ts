@@ -3,7 +3,7 @@
  * from them alone. Amounts are base units, which are micro-USD.
  */
 import type { RunStatus } from '../../schemas/reconciliation.ts';
-import type { Ledger } from '../deposits/ledger.ts';
+import type { Ledger } from '../deposits/domain/ledger.ts';
 import type { ChainSupply, FinalSupply } from './supply.ts';
 
 /** What the treasury's ledger says, up to one offset and for mints up to one final block. */

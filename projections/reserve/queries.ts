@@ -1,5 +1,5 @@
 /** What can be asked of the reserve's tables. */
-import { named, topOf, valuesOf, type Page, type Query } from '../page.ts';
+import { named, topOf, valuesOf, type Page, type Query } from '../contract/page.ts';
 
 /**
  * Columns: run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply, genesis_allocation, treasury_minted, burned, ledger_liability,

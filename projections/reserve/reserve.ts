@@ -1,7 +1,7 @@
 /** The reserve's fold: every reconciliation of `reserve.runs` as one row. A run that stands in the log again is known by its id. */
 import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
-import { countIn, textIn } from '../loaded-row.ts';
-import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../projection.ts';
+import { countIn, textIn } from '../contract/loaded-row.ts';
+import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../contract/projection.ts';
 import { HEAD, RUNS } from './rows.ts';
 
 export const reserve: Projection<ReserveReconciled> = {

@@ -1,5 +1,5 @@
 /** The reserve's tables as the fold writes them; `table.sql` says what each column means. */
-import type { Table } from '../projection.ts';
+import type { Table } from '../contract/projection.ts';
 
 export const HEAD: Table = { name: 'head', columns: { one: 'bool', runs: 'int8' }, key: ['one'] };
 

@@ -1,5 +1,5 @@
 /** What the watcher asks: which addresses next, and what is in the log already. Each is an index range in each partition. Times are Unix milliseconds. */
-import type { Query } from '../page.ts';
+import type { Query } from '../contract/page.ts';
 
 /**
  * Columns: deposit_address, partition, clt_address, derivation_index, hot_until, checked_at (0: never), checked_until (0: nothing is known). Hot addresses of these

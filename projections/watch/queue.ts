@@ -2,8 +2,8 @@
 import { toHex } from '../../schemas/address.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked } from '../../schemas/tron.transfers/events.ts';
-import { bytesIn, countIn } from '../loaded-row.ts';
-import type { LoadedRow, Row } from '../projection.ts';
+import { bytesIn, countIn } from '../contract/loaded-row.ts';
+import type { LoadedRow, Row } from '../contract/projection.ts';
 
 /** Of `queue q`: the columns that an entry is loaded by. */
 export const QUEUE_COLUMNS =

@@ -1,5 +1,5 @@
 /** The watcher's tables as the fold writes them; `table.sql` says what each column means. */
-import type { Table } from '../projection.ts';
+import type { Table } from '../contract/projection.ts';
 import { BOOK as DEPOSITS_BOOK } from '../deposits/rows.ts';
 
 /** As deposits have it. */

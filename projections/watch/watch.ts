@@ -17,8 +17,8 @@ import {
   type TransferObserved,
 } from '../../schemas/tron.transfers/events.ts';
 import { addressLoads, foldSightings } from '../deposits/address-rows.ts';
-import { bytesIn, countIn } from '../loaded-row.ts';
-import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../projection.ts';
+import { bytesIn, countIn } from '../contract/loaded-row.ts';
+import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../contract/projection.ts';
 import { Queue, QUEUE_COLUMNS } from './queue.ts';
 import { ADDRESSES, QUEUE, BOOK, TRANSFERS } from './rows.ts';
 

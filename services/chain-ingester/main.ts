@@ -1,6 +1,6 @@
 /** Follows the CLT node and appends its blocks to `chain.blocks`. */
-import { runMain } from '../runtime/main.ts';
+import { runMain } from '../runtime/process/main.ts';
 import { readIngesterConfig } from './config.ts';
-import { ingest } from './ingest.ts';
+import { ingest } from './service.ts';
 
 await runMain('chain-ingester', readIngesterConfig, ingest);

@@ -2,10 +2,10 @@
 import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import type { Codec } from '../runtime/codec.ts';
-import { Fault } from '../runtime/errors.ts';
-import type { LogRecord } from '../runtime/log-record.ts';
-import { readLogEnds, readLogRange } from '../runtime/log-range.ts';
+import type { Codec } from '../runtime/kafka/codec.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import type { LogRecord } from '../runtime/kafka/record.ts';
+import { readLogEnds, readLogRange } from '../runtime/kafka/range.ts';
 import { beginningAt, continued, EMPTY_TAIL, reachesFinality, type Tail } from './tail.ts';
 
 export const PARTITION = 0;

@@ -10,7 +10,7 @@ import type {
 } from '../../schemas/chain.blocks/events.ts';
 import type { NodeBlock } from '../../schemas/chain-node.ts';
 import { EMPTY_CHAIN, evolve, isInPlace, type Chain } from '../../projections/chain/chain.ts';
-import { Fault } from '../runtime/errors.ts';
+import { Fault } from '../runtime/process/errors.ts';
 
 export interface BlockLink {
   readonly height: number;

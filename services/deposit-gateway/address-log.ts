@@ -6,13 +6,13 @@ import {
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
 import type { Topic } from '../../schemas/topics.ts';
-import { openCodec, type Codec } from '../runtime/codec.ts';
-import { Fault } from '../runtime/errors.ts';
-import { openKafka } from '../runtime/kafka.ts';
-import { ensureTopics, withAdmin } from '../runtime/kafka-topics.ts';
-import { KafkaWriter, type LogEntry } from '../runtime/kafka-writer.ts';
-import type { Logger } from '../runtime/log.ts';
-import { retrying } from '../runtime/wait.ts';
+import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import { openKafka } from '../runtime/kafka/client.ts';
+import { ensureTopics, withAdmin } from '../runtime/kafka/topics.ts';
+import { KafkaWriter, type LogEntry } from '../runtime/kafka/writer.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import { retrying } from '../runtime/process/wait.ts';
 
 const PARTITION = 0;
 /** In one append: some 300 bytes each, of the MiB that the topic takes. */

@@ -1,11 +1,11 @@
 /** What the HTTP server of deposits consists of: guards in their order, routes, error answers, readiness. */
 import { performance } from 'node:perf_hooks';
 import { addressBook } from '../../projections/deposits/queries.ts';
-import type { Guard } from '../runtime/answers.ts';
-import { corsHeaders, preflight } from '../runtime/cors.ts';
-import type { HttpOptions } from '../runtime/http.ts';
-import type { Reader } from '../runtime/postgres.ts';
-import { RateLimit, rateGuard } from '../runtime/rate-limit.ts';
+import type { Guard } from '../runtime/http/answers.ts';
+import { corsHeaders, preflight } from '../runtime/http/cors.ts';
+import type { HttpOptions } from '../runtime/http/server.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
+import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { Callers } from './callers.ts';
 import type { DepositGatewayConfig } from './config.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';

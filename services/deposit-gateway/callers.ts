@@ -1,9 +1,9 @@
 /** Who is asking. Each request under `/api/` but a browser's preflight is asked for its token before anything else, so that without one there is nothing to be learnt here. */
 import type { Request } from 'express';
 import { parseAddress, toHex } from '../../schemas/address.ts';
-import type { Answer } from '../runtime/answers.ts';
-import { assert } from '../runtime/errors.ts';
-import { bearerToken, verifyToken } from '../runtime/token.ts';
+import type { Answer } from '../runtime/http/answers.ts';
+import { assert } from '../runtime/process/errors.ts';
+import { bearerToken, verifyToken } from '../runtime/http/token.ts';
 import { errorBody } from './error-answers.ts';
 
 const ADDRESS_FORM = /^0x[0-9a-f]{40}$/i;

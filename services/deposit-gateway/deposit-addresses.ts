@@ -5,11 +5,11 @@
 import { addressOf } from '../../projections/deposits/queries.ts';
 import { toHex } from '../../schemas/address.ts';
 import type { AddressRequested, PanelOpened } from '../../schemas/deposit.addresses/events.ts';
-import { Fault } from '../runtime/errors.ts';
-import type { Logger } from '../runtime/log.ts';
-import type { Metrics } from '../runtime/metrics.ts';
-import type { RateLimit } from '../runtime/rate-limit.ts';
-import type { Reader } from '../runtime/postgres.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import type { Metrics } from '../runtime/process/metrics.ts';
+import type { RateLimit } from '../runtime/http/rate-limit.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
 import type { AddressLog } from './address-log.ts';
 import { bytesOf, millisecondsOf } from './cells.ts';
 import { keysOf, Hints } from './hints.ts';

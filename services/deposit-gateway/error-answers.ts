@@ -1,6 +1,6 @@
 /** The error answers of deposits: `{error}`, a sentence that says what to do. Whatever is not there is answered in the same bytes, whoever asks and whatever for. */
-import type { Answer, ErrorShape, Failure } from '../runtime/answers.ts';
-import type { Fault, Refusal } from '../runtime/errors.ts';
+import type { Answer, ErrorShape, Failure } from '../runtime/http/answers.ts';
+import type { Fault, Refusal } from '../runtime/process/errors.ts';
 
 export const NOT_FOUND: Refusal<'not_found'> = { refused: 'not_found', message: 'not found' };
 

@@ -2,7 +2,7 @@
 import { invoiceIdOf } from '../../schemas/deposit-id.ts';
 import { HOLD_REASONS } from '../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import type { Cells } from '../runtime/postgres.ts';
+import type { Cells } from '../runtime/postgres/pool.ts';
 import { bytesOf, digitsOf, millisecondsOf } from './cells.ts';
 
 type Cell = Cells[number] | undefined;

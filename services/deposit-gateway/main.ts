@@ -1,6 +1,6 @@
 /** Gives each account its deposit address, and shows it its deposits. */
-import { runMain } from '../runtime/main.ts';
+import { runMain } from '../runtime/process/main.ts';
 import { readDepositGatewayConfig } from './config.ts';
-import { serve } from './serve.ts';
+import { serve } from './service.ts';
 
 await runMain('deposit-gateway', readDepositGatewayConfig, (service) => serve(service));

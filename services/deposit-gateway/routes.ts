@@ -7,10 +7,10 @@ import {
 } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
-import type { Answer, Asked, Route } from '../runtime/answers.ts';
-import { documentRoutes } from '../runtime/document-routes.ts';
-import type { Cells, Reader } from '../runtime/postgres.ts';
-import { callerOf, rateLimited } from '../runtime/rate-limit.ts';
+import type { Answer, Asked, Route } from '../runtime/http/answers.ts';
+import { documentRoutes } from '../runtime/http/document-routes.ts';
+import type { Cells, Reader } from '../runtime/postgres/pool.ts';
+import { callerOf, rateLimited } from '../runtime/http/rate-limit.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './error-answers.ts';

@@ -4,11 +4,11 @@
  */
 import { addressBook } from '../../projections/deposits/queries.ts';
 import { readDepositKey, SCHEME, type DepositKey } from '../../schemas/deposit-address.ts';
-import { ConfigError } from '../runtime/config.ts';
-import { Bug, Fault } from '../runtime/errors.ts';
-import type { Logger } from '../runtime/log.ts';
-import type { Reader } from '../runtime/postgres.ts';
-import { retrying, untilAborted } from '../runtime/wait.ts';
+import { ConfigError } from '../runtime/process/config.ts';
+import { Bug, Fault } from '../runtime/process/errors.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
+import { retrying, untilAborted } from '../runtime/process/wait.ts';
 import type { AddressLog } from './address-log.ts';
 
 const LOOK_AGAIN_MS = 100;

@@ -1,10 +1,10 @@
 /** What the explorer's HTTP server consists of: routes, guards, headers, error answers, readiness. */
 import { performance } from 'node:perf_hooks';
-import { corsHeaders, preflight } from '../runtime/cors.ts';
-import type { HttpAppOptions } from '../runtime/http-app.ts';
-import type { Logger } from '../runtime/log.ts';
-import type { Reader } from '../runtime/postgres.ts';
-import { RateLimit, rateGuard } from '../runtime/rate-limit.ts';
+import { corsHeaders, preflight } from '../runtime/http/cors.ts';
+import type { HttpAppOptions } from '../runtime/http/app.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
+import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import type { ExplorerGatewayConfig } from './config.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { EXPLORER_ERRORS } from './error-answers.ts';
@@ -12,8 +12,8 @@ import { indexCheck } from './index-check.ts';
 import type { IndexVersion } from './index-version.ts';
 import { logEnds } from './log-ends.ts';
 import { nodeHead } from './node-head.ts';
-import { reserveOf } from './reserve.ts';
-import { explorerRoutes } from './routes.ts';
+import { reserveOf } from './reserve/reserve.ts';
+import { explorerRoutes } from './routes/routes.ts';
 
 type Settings = Pick<
   ExplorerGatewayConfig,

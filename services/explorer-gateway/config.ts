@@ -9,7 +9,7 @@ import {
   type Config,
   type Environment,
   type Setting,
-} from '../runtime/config.ts';
+} from '../runtime/process/config.ts';
 
 /** Without it there is no treasury behind this deployment. */
 const TREASURY_URL: Setting<string | undefined> = {

@@ -1,6 +1,6 @@
 /** The explorer's error answers: `{code, message}` with the codes of its interface, and two of our own: `rate_limited` (429) and `internal_error` (500). */
-import type { Answer, ErrorShape, Failure } from '../runtime/answers.ts';
-import type { Fault } from '../runtime/errors.ts';
+import type { Answer, ErrorShape, Failure } from '../runtime/http/answers.ts';
+import type { Fault } from '../runtime/process/errors.ts';
 
 /** What the server in front of the routes says, in the interface's codes; codes not named here stay. */
 const CODES: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { indexedHead } from '../../projections/explorer/queries/chain.ts';
-import type { Reader, Statement } from '../runtime/postgres.ts';
-import type { Check } from '../runtime/readiness.ts';
+import type { Reader, Statement } from '../runtime/postgres/pool.ts';
+import type { Check } from '../runtime/process/readiness.ts';
 import type { NodeHead } from './node-head.ts';
 
 const INDEXED: Statement = {

@@ -1,6 +1,6 @@
 /** Which state of the index answers are made from, as a number that grows with every change that is known of. */
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
-import type { Reader } from '../runtime/postgres.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
 
 /** Hints may be lost, with Redis or on the way: so often Postgres itself is asked, while anybody wants to know. */
 const ASK_MS = 1_000;

@@ -1,6 +1,6 @@
 /** What somebody else knows, asked for at most once a second, however often it is wanted. */
-import { messageOf } from '../runtime/errors.ts';
-import type { Logger } from '../runtime/log.ts';
+import { messageOf } from '../runtime/process/errors.ts';
+import type { Logger } from '../runtime/process/log.ts';
 
 const FRESH_MS = 1_000;
 

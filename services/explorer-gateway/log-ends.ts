@@ -1,7 +1,7 @@
 /** Where the logs end, to know how far behind the projections are. */
 import { setTimeout as after } from 'node:timers/promises';
-import { Fault } from '../runtime/errors.ts';
-import type { Logger } from '../runtime/log.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import type { Logger } from '../runtime/process/log.ts';
 import { lately } from './lately.ts';
 
 const ANSWER_MS = 1_000;
@@ -41,8 +41,8 @@ async function read(
 ): Promise<LogEnds> {
   // the client is large, and many a gateway is never asked
   const [{ openKafka }, { readTopicEnds }] = await Promise.all([
-    import('../runtime/kafka.ts'),
-    import('../runtime/kafka-topics.ts'),
+    import('../runtime/kafka/client.ts'),
+    import('../runtime/kafka/topics.ts'),
   ]);
   const kafka = openKafka(
     { kafka_brokers: brokers, client_id: 'explorer-gateway' },

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import { openHttp } from '../runtime/http.ts';
-import { runMain } from '../runtime/main.ts';
-import { openReader } from '../runtime/postgres.ts';
+import { openHttp } from '../runtime/http/server.ts';
+import { runMain } from '../runtime/process/main.ts';
+import { openReader } from '../runtime/postgres/pool.ts';
 import { openHintSubscriber } from '../runtime/redis.ts';
 import { explorerApp } from './app.ts';
 import { readExplorerGatewayConfig } from './config.ts';

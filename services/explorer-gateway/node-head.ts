@@ -1,5 +1,5 @@
 /** How far the chain itself is, to know how far behind the index is. */
-import type { Logger } from '../runtime/log.ts';
+import type { Logger } from '../runtime/process/log.ts';
 import { lately } from './lately.ts';
 
 const FETCH_MS = 1_000;

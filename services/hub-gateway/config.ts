@@ -14,8 +14,8 @@ import {
   type Config,
   type Environment,
   type Setting,
-} from '../runtime/config.ts';
-import { secretProblems } from '../runtime/token.ts';
+} from '../runtime/process/config.ts';
+import { secretProblems } from '../runtime/http/token.ts';
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,

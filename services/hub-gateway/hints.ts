@@ -1,6 +1,6 @@
 /** Hints of the projections, through graphql-redis-subscriptions: one SUBSCRIBE a channel for the whole process, whatever its clients have subscribed to. */
 import { RedisPubSub } from 'graphql-redis-subscriptions';
-import type { Logger } from '../runtime/log.ts';
+import type { Logger } from '../runtime/process/log.ts';
 import { openHintConnection, type HintSettings } from '../runtime/redis.ts';
 
 export interface Heard {

@@ -1,11 +1,11 @@
 /** What resolvers are made from, and what they know of who asks. */
-import type { Reader } from '../runtime/postgres.ts';
-import type { Balances } from './balances.ts';
-import type { Builders } from './builders.ts';
-import type { Caller } from './callers.ts';
-import type { ChainParameters } from './chain-info.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
+import type { Balances } from './graphql/balances.ts';
+import type { Builders } from './graphql/builders.ts';
+import type { Caller } from './http/callers.ts';
+import type { ChainParameters } from './graphql/chain-info.ts';
 import type { HubNode } from './node.ts';
-import type { SignIns } from './sign-ins.ts';
+import type { SignIns } from './graphql/sign-ins.ts';
 
 export interface Hub {
   readonly reader: Reader;

@@ -1,6 +1,6 @@
 /** What the hub asks of the CLT node: the chain's parameters once, accounts' nonces, and to take a signed transaction. */
 import { parseAccount, parseChain, type NodeChain, type Parsed } from '../../schemas/chain-node.ts';
-import { Fault, messageOf } from '../runtime/errors.ts';
+import { Fault, messageOf } from '../runtime/process/errors.ts';
 
 export interface NodeSettings {
   readonly node_url: string;

@@ -1,6 +1,6 @@
 /** Which state of a read model answers are made from, and news of its changes: from hints, from Redis' return, and from Postgres itself, since any hint may be lost. */
-import type { Query } from '../../projections/page.ts';
-import type { Reader } from '../runtime/postgres.ts';
+import type { Query } from '../../projections/contract/page.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
 
 /** So often Postgres is asked, while anybody wants to know. */
 export const ASK_MS = 1_000;

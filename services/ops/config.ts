@@ -8,8 +8,8 @@ import {
   type Config,
   type Environment,
   type Settings,
-} from '../runtime/config.ts';
-import type { LocalService } from './service-health.ts';
+} from '../runtime/process/config.ts';
+import type { LocalService } from './status/service-health.ts';
 
 const SETTINGS = {
   kafka_brokers: list('APP_KAFKA_BROKERS'),

@@ -1,9 +1,9 @@
 /** The operator's command line: `npm run ops -- <command>`. Exits 0 done, 1 refused or bad usage, 2 fault. */
 import { join } from 'node:path';
-import { ConfigError } from '../runtime/config.ts';
-import { messageOf } from '../runtime/errors.ts';
-import { LogLost } from '../runtime/log-position.ts';
-import { stepBack } from '../runtime/step-back.ts';
+import { ConfigError } from '../runtime/process/config.ts';
+import { messageOf } from '../runtime/process/errors.ts';
+import { LogLost } from '../runtime/kafka/position.ts';
+import { stepBack } from '../projector/load/step-back.ts';
 import { didYouMean, Misuse } from './usage.ts';
 
 const STACK_FILE = join(
@@ -21,43 +21,43 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   status: {
     about:
       'the whole system at a glance: node, log, projections with lag and rate, services with what they report',
-    run: async (...given) => (await import('./status-command.ts')).status(...given),
+    run: async (...given) => (await import('./status/command.ts')).status(...given),
   },
   rebuild: {
     about:
       'builds the tables of a projection anew beside those that are read, and puts them in their place; or puts the earlier ones back',
     run: async (...given) => {
       await stepBack();
-      return (await import('./rebuild.ts')).rebuild(...given);
+      return (await import('./rebuild/command.ts')).rebuild(...given);
     },
   },
   verify: {
     about: 'folds the log of a projection anew and compares every row of its tables with it',
     run: async (...given) => {
       await stepBack();
-      return (await import('./verify.ts')).verify(...given);
+      return (await import('./rebuild/verify.ts')).verify(...given);
     },
   },
   tail: {
     about:
       'the records of a topic, decoded: filtered by key, type, header or expression, followed, as text or JSON lines',
-    run: async (...given) => (await import('./tail.ts')).tail(...given),
+    run: async (...given) => (await import('./tail/command.ts')).tail(...given),
   },
   deposit: {
     about: 'list, show, approve and reject deposits',
-    run: async (...given) => (await import('./deposit.ts')).deposit(...given),
+    run: async (...given) => (await import('./deposit/command.ts')).deposit(...given),
   },
   reserve: {
     about: 'reconciliations: make one now, list those there were',
-    run: async (...given) => (await import('./reserve-command.ts')).reserve(...given),
+    run: async (...given) => (await import('./reserve/command.ts')).reserve(...given),
   },
   quarantine: {
     about: 'the records that halt a projection: list them, have one passed over',
-    run: async (...given) => (await import('./quarantine.ts')).quarantine(...given),
+    run: async (...given) => (await import('./quarantine/command.ts')).quarantine(...given),
   },
   audit: {
     about: 'reads the logs from their beginnings and checks every invariant of the money',
-    run: async (...given) => (await import('./audit.ts')).audit(...given),
+    run: async (...given) => (await import('./audit/command.ts')).audit(...given),
   },
   asyncapi: {
     about: 'the topics as an AsyncAPI document',

@@ -1,6 +1,6 @@
 /** What all commands of the operator share in how they are asked: options, `--help`, and what is said to who mistypes. */
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
-import { messageOf } from '../runtime/errors.ts';
+import { messageOf } from '../runtime/process/errors.ts';
 
 /** Asked wrongly, or refused: exit code 1 and a message that says what to do; where `usage` is given, that follows. */
 export class Misuse extends Error {

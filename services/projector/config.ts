@@ -8,7 +8,7 @@ import {
   SERVICE_SETTINGS,
   type Config,
   type Environment,
-} from '../runtime/config.ts';
+} from '../runtime/process/config.ts';
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,

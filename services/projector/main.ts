@@ -1,8 +1,8 @@
 /** `projector <name>`: folds topics into the tables of one projection. Two of the same name may run: one works, the other waits to take over. */
-import { ConfigError } from '../runtime/config.ts';
-import { runMain } from '../runtime/main.ts';
+import { ConfigError } from '../runtime/process/config.ts';
+import { runMain } from '../runtime/process/main.ts';
 import { readProjectorConfig } from './config.ts';
-import { projectionNamed } from './projections.ts';
+import { projectionNamed } from './registry.ts';
 
 const projection = projectionNamed(process.argv[2]);
 

@@ -1,8 +1,8 @@
 /** Redis carries hints: keys that changed, never rows. They may be lost or doubled, so nobody waits for them and nothing is kept for later. */
 import { Redis } from 'ioredis';
-import { messageOf } from './errors.ts';
-import type { Logger } from './log.ts';
-import type { Metrics } from './metrics.ts';
+import { messageOf } from './process/errors.ts';
+import type { Logger } from './process/log.ts';
+import type { Metrics } from './process/metrics.ts';
 
 /** Hints on their way that Redis has not taken yet; beyond, new ones are dropped. */
 const PENDING_MAX = 1_000;

@@ -19,8 +19,8 @@ import {
   type Config,
   type Environment,
   type Setting,
-} from '../runtime/config.ts';
-import { authorityOf, parseMintKey } from './mint-signer.ts';
+} from '../runtime/process/config.ts';
+import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
 import { RECONCILIATION_SETTINGS, reconciliationProblems } from './reconciliation/settings.ts';
 
 /** Each limit has a variable, in micro-USD; without it, it is the network's. */

@@ -1,5 +1,5 @@
 /** How the treasury is, as /ready says it. */
-import type { Fault } from '../runtime/errors.ts';
+import type { Fault } from '../runtime/process/errors.ts';
 
 /** For so long the brokers may say nothing of where the logs end. */
 const SILENCE_MS = 10_000;

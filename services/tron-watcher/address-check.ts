@@ -10,11 +10,11 @@ import {
 } from '../../schemas/trongrid.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
-import { Fault } from '../runtime/errors.ts';
+import { Fault } from '../runtime/process/errors.ts';
 import type { Entry, ReadModel, SeenLogs } from './read-model.ts';
 import { RecentlyDecided } from './recently-decided.ts';
 import type { TransferLog } from './transfer-log.ts';
-import { BAD_ANSWER, type TronGrid } from '../runtime/tron/tron-grid.ts';
+import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
 /** Some 250 bytes each: far below the topic's largest batch, unless one transaction alone has more. */
 const BATCH_EVENTS = 1_000;

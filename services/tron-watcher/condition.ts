@@ -1,5 +1,5 @@
 /** How the watcher is, for `/ready`: what it does, what failed last, and since when nothing has gone well. */
-import type { Fault } from '../runtime/errors.ts';
+import type { Fault } from '../runtime/process/errors.ts';
 
 export class Condition {
   readonly #now: () => number;

@@ -10,7 +10,7 @@ import {
   type Config,
   type Environment,
   type Setting,
-} from '../runtime/config.ts';
+} from '../runtime/process/config.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -5,10 +5,10 @@
  */
 import { crc32 } from '../../schemas/tron-partition.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import type { Logger } from '../runtime/log.ts';
+import type { Logger } from '../runtime/process/log.ts';
 import type { AddressCheck, Checked, Range } from './address-check.ts';
 import type { Entry, ReadModel } from './read-model.ts';
-import type { TronGrid } from '../runtime/tron/tron-grid.ts';
+import type { TronGrid } from '../runtime/trongrid/trongrid.ts';
 
 /** `missing`: the provider does not list it, even from the beginning. */
 export type CrossCheckOutcome =

@@ -5,10 +5,10 @@
  */
 import type { Consumer, Kafka } from 'kafkajs';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
-import { disconnect } from '../runtime/kafka.ts';
-import { kafkaFault } from '../runtime/kafka-topics.ts';
-import type { Logger } from '../runtime/log.ts';
-import { retrying, untilAborted } from '../runtime/wait.ts';
+import { disconnect } from '../runtime/kafka/client.ts';
+import { kafkaFault } from '../runtime/kafka/topics.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import { retrying, untilAborted } from '../runtime/process/wait.ts';
 
 export interface PartitionShareOptions {
   readonly kafka: Kafka;

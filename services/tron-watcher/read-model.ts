@@ -7,9 +7,9 @@ import {
   watchedAmong,
 } from '../../projections/watch/queries.ts';
 import { watch } from '../../projections/watch/watch.ts';
-import type { Query } from '../../projections/page.ts';
+import type { Query } from '../../projections/contract/page.ts';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
-import type { Cells, Reader } from '../runtime/postgres.ts';
+import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 
 /** A deposit address whose turn it is. Times are Unix milliseconds. */
 export interface Entry {

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { transferEventId, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
-import type { Codec } from '../runtime/codec.ts';
-import type { KafkaWriter, LogEntry } from '../runtime/kafka-writer.ts';
+import type { Codec } from '../runtime/kafka/codec.ts';
+import type { KafkaWriter, LogEntry } from '../runtime/kafka/writer.ts';
 
 /** Key of a record that names several addresses. */
 export const CHECKED_KEY = 'checked';

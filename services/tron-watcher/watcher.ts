@@ -4,14 +4,14 @@
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
-import { Fault } from '../runtime/errors.ts';
-import type { Logger } from '../runtime/log.ts';
-import { untilAborted } from '../runtime/wait.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import { untilAborted } from '../runtime/process/wait.ts';
 import { AddressCheck, type AddressCheckOptions, type Checked } from './address-check.ts';
 import { CrossCheck, isCrossChecked, type CrossCheckOutcome } from './cross-check.ts';
 import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
-import { BAD_ANSWER, type TronGrid } from '../runtime/tron/tron-grid.ts';
+import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
 /** So far ahead of the provider's newest solidified block a clock cannot be: what was asked about "in the future" would not be asked about until then. */
 const CLOCK_AHEAD_MS = 3_600_000;

@@ -5,10 +5,10 @@
 import { createServer } from 'node:http';
 import { Pool } from 'pg';
 import { blocksPage } from '../../projections/explorer/queries/blocks.ts';
-import type { Page, Query } from '../../projections/page.ts';
+import type { Page, Query } from '../../projections/contract/page.ts';
 import { transactionsPage } from '../../projections/explorer/queries/transactions.ts';
 import { parseAddress } from '../../schemas/address.ts';
-import { READER_OPTIONS } from '../../services/runtime/postgres.ts';
+import { READER_OPTIONS } from '../../services/runtime/postgres/pool.ts';
 
 /** As many as the gateway has when it is not told otherwise. */
 const CONNECTIONS = 8;

@@ -1,8 +1,8 @@
 /** Catch-up from offset 0: the projector from an empty database to live, against what Postgres can do at best and against the usual way. */
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { openCodec } from '../../services/runtime/codec.ts';
-import { openKafka } from '../../services/runtime/kafka.ts';
-import { openLog } from '../../services/runtime/log.ts';
+import { openCodec } from '../../services/runtime/kafka/codec.ts';
+import { openKafka } from '../../services/runtime/kafka/client.ts';
+import { openLog } from '../../services/runtime/process/log.ts';
 import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { checkRows } from './check-rows.ts';

@@ -17,16 +17,16 @@ import type {
   Row,
   Table,
   Value,
-} from '../../projections/projection.ts';
+} from '../../projections/contract/projection.ts';
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import type { Codec } from '../../services/runtime/codec.ts';
-import { askedLoad } from '../../services/runtime/asked-load.ts';
-import { CopyRows } from '../../projections/copy-rows.ts';
-import { withAdmin } from '../../services/runtime/kafka-topics.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
+import { askedLoad } from '../../services/projector/load/asked-load.ts';
+import { CopyRows } from '../../services/runtime/postgres/copy-rows.ts';
+import { withAdmin } from '../../services/runtime/kafka/topics.ts';
 import type { Stack } from '../support/stack.ts';
 import { dropDatabase, emptyDatabase } from './databases.ts';
-import { rowsIn } from '../projections/copied-rows.ts';
+import { rowsIn } from '../services/runtime/postgres/copied-rows.ts';
 
 /** Rows a second, from the first block with transactions until so many transactions stand. */
 export async function eachMessageRate(

@@ -3,12 +3,12 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { toEntries } from '../../services/chain-ingester/entries.ts';
-import { openCodec } from '../../services/runtime/codec.ts';
-import { openKafka } from '../../services/runtime/kafka.ts';
-import { ensureTopics, withAdmin } from '../../services/runtime/kafka-topics.ts';
-import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
-import type { Logger } from '../../services/runtime/log.ts';
+import { toEntries } from '../../services/chain-ingester/records.ts';
+import { openCodec } from '../../services/runtime/kafka/codec.ts';
+import { openKafka } from '../../services/runtime/kafka/client.ts';
+import { ensureTopics, withAdmin } from '../../services/runtime/kafka/topics.ts';
+import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
+import type { Logger } from '../../services/runtime/process/log.ts';
 import type { Addresses } from '../../infra/local/addresses.ts';
 import { GeneratedChain, type ChainCounts, type GeneratedChainSettings } from './generator.ts';
 

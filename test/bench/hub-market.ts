@@ -2,8 +2,8 @@
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { explorer } from '../../projections/explorer/explorer.ts';
-import { rideMarket } from '../../projections/ride_market/ride_market.ts';
-import { prepareDatabase } from '../../services/runtime/migrations.ts';
+import { rideMarket } from '../../projections/ride-market/ride-market.ts';
+import { prepareDatabase } from '../../services/projector/tables/migrations.ts';
 import { Random } from '../support/random.ts';
 import type { BenchDatabase } from './databases.ts';
 

@@ -12,9 +12,9 @@ import { useServer } from 'graphql-ws/use/ws';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { WebSocketServer } from 'ws';
-import { rideRequests } from '../../projections/ride_market/queries.ts';
-import { requestObject } from '../../services/hub-gateway/market-objects.ts';
-import { HUB_SDL } from '../../services/hub-gateway/schema.ts';
+import { rideRequests } from '../../projections/ride-market/queries.ts';
+import { requestObject } from '../../services/hub-gateway/graphql/market-objects.ts';
+import { HUB_SDL } from '../../services/hub-gateway/graphql/schema.ts';
 
 const [port, postgresUrl, redisUrl = ''] = process.argv.slice(2);
 const pool = new Pool({

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { plainEnvironment, spawnChild } from '../../infra/local/child.ts';
 import { checkout } from '../../infra/local/folder.ts';
 import { toHex } from '../../schemas/address.ts';
-import { openLog } from '../../services/runtime/log.ts';
+import { openLog } from '../../services/runtime/process/log.ts';
 import { Random } from '../support/random.ts';
 import { takePort } from '../support/free-ports.ts';
 import { startStack, type Stack } from '../support/stack.ts';

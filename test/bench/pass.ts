@@ -9,10 +9,10 @@ import {
   depositAddressEventKey,
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
-import { openCodec, type Codec } from '../../services/runtime/codec.ts';
-import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
-import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
-import { openReader, type ReaderPool } from '../../services/runtime/postgres.ts';
+import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
+import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
+import { openReader, type ReaderPool } from '../../services/runtime/postgres/pool.ts';
 import { ReadModel } from '../../services/tron-watcher/read-model.ts';
 import { TransferLog } from '../../services/tron-watcher/transfer-log.ts';
 import { say, type Bench } from './bench.ts';

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { Pool } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { explorer } from '../../projections/explorer/explorer.ts';
-import { statementsOf } from '../../services/runtime/index-build.ts';
+import { statementsOf } from '../../services/projector/tables/index-build.ts';
 import type { Stack } from '../support/stack.ts';
 import { dropDatabase, emptyDatabase, withPool, type BenchDatabase } from './databases.ts';
 

@@ -5,12 +5,12 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { toEntries } from '../../services/chain-ingester/entries.ts';
-import { openCodec, type Codec } from '../../services/runtime/codec.ts';
-import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
-import { openKafka } from '../../services/runtime/kafka.ts';
-import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
-import { openLog } from '../../services/runtime/log.ts';
+import { toEntries } from '../../services/chain-ingester/records.ts';
+import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
+import { openKafka } from '../../services/runtime/kafka/client.ts';
+import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
+import { openLog } from '../../services/runtime/process/log.ts';
 import { spawnOps } from '../faults/ops-run.ts';
 import { never } from '../support/kafka.ts';
 import { startStack, type Stack } from '../support/stack.ts';

@@ -1,7 +1,7 @@
 /** Whether size matters: how long a hundredth, a tenth and all of so many transactions take to load, in how much memory, and how fast any page is then. */
 import { explorer } from '../../projections/explorer/explorer.ts';
-import { openLog } from '../../services/runtime/log.ts';
-import { warmTables } from '../../services/runtime/warm-tables.ts';
+import { openLog } from '../../services/runtime/process/log.ts';
+import { warmTables } from '../../services/projector/tables/warm-tables.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { askInTurns, compare, type Asked } from './ask-pages.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { parseBlock } from '../../schemas/chain-node.ts';
 import { toHex } from '../../schemas/address.ts';
-import { ChainNode } from '../../services/runtime/chain-node.ts';
+import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { say, type Bench } from './bench.ts';

@@ -2,10 +2,10 @@
 import { cpSync, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { PROJECTIONS } from '../../services/projector/projections.ts';
-import { readEnds } from '../../services/runtime/bulk-load.ts';
-import { compareTables, TEXT_SETTINGS } from '../../services/runtime/rebuild/compare-tables.ts';
-import { endsOf } from '../../services/runtime/rebuild/switch-tables.ts';
+import { PROJECTIONS } from '../../services/projector/registry.ts';
+import { readEnds } from '../../services/projector/load/bulk-load.ts';
+import { compareTables, TEXT_SETTINGS } from '../../services/projector/rebuild/compare.ts';
+import { endsOf } from '../../services/projector/rebuild/switch.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { freshDatabase } from '../support/database.ts';
 import { USDT_CONTRACT } from '../support/deposit-log.ts';

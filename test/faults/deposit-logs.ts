@@ -12,9 +12,9 @@ import {
   TRON_TRANSFERS,
   type Topic,
 } from '../../schemas/topics.ts';
-import type { Codec } from '../../services/runtime/codec.ts';
-import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
-import type { LogRecord } from '../../services/runtime/log-record.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
+import { readLogEnds, readLogRange } from '../../services/runtime/kafka/range.ts';
+import type { LogRecord } from '../../services/runtime/kafka/record.ts';
 
 export const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER];
 

@@ -7,7 +7,7 @@ import {
   TRON_TRANSFERS,
   type Topic,
 } from '../../schemas/topics.ts';
-import type { Codec } from '../../services/runtime/codec.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import type { Kafka } from 'kafkajs';
 import { depositKey } from '../support/deposit-log.ts';
 import { testKafka } from '../support/kafka.ts';

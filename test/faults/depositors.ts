@@ -1,7 +1,7 @@
 /** The users of the deposit service while it is killed: they ask for their address until they have it, and look at their list. */
 import { setTimeout as after } from 'node:timers/promises';
 import { toHex } from '../../schemas/address.ts';
-import { signToken } from '../../services/runtime/token.ts';
+import { signToken } from '../../services/runtime/http/token.ts';
 import { accountAt } from '../support/deposit-log.ts';
 import type { Random } from '../support/random.ts';
 import { SECRET } from '../support/tokens.ts';

@@ -11,9 +11,9 @@ import {
 } from '../../schemas/deposit.addresses/events.ts';
 import { parseTronAddress } from '../../schemas/tron-address.ts';
 import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
-import { openCodec, type Codec } from '../../services/runtime/codec.ts';
-import { messageOf } from '../../services/runtime/errors.ts';
-import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
+import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import { messageOf } from '../../services/runtime/process/errors.ts';
+import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { accountAt } from '../support/deposit-log.ts';
 import { never, silentLog, testKafka } from '../support/kafka.ts';
 import { Random } from '../support/random.ts';

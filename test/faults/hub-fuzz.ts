@@ -1,6 +1,6 @@
 /** Random input to a hub in front of a moving chain, for as long as wanted. */
 import { defaultCommon } from '../../infra/local/choices.ts';
-import { signToken } from '../../services/runtime/token.ts';
+import { signToken } from '../../services/runtime/http/token.ts';
 import { fuzz } from '../services/hub-gateway/fuzz.ts';
 import { startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';

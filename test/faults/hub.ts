@@ -5,9 +5,9 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { defaultCommon } from '../../infra/local/choices.ts';
-import { ChainNode } from '../../services/runtime/chain-node.ts';
-import { messageOf } from '../../services/runtime/errors.ts';
-import { signToken } from '../../services/runtime/token.ts';
+import { ChainNode } from '../../services/runtime/clt-node.ts';
+import { messageOf } from '../../services/runtime/process/errors.ts';
+import { signToken } from '../../services/runtime/http/token.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';

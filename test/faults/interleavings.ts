@@ -1,5 +1,5 @@
 /** Projections that read several logs see them in no order that anybody has set: whatever comes when, in batches of whatever size, the tables are the same. */
-import { PROJECTIONS } from '../../services/projector/projections.ts';
+import { PROJECTIONS } from '../../services/projector/registry.ts';
 import { byChance, inTurn, tablesOf } from '../projections/readings.ts';
 import { freshDatabase } from '../support/database.ts';
 import { startStack } from '../support/stack.ts';

@@ -4,7 +4,7 @@
  */
 import { setTimeout as after } from 'node:timers/promises';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import { PROJECTIONS } from '../../services/projector/projections.ts';
+import { PROJECTIONS } from '../../services/projector/registry.ts';
 import { depositKey, USDT_CONTRACT } from '../support/deposit-log.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { XPUB } from '../support/deposit-log.ts';
-import { signToken } from '../../services/runtime/token.ts';
+import { signToken } from '../../services/runtime/http/token.ts';
 import { leakIn } from './secrets.ts';
 
 const SECRET = 'a secret of this test, as good as any';

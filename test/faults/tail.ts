@@ -5,11 +5,11 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../schemas/topics.ts';
-import { openCodec, type Codec } from '../../services/runtime/codec.ts';
-import { ensureTopics } from '../../services/runtime/kafka-topics.ts';
-import { KafkaWriter } from '../../services/runtime/kafka-writer.ts';
-import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
-import { toEntries } from '../../services/treasury/entries.ts';
+import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
+import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
+import { readLogEnds, readLogRange } from '../../services/runtime/kafka/range.ts';
+import { toEntries } from '../../services/treasury/ledger/records.ts';
 import { depositEvents } from '../support/deposit-events.ts';
 import { never, silentLog, testKafka } from '../support/kafka.ts';
 import { Random } from '../support/random.ts';

@@ -2,8 +2,12 @@
  * The real ledger and the real verbs as the model of the mint protocol needs them: records are short texts, `Ia0@2` being the intent to mint deposit `a` with nonce 0,
  * written for offset 2 (`C` credited, `X` dead, `H` held as failed, `A` approved by a person, `V` whatever has no effect). What a log, or a beginning of it, means is worked out by the fold itself, once for each log.
  */
-import { Ledger } from '../../projections/deposits/ledger.ts';
-import { conclude, intend, type FinalTransaction } from '../../projections/deposits/mint.ts';
+import { Ledger } from '../../projections/deposits/domain/ledger.ts';
+import {
+  conclude,
+  intend,
+  type FinalTransaction,
+} from '../../projections/deposits/domain/minting.ts';
 import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import type {
   DepositHeld,

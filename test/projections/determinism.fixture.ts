@@ -1,5 +1,5 @@
 /** Reads the logs of every projection in batches of the given sizes, its logs interleaved by chance: `determinism.fixture.ts <url> <size>...` prints what came of it, and where it was. */
-import { PROJECTIONS } from '../../services/projector/projections.ts';
+import { PROJECTIONS } from '../../services/projector/registry.ts';
 import { byChance, tablesOf } from './readings.ts';
 
 const [url = '', ...sizes] = process.argv.slice(2);

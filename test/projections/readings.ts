@@ -2,17 +2,17 @@
 import { Client } from 'pg';
 import { deposits } from '../../projections/deposits/deposits.ts';
 import { explorer } from '../../projections/explorer/explorer.ts';
-import type { Projection } from '../../projections/projection.ts';
+import type { Projection } from '../../projections/contract/projection.ts';
 import { reserve } from '../../projections/reserve/reserve.ts';
-import { rideMarket } from '../../projections/ride_market/ride_market.ts';
+import { rideMarket } from '../../projections/ride-market/ride-market.ts';
 import { watch } from '../../projections/watch/watch.ts';
 import type { ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
-import { compareTables, TEXT_SETTINGS } from '../../services/runtime/rebuild/compare-tables.ts';
+import { compareTables, TEXT_SETTINGS } from '../../services/projector/rebuild/compare.ts';
 import { chainEvents } from '../support/chain.ts';
 import { addressLog, ledgerLog, transferLog } from '../support/deposit-log.ts';
 import { Random } from '../support/random.ts';
 import { applyStretch, openTables } from './deposits/applied.ts';
-import { rideChain } from './ride_market/ride-chain.ts';
+import { rideChain } from './ride-market/ride-chain.ts';
 
 interface Log<Event> {
   readonly topic: string;

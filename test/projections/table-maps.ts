@@ -1,7 +1,14 @@
 /** A projection's tables as plain maps, so that its fold can be tried without a database: takes its changes and checks what Postgres would. */
-import type { Changes, Cut, Projection, Row, Table, Value } from '../../projections/projection.ts';
+import type {
+  Changes,
+  Cut,
+  Projection,
+  Row,
+  Table,
+  Value,
+} from '../../projections/contract/projection.ts';
 import { texts, type TableTexts } from '../support/plain-fold.ts';
-import { rowsIn } from './copied-rows.ts';
+import { rowsIn } from '../services/runtime/postgres/copied-rows.ts';
 
 export type Named = Record<string, Value>;
 

@@ -1,12 +1,12 @@
 /** What tests of the log need: a silent logger, topics of their own, and the whole of a topic read back. */
 import { randomUUID } from 'node:crypto';
-import { openKafka } from '../../services/runtime/kafka.ts';
-import { ensureTopics, withAdmin } from '../../services/runtime/kafka-topics.ts';
-import { KafkaWriter, type LogEntry } from '../../services/runtime/kafka-writer.ts';
-import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
-import type { LogRecord } from '../../services/runtime/log-record.ts';
-import { openLog, type Logger } from '../../services/runtime/log.ts';
-import { retrying } from '../../services/runtime/wait.ts';
+import { openKafka } from '../../services/runtime/kafka/client.ts';
+import { ensureTopics, withAdmin } from '../../services/runtime/kafka/topics.ts';
+import { KafkaWriter, type LogEntry } from '../../services/runtime/kafka/writer.ts';
+import { readLogEnds, readLogRange } from '../../services/runtime/kafka/range.ts';
+import type { LogRecord } from '../../services/runtime/kafka/record.ts';
+import { openLog, type Logger } from '../../services/runtime/process/log.ts';
+import { retrying } from '../../services/runtime/process/wait.ts';
 import { CHAIN_BLOCKS, type Topic } from '../../schemas/topics.ts';
 import type { Kafka } from 'kafkajs';
 import type { FaultProxy } from './fault-proxy.ts';

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Each takes a minute or half of it. Their files are short, so that by size alone they would come last, and one worker would wait for the other. */
+/** Each takes half a minute or more; at the end of a run, one worker would wait for it. */
 const LONG =
-  /\/test\/(faults\/|infra\/local\/main\.test|support\/stack\.test|services\/runtime\/kafka\.test|services\/treasury\/whole-system)/;
+  /\/test\/(faults\/|servers\/(infra\/local\/main|stack|services\/runtime\/kafka\/client|services\/treasury\/whole-system)\.test)/;
 
 function about({ moduleId }: TestSpecification): number {
   return LONG.test(moduleId) ? Number.MAX_SAFE_INTEGER : statSync(moduleId).size;

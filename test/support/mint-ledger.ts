@@ -1,7 +1,7 @@
 /** A ledger that a test writes event by event, each for its place, with deposits of credits of its choice. */
-import type { Deposit } from '../../projections/deposits/deposit.ts';
-import { Ledger } from '../../projections/deposits/ledger.ts';
-import type { MintCall } from '../../projections/deposits/mint.ts';
+import type { Deposit } from '../../projections/deposits/domain/deposit.ts';
+import { Ledger } from '../../projections/deposits/domain/ledger.ts';
+import type { MintCall } from '../../projections/deposits/domain/minting.ts';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { holdReasonOf, NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import type { PolicyLimits, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';

@@ -17,8 +17,8 @@ import {
   type ChainEvent,
 } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import type { Codec } from '../../services/runtime/codec.ts';
-import { readLogEnds, readLogRange } from '../../services/runtime/log-range.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
+import { readLogEnds, readLogRange } from '../../services/runtime/kafka/range.ts';
 import {
   accountRows,
   accountTransactionRows,

@@ -1,9 +1,9 @@
 /** Readers of the log for tests: opened, read from, and closed when the test has ended. */
 import type { Kafka } from 'kafkajs';
 import { onTestFinished } from 'vitest';
-import { LogLost, partitionKey, type Positions } from '../../services/runtime/log-position.ts';
-import { LogReader, type LogReaderOptions } from '../../services/runtime/log-reader.ts';
-import { fingerprint, type LogRecord } from '../../services/runtime/log-record.ts';
+import { LogLost, partitionKey, type Positions } from '../../services/runtime/kafka/position.ts';
+import { LogReader, type LogReaderOptions } from '../../services/runtime/kafka/reader.ts';
+import { fingerprint, type LogRecord } from '../../services/runtime/kafka/record.ts';
 import { insisting, silentLog } from './kafka.ts';
 
 /** A reader of one topic from its beginning, in a group of its own, that is not started yet. */

@@ -1,4 +1,4 @@
-import { int8, named, topOf, valuesOf, type Page, type Query } from '../../page.ts';
+import { int8, named, topOf, valuesOf, type Page, type Query } from '../../contract/page.ts';
 
 /** One row when any indexed block had to do with the address, otherwise none. Columns: balance, nonce, transactions, activities, whether it is a contract. */
 export function accountByAddress(address: Buffer): Query {

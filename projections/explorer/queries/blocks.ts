@@ -1,4 +1,4 @@
-import { int8, named, topOf, valuesOf, type Page, type Query } from '../../page.ts';
+import { int8, named, topOf, valuesOf, type Page, type Query } from '../../contract/page.ts';
 
 const BLOCK_COLUMNS = 'height, hash, tx_count, producer, reward_recipient, block_reward, timestamp';
 

@@ -1,4 +1,4 @@
-import type { Query } from '../../page.ts';
+import type { Query } from '../../contract/page.ts';
 
 /** Over how many of the newest blocks stats are computed. */
 export const STATS_BLOCKS = 100;

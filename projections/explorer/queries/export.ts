@@ -2,7 +2,7 @@
  * What exports ask: the lists in chain order, oldest first, piece by piece. A piece is one statement over one index range. Each tells by its last column, `same`, of
  * the same moment whether the block that the export ends at still stands: while it does, nothing at or below it has moved, however much comes on top.
  */
-import { int8, type Query } from '../../page.ts';
+import { int8, type Query } from '../../contract/page.ts';
 import { TRANSACTION_DETAIL_COLUMNS } from './transactions.ts';
 
 /** The last block of an export. */

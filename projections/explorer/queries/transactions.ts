@@ -1,4 +1,12 @@
-import { int8, lookedThrough, named, topOf, valuesOf, type Page, type Query } from '../../page.ts';
+import {
+  int8,
+  lookedThrough,
+  named,
+  topOf,
+  valuesOf,
+  type Page,
+  type Query,
+} from '../../contract/page.ts';
 
 /** Which transactions; undefined leaves them all in. */
 export interface TransactionFilter {

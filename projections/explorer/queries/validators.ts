@@ -1,5 +1,5 @@
 import { STATS_BLOCKS } from './chain.ts';
-import { named, topOf, valuesOf, type Page, type Query } from '../../page.ts';
+import { named, topOf, valuesOf, type Page, type Query } from '../../contract/page.ts';
 
 /** Columns: address, whether it produced one of the newest 100 blocks, blocks produced, place. Those that came last come first. LIMIT: the planner would take a third of all blocks for new. */
 export function validatorsPage(page: Page): Query {

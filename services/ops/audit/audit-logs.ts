@@ -16,11 +16,11 @@ import {
 } from '../../../schemas/topics.ts';
 import { isTreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
-import { undecodable, type Codec } from '../../runtime/codec.ts';
-import { withAdmin } from '../../runtime/kafka-topics.ts';
-import { readLogEvents } from '../../runtime/log-events.ts';
-import { readLogEnds } from '../../runtime/log-range.ts';
-import type { Reader } from '../../runtime/postgres.ts';
+import { undecodable, type Codec } from '../../runtime/kafka/codec.ts';
+import { withAdmin } from '../../runtime/kafka/topics.ts';
+import { readLogEvents } from '../../runtime/kafka/events.ts';
+import { readLogEnds } from '../../runtime/kafka/range.ts';
+import type { Reader } from '../../runtime/postgres/pool.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { Findings } from './findings.ts';
 import { LedgerAudit } from './ledger-audit.ts';

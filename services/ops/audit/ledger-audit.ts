@@ -1,6 +1,6 @@
 /** I3 to I6 along `treasury.ledger`: the fold says which events count; what they amount to is worked out anew here, from the events alone. */
-import { isWrittenFor, Ledger } from '../../../projections/deposits/ledger.ts';
-import type { Deposit } from '../../../projections/deposits/deposit.ts';
+import { isWrittenFor, Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import type {

@@ -1,16 +1,16 @@
 /** I7 and I8: what the projections say that they have applied, against the log itself; and the rows of deposits against the ledger at the same offset. */
-import type { Ledger } from '../../../projections/deposits/ledger.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { deposits } from '../../../projections/deposits/deposits.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
-import { Fault } from '../../runtime/errors.ts';
-import { partitionKey } from '../../runtime/log-position.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import { partitionKey } from '../../runtime/kafka/position.ts';
 import {
   DIGEST_OF_NOTHING,
   digestNext,
   fingerprint,
   type LogRecord,
-} from '../../runtime/log-record.ts';
-import type { Cells, Reader } from '../../runtime/postgres.ts';
+} from '../../runtime/kafka/record.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import type { Findings } from './findings.ts';
 
 export interface AppliedMark {

@@ -1,5 +1,5 @@
 /** I1: the transfers that are deposits, read from `deposit.addresses` and `tron.transfers` alone, against the deposits that the ledger has confirmed. */
-import { AddressBook } from '../../../projections/deposits/address-book.ts';
+import { AddressBook } from '../../../projections/deposits/domain/address-book.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import { creditOf, feeOf } from '../../../schemas/deposit-policy.ts';

@@ -2,7 +2,7 @@
  * Avro bytes to JSON text, by the schema they were written with and without an object in between: an analyst reads millions of records. Amounts are decimal
  * text, bytes are 0x and hex, addresses of TRON base58check, times ISO 8601 in UTC; long integers keep every digit.
  */
-import { messageOf } from '../../runtime/errors.ts';
+import { messageOf } from '../../runtime/process/errors.ts';
 import { Cursor } from './cursor.ts';
 import { quoted } from './json-text.ts';
 import { tronText } from './tron-text.ts';

@@ -4,8 +4,8 @@
  */
 import { createRequire } from 'node:module';
 import type { Kafka } from 'kafkajs';
-import { Bug, Fault } from '../../runtime/errors.ts';
-import { kafkaFault } from '../../runtime/kafka-topics.ts';
+import { Bug, Fault } from '../../runtime/process/errors.ts';
+import { kafkaFault } from '../../runtime/kafka/topics.ts';
 
 const FETCH = { apiKey: 1, apiVersion: 4, apiName: 'Fetch' };
 const WAIT_MS = 500;

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { fstatSync, write } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
-import { propertyOf } from '../../runtime/errors.ts';
+import { propertyOf } from '../../runtime/process/errors.ts';
 
 const STANDARD_OUTPUT = 1;
 const FULL_MS = 5;

@@ -1,7 +1,7 @@
 /** Records out of Kafka's own bytes (record batches, version 2), with no more objects made than are looked at: a log of millions is shown as fast as it is read. */
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import { Fault } from '../../runtime/errors.ts';
-import type { LogRecord } from '../../runtime/log-record.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { headersJson, quoted, textIn } from './json-text.ts';
 
 /** Of a batch, up to its records: where its fields stand. */

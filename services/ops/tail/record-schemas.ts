@@ -1,5 +1,5 @@
 /** How the values of a log are shown: each by the schema it was written with, asked for once. Nothing is registered, and an event nobody knows any more is shown too. */
-import { Fault, messageOf } from '../../runtime/errors.ts';
+import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import { jsonOf } from './avro-text.ts';
 
 /** A zero byte and the schema's id in four. */

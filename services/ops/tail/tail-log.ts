@@ -1,12 +1,12 @@
 /** Shows a topic: reads on through every failure of the brokers, each record once and in the order of its partition, and holds little at a time. */
 import { setTimeout as after } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
-import type { Fault } from '../../runtime/errors.ts';
-import { disconnect } from '../../runtime/kafka.ts';
-import { CONFIRMATIONS, LogLost, replaced } from '../../runtime/log-position.ts';
-import type { Logger } from '../../runtime/log.ts';
-import { TopicIds } from '../../runtime/topic-ids.ts';
-import { aborted, retrying, untilAborted } from '../../runtime/wait.ts';
+import type { Fault } from '../../runtime/process/errors.ts';
+import { disconnect } from '../../runtime/kafka/client.ts';
+import { CONFIRMATIONS, LogLost, replaced } from '../../runtime/kafka/position.ts';
+import type { Logger } from '../../runtime/process/log.ts';
+import { TopicIds } from '../../runtime/kafka/topic-ids.ts';
+import { aborted, retrying, untilAborted } from '../../runtime/process/wait.ts';
 import { LogFetch, type Fetched } from './log-fetch.ts';
 import type { PartitionRange } from './range.ts';
 import { batchesIn, recordsIn, type BatchRecord, type RecordBatch } from './record-batch.ts';

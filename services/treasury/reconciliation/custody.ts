@@ -2,7 +2,7 @@
  * What is in custody: the USDT of every deposit address that ever received, and of the addresses where swept money lies. All or nothing: a balance that cannot be read
  * is a fault, never 0.
  */
-import type { TronGrid } from '../../runtime/tron/tron-grid.ts';
+import type { TronGrid } from '../../runtime/trongrid/trongrid.ts';
 
 /** Micro-USDT by the address' bytes in latin1. */
 export type Balances = ReadonlyMap<string, bigint>;

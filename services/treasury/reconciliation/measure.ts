@@ -15,7 +15,7 @@ import {
   type Position,
 } from '../../../projections/reserve/position.ts';
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
-import { Fault } from '../../runtime/errors.ts';
+import { Fault } from '../../runtime/process/errors.ts';
 import { arrivingAt } from './arriving.ts';
 import {
   isSame,

@@ -1,7 +1,7 @@
 /** `reserve.runs` as far as it is read: the newest run, whoever made it. */
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
-import type { Position } from '../../runtime/log-position.ts';
-import type { Decoded } from '../../runtime/prepare.ts';
+import type { Position } from '../../runtime/kafka/position.ts';
+import type { Decoded } from '../../runtime/kafka/decode.ts';
 
 export class NewestRun {
   #run: ReserveReconciled | undefined;

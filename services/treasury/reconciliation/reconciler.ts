@@ -5,13 +5,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { isSupplyExplained, statusOf } from '../../../projections/reserve/position.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
-import type { Codec } from '../../runtime/codec.ts';
-import { Fault } from '../../runtime/errors.ts';
-import type { KafkaWriter } from '../../runtime/kafka-writer.ts';
-import type { Logger } from '../../runtime/log.ts';
-import { untilAborted } from '../../runtime/wait.ts';
+import type { Codec } from '../../runtime/kafka/codec.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
+import type { Logger } from '../../runtime/process/log.ts';
+import { untilAborted } from '../../runtime/process/wait.ts';
 import type { Progress } from './custody.ts';
-import type { ReserveFigures } from './figures.ts';
+import type { ReserveFigures } from './metrics.ts';
 import type { ReserveLogs } from './logs.ts';
 import { measure, type Measured, type MeasureOptions } from './measure.ts';
 

@@ -5,8 +5,8 @@ import {
   type Reconciliation,
 } from '../../../schemas/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
-import type { Route } from '../../runtime/answers.ts';
-import { Fault } from '../../runtime/errors.ts';
+import type { Route } from '../../runtime/http/answers.ts';
+import { Fault } from '../../runtime/process/errors.ts';
 import type { NewestRun } from './newest-run.ts';
 
 /** Whoever publishes it further asks seldom. */

@@ -1,6 +1,6 @@
 /** What reconciling needs to be told, by the treasury's own process and by the operator's. */
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
-import { httpUrl, integer, text, type Config, type Setting } from '../../runtime/config.ts';
+import { httpUrl, integer, text, type Config, type Setting } from '../../runtime/process/config.ts';
 
 const DAY_MS = 86_400_000;
 

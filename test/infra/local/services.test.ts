@@ -8,7 +8,7 @@ import { commonOf, defaultCommon, ownSettings, readCommon } from '../../../infra
 import { checkout, folderAt, type Folder } from '../../../infra/local/folder.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { DEVELOPMENT_MINT_AUTHORITY } from '../../../schemas/development.ts';
-import { authorityOf } from '../../../services/treasury/mint-signer.ts';
+import { authorityOf } from '../../../services/treasury/minting/mint-signer.ts';
 import { defaultPorts, portNames } from '../../../infra/local/ports.ts';
 import { serviceCommand, services } from '../../../infra/local/services.ts';
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { defaultPorts } from '../../../infra/local/ports.ts';
 import { services } from '../../../infra/local/services.ts';
-import { Metrics } from '../../../services/runtime/metrics.ts';
+import { Metrics } from '../../../services/runtime/process/metrics.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -56,7 +56,7 @@ async function names(): Promise<ReadonlySet<string>> {
   ];
   // the treasury registers a list of gauges at once
   const listed = [
-    ...read('services/treasury/figures.ts').matchAll(/\['(treasury_[a-z_]+)', '/g),
+    ...read('services/treasury/metrics.ts').matchAll(/\['(treasury_[a-z_]+)', '/g),
   ].map(([, name = '']) => name);
   const found = registered.flatMap(([, kind, name = '']) =>
     kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],

@@ -1,5 +1,5 @@
 /** How tables in memory answer the loads of `deposits` and `watch`: just the columns that they select. */
-import type { Value } from '../../../projections/projection.ts';
+import type { Value } from '../../../projections/contract/projection.ts';
 import { keyOf } from '../table-maps.ts';
 import { within, type Answers, type Named } from './memory-tables.ts';
 

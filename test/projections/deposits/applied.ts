@@ -1,10 +1,10 @@
 /** A projection's tables in Postgres, given batches as the projector gives them. */
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { Projection } from '../../../projections/projection.ts';
-import { applyBatch } from '../../../services/runtime/apply-batch.ts';
-import { prepareDatabase } from '../../../services/runtime/migrations.ts';
-import { openWriter } from '../../../services/runtime/postgres.ts';
+import type { Projection } from '../../../projections/contract/projection.ts';
+import { applyBatch } from '../../../services/projector/engine/apply-batch.ts';
+import { prepareDatabase } from '../../../services/projector/tables/migrations.ts';
+import { openWriter } from '../../../services/runtime/postgres/pool.ts';
 import { silentLog } from '../../support/kafka.ts';
 import type { Stretch } from './memory-tables.ts';
 

@@ -10,7 +10,7 @@ import { differences, digestOf } from '../../support/plain-fold.ts';
 import { DEPOSITS_ANSWERS } from './answers.ts';
 import { interleaved } from './interleaved.ts';
 import { MemoryTables } from './memory-tables.ts';
-import { rowsIn } from '../copied-rows.ts';
+import { rowsIn } from '../../services/runtime/postgres/copied-rows.ts';
 
 type Event = DepositAddressEvent | TreasuryEvent;
 

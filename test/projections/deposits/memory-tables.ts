@@ -6,9 +6,9 @@ import type {
   Projection,
   Recorded,
   Value,
-} from '../../../projections/projection.ts';
+} from '../../../projections/contract/projection.ts';
 import { texts, type TableTexts } from '../../support/plain-fold.ts';
-import { rowsIn } from '../copied-rows.ts';
+import { rowsIn } from '../../services/runtime/postgres/copied-rows.ts';
 import { keyOf, named, rowKey } from '../table-maps.ts';
 
 export type Named = Readonly<Record<string, Value>>;

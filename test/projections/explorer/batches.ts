@@ -1,7 +1,7 @@
 /** A log cut into batches, as a projector may come to see it, and folded into tables in memory. */
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
-import type { Folded } from '../../../projections/projection.ts';
+import type { Folded } from '../../../projections/contract/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { differences, plainFold, type TableTexts } from '../../support/plain-fold.ts';
 import { MemoryTables } from './memory-tables.ts';

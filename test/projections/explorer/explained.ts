@@ -1,7 +1,7 @@
 /** How Postgres goes about a query, as EXPLAIN ANALYZE tells it. */
 import { Client } from 'pg';
-import type { Query } from '../../../projections/page.ts';
-import { READER_OPTIONS } from '../../../services/runtime/postgres.ts';
+import type { Query } from '../../../projections/contract/page.ts';
+import { READER_OPTIONS } from '../../../services/runtime/postgres/pool.ts';
 
 export const PLAN_CACHES = ['force_custom_plan', 'force_generic_plan'] as const;
 

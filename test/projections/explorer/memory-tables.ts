@@ -1,6 +1,12 @@
 /** The explorer's tables as plain maps, so that its fold can be tried without a database: answers its loads, takes its changes, checks what Postgres would. */
 import { explorer } from '../../../projections/explorer/explorer.ts';
-import type { Folded, Load, LoadedRow, Recorded, Value } from '../../../projections/projection.ts';
+import type {
+  Folded,
+  Load,
+  LoadedRow,
+  Recorded,
+  Value,
+} from '../../../projections/contract/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { keyOf, TableMaps, type Named } from '../table-maps.ts';
 

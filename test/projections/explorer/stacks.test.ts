@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { EMPTY_CHAIN } from '../../../projections/chain/chain.ts';
 import { Stacks } from '../../../projections/explorer/stacks.ts';
-import type { Changes, Loaded, LoadedRow, Row } from '../../../projections/projection.ts';
+import type { Changes, Loaded, LoadedRow, Row } from '../../../projections/contract/projection.ts';
 import { ChainByHand, named } from '../../support/chain-by-hand.ts';
 import { TestChain } from '../../support/chain.ts';
-import { rowsIn } from '../copied-rows.ts';
+import { rowsIn } from '../../services/runtime/postgres/copied-rows.ts';
 
 const ALICE = named('alice');
 const BOB = named('bob');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Ledger } from '../../../projections/deposits/ledger.ts';
+import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import {
   ledgerPosition,
   positionOf,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { reserve } from '../../../projections/reserve/reserve.ts';
-import type { Folded, Row } from '../../../projections/projection.ts';
-import { askedLoad } from '../../../services/runtime/asked-load.ts';
+import type { Folded, Row } from '../../../projections/contract/projection.ts';
+import { askedLoad } from '../../../services/projector/load/asked-load.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
-import { rowsIn } from '../copied-rows.ts';
+import { rowsIn } from '../../services/runtime/postgres/copied-rows.ts';
 
 function run(id: string, supply = 1n): ReserveReconciled {
   return {

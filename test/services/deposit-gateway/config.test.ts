@@ -2,7 +2,7 @@ import { HDNodeWallet } from 'ethers';
 import { expect, test } from 'vitest';
 import { defaultCommon } from '../../../infra/local/choices.ts';
 import { accountAt, OTHER_XPUB, XPUB } from '../../support/deposit-log.ts';
-import { ConfigError } from '../../../services/runtime/config.ts';
+import { ConfigError } from '../../../services/runtime/process/config.ts';
 import {
   readDepositGatewayConfig,
   type DepositGatewayConfig,

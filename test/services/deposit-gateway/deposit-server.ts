@@ -1,10 +1,10 @@
 /** The gateway's HTTP side inside the test process, on a real port, over a read model that the test fills. Every answer is held against the OpenAPI document. */
 import { depositApp, type DepositAppOptions } from '../../../services/deposit-gateway/app.ts';
-import { openHttp } from '../../../services/runtime/http.ts';
-import { openLog } from '../../../services/runtime/log.ts';
-import { Metrics } from '../../../services/runtime/metrics.ts';
-import { openReader } from '../../../services/runtime/postgres.ts';
-import { signToken } from '../../../services/runtime/token.ts';
+import { openHttp } from '../../../services/runtime/http/server.ts';
+import { openLog } from '../../../services/runtime/process/log.ts';
+import { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { openReader } from '../../../services/runtime/postgres/pool.ts';
+import { signToken } from '../../../services/runtime/http/token.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { SECRET } from '../../support/tokens.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';

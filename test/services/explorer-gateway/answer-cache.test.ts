@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AnswerCache } from '../../../services/explorer-gateway/answer-cache.ts';
-import { Fault, type Refusal } from '../../../services/runtime/errors.ts';
-import type { Answer } from '../../../services/runtime/answers.ts';
+import { Fault, type Refusal } from '../../../services/runtime/process/errors.ts';
+import type { Answer } from '../../../services/runtime/http/answers.ts';
 
 type Made = Answer | Refusal | Error;
 

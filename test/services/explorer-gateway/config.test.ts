@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ConfigError } from '../../../services/runtime/config.ts';
+import { ConfigError } from '../../../services/runtime/process/config.ts';
 import { readExplorerGatewayConfig } from '../../../services/explorer-gateway/config.ts';
 
 const NEEDED = {

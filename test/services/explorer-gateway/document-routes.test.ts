@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
-import { explorerRoutes } from '../../../services/explorer-gateway/routes.ts';
+import { explorerRoutes } from '../../../services/explorer-gateway/routes/routes.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 
 let explorer: ExplorerServer;

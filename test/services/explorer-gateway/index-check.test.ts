@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { indexCheck } from '../../../services/explorer-gateway/index-check.ts';
-import { Fault } from '../../../services/runtime/errors.ts';
-import type { Cells, Reader } from '../../../services/runtime/postgres.ts';
+import { Fault } from '../../../services/runtime/process/errors.ts';
+import type { Cells, Reader } from '../../../services/runtime/postgres/pool.ts';
 
 function indexed(...rows: readonly Cells[]): Reader {
   return { rows: ({ name }) => Promise.resolve(name === 'explorer_is_indexed' ? [['t']] : rows) };

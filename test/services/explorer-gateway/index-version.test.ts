@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { IndexVersion } from '../../../services/explorer-gateway/index-version.ts';
-import { Fault } from '../../../services/runtime/errors.ts';
-import type { Cells } from '../../../services/runtime/postgres.ts';
+import { Fault } from '../../../services/runtime/process/errors.ts';
+import type { Cells } from '../../../services/runtime/postgres/pool.ts';
 
 function indexAt(position: string) {
   const index = { position, asked: 0, now: 0, fails: false };

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import { nodeHead } from '../../../services/explorer-gateway/node-head.ts';
-import { openLog } from '../../../services/runtime/log.ts';
+import { openLog } from '../../../services/runtime/process/log.ts';
 import { takePort } from '../../support/free-ports.ts';
 
 const lines: { readonly level?: unknown; readonly msg?: unknown }[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readHubGatewayConfig } from '../../../services/hub-gateway/config.ts';
-import { ConfigError } from '../../../services/runtime/config.ts';
+import { ConfigError } from '../../../services/runtime/process/config.ts';
 
 const NEEDED = {
   APP_HTTP_PORT: '17002',

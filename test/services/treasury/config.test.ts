@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { NETWORK_LIMITS, USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
-import { ConfigError } from '../../../services/runtime/config.ts';
+import { ConfigError } from '../../../services/runtime/process/config.ts';
 import { readTreasuryConfig } from '../../../services/treasury/config.ts';
 import { defaultCommon } from '../../../infra/local/choices.ts';
 import { USDT_CONTRACT } from '../../support/deposit-log.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../../schemas/topics.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
-import { toEntries } from '../../../services/chain-ingester/entries.ts';
+import { toEntries } from '../../../services/chain-ingester/records.ts';
 import {
   appended,
   continued,
@@ -23,12 +23,12 @@ import {
   reverted,
   type Tail,
 } from '../../../services/chain-ingester/tail.ts';
-import { ChainNode } from '../../../services/runtime/chain-node.ts';
-import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
-import { ensureTopics } from '../../../services/runtime/kafka-topics.ts';
-import { KafkaWriter } from '../../../services/runtime/kafka-writer.ts';
-import { MintSigner } from '../../../services/treasury/mint-signer.ts';
-import type { MintingOptions } from '../../../services/treasury/minting.ts';
+import { ChainNode } from '../../../services/runtime/clt-node.ts';
+import { openCodec, type Codec } from '../../../services/runtime/kafka/codec.ts';
+import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
+import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
+import { MintSigner } from '../../../services/treasury/minting/mint-signer.ts';
+import type { MintingOptions } from '../../../services/treasury/minting/minting.ts';
 import type { TreasuryOptions } from '../../../services/treasury/treasury.ts';
 import { accountAt } from '../../support/deposit-log.ts';
 import { openDevnet, type TestDevnet } from '../../support/devnet.ts';

@@ -27,11 +27,11 @@ import {
   type TransferEvent,
   type TransferObserved,
 } from '../../../schemas/tron.transfers/events.ts';
-import { openCodec, type Codec } from '../../../services/runtime/codec.ts';
-import { ensureTopics } from '../../../services/runtime/kafka-topics.ts';
-import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka-writer.ts';
-import { Metrics } from '../../../services/runtime/metrics.ts';
-import { toEntries } from '../../../services/treasury/entries.ts';
+import { openCodec, type Codec } from '../../../services/runtime/kafka/codec.ts';
+import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
+import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka/writer.ts';
+import { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { toEntries } from '../../../services/treasury/ledger/records.ts';
 import { Treasury, type TreasuryOptions } from '../../../services/treasury/treasury.ts';
 import { accountAt, BEGIN, depositKey, USDT_CONTRACT, XPUB } from '../../support/deposit-log.ts';
 import { never, readAll, silentLog, testKafka } from '../../support/kafka.ts';

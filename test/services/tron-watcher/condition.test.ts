@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Fault } from '../../../services/runtime/errors.ts';
+import { Fault } from '../../../services/runtime/process/errors.ts';
 import { Condition } from '../../../services/tron-watcher/condition.ts';
 
 const AWAY = new Fault('tron_unreachable', 'it cannot be reached; look at APP_TRON_URL', {

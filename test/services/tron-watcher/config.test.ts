@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ConfigError } from '../../../services/runtime/config.ts';
+import { ConfigError } from '../../../services/runtime/process/config.ts';
 import { readWatcherConfig } from '../../../services/tron-watcher/config.ts';
 
 const NEEDED = {

@@ -1,11 +1,11 @@
 /** A watcher inside the test, whose passes the test makes. */
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
-import { Backoff } from '../../../services/runtime/tron/backoff.ts';
+import { Backoff } from '../../../services/runtime/trongrid/backoff.ts';
 import type { CrossCheckOutcome } from '../../../services/tron-watcher/cross-check.ts';
-import { TokenBucket } from '../../../services/runtime/tron/token-bucket.ts';
+import { TokenBucket } from '../../../services/runtime/trongrid/token-bucket.ts';
 import { TransferLog } from '../../../services/tron-watcher/transfer-log.ts';
-import { TronGrid, type Outcome } from '../../../services/runtime/tron/tron-grid.ts';
+import { TronGrid, type Outcome } from '../../../services/runtime/trongrid/trongrid.ts';
 import { Watcher, type WatcherOptions } from '../../../services/tron-watcher/watcher.ts';
 import { never, silentLog } from '../../support/kafka.ts';
 import { USDT } from '../../support/tron.ts';

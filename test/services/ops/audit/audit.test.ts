@@ -1,8 +1,8 @@
 /** The audit on logs that are right, and on each of them with one thing wrong: it must say which, and where. */
 import { expect, test } from 'vitest';
-import { confirmAll } from '../../../../projections/deposits/decide.ts';
-import { Ledger } from '../../../../projections/deposits/ledger.ts';
-import { conclude, intend } from '../../../../projections/deposits/mint.ts';
+import { confirmAll } from '../../../../projections/deposits/domain/confirmation.ts';
+import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
+import { conclude, intend } from '../../../../projections/deposits/domain/minting.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { BlockAppended, ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';

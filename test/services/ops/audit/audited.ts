@@ -1,5 +1,5 @@
 /** Logs in memory and the audit of them, in the order in which `ops audit` reads. */
-import type { AddressBook } from '../../../../projections/deposits/address-book.ts';
+import type { AddressBook } from '../../../../projections/deposits/domain/address-book.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';

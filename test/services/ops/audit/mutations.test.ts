@@ -24,7 +24,7 @@ import {
   digestNext,
   fingerprint,
   type LogRecord,
-} from '../../../../services/runtime/log-record.ts';
+} from '../../../../services/runtime/kafka/record.ts';
 import { Random } from '../../../support/random.ts';
 import { audited, type Logs } from './audited.ts';
 import { randomLogs } from './random-logs.ts';

@@ -1,14 +1,14 @@
 /** Seeded logs of a treasury that does everything right, whatever happens to it: settings that change, people who decide, mints that are not carried out, nonces that somebody else takes. */
-import { confirmAll, setPolicy } from '../../../../projections/deposits/decide.ts';
-import { Ledger, type RequestedMint } from '../../../../projections/deposits/ledger.ts';
+import { confirmAll, setPolicy } from '../../../../projections/deposits/domain/confirmation.ts';
+import { Ledger, type RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
 import {
   approve,
   conclude,
   intend,
   reject,
   type FinalTransaction,
-} from '../../../../projections/deposits/mint.ts';
-import type { Recorded } from '../../../../projections/projection.ts';
+} from '../../../../projections/deposits/domain/minting.ts';
+import type { Recorded } from '../../../../projections/contract/projection.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { statusOf, surplusOf } from '../../../../projections/reserve/position.ts';
-import { Fault } from '../../../../services/runtime/errors.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { named } from '../../../support/chain-by-hand.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
 import { CUSTODY, DAY_MS, Simulated, USD } from './simulated.ts';

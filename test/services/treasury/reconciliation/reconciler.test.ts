@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
-import { Fault } from '../../../../services/runtime/errors.ts';
-import { openLog } from '../../../../services/runtime/log.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
+import { openLog } from '../../../../services/runtime/process/log.ts';
 import { LOG_NAMES } from '../../../../services/treasury/reconciliation/logs.ts';
 import { NewestRun } from '../../../../services/treasury/reconciliation/newest-run.ts';
 import { Reconciler } from '../../../../services/treasury/reconciliation/reconciler.ts';

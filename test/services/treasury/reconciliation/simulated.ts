@@ -1,5 +1,5 @@
 /** Logs in memory and a TRON whose money moves whenever a test says so: between any two questions about it. */
-import { Ledger } from '../../../../projections/deposits/ledger.ts';
+import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { Receipts } from '../../../../projections/reserve/receipts.ts';
 import { ChainSupply } from '../../../../projections/reserve/supply.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';

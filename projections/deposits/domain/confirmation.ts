@@ -1,0 +1,223 @@
+/** The treasury's verbs, first half: which transfer is a deposit, on which terms, and whether a person has to look at it. They change nothing: what they answer is to be appended. The second half is `mint.ts`. */
+import { depositIdOf } from '../../../schemas/deposit-id.ts';
+import {
+  creditOf,
+  feeOf,
+  holdReasonOf,
+  problemsOf,
+  sameLimits,
+  type HoldReason,
+  type Network,
+} from '../../../schemas/deposit-policy.ts';
+import { transferPartition } from '../../../schemas/tron-partition.ts';
+import type { TransferObserved } from '../../../schemas/tron.transfers/events.ts';
+import type {
+  DepositConfirmed,
+  DepositHeld,
+  PolicyLimits,
+  PolicySet,
+  TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
+import type { Recorded } from '../../contract/projection.ts';
+import type { Ledger } from './ledger.ts';
+import type { Policy } from './mint-book.ts';
+
+/** No events: it is so already. */
+export type Decision<Reason extends string, Event extends TreasuryEvent = TreasuryEvent> =
+  { readonly events: readonly Event[] } | { readonly refused: Reason };
+
+/** What a transfer can never become a deposit for. */
+type Never =
+  'zero_value' | 'self_transfer' | 'wrong_contract' | 'wrong_partition' | 'other_address';
+/** What a transfer is not decided for as far as this ledger has read: it may be later. */
+type NotYet = 'no_policy' | 'unknown_address';
+export type TransferRefusal = Never | NotYet;
+
+export interface Deciding {
+  /** Unix milliseconds */
+  readonly now: number;
+  /** 20 bytes: the only contract whose transfers are USDT */
+  readonly usdt_contract: Buffer;
+}
+
+/** The events that make an observed transfer a deposit; none when it is one already. Nothing of what the transfer says of the address is believed: it is derived. */
+export function confirm(
+  ledger: Ledger,
+  observed: Recorded<TransferObserved>,
+  deciding: Deciding,
+): Decision<TransferRefusal, DepositConfirmed | DepositHeld> {
+  const { events, refused, waiting } = confirmAll(ledger, [observed], deciding);
+  const refusal = refused[0] ?? waiting[0];
+  return refusal === undefined ? { events } : { refused: refusal.reason };
+}
+
+export interface Refused<Reason> {
+  readonly observed: Recorded<TransferObserved>;
+  readonly reason: Reason;
+}
+
+export interface Confirmations {
+  /** to be appended as one batch */
+  readonly events: readonly (DepositConfirmed | DepositHeld)[];
+  /** those that are no deposits, for ever */
+  readonly refused: readonly Refused<Never>[];
+  /**
+   * Not decided: a transfer to an address that is not handed out, or before a policy is set, and with it the rest of its partition. Read `deposit.addresses` to its
+   * end and ask again; an address that is unknown then too is nobody's, and somebody has to look at who wrote it.
+   */
+  readonly waiting: readonly Refused<NotYet>[];
+}
+
+/** `confirm` for several transfers at once, in the order given: each partition's in the order of the log. */
+export function confirmAll(
+  ledger: Ledger,
+  observed: readonly Recorded<TransferObserved>[],
+  deciding: Deciding,
+): Confirmations {
+  const batch = new Batch(ledger, deciding);
+  const refused: Refused<Never>[] = [];
+  const waiting: Refused<NotYet>[] = [];
+  const blocked = new Map<number, NotYet>();
+  for (const each of observed) {
+    const reason = blocked.get(each.partition) ?? batch.confirm(each);
+    if (reason === undefined) continue;
+    if (isNotYet(reason)) {
+      blocked.set(each.partition, reason);
+      waiting.push({ observed: each, reason });
+    } else {
+      refused.push({ observed: each, reason });
+    }
+  }
+  return { events: batch.events, refused, waiting };
+}
+
+function isNotYet(reason: TransferRefusal): reason is NotYet {
+  return reason === 'no_policy' || reason === 'unknown_address';
+}
+
+/** What is being decided together: each transfer with those before it counted in. */
+class Batch {
+  readonly events: (DepositConfirmed | DepositHeld)[] = [];
+  readonly #ledger: Ledger;
+  readonly #deciding: Deciding;
+  readonly #ids = new Set<string>();
+  readonly #counts = new Map<string, number>();
+
+  constructor(ledger: Ledger, deciding: Deciding) {
+    this.#ledger = ledger;
+    this.#deciding = deciding;
+  }
+
+  /** Why the transfer is no deposit; undefined when it is one, by now or since long. */
+  confirm(observed: Recorded<TransferObserved>): TransferRefusal | undefined {
+    const { event: transfer } = observed;
+    const id = depositIdOf(transfer.tx_id, transfer.log_index);
+    if (this.#ids.has(id) || this.#ledger.deposit(id).status !== 'absent') return undefined;
+    const never = this.#neverOf(observed);
+    if (never !== undefined) return never;
+    const owner = this.#ledger.addresses.ownerAt(transfer.address_index);
+    const address = owner === undefined ? undefined : this.#ledger.addresses.addressOf(owner);
+    if (owner === undefined || address === undefined) return 'unknown_address';
+    if (!address.equals(transfer.to)) return 'other_address';
+    const { policy } = this.#ledger;
+    if (policy === undefined) return 'no_policy';
+    this.#ids.add(id);
+    this.#confirmed(observed, { id, owner, policy });
+    return undefined;
+  }
+
+  #neverOf({ event: transfer, partition }: Recorded<TransferObserved>): Never | undefined {
+    if (transfer.value <= 0n) return 'zero_value';
+    if (transfer.from.equals(transfer.to)) return 'self_transfer';
+    if (!transfer.contract.equals(this.#deciding.usdt_contract)) return 'wrong_contract';
+    return transferPartition(transfer.to) === partition ? undefined : 'wrong_partition';
+  }
+
+  #confirmed(
+    { event: transfer, partition, offset }: Recorded<TransferObserved>,
+    { id, owner, policy }: { readonly id: string; readonly owner: Buffer; readonly policy: Policy },
+  ): void {
+    const ordinal = this.#ordinal(transfer.to);
+    const fee = feeOf(policy, ordinal);
+    const credit = creditOf(transfer.value, fee);
+    this.events.push({
+      type: 'DepositConfirmed',
+      sequence: this.#sequence(),
+      deposit_id: id,
+      tx_id: transfer.tx_id,
+      log_index: transfer.log_index,
+      deposit_address: transfer.to,
+      clt_address: owner,
+      gross: transfer.value,
+      fee,
+      credit,
+      policy_version: policy.version,
+      address_ordinal: ordinal,
+      block_number: transfer.block_number,
+      block_timestamp: transfer.block_timestamp,
+      transfer_partition: partition,
+      transfer_offset: Number(offset),
+      decided_at: this.#deciding.now,
+    });
+    const reason = holdReasonOf(policy, credit);
+    if (reason !== undefined)
+      this.events.push(heldEvent(id, reason, this.#sequence(), this.#deciding.now));
+  }
+
+  #sequence(): number {
+    return Number(this.#ledger.end) + this.events.length;
+  }
+
+  /** Counts the address' deposit in. */
+  #ordinal(address: Buffer): number {
+    const key = address.toString('latin1');
+    const ordinal = this.#counts.get(key) ?? this.#ledger.depositsTo(address);
+    this.#counts.set(key, ordinal + 1);
+    return ordinal;
+  }
+}
+
+/** Holds a deposit whose phase is `decide` although it is confirmed; no events when there is nothing to hold. */
+export function hold(
+  ledger: Ledger,
+  id: string,
+  now: number,
+): Decision<'no_such_deposit', DepositHeld> {
+  const deposit = ledger.deposit(id);
+  if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
+  if (deposit.status !== 'confirmed' || deposit.approved) return { events: [] };
+  const policy = ledger.policyOf(deposit.terms.policy_version);
+  const reason = policy === undefined ? undefined : holdReasonOf(policy, deposit.terms.credit);
+  return { events: reason === undefined ? [] : [heldEvent(id, reason, Number(ledger.end), now)] };
+}
+
+function heldEvent(id: string, reason: HoldReason, sequence: number, now: number): DepositHeld {
+  return { type: 'DepositHeld', sequence, deposit_id: id, reason, decided_at: now };
+}
+
+/** Puts limits in force for the deposits to come; no events when they are. The network of a ledger never changes. */
+export function setPolicy(
+  ledger: Ledger,
+  { network, limits }: { readonly network: Network; readonly limits: PolicyLimits },
+  now: number,
+): Decision<'other_network' | 'contradicting_limits', PolicySet> {
+  const { policy } = ledger;
+  if (policy !== undefined && policy.network !== network) return { refused: 'other_network' };
+  if (problemsOf(limits).length > 0) return { refused: 'contradicting_limits' };
+  if (policy !== undefined && sameLimits(policy, limits)) return { events: [] };
+  const { first_fee, later_fee, minimum, single_cap, rolling_cap } = limits;
+  const version = (policy?.version ?? 0) + 1;
+  const set = { first_fee, later_fee, minimum, single_cap, rolling_cap };
+  return {
+    events: [
+      {
+        type: 'PolicySet',
+        sequence: Number(ledger.end),
+        version,
+        network,
+        ...set,
+        decided_at: now,
+      },
+    ],
+  };
+}

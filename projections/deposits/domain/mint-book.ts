@@ -1,0 +1,169 @@
+/**
+ * Which intents to mint count: the first for its nonce, its nonce above that of every intent that counted before, for a deposit that waits for just this, within the
+ * caps as they stand in the order of the ledger. Whoever folds the ledger judges by this one file, and it relies on nothing but that order: two writers that both
+ * believe it is their turn get one intent between them.
+ *
+ * The rolling cap is held over the times of the intents that count, each at least that of the one before: a slow clock cannot move the window back. It is that of the
+ * policy in force; the limits of a single mint are those of the policy that the deposit was confirmed under. What will never be minted leaves the window.
+ */
+import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
+import type {
+  MintIntended,
+  PolicyLimits,
+  PolicySet,
+} from '../../../schemas/treasury.ledger/events.ts';
+import type { Deposit } from './deposit.ts';
+
+/** The rolling cap holds over (t - 24 h, t]. */
+export const WINDOW_MS = 86_400_000;
+
+/** An intent that counts and was not given up. */
+export interface CountedMint {
+  readonly nonce: number;
+  /** micro-USDT */
+  readonly amount: bigint;
+  /** its time by the ledger, Unix milliseconds */
+  readonly at: number;
+}
+
+export type Policy = Omit<PolicySet, 'type' | 'sequence'>;
+
+/** What the book begins with, where it does not begin with the ledger. */
+export interface StoredMints {
+  readonly policies: readonly Policy[];
+  /** version of the policy in force; 0 before the first */
+  readonly policy_version: number;
+  /** of the last intent that counted; -1 before the first */
+  readonly last_nonce: number;
+  /** its time by the ledger */
+  readonly time: number;
+  /** in the order of their nonces; older ones than the window may be among them */
+  readonly counted: readonly CountedMint[];
+}
+
+export type VoidReason =
+  'not_waiting' | 'no_policy' | 'nonce_taken' | 'outside_limits' | 'over_rolling_cap';
+
+const NOTHING: StoredMints = {
+  policies: [],
+  policy_version: 0,
+  last_nonce: -1,
+  time: 0,
+  counted: [],
+};
+
+export class MintBook {
+  readonly #policies: Map<number, Policy>;
+  #policy: Policy | undefined;
+  #lastNonce: number;
+  #time: number;
+  /** by nonce, which is their order; what has left the window for good is gone */
+  readonly #counted: Map<number, CountedMint>;
+  #sum: bigint;
+
+  constructor({
+    policies,
+    policy_version: version,
+    last_nonce: nonce,
+    time,
+    counted,
+  }: StoredMints = NOTHING) {
+    this.#policies = new Map(policies.map((policy) => [policy.version, policy]));
+    this.#policy = this.#policies.get(version);
+    this.#lastNonce = nonce;
+    this.#time = time;
+    this.#counted = new Map(counted.map((mint) => [mint.nonce, mint]));
+    this.#sum = counted.reduce((sum, { amount }) => sum + amount, 0n);
+  }
+
+  /** The policy in force; undefined before the first. */
+  get policy(): Policy | undefined {
+    return this.#policy;
+  }
+
+  policyOf(version: number): Policy | undefined {
+    return this.#policies.get(version);
+  }
+
+  /** Nonce of the last intent that counted; -1 before the first. */
+  get lastNonce(): number {
+    return this.#lastNonce;
+  }
+
+  /** Those that the window held at `time`, less what was given up since; in order. */
+  get counted(): Iterable<CountedMint> {
+    return this.#counted.values();
+  }
+
+  /** The ledger's time of the last intent that counted, 0 before the first. */
+  get time(): number {
+    return this.#time;
+  }
+
+  /** The time that an intent decided at this moment has by the ledger. */
+  timeOf(decidedAt: number): number {
+    return Math.max(this.#time, decidedAt);
+  }
+
+  /** What is minted, or about to be, within the 24 hours that end at a moment which is not before `time`. */
+  mintedUntil(time: number): bigint {
+    let sum = this.#sum;
+    for (const { at, amount } of this.#counted.values()) {
+      if (at > time - WINDOW_MS) break;
+      sum -= amount;
+    }
+    return sum;
+  }
+
+  /** What the rolling cap leaves to an intent that is decided at this moment: below zero after a cap was lowered. */
+  leftAt(decidedAt: number): bigint {
+    return (this.#policy?.rolling_cap ?? 0n) - this.mintedUntil(this.timeOf(decidedAt));
+  }
+
+  /** True when it is the next policy and is now in force. */
+  setPolicy(event: PolicySet): boolean {
+    if (event.version !== (this.#policy?.version ?? 0) + 1) return false;
+    this.#policy = event;
+    this.#policies.set(event.version, event);
+    return true;
+  }
+
+  /** Why an intent for this deposit does not count; undefined when it does. */
+  voidReasonOf(deposit: Deposit, intent: MintIntended): VoidReason | undefined {
+    if (deposit.status !== 'confirmed') return 'not_waiting';
+    const terms = this.#policies.get(deposit.terms.policy_version);
+    if (terms === undefined || this.#policy === undefined) return 'no_policy';
+    if (intent.nonce <= this.#lastNonce) return 'nonce_taken';
+    if (needsApproval(deposit, terms)) return 'outside_limits';
+    return intent.amount > this.leftAt(intent.decided_at) ? 'over_rolling_cap' : undefined;
+  }
+
+  /** Takes an intent that counts. */
+  count({ nonce, amount, decided_at }: MintIntended): CountedMint {
+    const at = this.timeOf(decided_at);
+    for (const gone of this.#counted.values()) {
+      if (gone.at > at - WINDOW_MS) break;
+      this.release(gone.nonce);
+    }
+    const mint = { nonce, amount, at };
+    this.#counted.set(nonce, mint);
+    this.#sum += amount;
+    this.#lastNonce = nonce;
+    this.#time = at;
+    return mint;
+  }
+
+  /** An intent that counted is never minted: what it took of the window is free again. */
+  release(nonce: number): void {
+    this.#sum -= this.#counted.get(nonce)?.amount ?? 0n;
+    this.#counted.delete(nonce);
+  }
+}
+
+/** True while only a person can have it minted, and none has. */
+export function needsApproval(
+  deposit: Extract<Deposit, { readonly status: 'confirmed' }>,
+  limits: PolicyLimits,
+): boolean {
+  return !deposit.approved && holdReasonOf(limits, deposit.terms.credit) !== undefined;
+}

@@ -1,0 +1,236 @@
+/**
+ * Follows the node from where the log ends. Every block must link to the one before it; where it does not, the branch that the node left is reverted first.
+ * Each append is checked against where the log ended, so that a second writer is noticed and the log read again instead of guessed at.
+ */
+import type { Kafka } from 'kafkajs';
+import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type { NodeBlock, NodeChain } from '../../schemas/chain-node.ts';
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import type { ChainNode } from '../runtime/clt-node.ts';
+import type { Codec } from '../runtime/kafka/codec.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import type { KafkaWriter } from '../runtime/kafka/writer.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import { untilAborted } from '../runtime/process/wait.ts';
+import { toEntries } from './records.ts';
+import { PARTITION, recoverTail } from './recover.ts';
+import {
+  appended,
+  continued,
+  finalHeightOf,
+  finalized,
+  linkAt,
+  nextHeight,
+  reverted,
+  type Tail,
+} from './tail.ts';
+
+/** The node's own limit on one answer. */
+const BLOCKS_MAX = 500;
+/** What one answer should be about: large blocks are asked for a few at a time. */
+const ANSWER_BYTES = 16 * 1024 * 1024;
+/** What one append is at the most, below the topic's largest record batch; a single larger block goes alone. */
+const APPEND_BYTES = 8 * 1024 * 1024;
+const LONG_POLL_MS = 10_000;
+
+export interface FollowerOptions {
+  readonly kafka: Kafka;
+  readonly codec: Codec;
+  readonly writer: KafkaWriter;
+  readonly node: ChainNode;
+  readonly chain_id: number;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** told after each acknowledged append */
+  readonly onAppended: (events: readonly ChainEvent[]) => void;
+  readonly onHead: (height: number) => void;
+}
+
+export class Follower {
+  readonly #options: FollowerOptions;
+  #end: Tail | undefined;
+  #height = -1;
+  #limit = 50;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+  }
+
+  /** Height of the newest block known to be in the log; -1 before the first. */
+  get height(): number {
+    return this.#height;
+  }
+
+  /**
+   * One round: reads the log's end if it is not known, asks the node, appends what is new. Throws faults; after any of them the next round begins by reading
+   * the log again, since an append may or may not have happened.
+   */
+  async round(): Promise<void> {
+    const before = this.#end;
+    this.#end = undefined;
+    const end = before ?? (await this.#recover());
+    this.#end = await this.#advance(end);
+    if (this.#end !== undefined) this.#height = nextHeight(this.#end) - 1;
+  }
+
+  async #recover(): Promise<Tail> {
+    const { kafka, codec, log } = this.#options;
+    const recovered = await recoverTail(kafka, codec);
+    log.info(
+      { next_height: nextHeight(recovered), next_offset: recovered.next_offset },
+      'following from the end of the log',
+    );
+    return recovered;
+  }
+
+  async #advance(end: Tail): Promise<Tail | undefined> {
+    const { node, chain_id: chainId, onHead } = this.#options;
+    const chain = await node.chain();
+    if (chain.chain_id !== chainId) {
+      throw new Fault(
+        'another_chain',
+        `the node serves chain ${chain.chain_id}, this service is set to ${chainId}: correct APP_NODE_URL or APP_CHAIN_ID`,
+        { retry: false },
+      );
+    }
+    onHead(chain.head.height);
+    const final = finalHeightOf(end);
+    if (chain.head.height < final) {
+      throw new Fault(
+        'node_behind',
+        `the node's newest block is ${chain.head.height}, the log has final ones up to ${final}: wait for the node to catch up, or correct APP_NODE_URL if it is another chain or was reset`,
+        { retry: true },
+      );
+    }
+    const top = nextHeight(end) - 1;
+    if (chain.head.height > top) return this.#append(end, await this.#extended(end, chain));
+    const ours = linkAt(end, chain.head.height);
+    if (ours !== undefined && !ours.hash.equals(chain.head.hash))
+      return this.#append(end, await this.#otherBranch(end, chain.head.height));
+    const finality = this.#finality(end, chain, ours?.hash);
+    if (finality !== undefined) return this.#append(end, [finality]);
+    return this.#wait(end, top + 1);
+  }
+
+  /** At the head: the node holds the request until there is a next block. */
+  async #wait(end: Tail, height: number): Promise<Tail | undefined> {
+    const block = await this.#options.node.block(height, LONG_POLL_MS);
+    if (block === undefined) return end;
+    const event = appended(end, block);
+    return this.#append(
+      end,
+      event === undefined ? await this.#otherBranch(end, height - 1) : [event],
+    );
+  }
+
+  /** Behind the head: as many blocks as one answer holds, and finality as far as it has come with them. */
+  async #extended(
+    tail: Tail,
+    { head, finalized_height: finalHeight }: NodeChain,
+  ): Promise<readonly ChainEvent[]> {
+    const blocks = await this.#blocks(nextHeight(tail));
+    const [first] = blocks;
+    if (first === undefined) return [];
+    if (appended(tail, first) === undefined)
+      return this.#otherBranch(tail, Math.min(head.height, nextHeight(tail) - 1));
+    const { tail: after, events } = extend(tail, blocks);
+    // what the node calls final it never takes back, so the final ones are these blocks, asked for afterwards, and those that they link to
+    const final = finalized(after, Math.min(finalHeight, nextHeight(after) - 1));
+    return final === undefined ? events : [...events, final];
+  }
+
+  async #blocks(from: number): Promise<readonly NodeBlock[]> {
+    const limit = this.#limit;
+    // should the answer not come, the next question is for less
+    this.#limit = Math.max(1, Math.floor(limit / 2));
+    const { blocks, bytes } = await this.#options.node.blocks(from, limit);
+    const wanted = Math.floor((blocks.length * ANSWER_BYTES) / Math.max(1, bytes));
+    this.#limit = Math.max(1, Math.min(BLOCKS_MAX, wanted, limit * 2));
+    return blocks;
+  }
+
+  /** The node left our branch: down to the newest block that both have, then up its own. */
+  async #otherBranch(tail: Tail, from: number): Promise<readonly ChainEvent[]> {
+    const { node, log } = this.#options;
+    let height = from;
+    for (; ; height--) {
+      const ours = linkAt(tail, height);
+      if (ours === undefined || height < finalHeightOf(tail)) throw contradiction(tail, height);
+      const theirs = await node.block(height);
+      // the node is changing branches right now: ask it again
+      if (theirs === undefined) return [];
+      if (theirs.hash.equals(ours.hash)) break;
+    }
+    const events: ChainEvent[] = [];
+    let reduced = tail;
+    while (nextHeight(reduced) - 1 > height) {
+      const event = reverted(reduced);
+      if (event === undefined) throw contradiction(tail, nextHeight(reduced) - 1);
+      events.push(event);
+      reduced = continued(reduced, event);
+    }
+    if (events.length > 0) {
+      log.warn(
+        { from_height: nextHeight(tail) - 1, to_height: height, blocks: events.length },
+        'the chain was reorganised',
+      );
+    }
+    const extension = extend(reduced, await this.#blocks(height + 1));
+    return [...events, ...extension.events];
+  }
+
+  /** What became final among our blocks, if the node's head is one of them: then all below it are the node's as well. */
+  #finality(tail: Tail, chain: NodeChain, ours: Buffer | undefined): ChainEvent | undefined {
+    return ours?.equals(chain.head.hash) === true
+      ? finalized(tail, chain.finalized_height)
+      : undefined;
+  }
+
+  async #append(end: Tail, events: readonly ChainEvent[]): Promise<Tail | undefined> {
+    if (events.length === 0) {
+      await untilAborted(50, this.#options.signal);
+      return end;
+    }
+    const { writer, codec, log, onAppended } = this.#options;
+    let tail = end;
+    for (const part of toEntries(codec, events, APPEND_BYTES)) {
+      const offset = await writer.append(CHAIN_BLOCKS.name, PARTITION, part.entries);
+      if (offset !== tail.next_offset) {
+        log.warn(
+          { expected: tail.next_offset, got: offset },
+          'somebody else wrote to the log, or a batch stands in it twice: what was appended does not count, reading the end of the log again',
+        );
+        return undefined;
+      }
+      tail = part.events.reduce(continued, tail);
+      onAppended(part.events);
+    }
+    return tail;
+  }
+}
+
+function extend(
+  tail: Tail,
+  blocks: readonly NodeBlock[],
+): { readonly tail: Tail; readonly events: ChainEvent[] } {
+  const events: ChainEvent[] = [];
+  let after = tail;
+  for (const block of blocks) {
+    const event = appended(after, block);
+    if (event === undefined) break;
+    events.push(event);
+    after = continued(after, event);
+  }
+  return { tail: after, events };
+}
+
+function contradiction(tail: Tail, height: number): Fault {
+  const final = finalHeightOf(tail);
+  const why =
+    final < 0 ? 'and not one block of the log is on it' : `but blocks up to ${final} are final`;
+  return new Fault(
+    'final_block_changed',
+    `the node's chain differs from the log at or below height ${height}, ${why}: APP_NODE_URL points to another chain, or the node was reset; nothing is written`,
+    { retry: false },
+  );
+}

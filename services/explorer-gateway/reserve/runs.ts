@@ -1,0 +1,51 @@
+/** Every reconciliation there was, newest first, from the log. */
+import { runsPage } from '../../../projections/reserve/queries.ts';
+import type { Route } from '../../runtime/http/answers.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
+import { isoTime } from '../routes/json.ts';
+import { listAnswer } from '../routes/list.ts';
+import { parsePage } from '../routes/parameters.ts';
+
+const LIST = 'reserve_runs';
+
+/** Without a treasury there are no runs, and that is no error. */
+export function reserveRunsRoute(reader: Reader, hasTreasury: boolean): Route {
+  return {
+    method: 'get',
+    path: '/api/v1/reserve/runs',
+    handle: async ({ query }) => {
+      const page = parsePage(query, LIST);
+      if ('refused' in page) return page;
+      const rows = hasTreasury ? await reader.rows(runsPage(page)) : [];
+      return listAnswer(
+        { path: '/api/v1/reserve/runs', filters: {}, page, list: LIST },
+        rows,
+        runItem,
+      );
+    },
+  };
+}
+
+function runItem([
+  id,
+  at,
+  offset,
+  height,
+  hash,
+  supply,
+  genesis,
+  minted,
+  burned,
+  liability,
+  custody,
+  held,
+  fees,
+  status,
+]: Cells): string {
+  return (
+    `{"run_id":${JSON.stringify(id)},"run_at":"${isoTime(at ?? '')}","ledger_offset":${offset},"block_height":${height},` +
+    `"block_hash":"0x${hash?.slice(2)}","onchain_supply":${supply},"genesis_allocation":${genesis},"treasury_minted":${minted},` +
+    `"burned":${burned},"ledger_liability":${liability},"custody_reported":${custody},"held":${held},"retained_fees":${fees},` +
+    `"status":${JSON.stringify(status)}}`
+  );
+}

@@ -1,0 +1,17 @@
+import type { Query } from '../../../projections/contract/page.ts';
+import type { Answer } from '../../runtime/http/answers.ts';
+import type { Refusal } from '../../runtime/process/errors.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
+
+/** The one row of a query as an answer, or that there is no such `what`. */
+export async function detailAnswer(
+  reader: Reader,
+  query: Query,
+  toJson: (cells: Cells) => string,
+  what: string,
+): Promise<Answer | Refusal<'not_found'>> {
+  const [row] = await reader.rows(query);
+  return row === undefined
+    ? { refused: 'not_found', message: `no such ${what} is indexed` }
+    : { status: 200, body: toJson(row) };
+}

@@ -1,0 +1,203 @@
+/** What callers may ask, parsed: a value, or a refusal that says what is expected and never repeats the input. */
+import type { Page } from '../../../projections/contract/page.ts';
+import type { TransactionFilter, Way } from '../../../projections/explorer/queries/transactions.ts';
+import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
+import {
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  PARAMETER_CHARACTERS_MAX,
+} from '../../../schemas/explorer-api/bounds.ts';
+import type { Refusal } from '../../runtime/process/errors.ts';
+import { placeOf } from './cursor.ts';
+
+export type InvalidRequest = Refusal<'invalid_request'>;
+
+/** Query parameters as `node:querystring` gives them: a repeated one is an array. */
+export type Parameters = Readonly<Record<string, unknown>>;
+
+const DECIMAL = /^[0-9]+$/;
+
+export function invalid(message: string): InvalidRequest {
+  return { refused: 'invalid_request', message };
+}
+
+/** The known parameters that are given, each once and not empty; others are ignored. */
+export function pick<Name extends string>(
+  parameters: Parameters,
+  names: readonly Name[],
+): { readonly [Key in Name]?: string } | InvalidRequest {
+  const picked: { [Key in Name]?: string } = {};
+  for (const key of Object.keys(parameters)) {
+    const name = names.find((known) => key === known || key.startsWith(`${known}[`));
+    if (name === undefined) continue;
+    const value = parameters[key];
+    if (key !== name || typeof value !== 'string')
+      return invalid(`parameter ${name} may be given only once`);
+    if (value === '') return invalid(`parameter ${name} is empty: leave it out or give it a value`);
+    if (value.length > PARAMETER_CHARACTERS_MAX)
+      return invalid(`parameter ${name} is longer than ${PARAMETER_CHARACTERS_MAX} characters`);
+    picked[name] = value;
+  }
+  return picked;
+}
+
+export function parseDecimal(text: string): bigint | undefined {
+  return DECIMAL.test(text) ? BigInt(text) : undefined;
+}
+
+/** A decimal integer of bearable length. */
+export function parseHeight(text: string): bigint | undefined {
+  return text.length <= PARAMETER_CHARACTERS_MAX ? parseDecimal(text) : undefined;
+}
+
+interface PageParameters {
+  readonly limit?: string;
+  readonly offset?: string;
+  readonly cursor?: string;
+}
+
+const PAGE = ['limit', 'offset', 'cursor'] as const;
+
+function pageOf(
+  { limit: limitText = String(LIMIT_DEFAULT), offset, cursor }: PageParameters,
+  list: string,
+): Page | InvalidRequest {
+  const rows = parseDecimal(limitText);
+  if (rows === undefined || rows < 1n || rows > LIMIT_MAX)
+    return invalid(`limit must be a decimal integer from 1 to ${LIMIT_MAX}`);
+  const limit = Number(rows);
+  if (cursor === undefined) {
+    const skipped = parseDecimal(offset ?? '0');
+    return skipped === undefined
+      ? invalid('offset must be a decimal integer, 0 or more')
+      : { limit, offset: skipped };
+  }
+  if (offset !== undefined)
+    return invalid('offset and cursor must not be combined: give one of them');
+  const below = placeOf(list, cursor);
+  return below === undefined
+    ? invalid(
+        'cursor must be one that came in a Link header of the same list with the same filters',
+      )
+    : { limit, below };
+}
+
+/** limit, and offset or a cursor of `list`. */
+export function parsePage(parameters: Parameters, list: string): Page | InvalidRequest {
+  const given = pick(parameters, PAGE);
+  return 'refused' in given ? given : pageOf(given, list);
+}
+
+export interface TransactionsRequest {
+  readonly page: Page;
+  readonly filter: TransactionFilter;
+  /** along which ordinal a cursor goes on; undefined: either will do */
+  readonly way: Way | undefined;
+  /** the only status ever stored is `confirmed`; every other matches nothing */
+  readonly status: string | undefined;
+  /** the filters as they were given */
+  readonly filters: Readonly<Record<string, string>>;
+}
+
+/** limit, offset or cursor, address, block, type, status. */
+export function parseTransactionsRequest(
+  parameters: Parameters,
+): TransactionsRequest | InvalidRequest {
+  const given = pick(parameters, [...PAGE, 'address', 'block', 'type', 'status']);
+  if ('refused' in given) return given;
+  const { limit: _limit, offset: _offset, cursor, ...filters } = given;
+  const filter = filterOf(filters);
+  if ('refused' in filter) return filter;
+  const way =
+    cursor === undefined
+      ? undefined
+      : WAYS.find((each) => placeOf(transactionsList(filter, each), cursor) !== undefined);
+  const page = pageOf(given, transactionsList(filter, way ?? 'address'));
+  return 'refused' in page ? page : { page, filter, way, status: filters.status, filters };
+}
+
+/** address, block and type as a filter. */
+export function filterOf(given: {
+  readonly address?: string;
+  readonly block?: string;
+  readonly type?: string;
+}): TransactionFilter | InvalidRequest {
+  const address = given.address === undefined ? undefined : parseAddress(given.address);
+  if (given.address !== undefined && address === undefined)
+    return invalid('address must be 40 hex digits, with or without 0x');
+  const block = given.block === undefined ? undefined : parseDecimal(given.block);
+  if (given.block !== undefined && block === undefined)
+    return invalid('block must be a height, a decimal integer');
+  const { type } = given;
+  // Postgres takes no text with it, so no type contains it
+  if (type?.includes('\0') === true) return invalid('type must not contain the character NUL');
+  return { block, address, type };
+}
+
+const WAYS: readonly Way[] = ['address', 'type'];
+
+/** The list of these transactions as cursors know it: places are of one way where there are two. */
+export function transactionsList({ block, address, type }: TransactionFilter, way: Way): string {
+  const twoWays = block === undefined && address !== undefined && type !== undefined;
+  return JSON.stringify([
+    'transactions',
+    String(block),
+    address === undefined ? null : toHex(address),
+    type,
+    twoWays ? way : null,
+  ]);
+}
+
+/** q: any text that is not empty; one longer than anything there is to be found finds nothing. */
+export function parseQuestion(parameters: Parameters): { readonly q: string } | InvalidRequest {
+  const { q } = parameters;
+  if (typeof q === 'string' && q.length > PARAMETER_CHARACTERS_MAX) return { q: '' };
+  const given = pick(parameters, ['q']);
+  if ('refused' in given) return given;
+  return given.q === undefined
+    ? invalid('parameter q is missing: give a height, a hash or an address')
+    : { q: given.q };
+}
+
+export type BlockId = { readonly hash: Buffer } | { readonly height: bigint };
+
+/** 64 hex digits are a hash, decimals too; other decimals are a height. */
+export function parseBlockId(given: unknown): BlockId | InvalidRequest {
+  const id = typeof given === 'string' ? given : '';
+  const hash = parseHash(id);
+  if (hash !== undefined) return { hash };
+  const height = parseHeight(id);
+  return height === undefined
+    ? invalid(
+        'a block is named by its height, a decimal integer, or its hash, 64 hex digits with or without 0x',
+      )
+    : { height };
+}
+
+export function parseTransactionHash(given: unknown): { readonly hash: Buffer } | InvalidRequest {
+  const hash = typeof given === 'string' ? parseHash(given) : undefined;
+  return hash === undefined
+    ? invalid('a transaction is named by its hash, 64 hex digits with or without 0x')
+    : { hash };
+}
+
+export function parseAccountName(given: unknown): { readonly address: Buffer } | InvalidRequest {
+  const address = typeof given === 'string' ? parseAddress(given) : undefined;
+  return address === undefined
+    ? invalid('an account is named by its address, 40 hex digits with or without 0x')
+    : { address };
+}
+
+/** height: after which block. */
+export function parseBalanceHeight(
+  parameters: Parameters,
+): { readonly height: bigint } | InvalidRequest {
+  const given = pick(parameters, ['height']);
+  if ('refused' in given) return given;
+  if (given.height === undefined)
+    return invalid('parameter height is missing: give the height of a block');
+  const height = parseDecimal(given.height);
+  return height === undefined
+    ? invalid('height must be the height of a block, a decimal integer')
+    : { height };
+}

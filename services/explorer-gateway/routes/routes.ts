@@ -1,0 +1,59 @@
+/** All routes of the explorer. */
+import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
+import type { Route } from '../../runtime/http/answers.ts';
+import { documentRoutes } from '../../runtime/http/document-routes.ts';
+import type { Reader } from '../../runtime/postgres/pool.ts';
+import { accountRoutes } from './accounts.ts';
+import type { AnswerCache } from '../answer-cache.ts';
+import { blockRoutes } from './blocks.ts';
+import { exportRoutes } from '../export/routes.ts';
+import type { LogEnds } from '../log-ends.ts';
+import type { NodeHead } from '../node-head.ts';
+import { reserveRunsRoute } from '../reserve/runs.ts';
+import { reserveRoute, type Reserve } from '../reserve/reserve.ts';
+import { searchRoute } from './search.ts';
+import { statsRoute } from './stats.ts';
+import { statusRoute } from './status.ts';
+import { transactionRoutes } from './transactions.ts';
+import { validatorsRoute } from './validators.ts';
+
+/** What the answers are made from. */
+export interface Sources {
+  readonly reader: Reader;
+  /** of the node; undefined while it does not tell */
+  readonly head: () => Promise<NodeHead | undefined>;
+  /** of these topics; undefined while the brokers do not tell */
+  readonly ends: (topics: readonly string[]) => Promise<LogEnds | undefined>;
+  /** undefined: no treasury is behind this deployment */
+  readonly reserve: (() => Promise<Reserve>) | undefined;
+  /** how many exports may run at once; 0: none */
+  readonly exports_max: number;
+  /** undefined: each answer is made anew */
+  readonly cache: AnswerCache | undefined;
+}
+
+export function explorerRoutes({
+  reader,
+  head,
+  ends,
+  reserve,
+  exports_max: exportsMax,
+  cache,
+}: Sources): readonly Route[] {
+  const ofTheIndex = [
+    ...blockRoutes(reader),
+    ...transactionRoutes(reader),
+    ...accountRoutes(reader),
+    validatorsRoute(reader),
+    searchRoute(reader),
+    statsRoute(reader),
+  ];
+  return [
+    ...(cache === undefined ? ofTheIndex : ofTheIndex.map((route) => cache.kept(route))),
+    statusRoute(reader, head, ends),
+    reserveRoute(reserve),
+    reserveRunsRoute(reader, reserve !== undefined),
+    ...exportRoutes(reader, exportsMax),
+    ...documentRoutes(EXPLORER_API),
+  ];
+}

@@ -1,0 +1,87 @@
+/** Search by exact match: a height, a hash, an address; nothing else is found. */
+import { accountByAddress } from '../../../projections/explorer/queries/accounts.ts';
+import { blockByHash, blockByHeight } from '../../../projections/explorer/queries/blocks.ts';
+import { transactionByHash } from '../../../projections/explorer/queries/transactions.ts';
+import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
+import type { GetRoute } from '../../runtime/http/answers.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
+import { isoTime } from './json.ts';
+import { parseHeight, parseQuestion } from './parameters.ts';
+
+export interface Found {
+  readonly kind: 'block' | 'transaction' | 'account';
+  /** names it in this interface's paths: a block by what was asked for, its height or its hash */
+  readonly identifier: string;
+  readonly summary: string;
+}
+
+export function searchRoute(reader: Reader): GetRoute {
+  return {
+    method: 'get',
+    path: '/api/v1/search',
+    handle: async ({ query }) => {
+      const question = parseQuestion(query);
+      if ('refused' in question) return question;
+      return { status: 200, body: JSON.stringify({ items: await search(reader, question.q) }) };
+    },
+  };
+}
+
+/** 64 hex digits are a hash, decimals too; 40 an address, and a height when they are decimals; other decimals a height. */
+export async function search(reader: Reader, q: string): Promise<readonly Found[]> {
+  const hash = parseHash(q);
+  if (hash !== undefined)
+    return (await Promise.all([blockOfHash(reader, hash), transactionOfHash(reader, hash)])).flat();
+  const height = parseHeight(q);
+  const address = parseAddress(q);
+  const found = await Promise.all([
+    height === undefined ? [] : blockOfHeight(reader, height),
+    address === undefined ? [] : accountOf(reader, address),
+  ]);
+  return found.flat();
+}
+
+async function blockOfHeight(reader: Reader, height: bigint): Promise<readonly Found[]> {
+  return (await reader.rows(blockByHeight(height))).map((cells) =>
+    blockFound(String(height), cells),
+  );
+}
+
+async function blockOfHash(reader: Reader, hash: Buffer): Promise<readonly Found[]> {
+  return (await reader.rows(blockByHash(hash))).map((cells) => blockFound(toHex(hash), cells));
+}
+
+function blockFound(
+  identifier: string,
+  [height, hash, count, producer, , , timestamp]: Cells,
+): Found {
+  const summary = `block ${height}, ${hex(hash)}: ${counted(count, 'transaction', 'transactions')}, produced by ${hex(producer)} at ${isoTime(timestamp ?? '')}`;
+  return { kind: 'block', identifier, summary };
+}
+
+async function transactionOfHash(reader: Reader, hash: Buffer): Promise<readonly Found[]> {
+  return (await reader.rows(transactionByHash(hash))).map(
+    ([, height, from, to, amount, , type, , timestamp]) => ({
+      kind: 'transaction',
+      identifier: toHex(hash),
+      summary: `${type} of ${amount} from ${hex(from)} to ${hex(to)} in block ${height} at ${isoTime(timestamp ?? '')}`,
+    }),
+  );
+}
+
+async function accountOf(reader: Reader, address: Buffer): Promise<readonly Found[]> {
+  const [row] = await reader.rows(accountByAddress(address));
+  const summary =
+    row === undefined
+      ? 'address with no indexed activity'
+      : `address with ${counted(row[2], 'transaction', 'transactions')} and ${counted(row[3], 'activity', 'activities')}`;
+  return [{ kind: 'account', identifier: toHex(address), summary }];
+}
+
+function counted(count: string | null | undefined, one: string, more: string): string {
+  return count === '1' ? `1 ${one}` : `${count} ${more}`;
+}
+
+function hex(bytea: string | null | undefined): string {
+  return `0x${bytea?.slice(2)}`;
+}

@@ -1,0 +1,79 @@
+/** How far the chain, the index and every projection are. */
+import { indexedHead } from '../../../projections/explorer/queries/chain.ts';
+import type { Route } from '../../runtime/http/answers.ts';
+import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
+import { isoTime } from './json.ts';
+import type { LogEnds } from '../log-ends.ts';
+import type { NodeHead } from '../node-head.ts';
+
+/** Of what is read: tables that stand beside it are nobody's concern. Columns: projection, version, topic, partition, next_offset, whether it is loaded, when it last moved. */
+const POSITIONS: Statement = {
+  name: 'explorer_positions',
+  text: `SELECT c.projection, c.version, c.topic, c.partition, c.next_offset, p.projection IS NOT NULL AND p.indexed_at IS NULL, c.updated_at
+           FROM projector.checkpoints c LEFT JOIN projector.projections p ON p.projection = c.projection
+          WHERE p.beside IS NULL
+          ORDER BY c.projection, c.version, c.topic, c.partition`,
+  values: [],
+};
+
+/** Of these topics; undefined while the brokers do not tell. */
+type Ends = (topics: readonly string[]) => Promise<LogEnds | undefined>;
+
+export function statusRoute(
+  reader: Reader,
+  head: () => Promise<NodeHead | undefined>,
+  ends: Ends,
+): Route {
+  return {
+    method: 'get',
+    path: '/api/v1/status',
+    handle: async () => {
+      const [node, indexed, positions] = await Promise.all([
+        head(),
+        reader.rows(indexedHead()),
+        reader.rows(POSITIONS),
+      ]);
+      // after the positions: nobody is ahead of the log
+      const log = await ends([...new Set(positions.map(([, , topic]) => topic ?? ''))]);
+      return { status: 200, body: statusBody(node, indexed[0], positions, log) };
+    },
+  };
+}
+
+/** Lags are 0 or more: the index may be a moment ahead of what the node last said. */
+export function statusBody(
+  node: NodeHead | undefined,
+  indexed: Cells | undefined,
+  positions: readonly Cells[],
+  log: LogEnds | undefined,
+): string {
+  const lag =
+    node === undefined || indexed === undefined
+      ? null
+      : Math.max(0, node.height - Number(indexed[0]));
+  const head =
+    node === undefined
+      ? 'null'
+      : `{"height":${node.height},"finalized_height":${node.finalized_height}}`;
+  const index =
+    indexed === undefined
+      ? 'null'
+      : `{"height":${indexed[0]},"finalized_height":${finalHeight(indexed[1])}}`;
+  return `{"head":${head},"indexed":${index},"lag_blocks":${lag},"projections":[${positions.map((cells) => positionItem(cells, log)).join(',')}]}`;
+}
+
+function finalHeight(height: string | null | undefined): string {
+  return height === undefined || height === null || height.startsWith('-') ? 'null' : height;
+}
+
+function positionItem(
+  [projection, version, topic, partition, next, isLoading, moved]: Cells,
+  log: LogEnds | undefined,
+): string {
+  const end = log?.get(topic ?? '')?.[Number(partition)];
+  const behind = end === undefined ? null : end - BigInt(next ?? 0);
+  return (
+    `{"projection":${JSON.stringify(projection)},"version":${version},"topic":${JSON.stringify(topic)},"partition":${partition},` +
+    `"next_offset":${next},"lag_records":${behind !== null && behind < 0n ? 0n : behind},"loading":${isLoading === 't'},"moved_at":"${isoTime(moved ?? '')}"}`
+  );
+}

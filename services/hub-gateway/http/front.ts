@@ -1,0 +1,115 @@
+/**
+ * The fast path: queries whose answer is kept are answered before anything else is done for them. It takes only requests of the plainest kind, with what the application
+ * would have looked at; all others, and all whose answer is not there, go on to the application as they came.
+ */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { JSON_TYPE, type Answer } from '../../runtime/http/answers.ts';
+import { corsHeaders } from '../../runtime/http/cors.ts';
+import type { InFlight } from '../../runtime/http/app.ts';
+import type { HttpOptions } from '../../runtime/http/server.ts';
+import type { RateLimit } from '../../runtime/http/rate-limit.ts';
+import type { BodyCache } from './body-cache.ts';
+import { clientOfRequest } from './client-address.ts';
+import { GRAPHQL_PATH } from './paths.ts';
+import { takeBody } from './request-body.ts';
+
+/** A longer body is never one that many send. */
+const BODY_CHARACTERS_MAX = 4_096;
+const ACCEPT_CHARACTERS_MAX = 256;
+
+/** Of every answer of the hub. */
+export const CORS_HEADERS = corsHeaders('retry-after, x-request-id');
+const HEADERS = {
+  ...CORS_HEADERS,
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+} as const;
+
+export interface FrontOptions {
+  readonly cache: Pick<BodyCache, 'find'>;
+  /** undefined: no limit */
+  readonly rate: RateLimit | undefined;
+  readonly trust_proxy_hops: number;
+  /** ms of a clock that never goes back */
+  readonly now: () => number;
+}
+
+/** Bodies that were read here, for the application, which cannot read them again. */
+const bodies = new WeakMap<IncomingMessage, string>();
+
+export function knownBody(request: IncomingMessage): string | undefined {
+  return bodies.get(request);
+}
+
+/** Under which the answer to a body is kept; undefined: under nothing, since it may be somebody's own. */
+export function keptKey(
+  { authorization, accept = '' }: IncomingHttpHeaders,
+  body: string,
+): string | undefined {
+  const isShared =
+    authorization === undefined &&
+    body.length <= BODY_CHARACTERS_MAX &&
+    accept.length <= ACCEPT_CHARACTERS_MAX;
+  return isShared ? `${accept}\n${body}` : undefined;
+}
+
+export function keptAnswers({
+  cache,
+  rate,
+  trust_proxy_hops: hops,
+  now,
+}: FrontOptions): NonNullable<HttpOptions['front']> {
+  const answer = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: InFlight,
+    body: string,
+  ): boolean => {
+    const key = keptKey(request.headers, body);
+    const kept = key === undefined ? undefined : cache.find(key);
+    if (kept === undefined || !Buffer.isBuffer(kept.body)) return false;
+    // the application refuses it, in its own words
+    if (rate !== undefined && rate.take(clientOfRequest(request, hops), now()) > 0) return false;
+    context.route = GRAPHQL_PATH;
+    response.writeHead(kept.status, [...headOf(kept), 'x-request-id', context.id]).end(kept.body);
+    return true;
+  };
+  return (request, response, context, next) => {
+    if (!isPlain(request)) return next();
+    takeBody(request, BODY_CHARACTERS_MAX, (body) => {
+      // the client is gone
+      if (body === undefined) return void response.destroy();
+      if (answer(request, response, context, body)) return;
+      bodies.set(request, body);
+      next();
+    });
+  };
+}
+
+const heads = new WeakMap<Answer, readonly string[]>();
+
+/** Names and values of the headers, which are the same each time. */
+function headOf(kept: Answer): readonly string[] {
+  const known = heads.get(kept);
+  if (known !== undefined) return known;
+  const { content_type: type = JSON_TYPE, body } = kept;
+  const headers = {
+    ...HEADERS,
+    'content-type': type,
+    'content-length': Buffer.isBuffer(body) ? String(body.length) : '0',
+  };
+  const head = Object.entries(headers).flat();
+  heads.set(kept, head);
+  return head;
+}
+
+function isPlain({ method, url, headers }: IncomingMessage): boolean {
+  return (
+    method === 'POST' &&
+    url === GRAPHQL_PATH &&
+    headers.authorization === undefined &&
+    headers['content-type'] === 'application/json' &&
+    headers['transfer-encoding'] === undefined &&
+    Number(headers['content-length'] ?? Number.NaN) <= BODY_CHARACTERS_MAX
+  );
+}

@@ -1,0 +1,184 @@
+/** `ops status`: how far the node, the log and every projection are. */
+import { setTimeout as after } from 'node:timers/promises';
+import type { Kafka } from 'kafkajs';
+import { TOPICS } from '../../../schemas/topics.ts';
+import type { ChainNode } from '../../runtime/clt-node.ts';
+import { Fault, messageOf } from '../../runtime/process/errors.ts';
+import { readTopicEnds, type LogEnd } from '../../runtime/kafka/topics.ts';
+import type { Reader } from '../../runtime/postgres/pool.ts';
+import {
+  readServices,
+  serviceLines,
+  type LocalService,
+  type ServiceHealth,
+} from './service-health.ts';
+
+export interface Position {
+  readonly projection: string;
+  readonly version: number;
+  readonly topic: string;
+  readonly partition: number;
+  readonly next_offset: bigint;
+  /** records of the log that are not applied; null while the brokers do not answer */
+  readonly lag: bigint | null;
+  /** records a second that were applied while this was asked for */
+  readonly rate: number;
+  /** how long ago the checkpoint last moved, in seconds */
+  readonly idle_seconds: number;
+  /** its tables are still filled and have no indexes: what is read from them is slow */
+  readonly loading: boolean;
+}
+
+export interface Status {
+  readonly node: { readonly height: number; readonly finalized_height: number } | null;
+  readonly log: readonly LogEnd[] | null;
+  readonly projections: readonly Position[] | null;
+  /** null: no stack file says which there are */
+  readonly services: readonly ServiceHealth[] | null;
+  /** what did not answer, and why */
+  readonly faults: readonly string[];
+}
+
+export interface StatusSources {
+  readonly node: ChainNode;
+  readonly kafka: Kafka;
+  readonly reader: Reader;
+  readonly services: readonly LocalService[] | undefined;
+}
+
+type Checkpoint = Omit<Position, 'lag' | 'rate'>;
+
+const TOPIC_NAMES = TOPICS.map(({ name }) => name);
+/** Between two looks at the checkpoints. */
+const RATE_MS = 1_000;
+
+/** What does not answer is null, with its reason among the faults. */
+export async function readStatus({
+  node,
+  kafka,
+  reader,
+  services: local,
+}: StatusSources): Promise<Status> {
+  const faults: string[] = [];
+  // the checkpoints before the ends of the log: the other way round a projection would seem to be ahead of it
+  const [checkpoints, services] = await Promise.all([
+    answered(() => readMoving(reader), faults),
+    local === undefined ? null : readServices(local),
+  ]);
+  const [chain, log] = await Promise.all([
+    answered(() => node.chain(), faults),
+    answered(() => readTopicEnds(kafka, TOPIC_NAMES), faults),
+  ]);
+  const projections =
+    checkpoints === null
+      ? null
+      : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) }));
+  for (const { name, ready, matter } of services ?? [])
+    if (!ready) faults.push(`${name} is not ready: ${matter ?? ''}`);
+  for (const { projection, topic, partition, lag } of projections ?? []) {
+    if (lag !== null && lag < 0n) {
+      faults.push(
+        `${topic}/${partition} ends ${-lag} records before what ${projection} has applied: its end was lost or it was created again; see /ready of the projector`,
+      );
+    }
+  }
+  const head =
+    chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
+  return { node: head, log, projections, services, faults };
+}
+
+async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Promise<Value | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    faults.push(messageOf(error));
+    return null;
+  }
+}
+
+/** Looks twice, for the rate. */
+async function readMoving(reader: Reader): Promise<readonly Omit<Position, 'lag'>[]> {
+  const before = new Map(
+    (await readPositions(reader)).map((position) => [nameOf(position), position.next_offset]),
+  );
+  const begun = performance.now();
+  await after(RATE_MS);
+  const positions = await readPositions(reader);
+  const seconds = (performance.now() - begun) / 1_000;
+  return positions.map((position) => {
+    const moved = position.next_offset - (before.get(nameOf(position)) ?? position.next_offset);
+    return Object.assign(position, { rate: Math.round(Number(moved) / seconds) });
+  });
+}
+
+function nameOf({ projection, version, topic, partition }: Checkpoint): string {
+  return `${projection} ${version} ${topic}/${partition}`;
+}
+
+async function readPositions(reader: Reader): Promise<readonly Checkpoint[]> {
+  const rows = await reader.rows({
+    name: 'ops_positions',
+    text: `SELECT c.projection, c.version, c.topic, c.partition, c.next_offset, round(extract(epoch FROM now() - c.updated_at), 1),
+                  p.projection IS NOT NULL AND p.indexed_at IS NULL
+             FROM projector.checkpoints c LEFT JOIN projector.projections p ON p.projection = c.projection
+            WHERE p.beside IS NULL
+            ORDER BY c.projection, c.version, c.topic, c.partition`,
+    values: [],
+  });
+  return rows.map(([projection, version, topic, partition, next, idle, isLoading]) => ({
+    projection: projection ?? '',
+    version: Number(version),
+    topic: topic ?? '',
+    partition: Number(partition),
+    next_offset: BigInt(next ?? 0),
+    idle_seconds: Number(idle),
+    loading: isLoading === 't',
+  }));
+}
+
+function lagOf(
+  { topic, partition, next_offset: next }: Checkpoint,
+  log: readonly LogEnd[] | null,
+): bigint | null {
+  const end = log?.find((entry) => entry.topic === topic && entry.partition === partition);
+  return end === undefined ? null : end.high - next;
+}
+
+/** For people. */
+export function statusText({ node, log, projections, services, faults }: Status): string {
+  const lines = [
+    node === null
+      ? 'node        does not answer'
+      : `node        height ${node.height}, final up to ${node.finalized_height}`,
+  ];
+  if (log === null) lines.push('log         does not answer');
+  for (const { topic, partition, low, high } of log ?? [])
+    lines.push(`log         ${topic}/${partition}: offsets ${low} to ${high}`);
+  if (projections === null) lines.push('projections Postgres does not answer');
+  for (const {
+    projection,
+    version,
+    topic,
+    partition,
+    next_offset,
+    lag,
+    rate,
+    idle_seconds,
+    loading,
+  } of projections ?? []) {
+    lines.push(
+      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, ${rate} records/s, moved ${idle_seconds} s ago${loading ? ', being loaded: no indexes yet' : ''}`,
+    );
+  }
+  lines.push(...serviceLines(services ?? []));
+  for (const fault of faults) lines.push(`fault       ${fault}`);
+  return lines.join('\n');
+}
+
+/** For scripts: one JSON object, offsets as text. */
+export function statusJson(status: Status): string {
+  return JSON.stringify(status, (_key, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
+}

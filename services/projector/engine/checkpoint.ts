@@ -1,0 +1,108 @@
+/** How far a projection has come in each partition. It moves in the transaction of the rows that it stands for, and by compare-and-set. */
+import type { ClientBase } from 'pg';
+import { DIGEST_OF_NOTHING, digestNext } from '../../runtime/kafka/record.ts';
+
+export interface ProjectionId {
+  readonly projection: string;
+  readonly version: number;
+}
+
+export interface Checkpoint {
+  readonly topic: string;
+  readonly partition: number;
+  /** the cluster whose log was read */
+  readonly cluster_id: string;
+  /** offset of the first record not applied yet */
+  readonly next_offset: bigint;
+  /** fingerprint of the record at next_offset - 1: the same log has it still; null at the beginning */
+  readonly last_record: Buffer | null;
+  /** running digest of all records applied */
+  readonly digest: Buffer;
+}
+
+const COLUMNS = 'topic, partition, cluster_id, next_offset, last_record, digest';
+
+interface CheckpointRow {
+  topic: string;
+  partition: number;
+  cluster_id: string;
+  next_offset: string;
+  last_record: Buffer | null;
+  digest: Buffer;
+}
+
+function fromRow(row: CheckpointRow): Checkpoint {
+  return { ...row, next_offset: BigInt(row.next_offset) };
+}
+
+/** Where a partition is once the records that come next, of which these are the fingerprints, are applied too. */
+export function advanced(from: Checkpoint, fingerprints: readonly Buffer[]): Checkpoint {
+  return {
+    ...from,
+    next_offset: from.next_offset + BigInt(fingerprints.length),
+    last_record: fingerprints.at(-1) ?? from.last_record,
+    digest: fingerprints.reduce(digestNext, from.digest),
+  };
+}
+
+/** All checkpoints of a projection. */
+export async function readCheckpoints(
+  client: Pick<ClientBase, 'query'>,
+  { projection, version }: ProjectionId,
+): Promise<readonly Checkpoint[]> {
+  const text = `SELECT ${COLUMNS} FROM projector.checkpoints WHERE projection = $1 AND version = $2`;
+  const { rows } = await client.query<CheckpointRow>(text, [projection, version]);
+  return rows.map(fromRow);
+}
+
+/** Locks one checkpoint until the transaction ends, so that doubled projectors go one after the other; begins it at offset 0. */
+export async function lockCheckpoint(
+  client: ClientBase,
+  { projection, version }: ProjectionId,
+  topic: string,
+  partition: number,
+  clusterId: string,
+): Promise<Checkpoint> {
+  const where = [projection, version, topic, partition];
+  const lock = {
+    name: 'checkpoint_lock',
+    text: `SELECT ${COLUMNS} FROM projector.checkpoints WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 FOR UPDATE`,
+    values: where,
+  };
+  const found = (await client.query<CheckpointRow>(lock)).rows[0];
+  if (found !== undefined) return fromRow(found);
+  await client.query(
+    `INSERT INTO projector.checkpoints (projection, version, topic, partition, cluster_id, next_offset, last_record, digest)
+     VALUES ($1, $2, $3, $4, $5, 0, NULL, $6) ON CONFLICT DO NOTHING`,
+    [...where, clusterId, DIGEST_OF_NOTHING],
+  );
+  const begun = (await client.query<CheckpointRow>(lock)).rows[0];
+  if (begun === undefined)
+    throw new Error(`the checkpoint of ${projection} on ${topic} vanished while it was begun`);
+  return fromRow(begun);
+}
+
+/** Moves a checkpoint from where it was read; false when somebody else has moved it. */
+export async function advanceCheckpoint(
+  client: ClientBase,
+  { projection, version }: ProjectionId,
+  from: Checkpoint,
+  to: Checkpoint,
+): Promise<boolean> {
+  const { rowCount } = await client.query({
+    name: 'checkpoint_advance',
+    text: `UPDATE projector.checkpoints SET next_offset = $6, last_record = $7, digest = $8, updated_at = now()
+            WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 AND next_offset = $5`,
+    values: [
+      projection,
+      version,
+      from.topic,
+      from.partition,
+      from.next_offset,
+      to.next_offset,
+      to.last_record,
+      to.digest,
+    ],
+  });
+  return rowCount === 1;
+}

@@ -1,0 +1,155 @@
+/** Writes the changes of a fold: the fast ways of Postgres, every value bound. */
+import type { ClientBase } from 'pg';
+import { CopyRows } from '../../runtime/postgres/copy-rows.ts';
+import type {
+  Changes,
+  ColumnType,
+  Cut,
+  EncodedRows,
+  Row,
+  Table,
+  TableRows,
+  Value,
+} from '../../../projections/contract/projection.ts';
+import { copyIn, type Statement } from '../../runtime/postgres/copy-in.ts';
+
+/** From so many rows on an upsert is faster by way of a table beside. */
+const STAGED_FROM_ROWS = 1_000;
+
+/** Inside the caller's transaction; tables are found by its search_path. Returns how many rows were touched. */
+export async function writeChanges(client: ClientBase, changes: Changes): Promise<number> {
+  let rows = 0;
+  for (const cut of changes.cuts) rows += await cutRows(client, cut);
+  for (const gone of changes.deletes) rows += await deleteRows(client, gone);
+  const appended = changes.appends
+    .map((added) => CopyRows.from(added))
+    .filter(({ length }) => length > 0);
+  const [few, many] = [
+    changes.upserts.filter((each) => !isMany(each)),
+    changes.upserts.filter(isMany),
+  ];
+  const replaced = many.map((each) => CopyRows.of(each.table, each.rows));
+  await copyIn(client, [...appended.map((added) => copied(added)), ...replaced.flatMap(merged)]);
+  for (const each of [...appended, ...replaced]) {
+    rows += each.length;
+    each.release();
+  }
+  for (const each of few) rows += await upsertRows(client, each);
+  return rows;
+}
+
+/** Rows that replace the one with the same key, at most one a key. Inside the caller's transaction; returns how many there were. */
+export async function writeUpserts(
+  client: ClientBase,
+  upserts: readonly EncodedRows[],
+): Promise<number> {
+  const there = upserts.filter(({ length }) => length > 0);
+  await copyIn(client, there.flatMap(merged));
+  for (const each of there) each.release();
+  return there.reduce((rows, { length }) => rows + length, 0);
+}
+
+function isMany({ rows }: TableRows): boolean {
+  return rows.length >= STAGED_FROM_ROWS;
+}
+
+async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
+  const { table, column } = cut;
+  if ('from' in cut) {
+    const { rowCount } = await client.query({
+      name: `cut_${table.name}`,
+      text: `DELETE FROM ${table.name} WHERE ${column} >= $1`,
+      values: [cut.from],
+    });
+    return rowCount ?? 0;
+  }
+  if (cut.groups.length === 0) return 0;
+  const { rowCount } = await client.query({
+    name: `cut_groups_${table.name}`,
+    text: `DELETE FROM ${table.name} USING ${unnest(table, [cut.within, column])} AS cut(within, least)
+            WHERE ${table.name}.${cut.within} = cut.within AND ${table.name}.${column} >= cut.least`,
+    values: arraysOf(table, [cut.within, column], cut.groups),
+  });
+  return rowCount ?? 0;
+}
+
+function copied(rows: EncodedRows, into = rows.table.name): Statement {
+  const { table } = rows;
+  return {
+    text: `COPY ${into} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`,
+    pieces: rows.pieces(),
+  };
+}
+
+async function deleteRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
+  if (rows.length === 0) return 0;
+  const match = table.key.map((column) => `${table.name}.${column} = gone.${column}`).join(' AND ');
+  const { rowCount } = await client.query({
+    name: `delete_${table.name}`,
+    text: `DELETE FROM ${table.name} USING ${unnest(table, table.key)} AS gone(${table.key.join(', ')}) WHERE ${match}`,
+    values: arraysOf(table, table.key, rows),
+  });
+  return rowCount ?? 0;
+}
+
+async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promise<number> {
+  if (rows.length === 0) return 0;
+  const columns = Object.keys(table.columns);
+  const moved = othersOf(table).map((column) => `${column} = excluded.${column}`);
+  const { rowCount } = await client.query({
+    name: `upsert_${table.name}`,
+    text: `INSERT INTO ${table.name} (${columns.join(', ')}) SELECT * FROM ${unnest(table, columns)}
+           ON CONFLICT (${table.key.join(', ')}) DO UPDATE SET ${moved.join(', ')}`,
+    values: arraysOf(table, columns, rows),
+  });
+  return rowCount ?? 0;
+}
+
+/** Many rows are copied beside the table and joined with it: nearly twice as fast as looking each of them up. */
+function merged(rows: EncodedRows): readonly Statement[] {
+  const { table } = rows;
+  const staged = `staged_${table.name}`;
+  const columns = Object.keys(table.columns);
+  return [
+    {
+      text: `CREATE TEMP TABLE IF NOT EXISTS ${staged} (LIKE ${table.name}) ON COMMIT DELETE ROWS`,
+    },
+    copied(rows, staged),
+    {
+      text: `MERGE INTO ${table.name} USING ${staged} AS staged
+        ON ${table.key.map((column) => `${table.name}.${column} = staged.${column}`).join(' AND ')}
+      WHEN MATCHED THEN UPDATE SET ${othersOf(table)
+        .map((column) => `${column} = staged.${column}`)
+        .join(', ')}
+      WHEN NOT MATCHED THEN INSERT (${columns.join(', ')}) VALUES (${columns.map((column) => `staged.${column}`).join(', ')})`,
+    },
+  ];
+}
+
+/** The columns that are not of the key. */
+function othersOf({ columns, key }: Table): readonly string[] {
+  return Object.keys(columns).filter((column) => !key.includes(column));
+}
+
+function unnest(table: Table, columns: readonly string[]): string {
+  return `unnest(${columns.map((column, at) => `$${at + 1}::${typeOf(table, column)}[]`).join(', ')})`;
+}
+
+/** One array a column, as `unnest` takes them. */
+function arraysOf(table: Table, columns: readonly string[], rows: readonly Row[]): unknown[][] {
+  return columns.map((column, at) => {
+    const type = typeOf(table, column);
+    return rows.map((row) => parameter(type, row[at] ?? null));
+  });
+}
+
+function typeOf(table: Table, column: string): ColumnType {
+  const type = table.columns[column];
+  if (type === undefined) throw new Error(`table ${table.name} has no column ${column}`);
+  return type;
+}
+
+function parameter(type: ColumnType, value: Value): unknown {
+  if (type === 'timestamptz' && typeof value === 'number') return new Date(value).toISOString();
+  return typeof value === 'bigint' ? value.toString() : value;
+}

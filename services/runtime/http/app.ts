@@ -1,0 +1,274 @@
+/** The HTTP application of every service, most of it Express: handlers answer with values, one place turns refusals, faults and bugs into the service's error body. */
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import express, { type ErrorRequestHandler } from 'express';
+import {
+  JSON_TYPE,
+  PLAIN_ERRORS,
+  type Answer,
+  type ErrorShape,
+  type Failure,
+  type Guard,
+  type Route,
+} from './answers.ts';
+import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
+import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
+import type { Logger } from '../process/log.ts';
+import type { Metrics } from '../process/metrics.ts';
+import { readiness, type Check } from '../process/readiness.ts';
+import { breakOff, sendPieces } from './streamed-body.ts';
+
+export interface HttpAppOptions {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly routes?: readonly Route[];
+  readonly checks?: readonly Check[];
+  readonly errors?: ErrorShape;
+  /** asked before the routes in this order; the first answer stands */
+  readonly guards?: readonly Guard[];
+  /** on every answer */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body_bytes_max?: number;
+  /** how many proxies in front of this server may be believed about the client's address */
+  readonly trust_proxy_hops?: number;
+  /** after how long a connection on which nothing moves is cut off, such as that of a client that does not read */
+  readonly idle_ms?: number;
+}
+
+/** When nothing else is said. */
+export const IDLE_MS = 60_000;
+
+/** A request being served. */
+export interface InFlight {
+  readonly id: string;
+  readonly socket: Socket;
+  /** ms of a monotonic clock */
+  readonly started: number;
+  /** the template it matched */
+  route: string;
+  /** its answer goes out in pieces, for as long as the client takes */
+  streams: boolean;
+  /** the status of the error that ended its answer halfway */
+  broken_off_as?: number;
+}
+
+type Headers = Readonly<Record<string, string>>;
+type Head = Omit<Answer, 'body'>;
+
+/** `inFlight` is the server's: it knows every request before the application sees it. */
+export function buildHttpApp(
+  options: HttpAppOptions,
+  inFlight: ReadonlyMap<ServerResponse, InFlight>,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const { log, errors: shape = PLAIN_ERRORS, headers: always = {}, guards = [] } = options;
+  const app = express();
+  app
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('case sensitive routing')
+    .set('query parser', queryOf);
+  app.set('trust proxy', options.trust_proxy_hops ?? 0);
+
+  const writeHead = (
+    response: ServerResponse,
+    { status, content_type: type = JSON_TYPE, headers }: Head,
+    bytes?: number,
+  ): void => {
+    const id = inFlight.get(response)?.id;
+    response.writeHead(status, {
+      ...(id !== undefined && { 'x-request-id': id }),
+      ...always,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...(status !== 204 && { 'content-type': type }),
+      ...(status !== 204 && bytes !== undefined && { 'content-length': bytes }),
+      ...headers,
+    });
+  };
+  const sendText = (response: ServerResponse, head: Head, body: string | Buffer): void => {
+    if (response.headersSent || response.destroyed) return;
+    const bytes = Buffer.byteLength(body);
+    writeHead(response, head, bytes);
+    // as many bytes as characters: each is one of ASCII, and need not be looked at to be written
+    if (typeof body === 'string' && bytes === body.length) response.end(body, 'latin1');
+    else response.end(body);
+  };
+  const fail = (response: ServerResponse, failure: Failure, headers: Headers = {}): void =>
+    sendText(response, { status: failure.status, headers }, shape.body(failure));
+  const send = (response: ServerResponse, answer: Answer): void | Promise<void> => {
+    const { body } = answer;
+    if (typeof body === 'string' || Buffer.isBuffer(body)) return sendText(response, answer, body);
+    const context = inFlight.get(response);
+    if (context !== undefined) context.streams = true;
+    return sendPieces(response, body, {
+      writeHead: () => writeHead(response, answer),
+      idle_ms: options.idle_ms ?? IDLE_MS,
+    });
+  };
+  const enterRoute = (response: ServerResponse, path: string): void => {
+    const context = inFlight.get(response);
+    if (context !== undefined) context.route = path;
+  };
+  const reply = (response: ServerResponse, answer: Answer | Refusal): void | Promise<void> => {
+    if (!('refused' in answer)) return send(response, answer);
+    return fail(response, {
+      status: shape.statuses[answer.refused] ?? 400,
+      code: answer.refused,
+      message: answer.message,
+    });
+  };
+  const failed = (error: unknown, method: string | undefined, response: ServerResponse): void => {
+    const failure = failureOf(error, shape);
+    const context = inFlight.get(response);
+    if (failure.status >= 500 || response.headersSent) {
+      log.error(
+        {
+          err: error,
+          request_id: context?.id,
+          method,
+          route: context?.route,
+          status: failure.status,
+        },
+        messageOf(error),
+      );
+    }
+    if (!response.headersSent) return fail(response, failure);
+    // a client must never take half an answer for a whole one
+    if (context !== undefined) context.broken_off_as = failure.status;
+    breakOff(response);
+  };
+
+  app.use((request, response, next) => {
+    // they look at the head alone
+    for (const guard of guards) {
+      const answer = guard(request);
+      if (answer !== undefined) return send(response, answer);
+    }
+    const length = Number(request.headers['content-length'] ?? 0);
+    if (length > (options.body_bytes_max ?? 16_384))
+      return fail(response, TOO_LARGE, { connection: 'close' });
+    // a body of unknown length is read by whoever wants one, otherwise it goes with its connection
+    if (request.headers['transfer-encoding'] !== undefined)
+      response.setHeader('connection', 'close');
+    if (request.url.includes('%') && !isDecodable(request.url))
+      return fail(response, shape.undecodable ?? UNDECODABLE);
+    return next();
+  });
+
+  const routes = [...ownRoutes(options, shape), ...(options.routes ?? [])];
+  for (const { method, path, handle } of routes) {
+    app[method](path, async (request, response) => {
+      enterRoute(response, path);
+      return reply(response, await handle(request));
+    });
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const allow = routes
+      .flatMap((route) =>
+        route.path !== path ? [] : route.method === 'get' ? ['GET', 'HEAD'] : ['POST'],
+      )
+      .join(', ');
+    app.all(path, (_request, response) => {
+      enterRoute(response, path);
+      fail(
+        response,
+        { status: 405, code: 'method_not_allowed', message: `this path answers ${allow} only` },
+        { allow },
+      );
+    });
+  }
+  app.use((_request, response) =>
+    fail(response, { status: 404, code: 'not_found', message: 'there is nothing at this path' }),
+  );
+
+  const onError: ErrorRequestHandler = (error: unknown, { method }, response, _next) =>
+    failed(error, method, response);
+  app.use(onError);
+
+  const direct = new DirectRoutes(routes, options.trust_proxy_hops ?? 0);
+  const serve = async (found: Found, response: ServerResponse): Promise<void> => {
+    const { route, asked } = found;
+    try {
+      for (const guard of guards) {
+        const answer = guard(asked);
+        if (answer !== undefined) return await send(response, answer);
+      }
+      enterRoute(response, route.path);
+      return await reply(response, await route.handle(asked));
+    } catch (error) {
+      return failed(error, asked.method, response);
+    }
+  };
+  return (request, response) => {
+    const found = direct.find(request);
+    if (found !== undefined) void serve(found, response);
+    // Express would answer an address that names a host which cannot be one without any of all this
+    else if (!isAddress(request.url)) fail(response, shape.undecodable ?? NO_ADDRESS);
+    else app(request, response);
+  };
+}
+
+const TOO_LARGE: Failure = { status: 413, code: 'too_large', message: 'the body is too large' };
+const NO_ADDRESS: Failure = {
+  status: 400,
+  code: 'invalid_request',
+  message: 'the address is not well-formed',
+};
+const UNDECODABLE: Failure = {
+  status: 400,
+  code: 'invalid_request',
+  message: 'the address is not well-formed: each % must begin the hex digits of UTF-8 text',
+};
+
+function ownRoutes(
+  { log, metrics, checks = [] }: HttpAppOptions,
+  shape: ErrorShape,
+): readonly Route[] {
+  const notReady = readiness(checks, log);
+  metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
+    this.set(Number((await notReady()).length === 0));
+  });
+  const ready = async (): Promise<Answer> => {
+    const matters = await notReady();
+    if (matters.length === 0) return { status: 200, body: '{"status":"ready"}' };
+    const failure = { status: 503, code: 'not_ready', message: matters.join('; ') };
+    return { status: failure.status, body: shape.body(failure) };
+  };
+  const scrape = async (): Promise<Answer> => ({
+    status: 200,
+    body: await metrics.text(),
+    content_type: metrics.content_type,
+  });
+  return [
+    { method: 'get', path: '/health', handle: () => ({ status: 200, body: '{"status":"ok"}' }) },
+    { method: 'get', path: '/ready', handle: ready },
+    { method: 'get', path: '/metrics', handle: scrape },
+  ];
+}
+
+/** A bug in a handler answers 500 and the process goes on: no request may end it, and none leaves anything half done behind. */
+function failureOf(error: unknown, shape: ErrorShape): Failure {
+  if (error instanceof Fault) return shape.fault(error);
+  const status = propertyOf(error, 'status');
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return {
+      status,
+      code: status === 413 ? 'too_large' : 'invalid_request',
+      message: STATUS_CODES[status] ?? 'the request is malformed',
+    };
+  }
+  return { status: 500, code: 'internal_error', message: 'something is wrong on our side' };
+}
+
+function isAddress(url = ''): boolean {
+  return url.startsWith('/') || url === '*' || URL.canParse(url);
+}
+
+function isDecodable(url: string): boolean {
+  try {
+    decodeURIComponent(url);
+    return true;
+  } catch {
+    return false;
+  }
+}

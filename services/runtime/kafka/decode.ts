@@ -1,0 +1,79 @@
+/** Records decoded ahead of the transaction that folds them: what costs processor time, done while the batch before waits for Postgres. */
+import { setImmediate as immediate } from 'node:timers/promises';
+import type { Projection, Recorded } from '../../../projections/contract/projection.ts';
+import type { Chunk } from './chunk-queue.ts';
+import { undecodable, type Codec } from './codec.ts';
+import { Fault } from '../process/errors.ts';
+import { bytesOf, fingerprint, type LogRecord } from './record.ts';
+
+/** So much is decoded at a stretch (a millisecond or two): the transaction under way goes on in between. */
+const STRETCH_BYTES = 64 * 1024;
+
+/** Says which records are passed over. */
+export interface RecordFilter {
+  hasRecord(topic: string, partition: number, record: LogRecord): boolean;
+}
+
+/** A record that is not applied. */
+export interface Poison {
+  readonly offset: bigint;
+  readonly reason: string;
+  readonly fingerprint: Buffer;
+}
+
+/** Records of one partition as events, in order, without a gap. */
+export interface Decoded<Event> {
+  readonly topic: string;
+  readonly partition: number;
+  readonly events: readonly Recorded<Event>[];
+  /** one a record */
+  readonly fingerprints: readonly Buffer[];
+  /** one a record: its bytes in memory before it was decoded, about */
+  readonly sizes: readonly number[];
+  /** the record after these cannot be read by anybody, or is one that a person has it pass over */
+  readonly poison?: Poison;
+}
+
+/** Decodes a chunk up to the first record that cannot be, or is to be passed over. Throws a fault while the schema registry is away and a schema is not known yet. */
+export async function decode<Event extends { readonly type: string }>(
+  projection: Pick<Projection<Event>, 'name' | 'isEvent'>,
+  codec: Codec,
+  chunk: Pick<Chunk, 'topic' | 'partition' | 'records'>,
+  skips?: RecordFilter,
+): Promise<Decoded<Event>> {
+  await codec.learn(chunk.records.map(({ value }) => value));
+  const events: Recorded<Event>[] = [];
+  const fingerprints: Buffer[] = [];
+  const sizes: number[] = [];
+  const { topic, partition } = chunk;
+  let stretch = 0;
+  for (const record of chunk.records) {
+    const size = bytesOf(record);
+    stretch += size;
+    if (stretch > STRETCH_BYTES) {
+      stretch = 0;
+      await immediate();
+    }
+    try {
+      if (skips?.hasRecord(topic, partition, record) === true)
+        throw undecodable('a person has it passed over');
+      const event = codec.decode(record.value);
+      if (!projection.isEvent(event))
+        throw undecodable(`${event.type} is no event that ${projection.name} folds`);
+      events.push({ event, partition, offset: record.offset, timestamp: record.timestamp });
+      fingerprints.push(fingerprint(record));
+      sizes.push(size);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return {
+        topic,
+        partition,
+        events,
+        fingerprints,
+        sizes,
+        poison: { offset: record.offset, reason: error.message, fingerprint: fingerprint(record) },
+      };
+    }
+  }
+  return { topic, partition, events, fingerprints, sizes };
+}

@@ -1,0 +1,306 @@
+/**
+ * Reads topics from where the checkpoints stand, as a member of a consumer group. Kafka's own committed offsets are never trusted: kafkajs resets them in
+ * silence when the log no longer holds them. So on every assignment the partitions are paused at once, the checkpoints read, and reading goes on one record
+ * before the position; that record must be the very one that was applied last. A log that is another, or that has lost records, is told as `LogLost`.
+ */
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import { disconnect } from './client.ts';
+import { kafkaFault } from './topics.ts';
+import { findLoss, type Assigned, type Retrying } from './ends.ts';
+import { bytesOf, fingerprint, toLogRecord, type LogRecord } from './record.ts';
+import type { Logger } from '../process/log.ts';
+import { hole, partitionKey, recreated, replaced, type Positions } from './position.ts';
+import { TopicIds } from './topic-ids.ts';
+import { ChunkQueue, type Chunk } from './chunk-queue.ts';
+import { untilAborted } from '../process/wait.ts';
+
+const COMMIT_EVERY_MS = 2_000;
+
+/** What the brokers allow by default. */
+const SESSION_MS = 6_000;
+const FETCH_BYTES = 8 * 1024 * 1024;
+
+export interface LogReaderOptions {
+  readonly kafka: Kafka;
+  readonly group_id: string;
+  readonly topics: readonly string[];
+  readonly log: Logger;
+  /** does an attempt until it goes well; what the brokers or the checkpoints refuse is tried again through it */
+  readonly retrying: Retrying;
+  /** where reading goes on: read on each assignment and each rewind */
+  readonly positions: () => Promise<Positions>;
+  /** what is fetched ahead of the fold, at the most */
+  readonly ahead_bytes_max: number;
+  /** how long a member of the group may be silent before another takes over; the brokers must allow it (group.min.session.timeout.ms). Default 6,000 */
+  readonly session_ms?: number;
+}
+
+interface Reading {
+  /** first offset not handed on yet */
+  next: bigint;
+  /** fingerprint of the record before it, once needed; the record itself until then */
+  last: Buffer | LogRecord | null;
+  /** the record before `next` was seen since the last seek, and is the one that was applied */
+  verified: boolean;
+  /** kafkajs fetches by name: a topic deleted and created again would go unnoticed */
+  readonly topic_id: string;
+}
+
+export class LogReader {
+  readonly #options: LogReaderOptions;
+  readonly #queue: ChunkQueue;
+  readonly #topicIds: TopicIds;
+  readonly #reading = new Map<string, Reading>();
+  readonly #stopping = new AbortController();
+  #consumer: Consumer | undefined;
+  readonly #uncommitted = new Map<string, { topic: string; partition: number; offset: string }>();
+  /** offsets that were missing when they were last expected */
+  readonly #missing = new Map<string, bigint>();
+  #generation = 0;
+  #committing: NodeJS.Timeout | undefined;
+  #assigned: readonly Assigned[] = [];
+
+  constructor(options: LogReaderOptions) {
+    this.#options = options;
+    this.#queue = new ChunkQueue(options.ahead_bytes_max);
+    this.#topicIds = new TopicIds(options.kafka);
+  }
+
+  /** Joins the group; goes on in the background, through every failure of the brokers, until `close`. */
+  async start(): Promise<void> {
+    await this.#options.retrying('joining the consumer group', () => this.#connect());
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    clearTimeout(this.#committing);
+    this.#queue.fail(undefined);
+    const { log } = this.#options;
+    const clients =
+      this.#consumer === undefined ? [this.#topicIds] : [this.#consumer, this.#topicIds];
+    await Promise.all(clients.map((client) => disconnect(client, log)));
+  }
+
+  /**
+   * The next records of one partition, in order, as many as are there within the limits; undefined when closed. Throws `LogLost`.
+   */
+  take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
+    return this.#queue.take(recordsMax, bytesMax);
+  }
+
+  /** True for records taken before the last rewind or assignment: they must not be applied. */
+  isStale({ generation }: Pick<Chunk, 'generation'>): boolean {
+    return generation !== this.#generation;
+  }
+
+  /** Goes back (or on) to where the checkpoints stand now. */
+  rewind(): void {
+    if (this.#assigned.length > 0) this.#reposition();
+  }
+
+  /** Tells Kafka how far the checkpoints are, for lag tools alone: nothing here ever reads it back. Once in a while, the last of them always. */
+  commit(topic: string, partition: number, nextOffset: bigint): void {
+    this.#uncommitted.set(partitionKey(topic, partition), {
+      topic,
+      partition,
+      offset: nextOffset.toString(),
+    });
+    this.#committing ??= setTimeout(() => {
+      this.#committing = undefined;
+      const offsets = [...this.#uncommitted.values()];
+      this.#uncommitted.clear();
+      this.#consumer?.commitOffsets(offsets).catch((error: unknown) => {
+        this.#options.log.debug({ err: error }, 'the offsets for lag tools were not committed');
+      });
+    }, COMMIT_EVERY_MS);
+  }
+
+  async #connect(): Promise<void> {
+    const session = this.#options.session_ms ?? SESSION_MS;
+    const consumer = this.#options.kafka.consumer({
+      groupId: this.#options.group_id,
+      sessionTimeout: session,
+      rebalanceTimeout: session,
+      heartbeatInterval: session / 6,
+      // one larger record still comes, alone; more at once would keep the heartbeat waiting
+      maxBytes: FETCH_BYTES,
+      maxBytesPerPartition: FETCH_BYTES,
+      minBytes: 1,
+      maxWaitTimeInMs: 250,
+      allowAutoTopicCreation: false,
+      retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
+    });
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      if (this.#consumer !== consumer) return;
+      this.#assigned = Object.entries(payload.memberAssignment).map(([topic, partitions]) => ({
+        topic,
+        partitions,
+      }));
+      this.#reposition();
+    });
+    // until it has joined again it can neither seek nor pause
+    consumer.on(consumer.events.STOP, () => {
+      if (this.#consumer !== consumer) return;
+      this.#assigned = [];
+      this.#forget();
+    });
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      if (payload.restart || this.#consumer !== consumer) return;
+      this.#options.log.warn({ err: payload.error }, 'the consumer gave up, joining anew');
+      void this.#reconnect(consumer);
+    });
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topics: [...this.#options.topics], fromBeginning: true });
+      this.#consumer = consumer;
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: 1,
+        eachBatch: (payload) => this.#receive(payload),
+      });
+    } catch (cause) {
+      this.#consumer = undefined;
+      await consumer.disconnect().catch(() => undefined);
+      throw kafkaFault(`topics ${this.#options.topics.join(', ')} cannot be read`, cause);
+    }
+    if (this.#stopping.signal.aborted) await consumer.disconnect();
+  }
+
+  async #reconnect(crashed: Consumer): Promise<void> {
+    this.#consumer = undefined;
+    await crashed.disconnect().catch(() => undefined);
+    await untilAborted(1_000, this.#stopping.signal);
+    if (this.#stopping.signal.aborted) return;
+    await this.start().catch((error: unknown) => this.#queue.fail(error));
+  }
+
+  /** What was fetched is not handed on any more, and what is being fetched is not taken. */
+  #forget(): number {
+    this.#queue.clear();
+    this.#reading.clear();
+    return ++this.#generation;
+  }
+
+  /** Synchronous up to the pause: what is fetched before the seek must not be taken for what comes next. */
+  #reposition(): void {
+    const consumer = this.#consumer;
+    if (consumer === undefined) return;
+    const generation = this.#forget();
+    const assigned = this.#assigned;
+    if (assigned.length > 0) consumer.pause([...assigned]);
+    void this.#seek(consumer, generation, assigned).catch((error: unknown) =>
+      this.#queue.fail(error),
+    );
+  }
+
+  async #seek(
+    consumer: Consumer,
+    generation: number,
+    assigned: readonly Assigned[],
+  ): Promise<void> {
+    const { log, retrying, positions } = this.#options;
+    const places = await retrying('reading the checkpoints', positions);
+    const ids = new Map<string, string>();
+    for (const { topic } of assigned)
+      ids.set(
+        topic,
+        await retrying('asking for the id of the topic', () => this.#topicIds.idOf(topic)),
+      );
+    const lost = await findLoss({
+      ...this.#options,
+      assigned,
+      places,
+      signal: this.#stopping.signal,
+    });
+    if (generation !== this.#generation || this.#stopping.signal.aborted) return;
+    if (lost !== undefined) throw lost;
+    for (const { topic, partitions } of assigned) {
+      for (const partition of partitions) {
+        const { next_offset: next, last_record: last } = places.get(
+          partitionKey(topic, partition),
+        ) ?? {
+          next_offset: 0n,
+          last_record: null,
+        };
+        this.#reading.set(partitionKey(topic, partition), {
+          next,
+          last,
+          verified: next === 0n,
+          topic_id: ids.get(topic) ?? '',
+        });
+        consumer.seek({ topic, partition, offset: (next > 0n ? next - 1n : 0n).toString() });
+      }
+    }
+    if (assigned.length > 0) consumer.resume([...assigned]);
+    log.info(
+      {
+        assigned,
+        positions: Object.fromEntries(
+          [...places].map(([key, { next_offset }]) => [key, next_offset.toString()]),
+        ),
+      },
+      'reading goes on',
+    );
+  }
+
+  async #receive(payload: EachBatchPayload): Promise<void> {
+    const generation = this.#generation;
+    const { topic, partition, messages } = payload.batch;
+    const key = partitionKey(topic, partition);
+    const reading = this.#reading.get(key);
+    if (reading === undefined || payload.isStale()) return;
+    // asked after the fetch: what was fetched is of the topic that reading began with if it has that id still
+    const topicId = await this.#topicIds.idOf(topic);
+    if (generation !== this.#generation) return;
+    if (topicId !== reading.topic_id)
+      return this.#queue.fail(replaced(topic, partition, reading.topic_id, topicId));
+    const records: LogRecord[] = [];
+    let bytes = 0;
+    for (const message of messages) {
+      const record = toLogRecord(message);
+      if (!reading.verified && record.offset === reading.next - 1n) {
+        if (!isSame(reading, record))
+          return this.#queue.fail(recreated(topic, partition, record.offset));
+        reading.verified = true;
+        continue;
+      }
+      if (record.offset !== reading.next || !reading.verified)
+        return this.#jumped(topic, partition, reading, record.offset);
+      records.push(record);
+      bytes += bytesOf(record);
+      reading.next = record.offset + 1n;
+      reading.last = record;
+    }
+    const last = messages.at(-1);
+    if (last !== undefined) payload.resolveOffset(last.offset);
+    if (records.length > 0) {
+      if (reading.next > (this.#missing.get(key) ?? reading.next)) this.#missing.delete(key);
+      this.#queue.put({ topic, partition, generation, records, bytes });
+    }
+    while (this.#queue.isFull() && payload.isRunning() && generation === this.#generation) {
+      await this.#queue.room(500);
+      await payload.heartbeat();
+    }
+  }
+
+  /** The client went elsewhere than where reading stood, as it does when the log no longer has that place. Looking at the ends tells whether it is lost. */
+  #jumped(topic: string, partition: number, reading: Reading, got: bigint): void {
+    const expected = reading.verified ? reading.next : reading.next - 1n;
+    this.#options.log.warn(
+      { topic, partition, expected: expected.toString(), got: got.toString() },
+      'the client passed over records, reading them again',
+    );
+    const key = partitionKey(topic, partition);
+    if (got > expected && this.#missing.get(key) === expected)
+      return this.#queue.fail(hole(topic, partition, expected, got));
+    this.#missing.set(key, expected);
+    this.#reposition();
+  }
+}
+
+function isSame(reading: Reading, record: LogRecord): boolean {
+  if (reading.last === null) return true;
+  if (!Buffer.isBuffer(reading.last)) reading.last = fingerprint(reading.last);
+  return reading.last.equals(fingerprint(record));
+}

@@ -1,0 +1,223 @@
+/**
+ * The one way to append to the log. kafkajs loses acknowledged records when two sends of an idempotent producer overlap, and when a batch is given up after a
+ * rejection; so: one send in flight, one partition a send, and every rejection means "outcome unknown": the identical batch goes out again on the same
+ * producer (same sequence numbers, so the broker drops the repetition) until the broker acknowledges it. Only a broker that has lost the sequence makes a new
+ * producer; a batch may then stand twice in the log, which event ids and sequences are for.
+ */
+import { CompressionTypes, Partitioners, type IHeaders, type Kafka, type Producer } from 'kafkajs';
+import { Fault } from '../process/errors.ts';
+import type { Logger } from '../process/log.ts';
+import { disconnect } from './client.ts';
+import { untilAborted } from '../process/wait.ts';
+
+export interface LogEntry {
+  readonly key: string;
+  readonly value: Buffer;
+  readonly headers: IHeaders;
+  /** Unix milliseconds */
+  readonly timestamp: number;
+}
+
+export interface WriterOptions {
+  readonly log: Logger;
+  /** ends the retrying of a draining process: the outcome of the batch is then unknown to it */
+  readonly signal: AbortSignal;
+  /** waiting before the same batch is sent again */
+  readonly retry_ms_min?: number;
+  readonly retry_ms_max?: number;
+  /** how long a draining process still waits for an answer that is on its way */
+  readonly answer_ms?: number;
+}
+
+const TOO_LARGE =
+  "look at the topic's max.message.bytes and the broker's message.max.bytes: they are not as this software declares them";
+const NOT_ALLOWED = "give this service's account the right to write";
+const NOT_OURS = 'look at the configuration of the topic: it is not as this software declares it';
+
+/** The broker said that it will never take this batch; nothing of it was appended. With what to do. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ['MESSAGE_TOO_LARGE', TOO_LARGE],
+  ['RECORD_LIST_TOO_LARGE', TOO_LARGE],
+  ['INVALID_TOPIC_EXCEPTION', NOT_OURS],
+  ['INVALID_RECORD', NOT_OURS],
+  [
+    'INVALID_TIMESTAMP',
+    "set this machine's clock right, or the broker's: they are more than an hour apart",
+  ],
+  ['UNSUPPORTED_FOR_MESSAGE_FORMAT', NOT_OURS],
+  ['TOPIC_AUTHORIZATION_FAILED', NOT_ALLOWED],
+  ['CLUSTER_AUTHORIZATION_FAILED', NOT_ALLOWED],
+]);
+
+/** The broker no longer knows this producer's sequence, or knows the batch but not where it stands: only a new producer gets on. */
+const SEQUENCE_LOST = new Set([
+  'OUT_OF_ORDER_SEQUENCE_NUMBER',
+  'DUPLICATE_SEQUENCE_NUMBER',
+  'UNKNOWN_PRODUCER_ID',
+  'INVALID_PRODUCER_EPOCH',
+  'INVALID_PRODUCER_ID_MAPPING',
+]);
+
+export class KafkaWriter {
+  readonly #kafka: Kafka;
+  readonly #log: Logger;
+  readonly #signal: AbortSignal;
+  readonly #retryMsMin: number;
+  readonly #retryMsMax: number;
+  readonly #answerMs: number;
+  #producer: Producer | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  #ended = false;
+
+  constructor(kafka: Kafka, options: WriterOptions) {
+    this.#kafka = kafka;
+    this.#log = options.log;
+    this.#signal = options.signal;
+    this.#retryMsMin = options.retry_ms_min ?? 50;
+    this.#retryMsMax = options.retry_ms_max ?? 2_000;
+    this.#answerMs = options.answer_ms ?? 2_000;
+  }
+
+  /**
+   * Appends the entries, in order and together, to one partition; resolves with the offset of the first once the broker has acknowledged all.
+   * Throws `append_refused` (nothing was appended) or, when draining, `append_unknown` (it may have been; the writer then appends nothing more).
+   */
+  append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
+    const sent = this.#queue.then(() => this.#send(topic, partition, entries));
+    this.#queue = sent.catch(() => undefined);
+    return sent;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue;
+    this.#ended = true;
+    await this.#dropProducer();
+  }
+
+  async #send(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
+    // the next batch of a producer that left one behind would get that one's sequence numbers, and be dropped as its repetition
+    if (this.#ended)
+      throw new Fault(
+        'append_unknown',
+        `${topic}: the writer has ended, ${entries.length} records were not sent`,
+        { retry: true },
+      );
+    const messages = entries.map(({ key, value, headers, timestamp }) => ({
+      key,
+      value,
+      headers,
+      timestamp: String(timestamp),
+      partition,
+    }));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#whileWaited(this.#attempt(topic, messages));
+      } catch (cause) {
+        const type = protocolType(cause);
+        const remedy = REFUSED.get(type ?? '');
+        if (remedy !== undefined) {
+          await this.#dropProducer();
+          const message = `${topic} refused ${entries.length} records: ${type}. What to do: ${remedy}, then start again`;
+          throw new Fault('append_refused', message, { retry: false, cause });
+        }
+        if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropProducer();
+        if (!this.#signal.aborted) {
+          this.#log.warn(
+            { topic, partition, records: entries.length, attempt, err: cause },
+            'append not acknowledged, sending the same batch again',
+          );
+          await untilAborted(
+            Math.min(this.#retryMsMax, this.#retryMsMin * 2 ** Math.min(attempt - 1, 10)),
+            this.#signal,
+          );
+        }
+        if (this.#signal.aborted) {
+          this.#ended = true;
+          throw new Fault(
+            'append_unknown',
+            `${topic}: stopped before the broker acknowledged ${entries.length} records`,
+            {
+              retry: true,
+              cause,
+            },
+          );
+        }
+      }
+    }
+  }
+
+  async #attempt(
+    topic: string,
+    messages: Parameters<Producer['send']>[0]['messages'],
+  ): Promise<bigint> {
+    const producer = await this.#connected();
+    const [metadata] = await producer.send({
+      topic,
+      acks: -1,
+      compression: CompressionTypes.None,
+      messages,
+    });
+    if (metadata?.baseOffset === undefined) throw new Error('the acknowledgement names no offset');
+    return BigInt(metadata.baseOffset);
+  }
+
+  /** The answer; once the process drains, only if it comes soon. */
+  async #whileWaited<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const given = Promise.withResolvers<never>();
+    let timer: NodeJS.Timeout | undefined;
+    const limit = (): void => {
+      timer = setTimeout(
+        () => given.reject(new Error(`no answer within ${this.#answerMs} ms of draining`)),
+        this.#answerMs,
+      );
+    };
+    if (this.#signal.aborted) limit();
+    else this.#signal.addEventListener('abort', limit, { once: true });
+    try {
+      return await Promise.race([answer, given.promise]);
+    } finally {
+      this.#signal.removeEventListener('abort', limit);
+      clearTimeout(timer);
+    }
+  }
+
+  async #connected(): Promise<Producer> {
+    if (this.#producer !== undefined) return this.#producer;
+    const producer = this.#kafka.producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+      // every record names its partition; naming the partitioner spares a warning
+      createPartitioner: Partitioners.DefaultPartitioner,
+      retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 },
+    });
+    try {
+      await producer.connect();
+    } catch (error) {
+      await disconnect(producer, this.#log, this.#answerMs);
+      throw error;
+    }
+    this.#producer = producer;
+    if (this.#ended) await this.#dropProducer();
+    return producer;
+  }
+
+  async #dropProducer(): Promise<void> {
+    const producer = this.#producer;
+    this.#producer = undefined;
+    if (producer !== undefined) await disconnect(producer, this.#log, this.#answerMs);
+  }
+}
+
+/** The broker's own word on the failure, however deep kafkajs wrapped it. */
+function protocolType(error: unknown): string | undefined {
+  for (
+    let at: unknown = error, depth = 0;
+    typeof at === 'object' && at !== null && depth < 8;
+    depth++
+  ) {
+    if ('type' in at && typeof at.type === 'string') return at.type;
+    at = 'cause' in at ? at.cause : undefined;
+  }
+  return undefined;
+}

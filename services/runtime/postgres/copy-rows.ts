@@ -1,0 +1,227 @@
+/** Rows as Postgres' COPY BINARY wants them; about twice as fast as text on both sides. Source: PostgreSQL documentation, "COPY", binary format. */
+import { Output, PIECE_BYTES } from './copy-output.ts';
+import type {
+  ColumnType,
+  EncodedRows,
+  Row,
+  Table,
+  TableRows,
+  Value,
+} from '../../../projections/contract/projection.ts';
+
+const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
+const NULL_LENGTH = -1;
+/** A row of -1 fields is the end. */
+const END = Buffer.from([0xff, 0xff]);
+/** Postgres counts timestamps from 2000-01-01, in microseconds. */
+const EPOCH_2000_MS = 946_684_800_000;
+const NUMERIC_BASE = 10_000;
+const NUMERIC_NEGATIVE = 0x4000;
+/** The largest power of the base below 2^53: of larger numbers so many digits are taken at once. */
+const NUMERIC_CHUNK = 1_000_000_000_000n;
+const NUMERIC_CHUNK_DIGITS = 3;
+const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** Writes one value that is not null, its length first. */
+type Encode = (output: Output, value: Exclude<Value, null>) => void;
+
+const ENCODERS: Readonly<Record<ColumnType, Encode>> = {
+  bool(output, value) {
+    if (typeof value !== 'boolean') throw mismatch('bool', value);
+    output.reserve(5);
+    output.int32(1);
+    output.bytes[output.length++] = value ? 1 : 0;
+  },
+  bytea(output, value) {
+    if (!(value instanceof Uint8Array)) throw mismatch('bytea', value);
+    output.reserve(4 + value.length);
+    output.int32(value.length);
+    output.raw(value);
+  },
+  int4(output, value) {
+    const whole = Number(value);
+    if (!isWhole(value) || whole !== (whole | 0)) throw mismatch('int4', value);
+    output.reserve(8);
+    output.int32(4);
+    output.int32(whole);
+  },
+  int8(output, value) {
+    if (!isWhole(value)) throw mismatch('int8', value);
+    output.reserve(12);
+    output.int32(8);
+    output.int64(value);
+  },
+  numeric(output, value) {
+    if (typeof value !== 'bigint') throw mismatch('numeric', value);
+    numeric(output, value);
+  },
+  text(output, value) {
+    if (typeof value !== 'string') throw mismatch('text', value);
+    output.text(value);
+  },
+  timestamptz(output, value) {
+    if (typeof value !== 'number' || !Number.isSafeInteger(value))
+      throw mismatch('timestamptz', value);
+    output.reserve(12);
+    output.int32(8);
+    const sinceEpoch = value - EPOCH_2000_MS;
+    // in microseconds a number is exact for 285 years on either side
+    output.int64(
+      Number.isSafeInteger(sinceEpoch * 1000) ? sinceEpoch * 1000 : BigInt(sinceEpoch) * 1000n,
+    );
+  },
+};
+
+function isWhole(value: unknown): value is bigint | number {
+  return typeof value === 'bigint' || Number.isSafeInteger(value);
+}
+
+function mismatch(type: ColumnType, value: Value): Error {
+  return new TypeError(
+    `a ${value === null ? 'null' : typeof value} is no value of a ${type} column`,
+  );
+}
+
+/** Digits in base 10,000, the most significant first: count, weight of the first, sign, scale, digits. */
+function numeric(output: Output, value: bigint): void {
+  // exact wherever it is safe
+  const near = Number(value);
+  const count = Number.isSafeInteger(near)
+    ? takeDigits(Math.abs(near), 0)
+    : takeLargeDigits(near < 0 ? -value : value);
+  output.reserve(12 + count * 2);
+  output.int32(8 + count * 2);
+  output.int16(count);
+  output.int16(Math.max(0, count - 1));
+  output.int16(near < 0 ? NUMERIC_NEGATIVE : 0);
+  output.int16(0);
+  for (let at = count - 1; at >= 0; at--) output.int16(digits[at] ?? 0);
+}
+
+/** Of the number being written, in base 10,000, the least significant first; reused, since there are millions. */
+const digits: number[] = [];
+
+/** Adds those of a magnitude below 2^53 to the first `count` and says how many there are then: none for zero. */
+function takeDigits(magnitude: number, count: number): number {
+  let rest = magnitude;
+  while (rest > 0) {
+    // the rest of a division of numbers beyond 2^31 takes longer than the division
+    const more = Math.floor(rest / NUMERIC_BASE);
+    digits[count++] = rest - more * NUMERIC_BASE;
+    rest = more;
+  }
+  return count;
+}
+
+function takeLargeDigits(magnitude: bigint): number {
+  let count = 0;
+  let rest = magnitude;
+  while (rest > SAFE) {
+    let chunk = Number(rest % NUMERIC_CHUNK);
+    rest /= NUMERIC_CHUNK;
+    for (let at = 0; at < NUMERIC_CHUNK_DIGITS; at++) {
+      digits[count++] = chunk % NUMERIC_BASE;
+      chunk = Math.floor(chunk / NUMERIC_BASE);
+    }
+  }
+  return takeDigits(Number(rest), count);
+}
+
+/** Where a list of rows ended at some moment. */
+export interface Mark {
+  readonly rows: number;
+  readonly piece: number;
+  readonly bytes: number;
+}
+
+/**
+ * Rows that are encoded as they are added. A fold that keeps millions of rows as arrays until they are written spends more on moving them about in memory than on
+ * making them. Throws a `TypeError` for a value that its column cannot hold; the list is then not to be used any more.
+ */
+export class CopyRows implements EncodedRows {
+  readonly table: Table;
+  readonly #encoders: readonly Encode[];
+  readonly #pieceBytes: number;
+  readonly #pieces: Output[] = [];
+  #piece: Output;
+  #rows = 0;
+
+  constructor(table: Table, pieceBytes = PIECE_BYTES) {
+    this.table = table;
+    this.#encoders = Object.values(table.columns).map((type) => ENCODERS[type]);
+    this.#pieceBytes = pieceBytes;
+    this.#piece = this.#begin();
+    this.#piece.reserve(SIGNATURE.length + 8);
+    this.#piece.raw(SIGNATURE);
+    this.#piece.int32(0);
+    this.#piece.int32(0);
+  }
+
+  static of(table: Table, rows: readonly Row[]): CopyRows {
+    const encoded = new CopyRows(table);
+    for (const row of rows) encoded.add(row);
+    return encoded;
+  }
+
+  /** Rows of a change, whether they are encoded already or not. */
+  static from(change: TableRows | EncodedRows): EncodedRows {
+    return 'rows' in change ? CopyRows.of(change.table, change.rows) : change;
+  }
+
+  /** How many rows there are. */
+  get length(): number {
+    return this.#rows;
+  }
+
+  add(row: Row): void {
+    if (this.#piece.length >= this.#pieceBytes) this.#piece = this.#begin();
+    const output = this.#piece;
+    const encoders = this.#encoders;
+    output.reserve(2);
+    output.int16(encoders.length);
+    for (let at = 0; at < encoders.length; at++) {
+      const value = row[at];
+      const encode = encoders[at];
+      if (value === null || value === undefined || encode === undefined) {
+        output.reserve(4);
+        output.int32(NULL_LENGTH);
+      } else encode(output, value);
+    }
+    this.#rows++;
+  }
+
+  /** Its end, to come back to. */
+  mark(): Mark {
+    return { rows: this.#rows, piece: this.#pieces.length - 1, bytes: this.#piece.length };
+  }
+
+  /** Takes off what was added since. */
+  cutTo({ rows, piece, bytes }: Mark): void {
+    for (const dropped of this.#pieces.splice(piece + 1)) dropped.giveBack();
+    this.#piece = this.#pieces[piece] ?? this.#begin();
+    this.#piece.length = bytes;
+    this.#rows = rows;
+  }
+
+  /** The stream of one COPY, header and trailer included. */
+  pieces(): Iterable<Buffer> {
+    if (this.#pieces.length === 0)
+      throw new Error(
+        `the rows of ${this.table.name} were released: their memory is used for others`,
+      );
+    return [...this.#pieces.map(({ bytes, length }) => bytes.subarray(0, length)), END];
+  }
+
+  release(): void {
+    for (const piece of this.#pieces) piece.giveBack();
+    this.#pieces.length = 0;
+  }
+
+  #begin(): Output {
+    // small ones are many, and most hold a few rows
+    const isSmall = this.#pieces.length === 0 || this.#pieceBytes < PIECE_BYTES;
+    const output = isSmall ? Output.small(this.#pieceBytes) : Output.piece();
+    this.#pieces.push(output);
+    return output;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * A question as Postgres' wire protocol has it, for pg's client: the statement is prepared once a connection, each question is one write, and rows come as the driver has parsed them. Unlike pg's own
+ * query it does not have the columns described, which a list of some columns pays for about as much as for its rows.
+ */
+import type { Connection, Submittable } from 'pg';
+import { assert } from '../process/errors.ts';
+
+export type QueryValue = string | number | bigint | boolean | Buffer | null;
+
+/** One row's columns, exactly as Postgres writes them: bytea `\x..`, bool `t` or `f`, timestamptz `2026-11-21 07:28:00.5+00`, numbers of any size as digits. */
+export type Cells = readonly (string | null)[];
+
+export interface Question {
+  /** unique to `text` on its connection; empty: prepared for this time only */
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly QueryValue[];
+}
+
+const EXECUTE_AND_SYNC = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
+
+/** The statements that a connection knows, by name. */
+export type Prepared = Map<string, string>;
+
+/** It is asked once, and answers through `callback`, which pg may wrap. */
+export class RowsQuery implements Submittable {
+  /** also read by pg, for its own account of what is prepared */
+  readonly name: string;
+  readonly text: string;
+  callback: (error: Error | null, rows: readonly Cells[]) => void;
+  readonly #values: readonly QueryValue[];
+  readonly #prepared: Prepared;
+  #rows: Cells[] = [];
+
+  constructor(
+    { name, text, values }: Question,
+    prepared: Prepared,
+    callback: RowsQuery['callback'],
+  ) {
+    this.name = name;
+    this.text = text;
+    this.callback = callback;
+    this.#values = values;
+    this.#prepared = prepared;
+  }
+
+  submit(connection: Connection): void {
+    const question = bindMessage(this.name, this.#values);
+    const known = this.#prepared.get(this.name);
+    assert(known === undefined || known === this.text, 'a statement has a name of its own');
+    if (known !== undefined) return void connection.stream.write(question);
+    connection.stream.cork();
+    connection.parse({ name: this.name, text: this.text, types: [] }, true);
+    connection.stream.write(question);
+    connection.stream.uncork();
+  }
+
+  handleDataRow({ fields }: { readonly fields: Cells }): void {
+    this.#rows.push(fields);
+  }
+
+  handleReadyForQuery(): void {
+    if (this.name !== '') this.#prepared.set(this.name, this.text);
+    const rows = this.#rows;
+    // pg's timer for the question holds on to it for longer than the rows are wanted, which would then be moved to old memory, each of them
+    this.#rows = [];
+    this.callback(null, rows);
+  }
+
+  handleError(error: Error): void {
+    this.callback(error, []);
+  }
+
+  handleCommandComplete(): void {
+    // how many rows there are is seen
+  }
+
+  handleEmptyQuery(): void {
+    // no rows
+  }
+}
+
+/** Bind, Execute and Sync: text in, or bytes where a value is bytes, and text out. */
+function bindMessage(name: string, values: readonly QueryValue[]): Buffer {
+  const texts = values.map((value) =>
+    value === null || Buffer.isBuffer(value) ? value : String(value),
+  );
+  let length = 4 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 * texts.length + 2 + 2;
+  for (const text of texts) length += 4 + (text === null ? 0 : Buffer.byteLength(text));
+  const message = Buffer.allocUnsafe(1 + length + EXECUTE_AND_SYNC.length);
+  let at = message.writeUInt8(0x42, 0);
+  at = message.writeInt32BE(length, at);
+  at = message.writeUInt8(0, at);
+  at += message.write(name, at);
+  at = message.writeUInt8(0, at);
+  at = message.writeInt16BE(texts.length, at);
+  for (const text of texts) at = message.writeInt16BE(Buffer.isBuffer(text) ? 1 : 0, at);
+  at = message.writeInt16BE(texts.length, at);
+  for (const text of texts) {
+    if (text === null) {
+      at = message.writeInt32BE(-1, at);
+      continue;
+    }
+    const begin = at + 4;
+    const bytes = Buffer.isBuffer(text) ? text.copy(message, begin) : message.write(text, begin);
+    message.writeInt32BE(bytes, at);
+    at = begin + bytes;
+  }
+  at = message.writeInt16BE(0, at);
+  EXECUTE_AND_SYNC.copy(message, at);
+  return message;
+}

@@ -1,0 +1,88 @@
+/** The ledger and the addresses as far as they are read, with what tells that a topic is not the one that the ledger was written from. */
+import { hold } from '../../../projections/deposits/domain/confirmation.ts';
+import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import type { DepositConfirmed, TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import type { Position } from '../../runtime/kafka/position.ts';
+import type { Decoded } from '../../runtime/kafka/decode.ts';
+
+export class Books {
+  readonly ledger = new Ledger();
+  readonly #onApplied: (event: TreasuryEvent) => void;
+  readonly #unheld = new Set<string>();
+  /** the deposit that stands furthest in each partition of `tron.transfers` */
+  readonly #furthest = new Map<number, DepositConfirmed>();
+  /** the first deposit of each deposit address, by its bytes in latin1 */
+  readonly #firsts = new Map<string, DepositConfirmed>();
+  #lastOfLedger: Buffer | null = null;
+  #lastOfAddresses: Buffer | null = null;
+
+  /** `onApplied` is told of every event that counts. */
+  constructor(onApplied: (event: TreasuryEvent) => void) {
+    this.#onApplied = onApplied;
+  }
+
+  foldLedger({ events, fingerprints }: Decoded<TreasuryEvent>): void {
+    for (const { event, offset } of events) {
+      if (this.ledger.apply(event, offset) !== 'applied') continue;
+      if (event.type === 'DepositConfirmed') this.#confirmed(event);
+      if (event.type !== 'PolicySet') this.#look(event.deposit_id);
+      this.#onApplied(event);
+    }
+    this.#lastOfLedger = fingerprints.at(-1) ?? this.#lastOfLedger;
+  }
+
+  foldAddresses({ events, fingerprints }: Decoded<DepositAddressEvent>): void {
+    for (const { event, offset } of events) this.ledger.addresses.apply(event, offset);
+    this.#lastOfAddresses = fingerprints.at(-1) ?? this.#lastOfAddresses;
+  }
+
+  /** Where `treasury.ledger` is read on. */
+  get ledgerPosition(): Position {
+    return { next_offset: this.ledger.end, last_record: this.#lastOfLedger };
+  }
+
+  /** Where `deposit.addresses` is read on. */
+  get addressesPosition(): Position {
+    return { next_offset: this.ledger.addresses.end, last_record: this.#lastOfAddresses };
+  }
+
+  /** A deposit that is confirmed and should be held; it is its writer's last word only when the ledger is read to its end. */
+  get unheld(): string | undefined {
+    return this.#unheld.values().next().value;
+  }
+
+  furthestIn(partition: number): DepositConfirmed | undefined {
+    return this.#furthest.get(partition);
+  }
+
+  /** Among the newest so many deposit addresses that have deposits, the first deposit of one that its owner does not have in `deposit.addresses`, if there is any. */
+  strangerAmong(newest: number): DepositConfirmed | undefined {
+    const { addresses } = this.ledger;
+    return [...this.#firsts.values()]
+      .slice(-newest)
+      .find(
+        ({ clt_address, deposit_address }) =>
+          addresses.addressOf(clt_address)?.equals(deposit_address) !== true,
+      );
+  }
+
+  /** The earlier deposit of the same address that was another's, if there is one. */
+  contradicted({ deposit_address, clt_address }: DepositConfirmed): DepositConfirmed | undefined {
+    const first = this.#firsts.get(deposit_address.toString('latin1'));
+    return first === undefined || first.clt_address.equals(clt_address) ? undefined : first;
+  }
+
+  #confirmed(event: DepositConfirmed): void {
+    const key = event.deposit_address.toString('latin1');
+    if (!this.#firsts.has(key)) this.#firsts.set(key, event);
+    const before = this.#furthest.get(event.transfer_partition)?.transfer_offset ?? -1;
+    if (event.transfer_offset > before) this.#furthest.set(event.transfer_partition, event);
+  }
+
+  #look(id: string): void {
+    const decision = hold(this.ledger, id, 0);
+    if ('events' in decision && decision.events.length > 0) this.#unheld.add(id);
+    else this.#unheld.delete(id);
+  }
+}

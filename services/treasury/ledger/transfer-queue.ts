@@ -1,0 +1,171 @@
+/**
+ * The transfers that were read and are not decided yet, by partition, in order. Bounded: one that is held up (somebody's address is not known) keeps the others of
+ * its partition waiting, here up to a limit, the rest in the log, from where they are read again later.
+ */
+import type { Recorded } from '../../../projections/contract/projection.ts';
+import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
+import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
+import { assert } from '../../runtime/process/errors.ts';
+import { partitionKey, recreated, type Positions } from '../../runtime/kafka/position.ts';
+import type { Decoded } from '../../runtime/kafka/decode.ts';
+
+/** Of one partition; reading stops, or what more there is of a partition that is held up is left in the log. */
+const WAITING_MAX = 2_000;
+
+type Transfer = Recorded<TransferObserved>;
+
+interface Lane {
+  readonly partition: number;
+  /** the next record to take */
+  next: bigint;
+  /** fingerprint of the record before it */
+  last: Buffer | null;
+  /** the deposit whose transfer the first record must be */
+  begin: DepositConfirmed | undefined;
+  waiting: Transfer[];
+  /** why its first transfer cannot be decided */
+  held_up: string | undefined;
+  /** records were left in the log */
+  left: boolean;
+}
+
+export class TransferQueue {
+  readonly #topic: string;
+  readonly #lanes: readonly Lane[];
+  readonly #waitingMax: number;
+
+  /** `furthest` says which deposit stands furthest in a partition: reading goes on with its transfer, to see that it is still the same log. */
+  constructor(
+    topic: string,
+    partitions: number,
+    furthest: (partition: number) => DepositConfirmed | undefined,
+    waitingMax: number = WAITING_MAX,
+  ) {
+    this.#topic = topic;
+    this.#waitingMax = waitingMax;
+    this.#lanes = Array.from({ length: partitions }, (_, partition) => {
+      const begin = furthest(partition);
+      const next = BigInt(begin?.transfer_offset ?? 0);
+      return { partition, next, last: null, begin, waiting: [], held_up: undefined, left: false };
+    });
+  }
+
+  /** Where reading goes on. */
+  get positions(): Positions {
+    return new Map(
+      this.#lanes.map(({ partition, next, last }) => [
+        partitionKey(this.#topic, partition),
+        { next_offset: next, last_record: last },
+      ]),
+    );
+  }
+
+  /** By partition, the first offset that is not decided. */
+  get decided(): readonly bigint[] {
+    return this.#lanes.map(
+      ({ waiting, next, begin }) => waiting[0]?.offset ?? (begin === undefined ? next : next + 1n),
+    );
+  }
+
+  get waiting(): number {
+    return this.#lanes.reduce((sum, { waiting }) => sum + waiting.length, 0);
+  }
+
+  /** Why partitions are held up, a text each. */
+  get heldUp(): readonly string[] {
+    return this.#lanes.flatMap(({ partition, waiting: [first], held_up: why }) =>
+      why === undefined || first === undefined
+        ? []
+        : [`${this.#topic}/${partition} is held up at offset ${first.offset}: ${why}`],
+    );
+  }
+
+  /** False while a partition that is not held up has enough waiting. */
+  get hasRoom(): boolean {
+    return this.#lanes.every(
+      ({ waiting, held_up: why }) => why !== undefined || waiting.length < this.#waitingMax,
+    );
+  }
+
+  /** Takes what was read. Throws `LogLost` when the log is not the one that the ledger was written from. */
+  put({ partition, events, fingerprints }: Decoded<TransferEvent>): void {
+    const lane = this.#lane(partition);
+    for (const [at, recorded] of events.entries()) {
+      if (recorded.offset < lane.next || lane.left) continue;
+      assert(
+        recorded.offset === lane.next,
+        `${this.#topic}/${partition} goes on at ${lane.next}, not at ${recorded.offset}`,
+      );
+      if (lane.begin !== undefined) {
+        if (!isTransferOf(lane.begin, recorded.event))
+          throw recreated(this.#topic, partition, recorded.offset);
+        lane.begin = undefined;
+      } else if (isTransfer(recorded)) {
+        if (lane.held_up !== undefined && lane.waiting.length >= this.#waitingMax) {
+          lane.left = true;
+          return;
+        }
+        lane.waiting.push(recorded);
+      }
+      lane.next++;
+      lane.last = fingerprints[at] ?? null;
+    }
+  }
+
+  /** The first so many of each partition. */
+  first(ofEach: number): readonly Transfer[] {
+    return this.#lanes.flatMap(({ waiting }) => waiting.slice(0, ofEach));
+  }
+
+  /** Takes off the front of each partition what is decided, and gives it. */
+  settle(isDecided: (transfer: Transfer) => boolean): readonly Transfer[] {
+    return this.#lanes.flatMap((lane) => {
+      const undecided = lane.waiting.findIndex((transfer) => !isDecided(transfer));
+      const settled = lane.waiting.splice(0, undecided === -1 ? lane.waiting.length : undecided);
+      if (settled.length > 0) lane.held_up = undefined;
+      return settled;
+    });
+  }
+
+  /** These transfers cannot be decided; those at the front hold their partition up, any other partition is not held up. True when that is news. */
+  holdUp(undecided: readonly { readonly observed: Transfer; readonly why: string }[]): boolean {
+    const changed = this.#lanes.filter((lane) => {
+      const why = undecided.find(({ observed }) => observed === lane.waiting[0])?.why;
+      const isNews = why !== lane.held_up;
+      lane.held_up = why;
+      return isNews;
+    });
+    return changed.length > 0;
+  }
+
+  /** True when records left in the log can be taken now: the reader must then go back to the positions, at once. */
+  reclaim(): boolean {
+    const due = this.#lanes.filter(
+      ({ left, waiting }) => left && waiting.length <= this.#waitingMax / 2,
+    );
+    for (const lane of due) lane.left = false;
+    return due.length > 0;
+  }
+
+  #lane(partition: number): Lane {
+    const lane = this.#lanes[partition];
+    assert(lane !== undefined, `${this.#topic} has no partition ${partition}`);
+    return lane;
+  }
+}
+
+function isTransfer(recorded: Recorded<TransferEvent>): recorded is Transfer {
+  return recorded.event.type === 'TransferObserved';
+}
+
+function isTransferOf(
+  { tx_id, log_index, deposit_address }: DepositConfirmed,
+  event: TransferEvent,
+): boolean {
+  return (
+    event.type === 'TransferObserved' &&
+    event.tx_id.equals(tx_id) &&
+    event.log_index === log_index &&
+    event.to.equals(deposit_address)
+  );
+}

@@ -1,0 +1,56 @@
+/** What `chain.blocks` says of the mint authority, and whether the ledger knows of every Mint that it signed. */
+import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { Sender, type SentTransaction } from '../../../projections/chain/sender.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import type { Position } from '../../runtime/kafka/position.ts';
+import type { Decoded } from '../../runtime/kafka/decode.ts';
+
+export class ChainBook {
+  readonly sender: Sender;
+  readonly #topic: string;
+  /** final Mints that no intent was found for so far */
+  #unexplained: SentTransaction[] = [];
+  #last: Buffer | null = null;
+
+  constructor(topic: string, authority: Buffer) {
+    this.#topic = topic;
+    this.sender = new Sender(authority, (transaction) => {
+      if (transaction.function_call_type === 'Mint') this.#unexplained.push(transaction);
+    });
+  }
+
+  /** Throws `log_damaged` for a log that cannot be right. */
+  fold({ events, fingerprints }: Decoded<ChainEvent>): void {
+    for (const { event, offset } of events) {
+      const verdict = this.sender.apply(event, offset);
+      if (verdict === undefined) continue;
+      throw new Fault(
+        'log_damaged',
+        `${this.#topic} cannot be right: ${verdict.broken}. What to do: restore the topic from a replica or a backup, then start the treasury again; nothing is minted meanwhile`,
+        { retry: false },
+      );
+    }
+    this.#last = fingerprints.at(-1) ?? this.#last;
+  }
+
+  /** Where `chain.blocks` is read on. */
+  get position(): Position {
+    return { next_offset: this.sender.end, last_record: this.#last };
+  }
+
+  /** Final Mints of the authority that were never requested, or were given up, as far as this ledger tells: read it to its end before it is believed. */
+  unexplained(ledger: Ledger): readonly SentTransaction[] {
+    this.#unexplained = this.#unexplained.filter((sent) => !isExplained(ledger, sent));
+    return this.#unexplained;
+  }
+}
+
+function isExplained(ledger: Ledger, { tx_hash, minted }: SentTransaction): boolean {
+  const mint = ledger.requestedBy(tx_hash);
+  if (mint === undefined) return false;
+  // what the chain did not carry out is requested anew, with other bytes
+  if (minted === undefined) return true;
+  const deposit = ledger.deposit(mint.deposit_id);
+  return 'mint' in deposit && deposit.mint.tx_hash.equals(tx_hash);
+}

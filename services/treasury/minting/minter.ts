@@ -1,0 +1,181 @@
+/**
+ * Decides what is minted next and what became of it. An intent is appended first, and only what counts once it is read back is ever sent (`broadcaster.ts`); how a mint
+ * ended is read from final blocks and from nothing else.
+ */
+import { toHex } from '../../../schemas/address.ts';
+import type { RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
+import {
+  conclude,
+  dueMints,
+  intend,
+  mintCallOf,
+} from '../../../projections/deposits/domain/minting.ts';
+import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import type { Logger } from '../../runtime/process/log.ts';
+import type { Books } from '../ledger/books.ts';
+import type { ChainBook } from './chain-book.ts';
+import type { LedgerWriter } from '../ledger/ledger-writer.ts';
+import { ONE_KEY } from './mint-authority.ts';
+import type { MintSigner } from './mint-signer.ts';
+
+/** In one append: each costs a signature, some 0.5 ms, while which nothing else is decided. */
+const INTENTS_OF_A_BATCH = 50;
+const CONCLUSIONS_OF_A_BATCH = 500;
+/** Mints under way: the node does not take any number of one sender. */
+const LIVE_MAX = 500;
+
+export interface MinterOptions {
+  readonly books: Books;
+  readonly chain: ChainBook;
+  readonly signer: MintSigner;
+  readonly appender: LedgerWriter;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** resolves once the chain and the key are known to be the right ones; throws a fault without retry when they are not */
+  readonly look: () => Promise<void>;
+  /** resolves once the ledger, the addresses and the chain are read to where they end now, or the signal is aborted */
+  readonly catchUp: () => Promise<void>;
+  /** why nothing may be minted now; undefined when it may */
+  readonly allowed: () => string | undefined;
+  /** Unix milliseconds */
+  readonly now: () => number;
+}
+
+export class Minter {
+  readonly #options: MinterOptions;
+  #isCaughtUp = false;
+  #halted: string | undefined;
+  #closed: string | undefined;
+  /** nonces of mints under way that were requested with our key */
+  readonly #ours = new Set<number>();
+
+  constructor(options: MinterOptions) {
+    this.#options = options;
+  }
+
+  /** Why nothing is minted any more until a person has looked; undefined while all is well. */
+  get halted(): string | undefined {
+    return this.#halted;
+  }
+
+  /** Why nothing is sent or requested at this moment; undefined when it may be. */
+  get closed(): string | undefined {
+    const { chain, books, allowed } = this.#options;
+    if (this.#halted !== undefined) return this.#halted;
+    if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
+    if (chain.sender.finalHeight < 0) return 'no block is final yet';
+    if (chain.unexplained(books.ledger).length > 0) return 'a Mint is looked for in the ledger';
+    return allowed();
+  }
+
+  /** To be called once, before anything is minted. Resolves when both logs are read to where they ended at the call. */
+  async begin(): Promise<void> {
+    const { look, catchUp, signal, books, chain, log } = this.#options;
+    // what the chain says of the nonces of another key says nothing of our mints
+    await look();
+    await catchUp();
+    if (signal.aborted) return;
+    if (this.#haltOtherKey([...books.ledger.requested].at(-1))) return;
+    this.#isCaughtUp = true;
+    const { finalHeight, finalNonce } = chain.sender;
+    log.info(
+      { final_height: finalHeight, final_nonce: finalNonce, live: books.ledger.live.size },
+      'both logs are read: minting may begin',
+    );
+  }
+
+  /** Appends what is due. False when nothing came of it: then only something new to read, or time, changes that. */
+  async round(): Promise<boolean> {
+    const { catchUp, signal, appender } = this.#options;
+    if (!this.#isCaughtUp || this.#halted !== undefined) return false;
+    this.#tellClosed();
+    if (!this.#isDue()) return false;
+    await catchUp();
+    if (signal.aborted || this.#haltUnexplained() || this.#haltForeign()) return false;
+    const events = this.#events();
+    return events.length > 0 && (await appender.append(events), true);
+  }
+
+  #isDue(): boolean {
+    const { books, chain, now } = this.#options;
+    if (chain.unexplained(books.ledger).length > 0) return true;
+    if (this.#conclusions(1).length > 0) return true;
+    return (
+      this.#mayIntend() &&
+      dueMints(books.ledger, { now: now(), final_nonce: chain.sender.finalNonce, most: 1 }).length >
+        0
+    );
+  }
+
+  #events(): readonly TreasuryEvent[] {
+    const conclusions = this.#conclusions(CONCLUSIONS_OF_A_BATCH);
+    if (conclusions.length > 0 || !this.#mayIntend()) return conclusions;
+    const { books, chain, signer, now } = this.#options;
+    const most = Math.min(INTENTS_OF_A_BATCH, LIVE_MAX - books.ledger.live.size);
+    const final_nonce = chain.sender.finalNonce;
+    return intend(books.ledger, {
+      now: now(),
+      final_nonce,
+      hash_of: (call) => signer.sign(call).tx_hash,
+      most,
+    }).events;
+  }
+
+  #conclusions(most: number): readonly TreasuryEvent[] {
+    const { books, chain, now } = this.#options;
+    return conclude(books.ledger, (nonce) => chain.sender.finalAt(nonce), { now: now(), most })
+      .events;
+  }
+
+  #mayIntend(): boolean {
+    return this.closed === undefined && this.#options.books.ledger.live.size < LIVE_MAX;
+  }
+
+  /** The ledger is read to its end: a Mint that it does not know now was never requested. */
+  #haltUnexplained(): boolean {
+    const { books, chain, log } = this.#options;
+    const [first, ...more] = chain.unexplained(books.ledger);
+    if (first === undefined) return false;
+    const { tx_hash, block_height, nonce } = first;
+    const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
+    const how =
+      books.ledger.requestedBy(tx_hash) === undefined ? 'was never requested' : 'was given up';
+    this.#halted = `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} ${how} in the ledger${others}. What to do: find out who used the key, or wrote to the ledger (\`ops audit\` names the record), and take that out of use; nothing is minted meanwhile`;
+    log.fatal(
+      { tx_hash: toHex(tx_hash), nonce, block_height, others: more.length },
+      'minting halted: a Mint that nobody requested, or that was given up',
+    );
+    return true;
+  }
+
+  /** Mints under way that another key has signed: whether they are on the chain cannot be told from the transactions of ours, so nothing is concluded of them. */
+  #haltForeign(): boolean {
+    const { live } = this.#options.books.ledger;
+    for (const nonce of this.#ours) if (!live.has(nonce)) this.#ours.delete(nonce);
+    for (const mint of live.values()) {
+      if (this.#ours.has(mint.nonce)) continue;
+      if (this.#haltOtherKey(mint)) return true;
+      this.#ours.add(mint.nonce);
+    }
+    return false;
+  }
+
+  /** Halts when this mint was not requested with our key. A ledger has one mint authority for ever: its nonces go on where those of that key are, and what became of them only its transactions tell. */
+  #haltOtherKey(mint: RequestedMint | undefined): boolean {
+    const { signer, log } = this.#options;
+    if (mint === undefined || signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash))
+      return false;
+    const { deposit_id, nonce } = mint;
+    this.#halted = `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say, and ${ONE_KEY}. What to do: set APP_MINT_KEY and APP_CHAIN_ID to those that the ledger was written with, then start the treasury again; nothing is minted meanwhile`;
+    log.fatal({ deposit_id, nonce }, 'minting halted: a mint in the ledger is of another key');
+    return true;
+  }
+
+  #tellClosed(): void {
+    const { closed } = this;
+    if (closed === this.#closed) return;
+    this.#closed = closed;
+    if (closed === undefined) this.#options.log.info('minting is open');
+    else this.#options.log.warn({ reason: closed }, 'minting is closed: deposits wait');
+  }
+}

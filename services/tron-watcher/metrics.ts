@@ -1,0 +1,70 @@
+/** What the watcher counts. */
+import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
+import type { Metrics } from '../runtime/process/metrics.ts';
+import type { CrossCheckOutcome } from './cross-check.ts';
+import type { Outcome } from '../runtime/trongrid/trongrid.ts';
+
+const PASS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+export interface Figures {
+  requested(route: string, outcome: Outcome): void;
+  appended(events: readonly TransferEvent[]): void;
+  crossChecked(outcome: CrossCheckOutcome): void;
+  coldAge(ms: number | undefined): void;
+  passed(addresses: number, seconds: number): void;
+  assigned(partitions: number): void;
+}
+
+export function openFigures(metrics: Metrics): Figures {
+  const requests = metrics.counter('tron_requests_total', "requests to TRON's provider", [
+    'route',
+    'outcome',
+  ]);
+  const observed = metrics.counter(
+    'tron_transfers_observed_total',
+    'transfers appended to tron.transfers',
+  );
+  const checks = metrics.counter(
+    'tron_addresses_checked_total',
+    'addresses in records of having been asked about',
+  );
+  const crossChecks = metrics.counter(
+    'tron_cross_checks_total',
+    'comparisons of balance and log by what they showed',
+    ['outcome'],
+  );
+  const pass = metrics.histogram(
+    'tron_pass_seconds',
+    'one pass over the addresses whose turn it was',
+    [],
+    PASS_SECONDS,
+  );
+  const addresses = metrics.counter(
+    'tron_pass_addresses_total',
+    'addresses that a pass got an answer for',
+  );
+  const coldAge = metrics.gauge(
+    'tron_cold_check_age_seconds',
+    'since when the cold address at the front of the queue waits; 0: there is none',
+  );
+  const partitions = metrics.gauge(
+    'tron_partitions_assigned',
+    "partitions of tron.transfers that are this watcher's",
+  );
+  return {
+    requested: (route, outcome) => requests.inc({ route, outcome }),
+    appended(events) {
+      for (const event of events) {
+        if (event.type === 'TransferObserved') observed.inc();
+        else checks.inc(event.checked.length);
+      }
+    },
+    crossChecked: (outcome) => crossChecks.inc({ outcome }),
+    coldAge: (ms) => coldAge.set((ms ?? 0) / 1_000),
+    passed(count, seconds) {
+      addresses.inc(count);
+      pass.observe(seconds);
+    },
+    assigned: (count) => partitions.set(count),
+  };
+}

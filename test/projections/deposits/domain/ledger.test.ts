@@ -1,0 +1,261 @@
+import { expect, test } from 'vitest';
+import { confirmAll, setPolicy } from '../../../../projections/deposits/domain/confirmation.ts';
+import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
+import type { Recorded } from '../../../../projections/contract/projection.ts';
+import { depositIdOf } from '../../../../schemas/deposit-id.ts';
+import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import { transferPartition } from '../../../../schemas/tron-partition.ts';
+import type { TransferEvent, TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
+import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { confirmedEvent, depositEvents, placed } from '../../../support/deposit-events.ts';
+import {
+  accountAt,
+  BEGIN,
+  depositKey,
+  ledgerLog,
+  PARTITIONS,
+  transferLog,
+  USDT_CONTRACT,
+  XPUB,
+} from '../../../support/deposit-log.ts';
+import { Random } from '../../../support/random.ts';
+
+const ACCOUNTS = 15;
+const { testnet } = NETWORK_LIMITS;
+const POLICY = { network: 'testnet', limits: testnet } as const;
+const DECIDING = { now: BEGIN, usdt_contract: USDT_CONTRACT };
+
+function openLedger(): Ledger {
+  const ledger = new Ledger();
+  ledger.addresses.apply(
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
+    0n,
+  );
+  for (let index = 0; index < ACCOUNTS; index++) {
+    ledger.addresses.apply(
+      { type: 'AddressRequested', clt_address: accountAt(index), requested_at: 0 },
+      BigInt(index + 1),
+    );
+  }
+  return ledger;
+}
+
+function catchUp(ledger: Ledger, log: readonly TreasuryEvent[]): void {
+  for (const event of log.slice(Number(ledger.end))) ledger.apply(event, ledger.end);
+}
+
+/** What a treasury reads of a partition after a start: from where its ledger says, at most so many records. */
+function readOn(
+  ledger: Ledger,
+  transfers: readonly (readonly TransferEvent[])[],
+  partition: number,
+  most: number,
+): Recorded<TransferObserved>[] {
+  const from = Number(ledger.positionIn(partition));
+  return (transfers[partition] ?? [])
+    .slice(from, from + most)
+    .flatMap((event, at) =>
+      event.type === 'TransferObserved'
+        ? [{ event, partition, offset: BigInt(from + at), timestamp: 0 }]
+        : [],
+    );
+}
+
+/**
+ * The log that treasuries leave which know nothing of each other: each folds the log, decides on what it reads next of some partitions, and what it decided lands
+ * when others have been faster, or twice, or not at all because it was killed.
+ */
+function race(
+  transfers: readonly (readonly TransferEvent[])[],
+  seed: number,
+): readonly TreasuryEvent[] {
+  const random = new Random(seed);
+  const log: TreasuryEvent[] = [];
+  const underway: (readonly TreasuryEvent[])[] = [];
+  const ledgers = [openLedger(), openLedger(), openLedger()];
+  for (let step = 0; step < 60; step++) {
+    const at = random.below(ledgers.length);
+    if (random.chance(0.1)) ledgers[at] = openLedger();
+    const ledger = ledgers[at] ?? openLedger();
+    if (random.chance(0.8)) catchUp(ledger, log);
+    const partitions = [random.below(PARTITIONS), random.below(PARTITIONS)];
+    const observed = [...new Set(partitions)].flatMap((partition) =>
+      readOn(ledger, transfers, partition, 1 + random.below(30)),
+    );
+    const set = setPolicy(ledger, POLICY, BEGIN + step);
+    const events =
+      ledger.policy === undefined && 'events' in set
+        ? set.events
+        : confirmAll(ledger, observed, DECIDING).events;
+    if (events.length > 0) underway.push(events);
+    for (let times = random.below(3); times > 0 && underway.length > 0; times--) {
+      const batch = random.chance(0.2)
+        ? underway[random.below(underway.length)]
+        : underway.splice(random.below(underway.length), 1)[0];
+      log.push(...(batch ?? []));
+    }
+  }
+  finish(transfers, log);
+  return log;
+}
+
+/** One treasury alone, until nothing is left. */
+function finish(transfers: readonly (readonly TransferEvent[])[], log: TreasuryEvent[]): void {
+  const ledger = openLedger();
+  catchUp(ledger, log);
+  const set = setPolicy(ledger, POLICY, BEGIN);
+  if ('events' in set) log.push(...set.events);
+  catchUp(ledger, log);
+  for (let partition = 0; partition < PARTITIONS; partition++) {
+    log.push(
+      ...confirmAll(
+        ledger,
+        readOn(ledger, transfers, partition, Number.POSITIVE_INFINITY),
+        DECIDING,
+      ).events,
+    );
+    catchUp(ledger, log);
+  }
+}
+
+interface Expected {
+  readonly id: string;
+  readonly owner: string;
+  readonly gross: bigint;
+  readonly fee: bigint;
+  readonly held: boolean;
+}
+
+/** Which deposits there are to be, by reading the transfers alone. */
+function expectedOf(transfers: readonly (readonly TransferEvent[])[]): readonly Expected[] {
+  const addresses = Array.from({ length: ACCOUNTS }, (_, index) =>
+    depositKey().addressAt(index).toString('hex'),
+  );
+  const found = new Map<string, Expected>();
+  const seen = new Set<string>();
+  transfers.forEach((log, partition) => {
+    for (const event of log) {
+      if (event.type !== 'TransferObserved' || transferPartition(event.to) !== partition) continue;
+      const to = event.to.toString('hex');
+      const isUsdt =
+        event.contract.equals(USDT_CONTRACT) && event.value > 0n && !event.from.equals(event.to);
+      const id = depositIdOf(event.tx_id, event.log_index);
+      if (!isUsdt || addresses[event.address_index] !== to || found.has(id)) continue;
+      const fee = seen.has(to) ? 500_000n : 2_000_000n;
+      seen.add(to);
+      const credit = event.value - fee;
+      found.set(id, {
+        id,
+        owner: accountAt(event.address_index).toString('hex'),
+        gross: event.value,
+        fee,
+        held: credit < 1_000_000n || credit > 1_000_000_000n,
+      });
+    }
+  });
+  return [...found.values()];
+}
+
+function byId(one: { readonly id: string }, other: { readonly id: string }): number {
+  return one.id < other.id ? -1 : 1;
+}
+
+function depositsOf(ledger: Ledger): readonly Expected[] {
+  return [...ledger.deposits].flatMap(([id, deposit]) => {
+    if (deposit.status === 'absent') return [];
+    const { clt_address: owner, gross, fee } = deposit.terms;
+    return [
+      { id, owner: owner.toString('hex'), gross, fee, held: deposit.status === 'needs_manual' },
+    ];
+  });
+}
+
+test('whoever races, restarts or repeats: every transfer is one deposit, on the same terms', () => {
+  let deposits = 0;
+  let ignored = 0;
+  for (let seed = 1; seed <= 60; seed++) {
+    const transfers = transferLog({ seed, accounts: ACCOUNTS, events: 250 });
+    const log = race(transfers, seed);
+    const ledger = openLedger();
+    ignored += log.filter(
+      (event, offset) => ledger.apply(event, BigInt(offset)) === 'ignored',
+    ).length;
+    const expected = expectedOf(transfers);
+    expect(depositsOf(ledger).toSorted(byId)).toEqual(expected.toSorted(byId));
+    const { gross, credit, fees, shortfalls } = ledger.sums;
+    expect(gross).toBe(expected.reduce((sum, each) => sum + each.gross, 0n));
+    expect(gross).toBe(credit + fees - shortfalls);
+    deposits += ledger.deposits.size;
+  }
+  expect(deposits).toBeGreaterThan(2_000);
+  expect(ignored).toBeGreaterThan(1_000);
+});
+
+test('a ledger is the same however much of what it had it is given again', () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const log = ledgerLog({ seed, accounts: 5, events: 150 });
+    const once = openLedger();
+    log.forEach((event, offset) => once.apply(event, BigInt(offset)));
+    const again = openLedger();
+    const random = new Random(seed);
+    for (let next = 0; next < log.length; next++) {
+      for (let from = next - random.below(Math.min(5, next + 1)); from < next; from++) {
+        const event = log[from];
+        if (event !== undefined) expect(again.apply(event, BigInt(from))).toBe('replayed');
+      }
+      const event = log[next];
+      if (event !== undefined) again.apply(event, BigInt(next));
+    }
+    expect([...again.deposits]).toEqual([...once.deposits]);
+    expect([again.end, again.sums, again.policy]).toEqual([once.end, once.sums, once.policy]);
+    for (let partition = 0; partition < PARTITIONS; partition++)
+      expect(again.positionIn(partition)).toBe(once.positionIn(partition));
+  }
+});
+
+test('an event written for another place has no effect, and takes its place all the same', () => {
+  const ledger = openLedger();
+  const confirmed = confirmedEvent();
+  expect(ledger.apply({ ...confirmed, sequence: 1 }, 0n)).toBe('ignored');
+  expect([ledger.end, ledger.deposits.size]).toEqual([1n, 0]);
+  expect(ledger.apply({ ...confirmed, sequence: 1 }, 1n)).toBe('applied');
+  expect(
+    ledger.apply({ ...depositEvents('of nobody').held('below_minimum'), sequence: 2 }, 2n),
+  ).toBe('ignored');
+  expect(ledger.end).toBe(3n);
+});
+
+test('a transfer that was found late does not set its partition back', () => {
+  const ledger = openLedger();
+  const events = [7, 9, 3].map((offset, at) =>
+    confirmedEvent({ log_index: at, transfer_partition: 2, transfer_offset: offset }),
+  );
+  for (const event of placed(events)) ledger.apply(event, ledger.end);
+  expect([ledger.positionIn(2), ledger.positionIn(3)]).toEqual([10n, 0n]);
+});
+
+test('policies are numbered one after the other; any other number has no effect', () => {
+  const ledger = openLedger();
+  const set = (version: number): TreasuryEvent => ({
+    type: 'PolicySet',
+    sequence: Number(ledger.end),
+    version,
+    network: 'testnet',
+    ...testnet,
+    decided_at: 0,
+  });
+  expect([2, 1, 1, 3, 2].map((version) => ledger.apply(set(version), ledger.end))).toEqual([
+    'ignored',
+    'applied',
+    'ignored',
+    'ignored',
+    'applied',
+  ]);
+  expect(ledger.policy?.version).toBe(2);
+});
+
+test('a record that is missing is a bug of the reader', () => {
+  expect(() => new Ledger().apply(confirmedEvent(), 1n)).toThrow(
+    'treasury.ledger goes on at 0, not at 1: records are missing',
+  );
+});

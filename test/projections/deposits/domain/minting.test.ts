@@ -1,0 +1,300 @@
+import { expect, test } from 'vitest';
+import {
+  approve,
+  conclude,
+  dueMints,
+  intend,
+  mintCallOf,
+  reject,
+  whyNotSigned,
+  type FinalTransaction,
+} from '../../../../projections/deposits/domain/minting.ts';
+import { depositEvents } from '../../../support/deposit-events.ts';
+import {
+  BEGIN,
+  DAY_MS,
+  hashOf,
+  HOUR_MS,
+  MintLedger,
+  NOBODY,
+  USD,
+} from '../../../support/mint-ledger.ts';
+
+const OWNER = Buffer.alloc(20, 0xc1);
+const INTENDING = { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 100 };
+const CONCLUDING = { now: BEGIN, most: 100 };
+const PERSON = { actor: 'alice', reason: 'known to us', now: BEGIN };
+
+function opened(rollingUsd = 5_000n): MintLedger {
+  const made = new MintLedger();
+  made.setPolicy({ rolling_cap: rollingUsd * USD });
+  return made;
+}
+
+function due(made: MintLedger, now = BEGIN): readonly string[] {
+  return dueMints(made.ledger, { ...INTENDING, now, final_nonce: 100 }).map(
+    ({ deposit_id: id }) => id,
+  );
+}
+
+function mintDue(made: MintLedger, now = BEGIN): void {
+  made.writeAll(intend(made.ledger, { ...INTENDING, now }).events);
+}
+
+/** The chain as it stands when every mint under way is final, with what `change` says of it. */
+function finalOf(
+  made: MintLedger,
+  change: Partial<FinalTransaction> = {},
+): (nonce: number) => FinalTransaction | undefined {
+  return (nonce) => {
+    const mint = made.ledger.live.get(nonce);
+    if (mint === undefined) return undefined;
+    const { tx_hash, to, amount } = mint;
+    return {
+      tx_hash,
+      block_height: 9,
+      block_hash: Buffer.alloc(32, 9),
+      minted: { to, amount },
+      ...change,
+    };
+  };
+}
+
+test('what waits is intended in the order of the ledger, to its owner, of its credit, each with a nonce of its own', () => {
+  const made = opened();
+  const [one, held, other] = [
+    made.deposit(8n * USD),
+    made.deposit(USD / 2n),
+    made.deposit(9_500_000n),
+  ];
+  const { events } = intend(made.ledger, { ...INTENDING, now: BEGIN + 5, final_nonce: 7 });
+  const of = {
+    type: 'MintIntended',
+    to: OWNER,
+    fee: 2n * USD,
+    policy_version: 1,
+    decided_at: BEGIN + 5,
+  };
+  expect(events).toEqual([
+    {
+      ...of,
+      sequence: 5,
+      deposit_id: one,
+      nonce: 7,
+      amount: 8n * USD,
+      tx_hash: hashOf(mintCallOf({ deposit_id: one, nonce: 7, to: OWNER, amount: 8n * USD })),
+    },
+    {
+      ...of,
+      sequence: 6,
+      deposit_id: other,
+      nonce: 8,
+      amount: 9_500_000n,
+      tx_hash: hashOf(mintCallOf({ deposit_id: other, nonce: 8, to: OWNER, amount: 9_500_000n })),
+    },
+  ]);
+  made.writeAll(events);
+  expect(made.state(held)).toMatchObject({ status: 'needs_manual' });
+  expect(intend(made.ledger, INTENDING).events).toEqual([]);
+});
+
+test('the next nonce is above that of the last intent and not below the chain, and what was given up is intended anew', () => {
+  const made = opened();
+  const id = made.deposit(8n * USD);
+  mintDue(made);
+  const other = { tx_hash: Buffer.alloc(32, 0xdd), minted: undefined };
+  const { events } = conclude(made.ledger, finalOf(made, other), CONCLUDING);
+  expect(events).toMatchObject([
+    { type: 'MintDead', deposit_id: id, nonce: 0, other_tx_hash: other.tx_hash, block_height: 9 },
+  ]);
+  made.writeAll(events);
+  // whose nonce no final block has taken may still be minted, whatever the ledger says
+  const next = made.deposit(3n * USD);
+  expect(intend(made.ledger, { ...INTENDING, final_nonce: 0 }).events).toMatchObject([
+    { deposit_id: next, nonce: 1 },
+  ]);
+  expect(intend(made.ledger, { ...INTENDING, final_nonce: 1, most: 1 }).events).toMatchObject([
+    { deposit_id: id, nonce: 1 },
+  ]);
+  expect(intend(made.ledger, { ...INTENDING, final_nonce: 5, most: 1 }).events).toMatchObject([
+    { deposit_id: id, nonce: 5 },
+  ]);
+});
+
+test('a mint in a final block is credited; one that minted nothing, another amount or for another is held as failed', () => {
+  for (const minted of [
+    undefined,
+    { to: OWNER, amount: 8n * USD - 1n },
+    { to: Buffer.alloc(20, 2), amount: 8n * USD },
+  ]) {
+    const made = opened();
+    const id = made.deposit(8n * USD);
+    mintDue(made);
+    made.writeAll(conclude(made.ledger, finalOf(made, { minted }), CONCLUDING).events);
+    expect(made.state(id)).toMatchObject({ status: 'needs_manual', reason: 'mint_failed' });
+  }
+  const made = opened();
+  const id = made.deposit(8n * USD);
+  mintDue(made);
+  expect(conclude(made.ledger, () => undefined, CONCLUDING).events).toEqual([]);
+  made.writeAll(conclude(made.ledger, finalOf(made), CONCLUDING).events);
+  expect(made.state(id)).toMatchObject({ status: 'credited' });
+  expect(made.ledger.sums.minted).toBe(8n * USD);
+  expect(conclude(made.ledger, finalOf(made), CONCLUDING).events).toEqual([]);
+});
+
+test('above the rolling cap a deposit waits, lets smaller ones pass for a day, and then goes first', () => {
+  const made = opened(1_000n);
+  const first = made.deposit(700n * USD);
+  mintDue(made);
+  const large = made.deposit(500n * USD, BEGIN + HOUR_MS);
+  const small = made.deposit(100n * USD, BEGIN + 2 * HOUR_MS);
+  expect(made.state(large)).toMatchObject({ status: 'confirmed' });
+  expect(due(made, BEGIN + 3 * HOUR_MS)).toEqual([small]);
+  mintDue(made, BEGIN + 23 * HOUR_MS);
+  const later = made.deposit(100n * USD, BEGIN + 23 * HOUR_MS);
+  // the first has left the window: there is room, in order
+  expect(due(made, BEGIN + DAY_MS - 1)).toEqual([later]);
+  expect(due(made, BEGIN + DAY_MS)).toEqual([large, later]);
+  expect(made.state(first)).toMatchObject({ status: 'mint_requested' });
+});
+
+test('who has waited a day is not passed any more', () => {
+  const made = opened(1_000n);
+  const [fills, large] = [made.deposit(600n * USD), made.deposit(500n * USD)];
+  mintDue(made, BEGIN + 10 * HOUR_MS);
+  expect(made.state(fills)).toMatchObject({ status: 'mint_requested' });
+  const small = made.deposit(100n * USD, BEGIN + 11 * HOUR_MS);
+  expect(due(made, BEGIN + DAY_MS - 1)).toEqual([small]);
+  expect(due(made, BEGIN + DAY_MS)).toEqual([]);
+  expect(due(made, BEGIN + 34 * HOUR_MS - 1)).toEqual([]);
+  expect(due(made, BEGIN + 34 * HOUR_MS)).toEqual([large, small]);
+});
+
+test('one that is larger than the cap itself keeps nobody waiting, and is minted once the cap is large enough', () => {
+  const made = opened(2_000n);
+  const id = made.deposit(1_500n * USD);
+  made.writeAll(eventsOf(approve(made.ledger, { deposit_id: id, ...PERSON })));
+  made.setPolicy({ rolling_cap: 1_000n * USD });
+  const small = made.deposit(900n * USD, BEGIN + 1);
+  expect(due(made, BEGIN + 5 * DAY_MS)).toEqual([small]);
+  made.setPolicy({ rolling_cap: 2_400n * USD });
+  expect(due(made, BEGIN + 5 * DAY_MS)).toEqual([id, small]);
+});
+
+test('one batch holds so many at the most, and nothing without a policy', () => {
+  const made = opened();
+  for (let at = 0; at < 5; at++) made.deposit(8n * USD);
+  expect(intend(made.ledger, { ...INTENDING, most: 3 }).events.map(({ nonce }) => nonce)).toEqual([
+    0, 1, 2,
+  ]);
+  expect(dueMints(new MintLedger().ledger, INTENDING)).toEqual([]);
+});
+
+function eventsOf<Event>(
+  decision: { readonly events: readonly Event[] } | { readonly refused: string },
+): readonly Event[] {
+  if ('refused' in decision) throw new Error(decision.refused);
+  return decision.events;
+}
+
+test('above the cap of a single one a person approves, and then it is minted; asking again changes nothing', () => {
+  const made = opened();
+  const id = made.deposit(1_000n * USD + 1n);
+  expect(due(made)).toEqual([]);
+  const approving = { deposit_id: id, ...PERSON };
+  const events = eventsOf(approve(made.ledger, approving));
+  expect(events).toEqual([
+    {
+      type: 'DepositApproved',
+      sequence: 3,
+      deposit_id: id,
+      actor: 'alice',
+      reason: 'known to us',
+      decided_at: BEGIN,
+    },
+  ]);
+  made.writeAll(events);
+  expect(approve(made.ledger, approving)).toEqual({ events: [] });
+  expect(reject(made.ledger, approving)).toEqual({ refused: 'not_waiting_for_a_person' });
+  mintDue(made);
+  expect(made.state(id)).toMatchObject({ status: 'mint_requested', approved: true });
+  expect(approve(made.ledger, approving)).toEqual({ events: [] });
+  made.writeAll(conclude(made.ledger, finalOf(made), CONCLUDING).events);
+  expect(approve(made.ledger, approving)).toEqual({ refused: 'not_waiting_for_a_person' });
+});
+
+test('rejected is for good', () => {
+  const made = opened();
+  const id = made.deposit(USD / 2n);
+  const rejecting = { deposit_id: id, ...PERSON };
+  made.writeAll(eventsOf(reject(made.ledger, rejecting)));
+  expect(made.state(id)).toMatchObject({ status: 'needs_manual', rejected: true });
+  expect(reject(made.ledger, rejecting)).toEqual({ events: [] });
+  expect(approve(made.ledger, rejecting)).toEqual({ refused: 'rejected_for_good' });
+});
+
+test.each([
+  ['there is none', (): string => NOBODY, 'no_such_deposit', 'no_such_deposit'],
+  [
+    'it is minted without anybody',
+    (made: MintLedger): string => made.deposit(8n * USD),
+    'not_waiting_for_a_person',
+    'not_waiting_for_a_person',
+  ],
+  [
+    'nothing is left of it',
+    (made: MintLedger): string => made.deposit(0n),
+    'nothing_to_mint',
+    undefined,
+  ],
+  [
+    'it is larger than the rolling cap',
+    (made: MintLedger): string => made.deposit(5_001n * USD),
+    'over_rolling_cap',
+    undefined,
+  ],
+] as const)('a person is told why not: %s', (_what, make, approved, rejected) => {
+  const made = opened();
+  const deciding = { deposit_id: make(made), ...PERSON };
+  expect(approve(made.ledger, deciding)).toEqual({ refused: approved });
+  expect(reject(made.ledger, deciding)).toMatchObject(
+    rejected === undefined ? { events: [{ type: 'DepositRejected' }] } : { refused: rejected },
+  );
+});
+
+test('what was given up comes back to its place in the queue, before those that came after it', () => {
+  const made = opened();
+  const [one, two] = [made.deposit(8n * USD), made.deposit(9n * USD)];
+  made.writeAll(intend(made.ledger, { ...INTENDING, most: 1 }).events);
+  made.writeAll(
+    conclude(made.ledger, finalOf(made, { tx_hash: Buffer.alloc(32, 0xdd) }), CONCLUDING).events,
+  );
+  expect(due(made)).toEqual([one, two]);
+  expect(made.ledger.waitingCount).toBe(2);
+});
+
+test('the signer looks once more: nothing is signed that is not under way, not what the deposit credits, or beyond a cap', () => {
+  const made = opened(100n);
+  const id = made.deposit(60n * USD);
+  mintDue(made);
+  const [mint] = made.ledger.live.values();
+  if (mint === undefined) throw new Error('a mint is under way');
+  expect(whyNotSigned(made.ledger, mint)).toBe(undefined);
+  expect(whyNotSigned(made.ledger, { ...mint, deposit_id: NOBODY })).toBe('the deposit is absent');
+  expect(whyNotSigned(made.ledger, { ...mint, nonce: 1 })).toBe('another mint is under way');
+  expect(whyNotSigned(made.ledger, { ...mint, tx_hash: Buffer.alloc(32) })).toBe(
+    'another mint is under way',
+  );
+  expect(whyNotSigned(made.ledger, { ...mint, amount: mint.amount + 1n })).toBe(
+    'it is not what the deposit credits',
+  );
+  expect(whyNotSigned(made.ledger, { ...mint, to: Buffer.alloc(20) })).toBe(
+    'it is not what the deposit credits',
+  );
+  expect(whyNotSigned(made.ledger, { ...mint, rolling_cap: 60n * USD - 1n })).toMatch(
+    /above the rolling cap/,
+  );
+  made.writeAll([depositEvents(id).credited(mint.tx_hash)]);
+  expect(whyNotSigned(made.ledger, mint)).toBe('the deposit is credited');
+});

@@ -1,0 +1,266 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Kafka, logLevel } from 'kafkajs';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { removeShelter } from '../../../../infra/local/account.ts';
+import { folderAt, type Folder } from '../../../../infra/local/folder.ts';
+import { leftoversIn, stopLeftovers } from '../../../../infra/local/leftovers.ts';
+import { isFree } from '../../../../infra/local/port-holder.ts';
+import { portVariable, type PortName } from '../../../../infra/local/ports.ts';
+import { isAlive, type ProcessIdentity } from '../../../../infra/local/process-identity.ts';
+import { serverNames } from '../../../../infra/local/servers.ts';
+import { runMain, type CommandRun } from '../../../support/command-line.ts';
+import { takePort } from '../../../support/free-ports.ts';
+
+const used: readonly PortName[] = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'];
+const BOOTS_MS = 240_000;
+
+const ports = new Map<PortName, number>();
+const releases: (() => void)[] = [];
+const runs: CommandRun[] = [];
+let folder: Folder;
+let settings: Record<string, string> = {};
+
+beforeAll(async () => {
+  for (const name of used) {
+    const taken = await takePort();
+    ports.set(name, taken.port);
+    releases.push(taken.release);
+  }
+});
+afterAll(() => {
+  for (const release of releases) release();
+});
+
+beforeEach(() => {
+  folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-main-')));
+  chmodSync(folder.root, 0o711);
+  settings = { APP_LOCAL_DIR: folder.root };
+  for (const [name, port] of ports) settings[portVariable(name)] = String(port);
+});
+afterEach(async () => {
+  for (const one of runs.splice(0)) one.signal('SIGKILL');
+  await runMain(['down'], settings).ended();
+  await stopLeftovers(folder, 1_000);
+  removeShelter(folder);
+  rmSync(folder.root, { recursive: true, force: true });
+});
+
+function run(...args: readonly string[]): CommandRun {
+  const started = runMain(args, settings);
+  runs.push(started);
+  return started;
+}
+
+function running(): ProcessIdentity[] {
+  return leftoversIn(folder).map(({ identity }) => identity);
+}
+
+interface StackFile {
+  readonly kafka_brokers: string;
+  readonly postgres_url: string;
+  readonly jwt_secret: string;
+  readonly supervisor_pid: number;
+  readonly pids: Readonly<Record<string, number>>;
+}
+
+function stackFile(): StackFile {
+  const stack: StackFile = JSON.parse(readFileSync(folder.stack_file, 'utf8'));
+  return stack;
+}
+
+async function expectNothingLeft(were: readonly ProcessIdentity[]): Promise<void> {
+  expect(were.filter(isAlive)).toEqual([]);
+  expect(running()).toEqual([]);
+  for (const port of ports.values()) expect(await isFree(port)).toBe(true);
+  expect(existsSync(folder.stack_file)).toBe(false);
+  expect(existsSync(folder.claim_file)).toBe(false);
+}
+
+async function withAdmin<T>(work: (admin: ReturnType<Kafka['admin']>) => Promise<T>): Promise<T> {
+  const admin = new Kafka({
+    brokers: [stackFile().kafka_brokers],
+    logLevel: logLevel.NOTHING,
+  }).admin();
+  await admin.connect();
+  try {
+    return await work(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+async function query(sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: stackFile().postgres_url });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+test(
+  'start runs until Ctrl-C, which exits 0 and leaves no process; a fallen server is started again; a second start finds the data',
+  { timeout: BOOTS_MS },
+  async () => {
+    const first = run('start', '--servers-only');
+    await first.prints('ready in');
+    const stack = stackFile();
+    expect(statSync(folder.stack_file).mode & 0o777).toBe(0o600);
+    expect(Object.keys(stack.pids).toSorted()).toEqual([...serverNames].toSorted());
+    expect(stack.supervisor_pid).toBe(first.pid);
+    await withAdmin((admin) =>
+      admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 3 }] }),
+    );
+    await query(
+      'CREATE SCHEMA kept; CREATE TABLE kept.rows (a int); INSERT INTO kept.rows VALUES (7)',
+    );
+
+    const redis = stack.pids['redis'] ?? 0;
+    process.kill(redis, 'SIGKILL');
+    await first.prints('redis is ready again');
+    expect(stackFile().pids['redis']).not.toBe(redis);
+
+    const were = running();
+    expect(were).toHaveLength(serverNames.length);
+    first.signal('SIGINT');
+    expect(await first.ended()).toBe(0);
+    await expectNothingLeft(were);
+
+    const second = run('start', '--servers-only');
+    await second.prints('ready in');
+    expect(await withAdmin((admin) => admin.listTopics())).toContain('kept');
+    expect(await query('SELECT a FROM kept.rows')).toEqual([{ a: 7 }]);
+    expect(stackFile().jwt_secret).toBe(stack.jwt_secret);
+    // npm passes on a Ctrl-C that the terminal has sent already: that is one, not two.
+    second.signal('SIGINT');
+    second.signal('SIGINT');
+    expect(await second.ended()).toBe(0);
+    await expectNothingLeft([]);
+  },
+);
+
+test(
+  'up returns when all is ready; a start beside it is refused; what a killed supervisor leaves is found again, and down ends it all',
+  { timeout: BOOTS_MS },
+  async () => {
+    expect(await run('up', '--servers-only').ended()).toBe(0);
+    const were = running();
+    expect(were).toHaveLength(serverNames.length);
+    const beside = run('start', '--servers-only');
+    expect(await beside.ended()).toBe(1);
+    expect(beside.printed()).toContain(
+      `runs already (process ${stackFile().supervisor_pid}); npm run down stops it`,
+    );
+    const again = run('up', '--servers-only');
+    expect(await again.ended()).toBe(0);
+    expect(again.printed()).toContain('runs already');
+
+    process.kill(stackFile().supervisor_pid, 'SIGKILL');
+    expect(running()).toEqual(were);
+    const third = run('up', '--servers-only');
+    expect(await third.ended()).toBe(0);
+    expect(third.printed()).toContain('an interrupted run had left behind');
+    expect(were.filter(isAlive)).toEqual([]);
+
+    const are = running();
+    expect(await run('down', '--wipe').ended()).toBe(0);
+    await expectNothingLeft(are);
+    expect(readdirSync(folder.root)).not.toContain('data');
+    const nothing = run('down');
+    expect(await nothing.ended()).toBe(0);
+    expect(nothing.printed()).toContain('nothing of this folder runs');
+  },
+);
+
+test(
+  'Ctrl-C in the middle of a boot exits 0 and leaves nothing',
+  { timeout: BOOTS_MS },
+  async () => {
+    const boot = run('start', '--servers-only');
+    await expect.poll(() => running().length).toBeGreaterThan(0);
+    const were = running();
+    boot.signal('SIGINT');
+    expect(await boot.ended()).toBe(0);
+    expect(boot.printed()).toContain('stopped before it was ready');
+    await expectNothingLeft(were);
+  },
+);
+
+test('a second Ctrl-C kills what does not end by itself', { timeout: BOOTS_MS }, async () => {
+  const start = run('start', '--servers-only');
+  await start.prints('ready in');
+  const were = running();
+  process.kill(stackFile().pids['kafka'] ?? 0, 'SIGSTOP');
+  start.signal('SIGINT');
+  await expect.poll(() => running().length).toBe(1);
+  const again = (): number => {
+    start.signal('SIGINT');
+    return running().length;
+  };
+  await expect.poll(again, { interval: 300 }).toBe(0);
+  expect(await start.ended()).toBe(130);
+  expect(start.printed()).toContain('killed everything');
+  expect(were.filter(isAlive)).toEqual([]);
+});
+
+test(
+  'an up that is killed while it waits takes the boot with it',
+  { timeout: BOOTS_MS },
+  async () => {
+    const up = run('up', '--servers-only');
+    await expect.poll(() => running().length).toBeGreaterThan(0);
+    up.signal('SIGKILL');
+    await up.ended();
+    await expect.poll(() => existsSync(folder.claim_file)).toBe(false);
+    await expectNothingLeft([]);
+  },
+);
+
+test.each(['start', 'up'])(
+  '%s names the holder of a port that is in use, and starts nothing',
+  async (command) => {
+    const port = ports.get('postgres');
+    const server = createServer().listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const refused = run(command, '--servers-only');
+      expect(await refused.ended()).toBe(1);
+      expect(refused.printed()).toMatch(
+        new RegExp(
+          `port ${port} \\(postgres\\) is held by process ${process.pid} .*set APP_POSTGRES_PORT`,
+        ),
+      );
+      expect(running()).toEqual([]);
+    } finally {
+      server.close();
+    }
+  },
+);
+
+test('bad usage is refused with the usage', async () => {
+  for (const args of [[], ['sing'], ['start', 'now'], ['start', '--wipe']]) {
+    const refused = run(...args);
+    expect(await refused.ended()).toBe(1);
+    expect(refused.printed()).toContain('usage:');
+  }
+  const unknown = run('start', '--fast');
+  expect(await unknown.ended()).toBe(1);
+  expect(unknown.printed()).toContain('--fast');
+  const help = run('--help');
+  expect(await help.ended()).toBe(0);
+  expect(help.printed()).toContain('APP_KAFKA_PORT');
+});

@@ -1,0 +1,218 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { expect, inject, test } from 'vitest';
+import { cacheOf } from '../../../infra/local/cache.ts';
+import { findPrograms } from '../../../infra/local/programs.ts';
+import { silentReport } from '../../../infra/local/report.ts';
+import { runOrFail } from '../../../infra/local/subprocess.ts';
+import { openCodec } from '../../../services/runtime/kafka/codec.ts';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  subjectOf,
+  TOPICS,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+} from '../../../schemas/topics.ts';
+import {
+  depositAddressEventId,
+  depositAddressEventKey,
+  type DepositAddressEvent,
+} from '../../../schemas/deposit.addresses/events.ts';
+import { transferEventId, type TransferEvent } from '../../../schemas/tron.transfers/events.ts';
+import {
+  treasuryEventId,
+  treasuryEventKey,
+  type TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
+import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
+import { chainEventId } from '../../../schemas/chain.blocks/events.ts';
+import { toEntries } from '../../../services/chain-ingester/records.ts';
+import { TestChain } from '../../support/chain.ts';
+import { confirmedEvent, depositEvents } from '../../support/deposit-events.ts';
+import { transferLog } from '../../support/deposit-log.ts';
+import { appendAll, freshTopic, never, ownTopic, testKafka } from '../../support/kafka.ts';
+
+const stack = inject('stack');
+
+test('every schema in a folder belongs to its topic, under its own name', async () => {
+  for (const topic of TOPICS) {
+    const files = await readdir(new URL(`../../../schemas/${topic.name}/`, import.meta.url));
+    expect(topic.events.map(({ type }) => `${type}.avsc`).toSorted()).toEqual(
+      files.filter((file) => file.endsWith('.avsc')).toSorted(),
+    );
+    for (const event of topic.events) {
+      const schema: { readonly name: string; readonly namespace: string } = JSON.parse(
+        await readFile(event.avsc, 'utf8'),
+      );
+      expect(schema.name).toBe(event.type);
+      expect(subjectOf(topic, event, schema.namespace)).toBe(
+        `${topic.name}-${schema.namespace}.${event.type}`,
+      );
+    }
+  }
+});
+
+test('no topic forgets', () => {
+  for (const { config, record_bytes_max } of TOPICS) {
+    expect(config).toMatchObject({
+      'cleanup.policy': 'delete',
+      'retention.ms': '-1',
+      'retention.bytes': '-1',
+      'max.message.bytes': String(record_bytes_max),
+    });
+  }
+});
+
+test('what says anything about money is on disk before it is acknowledged', () => {
+  const flushed = TOPICS.filter(({ config }) => config['flush.messages'] === '1').map(
+    ({ name }) => name,
+  );
+  expect(flushed).toEqual(['deposit.addresses', 'tron.transfers', 'treasury.ledger']);
+});
+
+test('the money topics have one order, but for the transfers, which have one for each address', () => {
+  const partitions = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER].map(
+    (topic) => topic.partitions,
+  );
+  expect(partitions).toEqual([1, 6, 1]);
+});
+
+test('Kafka takes every topic as it is declared, and finds nothing to object to afterwards', async () => {
+  const kafka = testKafka(stack);
+  const own = TOPICS.map((topic) => ownTopic({ ...topic, name: ownTopic().name }));
+  await ensureTopics(kafka, own);
+  await ensureTopics(kafka, own);
+  const first = own.find(({ config }) => config['flush.messages'] === '1');
+  if (first === undefined) throw new Error('no topic is flushed');
+  const careless = { ...first, config: { ...first.config, 'flush.messages': '2' } };
+  await expect(ensureTopics(kafka, [careless])).rejects.toThrow(
+    /has flush.messages=1 instead of 2; set it with kafka-configs.sh/,
+  );
+});
+
+test('the same fact about a deposit has the same id whoever tells it, and another fact another', () => {
+  const account = Buffer.alloc(20, 1);
+  const asked: DepositAddressEvent = {
+    type: 'AddressRequested',
+    clt_address: account,
+    requested_at: 1,
+  };
+  const addressEvents: DepositAddressEvent[] = [
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: 'xpub1', pinned_at: 1 },
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: 'xpub2', pinned_at: 1 },
+    asked,
+    { ...asked, clt_address: Buffer.alloc(20, 2) },
+    { type: 'PanelOpened', clt_address: account, opened_at: 1 },
+    { type: 'PanelOpened', clt_address: account, opened_at: 2 },
+  ];
+  const transfer = transferLog({ seed: 1, accounts: 3, events: 100 })
+    .flat()
+    .find((event) => event.type === 'TransferObserved');
+  if (transfer === undefined) throw new Error('a log without transfers');
+  const checked: TransferEvent = {
+    type: 'AddressesChecked',
+    checked_at: 1,
+    checked: [{ address: Buffer.alloc(20, 3), until: 1 }],
+  };
+  const transferEvents: TransferEvent[] = [
+    transfer,
+    { ...transfer, log_index: 9 },
+    checked,
+    { ...checked, checked_at: 2 },
+    { ...checked, checked: [] },
+  ];
+  const confirmed = confirmedEvent();
+  const ledgerEvents: TreasuryEvent[] = [
+    confirmed,
+    { ...confirmed, sequence: 1 },
+    { ...depositEvents(confirmed.deposit_id).held('mint_failed') },
+  ];
+  const ids = [
+    ...addressEvents.map(depositAddressEventId),
+    ...transferEvents.map(transferEventId),
+    ...ledgerEvents.map(treasuryEventId),
+  ];
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(depositAddressEventId({ ...asked, requested_at: 2 })).toBe(depositAddressEventId(asked));
+  expect(transferEventId({ ...transfer, block_timestamp: 7 })).toBe(
+    `${transfer.tx_id.toString('hex')}:${transfer.log_index}`,
+  );
+  expect([asked, ...addressEvents.slice(0, 1)].map(depositAddressEventKey)).toEqual([
+    `0x${'01'.repeat(20)}`,
+    'scheme',
+  ]);
+  expect(treasuryEventKey(confirmed)).toBe(confirmed.deposit_id);
+});
+
+test('an event has the same id in every retry, and no two events have the same', () => {
+  const [one, other] = [new TestChain({ seed: 1 }), new TestChain({ seed: 1 })];
+  const events = [
+    one.append(0),
+    one.append(2),
+    one.append(0),
+    one.revert(),
+    one.append(1),
+    one.finalize(),
+  ];
+  const again = [
+    other.append(0),
+    other.append(2),
+    other.append(0),
+    other.revert(),
+    other.append(1),
+    other.finalize(),
+  ];
+  expect(again.map(chainEventId)).toEqual(events.map(chainEventId));
+  expect(new Set(events.map(chainEventId)).size).toBe(events.length);
+});
+
+test("Java's console consumer sees keys, headers and timestamps that make sense", async () => {
+  const kafka = testKafka(stack);
+  const topic = await freshTopic(kafka);
+  const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS]);
+  const chain = new TestChain({ seed: 4 });
+  const events = [chain.append(0), chain.append(1), chain.finalize(0), chain.revert()];
+  const entries = [...toEntries(codec, events, 1 << 20)].flatMap((part) => part.entries);
+  await appendAll(kafka, topic, entries);
+
+  const { java, kafka_classpath: classpath } = await findPrograms(
+    cacheOf(process.env),
+    process.env,
+    silentReport,
+    never,
+  );
+  const shown = ['timestamp', 'partition', 'offset', 'headers', 'key'].flatMap((what) => [
+    '--formatter-property',
+    `print.${what}=true`,
+  ]);
+  const options = [
+    '--from-beginning',
+    '--max-messages',
+    String(events.length),
+    '--formatter-property',
+    'print.value=false',
+  ];
+  const lines = await runOrFail(
+    'the console consumer',
+    java,
+    [
+      '-XX:TieredStopAtLevel=1',
+      '-cp',
+      classpath,
+      'org.apache.kafka.tools.consumer.ConsoleConsumer',
+      '--bootstrap-server',
+      stack.kafka_brokers,
+      '--topic',
+      topic,
+      ...options,
+      ...shown,
+    ],
+    { signal: AbortSignal.timeout(50_000) },
+  );
+  const records = events.map((event, at) => {
+    const trace = String(entries[at]?.headers['trace_id']);
+    const headers = `event_id:${chainEventId(event)},event_type:${event.type},source:chain-ingester,trace_id:${trace}`;
+    return `CreateTime:${entries[at]?.timestamp}\tPartition:0\tOffset:${at}\t${headers}\t${event.height}`;
+  });
+  for (const record of records) expect(lines.split('\n')).toContain(record);
+});

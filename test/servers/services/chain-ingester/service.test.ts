@@ -1,0 +1,246 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { EMPTY_CHAIN, evolve, type Chain } from '../../../../projections/chain/chain.ts';
+import { isChainEvent, type ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
+import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
+import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';
+import { openKafka } from '../../../../services/runtime/kafka/client.ts';
+import { ensureTopics, withAdmin } from '../../../../services/runtime/kafka/topics.ts';
+import { ChainNode } from '../../../../services/runtime/clt-node.ts';
+import { Follower } from '../../../../services/chain-ingester/follower.ts';
+import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
+import { toEntries } from '../../../../services/chain-ingester/records.ts';
+import { openLog } from '../../../../services/runtime/process/log.ts';
+import { readLogEnds, readLogRange } from '../../../../services/runtime/kafka/range.ts';
+import type { LogRecord } from '../../../../services/runtime/kafka/record.ts';
+import { ScriptedNode } from '../../../support/scripted-node.ts';
+import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
+
+const log = openLog({ service: 'test', level: 'silent' });
+
+let stack: Stack;
+let kafka: ReturnType<typeof openKafka>;
+let codec: Codec;
+let node: ScriptedNode;
+let nodeUrl: string;
+const running: ServiceHandle[] = [];
+const closing: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  stack = await startStack();
+  kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'test' }, log);
+  codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
+});
+
+afterAll(() => stack?.stop());
+
+afterEach(async () => {
+  await Promise.all([
+    ...running.splice(0).map((service) => service.kill()),
+    ...closing.splice(0).map((close) => close()),
+  ]);
+  await node.close();
+  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
+  await expect
+    .poll(() => withAdmin(kafka, (admin) => admin.listTopics()))
+    .not.toContain(CHAIN_BLOCKS.name);
+});
+
+async function begin(blocks: number): Promise<void> {
+  node = new ScriptedNode();
+  nodeUrl = await node.listen();
+  node.grow(blocks);
+}
+
+async function ingester(extra: Record<string, string> = {}): Promise<ServiceHandle> {
+  const service = await stack.spawnService('chain-ingester', { APP_NODE_URL: nodeUrl, ...extra });
+  running.push(service);
+  return service;
+}
+
+async function records(): Promise<LogRecord[]> {
+  const read: LogRecord[] = [];
+  const { high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
+  await readLogRange(kafka, CHAIN_BLOCKS.name, 0, 0n, high, (record) => read.push(record));
+  return read;
+}
+
+async function events(): Promise<ChainEvent[]> {
+  const read = await records();
+  await codec.learn(read.map(({ value }) => value));
+  return read.map(({ value }) => codec.decode(value)).filter(isChainEvent);
+}
+
+/** The chain that the log tells; every event of it must continue it. */
+function told(log_events: readonly ChainEvent[]): {
+  readonly hashes: string[];
+  readonly finalized: number;
+} {
+  let chain: Chain = EMPTY_CHAIN;
+  const hashes: string[] = [];
+  for (const event of log_events) {
+    const judged = evolve(chain, event, BigInt(event.sequence));
+    if (judged.verdict !== 'applied')
+      throw new Error(`${event.type} ${event.sequence} is ${judged.verdict}`);
+    chain = judged.chain;
+    if (event.type === 'BlockAppended') hashes.push(event.hash.toString('hex'));
+    if (event.type === 'BlockReverted') hashes.pop();
+  }
+  return { hashes, finalized: chain.status === 'growing' ? chain.finalized_height : -1 };
+}
+
+const ofNode = (): string[] => node.blocks.map(({ hash }) => hash.toString('hex'));
+
+async function untilTold(finalized = node.finalized): Promise<void> {
+  await expect.poll(async () => told(await events())).toEqual({ hashes: ofNode(), finalized });
+}
+
+test('the whole chain of the node comes into the log, and each new block after it', async () => {
+  await begin(700);
+  node.finalized = 650;
+  const service = await ingester();
+  await untilTold();
+  await service.ready();
+  node.grow(1);
+  await untilTold();
+  node.finalized = 690;
+  node.grow(3);
+  await untilTold();
+});
+
+test('records have keys, headers and times that make sense without the software', async () => {
+  await begin(3);
+  node.finalized = 1;
+  await ingester();
+  await untilTold();
+  const read = await records();
+  const blocks = read.filter(({ headers }) => String(headers['event_type']) === 'BlockAppended');
+  expect(blocks.map(({ key }) => String(key))).toEqual(['0', '1', '2']);
+  expect(blocks.map(({ timestamp }) => timestamp)).toEqual(
+    node.blocks.map(({ timestamp }) => timestamp),
+  );
+  for (const { headers } of read) {
+    expect(String(headers['source'])).toBe('chain-ingester');
+    expect(String(headers['trace_id'])).toMatch(/^[0-9a-f]{32}$/);
+  }
+  expect(new Set(read.map(({ headers }) => String(headers['event_id']))).size).toBe(read.length);
+});
+
+test('a reorganisation is told as reverts and new blocks, at the head and while the ingester was away', async () => {
+  await begin(20);
+  node.finalized = 5;
+  const first = await ingester();
+  await untilTold();
+  node.reorganise(4, 5);
+  await untilTold();
+  await first.kill();
+  node.reorganise(7, 2);
+  await ingester();
+  await untilTold();
+  const reverts = (await events()).filter(({ type }) => type === 'BlockReverted');
+  expect(reverts.length).toBe(11);
+});
+
+test('a branch that is as high as the one before replaces it', async () => {
+  await begin(10);
+  const service = await ingester();
+  await untilTold(0);
+  node.reorganise(3, 3);
+  await service.kill();
+  await ingester();
+  await untilTold(0);
+});
+
+test('two ingesters at once tell the chain once', async () => {
+  await begin(50);
+  await Promise.all([ingester(), ingester()]);
+  for (let round = 0; round < 20; round++) {
+    node.grow(1);
+    await expect.poll(() => applied().then(({ hashes }) => hashes.length)).toBe(node.blocks.length);
+  }
+  expect((await applied()).hashes).toEqual(ofNode());
+});
+
+/** As `told`, with what a second writer wrote in vain left out. */
+async function applied(): Promise<{ readonly hashes: string[] }> {
+  let chain: Chain = EMPTY_CHAIN;
+  const effective = (await events()).filter((event, offset) => {
+    const judged = evolve(chain, event, BigInt(offset));
+    if (judged.verdict === 'broken') throw new Error(judged.reason);
+    if (judged.verdict === 'applied') chain = judged.chain;
+    return judged.verdict === 'applied';
+  });
+  return told(effective);
+}
+
+test('a writer whose long batch lost its place reads back what the log really says, and what it writes then counts', async () => {
+  await begin(3_000);
+  node.finalized = 2_980;
+  await ensureTopics(kafka, [CHAIN_BLOCKS]);
+  const [one, other] = [follower(), follower()];
+  await one.round();
+  await other.round();
+  // both go on from the same place: the second batch of more than a window of records is in vain
+  await one.round();
+  await other.round();
+  while (one.height < node.height) await one.round();
+  expect((await applied()).hashes).toEqual(ofNode());
+  expect((await events()).length).toBeGreaterThan(node.blocks.length + 64);
+});
+
+function follower(): Follower {
+  const signal = new AbortController().signal;
+  const writer = new KafkaWriter(kafka, { log, signal });
+  closing.push(() => writer.close());
+  return new Follower({
+    kafka,
+    codec,
+    writer,
+    node: new ChainNode(nodeUrl, signal),
+    chain_id: 7777,
+    log,
+    signal,
+    onAppended() {},
+    onHead() {},
+  });
+}
+
+test('a node whose final blocks are others than those in the log is refused, and nothing is written', async () => {
+  await begin(30);
+  node.finalized = 25;
+  const service = await ingester();
+  await untilTold();
+  await service.kill();
+  const before = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
+  node.reorganise(10, 12);
+  const second = await ingester();
+  await expect
+    .poll(() => second.log())
+    .toMatch(/blocks up to 25 are final.*another chain, or the node was reset/);
+  const ready = await fetch(`${second.url}/ready`);
+  expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('halted')]);
+  expect(await readLogEnds(kafka, CHAIN_BLOCKS.name, 0)).toEqual(before);
+  await second.kill('SIGTERM');
+  expect(await second.waitExit()).toMatchObject({ code: 0 });
+});
+
+test('a node of another chain is refused', async () => {
+  await begin(3);
+  node.chain_id = 1;
+  const service = await ingester();
+  await expect.poll(() => service.log()).toMatch(/serves chain 1, this service is set to 7777/);
+});
+
+test('a record by a foreign writer is noticed and the log read again', async () => {
+  await begin(5);
+  await ingester();
+  await untilTold(0);
+  const known = await events();
+  const writer = new KafkaWriter(kafka, { log, signal: new AbortController().signal });
+  const [first] = known;
+  if (first === undefined) throw new Error('the log is empty');
+  for (const { entries } of toEntries(codec, [first], 1_000_000))
+    await writer.append(CHAIN_BLOCKS.name, 0, entries);
+  await writer.close();
+  node.grow(3);
+  await expect.poll(() => applied().then(({ hashes }) => hashes)).toEqual(ofNode());
+});

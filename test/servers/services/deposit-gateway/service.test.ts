@@ -1,0 +1,333 @@
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { expect, inject, test } from 'vitest';
+import { deposits } from '../../../../projections/deposits/deposits.ts';
+import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
+import { accountAt, depositKey, OTHER_XPUB, XPUB } from '../../../support/deposit-log.ts';
+import { freshDatabase } from '../../../support/database.ts';
+import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
+import { badTokens, SECRET } from '../../../support/tokens.ts';
+import {
+  openWorld,
+  type Gateway,
+  type World,
+} from '../../../services/deposit-gateway/deposit-world.ts';
+
+async function ready(world: World, gateways = 1): Promise<Gateway[]> {
+  world.startProjector();
+  const started = await Promise.all(Array.from({ length: gateways }, () => world.startGateway()));
+  await Promise.all(started.map(({ serving }) => serving));
+  return started;
+}
+
+/** Order does not matter. */
+function sorted(texts: readonly string[]): readonly string[] {
+  return texts.toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+function requestsIn(events: readonly DepositAddressEvent[]): readonly string[] {
+  return events.flatMap((event) =>
+    event.type === 'AddressRequested' ? [event.clt_address.toString('hex')] : [],
+  );
+}
+
+function countOf(
+  events: readonly DepositAddressEvent[],
+  type: DepositAddressEvent['type'],
+): number {
+  return events.filter((event) => event.type === type).length;
+}
+
+test('POST twice gives one address, that of the first index for the first account, of the second for the second', async () => {
+  const world = await openWorld(inject('stack'));
+  const [gateway] = await ready(world);
+  if (gateway === undefined) throw new Error('there is no gateway');
+  expect(await gateway.open(accountAt(7))).toBe('TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6');
+  expect(await gateway.open(accountAt(7))).toBe('TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6');
+  expect(await gateway.open(accountAt(3))).toBe('TPjjvMwjPoDC32V2dGDYTkLH4E5LAtBZ6C');
+  expect(await gateway.open(accountAt(7))).toBe('TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6');
+  const events = await world.events();
+  expect(events.map(({ type }) => type)).toEqual([
+    'SchemePinned',
+    'AddressRequested',
+    'PanelOpened',
+    'AddressRequested',
+    'PanelOpened',
+  ]);
+  expect(requestsIn(events)).toEqual(
+    [accountAt(7), accountAt(3)].map((account) => account.toString('hex')),
+  );
+  expect((await gateway.ask('GET', '/api/v1/deposits', accountAt(7))).text).toBe('{"deposits":[]}');
+});
+
+test('200 parallel first POSTs of 50 users through two gateways: one address a user, and the indices are dense', async () => {
+  const world = await openWorld(inject('stack'));
+  const gateways = await ready(world, 2);
+  const posts = Array.from({ length: 200 }, (_, at) => ({
+    user: (at * 7) % 50,
+    gateway: gateways[at % 2],
+  }));
+  const answers = await Promise.all(
+    posts.map(async ({ user, gateway }) => ({
+      user,
+      address: await gateway?.open(accountAt(user)),
+    })),
+  );
+  const addresses = new Map<number, Set<string | undefined>>();
+  for (const { user, address } of answers)
+    addresses.set(user, (addresses.get(user) ?? new Set()).add(address));
+  expect(addresses.size).toBe(50);
+  const given = [...addresses.values()].flatMap((each) => Array.from(each, String));
+  expect(given).toHaveLength(50);
+  const dense = Array.from({ length: 50 }, (_, index) =>
+    toTronAddress(depositKey().addressAt(index)),
+  );
+  expect(sorted(given)).toEqual(sorted(dense));
+  const events = await world.events();
+  expect(countOf(events, 'SchemePinned')).toBeLessThanOrEqual(2);
+  const requests = requestsIn(events);
+  const inOrder = [...new Set(requests)];
+  for (const { user, address } of answers)
+    expect(address).toBe(dense[inOrder.indexOf(accountAt(user).toString('hex'))]);
+  // whoever asks at the same time, and again before the answer is there, is said once by each gateway
+  expect(requests.length).toBeLessThanOrEqual(100);
+});
+
+test('the same user many times at once is one request', async () => {
+  const world = await openWorld(inject('stack'));
+  const [gateway] = await ready(world);
+  if (gateway === undefined) throw new Error('there is no gateway');
+  const given = await Promise.all(Array.from({ length: 100 }, () => gateway.open(accountAt(1))));
+  expect(new Set(given)).toEqual(new Set(['TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6']));
+  expect(requestsIn(await world.events())).toHaveLength(1);
+  expect(await gateway.counted('deposit_addresses_total', 'new')).toBe(1);
+});
+
+test('an address that does not come in time is 503; asking again says nothing twice, and gives it once it is there', async () => {
+  const world = await openWorld(inject('stack'));
+  const projector = world.startProjector();
+  const gateway = await world.startGateway({ APP_ADDRESS_WAIT_MS: '300' });
+  await gateway.serving;
+  await projector.stop();
+  for (let times = 0; times < 3; times++) {
+    const late = await gateway.ask('POST', '/api/v1/deposits', accountAt(1));
+    expect([late.status, late.headers.get('retry-after')]).toEqual([503, '1']);
+  }
+  expect(requestsIn(await world.events())).toHaveLength(1);
+  expect(await gateway.counted('deposit_addresses_total', 'late')).toBe(3);
+  world.startProjector();
+  await expect
+    .poll(async () => (await gateway.ask('POST', '/api/v1/deposits', accountAt(1))).status)
+    .toBe(200);
+  expect(requestsIn(await world.events())).toHaveLength(1);
+});
+
+test('without Redis an address comes all the same', async () => {
+  const world = await openWorld(inject('stack'));
+  world.startProjector({ redis_url: 'redis://127.0.0.1:1' });
+  const gateway = await world.startGateway({ APP_REDIS_URL: 'redis://127.0.0.1:1' });
+  await gateway.serving;
+  expect(await gateway.open(accountAt(1))).toBe('TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6');
+});
+
+test('hints that are none are no harm', async () => {
+  const world = await openWorld(inject('stack'));
+  const [gateway] = await ready(world);
+  const redis = new Redis(world.stack.redis_url);
+  for (const message of [
+    '',
+    '{',
+    'null',
+    '[]',
+    '{"keys":3}',
+    '{"keys":[1,null,{}]}',
+    '{"keys":[]}',
+  ])
+    await redis.publish('projection:deposits', message);
+  expect(await gateway?.open(accountAt(1))).toBe('TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6');
+  redis.disconnect();
+});
+
+test('that a panel is opened is said once in ten minutes an address, and by another gateway not again after a first request', async () => {
+  const world = await openWorld(inject('stack'));
+  world.startProjector();
+  let now = Date.parse('2026-11-21T07:00:00Z');
+  const [one, other] = [
+    await world.startGateway({}, () => now),
+    await world.startGateway({}, () => now),
+  ];
+  await Promise.all([one.serving, other.serving]);
+  const opened = async (): Promise<number> => countOf(await world.events(), 'PanelOpened');
+  await one.open(accountAt(1));
+  expect(await opened()).toBe(1);
+  now += 10 * 60_000 - 1;
+  await one.open(accountAt(1));
+  await other.open(accountAt(1));
+  expect([
+    await one.counted('deposit_panels_total', 'coalesced'),
+    await other.counted('deposit_panels_total', 'coalesced'),
+  ]).toEqual([1, 1]);
+  now += 1;
+  for (let times = 0; times < 5; times++) await one.open(accountAt(1));
+  await expect.poll(opened).toBe(2);
+  expect(await one.counted('deposit_panels_total', 'coalesced')).toBe(5);
+  const last = (await world.events()).at(-1);
+  expect(last).toEqual({ type: 'PanelOpened', clt_address: accountAt(1), opened_at: now });
+  // after a restart nothing is remembered but what the read model knows
+  now += 20 * 60_000;
+  const restarted = await world.startGateway({}, () => now);
+  await restarted.serving;
+  await restarted.open(accountAt(1));
+  await expect.poll(opened).toBe(3);
+});
+
+test('a client that asks for too many new addresses is told when to come back, and still gets those there are', async () => {
+  const world = await openWorld(inject('stack'));
+  world.startProjector();
+  const gateway = await world.startGateway({
+    APP_ADDRESSES_PER_MINUTE: '1',
+    APP_ADDRESSES_BURST: '2',
+  });
+  await gateway.serving;
+  const given = [await gateway.open(accountAt(1)), await gateway.open(accountAt(2))];
+  const refused = await gateway.ask('POST', '/api/v1/deposits', accountAt(3));
+  expect(refused).toMatchObject({
+    status: 429,
+    text: expect.stringMatching(/^{"error":"too many new addresses: try again in \d+ s"}$/),
+  });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect([await gateway.open(accountAt(1)), await gateway.open(accountAt(2))]).toEqual(given);
+  expect(await gateway.counted('deposit_addresses_total', 'refused')).toBe(1);
+  expect(countOf(await world.events(), 'AddressRequested')).toBe(2);
+});
+
+test('the key is pinned by the first gateway that comes, once; those that come later find it, without a word to the log', async () => {
+  const world = await openWorld(inject('stack'));
+  world.startProjector();
+  const first = await world.startGateway();
+  await first.serving;
+  expect(await world.events()).toEqual([
+    {
+      type: 'SchemePinned',
+      scheme: 'hd',
+      extended_public_key: XPUB,
+      pinned_at: expect.any(Number),
+    },
+  ]);
+  await first.stop();
+  for (let times = 0; times < 2; times++) await (await world.startGateway()).serving;
+  expect(await world.events()).toHaveLength(1);
+});
+
+test('of gateways that start together on an empty log all serve, and the key is pinned by the first of what they said', async () => {
+  const world = await openWorld(inject('stack'));
+  const gateways = await ready(world, 3);
+  const addresses = await Promise.all(gateways.map((gateway) => gateway.open(accountAt(1))));
+  expect(new Set(addresses)).toEqual(new Set(['TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6']));
+  expect((await world.events())[0]?.type).toBe('SchemePinned');
+});
+
+test('a gateway with another key refuses to start, says which is pinned by its fingerprint, and writes nothing', async () => {
+  const world = await openWorld(inject('stack'));
+  await ready(world);
+  const wrong = await world.startGateway({ APP_DEPOSIT_XPUB: OTHER_XPUB });
+  await expect(wrong.serving).rejects.toMatchObject({
+    name: 'ConfigError',
+    problems: [
+      expect.stringContaining(
+        `pinned to the one with fingerprint ${depositKey().fingerprint} for ever`,
+      ),
+    ],
+  });
+  expect((await wrong.ask('POST', '/api/v1/deposits', accountAt(1))).status).toBe(503);
+  expect(await world.events()).toHaveLength(1);
+});
+
+test('nothing is served before the key is known to be pinned, and /ready says what is waited for', async () => {
+  const world = await openWorld(inject('stack'));
+  const gateway = await world.startGateway();
+  const matter = async (): Promise<string> => (await fetch(`${gateway.url}/ready`)).text();
+  await expect.poll(matter).toContain('deposit.addresses is folded up to 0 of');
+  for (const method of ['POST', 'GET']) {
+    const answer = await gateway.ask(method, '/api/v1/deposits', accountAt(1));
+    expect([answer.status, answer.text]).toEqual([
+      503,
+      '{"error":"the service is starting: try again shortly"}',
+    ]);
+  }
+  expect(countOf(await world.events(), 'SchemePinned')).toBe(1);
+  world.startProjector();
+  await gateway.serving;
+  expect(await matter()).toBe('{"status":"ready"}');
+});
+
+test('a gateway that starts before the projector has made its tables waits for them', async () => {
+  const world = await openWorld(inject('stack'));
+  const { reader_url, writer_url } = await freshDatabase(world.stack);
+  const gateway = await world.startGateway({ APP_POSTGRES_READER_URL: reader_url });
+  await expect
+    .poll(async () => (await fetch(`${gateway.url}/ready`)).text())
+    .toContain('waiting: storage_missing');
+  const pool = await openTables(writer_url, deposits);
+  await expect.poll(async () => (await world.events()).length).toBe(1);
+  await applyStretch(pool, deposits, {
+    topic: 'deposit.addresses',
+    partition: 0,
+    from: 0,
+    events: await world.events(),
+  });
+  await pool.end();
+  await gateway.serving;
+});
+
+test('while Kafka is away those who have an address get it, those who have none 503, and /ready says so', async () => {
+  const world = await openWorld(inject('stack'));
+  const [healthy] = await ready(world);
+  const known = await healthy?.open(accountAt(1));
+  const gateway = await world.startGateway({
+    APP_KAFKA_BROKERS: '127.0.0.1:1',
+    APP_ADDRESS_WAIT_MS: '300',
+  });
+  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).status).toBe(200);
+  expect(await gateway.open(accountAt(1))).toBe(known);
+  expect((await gateway.ask('POST', '/api/v1/deposits', accountAt(2))).status).toBe(503);
+  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).text()).toContain('log: ');
+  await gateway.stop();
+});
+
+test('told to stop, those who wait are answered at once', async () => {
+  const world = await openWorld(inject('stack'));
+  const projector = world.startProjector();
+  const gateway = await world.startGateway();
+  await gateway.serving;
+  await projector.stop();
+  const waiting = gateway.ask('POST', '/api/v1/deposits', accountAt(1));
+  await expect.poll(async () => requestsIn(await world.events()).length).toBe(1);
+  await gateway.stop();
+  expect((await waiting).status).toBe(503);
+});
+
+test('no token and no secret is in any line of the log, at its finest', async () => {
+  const world = await openWorld(inject('stack'));
+  const [gateway] = await ready(world);
+  if (gateway === undefined) throw new Error('there is no gateway');
+  await gateway.open(accountAt(1));
+  const bad = Object.values(badTokens(Math.floor(Date.now() / 1_000))).map(
+    (token) => `Bearer ${token}`,
+  );
+  for (const authorization of bad)
+    await fetch(`${gateway.url}/api/v1/deposits`, { method: 'POST', headers: { authorization } });
+  const holder = new Client({ connectionString: world.writer_url });
+  await holder.connect();
+  await holder.query('ALTER TABLE deposits.deposits RENAME TO elsewhere');
+  await holder.end();
+  expect((await gateway.ask('GET', '/api/v1/deposits', accountAt(1))).status).toBe(503);
+  const text = gateway.lines.join('');
+  expect(text).toContain('"level":"error"');
+  expect(text).not.toContain(SECRET);
+  expect(text).not.toMatch(/eyJ|clt_reader:/);
+  for (const header of bad)
+    for (const part of header.slice(7).split('.'))
+      if (part.length > 20) expect(text.includes(part), part.slice(0, 40)).toBe(false);
+});

@@ -1,0 +1,137 @@
+/** What a deposit waits for, as its story says it: the same as the treasury does with it. */
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { deposits } from '../../../../projections/deposits/deposits.ts';
+import { approve, dueMints, intend } from '../../../../projections/deposits/domain/minting.ts';
+import { waitsForCap } from '../../../../projections/deposits/queries.ts';
+import { openReader, type ReaderPool } from '../../../../services/runtime/postgres/pool.ts';
+import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
+import { freshDatabase } from '../../../support/database.ts';
+import { depositEvents } from '../../../support/deposit-events.ts';
+import { silentLog } from '../../../support/kafka.ts';
+import { BEGIN, DAY_MS, hashOf, HOUR_MS, MintLedger, USD } from '../../../support/mint-ledger.ts';
+import { Random } from '../../../support/random.ts';
+import {
+  bearerOf,
+  NOW,
+  openDeposits,
+  type DepositServer,
+} from '../../../services/deposit-gateway/deposit-server.ts';
+
+const OWNER = Buffer.alloc(20, 0xc1);
+const CAPS = { single_cap: 15n * USD, rolling_cap: 20n * USD };
+
+let pool: Pool;
+let server: DepositServer;
+let reader: ReaderPool;
+let now = NOW * 1_000;
+
+beforeAll(async () => {
+  const urls = await freshDatabase(inject('stack'));
+  pool = await openTables(urls.writer_url, deposits);
+  server = await openDeposits({ postgres_reader_url: urls.reader_url, now: () => now });
+  const limits = { statement_timeout_ms: 30_000, connections_max: 2 };
+  reader = openReader(
+    { postgres_reader_url: urls.reader_url, application_name: 'test', ...limits },
+    silentLog(),
+  );
+});
+afterAll(async () => {
+  await server?.close();
+  await reader?.close();
+  await pool?.end();
+});
+
+/** The tables hold just what this ledger says. */
+async function show(made: MintLedger): Promise<void> {
+  const tables = deposits.tables.map(({ name }) => name).join(', ');
+  await pool.query(`TRUNCATE ${tables}; DELETE FROM projector.checkpoints`);
+  await applyStretch(pool, deposits, {
+    topic: 'treasury.ledger',
+    partition: 0,
+    from: 0,
+    events: made.log,
+  });
+}
+
+function mint(made: MintLedger, at: number, most = 1): void {
+  made.writeAll(intend(made.ledger, { now: at, final_nonce: 0, hash_of: hashOf, most }).events);
+}
+
+async function waitingFor(id: string, at: number): Promise<unknown> {
+  now = at;
+  // of the clock's own second: its token is not of the future
+  const { status, text } = await server.ask(
+    'GET',
+    `/api/v1/deposits/${id}/events`,
+    bearerOf(OWNER, at),
+  );
+  expect(status).toBe(200);
+  const { waiting_for }: { readonly waiting_for: unknown } = JSON.parse(text);
+  return waiting_for;
+}
+
+test('what does not fit waits for the rolling cap, and what is behind it too once it has waited a day; then, and with room, it waits for nothing', async () => {
+  const made = new MintLedger();
+  made.setPolicy(CAPS);
+  made.deposit(9n * USD);
+  mint(made, BEGIN);
+  const large = made.deposit(12n * USD, BEGIN + HOUR_MS);
+  const small = made.deposit(5n * USD, BEGIN + 2 * HOUR_MS);
+  const held = made.deposit(16n * USD, BEGIN + 2 * HOUR_MS);
+  const other = made.deposit(9n * USD, BEGIN + 3 * HOUR_MS);
+  await show(made);
+  const at = async (ms: number): Promise<readonly unknown[]> =>
+    Promise.all([large, small, held].map((id) => waitingFor(id, BEGIN + ms)));
+  expect(await at(3 * HOUR_MS)).toEqual(['rolling_cap', null, 'awaiting_approval']);
+  // the first leaves the window on the millisecond
+  expect(await waitingFor(large, BEGIN + DAY_MS - 1)).toBe('rolling_cap');
+  expect(await waitingFor(large, BEGIN + DAY_MS)).toBe(null);
+
+  const intended = depositEvents(other).intended({
+    to: OWNER,
+    amount: 9n * USD,
+    nonce: 1,
+    tx_hash: Buffer.alloc(32, 1),
+  });
+  expect(made.write({ ...intended, decided_at: BEGIN + 20 * HOUR_MS })).toBe('applied');
+  await show(made);
+  expect(await at(25 * HOUR_MS - 1)).toEqual(['rolling_cap', null, 'awaiting_approval']);
+  expect(await at(25 * HOUR_MS)).toEqual(['rolling_cap', 'rolling_cap', 'awaiting_approval']);
+  expect(await at(44 * HOUR_MS)).toEqual([null, null, 'awaiting_approval']);
+});
+
+test('of random ledgers: what is minted next waits for nothing, and what is left when nothing is minted any more waits for the cap', async () => {
+  for (let seed = 1; seed <= 6; seed++) {
+    const random = new Random(seed);
+    const made = new MintLedger();
+    made.setPolicy(CAPS);
+    let at = BEGIN;
+    for (let deposit = 0; deposit < 30; deposit++) {
+      at += random.below(3) * HOUR_MS;
+      const id = made.deposit(BigInt(1 + random.below(18)) * USD, at);
+      const person = { deposit_id: id, actor: 'alice', reason: 'known to us', now: at };
+      const approved =
+        made.state(id).status === 'needs_manual' && random.chance(0.7)
+          ? approve(made.ledger, person)
+          : { events: [] };
+      if ('events' in approved) made.writeAll(approved.events);
+      if (random.chance(0.7)) mint(made, at, 1 + random.below(3));
+      if (random.chance(0.05))
+        made.setPolicy({ ...CAPS, rolling_cap: BigInt(15 + random.below(10)) * USD });
+    }
+    at += random.below(30) * HOUR_MS;
+    await show(made);
+    const due = dueMints(made.ledger, { now: at, final_nonce: 0, most: 100 });
+    for (const { deposit_id: id } of due)
+      expect({ seed, id, waits: await waits(id, at) }).toEqual({ seed, id, waits: false });
+    mint(made, at, 100);
+    await show(made);
+    for (const { deposit_id: id } of made.ledger.waiting)
+      expect({ seed, id, waits: await waits(id, at) }).toEqual({ seed, id, waits: true });
+  }
+});
+
+async function waits(id: string, at: number): Promise<boolean> {
+  return (await reader.rows(waitsForCap(id, at))).length > 0;
+}

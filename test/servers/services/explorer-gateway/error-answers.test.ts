@@ -1,0 +1,376 @@
+import { Client } from 'pg';
+import * as fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { freshDatabase } from '../../../support/database.ts';
+import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
+import {
+  openExplorer,
+  type ExplorerServer,
+  type ExplorerServerOptions,
+} from '../../../services/explorer-gateway/explorer-server.ts';
+
+const blocks = seededBlocks({ seed: 9, blocks: 30, transactions_max: 5 });
+let urls: Awaited<ReturnType<typeof freshDatabase>>;
+let explorer: ExplorerServer;
+beforeAll(async () => {
+  urls = await freshDatabase(inject('stack'));
+  await fillExplorer(urls.writer_url, blocks);
+  explorer = await openExplorer({ postgres_reader_url: urls.reader_url });
+});
+afterAll(() => explorer.close());
+
+const others: ExplorerServer[] = [];
+afterEach(async () => {
+  await Promise.all(others.splice(0).map((each) => each.close()));
+});
+async function another(options: Partial<ExplorerServerOptions>): Promise<ExplorerServer> {
+  const opened = await openExplorer({ postgres_reader_url: urls.reader_url, ...options });
+  others.push(opened);
+  return opened;
+}
+
+const SOMEBODY = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
+const LISTS = [
+  '/api/v1/blocks',
+  '/api/v1/transactions',
+  '/api/v1/validators',
+  `/api/v1/accounts/${SOMEBODY}/activity`,
+];
+
+describe('what is malformed is answered 400 invalid_request', () => {
+  const long = 'a1'.repeat(5_120);
+  const queries = [
+    ...['0', '101', '-1', '1.5', '1e1', '', 'abc', '%2B1', '%27', '%25', '_', long].map(
+      (value) => `limit=${value}`,
+    ),
+    ...['-1', '1.5', '', '0x1', long, '%20'].map((value) => `offset=${value}`),
+    'limit=1&limit=1',
+    'offset=0&offset=1',
+    'limit[]=1',
+    'offset[a][b]=1',
+    ...['', 'AAAAAAAABLAKqwxH', 'AAAAAAAABLAKqwxG==', '5', '%00', "'", long].map(
+      (value) => `cursor=${value}`,
+    ),
+    'cursor[]=AAAAAAAABLAKqwxG',
+    'cursor=AAAAAAAABLAKqwxG&offset=0',
+  ];
+  const questions = ['', 'q', 'q=', 'q=1&q=1', 'q[]=1', 'Q=1'].map(
+    (query) => `/api/v1/search?${query}`,
+  );
+  const filters = [
+    ...['', '0x', 'xyz', 'f'.repeat(39), 'f'.repeat(41), "'", long].map(
+      (value) => `address=${value}`,
+    ),
+    ...['', '-1', '0x1', 'latest', long].map((value) => `block=${value}`),
+    ...['', '%00', long].map((value) => `type=${value}`),
+    ...['', long].map((value) => `status=${value}`),
+    ...['address', 'block', 'type', 'status'].flatMap((name) => [
+      `${name}=1&${name}=1`,
+      `${name}[]=1`,
+    ]),
+  ];
+  const names = [
+    '0x',
+    '5',
+    'xyz',
+    'f'.repeat(39),
+    'f'.repeat(41),
+    'g'.repeat(40),
+    'f'.repeat(64),
+    '%27',
+    '%00',
+    long,
+    '%F0%9F%98%80',
+  ];
+  const heights = [
+    '',
+    'height=',
+    'height=-1',
+    'height=0x1',
+    'height=1.0',
+    'height=latest',
+    `height=${long}`,
+    'height=1&height=1',
+    'height[]=1',
+  ];
+  const ids = [
+    '-1',
+    '0x1',
+    'latest',
+    '1.0',
+    '%27',
+    '%25',
+    '%00',
+    'f'.repeat(63),
+    'f'.repeat(65),
+    long,
+    '..%2f..',
+    '%F0%9F%98%80',
+  ];
+
+  test.each([
+    ...LISTS.flatMap((path) => queries.map((query) => `${path}?${query}`)),
+    ...filters.map((filter) => `/api/v1/transactions?${filter}`),
+    ...['blocks', 'transactions'].flatMap((what) => ids.map((id) => `/api/v1/${what}/${id}`)),
+    ...names.flatMap((name) =>
+      ['', '/activity', '/balance-at?height=1'].map((what) => `/api/v1/accounts/${name}${what}`),
+    ),
+    ...heights.map((query) => `/api/v1/accounts/${SOMEBODY}/balance-at?${query}`),
+    ...questions,
+    '/api/v1/transactions/5',
+    '/api/v1/search?q=%ZZ',
+    '/api/v1/stats?%ZZ',
+    '/api/v1/blocks/%ZZ',
+    '/api/v1/blocks?limit=%ZZ',
+  ])('%#: %.60s', async (path) => {
+    const { status, text } = await explorer.get(path);
+    const body: { readonly code?: unknown; readonly message?: unknown } = JSON.parse(text);
+    expect({ path, status, code: body.code, keys: Object.keys(body) }).toEqual({
+      path,
+      status: 400,
+      code: 'invalid_request',
+      keys: ['code', 'message'],
+    });
+    expect(String(body.message).length).toBeLessThan(150);
+    expect(text).not.toContain('a1a1');
+  });
+});
+
+test('whatever is asked, the answer is 200, 400 or 404, and JSON of the known shape', async () => {
+  const piece = fc.oneof(
+    fc.webQueryParameters(),
+    fc.string({ unit: 'binary', maxLength: 40 }).map(encodeURIComponentSafely),
+    fc.stringMatching(/^(0x)?[0-9a-fA-F]*$/),
+  );
+  const path = fc.constantFrom(
+    '/api/v1/blocks',
+    '/api/v1/transactions',
+    '/api/v1/search',
+    '/api/v1/stats',
+    '/api/v1/reserve',
+    '/api/v1/blocks/',
+    '/api/v1/transactions/',
+    '/api/v1/validators',
+    '/api/v1/accounts/',
+    `/api/v1/accounts/${SOMEBODY}/activity`,
+    `/api/v1/accounts/${blocks[0]?.producer.toString('hex')}/balance-at`,
+    '/',
+    '/api/v2/blocks',
+  );
+  const query = fc.array(
+    fc.tuple(
+      fc.constantFrom(
+        'limit',
+        'offset',
+        'cursor',
+        'address',
+        'block',
+        'type',
+        'status',
+        'q',
+        'height',
+      ),
+      piece,
+    ),
+    {
+      maxLength: 3,
+    },
+  );
+  await fc.assert(
+    fc.asyncProperty(path, piece, query, async (before, last, parameters) => {
+      const url = `${before}${before.endsWith('/') ? last : ''}?${parameters.map(([name, value]) => `${name}=${value}`).join('&')}`;
+      const { status, text } = await explorer.get(url);
+      expect([200, 400, 404]).toContain(status);
+      const body: object = JSON.parse(text);
+      if (status !== 200) expect(Object.keys(body)).toEqual(['code', 'message']);
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(explorer.lines.filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+function encodeURIComponentSafely(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}
+
+test('what is not there is 404 not_found, another method 405 with what is allowed', async () => {
+  for (const path of [
+    '/',
+    '/api',
+    '/api/v1',
+    '/api/v1/block',
+    '/api/v1/blocks/1/transactions',
+    '/API/v1/blocks',
+    '/api/v1/__proto__',
+  ]) {
+    const { status, text } = await explorer.get(path);
+    expect([path, status, text]).toEqual([
+      path,
+      404,
+      '{"code":"not_found","message":"there is nothing at this path"}',
+    ]);
+  }
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+    const answer = await explorer.ask(method, '/api/v1/blocks');
+    expect([answer.status, answer.headers.get('allow'), answer.text]).toEqual([
+      405,
+      'GET, HEAD',
+      '{"code":"invalid_request","message":"this path answers GET, HEAD only"}',
+    ]);
+  }
+});
+
+test('any web page may read it, errors too', async () => {
+  for (const path of ['/api/v1/blocks', '/api/v1/blocks/zz', '/nowhere']) {
+    expect(
+      (await explorer.get(path, { origin: 'https://example.org' })).headers.get(
+        'access-control-allow-origin',
+      ),
+    ).toBe('*');
+  }
+  const head = await explorer.ask('HEAD', '/api/v1/blocks?limit=1');
+  expect(head.headers.get('access-control-expose-headers')).toBe(
+    'link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash',
+  );
+  expect([head.status, head.text, head.headers.get('link')]).toEqual([
+    200,
+    '',
+    expect.stringContaining('rel="next"'),
+  ]);
+  const preflight = await explorer.ask('OPTIONS', '/api/v1/blocks', {
+    origin: 'https://example.org',
+    'access-control-request-method': 'GET',
+  });
+  expect([
+    preflight.status,
+    preflight.text,
+    preflight.headers.get('access-control-allow-methods'),
+  ]).toEqual([204, '', 'GET, HEAD']);
+  expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+});
+
+test('before the projector has made its tables it answers 503 storage_error, and 200 once they are there', async () => {
+  const own = await freshDatabase(inject('stack'));
+  const early = await another({ postgres_reader_url: own.reader_url });
+  const hash = '0'.repeat(64);
+  const lists = [
+    '/api/v1/blocks',
+    '/api/v1/transactions',
+    '/api/v1/search?q=5',
+    `/api/v1/search?q=${hash}`,
+  ];
+  const account = `/api/v1/accounts/${SOMEBODY}`;
+  const accounts = [
+    account,
+    `${account}/activity`,
+    `${account}/balance-at?height=0`,
+    '/api/v1/validators',
+    `/api/v1/search?q=${SOMEBODY}`,
+  ];
+  const paths = [
+    ...lists,
+    ...accounts,
+    '/api/v1/stats',
+    '/api/v1/status',
+    '/api/v1/blocks/0',
+    `/api/v1/transactions/${hash}`,
+  ];
+  for (const path of paths) {
+    const { status, text } = await early.get(path);
+    expect([path, status, text]).toEqual([
+      path,
+      503,
+      '{"code":"storage_error","message":"the index cannot be read at the moment: try again shortly"}',
+    ]);
+  }
+  expect(await early.get('/ready')).toMatchObject({
+    status: 503,
+    text: '{"code":"storage_error","message":"index: storage_missing"}',
+  });
+  await fillExplorer(own.writer_url, blocks);
+  const seen = [
+    '/api/v1/blocks',
+    '/api/v1/transactions',
+    '/api/v1/validators',
+    `${account}/activity`,
+    '/api/v1/stats',
+    '/api/v1/blocks/0',
+    '/ready',
+  ];
+  for (const path of seen) {
+    expect([path, (await early.get(path)).status]).toEqual([path, 200]);
+  }
+});
+
+test('a query that takes too long is answered 503 storage_error with how to narrow it, and the next one is fast again', async () => {
+  const impatient = await another({ statement_timeout_ms: 100 });
+  const holder = new Client({ connectionString: urls.writer_url });
+  await holder.connect();
+  await holder.query('BEGIN; LOCK TABLE explorer.transactions IN ACCESS EXCLUSIVE MODE');
+  const { status, text } = await impatient.get('/api/v1/transactions');
+  expect([status, text]).toEqual([
+    503,
+    '{"code":"storage_error","message":"the query took too long: narrow it with other filters, for example a block, or a smaller offset"}',
+  ]);
+  expect(impatient.lines.filter(({ level }) => level === 'error')).toMatchObject([
+    { route: '/api/v1/transactions', status: 503, err: { code: 'storage_timeout' } },
+  ]);
+  await holder.query('ROLLBACK');
+  await holder.end();
+  await expect.poll(async () => (await impatient.get('/api/v1/transactions')).status).toBe(200);
+});
+
+test('it is ready while Postgres answers and the index is near the head of the node, and while the node is away', async () => {
+  const newest = blocks.length - 1;
+  const states = [];
+  for (const head of [newest, newest + 20, newest + 21, undefined]) {
+    const one = await another({});
+    one.head = head;
+    const { status, text } = await one.get('/ready');
+    states.push([status, text]);
+  }
+  const behind =
+    'index: 21 blocks behind the node, more than 20: see /ready of chain-ingester and projector';
+  expect(states).toEqual([
+    [200, '{"status":"ready"}'],
+    [200, '{"status":"ready"}'],
+    [503, JSON.stringify({ code: 'storage_error', message: behind })],
+    [200, '{"status":"ready"}'],
+  ]);
+  const without = await another({
+    postgres_reader_url: 'postgres://clt_reader:hunter2@127.0.0.1:1/clt',
+  });
+  expect(await without.get('/ready')).toMatchObject({
+    status: 503,
+    text: '{"code":"storage_error","message":"index: storage_unreachable"}',
+  });
+  expect((await without.get('/health')).status).toBe(200);
+  expect(JSON.stringify(without.lines)).not.toContain('hunter2');
+});
+
+function forwarded(client: string): Record<string, string> {
+  return { 'x-forwarded-for': client };
+}
+
+test('a client that asks too often is told when to come back, by its own address or the one that a trusted proxy tells', async () => {
+  const plain = await another({ rate_per_second: 0.001, rate_burst: 2 });
+  const statuses: number[] = [];
+  for (const client of ['10.0.0.1', '10.0.0.2', '10.0.0.3'])
+    statuses.push((await plain.get('/api/v1/stats', forwarded(client))).status);
+  expect(statuses).toEqual([200, 200, 429]);
+  const refused = await plain.get('/api/v1/blocks/zz');
+  expect(refused.status).toBe(429);
+  const seconds = Number(refused.headers.get('retry-after'));
+  expect(seconds).toBeGreaterThan(0);
+  expect(seconds).toBeLessThanOrEqual(1_000);
+  expect(refused.text).toBe(
+    `{"code":"rate_limited","message":"too many requests: try again in ${seconds} s"}`,
+  );
+  expect((await plain.get('/health')).status).toBe(200);
+
+  const behindProxy = await another({ rate_per_second: 0.001, rate_burst: 1, trust_proxy_hops: 1 });
+  const through: number[] = [];
+  for (const client of ['10.0.0.1', '10.0.0.2', '1.1.1.1, 10.0.0.1'])
+    through.push((await behindProxy.get('/api/v1/stats', forwarded(client))).status);
+  expect(through).toEqual([200, 200, 429]);
+});

@@ -1,0 +1,168 @@
+/** Exports are read in pieces, in constant memory and no faster than the client reads. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { Client } from 'pg';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { activityLabel } from '../../../../services/explorer-gateway/routes/activity-labels.ts';
+import {
+  plainExportedActivity,
+  plainExportedTransactions,
+} from '../../../projections/explorer/plain-exports.ts';
+import { mostFrequent, TYPES } from '../../../projections/explorer/seeded-rows.ts';
+import { chainWithBigBlock } from '../../../services/explorer-gateway/big-block.ts';
+import { filled, linesOf, openExports, standstill } from './export-server.ts';
+
+const { blocks, big } = chainWithBigBlock();
+const hot = mostFrequent(blocks);
+let urls: Awaited<ReturnType<typeof filled>>;
+beforeAll(async () => {
+  urls = await filled(blocks);
+});
+
+test('the big block is one', () => {
+  expect(big.transactions.length).toBeGreaterThan(20_000);
+  expect(big.effects.filter(({ delta }) => delta !== 0n).length).toBeGreaterThan(60_000);
+});
+
+const [, type] = TYPES;
+const address = `address=${hot.toString('hex')}`;
+const WANTED: Readonly<Record<string, () => readonly string[]>> = {
+  'activity.ndjson': () => plainExportedActivity(blocks, {}, activityLabel),
+  [`activity.ndjson?${address}`]: () =>
+    plainExportedActivity(blocks, { address: hot }, activityLabel),
+  'transactions.ndjson': () => plainExportedTransactions(blocks, {}),
+  [`transactions.ndjson?${address}`]: () => plainExportedTransactions(blocks, { address: hot }),
+  [`transactions.ndjson?type=${type}`]: () => plainExportedTransactions(blocks, { type }),
+  [`transactions.ndjson?type=${type}&${address}`]: () =>
+    plainExportedTransactions(blocks, { address: hot, type }),
+  'transactions.ndjson?block=5': () => plainExportedTransactions(blocks, { block: 5 }),
+};
+
+test.each(Object.keys(WANTED))('%s comes whole, by many small statements', async (path) => {
+  const server = await openExports({ postgres_reader_url: urls.reader_url });
+  const answer = await fetch(`${server.url}/api/v1/export/${path}`);
+  const wanted = linesOf(WANTED[path]?.() ?? []);
+  // a difference of megabytes would take minutes to be shown
+  expect((await answer.text()) === wanted).toBe(true);
+  expect(server.rows_max).toBeLessThanOrEqual(1_000);
+  expect(server.asked.length).toBeGreaterThan(wanted.length / 400_000);
+});
+
+test('nothing is read while the client does not read, and it goes on when it does', async () => {
+  const server = await openExports({ postgres_reader_url: urls.reader_url });
+  const socket = server.paused('/api/v1/export/activity.ndjson');
+  const asked = await standstill(server);
+  expect(asked).toBeLessThan(60);
+  socket.resume();
+  await expect.poll(() => server.asked.length).toBeGreaterThan(asked + 20);
+});
+
+test('nothing is read any more when the client has left, and its place is free', async () => {
+  const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
+  const socket = server.paused('/api/v1/export/activity.ndjson').resume();
+  await once(socket, 'data');
+  socket.destroy();
+  await expect.poll(() => server.metrics.text()).toContain('status="499"} 1');
+  expect(await standstill(server)).toBeLessThan(150);
+  await expect
+    .poll(
+      async () =>
+        (await fetch(`${server.url}/api/v1/export/activity.csv`, { method: 'HEAD' })).status,
+    )
+    .toBe(200);
+  // who scrapes the figures has /ready asked, and the node is not there
+  expect(
+    server.lines.filter(({ msg }) => !String(msg).startsWith('the node does not tell its head')),
+  ).toEqual([]);
+});
+
+const MAIN = new URL('../../../../services/explorer-gateway/main.ts', import.meta.url).pathname;
+const MEBIBYTE = 1 << 20;
+
+interface Process {
+  readonly child: ChildProcess;
+  readonly url: URL;
+  readonly text: () => string;
+}
+
+/** The service as a process of its own. */
+async function start(env: Readonly<Record<string, string>> = {}): Promise<Process> {
+  const own = {
+    APP_HTTP_PORT: '0',
+    APP_POSTGRES_READER_URL: urls.reader_url,
+    APP_REDIS_URL: 'redis://127.0.0.1:1',
+    APP_NODE_URL: 'http://127.0.0.1:1',
+    ...env,
+  };
+  const child = spawn(process.execPath, [MAIN], { env: own, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
+  await expect.poll(() => text).toContain('"msg":"listening"');
+  return { child, url: new URL(/"url":"([^"]+)"/.exec(text)?.[1] ?? ''), text: () => text };
+}
+
+function unread({ port, hostname }: URL): Socket {
+  const socket = connect(Number(port), hostname).pause();
+  socket
+    .on('error', () => undefined)
+    .write('GET /api/v1/export/activity.ndjson HTTP/1.1\r\nhost: x\r\n\r\n');
+  return socket;
+}
+
+test('the process does not grow with exports that nobody reads, nor with those that are read to their end', async () => {
+  const { url } = await start();
+  const resident = async (): Promise<number> => {
+    const metrics = await (await fetch(`${url.origin}/metrics`)).text();
+    return Number(/^process_resident_memory_bytes\{.*\} (\d+)$/m.exec(metrics)?.[1]) / MEBIBYTE;
+  };
+  const whole = async (): Promise<number> => {
+    const answer = await fetch(`${url.origin}/api/v1/export/activity.ndjson`);
+    let bytes = 0;
+    for await (const part of answer.body ?? []) bytes += part.length;
+    return bytes;
+  };
+  // the first ones warm it up
+  const bytes = await whole();
+  await Promise.all([whole(), whole()]);
+  const warm = await resident();
+
+  const sockets = Array.from({ length: 3 }, () => unread(url));
+  await readingStands(urls.reader_url);
+  await whole();
+  const grown = (await resident()) - warm;
+  for (const socket of sockets) socket.destroy();
+  expect((sockets.length * bytes) / MEBIBYTE).toBeGreaterThan(60);
+  expect(grown).toBeLessThan(40);
+});
+
+test('told to stop, the process cuts off in time what nobody reads, and ends with 0', async () => {
+  const { child, url, text } = await start({ APP_DRAIN_MS: '2000' });
+  const ended = once(child, 'close');
+  const socket = unread(url);
+  await readingStands(urls.reader_url);
+  child.kill('SIGTERM');
+  await ended;
+  expect(child.exitCode).toBe(0);
+  expect(text()).toContain('answers that were still streaming are cut off');
+  socket.destroy();
+});
+
+/** Waits until the gateway has asked Postgres nothing for a while. */
+async function readingStands(readerUrl: string): Promise<void> {
+  const client = new Client({ connectionString: readerUrl });
+  await client.connect();
+  let last: string | undefined;
+  const stands = async (): Promise<boolean> => {
+    const { rows } = await client.query<{ last: string }>(
+      `SELECT max(query_start)::text AS last FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'explorer-gateway'`,
+    );
+    const stood = last !== undefined && last === rows[0]?.last;
+    last = rows[0]?.last;
+    return stood;
+  };
+  await expect.poll(stands, { interval: 500 }).toBe(true);
+  await client.end();
+}

@@ -1,0 +1,157 @@
+/** The explorer with exports, with an eye and a hand on every statement that it asks. */
+import { connect, type Socket } from 'node:net';
+import { Client } from 'pg';
+import { expect, inject, onTestFinished } from 'vitest';
+import { explorerApp } from '../../../../services/explorer-gateway/app.ts';
+import { openHttp } from '../../../../services/runtime/http/server.ts';
+import { openLog } from '../../../../services/runtime/process/log.ts';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+import { openReader, type Reader } from '../../../../services/runtime/postgres/pool.ts';
+import { fillExplorer, type PlainBlock } from '../../../projections/explorer/seeded-rows.ts';
+import { rowsOf } from '../../../projections/explorer/table-rows.ts';
+import { copiedDatabase, freshDatabase, type DatabaseUrls } from '../../../support/database.ts';
+
+export interface ExportServerOptions {
+  readonly postgres_reader_url: string;
+  readonly exports_max?: number;
+  readonly connections_max?: number;
+  readonly statement_timeout_ms?: number;
+}
+
+export interface ExportServer {
+  readonly url: string;
+  /** the names of the statements asked */
+  readonly asked: readonly string[];
+  /** of one statement */
+  rows_max: number;
+  /** runs before each statement; `piece` counts those that read rows, from 1 on, and is 0 for others */
+  meddle: ((piece: number) => Promise<void>) | undefined;
+  /** what was logged at level warn and above */
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
+  readonly metrics: Metrics;
+  /** asks for an export on a connection of its own that does not read */
+  readonly paused: (path: string) => Socket;
+}
+
+const PIECE = /^explorer_export_(transactions|activity)(?!_ordinals)/;
+
+/** Closed when the test has ended. */
+export async function openExports({
+  exports_max: max = 4,
+  ...settings
+}: ExportServerOptions): Promise<ExportServer> {
+  const lines: Readonly<Record<string, unknown>>[] = [];
+  const log = openLog({
+    service: 'explorer-gateway',
+    level: 'warn',
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  const pool = openReader(
+    { application_name: 'exports', statement_timeout_ms: 20_000, connections_max: 4, ...settings },
+    log,
+  );
+  const asked: string[] = [];
+  const sockets: Socket[] = [];
+  let pieces = 0;
+  const reader: Reader = {
+    rows: async (statement) => {
+      asked.push(statement.name);
+      await server.meddle?.(PIECE.test(statement.name) ? ++pieces : 0);
+      const rows = await pool.rows(statement);
+      server.rows_max = Math.max(server.rows_max, rows.length);
+      return rows;
+    },
+  };
+  const metrics = new Metrics('test');
+  const config = {
+    node_url: 'http://127.0.0.1:1',
+    kafka_brokers: undefined,
+    treasury_public_reconciliation_url: undefined,
+    ready_lag_blocks_max: 20,
+    answers_kept_max: 0,
+    exports_max: max,
+    rate_per_second: 0,
+    rate_burst: 1,
+    trust_proxy_hops: 0,
+  };
+  const http = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics,
+    ...explorerApp(config, reader, log),
+  });
+  const server: ExportServer = {
+    url: http.url,
+    asked,
+    lines,
+    metrics,
+    rows_max: 0,
+    meddle: undefined,
+    paused: (path) => {
+      const { hostname, port, host } = new URL(http.url);
+      const socket = connect(Number(port), hostname).on('error', () => undefined);
+      sockets.push(socket);
+      socket.pause();
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+      return socket;
+    },
+  };
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    await http.drain();
+    await pool.close();
+  });
+  return server;
+}
+
+/** Filled once; those that are used are copies. */
+const originals = new Map<readonly PlainBlock[], Promise<DatabaseUrls>>();
+
+/** A database of its own that holds these blocks. */
+export async function filled(blocks: readonly PlainBlock[]): Promise<DatabaseUrls> {
+  const fill = async (): Promise<DatabaseUrls> => {
+    const urls = await freshDatabase(inject('stack'));
+    await fillExplorer(urls.writer_url, blocks);
+    return urls;
+  };
+  const original = originals.get(blocks) ?? fill();
+  originals.set(blocks, original);
+  return await copiedDatabase(inject('stack'), await original);
+}
+
+/** Waits until no further statement was asked for a while; how many there were. */
+export async function standstill({ asked }: ExportServer): Promise<number> {
+  let seen = -1;
+  const stands = (): boolean => {
+    const stood = seen === asked.length && seen > 1;
+    seen = asked.length;
+    return stood;
+  };
+  await expect.poll(stands, { interval: 400 }).toBe(true);
+  return seen;
+}
+
+/** As NDJSON. */
+export function linesOf(items: readonly string[]): string {
+  return items.map((item) => `${item}\n`).join('');
+}
+
+/** Puts another chain in the place of what stands, in one transaction. The new one is known to the old ordinals as after a reorganisation or after further blocks. */
+export async function becomes(writerUrl: string, blocks: readonly PlainBlock[]): Promise<void> {
+  const client = new Client({ connectionString: writerUrl, options: '-c search_path=explorer' });
+  await client.connect();
+  try {
+    await client.query('BEGIN');
+    for (const [table, rows] of Object.entries(rowsOf(blocks))) {
+      await client.query(`DELETE FROM ${table}`);
+      await client.query(
+        `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`,
+        [JSON.stringify(rows)],
+      );
+    }
+    await client.query('COMMIT');
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { walletOf } from '../../../support/wallets.ts';
+import { fuzz } from '../../../services/hub-gateway/fuzz.ts';
+import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
+
+const wallet = walletOf('raw', 'fuzz');
+let world: HubWorld;
+
+beforeAll(async () => {
+  world = await HubWorld.open(inject('stack'), {
+    settings: { APP_SOCKETS_PER_CLIENT_MAX: '1000' },
+  });
+  await world.fund(wallet.account, 10_000_000n);
+});
+afterAll(() => world.close());
+
+test('random operations, variables, tokens and socket messages get an answer of the right shape each, and no fault of ours', async () => {
+  const token = await world.signIn(wallet);
+  const stranger = await world.signIn(walletOf('tron', 'fuzz stranger'));
+  const place = 'pickupLatitude: 1, pickupLongitude: 1, dropoffLatitude: 2, dropoffLongitude: 2';
+  const requested = await world.send(
+    wallet,
+    token,
+    `createUnsignedRideRequest(${place}, fare: "5")`,
+  );
+  await world.block();
+  const { wrong, counts } = await fuzz(
+    { url: world.url, token: stranger, known: [requested, wallet.account] },
+    { requests: 600, sockets: 80, seed: 1 },
+  );
+  expect(wrong).toEqual([]);
+  expect(world.lines.filter((line) => JSON.parse(line).level === 'error')).toEqual([]);
+  // it got everywhere
+  for (const code of [
+    'BAD_USER_INPUT',
+    'FORBIDDEN',
+    'GRAPHQL_PARSE_FAILED',
+    'GRAPHQL_VALIDATION_FAILED',
+    'NOT_FOUND',
+    'UNAUTHENTICATED',
+  ])
+    expect([code, (counts[code] ?? 0) > 0]).toEqual([code, true]);
+});

@@ -1,0 +1,394 @@
+import { serverAudits } from 'graphql-http';
+import { getIntrospectionQuery } from 'graphql';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { signToken } from '../../../../services/runtime/http/token.ts';
+import { badTokens, SECRET } from '../../../support/tokens.ts';
+import { walletOf } from '../../../support/wallets.ts';
+import { challengeOf } from '../../../../schemas/sign-in.ts';
+import {
+  HubWorld,
+  signUnsigned,
+  type GraphqlAnswer,
+} from '../../../services/hub-gateway/hub-world.ts';
+import { TOO_LARGE } from '../../../services/hub-gateway/too-large.ts';
+import { readUnsigned } from '../../../services/hub-gateway/unsigned.ts';
+import { QUERIES_AND_MUTATIONS } from '../../../services/hub-gateway/operations.ts';
+
+const caller = walletOf('raw', 'caller');
+let world: HubWorld;
+let token: string;
+
+beforeAll(async () => {
+  world = await HubWorld.open(inject('stack'));
+  await world.fund(caller.account, 10_000_000n);
+  token = await world.signIn(caller);
+});
+afterAll(() => world.close());
+
+function codes({ errors }: GraphqlAnswer): unknown {
+  return errors.map(({ extensions }) => extensions?.code);
+}
+
+test.each(QUERIES_AND_MUTATIONS)(
+  '$name: needs a token: $needs_token',
+  async ({ operation, needs_token: needsToken }) => {
+    const without = await world.ask(operation);
+    const withToken = await world.ask(operation, {}, token);
+    expect(without.status).toBe(200);
+    if (needsToken) {
+      expect(codes(without)).toEqual(['UNAUTHENTICATED']);
+      expect(without.data ?? null).toBeNull();
+      // what is wrong then is something else
+      expect(codes(withToken)).not.toContain('UNAUTHENTICATED');
+    } else {
+      expect(without.text).toBe(withToken.text);
+      if (!operation.startsWith('mutation')) expect(codes(without)).toEqual([]);
+    }
+  },
+);
+
+test('every bad token is no token, in the same bytes; lists are served all the same', async () => {
+  const now = Math.floor(Date.now() / 1_000);
+  const answers = new Set<string>();
+  const pk = `0x${'aa'.repeat(20)}`;
+  const bad = [
+    ...Object.values(badTokens(now)).filter((each) => each.length < 8_000),
+    signToken({ pk: 'nobody', exp: now + 60 }, SECRET),
+  ];
+  for (const each of bad) {
+    const headers = { authorization: `Bearer ${each}`.replaceAll(/[^\x20-\x7e]/g, '?') };
+    answers.add((await world.post('{"query":"{ accountBalance }"}', headers)).text);
+    expect((await world.post('{"query":"{ listRideRequests { txHash } }"}', headers)).data).toEqual(
+      { listRideRequests: [] },
+    );
+  }
+  expect(answers.size).toBe(1);
+  const good = signToken({ pk, exp: now + 60 }, SECRET);
+  expect(
+    (await world.post('{"query":"{ accountBalance }"}', { authorization: `bearer ${good}` })).data,
+  ).toEqual({ accountBalance: '0' });
+});
+
+test('a balance is asked for by address or by public key', async () => {
+  const ask = async (publicKey: string): Promise<GraphqlAnswer> =>
+    world.ask(
+      'query ($key: String) { accountBalance(publicKey: $key) }',
+      { key: publicKey },
+      token,
+    );
+  const own = (await world.ask('{ accountBalance }', {}, token)).data;
+  expect(own).toEqual({ accountBalance: '10000000' });
+  for (const key of [
+    caller.account,
+    caller.account.toUpperCase().replace('X', 'x'),
+    caller.key.publicKey,
+    caller.key.publicKey.slice(2),
+  ]) {
+    expect((await ask(key)).data).toEqual(own);
+  }
+  for (const key of ['', caller.account.slice(2), `${caller.account}0`, `04${'1'.repeat(128)}`])
+    expect(codes(await ask(key))).toEqual(['BAD_USER_INPUT']);
+});
+
+test('a challenge gives its token again and never a longer one; the claims are the key as sent and the expiry', async () => {
+  const timestamp = Math.floor(Date.now() / 1_000) - 60;
+  const publicKey = caller.key.publicKey.slice(2);
+  const signature = await caller.sign(challengeOf(7777, publicKey, timestamp));
+  const sign = `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
+    generateToken(publicKey: $publicKey, timestamp: $timestamp, signature: $signature) { token expiresAt } }`;
+  const first = await world.ask(sign, { publicKey, timestamp, signature });
+  expect(first.data).toEqual({
+    generateToken: { token: expect.any(String) as unknown, expiresAt: timestamp + 6 * 3_600 },
+  });
+  expect((await world.ask(sign, { publicKey, timestamp, signature })).text).toBe(first.text);
+  const claims = /token":"[^.]+\.([^.]+)/.exec(first.text)?.[1] ?? '';
+  expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toEqual({
+    pk: publicKey,
+    exp: timestamp + 6 * 3_600,
+  });
+  for (const change of [
+    { timestamp: timestamp + 1 },
+    { publicKey: `0x${publicKey}` },
+    { signature: { ...signature, v: 29 } },
+    { timestamp: timestamp - 100 },
+  ]) {
+    expect(codes(await world.ask(sign, { publicKey, timestamp, signature, ...change }))).toEqual([
+      'UNAUTHENTICATED',
+    ]);
+  }
+  for (const change of [
+    { timestamp: 1.5 },
+    { timestamp: timestamp * 1_000 },
+    { timestamp: 2 ** 31 },
+    { publicKey: null },
+    { signature: { r: '', s: '' } },
+    { signature: null },
+  ]) {
+    expect(codes(await world.ask(sign, { publicKey, timestamp, signature, ...change }))).toEqual([
+      'BAD_USER_INPUT',
+    ]);
+  }
+});
+
+const RIDE = (name: string, value: string): string => {
+  const args: Record<string, string> = {
+    pickupLatitude: '1',
+    pickupLongitude: '1',
+    dropoffLatitude: '1',
+    dropoffLongitude: '1',
+    fare: '"1"',
+  };
+  const text = Object.entries({ ...args, [name]: value })
+    .map(([key, each]) => `${key}: ${each}`)
+    .join(', ');
+  return `mutation { createUnsignedRideRequest(${text}) }`;
+};
+const AMOUNTS = [
+  '',
+  '-1',
+  '+1',
+  '1.0',
+  '1e3',
+  '0x10',
+  '１',
+  '01',
+  '0',
+  ' 1',
+  '1 ',
+  String(2n ** 256n),
+  '9'.repeat(1_000),
+];
+
+test.each([
+  ...AMOUNTS.map((amount) => RIDE('fare', JSON.stringify(amount))),
+  ...AMOUNTS.map((amount) => `mutation { createUnsignedBurn(amount: ${JSON.stringify(amount)}) }`),
+  ...['90.0000001', '-91', '1e400', '-1e400'].flatMap((each) => [
+    RIDE('pickupLatitude', each),
+    RIDE('dropoffLatitude', each),
+  ]),
+  ...['180.1', '-181', '1e308'].flatMap((each) => [
+    RIDE('pickupLongitude', each),
+    RIDE('dropoffLongitude', each),
+  ]),
+  'mutation { createUnsignedBurn(amount: "1", redemptionRef: "") }',
+  `mutation { createUnsignedBurn(amount: "1", redemptionRef: "${'a'.repeat(63)}") }`,
+  'mutation { createUnsignedRideCancel(rideAcceptanceTransactionHash: "0x12") }',
+  '{ listRideOffers(rideRequestTxHash: "zz") { txHash } }',
+  '{ listActiveTrips(driverAddress: "") { txHash } }',
+  '{ listRecentTrips(limit: 0) { txHash } }',
+  '{ listCompletedTrips(limit: 201) { txHash } }',
+  '{ listRideRequests(bounds: { minLat: 2, maxLat: 1, minLng: 0, maxLng: 0 }) { txHash } }',
+  '{ listRideRequests(bounds: { minLat: -91, maxLat: 1, minLng: 0, maxLng: 0 }) { txHash } }',
+  '{ listRideRequests(bounds: { minLat: 0, maxLat: 1, minLng: 0, maxLng: 1e400 }) { txHash } }',
+])('refused for what it asks: %s', async (operation) => {
+  const answer = await world.ask(operation, {}, token);
+  expect([answer.status, codes(answer)]).toEqual([200, ['BAD_USER_INPUT']]);
+  expect(answer.text).not.toMatch(/stack|node_modules|９|1e400/);
+});
+
+test('bounds across the antimeridian, and the largest amount there is, are none the worse', async () => {
+  const lists = await world.ask(
+    '{ listRideRequests(bounds: { minLat: -90, maxLat: 90, minLng: 179, maxLng: -179 }) { txHash } }',
+  );
+  expect(lists.errors).toEqual([]);
+  const largest = await world.ask(
+    `mutation { createUnsignedBurn(amount: "${2n ** 256n - 1n}") }`,
+    {},
+    token,
+  );
+  expect(largest.data).toMatchObject({
+    createUnsignedBurn: {
+      data: { arguments: { amount: String(2n ** 256n - 1n), redemption_ref: null } },
+    },
+  });
+});
+
+test.each(TOO_LARGE)('refused before anything is done: %s', async (_what, query) => {
+  const answer = await world.ask(query);
+  expect(answer.status).toBe(400);
+  expect(answer.data).toBeUndefined();
+  expect(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED']).toContain(
+    answer.errors[0]?.extensions?.code,
+  );
+});
+
+test('the standard question for the schema is not too large', async () => {
+  expect((await world.ask(getIntrospectionQuery())).errors).toEqual([]);
+});
+
+const RAW_PROBLEMS: readonly (readonly [string, string])[] = [
+  ['nothing', ''],
+  ['no hex', '0xzz'],
+  ['an odd number of digits', '0x123'],
+  ['trailing bytes', '0x0000'],
+  ['lists in lists', `0x${'c1'.repeat(5_000)}c0`],
+];
+
+test.each(RAW_PROBLEMS)('no transaction: %s', async (_what, raw) => {
+  const answer = await world.ask(
+    'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
+    { raw },
+    token,
+  );
+  expect([answer.status, codes(answer)]).toEqual([200, ['BAD_USER_INPUT']]);
+});
+
+test('a transaction is sent for its own account alone, on this chain alone, and its replay is what the node says', async () => {
+  const submit = (raw: string): Promise<GraphqlAnswer> =>
+    world.ask(
+      'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
+      { raw },
+      token,
+    );
+  const built = await world.ask('mutation { createUnsignedBurn(amount: "1") }', {}, token);
+  const unsigned = readUnsigned(built.data?.['createUnsignedBurn']);
+  expect(codes(await submit(signUnsigned(walletOf('raw', 'somebody else'), unsigned)))).toEqual([
+    'FORBIDDEN',
+  ]);
+  expect(codes(await submit(signUnsigned(caller, { ...unsigned, chain_id: 7778 })))).toEqual([
+    'BAD_USER_INPUT',
+  ]);
+  const raw = signUnsigned(caller, unsigned);
+  expect((await submit(raw)).data).toEqual({
+    sendRawTransaction: { transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as unknown },
+  });
+  expect((await submit(raw)).data).toMatchObject({ sendRawTransaction: { code: 'already_known' } });
+  await world.block();
+});
+
+test('a node that does not answer is an upstream error, without a word of where it is', async () => {
+  await world.devnet.admin('/admin/faults', { target: 'node', mode: 'status_503', times: 1 });
+  const answer = await world.ask('mutation { createUnsignedBurn(amount: "1") }', {}, token);
+  expect(codes(answer)).toEqual(['UPSTREAM_ERROR']);
+  expect(answer.text).not.toMatch(/127\.0\.0\.1|503|v1/);
+});
+
+test.each([
+  ['no JSON', '{', 400],
+  ['a number', '1', 400],
+  ['null', 'null', 400],
+  ['a batch', '[{"query":"{ chainInfo { chainId } }"}]', 400],
+  ['no query', '{}', 400],
+  ['a query that is a list', '{"query":["{ chainInfo { chainId } }"]}', 400],
+  ['variables that are text', '{"query":"{ chainInfo { chainId } }","variables":"{}"}', 400],
+  ['__proto__', '{"__proto__":{"query":"{ chainInfo { chainId } }"}}', 400],
+  [
+    'deeply nested variables',
+    `{"query":"query ($b: MapBoundsInput) { listRideRequests(bounds: $b) { txHash } }","variables":{"b":${'['.repeat(50_000)}${']'.repeat(50_000)}}}`,
+    400,
+  ],
+  ['a mebibyte', `{"query":"${' '.repeat(1 << 20)}{ chainInfo { chainId } }"}`, 413],
+])('a body that is %s is refused in the shape of GraphQL', async (_what, body, status) => {
+  const answer = await world.post(body);
+  expect(answer.status).toBe(status);
+  expect(answer.errors[0]?.extensions?.code).toMatch(/^[A-Z_]+$/);
+});
+
+test('only JSON is taken, mutations are not taken by GET, and other paths and methods are told so in the same shape', async () => {
+  const body = '{"query":"{ chainInfo { chainId } }"}';
+  expect((await world.post(body, { 'content-type': 'text/plain' })).status).toBe(415);
+  const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(world.url + path, { headers });
+  const preflighted = { 'apollo-require-preflight': 'yes' };
+  const read = await get(
+    `/graphql?query=${encodeURIComponent('{ chainInfo { chainId } }')}`,
+    preflighted,
+  );
+  expect(await read.json()).toEqual({ data: { chainInfo: { chainId: '7777' } } });
+  const burn = await get(
+    `/graphql?query=${encodeURIComponent('mutation { createUnsignedBurn(amount: "1") }')}`,
+    preflighted,
+  );
+  expect(burn.status).toBe(405);
+  expect(
+    (await get(`/graphql?query=${encodeURIComponent('{ chainInfo { chainId } }')}`)).status,
+  ).toBe(400);
+  for (const [path, method, status] of [
+    ['/', 'GET', 404],
+    ['/graphql', 'PUT', 405],
+    ['/graphql/ws', 'GET', 404],
+  ] as const) {
+    const response = await fetch(world.url + path, { method });
+    expect([path, response.status, await response.json()]).toMatchObject([
+      path,
+      status,
+      { errors: [{ extensions: {} }] },
+    ]);
+  }
+});
+
+test("an answer that many ask for is made once, until the read model moves; one that is somebody's own is made for each", async () => {
+  const used = async (): Promise<number> => {
+    const text = await (await fetch(`${world.url}/metrics`)).text();
+    return Number(/hub_kept_answers_used\{[^}]*\} (\d+)/.exec(text)?.[1]);
+  };
+  const ask = async (query: string, by?: string): Promise<number> => {
+    const before = await used();
+    const answers = [await world.ask(query, {}, by), await world.ask(query, {}, by)];
+    expect(answers[0]?.text).toBe(answers[1]?.text);
+    return (await used()) - before;
+  };
+  const lists = '{ listRideRequests { fare } listActiveTrips { fare } chainInfo { txFee } }';
+  expect(await ask(lists)).toBe(1);
+  expect(await ask(lists)).toBe(2);
+  await world.block();
+  await expect.poll(async () => ask(lists)).toBe(1);
+  expect(await ask(lists, token)).toBe(0);
+  expect(await ask('{ accountBalance }')).toBe(0);
+  expect(await ask('mutation { createUnsignedBurn(amount: "1") }')).toBe(0);
+  expect(await ask('{ nothing }')).toBe(0);
+});
+
+/** Besides those that differ each time. */
+function shown(headers: Headers): unknown {
+  return Object.entries(Object.fromEntries(headers)).filter(
+    ([name]) => !['date', 'x-request-id'].includes(name),
+  );
+}
+
+test('an answer that was there already has the headers and the bytes of the one that was made', async () => {
+  const query = '{ listRecentTrips(limit: 3) { txHash } }';
+  const [made, kept] = [await world.ask(query), await world.ask(query)];
+  expect(kept.text).toBe(made.text);
+  expect(shown(kept.headers)).toEqual(shown(made.headers));
+  expect(kept.headers.get('x-request-id')).toMatch(/^[0-9a-f]{12}-/);
+});
+
+test('the page to explore it loads nothing from anywhere', async () => {
+  const response = await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } });
+  const html = await response.text();
+  expect(response.headers.get('content-type')).toContain('text/html');
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(html).toContain('createUnsignedRideRequest');
+  expect(html).not.toMatch(/<script[^>]+src|https?:\/\//);
+});
+
+test('web pages of any origin may ask it, with a token too', async () => {
+  const headers = {
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization, apollographql-client-name, traceparent',
+  };
+  const response = await fetch(`${world.url}/graphql`, { method: 'OPTIONS', headers });
+  expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([
+    204,
+    '*',
+  ]);
+  expect(response.headers.get('access-control-allow-headers')).toBe('authorization, *');
+});
+
+test.each(serverAudits({ url: () => `${world.url}/graphql` }))(
+  'GraphQL over HTTP, $id: $name',
+  async ({ name, fn }) => {
+    const result = await fn();
+    // what it only should do, or may, is not all asked for
+    if (name.startsWith('MUST')) expect(result).toMatchObject({ status: 'ok' });
+  },
+);
+
+test('nothing of all this was a bug', () => {
+  expect(
+    world.lines.filter(
+      (line) => JSON.parse(line).level !== 'warn' && JSON.parse(line).level !== 40,
+    ),
+  ).toEqual([]);
+});

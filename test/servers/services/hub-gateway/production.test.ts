@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { DEVELOPMENT_JWT_SECRET } from '../../../../schemas/development.ts';
+import { challengeOf } from '../../../../schemas/sign-in.ts';
+import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
+import { walletOf } from '../../../support/wallets.ts';
+import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
+import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
+
+const wallet = walletOf('raw', 'production');
+let world: HubWorld;
+
+beforeAll(async () => {
+  world = await HubWorld.open(inject('stack'), {
+    settings: {
+      APP_INTROSPECTION: 'false',
+      APP_AUTH_SINGLE_USE: 'true',
+      APP_RATE_PER_SECOND: '1',
+      APP_RATE_BURST: '20',
+    },
+  });
+});
+afterAll(() => world.close());
+
+const env = {
+  APP_HTTP_PORT: '1',
+  APP_CHAIN_ID: '1',
+  APP_POSTGRES_READER_URL: 'postgres://a:b@c/d',
+  APP_REDIS_URL: 'redis://a',
+  APP_NODE_URL: 'http://a',
+  APP_JWT_SECRET: 'x'.repeat(32),
+};
+
+test('on the mainnet the schema is not to be explored unless a setting says so', () => {
+  expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet' }).introspection).toBe(false);
+  expect(
+    readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet', APP_INTROSPECTION: 'true' })
+      .introspection,
+  ).toBe(true);
+  expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'testnet' }).introspection).toBe(true);
+});
+
+test('on the mainnet the secret that everybody knows is refused', () => {
+  const known = { ...env, APP_JWT_SECRET: DEVELOPMENT_JWT_SECRET };
+  expect(() => readHubGatewayConfig({ ...known, APP_NETWORK: 'mainnet' })).toThrow(
+    /^APP_JWT_SECRET is that of the development stack/,
+  );
+  expect(readHubGatewayConfig({ ...known, APP_NETWORK: 'testnet' }).jwt_secret).toBe(
+    DEVELOPMENT_JWT_SECRET,
+  );
+});
+
+test('then nobody is told the schema, neither whole nor by a hint, over HTTP or a socket, and there is no page', async () => {
+  const socket = await RawSocket.begun(world.socket_url);
+  for (const [at, query] of [
+    '{ __schema { types { name } } }',
+    '{ __type(name: "Query") { name } }',
+    '{ listRideRequest { txHash } }',
+  ].entries()) {
+    const answer = await world.ask(query);
+    expect([answer.status, answer.text]).toEqual([
+      400,
+      expect.not.stringMatching(/Did you mean|listRideRequests/),
+    ]);
+    const [message] = await socket.outcome(String(at), query);
+    expect([message?.type, JSON.stringify(message)]).toEqual([
+      'error',
+      expect.not.stringMatching(/Did you mean|listRideRequests"/),
+    ]);
+  }
+  expect((await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } })).status).toBe(
+    400,
+  );
+  await socket.close();
+});
+
+async function sign(timestamp: number): Promise<string | undefined> {
+  const signature = await wallet.sign(challengeOf(7777, wallet.publicKey, timestamp));
+  const { errors } = await world.ask(
+    `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
+        generateToken(publicKey: $publicKey, timestamp: $timestamp, signature: $signature) { token } }`,
+    { publicKey: wallet.publicKey, timestamp, signature },
+  );
+  return errors[0]?.extensions?.code;
+}
+
+test('where a challenge is good once only, the second time is refused, and one from before the start too', async () => {
+  const soon = Math.floor(Date.now() / 1_000) + 30;
+  expect(await sign(soon)).toBeUndefined();
+  expect(await sign(soon)).toBe('UNAUTHENTICATED');
+  expect(await sign(soon + 1)).toBeUndefined();
+  expect(await sign(soon - 100)).toBe('UNAUTHENTICATED');
+});
+
+test('who asks too much is told when to come again, over HTTP and a socket', async () => {
+  let limited: Awaited<ReturnType<HubWorld['ask']>> | undefined;
+  for (let asked = 0; asked < 40 && limited === undefined; asked++) {
+    const answer = await world.ask('{ __typename }');
+    if (answer.status === 429) limited = answer;
+  }
+  expect(limited?.errors[0]?.extensions?.code).toBe('RATE_LIMITED');
+  expect(limited?.headers.get('retry-after')).toBe('1');
+  const socket = await RawSocket.begun(world.socket_url);
+  await expect
+    .poll(async () => {
+      const [message] = await socket.outcome(String(socket.messages.length), '{ __typename }');
+      return JSON.stringify(message);
+    })
+    .toContain('RATE_LIMITED');
+  await socket.close();
+});

@@ -1,0 +1,133 @@
+/** What may happen to a hub under open sockets: Redis goes and comes, clients do not read, many come at once, the process is told to stop. */
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { FaultProxy } from '../../../support/fault-proxy.ts';
+import { walletOf } from '../../../support/wallets.ts';
+import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
+import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
+
+const SOCKETS = 200;
+const rider = walletOf('raw', 'rider of bad times');
+let world: HubWorld;
+let proxy: FaultProxy;
+let token: string;
+
+beforeAll(async () => {
+  const direct = inject('stack').redis_url;
+  proxy = await FaultProxy.open({ port: Number(new URL(direct).port) });
+  world = await HubWorld.open(inject('stack'), {
+    redis_url: proxy.url(direct),
+    settings: {
+      APP_SOCKETS_PER_CLIENT_MAX: '210',
+      APP_LIST_ROWS_MAX: '3',
+      APP_SOCKET_SLOW_MS: '500',
+      APP_SOCKET_BUFFER_BYTES_MAX: '65536',
+    },
+  });
+  await world.fund(rider.account, 50_000_000n);
+  token = await world.signIn(rider);
+});
+afterAll(async () => {
+  await world.close();
+  await proxy.close();
+});
+
+async function request(): Promise<string> {
+  const hash = await world.send(
+    rider,
+    token,
+    'createUnsignedRideRequest(pickupLatitude: 1, pickupLongitude: 1, dropoffLatitude: 2, dropoffLongitude: 2, fare: "1")',
+  );
+  await world.block();
+  return hash;
+}
+
+async function query(): Promise<unknown> {
+  return (await world.ask('{ listRideRequests { txHash } }')).data;
+}
+
+test('while Redis is away queries are unaffected, and every open subscription is right again after its return', async () => {
+  const sockets = await Promise.all(
+    Array.from({ length: SOCKETS }, () => RawSocket.begun(world.socket_url)),
+  );
+  for (const socket of sockets)
+    socket.subscribe('1', 'subscription { rideRequestsUpdated { txHash } }');
+  const newest = (): Set<string> =>
+    new Set(sockets.map((socket) => JSON.stringify(socket.results('1').at(-1))));
+  await expect.poll(newest).toEqual(new Set(['{"data":{"rideRequestsUpdated":[]}}']));
+
+  proxy.mode = 'reset_before';
+  proxy.cut();
+  await expect.poll(() => world.lines.join()).toContain('Redis is away');
+  const first = await request();
+  await expect.poll(query).toEqual({ listRideRequests: [{ txHash: first }] });
+
+  proxy.mode = 'pass';
+  const right = new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${first}"}]}}`]);
+  await expect.poll(newest).toEqual(right);
+  // and what comes now is heard of again
+  const second = await request();
+  await expect
+    .poll(newest)
+    .toEqual(
+      new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${second}"},{"txHash":"${first}"}]}}`]),
+    );
+
+  // one more than a client may have
+  const more = await Promise.allSettled(
+    Array.from({ length: 20 }, () => RawSocket.open(world.socket_url)),
+  );
+  expect(more.filter(({ status }) => status === 'rejected').length).toBe(10);
+  for (const each of more) if (each.status === 'fulfilled') await each.value.close();
+  await Promise.all(sockets.map((socket) => socket.close()));
+});
+
+async function figure(name: string): Promise<string | undefined> {
+  return new RegExp(`${name}\\{[^}]*\\} (\\d+)`).exec(
+    await (await fetch(`${world.url}/metrics`)).text(),
+  )?.[1];
+}
+
+test('a socket that does not read holds no more than its share, is closed with 1013, and the others do not notice', async () => {
+  const slow = await RawSocket.begun(world.socket_url);
+  const quick = await RawSocket.begun(world.socket_url);
+  const long = `{ ${Array.from({ length: 9 }, (_, at) => `a${at}: __schema { types { name description fields { name description } } }`).join(' ')} }`;
+  slow.socket.pause();
+  let asked = 0;
+  const behind = async (): Promise<string | undefined> => {
+    for (let more = 0; more < 20; more++) slow.subscribe(String(asked++), long);
+    return figure('hub_sockets_behind');
+  };
+  await expect.poll(behind).toBe('1');
+  const [answer] = await quick.outcome('meanwhile', '{ chainInfo { chainId } }');
+  expect(answer?.payload).toEqual({ data: { chainInfo: { chainId: '7777' } } });
+  await expect.poll(() => figure('hub_sockets_given_up')).toBe('1');
+  slow.socket.resume();
+  expect(await slow.closed).toBe(1013);
+  await quick.close();
+});
+
+test('a list that is not whole says so, as an answer, over a socket and as a subscription', async () => {
+  const [first, second] = [await request(), await request()];
+  const list = 'rideRequests: listRideRequests { txHash }';
+  const whole = await world.ask(`{ ${list} few: listRecentTrips { txHash } }`);
+  expect(whole.extensions).toEqual({ truncated: ['rideRequests'] });
+  expect(whole.data?.['rideRequests']).toHaveLength(3);
+  expect(whole.data?.['rideRequests']).toMatchObject([{ txHash: second }, { txHash: first }, {}]);
+  expect((await world.ask('{ listRecentTrips { txHash } }')).extensions).toBeUndefined();
+  const socket = await RawSocket.begun(world.socket_url);
+  const [asked] = await socket.outcome('1', `{ ${list} }`);
+  expect(asked?.payload).toEqual({
+    data: { rideRequests: whole.data?.['rideRequests'] },
+    extensions: { truncated: ['rideRequests'] },
+  });
+  socket.subscribe('2', 'subscription { rideRequestsUpdated { txHash } }');
+  await expect
+    .poll(() => socket.results('2'))
+    .toEqual([
+      {
+        data: { rideRequestsUpdated: whole.data?.['rideRequests'] },
+        extensions: { truncated: ['rideRequestsUpdated'] },
+      },
+    ]);
+  await socket.close();
+});

@@ -1,0 +1,233 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { signToken } from '../../../../../services/runtime/http/token.ts';
+import { badTokens, SECRET } from '../../../../support/tokens.ts';
+import { walletOf } from '../../../../support/wallets.ts';
+import { HubWorld } from '../../../../services/hub-gateway/hub-world.ts';
+import {
+  QUERIES_AND_MUTATIONS,
+  SUBSCRIPTIONS,
+} from '../../../../services/hub-gateway/operations.ts';
+import { RawSocket } from '../../../../services/hub-gateway/raw-socket.ts';
+
+const rider = walletOf('raw', 'socket rider');
+let world: HubWorld;
+let riderToken: string;
+
+beforeAll(async () => {
+  world = await HubWorld.open(inject('stack'), {
+    settings: { APP_SOCKET_INIT_MS: '300', APP_SOCKET_OPERATIONS_MAX: '20' },
+  });
+  await world.fund(rider.account, 50_000_000n);
+  riderToken = await world.signIn(rider);
+});
+afterAll(() => world.close());
+
+function codeOf(payload: unknown): unknown {
+  return /"code":"([A-Z_]+)"/.exec(JSON.stringify(payload) ?? '')?.[1];
+}
+
+test('the auth matrix holds on a socket, row by row', async () => {
+  const anonymous = await RawSocket.begun(world.socket_url);
+  const signedIn = await RawSocket.begun(world.socket_url, {
+    Authorization: `Bearer ${riderToken}`,
+  });
+  for (const [at, { operation, needs_token: needsToken }] of QUERIES_AND_MUTATIONS.entries()) {
+    const [without] = await anonymous.outcome(`m${at}`, operation);
+    const [withToken] = await signedIn.outcome(`m${at}`, operation);
+    expect([operation, without?.type, withToken?.type]).toEqual([operation, 'next', 'next']);
+    if (needsToken)
+      expect([operation, codeOf(without?.payload)]).toEqual([operation, 'UNAUTHENTICATED']);
+    else expect(without?.payload).toEqual(withToken?.payload);
+    expect([operation, codeOf(withToken?.payload) === 'UNAUTHENTICATED' && needsToken]).toEqual([
+      operation,
+      false,
+    ]);
+  }
+  for (const [at, { operation }] of SUBSCRIPTIONS.entries()) {
+    anonymous.subscribe(`s${at}`, operation);
+    const { payload } = await anonymous.next(({ id, type }) => id === `s${at}` && type === 'next');
+    expect(payload).toHaveProperty('data');
+  }
+  await Promise.all([anonymous.close(), signedIn.close()]);
+});
+
+test('a bad token, or none, is an anonymous connection; a token that expires goes on as one', async () => {
+  const now = Math.floor(Date.now() / 1_000);
+  for (const bad of ['', 'x', ...Object.values(badTokens(now)).slice(0, 4)]) {
+    const socket = await RawSocket.begun(world.socket_url, { Authorization: `Bearer ${bad}` });
+    expect(codeOf((await socket.outcome('1', '{ accountBalance }'))[0]?.payload)).toBe(
+      'UNAUTHENTICATED',
+    );
+    await socket.close();
+  }
+  const short = await RawSocket.begun(world.socket_url, {
+    Authorization: `Bearer ${signToken({ pk: rider.account, exp: now + 2 }, SECRET)}`,
+  });
+  await expect
+    .poll(async () => {
+      const id = String(Math.random());
+      return codeOf((await short.outcome(id, '{ accountBalance }'))[0]?.payload);
+    })
+    .toBe('UNAUTHENTICATED');
+  await short.close();
+});
+
+test.each([
+  ['no connection_init in time', 4408, () => undefined],
+  [
+    'a second connection_init',
+    4429,
+    (socket: RawSocket) => [1, 2].forEach(() => socket.send({ type: 'connection_init' })),
+  ],
+  [
+    'a subscription before it',
+    4401,
+    (socket: RawSocket) => socket.subscribe('1', '{ __typename }'),
+  ],
+  ['a message that is no JSON', 4400, (socket: RawSocket) => socket.send('{')],
+  ['a message of no known type', 4400, (socket: RawSocket) => socket.send({ type: 'start' })],
+  [
+    'a message that only servers send',
+    4400,
+    (socket: RawSocket) => socket.send({ id: '1', type: 'next', payload: {} }),
+  ],
+  [
+    'bytes',
+    4400,
+    (socket: RawSocket) => socket.socket.send(Buffer.from('{"type":"connection_init"}')),
+  ],
+  ['a mebibyte', 1009, (socket: RawSocket) => socket.send('x'.repeat(1 << 20))],
+])('%s closes the socket with %i', async (_what, code, act) => {
+  const socket = await RawSocket.open(world.socket_url);
+  act(socket);
+  expect(await socket.closed).toBe(code);
+});
+
+test('a socket without a protocol is not accepted, nor the same id twice', async () => {
+  expect(await (await RawSocket.open(world.socket_url, [])).closed).toBe(4406);
+  const twice = await RawSocket.begun(world.socket_url);
+  twice.subscribe('1', 'subscription { activeTripsUpdated { txHash } }');
+  twice.subscribe('1', 'subscription { activeTripsUpdated { txHash } }');
+  expect(await twice.closed).toBe(4409);
+});
+
+test('what is too large or wrong is refused in the same words as over HTTP, and the socket goes on', async () => {
+  const socket = await RawSocket.begun(world.socket_url);
+  const aliases = `{ ${Array.from({ length: 60 }, (_, at) => `a${at}: chainInfo { chainId }`).join(' ')} }`;
+  for (const query of [
+    '{',
+    '{ nothing }',
+    aliases,
+    `{ ${'chainInfo '.repeat(1_200)} }`,
+    'subscription { activeTripsUpdated { txHash } recentTripsUpdated { txHash } }',
+    // of this one graphql-js does not tell in the ordinary way
+    'subscription { activeTripsUpdated @include(if: 1) { txHash } }',
+    'query ($limit: Int!) { listRecentTrips(limit: $limit) { txHash } }',
+    'query a { __typename } query b { __typename }',
+  ]) {
+    const [message] = await socket.outcome(query.slice(0, 20) + String(query.length), query);
+    const overHttp = await world.ask(query);
+    expect(message?.type).toBe('error');
+    expect(codeOf(message?.payload)).toBe(overHttp.errors[0]?.extensions?.code);
+  }
+  const [bad] = await socket.outcome(
+    'bad',
+    'subscription { rideOffersUpdated(rideRequestTxHash: "zz") { txHash } }',
+  );
+  expect(codeOf(bad?.payload)).toBe('BAD_USER_INPUT');
+  const [good] = await socket.outcome('good', '{ chainInfo { chainId } }');
+  expect(good?.payload).toEqual({ data: { chainInfo: { chainId: '7777' } } });
+  await socket.close();
+});
+
+test('an id that is used again at once has the result of its own operation alone, and one end', async () => {
+  const socket = await RawSocket.begun(world.socket_url);
+  for (let more = 1; more <= 15; more++) {
+    socket.subscribe(
+      '1',
+      more % 2 === 0
+        ? '{ __typename }'
+        : `subscription { completedTripsUpdated(limit: ${more}) { txHash } }`,
+    );
+    socket.send({ id: '1', type: 'complete' });
+  }
+  socket.subscribe('1', '{ chainInfo { chainId } }');
+  await socket.next(({ id, type }) => id === '1' && type === 'complete');
+  const [after] = await socket.outcome('after', '{ __typename }');
+  expect(after?.type).toBe('next');
+  expect(socket.messages.filter(({ id }) => id === '1')).toEqual([
+    { id: '1', type: 'next', payload: { data: { chainInfo: { chainId: '7777' } } } },
+    { id: '1', type: 'complete' },
+  ]);
+  await expect
+    .poll(
+      async () =>
+        /hub_subscription_groups\{[^}]*\} (\d+)/.exec(
+          await (await fetch(`${world.url}/metrics`)).text(),
+        )?.[1],
+    )
+    .toBe('0');
+  await socket.close();
+});
+
+test('a request for a socket that is none is told so in the shape of GraphQL', async () => {
+  const { hostname, port } = new URL(world.url);
+  const answered = await new Promise<string>((resolve) => {
+    const raw = connect(Number(port), hostname);
+    let text = '';
+    raw.on('data', (part: Buffer) => (text += part.toString()));
+    raw.once('close', () => resolve(text));
+    raw.write(
+      `GET /graphql/ws HTTP/1.1\r\nhost: ${hostname}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 99\r\n\r\n`,
+    );
+  });
+  expect(answered).toMatch(/^HTTP\/1\.1 400 .*"code":"BAD_USER_INPUT"/s);
+});
+
+test('a thousand subscriptions on one socket are twenty, and each of the others is told so', async () => {
+  const socket = await RawSocket.begun(world.socket_url);
+  for (let at = 0; at < 1_000; at++)
+    socket.subscribe(String(at), 'subscription { activeTripsUpdated { txHash } }');
+  await expect.poll(() => socket.messages.filter(({ type }) => type === 'error').length).toBe(980);
+  expect(
+    new Set(
+      socket.messages.filter(({ type }) => type === 'error').map(({ payload }) => codeOf(payload)),
+    ),
+  ).toEqual(new Set(['RATE_LIMITED']));
+  // one whose first answer is still being made counts until it is made, though nobody wants it any more
+  await expect.poll(() => socket.results('3').length).toBe(1);
+  socket.send({ id: '3', type: 'complete' });
+  const [answer] = await socket.outcome('after', '{ __typename }');
+  expect(answer?.type).toBe('next');
+  await socket.close();
+});
+
+test('what nobody told of is seen within seconds all the same', async () => {
+  const socket = await RawSocket.begun(world.socket_url);
+  const query = `subscription { rideRequestsUpdated(bounds: { minLat: 40, maxLat: 41, minLng: 0, maxLng: 2 }) { txHash } }`;
+  socket.subscribe('1', query);
+  await expect.poll(() => socket.results('1').length).toBe(1);
+  world.models.tells = false;
+  const requested = await world.send(
+    rider,
+    riderToken,
+    'createUnsignedRideRequest(pickupLatitude: 40.5, pickupLongitude: 1, dropoffLatitude: 2, dropoffLongitude: 2, fare: "100")',
+  );
+  await world.block();
+  world.models.tells = true;
+  await expect
+    .poll(() => socket.results('1'))
+    .toEqual([
+      { data: { rideRequestsUpdated: [] } },
+      { data: { rideRequestsUpdated: [{ txHash: requested }] } },
+    ]);
+  expect(
+    /hub_sockets\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1],
+  ).toBe('1');
+  await socket.close();
+});
+
+test('nothing of all this was a bug', () => {
+  expect(world.lines).toEqual([]);
+});

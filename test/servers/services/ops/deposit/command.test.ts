@@ -1,0 +1,165 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { deposits } from '../../../../../projections/deposits/deposits.ts';
+import { approve, reject } from '../../../../../projections/deposits/domain/minting.ts';
+import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
+import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/events.ts';
+import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';
+import { openCodec } from '../../../../../services/runtime/kafka/codec.ts';
+import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
+import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
+import { toEntries } from '../../../../../services/treasury/ledger/records.ts';
+import { applyStretch, openTables } from '../../../../projections/deposits/applied.ts';
+import { freshDatabase } from '../../../../support/database.ts';
+import { depositEvents } from '../../../../support/deposit-events.ts';
+import { appendAll, freshTopic, silentLog, testKafka } from '../../../../support/kafka.ts';
+import { MintLedger, USD } from '../../../../support/mint-ledger.ts';
+
+const MAIN = join(import.meta.dirname, '../../../../../services/ops/main.ts');
+const folder = mkdtempSync(join(tmpdir(), 'clt-ops-deposit-'));
+const stackFile = join(folder, 'stack.json');
+const stack = inject('stack');
+const PERSON = { actor: 'alice', reason: 'known to us', now: 1_790_000_000_000 };
+
+const made = new MintLedger();
+made.setPolicy();
+const small = made.deposit(USD / 2n);
+const waiting = made.deposit(8n * USD);
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function ops(...args: string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [MAIN, 'deposit', ...args, '--stack', stackFile],
+      { env: { PATH: process.env['PATH'] } },
+      (error, stdout, stderr) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+      },
+    );
+  });
+}
+
+beforeAll(async () => {
+  const database = await freshDatabase(stack);
+  const pool = await openTables(database.writer_url, deposits);
+  await applyStretch(pool, deposits, {
+    partition: 0,
+    from: 0,
+    events: made.log,
+    topic: 'treasury.ledger',
+  });
+  await pool.end();
+  await ensureTopics(testKafka(stack), [TREASURY_LEDGER]);
+  writeFileSync(stackFile, JSON.stringify({ ...stack, postgres_reader_url: database.reader_url }));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('deposits are listed by status, and one is shown with every event and its place, for people and for scripts', async () => {
+  const list = await ops('list');
+  expect(list).toMatchObject({ code: 0, stderr: '' });
+  expect(list.stdout).toContain(`${small}  `);
+  expect(list.stdout).toContain('arrived 2.500000, credit 0.500000  (below_minimum)');
+  expect(JSON.parse((await ops('list', '--status', 'confirmed', '--json')).stdout)).toMatchObject([
+    { id: waiting, status: 'confirmed', credit_usdt: '8000000', reason: null },
+  ]);
+  const shown = await ops('show', small);
+  expect(shown.stdout).toMatch(/^status +needs_manual, below_minimum$/m);
+  expect(shown.stdout).toMatch(/ treasury\.ledger\/0@2 {2}DepositHeld: reason below_minimum$/m);
+  const json: unknown = JSON.parse((await ops('show', small.toUpperCase(), '--json')).stdout);
+  expect(json).toMatchObject({
+    id: small,
+    events: [
+      { event: 'TransferObserved', topic: 'tron.transfers' },
+      { event: 'DepositConfirmed', offset: '1' },
+      { event: 'DepositHeld', topic: 'treasury.ledger', partition: 0, offset: '2' },
+    ],
+  });
+});
+
+test('what cannot be done is refused with what to do, before anything is asked or written', async () => {
+  const refused = await Promise.all([
+    ops('--help'),
+    ops(),
+    ops('show', 'this one'),
+    ops('approve', small),
+    ops('show', '6db65fd5-9fd3-86f6-b291-40571b5bcd6b'),
+  ]);
+  expect(refused.map(({ code }) => code)).toEqual([0, 1, 1, 1, 1]);
+  expect(refused[0]?.stdout).toContain('approve <id> --actor A --reason R');
+  expect(refused.slice(1).map(({ stdout }) => stdout)).toEqual(['', '', '', '']);
+  expect(refused.slice(1).map(({ stderr }) => stderr)).toEqual([
+    expect.stringContaining('usage: npm run ops -- deposit'),
+    expect.stringContaining('that is no id of a deposit'),
+    expect.stringContaining('--actor and --reason are both needed'),
+    expect.stringContaining('there is no such deposit'),
+  ]);
+});
+
+test('a deposit that the ledger does not know is refused on the command line, and nothing is written', async () => {
+  const given = ['6db65fd5-9fd3-86f6-b291-40571b5bcd6b', '--actor', 'alice', '--reason', 'why not'];
+  const json = await ops('reject', ...given, '--json');
+  expect([json.code, JSON.parse(json.stdout)]).toEqual([1, { refused: 'no_such_deposit' }]);
+});
+
+interface OwnLog {
+  readonly log: LedgerLog;
+  readonly topic: string;
+  readonly write: (events: readonly TreasuryEvent[]) => Promise<void>;
+}
+
+async function ownLog(): Promise<OwnLog> {
+  const kafka = testKafka(stack);
+  const topic = await freshTopic(kafka);
+  const codec = await openCodec(stack.registry_url, [TREASURY_LEDGER]);
+  const write = (events: readonly TreasuryEvent[]): Promise<void> =>
+    appendAll(kafka, topic, toEntries(codec, events));
+  await write(made.log);
+  return { log: new LedgerLog({ kafka, codec, log: silentLog(), topic }), topic, write };
+}
+
+test('a decision is appended for its place, read back and in force; once more it is done already; after it others are refused', async () => {
+  const { log } = await ownLog();
+  const deciding = { deposit_id: small, ...PERSON };
+  expect(await log.decide((ledger) => approve(ledger, deciding))).toMatchObject({
+    appended: { partition: 0, offset: BigInt(made.log.length) },
+  });
+  expect(log.ledger.deposit(small)).toMatchObject({ status: 'confirmed', approved: true });
+  expect(await log.decide((ledger) => approve(ledger, deciding))).toEqual({ appended: undefined });
+  expect(await log.decide((ledger) => reject(ledger, deciding))).toEqual({
+    refused: 'not_waiting_for_a_person',
+  });
+});
+
+test('whoever writes in between is taken into account: what came second has no effect, and the decision is made anew', async () => {
+  const { log, topic, write } = await ownLog();
+  const append: unknown = Reflect.get(KafkaWriter.prototype, 'append');
+  if (typeof append !== 'function') throw new Error('a writer without append');
+  let written = false;
+  const spy = vi.spyOn(KafkaWriter.prototype, 'append').mockImplementation(async function (
+    this: KafkaWriter,
+    ...batch
+  ) {
+    if (batch[0] === topic && !written) {
+      written = true;
+      await write([{ ...depositEvents(small).rejected('bob'), sequence: made.log.length }]);
+    }
+    return Reflect.apply(append, this, batch);
+  });
+  onTestFinished(() => spy.mockRestore());
+  const deciding = { deposit_id: small, ...PERSON };
+  expect(await log.decide((ledger) => approve(ledger, deciding))).toEqual({
+    refused: 'rejected_for_good',
+  });
+  expect(log.ledger.deposit(small)).toMatchObject({ status: 'needs_manual', rejected: true });
+  expect(log.ledger.end).toBe(BigInt(made.log.length) + 2n);
+});

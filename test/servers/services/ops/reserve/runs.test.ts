@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { Pool } from 'pg';
+import { reserve } from '../../../../../projections/reserve/reserve.ts';
+import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
+import { readReserveConfig } from '../../../../../services/ops/reserve/config.ts';
+import { allowedMs } from '../../../../../services/ops/reserve/runs.ts';
+import { TokenBucket } from '../../../../../services/runtime/trongrid/token-bucket.ts';
+import { never } from '../../../../support/kafka.ts';
+import { freshDatabase } from '../../../../support/database.ts';
+
+const MAIN = join(import.meta.dirname, '../../../../../services/ops/main.ts');
+const folder = mkdtempSync(join(tmpdir(), 'clt-ops-'));
+const stackFile = join(folder, 'stack.json');
+
+function ops(
+  ...args: string[]
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { env: { PATH: process.env['PATH'] } },
+      (error, stdout, stderr) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+      },
+    );
+  });
+}
+
+beforeAll(async () => {
+  const stack = inject('stack');
+  const { writer_url, reader_url } = await freshDatabase(stack);
+  await prepareDatabase(writer_url, reserve, { indexed: true });
+  const pool = new Pool({ connectionString: writer_url });
+  await pool.query(
+    `INSERT INTO reserve.runs (ordinal, run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply, genesis_allocation, treasury_minted,
+                               burned, ledger_liability, custody_reported, held, retained_fees, status)
+     SELECT n, 'run ' || n, timestamptz '2026-11-21 07:28:00.5+00' + n * interval '1 minute', 7, 9, '\\x0a', 20000000000000000001, 1000000, 5, 3, -3, 0, 0, 4, 'mismatch'
+       FROM generate_series(0, 2) n`,
+  );
+  await pool.query('INSERT INTO reserve.head (one, runs) VALUES (true, 3)');
+  await pool.end();
+  const urls = {
+    registry_url: 'http://127.0.0.1:1',
+    tron_url: 'http://127.0.0.1:2',
+    node_url: 'http://127.0.0.1:3',
+  };
+  writeFileSync(
+    stackFile,
+    JSON.stringify({ kafka_brokers: '127.0.0.1:4', postgres_reader_url: reader_url, ...urls }),
+  );
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('the reconciliations there were are shown newest first, for people and for scripts', async () => {
+  const text = await ops('reserve', 'runs', '--stack', stackFile);
+  expect(text).toMatchObject({ code: 0, stderr: '' });
+  expect(text.stdout.trim().split('\n')).toHaveLength(3);
+  expect(text.stdout).toMatch(
+    /^2026-11-21T07:30:00\.500Z {2}mismatch +ledger 7, block 9: onchain_supply 20000000000000\.000001, genesis_allocation 1\.000000, .*\(run 2\)$/m,
+  );
+  const { stdout } = await ops('reserve', 'runs', '--limit', '2', '--json', '--stack', stackFile);
+  const runs: unknown = JSON.parse(stdout);
+  expect(runs).toMatchObject([
+    { run_id: 'run 2' },
+    { run_id: 'run 1', ledger_liability: '-3', block_hash: '0x0a' },
+  ]);
+});
+
+test('bad usage is refused with what there is', async () => {
+  const refused = await Promise.all([
+    ops('reserve', 'walk'),
+    ops('reserve', 'runs', '--limit', '101', '--stack', stackFile),
+    ops('reserve', 'runs', 'all', '--stack', stackFile),
+  ]);
+  for (const each of refused)
+    expect(each).toMatchObject({ code: 1, stderr: expect.stringMatching(/reserve|--limit/) });
+  const missing = await ops('reserve', 'run', '--stack', stackFile);
+  expect(missing).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('APP_USDT_CONTRACT is not set'),
+  });
+});
+
+test('what the stack file says is taken where no variable says otherwise', () => {
+  const file = join(folder, 'whole.json');
+  const urls = {
+    registry_url: 'http://127.0.0.1:18081',
+    tron_url: 'http://127.0.0.1:17090',
+    kafka_brokers: '127.0.0.1:19092',
+  };
+  const addresses = {
+    usdt_contract: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+    custody_addresses: 'TCjow1qG4ZvDNj5ZRCF2RSuS2kMCGKK1JJ',
+  };
+  const rates = { reconcile_requests_per_second: 200, reconcile_requests_per_day: 0 };
+  writeFileSync(file, JSON.stringify({ ...urls, ...addresses, ...rates }));
+  const config = readReserveConfig({ APP_TRON_URL: 'https://nile.trongrid.io' }, file);
+  expect(config).toMatchObject({
+    registry_url: 'http://127.0.0.1:18081/apis/ccompat/v7',
+    tron_url: 'https://nile.trongrid.io',
+  });
+  expect(config.custody_addresses).toHaveLength(1);
+  expect(config).toMatchObject(rates);
+});
+
+test('a run may take as long as its balances take at the rate allowed, however many addresses there are', () => {
+  const bucket = new TokenBucket({
+    requests_per_second: 3,
+    requests_per_day: 9_000,
+    now: () => 0,
+    signal: never,
+  });
+  for (const balances of [1, 65, 1_000, 100_000]) {
+    const expected = bucket.expectedMs(balances);
+    expect(allowedMs(expected)).toBeGreaterThan(2 * expected);
+    expect(allowedMs(expected)).toBeGreaterThanOrEqual(600_000);
+  }
+});

@@ -1,0 +1,271 @@
+import * as fc from 'fast-check';
+import type { Pool } from 'pg';
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { explorer } from '../../../../../projections/explorer/explorer.ts';
+import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
+import { applyBatch, type Applied } from '../../../../../services/projector/engine/apply-batch.ts';
+import {
+  readCheckpoints,
+  type Checkpoint,
+} from '../../../../../services/projector/engine/checkpoint.ts';
+import { DIGEST_OF_NOTHING, digestNext } from '../../../../../services/runtime/kafka/record.ts';
+import { LogLost } from '../../../../../services/runtime/kafka/position.ts';
+import { chainEvents, TestChain } from '../../../../support/chain.ts';
+import { freshDatabase } from '../../../../support/database.ts';
+import { FaultProxy, type FaultMode } from '../../../../support/fault-proxy.ts';
+import { differences, plainFold, readTables } from '../../../../support/plain-fold.ts';
+import {
+  batchOf,
+  CLUSTER,
+  faultAtCommit,
+  openTables,
+  type Tables,
+} from '../../../../services/projector/engine/projected.ts';
+
+let writerUrl: string;
+
+beforeAll(async () => {
+  ({ writer_url: writerUrl } = await freshDatabase(inject('stack')));
+});
+
+async function open(options: Parameters<typeof openTables>[2] = {}): Promise<Tables> {
+  const tables = await openTables(writerUrl, undefined, options);
+  onTestFinished(() => tables.pool.end());
+  return tables;
+}
+
+function apply(
+  { pool, projection }: Tables,
+  events: readonly ChainEvent[],
+  from = 0n,
+  patienceMs = 60_000,
+): Promise<Applied> {
+  return applyBatch(
+    { pool, projection, cluster_id: CLUSTER, patience_ms: patienceMs },
+    batchOf(events, from, projection),
+  );
+}
+
+async function checkpoint({ pool, projection }: Tables): Promise<Checkpoint | undefined> {
+  return (
+    await readCheckpoints(pool, { projection: projection.name, version: projection.version })
+  )[0];
+}
+
+async function expectTables(
+  { pool, projection }: { readonly pool: Pool; readonly projection: { readonly name: string } },
+  events: readonly ChainEvent[],
+): Promise<void> {
+  expect(differences(await readTables(pool, projection.name), plainFold(events))).toEqual([]);
+}
+
+test('random chains in random batches, each reaching back over what is applied, give the rows of a plain fold and one digest', async () => {
+  const batchings = fc.array(
+    fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 10 })),
+    { minLength: 1, maxLength: 4 },
+  );
+  const chains = fc.record({
+    seed: fc.nat(),
+    blocks: fc.constantFrom(5, 40),
+    transactions_per_block: fc.constantFrom(1, 10),
+    reorg_probability: fc.constantFrom(0.1, 0.4),
+  });
+  await fc.assert(
+    fc.asyncProperty(chains, batchings, async (options, sizes) => {
+      const tables = await openTables(writerUrl);
+      const events = [...chainEvents({ ...options, accounts: 12 })];
+      for (let from = 0, at = 0; from < events.length; at++) {
+        const [size, back] = sizes[at % sizes.length] ?? [1, 0];
+        const begin = Math.max(0, from - back);
+        const applied = await apply(tables, events.slice(begin, from + size), BigInt(begin));
+        from = Math.min(events.length, from + size);
+        expect(applied).toMatchObject({ outcome: 'applied', next_offset: BigInt(from) });
+      }
+      await expectTables(tables, events);
+      const { fingerprints } = batchOf(events);
+      const digest = fingerprints.reduce(digestNext, DIGEST_OF_NOTHING);
+      expect(await checkpoint(tables)).toMatchObject({
+        next_offset: BigInt(events.length),
+        last_record: fingerprints.at(-1),
+        digest,
+        cluster_id: CLUSTER,
+      });
+      await tables.pool.end();
+    }),
+    { numRuns: 12 },
+  );
+});
+
+test('a batch that does not continue the checkpoint is a conflict and changes nothing', async () => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 1, blocks: 10, reorg_probability: 0 })];
+  await apply(tables, events.slice(0, 6));
+  const before = await checkpoint(tables);
+  expect(await apply(tables, events.slice(0, 6))).toEqual({ outcome: 'conflict' });
+  expect(await apply(tables, events.slice(2, 5), 2n)).toEqual({ outcome: 'conflict' });
+  expect(await apply(tables, events.slice(7), 7n)).toEqual({ outcome: 'conflict' });
+  expect(await checkpoint(tables)).toEqual(before);
+  await expectTables(tables, events.slice(0, 6));
+});
+
+test('one batch by many at once is applied by one', async () => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 2, blocks: 12 })];
+  const outcomes = await Promise.all(Array.from({ length: 4 }, () => apply(tables, events)));
+  expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual([
+    'applied',
+    'conflict',
+    'conflict',
+    'conflict',
+  ]);
+  await expectTables(tables, events);
+});
+
+test('a checkpoint that moved in spite of the lock is found out when it is to be advanced, and nothing is written', async () => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 9, blocks: 3 })];
+  const moving = {
+    name: 'moving',
+    text: 'UPDATE projector.checkpoints SET next_offset = 1 WHERE projection = $1',
+    values: [tables.projection.name],
+  };
+  const projection = {
+    ...tables.projection,
+    loads: (batch: Parameters<typeof explorer.loads>[0]) => [...explorer.loads(batch), moving],
+  };
+  expect(await apply({ ...tables, projection }, events)).toEqual({ outcome: 'conflict' });
+  expect(await checkpoint(tables)).toBeUndefined();
+  await expectTables(tables, []);
+});
+
+test('what stands before a record that breaks the log is applied, again and again without more effect', async () => {
+  const tables = await open();
+  const chain = new TestChain({ seed: 3 });
+  const sound = [chain.append(3), chain.append(2), chain.revert(), chain.append(4)];
+  chain.append(1);
+  // it stands where it was written for, but on a block that is not in the log
+  const [broken, after] = [{ ...chain.append(1), sequence: sound.length }, chain.append(1)];
+  const applied = await apply(tables, [...sound, broken, after]);
+  expect(applied).toMatchObject({
+    outcome: 'applied',
+    next_offset: 4n,
+    outcomes: { applied: 4, replayed: 0, ignored: 0 },
+    broken: {
+      offset: 4n,
+      reason: expect.stringMatching(
+        /^BlockAppended 4 at height 3: the newest block is 1 [0-9a-f]{64}, to which it does not link$/,
+      ),
+    },
+  });
+  await expectTables(tables, sound);
+  const before = await checkpoint(tables);
+  expect(await apply(tables, [broken, after], 4n)).toEqual({
+    outcome: 'applied',
+    next_offset: 4n,
+    outcomes: { applied: 0, replayed: 0, ignored: 0 },
+    rows: 0,
+    announced: [],
+    broken: { offset: 4n, reason: expect.stringContaining('to which it does not link') },
+  });
+  expect(await checkpoint(tables)).toEqual(before);
+  await expectTables(tables, sound);
+});
+
+test('the first record may break the log too', async () => {
+  const tables = await open();
+  const chain = new TestChain({ seed: 4 });
+  chain.append(1);
+  chain.append(1);
+  expect(await apply(tables, [{ ...chain.revert(), sequence: 0 }])).toMatchObject({
+    next_offset: 0n,
+    broken: { offset: 0n },
+  });
+  await expectTables(tables, []);
+});
+
+test("a checkpoint of another cluster's log is refused with what to do", async () => {
+  const tables = await open();
+  const [first, second] = chainEvents({ seed: 5, blocks: 3, reorg_probability: 0 });
+  if (first === undefined || second === undefined) throw new Error('two events');
+  await apply(tables, [first]);
+  const elsewhere = applyBatch({ ...tables, cluster_id: 'elsewhere' }, batchOf([second], 1n));
+  await expect(elsewhere).rejects.toBeInstanceOf(LogLost);
+  await expect(elsewhere).rejects.toMatchObject({
+    message: expect.stringContaining('elsewhere'),
+    remedy: expect.stringContaining('APP_KAFKA_BROKERS'),
+  });
+});
+
+test('a failure in the middle leaves nothing behind, and the connection is not used again', async () => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 6, blocks: 8, reorg_probability: 0 })];
+  await apply(tables, events.slice(0, 4));
+  const before = [await checkpoint(tables), await readTables(tables.pool, tables.projection.name)];
+  const { rows: connected } = await tables.pool.query<{ pid: number }>(
+    'SELECT pg_backend_pid() AS pid',
+  );
+  await tables.pool.query('ALTER TABLE accounts RENAME TO away');
+  await expect(apply(tables, events.slice(4), 4n)).rejects.toMatchObject({
+    code: 'storage_missing',
+    retry: false,
+  });
+  await tables.pool.query('ALTER TABLE away RENAME TO accounts');
+  expect([await checkpoint(tables), await readTables(tables.pool, tables.projection.name)]).toEqual(
+    before,
+  );
+  const { rows: now } = await tables.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  expect(now[0]?.pid).not.toBe(connected[0]?.pid);
+  await apply(tables, events.slice(4), 4n);
+  await expectTables(tables, events);
+});
+
+test('a bug in a fold is thrown as it is, and leaves nothing behind', async () => {
+  const tables = await open();
+  const projection = {
+    ...tables.projection,
+    fold(...parameters: Parameters<typeof explorer.fold>): ReturnType<typeof explorer.fold> {
+      explorer.fold(...parameters);
+      throw new RangeError('out of its mind');
+    },
+  };
+  await expect(apply({ ...tables, projection }, [...chainEvents({ blocks: 2 })])).rejects.toThrow(
+    new RangeError('out of its mind'),
+  );
+  expect(await checkpoint(tables)).toBeUndefined();
+});
+
+test.each<[FaultMode, boolean]>([
+  ['reset_after', true],
+  ['reset_before', false],
+])('a COMMIT whose connection breaks (%s) is applied exactly once', async (mode, committed) => {
+  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
+  onTestFinished(() => proxy.close());
+  const tables = await open({ through: proxy });
+  const faults: FaultMode[] = ['pass', mode, 'pass'];
+  faultAtCommit(tables.pool, proxy, () => faults.shift() ?? 'pass');
+  const events = [...chainEvents({ seed: 7, blocks: 20 })];
+  await apply(tables, events.slice(0, 10));
+  const lost = apply(tables, events.slice(10), 10n);
+  await expect(lost).rejects.toMatchObject({ code: 'storage_unreachable', retry: true });
+  expect(proxy.counts[mode]).toBe(1);
+  const again = await apply(tables, events.slice(10), 10n);
+  expect(again.outcome).toBe(committed ? 'conflict' : 'applied');
+  await expectTables(tables, events);
+});
+
+test('a Postgres that says nothing any more is given up, and its transaction does not keep the next attempt out', async () => {
+  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
+  onTestFinished(() => proxy.close());
+  const tables = await open({ through: proxy, lock_timeout_ms: 1_000 });
+  const faults: FaultMode[] = ['black_hole'];
+  faultAtCommit(tables.pool, proxy, () => faults.shift() ?? 'pass');
+  const events = [...chainEvents({ seed: 8, blocks: 5 })];
+  await expect(apply(tables, events, 0n, 1_500)).rejects.toMatchObject({
+    code: 'storage_timeout',
+    retry: true,
+  });
+  await expect
+    .poll(() => apply(tables, events).catch((error: unknown) => error))
+    .toMatchObject({ outcome: 'applied' });
+  await expectTables(tables, events);
+});

@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
+import { deposits } from '../../../../../projections/deposits/deposits.ts';
+import { reserve } from '../../../../../projections/reserve/reserve.ts';
+import { watch } from '../../../../../projections/watch/watch.ts';
+import { rebuild } from '../../../../../services/projector/rebuild/rebuild.ts';
+import { chainEvents, TestChain } from '../../../../support/chain.ts';
+import { freshDatabase } from '../../../../support/database.ts';
+import { differences, plainFold, readTables } from '../../../../support/plain-fold.ts';
+import { never, silentLog } from '../../../../support/kafka.ts';
+import { ops } from '../../../../services/ops/operator.ts';
+import {
+  openTables,
+  ownExplorer,
+  type Tables,
+} from '../../../../services/projector/engine/projected.ts';
+import {
+  appliedUpTo,
+  expectHalted,
+  expectProjected,
+  openOwnLog,
+  startRunner,
+  type OwnLog,
+} from '../../../../services/projector/engine/running.ts';
+
+const stack = inject('stack');
+const folder = mkdtempSync(join(tmpdir(), 'clt-quarantine-'));
+const stackFile = join(folder, 'stack.json');
+const HALTED = /cannot be applied: the value does not begin as Avro/;
+const REMEDY = /ops quarantine skip explorer_/;
+/** Stands for a record that says nothing. */
+const NOTHING: ChainEvent = { ...new TestChain({ seed: 1 }).append(0), sequence: -1 };
+
+let writerUrl: string;
+
+beforeAll(async () => {
+  const database = await freshDatabase(stack);
+  writerUrl = database.writer_url;
+  writeFileSync(stackFile, JSON.stringify({ ...stack, postgres_reader_url: database.reader_url }));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface World extends Tables {
+  readonly log: OwnLog;
+}
+
+/** Tables of a projection that passes over what a person says under its own name. */
+async function open(log: OwnLog, skips?: string): Promise<World> {
+  const own = ownExplorer(log.topic);
+  const tables = await openTables(writerUrl, { ...own, skips: skips ?? own.name });
+  onTestFinished(() => tables.pool.end());
+  return { ...tables, log };
+}
+
+const GARBAGE = { key: '1', value: Buffer.from('no Avro'), headers: {}, timestamp: 0 };
+
+/** A chain with a record in it that nobody can read, and everything after it written for its place. */
+function chainAround(seed: number, garbageAt: number): readonly ChainEvent[] {
+  const events = [...chainEvents({ seed, blocks: 20, reorg_probability: 0.1 })];
+  const before = events.slice(0, garbageAt);
+  const after = events
+    .slice(garbageAt)
+    .map((event) => Object.assign(event, { sequence: event.sequence + 1 }));
+  return [...before, NOTHING, ...after];
+}
+
+async function appendWithGarbage(log: OwnLog, events: readonly ChainEvent[]): Promise<void> {
+  for (const event of events)
+    await (event === NOTHING ? log.appendRaw([GARBAGE]) : log.append([event]));
+}
+
+test('what cannot be applied halts it; once a person has it passed over, it goes on by itself, and every replay passes over the same', async () => {
+  const world = await open(await openOwnLog(stack));
+  const { name } = world.projection;
+  const events = chainAround(71, 9);
+  const running = startRunner(world.log, world);
+  await appendWithGarbage(world.log, events);
+  await expectHalted(running, HALTED, REMEDY);
+  await expectProjected(world, events.slice(0, 9));
+  expect(await running.counted('projection_halted')).toBe(1);
+
+  const list = await ops('quarantine', 'list', '--json', '--stack', stackFile);
+  const halting: readonly { projection: string }[] = JSON.parse(list.stdout);
+  expect(halting.filter(({ projection }) => projection === name)).toMatchObject([
+    {
+      topic: world.log.topic,
+      partition: 0,
+      offset: '9',
+      state: 'halts',
+      skipped_at: null,
+      error: expect.stringContaining('does not begin as Avro'),
+    },
+  ]);
+  const skipping = [
+    'quarantine',
+    'skip',
+    name,
+    '--actor',
+    'alice',
+    '--reason',
+    'a test wrote it',
+    '--stack',
+    stackFile,
+  ];
+  expect(await ops(...skipping)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(
+      `passes over ${world.log.topic}/0@9 is decided: projector.skips/0@`,
+    ),
+  });
+  await expectProjected(world, events);
+  expect(running.runner.status).toEqual({ status: 'running' });
+  expect(await running.counted('projection_records_total', 'skipped')).toBe(1);
+  expect((await ops('quarantine', 'list', '--stack', stackFile)).stdout).toMatch(
+    new RegExp(`^${name} +${world.log.topic}/0@9  passed over since `, 'm'),
+  );
+  expect(await ops(...skipping)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`halts ${name}`),
+  });
+  await running.stop();
+
+  // another one under the same name of decisions, loaded from offset 0, never halts, and neither does a rebuild
+  const replayed = await open(world.log, name);
+  const again = startRunner(world.log, replayed);
+  await expectProjected(replayed, events);
+  expect(await digestOf(replayed)).toEqual(await digestOf(world));
+  await again.stop();
+  const options = {
+    ...world,
+    postgres_url: writerUrl,
+    kafka: world.log.kafka,
+    codec: world.log.codec,
+    signal: never,
+  };
+  const rebuilt = await rebuild({ ...options, log: silentLog() });
+  expect(rebuilt).toMatchObject({ version: world.projection.version });
+  expect(differences(await readTables(world.pool, name), plainFold(events))).toEqual([]);
+  expect(await digestOf(world)).toEqual(await digestOf(replayed));
+});
+
+async function digestOf({ pool, projection }: Tables): Promise<unknown> {
+  const { rows } = await pool.query<object>(
+    'SELECT next_offset, digest, last_record FROM projector.checkpoints WHERE projection = $1',
+    [projection.name],
+  );
+  return rows;
+}
+
+test('a record that ends the log can be passed over too, also the first; a decision is for that record alone', async () => {
+  const log = await openOwnLog(stack);
+  const world = await open(log);
+  await log.appendRaw([GARBAGE]);
+  const running = startRunner(log, world);
+  await expectHalted(running, HALTED, REMEDY);
+  expect(
+    (
+      await ops(
+        'quarantine',
+        'skip',
+        world.projection.name,
+        '--actor',
+        'a',
+        '--reason',
+        'b',
+        '--stack',
+        stackFile,
+      )
+    ).code,
+  ).toBe(0);
+  await expect.poll(() => appliedUpTo(world)).toBe(1n);
+  await log.appendRaw([GARBAGE]);
+  await expectHalted(running, HALTED, REMEDY);
+  expect(await appliedUpTo(world)).toBe(1n);
+});
+
+test('a block that is passed over leaves a chain to which the next block does not link, and that halts it again', async () => {
+  const log = await openOwnLog(stack);
+  const world = await open(log);
+  const chain = new TestChain({ seed: 72 });
+  const first = chain.append(1);
+  const lost = chain.append(1);
+  await log.append([first, { ...lost, parent_hash: Buffer.alloc(32, 9) }, chain.append(1)]);
+  const running = startRunner(log, world);
+  await expectHalted(running, /offset 1 cannot be applied: .* does not link/, REMEDY);
+  expect(
+    (
+      await ops(
+        'quarantine',
+        'skip',
+        world.projection.name,
+        '--actor',
+        'a',
+        '--reason',
+        'b',
+        '--stack',
+        stackFile,
+      )
+    ).code,
+  ).toBe(0);
+  await expect
+    .poll(() => running.runner.status)
+    .toMatchObject({
+      status: 'halted',
+      reason: expect.stringMatching(/offset 2 cannot be applied: .* does not link/),
+    });
+});
+
+test('projections of money pass over nothing', () => {
+  expect([deposits, reserve, watch].map(({ skips }) => skips)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test('what is asked wrongly is refused before anything is written', async () => {
+  const refused = await Promise.all([
+    ops('quarantine', '--stack', stackFile),
+    ops('quarantine', 'skp', '--stack', stackFile),
+    ops('quarantine', 'skip', 'deposits', '--stack', stackFile),
+    ops(
+      'quarantine',
+      'skip',
+      `x_${randomUUID()}`,
+      '--actor',
+      'a',
+      '--reason',
+      'b',
+      '--stack',
+      stackFile,
+    ),
+  ]);
+  expect(refused.map(({ code }) => code)).toEqual([1, 1, 1, 1]);
+  expect(refused.map(({ stderr }) => stderr)).toEqual([
+    expect.stringContaining('a command is missing'),
+    expect.stringContaining('did you mean skip?'),
+    expect.stringContaining('--actor and --reason are both needed'),
+    expect.stringContaining('nothing that may be passed over halts'),
+  ]);
+});

@@ -1,0 +1,243 @@
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
+import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
+import type { LogEntry } from '../../../../../services/runtime/kafka/writer.ts';
+import { readLogEnds } from '../../../../../services/runtime/kafka/range.ts';
+import { chainEvents, TestChain } from '../../../../support/chain.ts';
+import { freshDatabase } from '../../../../support/database.ts';
+import { ownTopic } from '../../../../support/kafka.ts';
+import {
+  openTables,
+  ownExplorer,
+  type Tables,
+} from '../../../../services/projector/engine/projected.ts';
+import {
+  expectHalted,
+  expectProjected,
+  openOwnLog,
+  startRunner,
+  type OwnLog,
+} from '../../../../services/projector/engine/running.ts';
+
+const stack = inject('stack');
+let writerUrl: string;
+
+beforeAll(async () => {
+  ({ writer_url: writerUrl } = await freshDatabase(stack));
+});
+
+async function open(): Promise<Tables & { log: OwnLog }> {
+  const log = await openOwnLog(stack);
+  const tables = await openTables(writerUrl, ownExplorer(log.topic));
+  onTestFinished(() => tables.pool.end());
+  return { ...tables, log };
+}
+
+const SOUND = [...chainEvents({ seed: 31, blocks: 12, reorg_probability: 0.1 })];
+const REMEDY =
+  /look at that record \(ops tail \S+ --partition 0 --from \d+ --limit 1\) .* start the projector again.*ops quarantine skip explorer_/;
+
+test('a record that breaks the chain halts it there, with everything before it applied, also after a restart', async () => {
+  const { log, ...tables } = await open();
+  const chain = new TestChain({ seed: 32 });
+  const sound = [chain.append(2), chain.append(3), chain.revert()];
+  chain.append(1);
+  // it stands where it was written for, but on a block that is not in the log
+  const broken = { ...chain.append(1), sequence: sound.length };
+  const running = startRunner(log, tables);
+  await log.append([...sound, broken, chain.append(1)]);
+  const reason = new RegExp(
+    `^${log.topic}/0: the record at offset 3 cannot be applied: BlockAppended 3 at height 2: the newest block is 0 [0-9a-f]{64}, to which it does not link$`,
+  );
+  await expectHalted(running, reason, REMEDY);
+  await expectProjected(tables, sound);
+  expect(await running.counted('projection_halted')).toBe(1);
+  await running.stop();
+  expect(running.runner.status).toMatchObject({ status: 'halted' });
+  const again = startRunner(log, tables);
+  await expectHalted(again, reason, REMEDY);
+  await expectProjected(tables, sound);
+  await again.stop();
+});
+
+const POISON: readonly [string, (value: Buffer) => Buffer | null, RegExp][] = [
+  ['without a value', () => null, /has no value/],
+  [
+    'that is plain text',
+    () => Buffer.from('{"height": 1}'),
+    /does not begin as Avro with a schema id/,
+  ],
+  [
+    'of a schema that nobody registered',
+    (value) => Buffer.concat([Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]), value.subarray(5)]),
+    /no schema 2147483647 at the registry/,
+  ],
+  [
+    'that was cut off',
+    (value) => value.subarray(0, value.length - 3),
+    /do not fit schema \d+ \(BlockAppended\)/,
+  ],
+  [
+    'whose bytes are those of another event',
+    (value) => Buffer.concat([value.subarray(0, 5), Buffer.alloc(11, 255)]),
+    /do not fit schema \d+ \(BlockAppended\)/,
+  ],
+];
+
+test.each(POISON)(
+  'a record %s halts it there, with everything before it applied',
+  async (_, spoil, reason) => {
+    const { log, ...tables } = await open();
+    const running = startRunner(log, tables);
+    const good = log.codec.encode(new TestChain({ seed: 33 }).append(1));
+    const value = spoil(good);
+    await log.append(SOUND);
+    // the writer writes no record without a value, another producer may
+    const entry: LogEntry = {
+      key: '1',
+      value: value ?? Buffer.alloc(0),
+      headers: {},
+      timestamp: 0,
+    };
+    if (value === null) await produceNull(log);
+    else await log.appendRaw([entry]);
+    await log.append(SOUND);
+    await expectHalted(
+      running,
+      new RegExp(`/0: the record at offset ${SOUND.length} cannot be applied: .*${reason.source}`),
+      REMEDY,
+    );
+    await expectProjected(tables, SOUND);
+  },
+);
+
+async function produceNull(log: OwnLog): Promise<void> {
+  const producer = log.kafka.producer();
+  await producer.connect();
+  await producer.send({ topic: log.topic, messages: [{ key: '1', value: null }] });
+  await producer.disconnect();
+}
+
+test('an event that the projection does not fold halts it', async () => {
+  const { log, ...tables } = await open();
+  const { isEvent } = tables.projection;
+  const projection = {
+    ...tables.projection,
+    isEvent: (event: { type: string }): event is ChainEvent =>
+      isEvent(event) && event.type !== 'BlockReverted',
+  };
+  const chain = new TestChain({ seed: 34 });
+  const events = [chain.append(1), chain.append(1)];
+  const running = startRunner(log, { ...tables, projection });
+  await log.append([...events, chain.revert()]);
+  await expectHalted(
+    running,
+    /offset 2 cannot be applied: BlockReverted is no event that explorer_\w+ folds/,
+    REMEDY,
+  );
+  await expectProjected(tables, events);
+});
+
+async function recreate(log: OwnLog, events: readonly ChainEvent[]): Promise<void> {
+  const admin = log.kafka.admin();
+  await admin.connect();
+  await admin.deleteTopics({ topics: [log.topic] });
+  await expect.poll(async () => (await admin.listTopics()).includes(log.topic)).toBe(false);
+  await expect
+    .poll(() =>
+      ensureTopics(log.kafka, [ownTopic({ name: log.topic })]).then(() => 'created', String),
+    )
+    .toBe('created');
+  await admin.disconnect();
+  const anew = await openOwnLog(log.stack, log.topic);
+  await anew.append(events);
+}
+
+const OTHER = [...chainEvents({ seed: 35, blocks: 30, reorg_probability: 0.1 })];
+const RESTORE = /restore the topic, or, if this log is meant to be the truth/;
+
+test.each([
+  ['longer, with another history', OTHER],
+  ['longer, with the same history written again', [...SOUND, ...SOUND]],
+  ['shorter', OTHER.slice(0, 3)],
+  ['empty', []],
+])(
+  'a topic that was deleted and created again, now %s, halts one that runs and one that starts',
+  async (_, events) => {
+    const { log, ...tables } = await open();
+    const running = startRunner(log, tables);
+    await log.append(SOUND);
+    await expectProjected(tables, SOUND);
+    await recreate(log, events);
+    await expectHalted(running, /deleted and created again/, RESTORE);
+    await running.stop();
+    const again = startRunner(log, tables);
+    await expectHalted(again, /deleted and created again/, RESTORE);
+    await expectProjected(tables, SOUND);
+  },
+);
+
+async function deleteRecords(log: OwnLog, upTo: number): Promise<void> {
+  const admin = log.kafka.admin();
+  await admin.connect();
+  // without having asked for the topic first, the client does not know its leader
+  await admin.fetchTopicOffsets(log.topic);
+  await admin.deleteTopicRecords({
+    topic: log.topic,
+    partitions: [{ partition: 0, offset: String(upTo) }],
+  });
+  await admin.disconnect();
+  expect((await readLogEnds(log.kafka, log.topic, 0)).low).toBe(BigInt(upTo));
+}
+
+test.each([
+  ['above the checkpoint', SOUND.length + 2],
+  ['below the checkpoint', 2],
+])('records deleted up to an offset %s halt one that starts', async (_, upTo) => {
+  const { log, ...tables } = await open();
+  await log.append(SOUND);
+  const first = startRunner(log, tables);
+  await expectProjected(tables, SOUND);
+  await first.stop();
+  await log.append(OTHER.slice(0, 5));
+  await deleteRecords(log, upTo);
+  const reason = new RegExp(
+    `the log begins at offset ${upTo}, records 0 to ${upTo - 1} were deleted`,
+  );
+  const remedy = /restore the deleted records .*retention.ms must be -1/;
+  const again = startRunner(log, tables);
+  await expectHalted(again, reason, remedy);
+  await expectProjected(tables, SOUND);
+});
+
+test('records deleted while it runs halt it', async () => {
+  const { log, ...tables } = await open();
+  await log.append(SOUND);
+  const running = startRunner(log, tables);
+  await expectProjected(tables, SOUND);
+  await deleteRecords(log, 3);
+  await expectHalted(
+    running,
+    /the log begins at offset 3, records 0 to 2 were deleted/,
+    /restore the deleted records/,
+  );
+  await expectProjected(tables, SOUND);
+});
+
+test("a checkpoint of another cluster's log halts it before anything is read", async () => {
+  const { log, ...tables } = await open();
+  await log.append(SOUND);
+  const first = startRunner(log, tables);
+  await expectProjected(tables, SOUND);
+  await first.stop();
+  await tables.pool.query(
+    "UPDATE projector.checkpoints SET cluster_id = 'elsewhere' WHERE projection = $1",
+    [tables.projection.name],
+  );
+  const again = startRunner(log, tables);
+  await expectHalted(
+    again,
+    /written against Kafka cluster elsewhere, this one is \S+/,
+    /correct APP_KAFKA_BROKERS, or, if this log/,
+  );
+});

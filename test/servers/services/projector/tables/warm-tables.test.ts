@@ -1,0 +1,114 @@
+import { Client } from 'pg';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { postgresUrl } from '../../../../../infra/local/postgres.ts';
+import { superuser } from '../../../../../infra/postgres/settings.ts';
+import type { Table } from '../../../../../projections/contract/projection.ts';
+import { warmTables } from '../../../../../services/projector/tables/warm-tables.ts';
+import { freshDatabase } from '../../../../support/database.ts';
+
+const ONE: Table = { name: 'one', columns: { n: 'int8', words: 'text' }, key: ['n'] };
+const OTHER: Table = { ...ONE, name: 'other' };
+const signal = new AbortController().signal;
+
+/** Two tables with an index each, nothing of them in memory; the writer's session and the superuser's. */
+async function coldTables(): Promise<{ readonly writer: Client; readonly superior: Client }> {
+  const { writer_url: url } = await freshDatabase(inject('stack'));
+  const { host, pathname } = new URL(url);
+  const [writer, superior] = [
+    new Client(url),
+    new Client(postgresUrl(superuser, host, pathname.slice(1))),
+  ];
+  for (const client of [writer, superior]) await client.connect();
+  onTestFinished(async () => {
+    await Promise.all([writer.end(), superior.end()]);
+  });
+  for (const { name } of [ONE, OTHER]) {
+    await writer.query(
+      `CREATE TABLE ${name} (n bigint PRIMARY KEY, words text) WITH (autovacuum_enabled = off)`,
+    );
+    await writer.query(
+      `INSERT INTO ${name} SELECT n, repeat('x', 500) FROM generate_series(1, 5000) n`,
+    );
+  }
+  await superior.query('CREATE EXTENSION pg_buffercache; CHECKPOINT');
+  await superior.query(
+    "SELECT pg_buffercache_evict_relation(name) FROM unnest('{one,one_pkey,other,other_pkey}'::regclass[]) name",
+  );
+  return { writer, superior };
+}
+
+interface Memory {
+  readonly name: string;
+  readonly blocks: number;
+  readonly in_memory: number;
+  /** how often each block was, about: what was used least is put out */
+  readonly used: number;
+}
+
+async function memoryOf(superior: Client): Promise<readonly Memory[]> {
+  const { rows } = await superior.query<Memory>(
+    `SELECT c.relname AS name, (pg_relation_size(c.oid) / 8192)::int AS blocks,
+            count(b)::int AS in_memory, coalesce(avg(b.usagecount), 0)::float AS used
+       FROM pg_class c
+       LEFT JOIN pg_buffercache b ON b.relfilenode = pg_relation_filenode(c.oid) AND b.relforknumber = 0
+        AND b.reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+      WHERE c.relname IN ('one', 'one_pkey', 'other', 'other_pkey') GROUP BY c.oid, c.relname ORDER BY 1`,
+  );
+  return rows;
+}
+
+test('the tables that are named are in memory afterwards, their indexes too, and no others', async () => {
+  const { writer, superior } = await coldTables();
+  expect((await memoryOf(superior)).map(({ in_memory: count }) => count)).toEqual([0, 0, 0, 0]);
+  const blocks = await warmTables(writer, [ONE], { signal });
+  const [one, pkey, ...others] = await memoryOf(superior);
+  expect(blocks).toBe((one?.blocks ?? 0) + (pkey?.blocks ?? 0));
+  expect(one?.blocks).toBeGreaterThan(300);
+  for (const each of [one, pkey]) expect(each?.in_memory).toBe(each?.blocks);
+  expect(others.map(({ in_memory: count }) => count)).toEqual([0, 0]);
+});
+
+test('of a table that an index holds whole the index is enough', async () => {
+  const { writer, superior } = await coldTables();
+  await writer.query('CREATE UNIQUE INDEX whole ON one (n) INCLUDE (words)');
+  await superior.query(
+    "CHECKPOINT; SELECT pg_buffercache_evict_relation(name) FROM unnest('{one,one_pkey}'::regclass[]) name",
+  );
+  await warmTables(writer, [ONE], { signal });
+  const [one, pkey] = await memoryOf(superior);
+  expect(one?.in_memory).toBeLessThan(one?.blocks ?? 0);
+  expect(pkey?.in_memory).toBe(pkey?.blocks);
+});
+
+test('only what is asked for is brought, and what is brought again counts as used more often', async () => {
+  const { writer, superior } = await coldTables();
+  const onlyTables = {
+    signal,
+    only: ({ is_index: isIndex }: { readonly is_index: boolean }): boolean => !isIndex,
+  };
+  const blocks = await warmTables(writer, [ONE, OTHER], onlyTables);
+  await warmTables(writer, [ONE], onlyTables);
+  const [one, pkey, other] = await memoryOf(superior);
+  expect([blocks, pkey?.in_memory]).toEqual([(one?.blocks ?? 0) + (other?.blocks ?? 0), 0]);
+  expect(one?.used).toBeGreaterThan(other?.used ?? 0);
+});
+
+test('where not everything has room the indexes of all tables come first', async () => {
+  const { writer, superior } = await coldTables();
+  const { rows } = await superior.query<{ share: number }>(
+    `SELECT (pg_relation_size('one_pkey') + pg_relation_size('other_pkey') + 8192 * 1.5) / 8192 / setting::int AS share
+       FROM pg_settings WHERE name = 'shared_buffers'`,
+  );
+  await warmTables(writer, [ONE, OTHER], { signal, share: Number(rows[0]?.share) });
+  const [one, pkey, other, otherPkey] = await memoryOf(superior);
+  expect([one?.in_memory, other?.in_memory]).toEqual([1, 0]);
+  for (const each of [pkey, otherPkey]) expect(each?.in_memory).toBe(each?.blocks);
+});
+
+test('told to stop it reads no further, and where the server has no such extension nothing is done', async () => {
+  const { writer, superior } = await coldTables();
+  expect(await warmTables(writer, [ONE, OTHER], { signal: AbortSignal.abort() })).toBe(0);
+  await superior.query('DROP EXTENSION pg_prewarm');
+  expect(await warmTables(writer, [ONE, OTHER], { signal })).toBeUndefined();
+  expect((await memoryOf(superior)).map(({ in_memory: count }) => count)).toEqual([0, 0, 0, 0]);
+});

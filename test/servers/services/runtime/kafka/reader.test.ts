@@ -1,0 +1,233 @@
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { withAdmin } from '../../../../../services/runtime/kafka/topics.ts';
+import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
+import { partitionKey, type Positions } from '../../../../../services/runtime/kafka/position.ts';
+import type { LogReader } from '../../../../../services/runtime/kafka/reader.ts';
+import { openCodec } from '../../../../../services/runtime/kafka/codec.ts';
+import { CHAIN_BLOCKS } from '../../../../../schemas/topics.ts';
+import { bigBlock } from '../../../../support/chain.ts';
+import { watchLog } from '../../../../../services/runtime/kafka/watch-ends.ts';
+import { FaultProxy } from '../../../../support/fault-proxy.ts';
+import {
+  appendAll,
+  freshTopic,
+  never,
+  numbered,
+  ownTopic,
+  range,
+  readAll,
+  silentLog,
+  testKafka,
+  topicOf,
+} from '../../../../support/kafka.ts';
+import { applied, makeReader, openReader, take } from '../../../../support/reader.ts';
+
+const stack = inject('stack');
+const kafka = testKafka(stack);
+
+test('reading goes on exactly where the checkpoint stands, on every join', async () => {
+  const topic = await topicOf(kafka, 200);
+  const records = await readAll(kafka, topic);
+  const round = async (at: number): Promise<void> => {
+    const next = (at * 37) % 200;
+    const positions = async (): Promise<Positions> => {
+      // as slow as a database may be: whoever seeks late would have read from elsewhere by then
+      await withAdmin(kafka, (admin) => admin.describeCluster());
+      return applied(topic, records, next);
+    };
+    const reader = await openReader(kafka, topic, { group_id: `${topic}-${at}`, positions });
+    expect(await take(reader, 200 - next)).toEqual(range(next, 200));
+    await reader.close();
+  };
+  for (const start of [0, 5, 10, 15]) await Promise.all(range(start, start + 5).map(round));
+});
+
+test('a rewind makes what was taken stale and reads again from the checkpoint, ahead or back', async () => {
+  const topic = await topicOf(kafka, 100);
+  const records = await readAll(kafka, topic);
+  let next = 0;
+  const reader = await openReader(kafka, topic, {
+    positions: () => Promise.resolve(applied(topic, records, next)),
+  });
+  let before = await reader.take(10_000, 1 << 30);
+  for (const to of [40, 90, 10, 0]) {
+    next = to;
+    reader.rewind();
+    expect(before !== undefined && reader.isStale(before)).toBe(true);
+    before = await reader.take(10_000, 1 << 30);
+    expect(before?.records[0]?.offset).toBe(BigInt(to));
+  }
+});
+
+test('how far the checkpoints are is told to the group for lag tools, and never read back', async () => {
+  const topic = await topicOf(kafka, 10);
+  const groupId = `${topic}-reader`;
+  const reader = await openReader(kafka, topic);
+  await take(reader, 10);
+  reader.commit(topic, 0, 4n);
+  reader.commit(topic, 0, 7n);
+  const offset = async (): Promise<string | undefined> => {
+    const [committed] = await withAdmin(kafka, (admin) =>
+      admin.fetchOffsets({ groupId, topics: [topic] }),
+    );
+    return committed?.partitions[0]?.offset;
+  };
+  await expect.poll(offset).toBe('7');
+  await reader.close();
+  expect(await take(await openReader(kafka, topic), 10)).toEqual(range(0, 10));
+});
+
+test('two readers of one group hand on every record once between them, in order, also when one leaves', async () => {
+  const topic = await freshTopic(kafka);
+  const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
+  const log: number[] = [];
+  const positions = (): Promise<Positions> =>
+    Promise.resolve(
+      new Map([[partitionKey(topic, 0), { next_offset: BigInt(log.length), last_record: null }]]),
+    );
+  const project = async (reader: LogReader): Promise<void> => {
+    for (
+      let chunk = await reader.take(100, 1 << 20);
+      chunk !== undefined;
+      chunk = await reader.take(100, 1 << 20)
+    ) {
+      if (reader.isStale(chunk)) continue;
+      // the compare-and-set of the checkpoint
+      if (chunk.records[0]?.offset === BigInt(log.length))
+        log.push(...chunk.records.map(({ value }) => Number(value)));
+      else reader.rewind();
+    }
+  };
+  const one = await openReader(kafka, topic, { positions });
+  const projecting = [project(one)];
+  await writer.append(topic, 0, numbered(0, 50));
+  await expect.poll(() => log.length).toBe(50);
+  const other = await openReader(kafka, topic, { positions });
+  projecting.push(project(other));
+  await writer.append(topic, 0, numbered(50, 50));
+  await expect.poll(() => log.length).toBe(100);
+  await one.close();
+  await writer.append(topic, 0, numbered(100, 50));
+  await expect.poll(() => log.length).toBe(150);
+  await other.close();
+  await Promise.all(projecting);
+  await writer.close();
+  expect(log).toEqual(range(0, 150));
+});
+
+test('a topic that does not exist yet is waited for', async () => {
+  const topic = ownTopic().name;
+  const reader = makeReader(kafka, topic);
+  const started = reader.start();
+  await freshTopic(kafka, { name: topic });
+  await appendAll(kafka, topic, numbered(0, 5));
+  await started;
+  expect(await take(reader, 5)).toEqual(range(0, 5));
+});
+
+test('connections that are reset lose nothing and double nothing', async () => {
+  const topic = await freshTopic(kafka);
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
+  onTestFinished(() => proxy.close());
+  proxy.resetEvery(20, 5);
+  const reader = await openReader(kafka, topic, { kafka: testKafka(stack, proxy) });
+  const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
+  const reading = take(reader, 1_000);
+  for (let at = 0; at < 100; at++) await writer.append(topic, 0, numbered(at * 10, 10));
+  await writer.close();
+  const read = await reading;
+  // after a new join reading begins at the checkpoint again, which here stays at 0
+  expect(read.slice(-1_000)).toEqual(range(0, 1_000));
+  expect(proxy.counts.reset_before + proxy.counts.reset_after).toBeGreaterThan(0);
+});
+
+test('a full queue stops the fetching, keeps the membership, and reading goes on where it stopped', async () => {
+  const FETCH = 1;
+  const HEARTBEAT = 12;
+  const port = Number(stack.kafka_brokers.split(':')[1]);
+  const fetches = await FaultProxy.open({ port, requests: 'kafka' });
+  onTestFinished(() => fetches.close());
+  const topic = await freshTopic(kafka);
+  const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
+  let joins = 0;
+  const positions = (): Promise<Positions> => {
+    joins++;
+    return Promise.resolve(new Map());
+  };
+  const reader = await openReader(kafka, topic, {
+    kafka: testKafka(stack, fetches),
+    positions,
+    ahead_bytes_max: 1_000,
+  });
+  await writer.append(topic, 0, numbered(0, 10));
+  await expect.poll(() => fetches.requestsOf(HEARTBEAT)).toBeGreaterThan(1);
+  const fetched = fetches.requestsOf(FETCH);
+  for (let at = 1; at < 5; at++) await writer.append(topic, 0, numbered(at * 10, 10));
+  // longer than the session of a member that does not show up
+  const beats = fetches.requestsOf(HEARTBEAT);
+  await expect.poll(() => fetches.requestsOf(HEARTBEAT)).toBeGreaterThan(beats + 7);
+  expect(fetches.requestsOf(FETCH)).toBe(fetched);
+  const first = await reader.take(10, 1_000_000);
+  expect(first?.records).toHaveLength(10);
+  expect(await take(reader, 40)).toEqual(range(10, 50));
+  expect(joins).toBe(1);
+  await writer.close();
+});
+
+test('a closed reader hands on nothing more and its taker is told', async () => {
+  const topic = await topicOf(kafka, 0);
+  const reader = await openReader(kafka, topic);
+  const taken = reader.take(1, 1);
+  await reader.close();
+  expect(await taken).toBeUndefined();
+});
+
+test('a block of 20,000 transactions travels from the writer to the reader', async () => {
+  const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS]);
+  const topic = await freshTopic(kafka);
+  const block = bigBlock(20_000);
+  const value = codec.encode(block);
+  expect(value.length).toBeGreaterThan(8_000_000);
+  await appendAll(kafka, topic, [{ key: '0', value, headers: {}, timestamp: block.timestamp }]);
+  const reader = await openReader(kafka, topic);
+  const chunk = await reader.take(1, 1);
+  expect(chunk?.records[0]?.value?.equals(value)).toBe(true);
+  expect(codec.decode(value)).toEqual(block);
+  await appendAll(kafka, topic, numbered(1, 1));
+  expect(await take(reader, 1)).toEqual([1]);
+});
+
+test('brokers that do not answer any more keep a reader and a watch from ending for no longer than a drain lasts', async () => {
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
+  onTestFinished(() => proxy.close());
+  const topic = await topicOf(kafka, 5);
+  const away = testKafka(stack, proxy);
+  const stopping = new AbortController();
+  const looks: bigint[] = [];
+  const watching = watchLog({
+    kafka: away,
+    topics: [topic],
+    log: silentLog(),
+    signal: stopping.signal,
+    every_ms: 20,
+    applied: new Map(),
+    onLag: (_topic, _partition, records) => looks.push(records),
+    onLost: () => undefined,
+  });
+  const reader = await openReader(away, topic);
+  await take(reader, 5);
+  await expect.poll(() => looks.length).toBeGreaterThan(0);
+  proxy.mode = 'black_hole';
+  // a fetch, and a look at the ends of the log
+  await expect.poll(() => proxy.counts.black_hole).toBeGreaterThanOrEqual(2);
+  stopping.abort();
+  const begun = performance.now();
+  await Promise.all([reader.close(), watching]);
+  expect(performance.now() - begun).toBeLessThan(10_000);
+});

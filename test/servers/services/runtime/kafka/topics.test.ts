@@ -1,0 +1,87 @@
+import { ConfigResourceTypes, type Kafka } from 'kafkajs';
+import { expect, inject, test } from 'vitest';
+import { ensureTopics, withAdmin } from '../../../../../services/runtime/kafka/topics.ts';
+import type { Topic } from '../../../../../schemas/topics.ts';
+import { FaultProxy } from '../../../../support/fault-proxy.ts';
+import { insisting, ownTopic, testKafka } from '../../../../support/kafka.ts';
+
+const stack = inject('stack');
+const kafka = testKafka(stack);
+
+async function settingsOf(topic: Topic): Promise<{
+  readonly partitions: number | undefined;
+  readonly config: Readonly<Record<string, string>>;
+}> {
+  return await withAdmin(kafka, async (admin) => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic.name] });
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [{ type: ConfigResourceTypes.TOPIC, name: topic.name }],
+    });
+    const entries = resources[0]?.configEntries ?? [];
+    return {
+      partitions: topics[0]?.partitions.length,
+      config: Object.fromEntries(
+        entries.map(({ configName, configValue }) => [configName, configValue]),
+      ),
+    };
+  });
+}
+
+test('a missing topic is created as declared, and keeps everything for ever', async () => {
+  const topic = ownTopic({ partitions: 3 });
+  await ensureTopics(kafka, [topic]);
+  const { partitions, config } = await settingsOf(topic);
+  expect(partitions).toBe(3);
+  expect(config).toMatchObject({
+    ...topic.config,
+    'retention.ms': '-1',
+    'retention.bytes': '-1',
+    'cleanup.policy': 'delete',
+    'max.message.bytes': String(32 * 1024 * 1024),
+  });
+  await ensureTopics(kafka, [topic]);
+});
+
+test('a topic with other partitions or settings is refused with what to do, and left as it is', async () => {
+  const topic = ownTopic();
+  await ensureTopics(kafka, [topic]);
+  const before = await settingsOf(topic);
+  await expect(ensureTopics(kafka, [{ ...topic, partitions: 2 }])).rejects.toMatchObject({
+    code: 'topic_settings',
+    retry: false,
+    message: `topic ${topic.name} has 1 partitions instead of 2, so its order would be another; point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed`,
+  });
+  await expect(
+    ensureTopics(kafka, [{ ...topic, config: { ...topic.config, 'retention.ms': '1000' } }]),
+  ).rejects.toMatchObject({
+    code: 'topic_settings',
+    retry: false,
+    message: `topic ${topic.name} has retention.ms=-1 instead of 1000; set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic.name} --add-config retention.ms=1000`,
+  });
+  expect(await settingsOf(topic)).toEqual(before);
+});
+
+test('several processes may create the same topics at once', async () => {
+  const topics = [ownTopic(), ownTopic({ partitions: 2 })];
+  const clients: Kafka[] = Array.from({ length: 4 }, () => testKafka(stack));
+  await Promise.all(
+    clients.map((client) => insisting('creating topics', () => ensureTopics(client, topics))),
+  );
+  expect((await settingsOf(topics[1] ?? ownTopic())).partitions).toBe(2);
+});
+
+test('brokers that do not answer are a fault to be retried, and retrying it works once they do', async () => {
+  const proxy = await FaultProxy.open({
+    port: Number(stack.kafka_brokers.split(':')[1]),
+    requests: 'kafka',
+  });
+  proxy.mode = 'reset_before';
+  const away = testKafka(stack, proxy);
+  const topic = ownTopic();
+  await expect(ensureTopics(away, [topic])).rejects.toMatchObject({ code: 'kafka', retry: true });
+  proxy.mode = 'pass';
+  await ensureTopics(away, [topic]);
+  expect((await settingsOf(topic)).partitions).toBe(1);
+  await proxy.close();
+});

@@ -1,0 +1,153 @@
+import * as fc from 'fast-check';
+import { Pool } from 'pg';
+import { afterEach, beforeAll, expect, inject, test } from 'vitest';
+import type { Question, QueryValue } from '../../../../../services/runtime/postgres/rows-query.ts';
+import { Sessions } from '../../../../../services/runtime/postgres/sessions.ts';
+import { freshDatabase } from '../../../../support/database.ts';
+
+const MINUTE_MS = 60_000;
+
+let url = '';
+beforeAll(async () => {
+  url = (await freshDatabase(inject('stack'))).reader_url;
+});
+
+const opened: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((close) => close()));
+});
+
+function open({
+  max = 1,
+  idle_ms = MINUTE_MS,
+}: { readonly max?: number; readonly idle_ms?: number } = {}) {
+  const pool = new Pool({ connectionString: url, max });
+  pool.on('error', () => undefined);
+  const sessions = new Sessions(pool, idle_ms);
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => (closed ??= sessions.close());
+  opened.push(close);
+  return { pool, sessions, close };
+}
+
+function question(text: string, values: readonly QueryValue[] = []): Question {
+  return { name: text.slice(0, 60), text, values };
+}
+
+const text = fc.string({ unit: 'binary', maxLength: 40 }).filter((given) => !given.includes('\0'));
+const value = fc.oneof(
+  fc.record({ cast: fc.constant('text'), given: fc.option(text) }),
+  fc.record({
+    cast: fc.constant('bytea'),
+    given: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  }),
+  fc.record({
+    cast: fc.constant('bigint'),
+    given: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  }),
+  fc.record({ cast: fc.constant('int'), given: fc.integer() }),
+  fc.record({ cast: fc.constant('boolean'), given: fc.boolean() }),
+);
+
+test("any values come to Postgres, and back from it as text, as with pg's own query", async () => {
+  const { sessions } = open();
+  const plain = new Pool({
+    connectionString: url,
+    max: 1,
+    types: { getTypeParser: () => (cell: string) => cell },
+  });
+  opened.push(() => plain.end());
+  await fc.assert(
+    fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 12 }), async (values) => {
+      const columns = values.map(({ cast }, at) => `$${at + 1}::${cast}`);
+      const given = values.map((each) => each.given);
+      const asked = `SELECT ${columns.join(', ')}`;
+      const { rows } = await plain.query({ text: asked, values: given, rowMode: 'array' });
+      expect(await sessions.rows({ name: '', text: asked, values: given })).toEqual(rows);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('a statement is prepared once a connection, whatever it is asked with, and one without a name each time', async () => {
+  const { sessions } = open();
+  const doubled = question('SELECT $1::int * 2');
+  const many = question('SELECT n FROM generate_series(1, $1::int) n');
+  for (let at = 0; at < 3; at++)
+    expect(await sessions.rows({ ...doubled, values: [at] })).toEqual([[String(at * 2)]]);
+  expect(await sessions.rows({ ...many, values: [3] })).toEqual([['1'], ['2'], ['3']]);
+  expect(await sessions.rows({ ...many, values: [0] })).toEqual([]);
+  expect(await sessions.rows({ ...doubled, name: '', values: [5] })).toEqual([['10']]);
+  expect(await sessions.rows(question(''))).toEqual([]);
+  const known = await sessions.rows(
+    question('SELECT statement FROM pg_prepared_statements ORDER BY prepare_time'),
+  );
+  expect(known.flat().filter((each) => each !== '')).toEqual([
+    doubled.text,
+    many.text,
+    'SELECT statement FROM pg_prepared_statements ORDER BY prepare_time',
+  ]);
+});
+
+test('two statements of one name are a bug, and never answered with each other', async () => {
+  const { sessions } = open();
+  expect(await sessions.rows({ name: 'one', text: 'SELECT 1', values: [] })).toEqual([['1']]);
+  await expect(sessions.rows({ name: 'one', text: 'SELECT 2', values: [] })).rejects.toThrow(
+    'a statement has a name of its own',
+  );
+  expect(await sessions.rows({ name: 'one', text: 'SELECT 2', values: [] })).toEqual([['2']]);
+});
+
+test('after an error, of the statement, its values or its rows, the next question is answered', async () => {
+  const { sessions, pool } = open();
+  const failing = ['SELEC', "SELECT 'x'::int", 'SELECT 1 / (n - 3) FROM generate_series(1, 5) n'];
+  for (const each of failing) {
+    await expect(sessions.rows(question(each))).rejects.toMatchObject({ severity: 'ERROR' });
+    expect(await sessions.rows(question('SELECT 1'))).toEqual([['1']]);
+  }
+  await expect(sessions.rows(question('SELECT $1::int', ['x']))).rejects.toMatchObject({
+    code: '22P02',
+  });
+  expect(await sessions.rows(question('SELECT $1::int', [1]))).toEqual([['1']]);
+  expect(pool.totalCount).toBe(1);
+});
+
+test('however many ask at once, all are answered, each with its own, by no more connections than there may be', async () => {
+  const { sessions, pool } = open({ max: 3 });
+  const asked = Array.from({ length: 200 }, (_, at) =>
+    sessions.rows(question('SELECT $1::int, pg_sleep(0.001)', [at])),
+  );
+  expect(await Promise.all(asked)).toEqual(
+    Array.from({ length: 200 }, (_, at) => [[String(at), '']]),
+  );
+  expect(pool.totalCount).toBeLessThanOrEqual(3);
+});
+
+test('what nobody asks on goes back to the pool, and is taken from there again with what it knows', async () => {
+  const { sessions, pool } = open({ idle_ms: 20 });
+  const pid = question('SELECT pg_backend_pid()');
+  const [first] = await sessions.rows(pid);
+  await expect.poll(() => pool.idleCount).toBe(1);
+  expect(await sessions.rows(pid)).toEqual([first]);
+});
+
+test('a connection that breaks while nobody asks on it is replaced', async () => {
+  const { sessions, pool } = open();
+  const [[pid] = []] = await sessions.rows(question('SELECT pg_backend_pid()'));
+  const { sessions: other } = open();
+  expect(await other.rows(question('SELECT pg_terminate_backend($1::int)', [Number(pid)]))).toEqual(
+    [['t']],
+  );
+  await expect.poll(() => pool.totalCount).toBe(0);
+  expect(await sessions.rows(question('SELECT 1'))).toEqual([['1']]);
+});
+
+test('closing waits for what is being asked, and takes no further question', async () => {
+  const { sessions, close } = open();
+  await sessions.rows(question('SELECT 1'));
+  const asked = sessions.rows(question('SELECT pg_sleep(0.05)'));
+  const closed = close();
+  await expect(sessions.rows(question('SELECT 1'))).rejects.toThrow('end on the pool');
+  expect(await asked).toEqual([['']]);
+  await closed;
+});

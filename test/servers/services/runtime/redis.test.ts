@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { openLog } from '../../../../services/runtime/process/log.ts';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+import {
+  openHintPublisher,
+  openHintSubscriber,
+  type HintPublisher,
+  type HintSubscriber,
+} from '../../../../services/runtime/redis.ts';
+import { FaultProxy } from '../../../support/fault-proxy.ts';
+
+let proxy: FaultProxy;
+let url: string;
+let channel: string;
+const closing: { close(): Promise<void> }[] = [];
+const logged: string[] = [];
+const log = openLog({
+  service: 'test',
+  level: 'info',
+  destination: { write: (line) => void logged.push(line) },
+});
+let channels = 0;
+
+beforeEach(async () => {
+  const direct = inject('stack').redis_url;
+  proxy = await FaultProxy.open({ port: Number(new URL(direct).port) });
+  url = proxy.url(direct);
+  channel = `test:${process.pid}:${++channels}`;
+  logged.length = 0;
+});
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((each) => each.close()));
+  await proxy.close();
+});
+
+function publisher(metrics = new Metrics('test')): HintPublisher {
+  const opened = openHintPublisher({ redis_url: url, client_name: 'test-publisher' }, log, metrics);
+  closing.push(opened);
+  return opened;
+}
+
+interface Heard {
+  readonly hints: string[];
+  subscribed: number;
+}
+
+function subscriber(): Heard {
+  const heard: Heard = { hints: [], subscribed: 0 };
+  const opened: HintSubscriber = openHintSubscriber(
+    { redis_url: url, client_name: 'test-subscriber' },
+    [channel, `${channel}:other`],
+    {
+      onHint: (from, message) => heard.hints.push(`${from.slice(channel.length)}=${message}`),
+      onSubscribed: () => heard.subscribed++,
+    },
+    log,
+  );
+  closing.push(opened);
+  return heard;
+}
+
+/** Publishes `message` until it is heard: before the connection stands, hints are dropped. */
+async function arrives(hints: HintPublisher, heard: Heard, message: string): Promise<void> {
+  await expect
+    .poll(() => {
+      hints.publish(channel, message);
+      return heard.hints;
+    })
+    .toContain(`=${message}`);
+}
+
+async function counted(metrics: Metrics, outcome: string): Promise<number> {
+  return Number(
+    new RegExp(`redis_hints_total\\{outcome="${outcome}",service="test"\\} (\\d+)`).exec(
+      await metrics.text(),
+    )?.[1] ?? 0,
+  );
+}
+
+test('a hint reaches who listens to its channel, and is counted', async () => {
+  const metrics = new Metrics('test');
+  const [hints, heard] = [publisher(metrics), subscriber()];
+  await expect.poll(() => heard.subscribed).toBe(1);
+  await arrives(hints, heard, 'first');
+  hints.publish(`${channel}:nobody`, 'lost');
+  hints.publish(`${channel}:other`, 'second');
+  await expect.poll(() => heard.hints.at(-1)).toBe(':other=second');
+  expect(await counted(metrics, 'published')).toBeGreaterThanOrEqual(3);
+});
+
+test('while Redis is away hints are dropped and counted, and both sides are back by themselves', async () => {
+  const metrics = new Metrics('test');
+  const [hints, heard] = [publisher(metrics), subscriber()];
+  await arrives(hints, heard, 'before');
+  const droppedBefore = await counted(metrics, 'dropped');
+
+  proxy.mode = 'reset_before';
+  proxy.cut();
+  await expect.poll(() => logged.join()).toContain('Redis is away');
+  await expect
+    .poll(async () => {
+      hints.publish(channel, 'during');
+      return await counted(metrics, 'dropped');
+    })
+    .toBeGreaterThan(droppedBefore + 10);
+
+  proxy.mode = 'pass';
+  await expect.poll(() => heard.subscribed).toBe(2);
+  await arrives(hints, heard, 'after');
+  expect(heard.hints).not.toContain('=during');
+  expect(logged.filter((line) => line.includes('Redis is back')).length).toBeGreaterThan(0);
+});
+
+test('a Redis that takes hints and never answers holds no more than a bounded number of them', async () => {
+  const metrics = new Metrics('test');
+  const [hints, heard] = [publisher(metrics), subscriber()];
+  await arrives(hints, heard, 'before');
+  const droppedBefore = await counted(metrics, 'dropped');
+  proxy.mode = 'black_hole';
+  for (let at = 0; at < 5_000; at++) hints.publish(channel, 'into the hole');
+  expect(await counted(metrics, 'dropped')).toBeGreaterThanOrEqual(droppedBefore + 4_000);
+  await expect.poll(() => proxy.counts.black_hole).toBeGreaterThan(0);
+  proxy.mode = 'pass';
+  await arrives(hints, heard, 'after');
+  expect(await counted(metrics, 'dropped')).toBeGreaterThanOrEqual(droppedBefore + 5_000);
+});
+
+test('it can be closed while Redis is away', async () => {
+  proxy.mode = 'reset_before';
+  const [hints, heard] = [publisher(), subscriber()];
+  await expect.poll(() => logged.join()).toContain('Redis is away');
+  hints.publish(channel, 'nowhere');
+  await Promise.all(closing.splice(0).map((each) => each.close()));
+  expect(heard).toEqual({ hints: [], subscribed: 0 });
+});

@@ -1,0 +1,319 @@
+/** The whole second half on real topics and a real node: what is deposited is minted once, whatever the node says and whoever else uses the key. */
+import { expect, inject, test } from 'vitest';
+import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
+import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
+import type { TransferObserved } from '../../../../../schemas/tron.transfers/events.ts';
+import { toHex } from '../../../../../schemas/address.ts';
+import { ChainNode } from '../../../../../services/runtime/clt-node.ts';
+import { MintSigner } from '../../../../../services/treasury/minting/mint-signer.ts';
+import { depositEvents } from '../../../../support/deposit-events.ts';
+import { accountAt } from '../../../../support/deposit-log.ts';
+import { never } from '../../../../support/kafka.ts';
+import { ownMintWorld, type MintWorld } from '../../../../services/treasury/mint-world.ts';
+import { expectHalted, transferTo, type Working } from '../../../../services/treasury/world.ts';
+
+const stack = inject('stack');
+const USD = 1_000_000n;
+const DAY_MS = 86_400_000;
+
+function idOf({ tx_id, log_index }: TransferObserved): string {
+  return depositIdOf(tx_id, log_index);
+}
+
+async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
+  await world.mineUntil(
+    async () => (await working.counted('treasury_mints_total', 'MintCredited')) === count,
+    `${count} credited deposits`,
+  );
+}
+
+test('a first 10 USDT are 8.00 in CLT, a second 9.50 more, and what is left of 2.50 waits for a person', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(2);
+  const [first, second, small] = [
+    transferTo(0, 10n * USD),
+    transferTo(0, 10n * USD),
+    transferTo(1, 2_500_000n),
+  ];
+  const working = world.start();
+  await world.world.observe(first);
+  await credited(world, working, 1);
+  expect(await world.balanceOf(0)).toBe(8_000_000n);
+  await world.world.observe(second, small);
+  await credited(world, working, 2);
+  expect(await world.balanceOf(0)).toBe(17_500_000n);
+  const story = ['DepositConfirmed', 'MintIntended', 'MintCredited'];
+  expect([await world.storyOf(idOf(first)), await world.storyOf(idOf(second))]).toEqual([
+    story,
+    story,
+  ]);
+  expect(await world.storyOf(idOf(small))).toEqual(['DepositConfirmed', 'DepositHeld']);
+  await world.expectMinted();
+  await working.ready();
+  expect(await working.counted('treasury_mints_live')).toBe(0);
+
+  await world.tell(depositEvents(idOf(small)).approved());
+  await credited(world, working, 3);
+  expect(await world.balanceOf(1)).toBe(500_000n);
+  await world.expectMinted();
+});
+
+test('above the cap of a single one it waits for a person; above the rolling cap it is minted by itself when the window has moved', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(3);
+  const limits = { ...NETWORK_LIMITS.testnet, single_cap: 50n * USD, rolling_cap: 100n * USD };
+  // yesterday first: the brokers take no record from the future
+  let shift = -DAY_MS;
+  const working = world.start({ now: () => Date.now() + shift }, { limits });
+  const [fits, single, waits] = [
+    transferTo(0, 52n * USD),
+    transferTo(1, 62n * USD),
+    transferTo(2, 51n * USD),
+  ];
+  await world.world.observe(fits);
+  await credited(world, working, 1);
+  await world.world.observe(single);
+  await expect.poll(() => world.storyOf(idOf(single))).toEqual(['DepositConfirmed', 'DepositHeld']);
+  await world.tell(depositEvents(idOf(single)).approved());
+  await world.world.observe(waits);
+  await credited(world, working, 2);
+  expect([await world.balanceOf(0), await world.balanceOf(1), await world.balanceOf(2)]).toEqual([
+    50n * USD,
+    0n,
+    49n * USD,
+  ]);
+  expect(await working.counted('treasury_deposits_unminted')).toBe(1);
+  expect(await world.storyOf(idOf(single))).toEqual([
+    'DepositConfirmed',
+    'DepositHeld',
+    'DepositApproved',
+  ]);
+  shift = 0;
+  await credited(world, working, 3);
+  expect(await world.balanceOf(1)).toBe(60n * USD);
+  await world.expectMinted();
+});
+
+test('whatever the node answers, each is minted once: what it took and did not say, what it says and did not take, and a person who takes nonces', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(10);
+  const working = world.start();
+  const modes = [
+    'accept_then_timeout',
+    'already_known',
+    'nonce_too_low',
+    'unknown_transaction',
+    'human_takes_nonce',
+    'status_503',
+    'reset',
+  ] as const;
+  let count = 0;
+  for (const [at, mode] of modes.entries()) {
+    await world.devnet.admin('/admin/faults', { target: 'node', mode, times: 1, delay_ms: 50 });
+    await world.world.observe(transferTo(at, 10n * USD));
+    await credited(world, working, ++count);
+    await world.devnet.admin('/admin/faults', undefined, 'DELETE');
+  }
+  for (const at of modes.keys()) expect(await world.balanceOf(at)).toBe(8_000_000n);
+  expect(await working.counted('treasury_mints_total', 'MintDead')).toBe(1);
+  expect(await working.counted('treasury_broadcasts_total', 'nonce_too_low')).toBeGreaterThan(0);
+  await world.expectMinted();
+});
+
+test('a block that leaves with a mint in it is no matter: it is sent again, and credited when it is final', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  for (let blocks = 0; blocks < 3; blocks++) await world.mine();
+  const working = world.start();
+  await world.world.observe(transferTo(0, 10n * USD));
+  await world.mineUntil(async () => (await world.mints()).length === 1, 'the mint in a block');
+  expect((await world.devnet.admin('/admin/clt/reorg', { depth: 1 })).status).toBe(200);
+  await world.sync();
+  await credited(world, working, 1);
+  expect(await world.balanceOf(0)).toBe(8_000_000n);
+  await world.expectMinted();
+});
+
+test('two at once mint each deposit once', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(8);
+  const both = [world.start(), world.start()] as const;
+  const transfers = Array.from({ length: 40 }, (_, at) =>
+    transferTo(at % 8, 10n * USD + BigInt(at)),
+  );
+  for (let at = 0; at < transfers.length; at += 5) {
+    await world.world.observe(...transfers.slice(at, at + 5));
+    await world.mine();
+  }
+  for (const each of both) await credited(world, each, transfers.length);
+  expect((await world.mints()).length).toBe(transfers.length);
+  await world.expectMinted();
+});
+
+test('a Mint of the key that was never requested halts minting with an alarm; deposits are still confirmed', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(2);
+  const call = {
+    function_call_type: 'Mint',
+    arguments: { to: toHex(accountAt(5)), amount: 1n, reference: null },
+  } as const;
+  await world.devnet.send(world.authority, call);
+  const working = world.start();
+  await working.ready();
+  for (let blocks = 0; blocks < 4; blocks++) await world.mine();
+  await expect
+    .poll(() => working.treasury.matter)
+    .toMatch(/^minting halted: .* with nonce 0 in final block 1 was never requested.*What to do: /);
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect.poll(() => working.counted('treasury_deposits_confirmed_total')).toBe(1);
+  await working.stop();
+  // the next one finds it at its start
+  const next = world.start();
+  await expect.poll(() => next.treasury.matter).toMatch(/^minting halted: /);
+  expect(await next.counted('treasury_minting_closed')).toBe(1);
+  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
+});
+
+test('while the gate is closed nothing is requested and nothing sent; once it is open what waits is minted', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  let closed: string | undefined = 'the reserve does not match';
+  const working = world.start({ allowed: () => closed });
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  for (let blocks = 0; blocks < 3; blocks++) await world.mine();
+  expect(await working.counted('treasury_minting_closed')).toBe(1);
+  expect(await world.mints()).toEqual([]);
+  closed = undefined;
+  await credited(world, working, 1);
+  expect(await working.counted('treasury_minting_closed')).toBe(0);
+});
+
+test('with the key of somebody else nothing is sent, and the treasury says what to correct', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  await world.mine();
+  const working = world.start({ signer: new MintSigner(`0x${'1'.repeat(64)}`, 7777) });
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expectHalted(
+    working,
+    /the node serves chain 7777, whose mint authority is 0x4|APP_MINT_KEY/,
+  );
+  expect(await world.mints()).toEqual([]);
+  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
+});
+
+test('a mint under way that another key has signed is never given up because ours used its nonce: minting halts', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const transfer = transferTo(0, 10n * USD);
+  let closed: string | undefined = 'not yet';
+  const working = world.start({ allowed: () => closed });
+  await world.world.observe(transfer);
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  const foreign = {
+    to: accountAt(0),
+    amount: 8n * USD,
+    fee: 2n * USD,
+    tx_hash: Buffer.alloc(32, 7),
+  };
+  await world.tell({
+    type: 'MintIntended',
+    sequence: 0,
+    deposit_id: idOf(transfer),
+    nonce: 0,
+    policy_version: 1,
+    decided_at: 0,
+    ...foreign,
+  });
+  const call = {
+    function_call_type: 'Transfer',
+    arguments: { to: toHex(accountAt(5)), amount: 1n },
+  } as const;
+  await world.devnet.send(world.authority, call);
+  closed = undefined;
+  for (let blocks = 0; blocks < 4; blocks++) await world.mine();
+  await expect
+    .poll(() => working.treasury.matter)
+    .toMatch(
+      /^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /,
+    );
+  expect(await world.storyOf(idOf(transfer))).toEqual(['DepositConfirmed', 'MintIntended']);
+  expect(await world.mints()).toEqual([]);
+});
+
+test('a mint that is in no block for long is a matter for a person, until a block has it', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  await world.mine();
+  const working = world.start({ late_ms: 150 });
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
+  await expect
+    .poll(() => working.treasury.matter)
+    .toMatch(
+      /^the mint of deposit \S+, with nonce 0, was requested \d+ s ago and is in no block.*What to do: /,
+    );
+  await world.mine();
+  await working.ready();
+  await credited(world, working, 1);
+});
+
+class OtherAuthority extends ChainNode {
+  readonly #authority: Buffer;
+
+  constructor(url: string, authority: Buffer) {
+    super(url, never);
+    this.#authority = authority;
+  }
+
+  override async chain(): ReturnType<ChainNode['chain']> {
+    return { ...(await super.chain()), mint_authority: this.#authority };
+  }
+}
+
+test('a key in place of the one that the ledger was written with mints nothing, though the chain takes it: the key cannot be replaced, and it says so', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const before = world.start();
+  await world.world.observe(transferTo(0, 10n * USD));
+  await credited(world, before, 1);
+  await before.stop();
+  const signer = new MintSigner(`0x${'1'.repeat(64)}`, 7777);
+  const after = world.start({
+    signer,
+    node: new OtherAuthority(world.devnet.node_url, signer.address),
+  });
+  await expect
+    .poll(() => after.treasury.matter)
+    .toMatch(
+      /^minting halted: .* with nonce 0 was requested with another key.*the key cannot be replaced.*What to do: set APP_MINT_KEY/,
+    );
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect.poll(() => after.counted('treasury_deposits_unminted')).toBe(1);
+  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(
+    1,
+  );
+});
+
+test('a ledger that gives up a mint which no final block has displaced is not believed: it is not requested again, and halts minting once it is final', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  await world.mine();
+  const transfer = transferTo(0, 10n * USD);
+  const working = world.start();
+  await world.world.observe(transfer);
+  await expect
+    .poll(() => working.counted('treasury_broadcasts_total', 'accepted'))
+    .toBeGreaterThan(0);
+  const intent = (await world.world.ledger()).find((event) => event.type === 'MintIntended');
+  if (intent === undefined) throw new Error('nothing was requested');
+  await world.tell(depositEvents(idOf(transfer)).dead(intent.tx_hash, intent.nonce));
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  for (let blocks = 0; blocks < 6; blocks++) await world.mine();
+  await expect
+    .poll(() => working.treasury.matter)
+    .toMatch(/^minting halted: .* was given up in the ledger/);
+  expect(await world.mints()).toHaveLength(1);
+  expect(await world.balanceOf(0)).toBe(8n * USD);
+});

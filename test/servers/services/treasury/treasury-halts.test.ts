@@ -1,0 +1,152 @@
+import { expect, inject, test } from 'vitest';
+import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import { transferPartition } from '../../../../schemas/tron-partition.ts';
+import { ensureTopics, withAdmin } from '../../../../services/runtime/kafka/topics.ts';
+import type { Topic } from '../../../../schemas/topics.ts';
+import { BEGIN, depositKey, XPUB } from '../../../support/deposit-log.ts';
+import { deleteRecordsBefore } from '../../../support/kafka.ts';
+import {
+  expectDeposits,
+  expectHalted,
+  ownWorld,
+  requests,
+  startTreasury,
+  transferTo,
+  type World,
+} from '../../../services/treasury/world.ts';
+
+const stack = inject('stack');
+const ACCOUNTS = 8;
+
+/** A world with a deposit of each account, and no treasury at work. */
+async function settled(): Promise<World> {
+  const world = await ownWorld(stack);
+  await world.openAddresses(ACCOUNTS);
+  await world.observe(
+    ...Array.from({ length: ACCOUNTS }, (_, index) => transferTo(index, 5_000_000n)),
+  );
+  const working = startTreasury(world);
+  await expectDeposits(world, { ledger_of: working, deposits: ACCOUNTS });
+  await working.stop();
+  return world;
+}
+
+async function recreate({ kafka }: World, topic: Topic): Promise<void> {
+  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic.name] }));
+  await expect
+    .poll(() => ensureTopics(kafka, [topic]).then(() => 'created', String))
+    .toBe('created');
+}
+
+/** It halts, and nothing was written. */
+async function expectRefused(world: World, why: RegExp): Promise<void> {
+  const before = await world.wholeLedger();
+  const working = startTreasury(world);
+  await expectHalted(working, why);
+  expect(await working.counted('treasury_halted')).toBe(1);
+  await working.stop();
+  expect(await world.wholeLedger()).toEqual(before);
+}
+
+test('transfers that were created again while no treasury ran are refused: of the same length, longer or empty', async () => {
+  const world = await settled();
+  const again = Array.from({ length: ACCOUNTS }, (_, index) => transferTo(index, 5_000_000n));
+  await recreate(world, world.topics.transfers);
+  await expectRefused(
+    world,
+    /the log ends at offset 0, below the \d+ that was applied.*nothing is written/,
+  );
+  await world.observe(...again);
+  await expectRefused(
+    world,
+    /the record at offset \d+ is not the one that was applied.*restore the topic/,
+  );
+  await world.observe(...again);
+  await expectRefused(world, /the record at offset \d+ is not the one that was applied/);
+});
+
+test('transfers that are created again while it runs halt it', async () => {
+  const world = await settled();
+  const working = startTreasury(world);
+  await working.ready();
+  await recreate(world, world.topics.transfers);
+  await world.observe(
+    ...Array.from({ length: 60 }, (_, at) => transferTo(at % ACCOUNTS, 5_000_000n)),
+  );
+  await expectHalted(
+    working,
+    /deleted and created again|is not the one that was applied|the log ends at offset/,
+  );
+  expect(await world.deposits()).toHaveLength(ACCOUNTS);
+});
+
+test('a ledger that is created again while it runs halts it, and it writes nothing to the new one', async () => {
+  const world = await settled();
+  const working = startTreasury(world);
+  await working.ready();
+  await recreate(world, world.topics.ledger);
+  await expectHalted(
+    working,
+    /deleted and created again|is not the one that was applied|the log ends at offset/,
+  );
+  await world.observe(transferTo(0, 5_000_000n));
+  await working.stop();
+  expect(await world.wholeLedger()).toEqual([]);
+});
+
+test('addresses that were created again with other owners, or with none, are refused', async () => {
+  const world = await settled();
+  await recreate(world, world.topics.addresses);
+  await world.tellAddresses([
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN },
+  ]);
+  await expectRefused(
+    world,
+    /went to T\w{33} of account 0x[0-9a-f]{40}, which deposit.addresses does not say.*restore deposit.addresses/,
+  );
+  await world.tellAddresses(requests(0, ACCOUNTS).toReversed());
+  await expectRefused(world, /which deposit.addresses does not say/);
+});
+
+test.each(['addresses', 'transfers', 'ledger'] as const)(
+  'a record of %s that nobody can read halts it',
+  async (which) => {
+    const world = await settled();
+    const partition = which === 'transfers' ? transferPartition(depositKey().addressAt(0)) : 0;
+    await world.appendRaw(world.topics[which], partition, [
+      { key: '?', value: Buffer.from('no avro'), headers: {}, timestamp: 0 },
+    ]);
+    const working = startTreasury(world);
+    await expectHalted(working, /the record at offset \d+ cannot be read: .*look at that record/);
+  },
+);
+
+test('an event of another topic in the ledger halts it', async () => {
+  const world = await settled();
+  const stray = { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN };
+  await world.appendRaw(world.topics.ledger, 0, [
+    { key: 'scheme', value: world.codec.encode(stray), headers: {}, timestamp: 0 },
+  ]);
+  await expectHalted(startTreasury(world), /SchemePinned is no event that the treasury folds/);
+});
+
+test.each(['addresses', 'ledger'] as const)(
+  '%s whose beginning was deleted halt it',
+  async (which) => {
+    const world = await settled();
+    await deleteRecordsBefore(world.kafka, world.topics[which].name, 3);
+    await expectHalted(
+      startTreasury(world),
+      /the log begins at offset 3, records 0 to 2 were deleted/,
+    );
+  },
+);
+
+test('a ledger of another network is refused', async () => {
+  const world = await settled();
+  const working = startTreasury(world, { network: 'mainnet', limits: NETWORK_LIMITS.mainnet });
+  await expectHalted(
+    working,
+    /the ledger is of testnet, the settings are for mainnet.*correct APP_NETWORK/,
+  );
+});

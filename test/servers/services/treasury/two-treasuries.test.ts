@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TREASURY_LEDGER, TRON_TRANSFERS } from '../../../../schemas/topics.ts';
+import type { TransferEvent } from '../../../../schemas/tron.transfers/events.ts';
+import { readLogEnds } from '../../../../services/runtime/kafka/range.ts';
+import { transferLog } from '../../../support/deposit-log.ts';
+import { insisting } from '../../../support/kafka.ts';
+import { Random } from '../../../support/random.ts';
+import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
+import { until } from '../../../support/until.ts';
+import { expectLedger, plainDepositsIn } from '../../../services/treasury/plain-decisions.ts';
+import { openWorld, requests, type World } from '../../../services/treasury/world.ts';
+
+/**
+ * Processes that are killed in the middle of logs with everything that may stand in them, on servers of their own; the tests go on from one another, since the topics have
+ * fixed names. With the whole path, the brokers and the read model killed as well: `test/faults/deposits.test.ts`.
+ */
+const SEED = 90_210;
+const STAGES = 3;
+/** in each stage so many more have an address */
+const ACCOUNTS = 6;
+const PIECE = 8;
+
+/** One part of the log, by partition: transfers in transactions of its own, to the accounts of all stages up to this. */
+function stageOf(stage: number): readonly (readonly TransferEvent[])[] {
+  const partitions = transferLog({
+    seed: SEED + stage,
+    accounts: ACCOUNTS * (stage + 1),
+    events: 400,
+  });
+  const ofStage = (event: TransferEvent): TransferEvent =>
+    event.type === 'TransferObserved'
+      ? { ...event, tx_id: Buffer.concat([Buffer.from([stage]), event.tx_id.subarray(1)]) }
+      : event;
+  return partitions.map((events) => events.map(ofStage));
+}
+
+const stages = Array.from({ length: STAGES }, (_, stage) => stageOf(stage));
+const log = Array.from({ length: TRON_TRANSFERS.partitions }, (_, partition) =>
+  stages.flatMap((stage) => stage[partition] ?? []),
+);
+let stack: Stack;
+let world: World;
+let both: ServiceHandle[] = [];
+
+beforeAll(async () => {
+  stack = await startStack();
+  world = await openWorld(stack.addresses, true);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await stack?.stop();
+});
+
+async function counted({ url }: ServiceHandle, metric: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
+
+async function endOfLedger(): Promise<bigint> {
+  return (
+    await insisting('the end of the ledger', () =>
+      readLogEnds(world.kafka, TREASURY_LEDGER.name, 0),
+    )
+  ).high;
+}
+
+/** One part of the log, in pieces of all partitions in turn; its new accounts get their addresses in the middle, after transfers to them. */
+async function feed(stage: number): Promise<void> {
+  const partitions = stages[stage] ?? [];
+  const longest = Math.max(...partitions.map((events) => events.length));
+  for (let at = 0; at < longest; at += PIECE) {
+    for (const [partition, events] of partitions.entries())
+      await world.tellTransfers(partition, events.slice(at, at + PIECE));
+    if (at + PIECE >= longest / 2)
+      await world.tellAddresses(requests(ACCOUNTS * stage, ACCOUNTS * (stage + 1)));
+  }
+}
+
+/** Feeds a part and kills one while it is decided. */
+async function killDuring(stage: number, random: Random): Promise<void> {
+  for (const each of both) await each.ready();
+  let fed = false;
+  const from = await endOfLedger();
+  const records = BigInt(1 + random.below(60));
+  const feeding = feed(stage).then(() => (fed = true));
+  await until(
+    async () => fed || (await endOfLedger()) >= from + records,
+    'more records in the ledger, or the end of the part',
+  );
+  const victim = random.below(2);
+  await both[victim]?.kill();
+  both[victim] = await stack.spawnService('treasury');
+  await feeding;
+}
+
+async function expectAllDecided(): Promise<void> {
+  const expected = plainDepositsIn(log).flat().length;
+  for (const each of both) {
+    await each.ready(60_000);
+    await expect.poll(() => counted(each, 'treasury_deposits_confirmed_total')).toBe(expected);
+    await expect.poll(() => counted(each, 'treasury_transfers_waiting')).toBe(0);
+  }
+  expectLedger(await world.wholeLedger(), log);
+}
+
+test('two at work, each killed again and again: every transfer is one deposit that counts, in order', async () => {
+  const random = new Random(SEED);
+  await world.openAddresses(ACCOUNTS);
+  both = [await stack.spawnService('treasury'), await stack.spawnService('treasury')];
+  for (let stage = 0; stage < STAGES; stage++) await killDuring(stage, random);
+  await expectAllDecided();
+}, 240_000);
+
+test('told to stop both end with 0, and the next one finds nothing to do', async () => {
+  for (const each of both) await each.kill('SIGTERM');
+  for (const each of both) expect(await each.waitExit()).toEqual({ code: 0, signal: null });
+  const before = await endOfLedger();
+  const next = await stack.spawnService('treasury');
+  both = [next];
+  await expectAllDecided();
+  expect(await endOfLedger()).toBe(before);
+  await expect.poll(() => counted(next, 'treasury_lag_records')).toBe(0);
+  expect(await counted(next, 'treasury_policy_version')).toBe(1);
+});

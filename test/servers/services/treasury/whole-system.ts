@@ -1,0 +1,245 @@
+/** Everything that money passes through, as processes of its own on servers of its own, and those who use it: depositors, an operator, whoever has the mint authority's key. */
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defaultCommon } from '../../../../infra/local/choices.ts';
+import { mintAuthorityKey, signCallText } from '../../../../infra/devnet/clt/keys.ts';
+import { toHex } from '../../../../schemas/address.ts';
+import { signToken } from '../../../../services/runtime/http/token.ts';
+import { accountAt } from '../../../support/deposit-log.ts';
+import { startStack, type Stack } from '../../../support/stack.ts';
+import { until } from '../../../support/until.ts';
+import { Processes } from '../../../faults/processes.ts';
+
+const OPS = join(import.meta.dirname, '../../../../services/ops/main.ts');
+const SETTINGS = {
+  devnet: {
+    APP_TRAFFIC_PER_SECOND: '0',
+    APP_BLOCK_INTERVAL_MS: '150',
+    APP_FINALITY_DEPTH: '4',
+    APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '200',
+    APP_DEVNET_TRON_SOLIDIFY_MS: '200',
+  },
+  'tron-watcher': { APP_PASS_EVERY_MS: '200', APP_COLD_EVERY_MS: '500' },
+  treasury: { APP_MINT_EVERY_MS: '100', APP_MINT_AGAIN_MS: '500', APP_RECONCILE_EVERY_MS: '1000' },
+};
+const SERVICES = [
+  'chain-ingester',
+  'projector-deposits',
+  'projector-watch',
+  'projector-reserve',
+  'treasury',
+  'tron-watcher',
+  'deposit-gateway',
+  'explorer-gateway',
+];
+const PATIENCE_MS = 90_000;
+
+export interface Listed {
+  readonly id: string;
+  readonly status: string;
+  readonly amount_usdt: number;
+  readonly tron_tx_id: string;
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export class WholeSystem {
+  readonly stack: Stack;
+  readonly #processes: Processes;
+  /** by deposit, the statuses that its owner was shown, in order */
+  readonly #seen = new Map<string, string[]>();
+
+  constructor(stack: Stack) {
+    this.stack = stack;
+    this.#processes = new Processes(stack, SETTINGS);
+  }
+
+  async start(): Promise<void> {
+    const { addresses, folder } = this.stack;
+    await (await this.#processes.start('devnet')).ready();
+    for (const name of SERVICES) await this.#processes.start(name);
+    await this.#processes.whileAllRun(this.#processes.at('deposit-gateway').ready(PATIENCE_MS));
+    await this.#processes.whileAllRun(this.#processes.at('treasury').ready(PATIENCE_MS));
+    const { usdt_contract, custody_addresses, reconcile_requests_per_second: rate } = defaultCommon;
+    const stack = {
+      ...addresses,
+      usdt_contract,
+      custody_addresses,
+      reconcile_requests_per_second: Number(rate),
+      reconcile_requests_per_day: 0,
+    };
+    writeFileSync(join(folder.root, 'ops.json'), JSON.stringify(stack));
+  }
+
+  lastLines(): string {
+    return this.#processes.lastLines();
+  }
+
+  /** The deposit address of an account, from the gateway. */
+  async open(account: number): Promise<string> {
+    const { address }: { readonly address: string } = await this.#deposits('POST', account);
+    return address;
+  }
+
+  /** USDT to this address on TRON; the transaction's id. */
+  async pay(to: string, value: bigint): Promise<string> {
+    const { transaction_id: id }: { readonly transaction_id: string } = await this.#admin(
+      '/tron/transfers',
+      { to, value: String(value) },
+    );
+    return id;
+  }
+
+  /** Looks at the list until the deposit of this transaction has this status. */
+  async reaches(account: number, txId: string, status: string): Promise<Listed> {
+    let found: Listed | undefined;
+    await until(
+      async () => {
+        const { deposits }: { readonly deposits: readonly Listed[] } = await this.#deposits(
+          'GET',
+          account,
+        );
+        found = deposits.find(({ tron_tx_id: id }) => id === txId);
+        this.#note(found);
+        return found?.status === status;
+      },
+      `the deposit of ${txId} to be ${status}`,
+      PATIENCE_MS,
+    );
+    if (found === undefined) throw new Error('there is no such deposit');
+    return found;
+  }
+
+  /** The statuses that its owner has seen, in order, each once in a row. */
+  seen(id: string): readonly string[] {
+    return this.#seen.get(id) ?? [];
+  }
+
+  /** The events of its story, by name. */
+  async story(
+    account: number,
+    id: string,
+  ): Promise<{ readonly events: readonly string[]; readonly waiting_for: string | null }> {
+    const {
+      events,
+      waiting_for,
+    }: {
+      readonly events: readonly { readonly event: string }[];
+      readonly waiting_for: string | null;
+    } = await this.#deposits('GET', account, `/${id}/events`);
+    return { events: events.map(({ event }) => event), waiting_for };
+  }
+
+  /** CLT base units. */
+  async balanceOf(account: number): Promise<bigint> {
+    const { balance }: { readonly balance: string } = await answered(
+      `${this.stack.addresses.node_url}/v1/accounts/${toHex(accountAt(account))}`,
+    );
+    return BigInt(balance);
+  }
+
+  /** A Mint that nobody asked for, with the authority's own key; its hash. */
+  async mintByHand(account: number, amount: bigint): Promise<string> {
+    const { node_url: url } = this.stack.addresses;
+    const key = mintAuthorityKey(defaultCommon.devnet_seed);
+    const { pending_nonce: nonce }: { readonly pending_nonce: number } = await answered(
+      `${url}/v1/accounts/${key.address}`,
+    );
+    const call = {
+      function_call_type: 'Mint',
+      arguments: { to: toHex(accountAt(account)), amount, reference: null },
+    } as const;
+    const raw_transaction = signCallText(key, Number(defaultCommon.chain_id), nonce, call);
+    const { transaction_hash: hash }: { readonly transaction_hash: string } = await answered(
+      `${url}/v1/transactions`,
+      { raw_transaction },
+    );
+    return hash;
+  }
+
+  /** What the treasury publishes of its newest reconciliation. */
+  async published(): Promise<{ readonly status: string; readonly treasury_minted: number } | null> {
+    const {
+      last_run: run,
+    }: { readonly last_run: { readonly status: string; readonly treasury_minted: number } | null } =
+      await answered(`${this.stack.addresses.treasury_url}/public/reconciliation`);
+    return run;
+  }
+
+  explorer<Answer>(path: string): Promise<Answer> {
+    return answered(`${this.#processes.at('explorer-gateway').url}/api/v1${path}`);
+  }
+
+  /** What the treasury's /ready complains of. */
+  async matter(): Promise<string> {
+    return (await fetch(`${this.#processes.at('treasury').url}/ready`)).text();
+  }
+
+  /** The operator's command line, with a stack file of this stack. */
+  ops(...args: string[]): Promise<Ended> {
+    const stack = join(this.stack.folder.root, 'ops.json');
+    return new Promise((resolve) => {
+      const flags = ['--disable-warning=TimeoutNegativeWarning', OPS];
+      execFile(
+        process.execPath,
+        [...flags, ...args, '--stack', stack],
+        { env: { PATH: process.env['PATH'] } },
+        (error, stdout, stderr) => {
+          resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+        },
+      );
+    });
+  }
+
+  #note(deposit: Listed | undefined): void {
+    if (deposit === undefined) return;
+    const seen = this.#seen.get(deposit.id) ?? [];
+    if (seen.at(-1) !== deposit.status) seen.push(deposit.status);
+    this.#seen.set(deposit.id, seen);
+  }
+
+  #deposits<Answer>(method: string, account: number, path = ''): Promise<Answer> {
+    const token = signToken(
+      { pk: toHex(accountAt(account)), exp: Math.floor(Date.now() / 1_000) + 60 },
+      defaultCommon.jwt_secret,
+    );
+    return answered(
+      `${this.#processes.at('deposit-gateway').url}/api/v1/deposits${path}`,
+      undefined,
+      {
+        method,
+        headers: { authorization: `Bearer ${token}` },
+      },
+    );
+  }
+
+  #admin<Answer>(path: string, body: object): Promise<Answer> {
+    return answered(`http://127.0.0.1:${this.stack.ports.devnet}/admin${path}`, body);
+  }
+}
+
+async function answered<Answer>(
+  url: string,
+  body?: object,
+  init: RequestInit = {},
+): Promise<Answer> {
+  const post = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
+  const response = await fetch(url, body === undefined ? init : post);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${text}`);
+  const answer: Answer = JSON.parse(text);
+  return answer;
+}
+
+export async function startWholeSystem(): Promise<WholeSystem> {
+  return new WholeSystem(await startStack());
+}

@@ -1,0 +1,285 @@
+/** Passes while the provider fails in every way that it knows, and while it says what is not so. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import type { TronReceipt } from '../../../../schemas/trongrid.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
+import type { TronGrid } from '../../../../services/runtime/trongrid/trongrid.ts';
+import { startStack, type Stack } from '../../../support/stack.ts';
+import { openTronWorld } from '../../../support/tron-world.ts';
+import { Watching } from '../../../services/tron-watcher/watching.ts';
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack();
+});
+afterAll(() => stack?.stop());
+
+function first<Item>(items: readonly Item[]): Item {
+  const [item] = items;
+  if (item === undefined) throw new Error('there is none');
+  return item;
+}
+
+/** Passes until one goes well; the faults of those that did not. */
+async function passUntilWell(watching: Watching): Promise<readonly Fault[]> {
+  const faults: Fault[] = [];
+  for (let passes = 0; passes < 100; passes++) {
+    try {
+      await watching.pass();
+      return faults;
+    } catch (error) {
+      if (!(error instanceof Fault) || !error.retry) throw error;
+      faults.push(error);
+    }
+  }
+  throw new Error('no pass went well');
+}
+
+const FAILURES = {
+  status_403: 'throttled',
+  status_429: 'throttled',
+  status_503: 'throttled',
+  html: 'bad_answer',
+  success_false: 'bad_answer',
+  error_200: 'bad_answer',
+  truncated: 'bad_answer',
+  reset: 'unreachable',
+} as const;
+
+test('no failure of the provider is taken for "nothing found": every cursor stays until it answers, then nothing is missing and nothing doubled', async () => {
+  const world = await openTronWorld(stack);
+  const addresses = await world.request(6);
+  for (const [mode, outcome] of Object.entries(FAILURES)) {
+    // in the middle of a pass, behind the head and some of the lists
+    for (const healthy of [0, 3]) {
+      const { timestamp: before } = await world.tron.head();
+      const ids = await world.tron.block(
+        ...addresses.map((to) => ({ to: toTronAddress(to), value: '1000000', solidified: true })),
+      );
+      const watching = new Watching(world);
+      const { provider } = watching;
+      const list = provider.list.bind(provider);
+      let asked = 0;
+      provider.list = async (question) => {
+        if (asked++ === healthy) await world.tron.fault(mode, 30);
+        return await list(question);
+      };
+      const faults = await passUntilWell(watching);
+      expect({ mode, faults: faults.length > 0 }).toEqual({ mode, faults: true });
+      expect({ mode, outcomes: new Set(watching.outcomes) }).toEqual({
+        mode,
+        outcomes: new Set(['ok', outcome]),
+      });
+      await world.devnet.admin('/admin/faults', undefined, 'DELETE');
+      await passUntilWell(watching);
+      expect({
+        mode,
+        payments: new Set(watching.observed.map(({ tx_id }) => tx_id.toString('hex'))),
+      }).toEqual({
+        mode,
+        payments: new Set(ids),
+      });
+      expect({ mode, doubled: watching.observed.length - ids.length }).toEqual({
+        mode,
+        doubled: 0,
+      });
+      expect(cursorsThatPassed(watching, before)).toEqual([]);
+    }
+  }
+});
+
+/** Addresses of which a cursor behind this time was said before their transfer was appended. */
+function cursorsThatPassed({ events }: Watching, time: number): readonly string[] {
+  const found = new Set<string>();
+  const passed: string[] = [];
+  for (const event of events) {
+    if (event.type === 'TransferObserved') found.add(event.to.toString('hex'));
+    else
+      passed.push(
+        ...event.checked
+          .filter(({ until }) => until > time)
+          .map(({ address }) => address.toString('hex'))
+          .filter((address) => !found.has(address)),
+      );
+  }
+  return passed;
+}
+
+test('a list that is behind the solidified head loses nothing: the overlap is read again', async () => {
+  const world = await openTronWorld(stack);
+  const address = first(await world.request(1));
+  const watching = new Watching(world);
+  await watching.pass();
+  await world.tron.fault('list_lag', undefined, 600_000);
+  await world.tron.transfer({ to: toTronAddress(address), value: '3', solidified: true });
+  await watching.pass();
+  expect(watching.observed).toEqual([]);
+  expect(watching.until(address)).toBe((await world.tron.head()).timestamp);
+  await world.devnet.admin('/admin/faults', undefined, 'DELETE');
+  await watching.pass();
+  expect(watching.observed.map(({ value }) => value)).toEqual([3n]);
+});
+
+test('what a provider left out for longer than the overlap is found when old ranges are listed again', async () => {
+  const world = await openTronWorld(stack);
+  const address = first(await world.request(1));
+  await world.tron.transfer({ to: toTronAddress(address), value: '3', solidified: true });
+  // the head, and with it the cursor, goes on behind it
+  await world.tron.solidify();
+  await world.tron.fault('empty', 1);
+  const blind = new Watching(world, { overlap_ms: 0 });
+  await blind.pass();
+  await blind.pass();
+  await blind.pass();
+  expect(blind.observed).toEqual([]);
+  const thorough = new Watching(world, { overlap_ms: 0, cross_check_every: 1 });
+  await thorough.pass();
+  expect(thorough.observed.map(({ value }) => value)).toEqual([3n]);
+  expect(thorough.cross_checks).toEqual(['equal']);
+});
+
+test('a balance above what the log knows has the address listed from its beginning, and what is never listed is told', async () => {
+  const world = await openTronWorld(stack);
+  const address = first(await world.request(1));
+  const to = toTronAddress(address);
+  await world.tron.transfer({ to, value: '3', solidified: true });
+  // the head, and with it the cursor, goes on behind it
+  await world.tron.solidify();
+  await world.tron.fault('empty', 1);
+  const blind = new Watching(world, { overlap_ms: 0 });
+  await blind.pass();
+  await blind.pass();
+  const shortsighted = { overlap_ms: 0, cross_check_every: 1, cross_check_ms: 0 };
+  const watching = new Watching(world, shortsighted);
+  await watching.pass();
+  expect(watching.observed.map(({ value }) => value)).toEqual([3n]);
+  expect(watching.cross_checks).toEqual(['more_on_chain']);
+  await world.tron.transfer({ to, value: '4', listed: false, solidified: true });
+  const again = new Watching(world, shortsighted);
+  await again.pass();
+  expect(again.cross_checks).toEqual(['more_on_chain', 'missing']);
+  // money that has left the address is no difference that matters
+  await world.tron.transfer({
+    from: to,
+    to: 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb',
+    value: '6',
+    solidified: true,
+  });
+  const later = new Watching(world, shortsighted);
+  await later.pass();
+  expect(later.cross_checks).toEqual(['less_on_chain']);
+});
+
+/** Once, what the provider says of a transaction is changed on its way. */
+function lieOnce(provider: TronGrid, change: (receipt: TronReceipt) => TronReceipt): void {
+  const receipt = provider.receipt.bind(provider);
+  let lies = 1;
+  provider.receipt = async (txId) => {
+    const said = await receipt(txId);
+    return said !== undefined && lies-- > 0 ? change(said) : said;
+  };
+}
+
+test('a receipt that was cut short once is made whole when the balance shows it, with nothing twice', async () => {
+  const world = await openTronWorld(stack);
+  const address = first(await world.request(1));
+  const to = toTronAddress(address);
+  const logs = [
+    { to, value: '11' },
+    { to, value: '12' },
+  ];
+  await world.tron.transfer({ logs, solidified: true });
+  const watching = new Watching(world, { cross_check_every: 1 });
+  lieOnce(watching.provider, (receipt) => ({ ...receipt, logs: receipt.logs.slice(0, 1) }));
+  await watching.pass();
+  expect(watching.observed.map(({ value }) => value)).toEqual([11n]);
+  await watching.pass();
+  expect(watching.cross_checks).toEqual(['more_on_chain']);
+  expect(watching.observed.map(({ value }) => value)).toEqual([11n, 12n]);
+});
+
+test('a receipt that showed nothing once is asked for again at the next cross-check, also where money has left', async () => {
+  const world = await openTronWorld(stack);
+  const address = first(await world.request(1));
+  const to = toTronAddress(address);
+  await world.tron.transfer({ to, value: '20', solidified: true });
+  const watching = new Watching(world, { overlap_ms: 0, cross_check_every: 1 });
+  await watching.pass();
+  await world.tron.transfer({
+    from: to,
+    to: 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb',
+    value: '20',
+    solidified: true,
+  });
+  await world.tron.transfer({ to, value: '9', solidified: true });
+  lieOnce(watching.provider, (receipt) => ({ ...receipt, logs: [] }));
+  await watching.pass();
+  expect(watching.observed.map(({ value }) => value)).toEqual([20n]);
+  await watching.pass();
+  expect(watching.cross_checks).toEqual(['less_on_chain', 'less_on_chain']);
+  expect(watching.observed.map(({ value }) => value)).toEqual([20n, 9n]);
+});
+
+test('a receipt of a time to come is no receipt: the address waits, nobody else does', async () => {
+  const world = await openTronWorld(stack);
+  const [deceived, other] = await world.request(2);
+  if (deceived === undefined || other === undefined) throw new Error('there are two');
+  await world.tron.transfer({ to: toTronAddress(deceived), value: '5', solidified: true });
+  const watching = new Watching(world);
+  lieOnce(watching.provider, (receipt) => ({
+    ...receipt,
+    block_timestamp: Date.now() + 7_200_000,
+  }));
+  await watching.pass();
+  expect(watching.observed).toEqual([]);
+  await world.tron.transfer({ to: toTronAddress(other), value: '6', solidified: true });
+  await watching.pass();
+  expect(
+    watching.observed.map(({ value }) => value).toSorted((one, next) => Number(one - next)),
+  ).toEqual([5n, 6n]);
+});
+
+test('an address or a transaction that the provider cannot tell of keeps nobody else waiting, and its own cursor stays', async () => {
+  const world = await openTronWorld(stack);
+  const addresses = await world.request(5);
+  const ids = await world.tron.block(
+    ...addresses.map((to) => ({ to: toTronAddress(to), value: '1', solidified: true })),
+  );
+  const [broken, unclear] = addresses;
+  if (broken === undefined || unclear === undefined) throw new Error('there are five');
+  const unclearTx = Buffer.from(ids[1] ?? '', 'hex');
+  const watching = new Watching(world, {
+    provider: lyingFor(new Watching(world).provider, broken, unclearTx),
+  });
+  await passUntilWell(watching);
+  await passUntilWell(watching);
+  expect(new Set(watching.observed.map(({ tx_id }) => tx_id.toString('hex')))).toEqual(
+    new Set(ids.slice(2)),
+  );
+  expect(watching.until(broken)).toBe(0);
+  expect(watching.until(unclear)).toBe(
+    ((await world.tron.receipt(ids[1] ?? ''))?.blockTimeStamp ?? 0) - 1,
+  );
+  const honest = new Watching(world);
+  await passUntilWell(honest);
+  expect(new Set(honest.observed.map(({ tx_id }) => tx_id.toString('hex')))).toEqual(
+    new Set(ids.slice(0, 2)),
+  );
+});
+
+function failure(): Promise<never> {
+  return Promise.reject(new Fault('tron_answer', 'a bad answer', { retry: true }));
+}
+
+function lyingFor(
+  provider: TronGrid,
+  address: Buffer,
+  txId: Buffer,
+): Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'> {
+  return {
+    head: () => provider.head(),
+    balance: (of) => provider.balance(of),
+    list: (question) => (question.address.equals(address) ? failure() : provider.list(question)),
+    receipt: (id) => (id.equals(txId) ? failure() : provider.receipt(id)),
+  };
+}

@@ -1,0 +1,95 @@
+/** Watchers as processes: doubled, frozen, left without a provider. That nothing is lost or doubled when they are killed is shown in `test/faults/deposits.test.ts`. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
+import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack();
+});
+afterAll(() => stack?.stop());
+
+const KEY = 'a-key-that-nobody-may-read-7f3a';
+
+async function watcher(
+  world: TronWorld,
+  extra: Readonly<Record<string, string>> = {},
+): Promise<ServiceHandle> {
+  const service = await stack.spawnService('tron-watcher', {
+    APP_TRON_URL: world.devnet.tron_url,
+    APP_POSTGRES_READER_URL: world.postgres_reader_url,
+    APP_PASS_EVERY_MS: '100',
+    APP_COLD_EVERY_MS: '0',
+    APP_TRON_BACKOFF_MS_MIN: '10',
+    APP_TRON_BACKOFF_MS_MAX: '200',
+    ...extra,
+  });
+  onTestFinished(() => service.kill());
+  return service;
+}
+
+async function metric(service: ServiceHandle, name: string): Promise<number> {
+  const text = await (await fetch(`${service.url}/metrics`)).text();
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
+
+test('two watchers share the partitions; when one is killed or hangs the other has them all, and each keeps to its part of the requests, also the one that wakes', async () => {
+  const world = await openTronWorld(stack);
+  await world.request(30);
+  const one = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
+  const other = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
+  const parts = (): Promise<readonly number[]> =>
+    Promise.all([one, other].map((each) => metric(each, 'tron_partitions_assigned')));
+  await expect.poll(parts).toEqual([3, 3]);
+  await world.devnet.admin('/admin/tron/requests', undefined, 'DELETE');
+  const checked = await metric(other, 'tron_addresses_checked_total');
+  await expect
+    .poll(() => metric(other, 'tron_addresses_checked_total'))
+    .toBeGreaterThan(checked + 30);
+  await one.kill('SIGSTOP');
+  await expect.poll(() => metric(other, 'tron_partitions_assigned')).toBe(6);
+  await one.kill('SIGCONT');
+  await expect.poll(parts).toEqual([3, 3]);
+  const { body }: { body: { total: number; max_in_1s: number } } = Object(
+    await world.devnet.admin('/admin/tron/requests', undefined, 'GET'),
+  );
+  expect(body.total).toBeGreaterThan(30);
+  expect(body.max_in_1s).toBeLessThanOrEqual(30);
+  await one.kill();
+  await expect.poll(() => metric(other, 'tron_partitions_assigned')).toBe(6);
+  await other.kill('SIGTERM');
+  expect(await other.waitExit()).toMatchObject({ code: 0 });
+}, 120_000);
+
+test('while the provider is away /ready says so and what to do, figures tell of it, and nothing of the key is ever shown', async () => {
+  const world = await openTronWorld(stack);
+  await world.request(3);
+  const service = await watcher(world, { APP_READY_SILENCE_MS: '500', APP_TRON_API_KEY: KEY });
+  await service.ready();
+  await expect.poll(() => metric(service, 'tron_pass_seconds_count')).toBeGreaterThan(0);
+  await world.tron.fault('status_429');
+  const ready = async (): Promise<{ readonly status: number; readonly text: string }> => {
+    const answer = await fetch(`${service.url}/ready`);
+    return { status: answer.status, text: await answer.text() };
+  };
+  await expect.poll(ready).toMatchObject({
+    status: 503,
+    text: expect.stringMatching(
+      /no address was watched for \d+ s: tron_throttled.*429.*lower APP_TRON_REQUESTS_PER_SECOND/,
+    ),
+  });
+  expect(await (await fetch(`${service.url}/health`)).text()).toContain('ok');
+  const text = await (await fetch(`${service.url}/metrics`)).text();
+  expect(text).toMatch(
+    /tron_requests_total\{route="getnowblock",outcome="throttled",service="tron-watcher"\} [1-9]/,
+  );
+  expect(text).toMatch(/tron_cold_check_age_seconds\{service="tron-watcher"\} [0-9.]+/);
+  await world.devnet.admin('/admin/faults', undefined, 'DELETE');
+  await expect.poll(ready).toMatchObject({ status: 200 });
+  await service.kill('SIGTERM');
+  expect(await service.waitExit()).toMatchObject({ code: 0 });
+  expect(service.log()).not.toContain(KEY);
+}, 120_000);

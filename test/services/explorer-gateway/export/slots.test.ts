@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { ExportSlots } from '../../../../services/explorer-gateway/export/slots.ts';
+
+async function* counting(to: number): AsyncGenerator<string> {
+  for (let at = 0; at < to; at++) yield String(at);
+}
+
+const headers = {};
+
+/** Each for another client when not told whose. */
+let clients = 0;
+
+async function iteratorIn(
+  slots: ExportSlots,
+  pieces = counting(2),
+  client = String(clients++),
+): Promise<AsyncIterator<string>> {
+  const held = await slots.hold(client, () => Promise.resolve({ pieces, headers }));
+  if (held === undefined || !('body' in held)) throw new Error('no slot is free');
+  return held.body[Symbol.asyncIterator]();
+}
+
+async function isFull(slots: ExportSlots, client = String(clients++)): Promise<boolean> {
+  const held = await slots.hold(client, () => Promise.resolve({ refused: 'there was room' }));
+  return held === undefined;
+}
+
+test('there are so many slots and no more, and one is free again when its export has ended', async () => {
+  const slots = new ExportSlots(2);
+  const [first] = await Promise.all([iteratorIn(slots), iteratorIn(slots)]);
+  expect(await isFull(slots)).toBe(true);
+  expect(await first.next()).toEqual({ done: false, value: '0' });
+  await first.return?.();
+  expect(await first.next()).toEqual({ done: true, value: undefined });
+  await iteratorIn(slots);
+  expect(await isFull(slots)).toBe(true);
+});
+
+test('an export that was never read from gives its slot back too, and only once', async () => {
+  const slots = new ExportSlots(1);
+  const first = await iteratorIn(slots);
+  await first.return?.();
+  await iteratorIn(slots);
+  await first.return?.();
+  expect(await isFull(slots)).toBe(true);
+});
+
+test('a slot is taken from the beginning on, and free again when that fails or is refused', async () => {
+  const slots = new ExportSlots(1);
+  const beginning = Promise.withResolvers<{ readonly refused: string }>();
+  const refused = slots.hold('somebody', () => beginning.promise);
+  expect(await isFull(slots)).toBe(true);
+  beginning.resolve({ refused: 'no' });
+  expect(await refused).toEqual({ refused: 'no' });
+  await expect(
+    slots.hold('somebody', () => Promise.reject(new Error('Postgres is away'))),
+  ).rejects.toThrow('Postgres is away');
+  await iteratorIn(slots);
+  expect(await isFull(slots)).toBe(true);
+});
+
+test('a slot stays taken while a statement is in flight', async () => {
+  const answered = Promise.withResolvers<string>();
+  async function* waiting(): AsyncGenerator<string> {
+    yield await answered.promise;
+  }
+  const slots = new ExportSlots(1);
+  const iterator = await iteratorIn(slots, waiting());
+  const [next, ended] = [iterator.next(), iterator.return?.()];
+  expect(await isFull(slots)).toBe(true);
+  answered.resolve('x');
+  expect(await next).toEqual({ done: false, value: 'x' });
+  await ended;
+  await iteratorIn(slots);
+});
+
+test('without slots nothing is exported', async () => {
+  expect(await isFull(new ExportSlots(0))).toBe(true);
+});
+
+test('no client has more than half of them, so that one who reads slowly leaves room for others', async () => {
+  const slots = new ExportSlots(4);
+  const first = await iteratorIn(slots, counting(1), 'slow');
+  await iteratorIn(slots, counting(1), 'slow');
+  expect(await isFull(slots, 'slow')).toBe(true);
+  expect(await isFull(slots, 'other')).toBe(false);
+  await first.return?.();
+  expect(await isFull(slots, 'slow')).toBe(false);
+});

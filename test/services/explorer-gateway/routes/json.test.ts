@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import {
+  blockDetail,
+  isoTime,
+  pageBody,
+  statsBody,
+  transactionDetail,
+  transactionItem,
+} from '../../../../services/explorer-gateway/routes/json.ts';
+
+const BIG = '115792089237316195423570985008687907853269984665640564039457584007913129639935';
+
+test('a transaction is its fields in the order of the interface, integers with every digit', () => {
+  const cells = [
+    '\\x01',
+    '5',
+    '\\x0a',
+    '\\x0b',
+    BIG,
+    '9007199254740993',
+    'RidePay',
+    't',
+    '2026-11-21 07:28:00+00',
+    '\\x0c',
+    '1',
+    '2',
+  ];
+  const fields =
+    `"hash":"0x01","block_height":5,"from":"0x0a","to":"0x0b","amount":${BIG},"fee":9007199254740993,"status":"confirmed","function_call_type":"RidePay",` +
+    '"is_ride_related":true,"timestamp":"2026-11-21T07:28:00.000Z","referrer":"0x0c","request_referrer_fee":1,"offer_referrer_fee":2';
+  expect(transactionItem(cells)).toBe(`{${fields}}`);
+  expect(transactionDetail([...cells, '7', '3', null, '\\x0d'])).toBe(
+    `{${fields},"nonce":7,"tx_index":3,"request_referrer":null,"offer_referrer":"0x0d"}`,
+  );
+});
+
+test('a block is its fields in the order of the interface', () => {
+  const cells = [
+    '5',
+    '\\x01',
+    '2',
+    '\\x0a',
+    '\\x0b',
+    BIG,
+    '2026-11-21 07:28:00.12+00',
+    '\\x00',
+    '3000',
+  ];
+  expect(blockDetail(cells)).toBe(
+    `{"height":5,"hash":"0x01","tx_count":2,"producer":"0x0a","reward_recipient":"0x0b","block_reward":${BIG},"timestamp":"2026-11-21T07:28:00.120Z",` +
+      '"parent_hash":"0x00","total_fees":3000}',
+  );
+});
+
+test('a type is quoted as JSON wants it', () => {
+  const type = 'a"b\\c\nd';
+  const text = transactionItem([
+    '\\x01',
+    '5',
+    '\\x0a',
+    '\\x0b',
+    '1',
+    '0',
+    type,
+    'f',
+    '2026-11-21 07:28:00+00',
+    null,
+    '0',
+    '0',
+  ]);
+  expect(JSON.parse(text)).toMatchObject({
+    function_call_type: type,
+    is_ride_related: false,
+    referrer: null,
+  });
+});
+
+test.each([
+  ['2026-11-21 07:28:00+00', '2026-11-21T07:28:00.000Z'],
+  ['2026-11-21 07:28:00.5+00', '2026-11-21T07:28:00.500Z'],
+  ['2026-11-21 07:28:00.123+00', '2026-11-21T07:28:00.123Z'],
+  ['2026-11-21 07:28:00.123456+00', '2026-11-21T07:28:00.123Z'],
+  ['10000-01-01 00:00:00+00', '10000-01-01T00:00:00.000Z'],
+])('%s is %s', (given, wanted) => expect(isoTime(given)).toBe(wanted));
+
+test('total is the offset plus the items, has_more whether the page is full, however large the offset', () => {
+  expect(pageBody(['1', '2'], (row) => `[${row}]`, { limit: 2, offset: 3n })).toBe(
+    '{"items":[[1],[2]],"paging":{"limit":2,"offset":3,"total":5,"has_more":true}}',
+  );
+  expect(pageBody([], String, { limit: 20, offset: 10n ** 30n })).toBe(
+    '{"items":[],"paging":{"limit":20,"offset":1000000000000000000000000000000,"total":1000000000000000000000000000000,"has_more":false}}',
+  );
+});
+
+test('rates are numbers with a decimal point, and 0.0 as long as nothing can be divided', () => {
+  const idle =
+    '"tx_per_second":0.0,"total_transactions":0,"active_validators":0,"avg_block_time_seconds":0.0}';
+  expect(statsBody()).toBe(`{"latest_height":0,${idle}`);
+  expect(statsBody(['-1', '0', '0', '0', '0', '0'])).toBe(`{"latest_height":0,${idle}`);
+  expect(statsBody(['7', '5', '1', '5', '1', '0'])).toBe(
+    '{"latest_height":7,"tx_per_second":0.0,"total_transactions":5,"active_validators":1,"avg_block_time_seconds":0.0}',
+  );
+  // two blocks of the same time, and a clock that went back
+  for (const span of ['0', '-500']) {
+    expect(statsBody(['7', '9', '2', '5', '1', span])).toBe(
+      '{"latest_height":7,"tx_per_second":0.0,"total_transactions":9,"active_validators":1,"avg_block_time_seconds":0.0}',
+    );
+  }
+  expect(statsBody(['7', '900', '3', '5', '2', '4000'])).toBe(
+    '{"latest_height":7,"tx_per_second":1.25,"total_transactions":900,"active_validators":2,"avg_block_time_seconds":2.0}',
+  );
+});

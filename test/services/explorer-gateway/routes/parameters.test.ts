@@ -1,0 +1,379 @@
+import { parse } from 'node:querystring';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { cursorOf } from '../../../../services/explorer-gateway/routes/cursor.ts';
+import {
+  parseAccountName,
+  parseBalanceHeight,
+  parseBlockId,
+  parsePage,
+  parseQuestion,
+  parseTransactionHash,
+  parseTransactionsRequest,
+  transactionsList,
+} from '../../../../services/explorer-gateway/routes/parameters.ts';
+
+const page = (query: string): unknown => parsePage(parse(query), 'blocks');
+const request = (query: string): unknown => parseTransactionsRequest(parse(query));
+const invalid = (message: string): unknown => ({ refused: 'invalid_request', message });
+
+const BAD_LIMIT = invalid('limit must be a decimal integer from 1 to 100');
+const BAD_OFFSET = invalid('offset must be a decimal integer, 0 or more');
+
+describe('limit and offset', () => {
+  test('have defaults, and other parameters do not matter', () => {
+    expect(page('')).toEqual({ limit: 20, offset: 0n });
+    expect(page('utm=1&utm=2&cursors=&__proto__=1&constructor=2&limited=x')).toEqual({
+      limit: 20,
+      offset: 0n,
+    });
+  });
+
+  test('take decimal integers, the offset of any size', () => {
+    expect(page('limit=1')).toEqual({ limit: 1, offset: 0n });
+    expect(page('limit=100&offset=5')).toEqual({ limit: 100, offset: 5n });
+    expect(page('limit=007')).toEqual({ limit: 7, offset: 0n });
+    expect(page(`offset=${2n ** 63n}`)).toEqual({ limit: 20, offset: 2n ** 63n });
+    expect(page(`offset=${'9'.repeat(256)}`)).toEqual({ limit: 20, offset: 10n ** 256n - 1n });
+  });
+
+  test.each([
+    '0',
+    '00',
+    '101',
+    '-1',
+    '%2B5',
+    '1.0',
+    '1e1',
+    '0x10',
+    'abc',
+    ' 5',
+    '5 ',
+    '%D9%A5',
+    '1,2',
+    'null',
+    '20;',
+    "1'",
+    '5%00',
+    '99999999999999999999',
+  ])('limit is not %j', (value) => expect(page(`limit=${value}`)).toEqual(BAD_LIMIT));
+
+  test.each(['-1', '%2B1', '1.5', '1e3', '0x0', 'x', '%EF%BC%95', '- 1', '1_000'])(
+    'offset is not %j',
+    (value) => expect(page(`offset=${value}`)).toEqual(BAD_OFFSET),
+  );
+
+  test('may be given once, in one form, not empty, and not endlessly', () => {
+    const twice = invalid('parameter limit may be given only once');
+    for (const query of [
+      'limit=5&limit=6',
+      'limit=5&limit=5',
+      'limit[]=5',
+      'limit[a]=5',
+      'limit%5B%5D=5',
+    ])
+      expect(page(query)).toEqual(twice);
+    for (const query of ['limit=', 'limit', 'offset=0&limit=']) {
+      expect(page(query)).toEqual(
+        invalid('parameter limit is empty: leave it out or give it a value'),
+      );
+    }
+    const overlong = invalid('parameter offset is longer than 256 characters');
+    expect(page(`offset=${'1'.repeat(257)}`)).toEqual(overlong);
+    expect(page(`offset=${'%27'.repeat(10_240)}`)).toEqual(overlong);
+  });
+});
+
+describe('a cursor', () => {
+  const cursor = cursorOf('blocks', 1_200n);
+  const bad = invalid(
+    'cursor must be one that came in a Link header of the same list with the same filters',
+  );
+
+  test('names the place below which a page goes on, whatever the limit', () => {
+    expect(page(`cursor=${cursor}`)).toEqual({ limit: 20, below: 1_200n });
+    expect(page(`cursor=${cursor}&limit=7`)).toEqual({ limit: 7, below: 1_200n });
+  });
+
+  test('is not combined with an offset', () => {
+    for (const offset of ['0', '5']) {
+      expect(page(`cursor=${cursor}&offset=${offset}`)).toEqual(
+        invalid('offset and cursor must not be combined: give one of them'),
+      );
+    }
+  });
+
+  test('that is malformed or of another list is refused', () => {
+    const others = [
+      `${cursor}A`,
+      cursor.slice(1),
+      cursor.toLowerCase(),
+      `${cursor.slice(0, -1)}%3D`,
+      'A'.repeat(16),
+      '5',
+      '%00',
+      "'",
+    ];
+    for (const other of [...others, cursorOf('transactions', 1_200n)])
+      expect(page(`cursor=${other}`)).toEqual(bad);
+    expect(page('cursor=')).toEqual(
+      invalid('parameter cursor is empty: leave it out or give it a value'),
+    );
+    expect(page(`cursor=${cursor}&cursor=${cursor}`)).toEqual(
+      invalid('parameter cursor may be given only once'),
+    );
+    expect(page(`cursor=${'a'.repeat(257)}`)).toEqual(
+      invalid('parameter cursor is longer than 256 characters'),
+    );
+  });
+
+  test('of transactions is good for the same filters only, however they are written', () => {
+    const address = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
+    const filter = { block: undefined, address: Buffer.from(address, 'hex'), type: undefined };
+    const own = cursorOf(transactionsList(filter, 'address'), 5n);
+    for (const text of [address, `0x${address}`, address.toUpperCase()]) {
+      expect(request(`address=${text}&cursor=${own}`)).toMatchObject({
+        page: { limit: 20, below: 5n },
+      });
+    }
+    for (const other of [
+      '',
+      `address=${'0'.repeat(40)}`,
+      `address=${address}&block=5`,
+      `address=${address}&type=Mint`,
+      'block=5',
+      'type=Mint',
+    ]) {
+      expect(request(`${other}&cursor=${own}`)).toEqual(bad);
+    }
+  });
+
+  test('of an address and a type tells which of the two ordinals it is of', () => {
+    const filter = { block: undefined, address: Buffer.alloc(20), type: 'Mint' };
+    for (const way of ['address', 'type'] as const) {
+      const own = cursorOf(transactionsList(filter, way), 5n);
+      expect(request(`address=${'0'.repeat(40)}&type=Mint&cursor=${own}`)).toMatchObject({
+        way,
+        page: { limit: 20, below: 5n },
+      });
+    }
+    expect(request(`address=${'0'.repeat(40)}&type=Mint`)).toMatchObject({ way: undefined });
+  });
+});
+
+describe('what is searched for', () => {
+  test('is any text', () => {
+    for (const q of ['5', ' ', '%', "' OR 1=1", 'é'])
+      expect(parseQuestion(parse(`q=${encodeURIComponent(q)}`))).toEqual({ q });
+  });
+
+  test('must be given, once and not empty; one longer than anything there is finds nothing', () => {
+    const missing = invalid('parameter q is missing: give a height, a hash or an address');
+    for (const query of ['', 'Q=5', 'query=5'])
+      expect(parseQuestion(parse(query))).toEqual(missing);
+    expect(parseQuestion(parse('q='))).toEqual(
+      invalid('parameter q is empty: leave it out or give it a value'),
+    );
+    expect(parseQuestion(parse('q=5&q=5'))).toEqual(invalid('parameter q may be given only once'));
+    expect(parseQuestion(parse(`q=${'5'.repeat(257)}`))).toEqual({ q: '' });
+  });
+});
+
+describe('filters of transactions', () => {
+  const nothing = {
+    page: { limit: 20, offset: 0n },
+    filter: { block: undefined, address: undefined, type: undefined },
+    status: undefined,
+    way: undefined,
+    filters: expect.anything(),
+  };
+  const address = Buffer.from('7e5f4552091a69125d5dfcb7b8c2659029395bdf', 'hex');
+
+  test('are all optional', () => expect(request('')).toEqual(nothing));
+
+  test.each([
+    '7e5f4552091a69125d5dfcb7b8c2659029395bdf',
+    '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf',
+    '0x7E5F4552091A69125D5DFCB7B8C2659029395BDF',
+    '0X7e5F4552091a69125d5dfcb7b8c2659029395bdf',
+  ])('an address is %s', (text) =>
+    expect(request(`address=${text}`)).toEqual({
+      ...nothing,
+      filter: { ...nothing.filter, address },
+    }),
+  );
+
+  test.each([
+    '7e5f',
+    '0x',
+    `0x${'0'.repeat(39)}`,
+    `0x${'0'.repeat(41)}`,
+    `0x${'g'.repeat(40)}`,
+    `%20${'0'.repeat(40)}`,
+    `0x${'0'.repeat(64)}`,
+    '%25',
+    '_',
+  ])('an address is not %j', (text) =>
+    expect(request(`address=${text}`)).toEqual(
+      invalid('address must be 40 hex digits, with or without 0x'),
+    ),
+  );
+
+  test('a block is a height of any size', () => {
+    expect(request('block=0')).toEqual({ ...nothing, filter: { ...nothing.filter, block: 0n } });
+    expect(request(`block=${10n ** 40n}`)).toEqual({
+      ...nothing,
+      filter: { ...nothing.filter, block: 10n ** 40n },
+    });
+    for (const bad of ['-1', '0x5', '1.0', 'latest'])
+      expect(request(`block=${bad}`)).toEqual(invalid('block must be a height, a decimal integer'));
+  });
+
+  test('type and status are texts, taken as they are', () => {
+    for (const type of ['Transfer', 'transfer', "O'Neill %_\\", ' ', 'é', 'a\nb']) {
+      expect(request(`type=${encodeURIComponent(type)}&status=x`)).toEqual({
+        ...nothing,
+        filter: { ...nothing.filter, type },
+        status: 'x',
+      });
+    }
+    expect(request('type=a%00b')).toEqual(invalid('type must not contain the character NUL'));
+  });
+
+  test('each may be given once and not empty', () => {
+    for (const name of ['address', 'block', 'type', 'status']) {
+      expect(request(`${name}=1&${name}=1`)).toEqual(
+        invalid(`parameter ${name} may be given only once`),
+      );
+      expect(request(`${name}=`)).toEqual(
+        invalid(`parameter ${name} is empty: leave it out or give it a value`),
+      );
+      expect(request(`${name}=${'a'.repeat(10_240)}`)).toEqual(
+        invalid(`parameter ${name} is longer than 256 characters`),
+      );
+    }
+  });
+});
+
+describe('what names a block or a transaction', () => {
+  const digits = '12'.repeat(32);
+
+  test('64 digits are a hash, other decimals a height of any size', () => {
+    const hash = Buffer.from(digits, 'hex');
+    for (const id of [digits, `0x${digits}`, `0X${digits}`])
+      expect(parseBlockId(id)).toEqual({ hash });
+    expect(parseBlockId('0')).toEqual({ height: 0n });
+    expect(parseBlockId('9'.repeat(63))).toEqual({ height: 10n ** 63n - 1n });
+    expect(parseBlockId('9'.repeat(65))).toEqual({ height: 10n ** 65n - 1n });
+  });
+
+  test.each([
+    '',
+    '-1',
+    '0x5',
+    '1.0',
+    'latest',
+    '5 ',
+    `0x${'f'.repeat(63)}`,
+    'f'.repeat(65),
+    `0x${digits}0`,
+    undefined,
+    ['5'],
+    "1' OR 1=1",
+  ])('a block is not %j', (id) =>
+    expect(parseBlockId(id)).toHaveProperty('refused', 'invalid_request'),
+  );
+
+  test('a block is not ten kilobytes of digits', () => {
+    expect(parseBlockId('1'.repeat(10_240))).toHaveProperty('refused', 'invalid_request');
+  });
+
+  test('a transaction has a hash and nothing else', () => {
+    expect(parseTransactionHash(`0x${'AB'.repeat(32)}`)).toEqual({ hash: Buffer.alloc(32, 0xab) });
+    for (const bad of ['5', 'ab', 'g'.repeat(64), `0x${'0'.repeat(65)}`, undefined]) {
+      expect(parseTransactionHash(bad)).toHaveProperty('refused', 'invalid_request');
+    }
+  });
+});
+
+describe('what names an account and its past', () => {
+  test('an account has an address, in any case, with or without 0x, and nothing else', () => {
+    const address = Buffer.from('7e5f4552091a69125d5dfcb7b8c2659029395bdf', 'hex');
+    for (const text of [address.toString('hex'), address.toString('hex').toUpperCase()]) {
+      for (const name of [text, `0x${text}`, `0X${text}`])
+        expect(parseAccountName(name)).toEqual({ address });
+    }
+    const bad = invalid('an account is named by its address, 40 hex digits with or without 0x');
+    for (const name of [
+      '',
+      '5',
+      'g'.repeat(40),
+      '0'.repeat(39),
+      '0'.repeat(41),
+      '0'.repeat(64),
+      undefined,
+      ['0'.repeat(40)],
+    ]) {
+      expect(parseAccountName(name)).toEqual(bad);
+    }
+  });
+
+  test('a height is a decimal integer of any size, and must be given', () => {
+    expect(parseBalanceHeight(parse('height=0'))).toEqual({ height: 0n });
+    expect(parseBalanceHeight(parse(`height=${2n ** 70n}`))).toEqual({ height: 2n ** 70n });
+    expect(parseBalanceHeight(parse('block=5'))).toEqual(
+      invalid('parameter height is missing: give the height of a block'),
+    );
+    expect(parseBalanceHeight(parse('height='))).toEqual(
+      invalid('parameter height is empty: leave it out or give it a value'),
+    );
+    expect(parseBalanceHeight(parse('height=5&height=5'))).toEqual(
+      invalid('parameter height may be given only once'),
+    );
+    for (const height of ['-1', '+1', '1.0', '0x1', 'latest', ' 1', '1e3']) {
+      expect(parseBalanceHeight({ height })).toEqual(
+        invalid('height must be the height of a block, a decimal integer'),
+      );
+    }
+  });
+});
+
+test('whatever comes is parsed or refused, and a refusal never repeats it', () => {
+  const value = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.stringMatching(/^[0-9a-fx.+eE[\]%_-]*$/),
+  );
+  const names = fc.constantFrom(
+    'limit',
+    'offset',
+    'cursor',
+    'address',
+    'block',
+    'type',
+    'status',
+    'q',
+    'height',
+    'limit[]',
+    'other',
+  );
+  const query = fc.dictionary(names, fc.oneof(value, fc.array(value)));
+  fc.assert(
+    fc.property(query, value, (parameters, id) => {
+      const lists = [parsePage(parameters, 'blocks'), parseTransactionsRequest(parameters)];
+      const named = [parseBlockId(id), parseTransactionHash(id), parseAccountName(id)];
+      for (const parsed of [
+        ...lists,
+        ...named,
+        parseQuestion(parameters),
+        parseBalanceHeight(parameters),
+      ]) {
+        if (!('refused' in parsed)) continue;
+        expect(parsed.refused).toBe('invalid_request');
+        expect(parsed.message).toMatch(
+          /^(parameter (limit|offset|cursor|address|block|type|status|q|height) (may be|is)|(limit|offset|offset and cursor|cursor|address|block|type|height) must|an? (block|transaction|account) is named by)/,
+        );
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import { cursorOf } from '../../../../services/explorer-gateway/routes/cursor.ts';
+import { transactionsList } from '../../../../services/explorer-gateway/routes/parameters.ts';
+import { explorerRoutes } from '../../../../services/explorer-gateway/routes/routes.ts';
+import { openHttp } from '../../../../services/runtime/http/server.ts';
+import { openLog } from '../../../../services/runtime/process/log.ts';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+import type { Cells, Reader, Statement } from '../../../../services/runtime/postgres/pool.ts';
+
+const ADDRESS = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
+
+interface Asking {
+  readonly names: string[];
+  readonly reader: Reader;
+}
+
+/** Notes the names of the questions; the address and the type have so many transactions. */
+function asking(counts: Cells): Asking {
+  const names: string[] = [];
+  const rows = ({ name }: Statement): Promise<readonly Cells[]> => {
+    names.push(name);
+    return Promise.resolve(name === 'explorer_transaction_counts' ? [counts] : []);
+  };
+  return { names, reader: { rows } };
+}
+
+/** The names of the questions that a request for transactions asks. */
+async function asked(query: string, counts: Cells = [null, null]): Promise<readonly string[]> {
+  const { names, reader } = asking(counts);
+  const log = openLog({ service: 'test', level: 'silent' });
+  const routes = explorerRoutes({
+    reader,
+    head: () => Promise.resolve(undefined),
+    ends: () => Promise.resolve(undefined),
+    reserve: undefined,
+    exports_max: 4,
+    cache: undefined,
+  });
+  const http = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics: new Metrics('test'),
+    routes,
+  });
+  await (await fetch(`${http.url}/api/v1/transactions?${query}`)).text();
+  await http.drain();
+  return names;
+}
+
+test('an address and a type are looked for along whichever has fewer transactions', async () => {
+  const query = `address=${ADDRESS}&type=Mint`;
+  const [byAddress, byType] = [
+    'explorer_transactions_address_type',
+    'explorer_transactions_type_address',
+  ];
+  expect(await asked(query, ['10', '9'])).toEqual(['explorer_transaction_counts', byType]);
+  expect(await asked(query, ['9', '10'])).toEqual(['explorer_transaction_counts', byAddress]);
+  expect(await asked(query, ['9007199254740993', '9007199254740992'])).toEqual([
+    'explorer_transaction_counts',
+    byType,
+  ]);
+  expect(await asked(query, [null, '10'])).toEqual(['explorer_transaction_counts', byAddress]);
+  expect(await asked(query, ['10', null])).toEqual(['explorer_transaction_counts', byType]);
+});
+
+test('a cursor goes on along the ordinal that it is of, without counting again', async () => {
+  const filter = { block: undefined, address: Buffer.from(ADDRESS, 'hex'), type: 'Mint' };
+  for (const [way, name] of [
+    ['address', 'explorer_transactions_address_type_below'],
+    ['type', 'explorer_transactions_type_address_below'],
+  ] as const) {
+    const cursor = cursorOf(transactionsList(filter, way), 7n);
+    expect(await asked(`address=${ADDRESS}&type=Mint&cursor=${cursor}`, ['5', '5'])).toEqual([
+      name,
+    ]);
+  }
+});
+
+test('every other page is one question, and a status that is never stored is none', async () => {
+  expect(await asked('')).toEqual(['explorer_transactions']);
+  expect(await asked(`address=${ADDRESS}`)).toEqual(['explorer_transactions_address']);
+  expect(await asked('type=Mint')).toEqual(['explorer_transactions_type']);
+  expect(await asked('block=5')).toEqual(['explorer_transactions_block']);
+  expect(await asked(`block=5&address=${ADDRESS}&type=Mint&status=confirmed`)).toEqual([
+    'explorer_transactions_block_address_type',
+  ]);
+  expect(await asked('status=pending')).toEqual([]);
+  expect(await asked(`status=pending&address=${ADDRESS}&type=Mint`)).toEqual([]);
+  expect(await asked('limit=0')).toEqual([]);
+});

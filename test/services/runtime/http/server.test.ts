@@ -1,0 +1,339 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { text as wholeText } from 'node:stream/consumers';
+import { afterEach, expect, test } from 'vitest';
+import type { ErrorShape, Route } from '../../../../services/runtime/http/answers.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
+import {
+  openHttp,
+  type HttpOptions,
+  type HttpServer,
+} from '../../../../services/runtime/http/server.ts';
+import { openLog } from '../../../../services/runtime/process/log.ts';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+
+const SHAPE: ErrorShape = {
+  statuses: { not_yours: 404, invalid_request: 400 },
+  fault: ({ code }) => ({ status: 502, code, message: 'later' }),
+  body: ({ code }) => JSON.stringify({ error: code }),
+};
+
+const opened: HttpServer[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((server) => server.drain()));
+});
+
+interface Opened {
+  readonly server: HttpServer;
+  readonly url: string;
+  readonly port: number;
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
+  readonly metrics: Metrics;
+}
+
+async function open(
+  routes: readonly Route[] = [],
+  more: Partial<HttpOptions> = {},
+  level = 'debug',
+): Promise<Opened> {
+  const lines: Readonly<Record<string, unknown>>[] = [];
+  const log = openLog({
+    service: 'test',
+    level,
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  const metrics = new Metrics('test');
+  const server = await openHttp({
+    http_host: '127.0.0.1',
+    http_port: 0,
+    log,
+    metrics,
+    routes,
+    errors: SHAPE,
+    ...more,
+  });
+  opened.push(server);
+  return { server, url: server.url, port: Number(new URL(server.url).port), lines, metrics };
+}
+
+const greet: Route = {
+  method: 'get',
+  path: '/greet/:name',
+  handle: ({ params }) => ({ status: 200, body: JSON.stringify(params['name']) }),
+};
+
+/** Sends bytes as they are, gives what comes back until the server closes. */
+async function raw(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(bytes);
+  return wholeText(socket);
+}
+
+test('health is constant, readiness says what is the matter, metrics count by route and not by path', async () => {
+  let matter: string | undefined = 'the log lost records: restore the topic';
+  const { url } = await open([greet], { checks: [{ name: 'projection', check: () => matter }] });
+  expect(await (await fetch(`${url}/health`)).text()).toBe('{"status":"ok"}');
+  const unready = await fetch(`${url}/ready`);
+  expect([unready.status, await unready.json()]).toEqual([503, { error: 'not_ready' }]);
+  matter = undefined;
+  const ready = await fetch(`${url}/ready`);
+  expect([ready.status, await ready.text()]).toEqual([200, '{"status":"ready"}']);
+  for (const name of ['a', 'b']) await (await fetch(`${url}/greet/${name}`)).text();
+  await (await fetch(`${url}/secret/path`)).text();
+  const scrape = await (await fetch(`${url}/metrics`)).text();
+  expect(scrape).toContain(
+    'http_request_seconds_count{service="test",route="/greet/:name",method="GET",status="200"} 2',
+  );
+  expect(scrape).toContain(
+    'http_request_seconds_count{service="test",route="unmatched",method="GET",status="404"} 1',
+  );
+  expect(scrape).not.toContain('secret');
+});
+
+test('headers longer than a server takes are refused with 431, and it may take longer ones', async () => {
+  const long = { 'x-long': 'x'.repeat(100 * 1024) };
+  const [strict, patient] = [
+    await open([greet]),
+    await open([greet], { header_bytes_max: 128 * 1024 }),
+  ];
+  expect((await fetch(`${strict.url}/greet/a`, { headers: long })).status).toBe(431);
+  expect((await fetch(`${patient.url}/greet/a`, { headers: long })).status).toBe(200);
+});
+
+test('an answer has its length and type, an id that is in the log, and nothing that tells the software', async () => {
+  const { url, lines } = await open([greet], { headers: { 'access-control-allow-origin': '*' } });
+  const answer = await fetch(`${url}/greet/Z%C3%BCrich?q=1`);
+  expect(await answer.text()).toBe('"Zürich"');
+  const headers = Object.fromEntries(answer.headers);
+  expect(headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': '9',
+    'cache-control': 'no-store',
+    'access-control-allow-origin': '*',
+  });
+  expect(Object.keys(headers)).not.toContain('etag');
+  expect(Object.keys(headers)).not.toContain('x-powered-by');
+  const logged = (): unknown => lines.find(({ msg }) => msg === 'request');
+  await expect.poll(logged).toMatchObject({
+    request_id: headers['x-request-id'],
+    method: 'GET',
+    url: '/greet/Z%C3%BCrich?q=1',
+    route: '/greet/:name',
+    status: 200,
+  });
+});
+
+test('a refusal, a fault and a bug become the error answer of the service, and only the last two are logged as errors', async () => {
+  const { url, lines } = await open([
+    { method: 'get', path: '/refuses', handle: () => ({ refused: 'not_yours', message: 'no' }) },
+    {
+      method: 'get',
+      path: '/faults',
+      handle: () => Promise.reject(new Fault('storage_timeout', 'at 10.0.0.7', { retry: true })),
+    },
+    {
+      method: 'get',
+      path: '/bugs',
+      handle: () => {
+        throw new TypeError('undefined is not a function');
+      },
+    },
+  ]);
+  const answers = [];
+  for (const path of ['/refuses', '/faults', '/bugs', '/health']) {
+    const answer = await fetch(url + path);
+    answers.push([answer.status, await answer.text()]);
+  }
+  expect(answers).toEqual([
+    [404, '{"error":"not_yours"}'],
+    [502, '{"error":"storage_timeout"}'],
+    [500, '{"error":"internal_error"}'],
+    [200, '{"status":"ok"}'],
+  ]);
+  const errors = lines.filter(({ level }) => level === 'error');
+  expect(errors).toMatchObject([
+    { route: '/faults', status: 502, msg: 'at 10.0.0.7', err: { code: 'storage_timeout' } },
+    { route: '/bugs', status: 500, msg: 'undefined is not a function', err: { type: 'TypeError' } },
+  ]);
+});
+
+test('an unknown path is 404 and a wrong method 405 with what is allowed, HEAD is GET without the body', async () => {
+  const both: Route[] = [
+    greet,
+    { method: 'post', path: '/greet/:name', handle: () => ({ status: 201, body: '{}' }) },
+  ];
+  const { url } = await open(both);
+  const unknown = await fetch(`${url}/Greet/x`);
+  expect([unknown.status, await unknown.text()]).toEqual([404, '{"error":"not_found"}']);
+  const wrong = await fetch(`${url}/greet/x`, { method: 'DELETE' });
+  expect([wrong.status, wrong.headers.get('allow'), await wrong.text()]).toEqual([
+    405,
+    'GET, HEAD, POST',
+    '{"error":"method_not_allowed"}',
+  ]);
+  const posted = await fetch(`${url}/health`, { method: 'POST' });
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  const head = await fetch(`${url}/greet/x`, { method: 'HEAD' });
+  expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([
+    200,
+    '3',
+    '',
+  ]);
+  expect((await fetch(`${url}/greet/x`, { method: 'POST' })).status).toBe(201);
+});
+
+test('a guard may answer in place of any route', async () => {
+  const { url } = await open([greet], {
+    guards: [
+      ({ path }) =>
+        path === '/greet/x'
+          ? { status: 429, body: '{}', headers: { 'retry-after': '3' } }
+          : undefined,
+    ],
+  });
+  const guarded = await fetch(`${url}/greet/x`);
+  expect([guarded.status, guarded.headers.get('retry-after')]).toEqual([429, '3']);
+  expect((await fetch(`${url}/greet/y`)).status).toBe(200);
+});
+
+test.each([
+  '/greet/%ZZ',
+  '/greet/%',
+  '/nowhere/%f',
+  '/greet/%FF',
+  '/greet/a?q=%ZZ',
+  '/greet/a?q=%C3%28',
+])('%s is malformed', async (path) => {
+  const { port } = await open([greet]);
+  const answer = await raw(port, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer.endsWith('\r\n\r\n{"error":"invalid_request"}')).toBe(true);
+});
+
+test('what is no HTTP gets an answer of the same shape, and its connection is closed', async () => {
+  const { port, url } = await open();
+  const broken: Readonly<Record<string, string>> = {
+    'GARBAGE\r\n\r\n': '400',
+    'GET / HTTP/1.1\r\n\r\n': '400',
+    'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n':
+      '400',
+    'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n': '400',
+    [`GET /health HTTP/1.1\r\nhost: x\r\nlong: ${'x'.repeat(20_000)}\r\n\r\n`]: '431',
+  };
+  for (const [bytes, status] of Object.entries(broken)) {
+    const answer = await raw(port, bytes);
+    expect(answer, bytes.slice(0, 80)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  }
+  expect(await raw(port, 'GARBAGE\r\n\r\n')).toMatch(/\r\n\r\n\{"error":"invalid_request"\}$/);
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+});
+
+test('a body that is too large is refused before it is read, one of unknown length ends its connection', async () => {
+  const { port } = await open([], { body_bytes_max: 10 });
+  const large = await raw(port, 'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 11\r\n\r\n');
+  expect(large).toMatch(/^HTTP\/1\.1 413 /);
+  expect(large).toContain('connection: close');
+  const endless = await raw(
+    port,
+    'GET /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabcde\r\n',
+  );
+  expect(endless).toMatch(/^HTTP\/1\.1 200 /);
+  expect(endless).toContain('connection: close');
+  // nothing after it, such as a time-out of the rest that never came
+  expect(endless.endsWith('{"status":"ok"}')).toBe(true);
+});
+
+test('draining finishes the request in flight, closes what is idle and accepts nothing new', async () => {
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const slow: Route = {
+    method: 'get',
+    path: '/slow',
+    handle: async () => {
+      asked.resolve();
+      await goOn.promise;
+      return { status: 200, body: JSON.stringify('x'.repeat(1_000_000)) };
+    },
+  };
+  const { server, url, port } = await open([slow]);
+  const idle = connect(port, '127.0.0.1');
+  idle.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n');
+  await once(idle, 'data');
+  const agent = new Agent({ keepAlive: true });
+  const answering = new Promise<IncomingMessage>((resolve, reject) => {
+    httpRequest(`${url}/slow`, { agent }, resolve).on('error', reject).end();
+  });
+  await asked.promise;
+  let drained = false;
+  const draining = server.drain().then(() => (drained = true));
+  await once(idle, 'close');
+  await expect(fetch(`${url}/health`)).rejects.toThrow('fetch failed');
+  expect(drained).toBe(false);
+  goOn.resolve();
+  const answer = await answering;
+  expect([answer.statusCode, answer.headers.connection]).toEqual([200, 'close']);
+  expect((await wholeText(answer)).length).toBe(1_000_002);
+  await draining;
+  agent.destroy();
+});
+
+test(
+  'draining waits for a client that still reads, and then not for its connection to time out',
+  { timeout: 9_000 },
+  async () => {
+    const body = JSON.stringify('x'.repeat(20_000_000));
+    const { server, port } = await open([
+      { method: 'get', path: '/long', handle: () => ({ status: 200, body }) },
+    ]);
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET /long HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(socket, 'readable');
+    const draining = server.drain();
+    const answer = await wholeText(socket);
+    expect(answer.endsWith(body.slice(-100))).toBe(true);
+    expect(answer.length).toBeGreaterThan(body.length);
+    await draining;
+  },
+);
+
+test('a client that leaves before its answer is counted and harms nobody', async () => {
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const handle = async (): Promise<{ status: number; body: string }> => {
+    asked.resolve();
+    await goOn.promise;
+    return { status: 200, body: '{}' };
+  };
+  const { port, url, metrics, lines } = await open([{ method: 'get', path: '/slow', handle }]);
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n');
+  await asked.promise;
+  socket.destroy();
+  await expect.poll(() => metrics.text()).toContain('route="/slow",method="GET",status="499"} 1');
+  goOn.resolve();
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+  expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+test('a port that another process has is a fault that says what to do', async () => {
+  const { port } = await open();
+  const second = open([], { http_port: port });
+  await expect(second).rejects.toMatchObject({ code: 'http_port', retry: false });
+  await expect(second).rejects.toThrow(
+    `cannot listen on 127.0.0.1:${port}: another process has it; stop that or set APP_HTTP_PORT`,
+  );
+});
+
+test('who offers HTTP/2 with a request is answered it, also where connections may become sockets', async () => {
+  const { port } = await open([{ ...greet, method: 'post' }], {
+    upgrade: () => expect.unreachable(),
+  });
+  const offer =
+    'connection: close, Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__';
+  const answer = await raw(
+    port,
+    `POST /greet/you HTTP/1.1\r\nhost: x\r\n${offer}\r\ncontent-length: 2\r\n\r\n{}`,
+  );
+  expect([answer.split('\r\n')[0], answer.endsWith('"you"')]).toEqual(['HTTP/1.1 200 OK', true]);
+});

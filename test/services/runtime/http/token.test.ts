@@ -1,0 +1,111 @@
+import { createHmac } from 'node:crypto';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bearerToken, signToken, verifyToken } from '../../../../services/runtime/http/token.ts';
+import { badTokens, rawToken, SECRET } from '../../../support/tokens.ts';
+
+const NOW = 1_790_000_000;
+const PK = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf';
+
+function verified(token: string, now_ms = NOW * 1_000): unknown {
+  return verifyToken(token, SECRET, now_ms);
+}
+
+test('a token says whose it is until it expires, to the millisecond', () => {
+  const token = signToken({ pk: PK, exp: NOW + 60 }, SECRET);
+  expect(verified(token)).toEqual({ pk: PK, exp: NOW + 60 });
+  expect(verified(token, (NOW + 60) * 1_000 - 1)).toEqual({ pk: PK, exp: NOW + 60 });
+  expect(verified(token, (NOW + 60) * 1_000)).toBeUndefined();
+});
+
+test('it is a JSON Web Token as everybody knows them: HS256 over the claims pk and exp', () => {
+  const [header = '', payload = '', signature] = signToken({ pk: PK, exp: NOW }, SECRET).split('.');
+  expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toEqual({
+    alg: 'HS256',
+    typ: 'JWT',
+  });
+  expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toEqual({ pk: PK, exp: NOW });
+  expect(signature).toBe(
+    createHmac('sha256', SECRET).update(`${header}.${payload}`).digest('base64url'),
+  );
+});
+
+test('the token of RFC 7515, appendix A.1, has the signature that stands there, and is no token of ours for its claims alone', () => {
+  const key = Buffer.from(
+    'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow',
+    'base64url',
+  );
+  const example =
+    'eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ';
+  expect(createHmac('sha256', key).update(example).digest('base64url')).toBe(
+    'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+  );
+  expect(verified(`${example}.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk`, 0)).toBeUndefined();
+});
+
+test.each([
+  [
+    'header and claims in another order',
+    '{"typ":"JWT","alg":"HS256"}',
+    `{"exp":${NOW + 1},"pk":"${PK}"}`,
+  ],
+  ['no type', '{"alg":"HS256"}', `{"exp":${NOW + 1},"pk":"${PK}"}`],
+  [
+    'claims besides',
+    '{"alg":"HS256","typ":"JWT"}',
+    `{"exp":${NOW + 1},"pk":"${PK}","iat":1,"jti":"a"}`,
+  ],
+  ['white space', ' {"alg" : "HS256"}\n', ` {"exp": ${NOW + 1}, "pk": "${PK}"} `],
+])('a token with %s is one', (_what, header, payload) =>
+  expect(verified(rawToken(header, payload))).toEqual({ pk: PK, exp: NOW + 1 }),
+);
+
+test.each(Object.entries(badTokens(NOW)))('none: %s', (_what, token) =>
+  expect(verified(token)).toBeUndefined(),
+);
+
+test('no text at all is taken for a token, nor a good one with a character changed', () => {
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => verified(text) === undefined));
+  const good = signToken({ pk: PK, exp: NOW + 60 }, SECRET);
+  expect(verified(good)).toBeDefined();
+  for (let at = 0; at < good.length; at++) {
+    const other = good[at] === 'A' ? 'B' : 'A';
+    expect([at, verified(good.slice(0, at) + other + good.slice(at + 1))]).toEqual([at, undefined]);
+  }
+});
+
+test('whatever key was signed is the key that is told, and another secret tells nothing', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 300 }),
+      fc.integer({ min: NOW + 1, max: 2 ** 40 }),
+      (pk, exp) => {
+        const token = signToken({ pk, exp }, SECRET);
+        expect(verified(token)).toEqual({ pk: pk.toWellFormed(), exp });
+        expect(verifyToken(token, `${SECRET}x`, NOW * 1_000)).toBeUndefined();
+      },
+    ),
+  );
+});
+
+test.each([-1, 0, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])(
+  'a token that expires at %s is not signed',
+  (exp) => expect(() => signToken({ pk: PK, exp }, SECRET)).toThrow(RangeError),
+);
+
+test('a token is taken from the header Authorization after the word Bearer, in any case', () => {
+  for (const word of ['Bearer', 'bearer', 'BEARER', 'Bearer  '])
+    expect(bearerToken(`${word} a.b.c`)).toBe('a.b.c');
+  for (const header of [
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'a.b.c',
+    'Basic a.b.c',
+    'Bearer a b',
+    'Bearera.b.c',
+    'Token Bearer a.b.c',
+  ])
+    expect([header, bearerToken(header)]).toEqual([header, undefined]);
+});

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+import { QueueFigures } from '../../../../services/treasury/ledger/queue-metrics.ts';
+import { depositEvents } from '../../../support/deposit-events.ts';
+import { BEGIN, HOUR_MS, MintLedger, USD } from '../../../support/mint-ledger.ts';
+
+async function figures(metrics: Metrics): Promise<Record<string, string>> {
+  const lines = [
+    ...(await metrics.text()).matchAll(/^treasury_queue_(\w+)\{status="(\w+)".*\} (\S+)$/gm),
+  ];
+  return Object.fromEntries(
+    lines.map(([, name, status, value = '']) => [`${name} ${status}`, value]),
+  );
+}
+
+test('how many deposits wait for what, and for how long the oldest of them does', async () => {
+  const made = new MintLedger();
+  const metrics = new Metrics('treasury');
+  let now = BEGIN;
+  const queue = new QueueFigures(
+    metrics,
+    () => made.ledger,
+    () => now,
+  );
+  expect(await figures(metrics)).toMatchObject({
+    'deposits confirmed': '0',
+    'oldest_seconds confirmed': '0',
+    'oldest_seconds needs_manual': '0',
+  });
+  made.setPolicy();
+  made.deposit(8n * USD);
+  made.deposit(9n * USD, BEGIN + HOUR_MS);
+  const small = made.deposit(USD / 2n, BEGIN + HOUR_MS);
+  for (const event of made.log) queue.applied(event);
+  now = BEGIN + 2 * HOUR_MS;
+  expect(await figures(metrics)).toEqual({
+    'deposits confirmed': '2',
+    'deposits mint_requested': '0',
+    'deposits needs_manual': '1',
+    'oldest_seconds confirmed': '7200',
+    'oldest_seconds mint_requested': '0',
+    'oldest_seconds needs_manual': '3600',
+  });
+  queue.applied(depositEvents(small).rejected('alice'));
+  expect(await figures(metrics)).toMatchObject({
+    'deposits needs_manual': '0',
+    'oldest_seconds needs_manual': '0',
+  });
+});

@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest';
+import type { TransferEvent } from '../../../../schemas/tron.transfers/events.ts';
+import type { Decoded } from '../../../../services/runtime/kafka/decode.ts';
+import { TransferQueue } from '../../../../services/treasury/ledger/transfer-queue.ts';
+import { confirmedEvent } from '../../../support/deposit-events.ts';
+import { transferTo } from '../world.ts';
+
+const TOPIC = 'tron.transfers';
+const CHECK: TransferEvent = { type: 'AddressesChecked', checked_at: 1, checked: [] };
+
+function read(
+  partition: number,
+  from: number,
+  events: readonly TransferEvent[],
+): Decoded<TransferEvent> {
+  return {
+    topic: TOPIC,
+    partition,
+    events: events.map((event, at) => ({
+      event,
+      partition,
+      offset: BigInt(from + at),
+      timestamp: 0,
+    })),
+    fingerprints: events.map((_, at) => Buffer.from([from + at])),
+    sizes: events.map(() => 1),
+  };
+}
+
+function some(count: number): readonly TransferEvent[] {
+  return Array.from({ length: count }, () => transferTo(0, 1n));
+}
+
+function empty(waitingMax: number): TransferQueue {
+  return new TransferQueue(TOPIC, 2, () => undefined, waitingMax);
+}
+
+test('transfers wait in the order of their partition, checks do not, and what was read twice waits once', () => {
+  const queue = empty(10);
+  queue.put(read(0, 0, [CHECK, ...some(2), CHECK]));
+  queue.put(read(1, 0, some(1)));
+  queue.put(read(0, 2, [transferTo(0, 1n), CHECK, ...some(1)]));
+  expect(queue.first(9).map(({ partition, offset }) => [partition, offset])).toEqual([
+    [0, 1n],
+    [0, 2n],
+    [0, 4n],
+    [1, 0n],
+  ]);
+  expect(queue.first(1).map(({ partition, offset }) => [partition, offset])).toEqual([
+    [0, 1n],
+    [1, 0n],
+  ]);
+  expect(queue.decided).toEqual([1n, 0n]);
+  expect(queue.positions).toEqual(
+    new Map([
+      [`${TOPIC}/0`, { next_offset: 5n, last_record: Buffer.from([4]) }],
+      [`${TOPIC}/1`, { next_offset: 1n, last_record: Buffer.from([0]) }],
+    ]),
+  );
+});
+
+test('what is decided leaves from the front of its partition only', () => {
+  const queue = empty(10);
+  queue.put(read(0, 0, some(3)));
+  queue.put(read(1, 0, some(1)));
+  expect(queue.settle(({ partition, offset }) => partition === 1 || offset !== 1n)).toHaveLength(2);
+  expect(queue.waiting).toBe(2);
+  expect(queue.decided).toEqual([1n, 1n]);
+});
+
+test('a partition that is held up says why until its first transfer is decided, and that is news once', () => {
+  const queue = empty(10);
+  queue.put(read(0, 0, some(2)));
+  const [observed, behind] = queue.first(2);
+  if (observed === undefined || behind === undefined) throw new Error('two wait');
+  const undecided = [observed, behind].map((each) => ({ observed: each, why: 'whose?' }));
+  expect(queue.holdUp(undecided)).toBe(true);
+  expect(queue.heldUp).toEqual([`${TOPIC}/0 is held up at offset 0: whose?`]);
+  expect(queue.holdUp(undecided)).toBe(false);
+  queue.settle(({ offset }) => offset === 0n);
+  expect(queue.heldUp).toEqual([]);
+  expect(queue.holdUp([])).toBe(false);
+});
+
+test('a full partition stops the reading; one that is held up does not, what it has more stays in the log until there is room', () => {
+  const queue = empty(4);
+  queue.put(read(0, 0, some(4)));
+  expect(queue.hasRoom).toBe(false);
+  queue.holdUp(queue.first(1).map((observed) => ({ observed, why: 'whose?' })));
+  expect(queue.hasRoom).toBe(true);
+  queue.put(read(0, 4, [CHECK, ...some(3)]));
+  queue.put(read(0, 8, some(2)));
+  queue.put(read(1, 0, some(1)));
+  expect(queue.waiting).toBe(5);
+  expect(queue.positions.get(`${TOPIC}/0`)?.next_offset).toBe(5n);
+  expect(queue.reclaim()).toBe(false);
+
+  queue.settle(({ partition, offset }) => partition === 0 && offset < 2n);
+  expect(queue.reclaim()).toBe(true);
+  expect(queue.reclaim()).toBe(false);
+  queue.put(read(0, 5, some(3)));
+  expect(queue.first(9).map(({ offset }) => offset)).toEqual([2n, 3n, 5n, 6n, 7n, 0n]);
+});
+
+test('the first record must be the transfer of the deposit that stands furthest, and is not decided again', () => {
+  const transfer = transferTo(0, 5n);
+  const furthest = confirmedEvent({
+    tx_id: transfer.tx_id,
+    deposit_address: transfer.to,
+    transfer_offset: 7,
+  });
+  const begun = (): TransferQueue =>
+    new TransferQueue(TOPIC, 2, (partition) => (partition === 0 ? furthest : undefined));
+  const queue = begun();
+  expect(queue.positions.get(`${TOPIC}/0`)).toEqual({ next_offset: 7n, last_record: null });
+  expect(queue.decided).toEqual([8n, 0n]);
+  queue.put(read(0, 7, [transfer, ...some(1)]));
+  expect(queue.first(9).map(({ offset }) => offset)).toEqual([8n]);
+  for (const other of [
+    CHECK,
+    transferTo(0, 5n),
+    { ...transfer, log_index: 1 },
+    { ...transfer, to: Buffer.alloc(20) },
+  ])
+    expect(() => begun().put(read(0, 7, [other]))).toThrow(
+      /offset 7 is not the one that was applied/,
+    );
+});
+
+test('a record out of its place is a bug', () => {
+  expect(() => empty(4).put(read(0, 1, some(1)))).toThrow('goes on at 0, not at 1');
+  expect(() => empty(4).put(read(2, 0, some(1)))).toThrow('has no partition 2');
+});
