@@ -1,6 +1,6 @@
 /**
  * What TRON's provider says over HTTP, in TronGrid's wire format, and how it is read. An answer that says `Error` or `success: false`, or that is not of its shape, is
- * a problem and never "nothing found". Rows of a list are hints; what happened stands in the receipt. Addresses are read as 20 bytes, times are Unix milliseconds.
+ * a problem and never "nothing found". Rows of a list are notifications; what happened stands in the receipt. Addresses are read as 20 bytes, times are Unix milliseconds.
  */
 import { parseTronAddress } from './tron-address.ts';
 

@@ -5,7 +5,7 @@ import type { Programs } from './programs.ts';
 import type { ServerSpec } from './server.ts';
 import { redis_version } from './versions.ts';
 
-/** Redis carries hints only: nothing of it is kept. */
+/** Redis carries notifications only: nothing of it is kept. */
 export const redisSettings: readonly string[] = ['--save', '', '--appendonly', 'no'];
 
 /** Whether a Redis on this port of 127.0.0.1 answers a PING. */

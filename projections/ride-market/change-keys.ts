@@ -1,5 +1,5 @@
 /**
- * What a hint of this projection names: the lists that changed. A hint without keys means that any may have. Who shows a list re-reads it when its area is named;
+ * What a notification of this projection names: the lists that changed. A notification without keys means that any may have. Who shows a list re-reads it when its area is named;
  * the narrower areas only save reading what cannot have changed, and never come without the wider one.
  *
  *   requests                        the list of open requests

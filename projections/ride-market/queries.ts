@@ -1,7 +1,7 @@
 /**
  * What can be asked of the ride market. Each list is newest first and reads no more rows than it shows, save for requests within bounds. Each question is one
  * statement. Hashes and addresses are bytea, amounts numeric (CLT base units), coordinates text: decimal degrees as they were signed.
- * `areas.ts` says which hints tell that a list has changed.
+ * `areas.ts` says which notifications tell that a list has changed.
  */
 import type { Query } from '../contract/page.ts';
 

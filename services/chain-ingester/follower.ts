@@ -11,7 +11,7 @@ import type { Codec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Logger } from '../runtime/process/log.ts';
-import { untilAborted } from '../runtime/process/wait.ts';
+import { untilAborted } from '../runtime/process/retry.ts';
 import { toEntries } from './records.ts';
 import { PARTITION, recoverTail } from './recover.ts';
 import {

@@ -8,7 +8,7 @@ import { openKafka } from '../runtime/kafka/client.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
-import { aborted, retrying } from '../runtime/process/wait.ts';
+import { aborted, retrying } from '../runtime/process/retry.ts';
 import type { readIngesterConfig } from './config.ts';
 import { Follower } from './follower.ts';
 

@@ -12,7 +12,7 @@ import { openKafka } from '../runtime/kafka/client.ts';
 import { ensureTopics, withAdmin } from '../runtime/kafka/topics.ts';
 import { KafkaWriter, type LogEntry } from '../runtime/kafka/writer.ts';
 import type { Logger } from '../runtime/process/log.ts';
-import { retrying } from '../runtime/process/wait.ts';
+import { retrying } from '../runtime/process/retry.ts';
 
 const PARTITION = 0;
 /** In one append: some 300 bytes each, of the MiB that the topic takes. */

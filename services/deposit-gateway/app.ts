@@ -1,7 +1,7 @@
 /** What the HTTP server of deposits consists of: guards in their order, routes, error answers, readiness. */
 import { performance } from 'node:perf_hooks';
 import { addressBook } from '../../projections/deposits/queries.ts';
-import type { Guard } from '../runtime/http/answers.ts';
+import type { Guard } from '../runtime/http/handler.ts';
 import { corsHeaders, preflight } from '../runtime/http/cors.ts';
 import type { HttpOptions } from '../runtime/http/server.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';

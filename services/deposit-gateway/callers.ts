@@ -1,26 +1,29 @@
 /** Who is asking. Each request under `/api/` but a browser's preflight is asked for its token before anything else, so that without one there is nothing to be learnt here. */
 import type { Request } from 'express';
 import { parseAddress, toHex } from '../../schemas/address.ts';
-import type { Answer } from '../runtime/http/answers.ts';
+import type { HttpResponse } from '../runtime/http/handler.ts';
 import { assert } from '../runtime/process/errors.ts';
 import { bearerToken, verifyToken } from '../runtime/http/token.ts';
 import { errorBody } from './error-answers.ts';
 
 const ADDRESS_FORM = /^0x[0-9a-f]{40}$/i;
 
-const UNAUTHORIZED: Answer = {
+const UNAUTHORIZED: HttpResponse = {
   status: 401,
   body: '',
   content_type: 'text/plain; charset=utf-8',
   headers: { 'www-authenticate': 'Bearer' },
 };
-const NO_ADDRESS: Answer = {
+const NO_ADDRESS: HttpResponse = {
   status: 400,
   body: errorBody(
     'deposits require an address-form token (0x + 40 hex) and public-key tokens are not accepted',
   ),
 };
-const NOT_ALLOWED: Answer = { status: 403, body: errorBody("account is not on the pilot's list") };
+const NOT_ALLOWED: HttpResponse = {
+  status: 403,
+  body: errorBody("account is not on the pilot's list"),
+};
 
 export interface CallersOptions {
   readonly jwt_secret: string;
@@ -30,7 +33,7 @@ export interface CallersOptions {
   readonly now: () => number;
 }
 
-type Asked = Pick<Request, 'path' | 'headers'>;
+type HttpRequest = Pick<Request, 'path' | 'headers'>;
 
 export class Callers {
   readonly #options: CallersOptions;
@@ -41,7 +44,7 @@ export class Callers {
   }
 
   /** Why this caller gets no further; undefined when it may, and `of` knows its account. */
-  refuse(request: Asked): Answer | undefined {
+  refuse(request: HttpRequest): HttpResponse | undefined {
     if (!request.path.startsWith('/api/')) return undefined;
     const { jwt_secret: secret, allowed_accounts: allowed, now } = this.#options;
     const token = bearerToken(request.headers.authorization);
@@ -55,7 +58,7 @@ export class Callers {
   }
 
   /** The account (20 bytes) of a request that was let pass. */
-  of(request: Asked): Buffer {
+  of(request: HttpRequest): Buffer {
     const account = this.#accounts.get(request);
     assert(account !== undefined, 'a request was served without its token');
     return account;

@@ -12,9 +12,9 @@ import type { RateLimit } from '../runtime/http/rate-limit.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import type { AddressLog } from './address-log.ts';
 import { bytesOf, millisecondsOf } from './cells.ts';
-import { keysOf, Hints } from './hints.ts';
+import { keysOf, Notifications } from './notifications.ts';
 
-/** A hint may be lost: so often the read model is asked all the same. */
+/** A notification may be lost: so often the read model is asked all the same. */
 const POLL_MS = 250;
 /** An address that was looked at is not said to be looked at again for so long. */
 const PANEL_MS = 10 * 60_000;
@@ -52,7 +52,7 @@ interface Known {
 
 export class DepositAddresses {
   readonly #options: DepositAddressesOptions;
-  readonly #hints = new Hints();
+  readonly #notifications = new Notifications();
   readonly #answers;
   readonly #panels;
   /** by account, as all others: those in flight are one */
@@ -76,14 +76,14 @@ export class DepositAddresses {
       'panels opened, by what was said of it',
       ['outcome'],
     );
-    signal.addEventListener('abort', () => this.#hints.tellAll(), { once: true });
+    signal.addEventListener('abort', () => this.#notifications.tellAll(), { once: true });
   }
 
-  /** A hint of the read model came; undefined: some may have been missed. */
+  /** A notification of the read model came; undefined: some may have been missed. */
   told(message: string | undefined): void {
     const keys = message === undefined ? undefined : keysOf(message);
-    if (keys === undefined) this.#hints.tellAll();
-    else for (const key of keys) this.#hints.tell(key);
+    if (keys === undefined) this.#notifications.tellAll();
+    else for (const key of keys) this.#notifications.tell(key);
   }
 
   /** The deposit address (20 bytes) of an account (20 bytes), which opens its panel; undefined when it is not there in time. `client` is who asks, as limits tell callers apart. Throws faults. */
@@ -125,7 +125,7 @@ export class DepositAddresses {
       return made?.deposit_address;
     } finally {
       this.#waiting--;
-      this.#hints.forget(key);
+      this.#notifications.forget(key);
     }
   }
 
@@ -140,14 +140,14 @@ export class DepositAddresses {
     const failed = requested.then(() => Promise.withResolvers<never>().promise);
     // it may fail when nobody waits for it any more
     failed.catch(() => undefined);
-    await inTime(Promise.race([requested, this.#hints.next(key)]), patience);
+    await inTime(Promise.race([requested, this.#notifications.next(key)]), patience);
     for (;;) {
       // before the question, so that what changes meanwhile is not slept through
-      const hint = this.#hints.next(key);
+      const notification = this.#notifications.next(key);
       const known = await this.#read(account);
       const left = end - performance.now();
       if (known !== undefined || left <= 0 || signal.aborted) return known;
-      await inTime(Promise.race([hint, failed]), Math.min(POLL_MS, left));
+      await inTime(Promise.race([notification, failed]), Math.min(POLL_MS, left));
     }
   }
 

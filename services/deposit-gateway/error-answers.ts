@@ -1,5 +1,5 @@
 /** The error answers of deposits: `{error}`, a sentence that says what to do. Whatever is not there is answered in the same bytes, whoever asks and whatever for. */
-import type { Answer, ErrorShape, Failure } from '../runtime/http/answers.ts';
+import type { HttpResponse, ErrorShape, Failure } from '../runtime/http/handler.ts';
 import type { Fault, Refusal } from '../runtime/process/errors.ts';
 
 export const NOT_FOUND: Refusal<'not_found'> = { refused: 'not_found', message: 'not found' };
@@ -28,6 +28,6 @@ export function errorBody(error: string): string {
 }
 
 /** Come back in a second. */
-export function unavailable(error: string): Answer {
+export function unavailable(error: string): HttpResponse {
   return { status: 503, body: errorBody(error), headers: { 'retry-after': '1' } };
 }

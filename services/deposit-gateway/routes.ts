@@ -7,7 +7,7 @@ import {
 } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
-import type { Answer, Asked, Route } from '../runtime/http/answers.ts';
+import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
 import { documentRoutes } from '../runtime/http/document-routes.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 import { callerOf, rateLimited } from '../runtime/http/rate-limit.ts';
@@ -30,7 +30,7 @@ const LATE = unavailable(
 );
 
 export function depositRoutes({ reader, callers, addresses, now }: Sources): readonly Route[] {
-  const owned = async (request: Asked): Promise<Cells | undefined> => {
+  const owned = async (request: HttpRequest): Promise<Cells | undefined> => {
     const { id: text } = request.params;
     const id = typeof text === 'string' ? parseDepositId(text) : undefined;
     if (id === undefined) return undefined;
@@ -80,6 +80,6 @@ export function depositRoutes({ reader, callers, addresses, now }: Sources): rea
   ];
 }
 
-function ok(body: string): Answer {
+function ok(body: string): HttpResponse {
   return { status: 200, body };
 }

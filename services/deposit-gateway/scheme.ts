@@ -8,7 +8,7 @@ import { ConfigError } from '../runtime/process/config.ts';
 import { Bug, Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
-import { retrying, untilAborted } from '../runtime/process/wait.ts';
+import { retrying, untilAborted } from '../runtime/process/retry.ts';
 import type { AddressLog } from './address-log.ts';
 
 const LOOK_AGAIN_MS = 100;

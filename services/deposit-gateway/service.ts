@@ -4,8 +4,8 @@ import { openHttp } from '../runtime/http/server.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { RateLimit } from '../runtime/http/rate-limit.ts';
-import { openHintSubscriber } from '../runtime/redis.ts';
-import { aborted } from '../runtime/process/wait.ts';
+import { openNotificationSubscriber } from '../runtime/redis.ts';
+import { aborted } from '../runtime/process/retry.ts';
 import { AddressLog } from './address-log.ts';
 import { depositApp } from './app.ts';
 import type { DepositGatewayConfig } from './config.ts';
@@ -40,7 +40,7 @@ export async function serve(
     metrics,
     signal,
   });
-  const hints = openHintSubscriber(
+  const notifications = openNotificationSubscriber(
     { ...config, client_name: NAME },
     ['projection:deposits'],
     {
@@ -49,7 +49,7 @@ export async function serve(
     },
     log,
   );
-  closing.add('Redis', () => hints.close());
+  closing.add('Redis', () => notifications.close());
   const app = depositApp(config, {
     reader,
     addresses,

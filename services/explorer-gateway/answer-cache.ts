@@ -2,11 +2,11 @@
  * Answers kept for as long as the index stands still, which between two blocks is most of the time: however many ask for the same page at once, Postgres is asked once, and whoever asks
  * after the second time is given what that one got. Most pages are asked for once: to keep them as well would cost more than they do. Any change of the index drops them all.
  */
-import type { Answer, GetRoute } from '../runtime/http/answers.ts';
+import type { HttpResponse, GetRoute } from '../runtime/http/handler.ts';
 import type { Refusal } from '../runtime/process/errors.ts';
 import type { IndexVersion } from './index-version.ts';
 
-type Answered = Answer | Refusal;
+type Answered = HttpResponse | Refusal;
 
 const CHARACTERS_MAX = 32 * 1024 * 1024;
 /** A longer address is never one that many ask for. */

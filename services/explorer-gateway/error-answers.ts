@@ -1,5 +1,5 @@
 /** The explorer's error answers: `{code, message}` with the codes of its interface, and two of our own: `rate_limited` (429) and `internal_error` (500). */
-import type { Answer, ErrorShape, Failure } from '../runtime/http/answers.ts';
+import type { HttpResponse, ErrorShape, Failure } from '../runtime/http/handler.ts';
 import type { Fault } from '../runtime/process/errors.ts';
 
 /** What the server in front of the routes says, in the interface's codes; codes not named here stay. */
@@ -38,7 +38,7 @@ export const EXPLORER_ERRORS: ErrorShape = {
 };
 
 /** That somebody has to come again later. */
-export function tooMany(message: string, seconds: number): Answer {
+export function tooMany(message: string, seconds: number): HttpResponse {
   const body = EXPLORER_ERRORS.body({
     status: 429,
     code: 'rate_limited',

@@ -2,7 +2,7 @@
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 
-/** Hints may be lost, with Redis or on the way: so often Postgres itself is asked, while anybody wants to know. */
+/** Notifications may be lost, with Redis or on the way: so often Postgres itself is asked, while anybody wants to know. */
 const ASK_MS = 1_000;
 
 export class IndexVersion {
@@ -19,7 +19,7 @@ export class IndexVersion {
     this.#now = now;
   }
 
-  /** A hint came, or hints may have been missed. */
+  /** A notification came, or notifications may have been missed. */
   moved(): void {
     this.#version++;
   }

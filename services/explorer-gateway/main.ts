@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { openHttp } from '../runtime/http/server.ts';
 import { runMain } from '../runtime/process/main.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
-import { openHintSubscriber } from '../runtime/redis.ts';
+import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { explorerApp } from './app.ts';
 import { readExplorerGatewayConfig } from './config.ts';
 import { IndexVersion } from './index-version.ts';
@@ -17,13 +17,13 @@ await runMain(
     closing.add('Postgres', () => reader.close());
     const index = new IndexVersion(reader, now);
     const moved = (): void => index.moved();
-    const hints = openHintSubscriber(
+    const notifications = openNotificationSubscriber(
       { ...config, client_name: 'explorer-gateway' },
       ['projection:explorer'],
       { onHint: moved, onSubscribed: moved },
       log,
     );
-    closing.add('Redis', () => hints.close());
+    closing.add('Redis', () => notifications.close());
     const http = await openHttp({
       ...config,
       log,

@@ -30,7 +30,7 @@ export interface HubContext {
   readonly cut?: (list: string) => void;
 }
 
-/** News of a list, by the keys of the market's hints; or of balances. */
+/** News of a list, by the keys of the market's notifications; or of balances. */
 export type News =
   | { readonly of: 'market'; readonly isTouchedBy: (key: string) => boolean }
   | { readonly of: 'accounts' };

@@ -1,4 +1,4 @@
-/** Which state of a read model answers are made from, and news of its changes: from hints, from Redis' return, and from Postgres itself, since any hint may be lost. */
+/** Which state of a read model answers are made from, and news of its changes: from notifications, from Redis' return, and from Postgres itself, since any notification may be lost. */
 import type { Query } from '../../projections/contract/page.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 
@@ -26,7 +26,7 @@ export class ReadModel {
     this.#options = options;
   }
 
-  /** A hint came; undefined: hints may have been missed. */
+  /** A notification came; undefined: notifications may have been missed. */
   moved(keys: readonly string[] | undefined): void {
     this.#version++;
     this.#options.onMoved(keys);
@@ -62,15 +62,15 @@ export class ReadModel {
   }
 }
 
-/** The keys that a hint names; undefined when it names none, so that any may have changed. */
-export function keysOf(hint: unknown): readonly string[] | undefined {
+/** The keys that a notification names; undefined when it names none, so that any may have changed. */
+export function keysOf(notification: unknown): readonly string[] | undefined {
   if (
-    typeof hint !== 'object' ||
-    hint === null ||
-    !('keys' in hint) ||
-    !Array.isArray(hint.keys) ||
-    hint.keys.length === 0
+    typeof notification !== 'object' ||
+    notification === null ||
+    !('keys' in notification) ||
+    !Array.isArray(notification.keys) ||
+    notification.keys.length === 0
   )
     return undefined;
-  return hint.keys.filter((key: unknown) => typeof key === 'string');
+  return notification.keys.filter((key: unknown) => typeof key === 'string');
 }

@@ -7,7 +7,7 @@ import { openHttp } from '../runtime/http/server.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
-import { aborted } from '../runtime/process/wait.ts';
+import { aborted } from '../runtime/process/retry.ts';
 import { Apollo } from './graphql/apollo.ts';
 import { Balances } from './graphql/balances.ts';
 import { BodyCache } from './http/body-cache.ts';
@@ -20,7 +20,7 @@ import { HUB_ERRORS } from './graphql/errors.ts';
 import { CORS_HEADERS, keptAnswers } from './http/front.ts';
 import { BODY_BYTES_MAX, graphqlRoutes } from './http/graphql-route.ts';
 import { Groups } from './sockets/groups.ts';
-import { openHints } from './hints.ts';
+import { openHints } from './notifications.ts';
 import type { Hub } from './hub.ts';
 import { HubNode } from './node.ts';
 import { operationTimes } from './graphql/operation-times.ts';
@@ -75,17 +75,17 @@ export async function serve(
     ['projection:ride_market', market],
     ['projection:explorer', accounts],
   ]);
-  const hints = openHints(
+  const notifications = openHints(
     { ...config, client_name: NAME },
     [...models.keys()],
     {
-      onHint: (channel, hint) => models.get(channel)?.moved(keysOf(hint)),
+      onHint: (channel, notification) => models.get(channel)?.moved(keysOf(notification)),
       onConnected: () => models.forEach((model) => model.moved(undefined)),
     },
     log,
   );
-  closing.add('Redis', hints.close);
-  // any hint may be lost: whoever has a subscription open hears of a change a second later all the same
+  closing.add('Redis', notifications.close);
+  // any notification may be lost: whoever has a subscription open hears of a change a second later all the same
   const asking = setInterval(() => void lookForMissed(groups, [...models.values()], log), ASK_MS);
   closing.add('the look-out', () => clearInterval(asking));
 

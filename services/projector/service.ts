@@ -12,10 +12,10 @@ import { openWriter } from '../runtime/postgres/pool.ts';
 import type { Check } from '../runtime/process/readiness.ts';
 import type { RebuildStep } from './rebuild/progress.ts';
 import { rebuild, type RebuildOptions } from './rebuild/rebuild.ts';
-import { openHintPublisher } from '../runtime/redis.ts';
+import { openNotificationPublisher } from '../runtime/redis.ts';
 import { Runner, type RunnerStatus } from './engine/runner.ts';
 import { topicsOf } from './engine/skips.ts';
-import { aborted, retrying, untilAborted, type RetryOptions } from '../runtime/process/wait.ts';
+import { aborted, retrying, untilAborted, type RetryOptions } from '../runtime/process/retry.ts';
 import type { readProjectorConfig } from './config.ts';
 
 const LOOK_AGAIN_MS = 1_000;
@@ -67,8 +67,8 @@ async function open<Event extends { readonly type: string }>(
   );
   const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);
   closing.add('postgres', () => pool.end());
-  const hints = openHintPublisher({ ...config, client_name: name }, log, metrics);
-  closing.add('redis', () => hints.close());
+  const notifications = openNotificationPublisher({ ...config, client_name: name }, log, metrics);
+  closing.add('redis', () => notifications.close());
   const kafka = openKafka({ ...config, client_id: name }, log);
 
   await retrying({ ...patient, what: 'looking for the topics' }, () => ensureTopics(kafka, topics));
@@ -87,7 +87,7 @@ async function open<Event extends { readonly type: string }>(
     kafka,
     codec,
     pool,
-    hints,
+    notifications,
     metrics,
     log,
     signal,

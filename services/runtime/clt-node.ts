@@ -56,7 +56,7 @@ export class ChainNode {
   }
 
   /**
-   * Gives the node a signed transaction. `accepted`, or the node's own code of why not: a hint, since it may have taken what it refuses. Throws a fault when it does not
+   * Gives the node a signed transaction. `accepted`, or the node's own code of why not: a notification, since it may have taken what it refuses. Throws a fault when it does not
    * say: then too it may have taken it.
    */
   async submit(raw: Uint8Array): Promise<string> {

@@ -1,34 +1,38 @@
-/** Redis carries hints: keys that changed, never rows. They may be lost or doubled, so nobody waits for them and nothing is kept for later. */
+/** Redis carries notifications: keys that changed, never rows. They may be lost or doubled, so nobody waits for them and nothing is kept for later. */
 import { Redis } from 'ioredis';
 import { messageOf } from './process/errors.ts';
 import type { Logger } from './process/log.ts';
 import type { Metrics } from './process/metrics.ts';
 
-/** Hints on their way that Redis has not taken yet; beyond, new ones are dropped. */
+/** Notifications on their way that Redis has not taken yet; beyond, new ones are dropped. */
 const PENDING_MAX = 1_000;
 
-export interface HintSettings {
+export interface NotificationSettings {
   readonly redis_url: string;
   readonly client_name: string;
 }
 
-export interface HintPublisher {
-  /** Never throws and never waits: while Redis is away the hint is dropped and counted. */
+export interface NotificationPublisher {
+  /** Never throws and never waits: while Redis is away the notification is dropped and counted. */
   publish(channel: string, message: string): void;
   close(): Promise<void>;
 }
 
-export interface HintSubscriber {
+export interface NotificationSubscriber {
   close(): Promise<void>;
 }
 
-export function openHintPublisher(
-  settings: HintSettings,
+export function openNotificationPublisher(
+  settings: NotificationSettings,
   log: Logger,
   metrics: Metrics,
-): HintPublisher {
+): NotificationPublisher {
   const redis = connect(settings, log, false);
-  const hints = metrics.counter('redis_hints_total', 'Hints by what became of them', ['outcome']);
+  const notifications = metrics.counter(
+    'redis_hints_total',
+    'Notifications by what became of them',
+    ['outcome'],
+  );
   const inFlight = new Set<Promise<void>>();
 
   const send = async (channel: string, message: string): Promise<void> => {
@@ -36,12 +40,12 @@ export function openHintPublisher(
       () => 'published',
       () => 'dropped',
     );
-    hints.inc({ outcome });
+    notifications.inc({ outcome });
   };
   return {
     publish(channel, message) {
       if (redis.status !== 'ready' || inFlight.size >= PENDING_MAX)
-        return hints.inc({ outcome: 'dropped' });
+        return notifications.inc({ outcome: 'dropped' });
       const sending = send(channel, message);
       inFlight.add(sending);
       void sending.finally(() => inFlight.delete(sending));
@@ -57,15 +61,15 @@ export function openHintPublisher(
  * Calls `onHint` for each message of the channels, and `onSubscribed` each time the subscription stands (again): what was published in between is lost, so the
  * caller reads anew then.
  */
-export function openHintSubscriber(
-  settings: HintSettings,
+export function openNotificationSubscriber(
+  settings: NotificationSettings,
   channels: readonly string[],
   heard: {
     readonly onHint: (channel: string, message: string) => void;
     readonly onSubscribed: () => void;
   },
   log: Logger,
-): HintSubscriber {
+): NotificationSubscriber {
   const redis = connect(settings, log, true);
   redis.on('message', heard.onHint);
   redis.on('ready', () => {
@@ -81,12 +85,12 @@ export function openHintSubscriber(
  * A connection for whoever subscribes by other means. What was subscribed to it subscribes to again by itself when Redis is back, of which `ready` tells each time: what
  * was published in between is lost. Before the first `ready` nothing can be sent on it.
  */
-export function openHintConnection(settings: HintSettings, log: Logger): Redis {
+export function openNotificationConnection(settings: NotificationSettings, log: Logger): Redis {
   return connect(settings, log, true, true);
 }
 
 function connect(
-  { redis_url: url, client_name: connectionName }: HintSettings,
+  { redis_url: url, client_name: connectionName }: NotificationSettings,
   log: Logger,
   subscribes: boolean,
   autoResubscribe = false,
@@ -108,7 +112,7 @@ function connect(
     // it tries again several times a second; the first of the same says enough
     if (messageOf(error) === away) return;
     away = messageOf(error);
-    log.warn({ err: error }, 'Redis is away; hints are dropped until it is back');
+    log.warn({ err: error }, 'Redis is away; notifications are dropped until it is back');
   });
   redis.on('ready', () => {
     if (away !== '') log.info('Redis is back');

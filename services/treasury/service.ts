@@ -12,7 +12,7 @@ import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import type { Service } from '../runtime/process/main.ts';
-import { retrying } from '../runtime/process/wait.ts';
+import { retrying } from '../runtime/process/retry.ts';
 import type { TreasuryConfig } from './config.ts';
 import { MintSigner } from './minting/mint-signer.ts';
 import { LOG_TOPICS } from './reconciliation/logs.ts';

@@ -14,7 +14,7 @@ import { readLogEnds } from '../runtime/kafka/range.ts';
 import { watchLog } from '../runtime/kafka/watch-ends.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
-import { aborted, retrying } from '../runtime/process/wait.ts';
+import { aborted, retrying } from '../runtime/process/retry.ts';
 import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
 import { Figures, type Now } from './metrics.ts';

@@ -1,5 +1,5 @@
 /**
- * Asks what came to one address. Rows of the list are hints; of each transaction that the log has nothing of yet the receipt decides. What it says of any deposit
+ * Asks what came to one address. Rows of the list are notifications; of each transaction that the log has nothing of yet the receipt decides. What it says of any deposit
  * address is appended before the next page is asked for. What could not be decided is asked again: the address' cursor stays before it.
  */
 import {
@@ -117,19 +117,19 @@ export class AddressCheck {
     { progress, again }: { readonly progress: Progress; readonly again: Range['again'] },
   ): Promise<void> {
     const { model, contract } = this.#options;
-    const hints = new Map<string, ListedRow>();
+    const notifications = new Map<string, ListedRow>();
     for (const row of rows) {
       const ofAnother = row.contract?.equals(contract) === false;
       const id = row.tx_id.toString('hex');
-      if (!ofAnother && !hints.has(id) && !this.#decided.has(entry.address, row.tx_id))
-        hints.set(id, row);
+      if (!ofAnother && !notifications.has(id) && !this.#decided.has(entry.address, row.tx_id))
+        notifications.set(id, row);
     }
     const seen = await model.seen(
       entry.address,
-      [...hints.values()].map((row) => row.tx_id),
+      [...notifications.values()].map((row) => row.tx_id),
     );
     const decisions: Decision[] = [];
-    for (const [id, row] of hints) {
+    for (const [id, row] of notifications) {
       if (seen.has(id) && again !== 'all') continue;
       const decision = this.#isFull(progress) ? undefined : await this.#decide(row.tx_id, progress);
       if (decision === undefined)

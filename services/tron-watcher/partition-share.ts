@@ -8,7 +8,7 @@ import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { disconnect } from '../runtime/kafka/client.ts';
 import { kafkaFault } from '../runtime/kafka/topics.ts';
 import type { Logger } from '../runtime/process/log.ts';
-import { retrying, untilAborted } from '../runtime/process/wait.ts';
+import { retrying, untilAborted } from '../runtime/process/retry.ts';
 
 export interface PartitionShareOptions {
   readonly kafka: Kafka;

@@ -9,7 +9,7 @@ import { ensureTopics, withAdmin } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
-import { aborted, retrying, untilAborted } from '../runtime/process/wait.ts';
+import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
 import { Backoff } from '../runtime/trongrid/backoff.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';

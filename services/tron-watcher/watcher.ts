@@ -6,7 +6,7 @@ import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
-import { untilAborted } from '../runtime/process/wait.ts';
+import { untilAborted } from '../runtime/process/retry.ts';
 import { AddressCheck, type AddressCheckOptions, type Checked } from './address-check.ts';
 import { CrossCheck, isCrossChecked, type CrossCheckOutcome } from './cross-check.ts';
 import type { Entry, ReadModel } from './read-model.ts';

@@ -17,7 +17,7 @@ import { openLog } from '../../services/runtime/process/log.ts';
 import { Metrics } from '../../services/runtime/process/metrics.ts';
 import { prepareDatabase } from '../../services/projector/tables/migrations.ts';
 import { openWriter } from '../../services/runtime/postgres/pool.ts';
-import { openHintPublisher } from '../../services/runtime/redis.ts';
+import { openNotificationPublisher } from '../../services/runtime/redis.ts';
 import { Runner } from '../../services/projector/engine/runner.ts';
 import { chainEvents } from '../support/chain.ts';
 import { freshDatabase } from '../support/database.ts';
@@ -116,7 +116,7 @@ async function projectRound(
     { postgres_url: url, application_name: 'bench', schema: explorer.name },
     log,
   );
-  const hints = openHintPublisher(
+  const notifications = openNotificationPublisher(
     { redis_url: stack.addresses.redis_url, client_name: 'bench' },
     log,
     metrics,
@@ -128,7 +128,7 @@ async function projectRound(
     kafka,
     codec,
     pool,
-    hints,
+    notifications,
     metrics,
     log,
     signal: stopping.signal,
@@ -150,7 +150,7 @@ async function projectRound(
     if (wrong.length > 0)
       throw new Error(`the rows are wrong, so their speed means nothing: ${wrong.join('; ')}`);
   }
-  await hints.close();
+  await notifications.close();
   await pool.end();
   return seconds;
 }

@@ -6,7 +6,7 @@ import { KafkaWriter, type LogEntry } from '../../services/runtime/kafka/writer.
 import { readLogEnds, readLogRange } from '../../services/runtime/kafka/range.ts';
 import type { LogRecord } from '../../services/runtime/kafka/record.ts';
 import { openLog, type Logger } from '../../services/runtime/process/log.ts';
-import { retrying } from '../../services/runtime/process/wait.ts';
+import { retrying } from '../../services/runtime/process/retry.ts';
 import { CHAIN_BLOCKS, type Topic } from '../../schemas/topics.ts';
 import type { Kafka } from 'kafkajs';
 import type { FaultProxy } from './fault-proxy.ts';

@@ -13,7 +13,7 @@ import type { LogRecord } from '../../services/runtime/kafka/record.ts';
 import { Metrics } from '../../services/runtime/process/metrics.ts';
 import { prepareDatabase } from '../../services/projector/tables/migrations.ts';
 import { openReader, openWriter, type ReaderPool } from '../../services/runtime/postgres/pool.ts';
-import { openHintPublisher } from '../../services/runtime/redis.ts';
+import { openNotificationPublisher } from '../../services/runtime/redis.ts';
 import { Runner } from '../../services/projector/engine/runner.ts';
 import { ReadModel } from '../../services/tron-watcher/read-model.ts';
 import { freshDatabase } from './database.ts';
@@ -146,7 +146,7 @@ export async function openTronWorld(
     { postgres_url: urls.writer_url, application_name: 'test', schema: watch.name },
     log,
   );
-  const hints = openHintPublisher(
+  const notifications = openNotificationPublisher(
     { redis_url: stack.addresses.redis_url, client_name: 'test' },
     log,
     metrics,
@@ -156,7 +156,7 @@ export async function openTronWorld(
     kafka,
     codec,
     pool,
-    hints,
+    notifications,
     metrics,
     log,
     signal: stopping.signal,
@@ -175,7 +175,7 @@ export async function openTronWorld(
   onTestFinished(async () => {
     stopping.abort();
     await running;
-    await Promise.all([hints.close(), pool.end(), reader.close(), writer.close()]);
+    await Promise.all([notifications.close(), pool.end(), reader.close(), writer.close()]);
   });
   return new TronWorld({
     kafka,

@@ -1,6 +1,6 @@
 /** The export of what the explorer shows, as files that only grow: in chain order, up to a block that the answer's head names. */
 import { exportEnd } from '../../../projections/explorer/queries/export.ts';
-import type { Answer, Asked, GetRoute } from '../../runtime/http/answers.ts';
+import type { HttpResponse, HttpRequest, GetRoute } from '../../runtime/http/handler.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { callerOf } from '../../runtime/http/rate-limit.ts';
@@ -103,7 +103,7 @@ function bothFormats(
   { name, fields, ask }: Exported,
 ): readonly GetRoute[] {
   return [CSV, NDJSON].map(({ extension, content_type: type, opening, row }): GetRoute => {
-    const handle = async (request: Asked): Promise<Answer | Refusal> => {
+    const handle = async (request: HttpRequest): Promise<HttpResponse | Refusal> => {
       const { query, method } = request;
       if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
       const asked = ask(query);
@@ -208,7 +208,7 @@ async function spanOf(
 
 const RETRY_SECONDS = 10;
 
-function busy({ max }: ExportSlots): Answer {
+function busy({ max }: ExportSlots): HttpResponse {
   return tooMany(
     `as many exports are running as may at once, ${max} in all and half of them for one client`,
     RETRY_SECONDS,

@@ -1,6 +1,6 @@
 /** The reserve position as the treasury published it: asked for at most once in a while however many want it, and never shown for longer than it is fresh. */
 import { runJson, type Reconciliation } from '../../../schemas/reconciliation.ts';
-import type { Route } from '../../runtime/http/answers.ts';
+import type { Route } from '../../runtime/http/handler.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { askTreasury, type Unavailable } from './treasury.ts';
 

@@ -1,6 +1,6 @@
 /** Every reconciliation there was, newest first, from the log. */
 import { runsPage } from '../../../projections/reserve/queries.ts';
-import type { Route } from '../../runtime/http/answers.ts';
+import type { Route } from '../../runtime/http/handler.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { isoTime } from '../routes/json.ts';
 import { listAnswer } from '../routes/list.ts';

@@ -4,7 +4,7 @@ import {
   balanceAt,
 } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
-import type { Answer, GetRoute } from '../../runtime/http/answers.ts';
+import type { HttpResponse, GetRoute } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { accountBody, activityItem } from './account-json.ts';
@@ -65,7 +65,7 @@ async function balanceAnswer(
   reader: Reader,
   address: Buffer,
   height: bigint,
-): Promise<Answer | Refusal<'not_found'>> {
+): Promise<HttpResponse | Refusal<'not_found'>> {
   const [[first, newest, hash, isKnown, balance] = []] = await reader.rows(
     balanceAt(address, height),
   );

@@ -3,7 +3,7 @@ import {
   blockByHeight,
   blocksPage,
 } from '../../../projections/explorer/queries/blocks.ts';
-import type { GetRoute } from '../../runtime/http/answers.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { detailAnswer } from './detail.ts';
 import { blockDetail, blockItem } from './json.ts';

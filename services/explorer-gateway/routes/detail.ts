@@ -1,5 +1,5 @@
 import type { Query } from '../../../projections/contract/page.ts';
-import type { Answer } from '../../runtime/http/answers.ts';
+import type { HttpResponse } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 
@@ -9,7 +9,7 @@ export async function detailAnswer(
   query: Query,
   toJson: (cells: Cells) => string,
   what: string,
-): Promise<Answer | Refusal<'not_found'>> {
+): Promise<HttpResponse | Refusal<'not_found'>> {
   const [row] = await reader.rows(query);
   return row === undefined
     ? { refused: 'not_found', message: `no such ${what} is indexed` }

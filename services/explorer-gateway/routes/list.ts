@@ -1,6 +1,6 @@
 /** The answer to a question for a list: the envelope, and the address of the next page. */
 import type { Page } from '../../../projections/contract/page.ts';
-import type { Answer } from '../../runtime/http/answers.ts';
+import type { HttpResponse } from '../../runtime/http/handler.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
 import { cursorOf } from './cursor.ts';
 import { pageBody } from './json.ts';
@@ -24,7 +24,7 @@ export function listAnswer(
   listed: Listed,
   rows: readonly Cells[],
   toJson: (cells: Cells) => string,
-): Answer {
+): HttpResponse {
   const { page } = listed;
   const place = rows.length === page.limit ? rows.at(-1)?.at(-1) : undefined;
   const body = pageBody(rows, toJson, page);

@@ -1,6 +1,6 @@
 /** All routes of the explorer. */
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
-import type { Route } from '../../runtime/http/answers.ts';
+import type { Route } from '../../runtime/http/handler.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { accountRoutes } from './accounts.ts';

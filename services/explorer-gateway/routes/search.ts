@@ -3,7 +3,7 @@ import { accountByAddress } from '../../../projections/explorer/queries/accounts
 import { blockByHash, blockByHeight } from '../../../projections/explorer/queries/blocks.ts';
 import { transactionByHash } from '../../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
-import type { GetRoute } from '../../runtime/http/answers.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { isoTime } from './json.ts';
 import { parseHeight, parseQuestion } from './parameters.ts';

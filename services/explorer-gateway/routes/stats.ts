@@ -1,5 +1,5 @@
 import { stats } from '../../../projections/explorer/queries/chain.ts';
-import type { GetRoute } from '../../runtime/http/answers.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { statsBody } from './json.ts';
 

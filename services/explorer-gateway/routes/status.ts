@@ -1,6 +1,6 @@
 /** How far the chain, the index and every projection are. */
 import { indexedHead } from '../../../projections/explorer/queries/chain.ts';
-import type { Route } from '../../runtime/http/answers.ts';
+import type { Route } from '../../runtime/http/handler.ts';
 import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
 import { isoTime } from './json.ts';
 import type { LogEnds } from '../log-ends.ts';

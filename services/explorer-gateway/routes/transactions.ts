@@ -5,7 +5,7 @@ import {
   type TransactionFilter,
   type Way,
 } from '../../../projections/explorer/queries/transactions.ts';
-import type { GetRoute } from '../../runtime/http/answers.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { detailAnswer } from './detail.ts';
 import { tooMany } from '../error-answers.ts';

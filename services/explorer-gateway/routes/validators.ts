@@ -1,5 +1,5 @@
 import { validatorsPage } from '../../../projections/explorer/queries/validators.ts';
-import type { GetRoute } from '../../runtime/http/answers.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { validatorItem } from './account-json.ts';
 import { listAnswer } from './list.ts';

@@ -11,7 +11,7 @@ import {
 } from '@apollo/server/plugin/disabled';
 import { OperationTypeNode, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Answer } from '../../runtime/http/answers.ts';
+import type { HttpResponse } from '../../runtime/http/handler.ts';
 import type { Made } from '../http/body-cache.ts';
 import type { Documents } from './documents.ts';
 import { shownError, type Formatting } from './errors.ts';
@@ -37,7 +37,7 @@ export interface ApolloOptions {
   readonly plugins?: readonly ApolloServerPlugin<HubContext>[];
 }
 
-export interface Asked {
+export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: IncomingHttpHeaders;
   /** with its question mark, or empty */
@@ -85,7 +85,7 @@ export class Apollo {
     return this.#server.stop();
   }
 
-  async answer({ method, headers, search, body }: Asked, context: HubContext): Promise<Made> {
+  async answer({ method, headers, search, body }: HttpRequest, context: HubContext): Promise<Made> {
     const problems = this.#problemsOfSubscription(body, search);
     if (problems.length > 0)
       return { answer: { status: 400, body: JSON.stringify({ errors: problems }) }, keep: false };
@@ -105,7 +105,7 @@ export class Apollo {
     const { 'content-type': type, ...others } = Object.fromEntries(response.headers);
     const text =
       response.body.kind === 'complete' ? response.body.string : response.body.asyncIterator;
-    const answer: Answer = {
+    const answer: HttpResponse = {
       status: response.status ?? 200,
       body: text,
       ...(type === undefined ? {} : { content_type: type }),

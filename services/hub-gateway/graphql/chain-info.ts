@@ -4,7 +4,7 @@ import type { NodeChain } from '../../../schemas/chain-node.ts';
 import { ConfigError } from '../../runtime/process/config.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { retrying } from '../../runtime/process/wait.ts';
+import { retrying } from '../../runtime/process/retry.ts';
 import type { HubNode } from '../node.ts';
 
 /** As the interface shows it. */

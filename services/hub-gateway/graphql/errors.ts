@@ -1,6 +1,6 @@
 /** What a caller learns of what went wrong: `extensions.code` for programs, a sentence that says what to do for people; of faults and bugs neither detail nor stack. */
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
-import type { ErrorShape } from '../../runtime/http/answers.ts';
+import type { ErrorShape } from '../../runtime/http/handler.ts';
 import { Fault, messageOf, type Refusal } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 

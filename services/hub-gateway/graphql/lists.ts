@@ -1,4 +1,4 @@
-/** The lists of the ride market: how each is asked for, and which hints of the projection tell that it may have changed. A query and a subscription of one list are one entry. */
+/** The lists of the ride market: how each is asked for, and which notifications of the projection tell that it may have changed. A query and a subscription of one list are one entry. */
 import {
   ENDED_TRIPS,
   offersFor,
@@ -32,7 +32,7 @@ export interface List {
   /** of a list that has no limit of its own: it asks for one row more, so that it is known whether there are more; undefined: the caller has said how many */
   readonly rows_max?: number;
   readonly toObject: (cells: Cells) => object;
-  /** whether a hint of this key is about the list */
+  /** whether a notification of this key is about the list */
   readonly isTouchedBy: (key: string) => boolean;
 }
 

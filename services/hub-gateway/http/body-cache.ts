@@ -2,14 +2,14 @@
  * Finished answers of Apollo, byte for byte, kept for as long as the read model stands still. Which request may have one from here is for the caller to say: its answer
  * must depend on nothing but its body, what it accepts, and the read model.
  */
-import type { Answer } from '../../runtime/http/answers.ts';
+import type { HttpResponse } from '../../runtime/http/handler.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { ReadModel } from '../read-model.ts';
 
 const CHARACTERS_MAX = 64 * 1024 * 1024;
 
 export interface Made {
-  readonly answer: Answer;
+  readonly answer: HttpResponse;
   /** whether the next one who asks the same may have it */
   readonly keep: boolean;
 }
@@ -17,7 +17,7 @@ export interface Made {
 interface Entry {
   readonly made: Promise<Made>;
   /** once it is made and kept */
-  answer: Answer | undefined;
+  answer: HttpResponse | undefined;
   characters: number;
 }
 
@@ -42,7 +42,7 @@ export class BodyCache {
   }
 
   /** The answer that is kept for this key; undefined when there is none, or Postgres has to be asked whether it still holds. */
-  find(key: string): Answer | undefined {
+  find(key: string): HttpResponse | undefined {
     const found = this.#model.known === this.#version ? this.#entries.get(key)?.answer : undefined;
     if (found !== undefined) this.#used++;
     return found;
@@ -54,7 +54,7 @@ export class BodyCache {
   }
 
   /** The answer of this key, made if need be: once for all who ask meanwhile, and for each alone while Postgres cannot be asked. Throws what `make` throws. */
-  async answer(key: string, make: () => Promise<Made>): Promise<Answer> {
+  async answer(key: string, make: () => Promise<Made>): Promise<HttpResponse> {
     if (this.#entriesMax === 0) return (await make()).answer;
     // before the data is read: what changes meanwhile makes this answer one of the past
     const version = await this.#model.current().catch(absent);

@@ -3,7 +3,7 @@
  * would have looked at; all others, and all whose answer is not there, go on to the application as they came.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { JSON_TYPE, type Answer } from '../../runtime/http/answers.ts';
+import { JSON_TYPE, type HttpResponse } from '../../runtime/http/handler.ts';
 import { corsHeaders } from '../../runtime/http/cors.ts';
 import type { InFlight } from '../../runtime/http/app.ts';
 import type { HttpOptions } from '../../runtime/http/server.ts';
@@ -86,10 +86,10 @@ export function keptAnswers({
   };
 }
 
-const heads = new WeakMap<Answer, readonly string[]>();
+const heads = new WeakMap<HttpResponse, readonly string[]>();
 
 /** Names and values of the headers, which are the same each time. */
-function headOf(kept: Answer): readonly string[] {
+function headOf(kept: HttpResponse): readonly string[] {
   const known = heads.get(kept);
   if (known !== undefined) return known;
   const { content_type: type = JSON_TYPE, body } = kept;

@@ -1,8 +1,8 @@
 /** POST and GET /graphql: the fast path, and behind it Apollo. */
 import type { Request } from 'express';
-import type { Answer, Route } from '../../runtime/http/answers.ts';
+import type { HttpResponse, Route } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
-import type { Apollo, Asked } from '../graphql/apollo.ts';
+import type { Apollo, HttpRequest } from '../graphql/apollo.ts';
 import type { BodyCache, Made } from './body-cache.ts';
 import { callerOf, type TokenSettings } from './callers.ts';
 import { EXPLORE_POLICY } from './explore-page.ts';
@@ -23,7 +23,7 @@ export interface GraphqlOptions {
   readonly now: () => number;
 }
 
-type Answered = Answer | Refusal;
+type Answered = HttpResponse | Refusal;
 
 export function graphqlRoutes({
   apollo,
@@ -32,7 +32,7 @@ export function graphqlRoutes({
   tokens,
   now,
 }: GraphqlOptions): readonly Route[] {
-  const make = (asked: Asked): Promise<Made> =>
+  const make = (asked: HttpRequest): Promise<Made> =>
     apollo.answer(asked, { hub, caller: callerOf(asked.headers.authorization, tokens, now()) });
 
   const post = async (request: Request): Promise<Answered> => {
@@ -45,7 +45,7 @@ export function graphqlRoutes({
     if (kept !== undefined) return kept;
     const body = parsed(text);
     if (body === undefined) return NO_JSON_TEXT;
-    const asked: Asked = { method: 'POST', headers, search: '', body: body.value };
+    const asked: HttpRequest = { method: 'POST', headers, search: '', body: body.value };
     if (key === undefined || !canBeQuery(body.value)) return (await make(asked)).answer;
     return cache.answer(key, () => make(asked));
   };

@@ -109,7 +109,7 @@ export class Groups {
     return failed;
   }
 
-  /** News of the market with the keys of a hint, or of accounts; without keys they may be about anything. */
+  /** News of the market with the keys of a notification, or of accounts; without keys they may be about anything. */
   tell(of: News['of'], keys: readonly string[] | undefined): void {
     for (const group of this.#groups.values()) {
       if (isTouched(group, of, keys)) this.#wish(group);

@@ -6,7 +6,7 @@ import { disconnect } from '../../runtime/kafka/client.ts';
 import { CONFIRMATIONS, LogLost, replaced } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { TopicIds } from '../../runtime/kafka/topic-ids.ts';
-import { aborted, retrying, untilAborted } from '../../runtime/process/wait.ts';
+import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 import { LogFetch, type Fetched } from './log-fetch.ts';
 import type { PartitionRange } from './range.ts';
 import { batchesIn, recordsIn, type BatchRecord, type RecordBatch } from './record-batch.ts';

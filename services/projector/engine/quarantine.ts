@@ -9,7 +9,7 @@ import { digestNext } from '../../runtime/kafka/record.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import type { RecordAt, Skips } from './skips.ts';
-import { untilAborted } from '../../runtime/process/wait.ts';
+import { untilAborted } from '../../runtime/process/retry.ts';
 
 /** How often it is looked whether a person has decided. */
 const LOOK_AGAIN_MS = 1_000;

@@ -1,6 +1,6 @@
 /**
- * Runs one projection: topics to Postgres to Redis hints. Reading, decoding and writing overlap; each batch is one transaction. New tables are loaded first, without
- * indexes and hints. What may pass (a server away, a deadlock) is retried as long as it takes; a log that cannot be right halts it, and the process stays up to say so.
+ * Runs one projection: topics to Postgres to Redis notifications. Reading, decoding and writing overlap; each batch is one transaction. New tables are loaded first, without
+ * indexes and notifications. What may pass (a server away, a deadlock) is retried as long as it takes; a log that cannot be right halts it, and the process stays up to say so.
  */
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
@@ -29,23 +29,23 @@ import { poisonIn, type Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
 import { projectionFigures } from './projection-metrics.ts';
 import { passOver } from './quarantine.ts';
-import type { HintPublisher } from '../../runtime/redis.ts';
+import type { NotificationPublisher } from '../../runtime/redis.ts';
 import { memoryFor, type RowMemory } from '../load/row-memory.ts';
 import { endStalledWriters } from '../tables/stalled-writers.ts';
 import { skipsOf, type Skips } from './skips.ts';
-import { aborted, retrying } from '../../runtime/process/wait.ts';
+import { aborted, retrying } from '../../runtime/process/retry.ts';
 
 const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
 const SILENCE_MS = 10_000;
-/** A hint names at most so many keys; a reader that finds none reads everything it shows again. */
-const HINT_KEYS_MAX = 1_000;
+/** A notification names at most so many keys; a reader that finds none reads everything it shows again. */
+const NOTIFICATION_KEYS_MAX = 1_000;
 
 export interface RunnerOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
   readonly kafka: Kafka;
   readonly codec: Codec;
   readonly pool: Pool;
-  readonly hints: HintPublisher;
+  readonly notifications: NotificationPublisher;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -283,7 +283,7 @@ export class Runner<Event extends { readonly type: string }> {
     { outcomes, announced, rows, next_offset: next }: Done,
     loading: boolean,
   ): void {
-    const { projection, hints } = this.#options;
+    const { projection, notifications } = this.#options;
     this.#progress.applied.set(partitionKey(batch.topic, batch.partition), next);
     const records = this.#figures.count(outcomes);
     this.#figures.rows.inc(rows);
@@ -291,13 +291,13 @@ export class Runner<Event extends { readonly type: string }> {
     if (loading) return this.#load.count(records);
     this.#ahead?.drop();
     if (announced.length === 0) return;
-    const keys = announced.length > HINT_KEYS_MAX ? [] : announced;
+    const keys = announced.length > NOTIFICATION_KEYS_MAX ? [] : announced;
     const position = {
       topic: batch.topic,
       partition: batch.partition,
       next_offset: next.toString(),
     };
-    hints.publish(
+    notifications.publish(
       `projection:${projection.name}`,
       JSON.stringify({ projection: projection.name, keys, position }),
     );

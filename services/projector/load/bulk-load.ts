@@ -15,7 +15,7 @@ import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import { Rate } from '../engine/rate.ts';
-import { untilAborted } from '../../runtime/process/wait.ts';
+import { untilAborted } from '../../runtime/process/retry.ts';
 
 const LOOK_EVERY_MS = 250;
 const REPORT_EVERY_MS = 5_000;

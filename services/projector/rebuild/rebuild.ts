@@ -16,7 +16,7 @@ import type { Logger } from '../../runtime/process/log.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
 import { faultOf, openWriter } from '../../runtime/postgres/pool.ts';
 import { stepBackAtServer } from '../load/step-back.ts';
-import { aborted, retrying, untilAborted } from '../../runtime/process/wait.ts';
+import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 import { nextOf, previousOf } from './names.ts';
 import { RebuildProgress, type RebuildStep } from './progress.ts';
 import { Replay, type Ends } from './replay.ts';

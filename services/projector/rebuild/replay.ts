@@ -28,7 +28,7 @@ import type { Prepared } from '../engine/prepare.ts';
 import { skipRecord } from '../engine/quarantine.ts';
 import { memoryFor } from '../load/row-memory.ts';
 import { skipsOf, type RecordAt, type Skips } from '../engine/skips.ts';
-import { aborted, retrying, untilAborted } from '../../runtime/process/wait.ts';
+import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 
 /** One fetch: another one is not asked for before it is taken. */
 const AHEAD_BYTES_MAX = 1;

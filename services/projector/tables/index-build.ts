@@ -8,7 +8,7 @@ import { isIndexed, markIndexed, tryBuildLock } from '../load/load-state.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import { endStalledWriters } from './stalled-writers.ts';
-import { aborted, untilAborted } from '../../runtime/process/wait.ts';
+import { aborted, untilAborted } from '../../runtime/process/retry.ts';
 import { warmTables } from './warm-tables.ts';
 
 const LOCK_EVERY_MS = 200;

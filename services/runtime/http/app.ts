@@ -5,12 +5,12 @@ import express, { type ErrorRequestHandler } from 'express';
 import {
   JSON_TYPE,
   PLAIN_ERRORS,
-  type Answer,
+  type HttpResponse,
   type ErrorShape,
   type Failure,
   type Guard,
   type Route,
-} from './answers.ts';
+} from './handler.ts';
 import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
@@ -53,7 +53,7 @@ export interface InFlight {
 }
 
 type Headers = Readonly<Record<string, string>>;
-type Head = Omit<Answer, 'body'>;
+type Head = Omit<HttpResponse, 'body'>;
 
 /** `inFlight` is the server's: it knows every request before the application sees it. */
 export function buildHttpApp(
@@ -95,7 +95,7 @@ export function buildHttpApp(
   };
   const fail = (response: ServerResponse, failure: Failure, headers: Headers = {}): void =>
     sendText(response, { status: failure.status, headers }, shape.body(failure));
-  const send = (response: ServerResponse, answer: Answer): void | Promise<void> => {
+  const send = (response: ServerResponse, answer: HttpResponse): void | Promise<void> => {
     const { body } = answer;
     if (typeof body === 'string' || Buffer.isBuffer(body)) return sendText(response, answer, body);
     const context = inFlight.get(response);
@@ -109,7 +109,10 @@ export function buildHttpApp(
     const context = inFlight.get(response);
     if (context !== undefined) context.route = path;
   };
-  const reply = (response: ServerResponse, answer: Answer | Refusal): void | Promise<void> => {
+  const reply = (
+    response: ServerResponse,
+    answer: HttpResponse | Refusal,
+  ): void | Promise<void> => {
     if (!('refused' in answer)) return send(response, answer);
     return fail(response, {
       status: shape.statuses[answer.refused] ?? 400,
@@ -228,13 +231,13 @@ function ownRoutes(
   metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
     this.set(Number((await notReady()).length === 0));
   });
-  const ready = async (): Promise<Answer> => {
+  const ready = async (): Promise<HttpResponse> => {
     const matters = await notReady();
     if (matters.length === 0) return { status: 200, body: '{"status":"ready"}' };
     const failure = { status: 503, code: 'not_ready', message: matters.join('; ') };
     return { status: failure.status, body: shape.body(failure) };
   };
-  const scrape = async (): Promise<Answer> => ({
+  const scrape = async (): Promise<HttpResponse> => ({
     status: 200,
     body: await metrics.text(),
     content_type: metrics.content_type,

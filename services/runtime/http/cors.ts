@@ -1,5 +1,5 @@
 /** Any web page may ask: no service here knows cookies, and who sends a token does so itself. Source: Fetch standard, "CORS protocol". */
-import type { Answer, Guard } from './answers.ts';
+import type { HttpResponse, Guard } from './handler.ts';
 
 /** Of every answer; `exposed` are headers that a page may read. */
 export function corsHeaders(exposed: string): Readonly<Record<string, string>> {
@@ -8,7 +8,7 @@ export function corsHeaders(exposed: string): Readonly<Record<string, string>> {
 
 /** A browser asks before it sends what a form could not. */
 export function preflight(methods: string): Guard {
-  const answer: Answer = {
+  const answer: HttpResponse = {
     status: 204,
     body: '',
     headers: {

@@ -4,15 +4,15 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { parse, type ParsedUrlQuery } from 'node:querystring';
-import type { Asked, GetRoute, Route } from './answers.ts';
+import type { HttpRequest, GetRoute, Route } from './handler.ts';
 
 export interface Found {
   readonly route: GetRoute;
-  readonly asked: Asked;
+  readonly asked: HttpRequest;
 }
 
 /** What is looked at of a request. */
-type Head = Pick<IncomingMessage, 'method' | 'url' | 'headers'> & Pick<Asked, 'socket'>;
+type Head = Pick<IncomingMessage, 'method' | 'url' | 'headers'> & Pick<HttpRequest, 'socket'>;
 
 /** Addresses that mean what they look like: nothing encoded, no fragment, no spaces. */
 const PLAIN_URL = /^\/[!"$&-~]*$/;
@@ -71,19 +71,19 @@ function patternOf(path: string): RegExp {
   );
 }
 
-class Direct implements Asked {
+class Direct implements HttpRequest {
   readonly method = 'GET';
   readonly path: string;
   readonly originalUrl: string;
-  readonly params: Asked['params'];
+  readonly params: HttpRequest['params'];
   readonly headers: IncomingHttpHeaders;
-  readonly socket: Asked['socket'];
+  readonly socket: HttpRequest['socket'];
   readonly #trustProxyHops: number;
 
   constructor(
     { url = '', headers, socket }: Head,
     path: string,
-    params: Asked['params'],
+    params: HttpRequest['params'],
     trustProxyHops: number,
   ) {
     this.path = path;
@@ -105,7 +105,7 @@ class Direct implements Asked {
 
 /** The address behind so many proxies, each of which has added the one it was asked from. */
 function forwardedFor(
-  { headers, socket }: Pick<Asked, 'headers' | 'socket'>,
+  { headers, socket }: Pick<HttpRequest, 'headers' | 'socket'>,
   hops: number,
 ): string | undefined {
   const forwarded = hops === 0 ? undefined : headers['x-forwarded-for'];

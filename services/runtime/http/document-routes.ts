@@ -1,7 +1,7 @@
 /** An interface's description, for programs and for people: made once, the same for everyone. */
 import { createHash } from 'node:crypto';
 import type { OpenApi } from '../../../schemas/openapi.ts';
-import type { Route } from './answers.ts';
+import type { Route } from './handler.ts';
 import { docsPage } from './docs-page.ts';
 import { DOCS_STYLE } from './docs-style.ts';
 

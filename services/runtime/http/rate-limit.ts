@@ -1,6 +1,6 @@
 /** So many requests a second and client, with bursts: a token bucket for each address, in bounded memory. */
 import { isIPv6 } from 'node:net';
-import type { Answer, ErrorShape } from './answers.ts';
+import type { HttpResponse, ErrorShape } from './handler.ts';
 
 interface Bucket {
   tokens: number;
@@ -72,12 +72,12 @@ export function clientOf(address: string): string {
 }
 
 /** Who asks, as limits tell callers apart. */
-export function callerOf(request: Omit<Asked, 'path'>): string {
+export function callerOf(request: Omit<HttpRequest, 'path'>): string {
   return clientOf(addressOf(request));
 }
 
 /** What matters of a request here. */
-interface Asked {
+interface HttpRequest {
   readonly path: string;
   /** as a trusted proxy says, if there is one */
   readonly ip?: string | undefined;
@@ -90,7 +90,7 @@ export function rateGuard(
   now: () => number,
   shape: Pick<ErrorShape, 'body'>,
   prefix = '/api/',
-): (request: Asked) => Answer | undefined {
+): (request: HttpRequest) => HttpResponse | undefined {
   return (request) => {
     if (!request.path.startsWith(prefix)) return undefined;
     const wait = limit.take(callerOf(request), now());
@@ -102,7 +102,7 @@ export function rateLimited(
   wait_ms: number,
   shape: Pick<ErrorShape, 'body'>,
   what = 'too many requests',
-): Answer {
+): HttpResponse {
   const seconds = String(Math.ceil(wait_ms / 1_000));
   const body = shape.body({
     status: 429,
@@ -113,6 +113,6 @@ export function rateLimited(
 }
 
 /** A text of any length must not become a key. */
-function addressOf({ ip = '', socket }: Omit<Asked, 'path'>): string {
+function addressOf({ ip = '', socket }: Omit<HttpRequest, 'path'>): string {
   return ip.length <= 45 ? ip : (socket.remoteAddress ?? '');
 }

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { performance } from 'node:perf_hooks';
-import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape } from './answers.ts';
+import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape } from './handler.ts';
 import { assert, Fault } from '../process/errors.ts';
 import { buildHttpApp, IDLE_MS, type HttpAppOptions, type InFlight } from './app.ts';
 import { breakOff } from './streamed-body.ts';

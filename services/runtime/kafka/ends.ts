@@ -9,7 +9,7 @@ import {
   type LogLost,
   type Positions,
 } from './position.ts';
-import { untilAborted } from '../process/wait.ts';
+import { untilAborted } from '../process/retry.ts';
 
 const LOOK_AGAIN_MS = 1_000;
 

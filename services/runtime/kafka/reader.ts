@@ -12,7 +12,7 @@ import type { Logger } from '../process/log.ts';
 import { hole, partitionKey, recreated, replaced, type Positions } from './position.ts';
 import { TopicIds } from './topic-ids.ts';
 import { ChunkQueue, type Chunk } from './chunk-queue.ts';
-import { untilAborted } from '../process/wait.ts';
+import { untilAborted } from '../process/retry.ts';
 
 const COMMIT_EVERY_MS = 2_000;
 

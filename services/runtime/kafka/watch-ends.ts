@@ -4,7 +4,7 @@ import { disconnect } from './client.ts';
 import { kafkaFault } from './topics.ts';
 import { CONFIRMATIONS, endLost, partitionKey, startLost, type LogLost } from './position.ts';
 import type { Logger } from '../process/log.ts';
-import { untilAborted } from '../process/wait.ts';
+import { untilAborted } from '../process/retry.ts';
 
 export interface LogWatchOptions {
   readonly kafka: Kafka;

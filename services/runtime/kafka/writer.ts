@@ -8,7 +8,7 @@ import { CompressionTypes, Partitioners, type IHeaders, type Kafka, type Produce
 import { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { disconnect } from './client.ts';
-import { untilAborted } from '../process/wait.ts';
+import { untilAborted } from '../process/retry.ts';
 
 export interface LogEntry {
   readonly key: string;

@@ -3,7 +3,7 @@ import { ConfigError, type Environment, type ServiceConfig } from './config.ts';
 import { messageOf } from './errors.ts';
 import { openLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
-import { aborted } from './wait.ts';
+import { aborted } from './retry.ts';
 
 const NODE_MAJOR_MIN = 26;
 

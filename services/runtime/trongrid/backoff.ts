@@ -1,5 +1,5 @@
 /** How long the provider is left alone after it failed: for longer each time in a row, and never for just the same time as somebody else. */
-import { untilAborted } from '../process/wait.ts';
+import { untilAborted } from '../process/retry.ts';
 
 const DOUBLINGS_MAX = 16;
 

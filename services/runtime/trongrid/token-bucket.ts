@@ -3,7 +3,7 @@
  * ended: so there are never more of them within a second at the provider, also when answers are late. A day's tokens fill a bucket, which lets a while of more through after a
  * while of less.
  */
-import { untilAborted } from '../process/wait.ts';
+import { untilAborted } from '../process/retry.ts';
 
 const SECOND_MS = 1_000;
 const DAY_MS = 86_400_000;

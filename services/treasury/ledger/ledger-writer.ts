@@ -4,7 +4,7 @@ import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { untilAborted } from '../../runtime/process/wait.ts';
+import { untilAborted } from '../../runtime/process/retry.ts';
 import type { Books } from './books.ts';
 import { toEntries } from './records.ts';
 import type { Figures } from '../metrics.ts';

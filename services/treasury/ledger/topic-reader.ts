@@ -13,7 +13,7 @@ import type { Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { decode, type Decoded } from '../../runtime/kafka/decode.ts';
-import { aborted } from '../../runtime/process/wait.ts';
+import { aborted } from '../../runtime/process/retry.ts';
 
 const AHEAD_BYTES_MAX = 8 * 1024 * 1024;
 const RECORDS_MAX = 500;

@@ -2,7 +2,7 @@
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { retrying } from '../../runtime/process/wait.ts';
+import { retrying } from '../../runtime/process/retry.ts';
 import type { Books } from '../ledger/books.ts';
 import { Broadcaster } from './broadcaster.ts';
 import { ChainBook } from './chain-book.ts';

@@ -17,7 +17,7 @@ import { readLogEnds } from '../../runtime/kafka/range.ts';
 import { watchLog } from '../../runtime/kafka/watch-ends.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
-import { retrying } from '../../runtime/process/wait.ts';
+import { retrying } from '../../runtime/process/retry.ts';
 import { News } from '../news.ts';
 import { TopicReader } from '../ledger/topic-reader.ts';
 import type { NewestRun } from './newest-run.ts';

@@ -10,7 +10,7 @@ import type { Metrics } from '../../runtime/process/metrics.ts';
 import { Backoff } from '../../runtime/trongrid/backoff.ts';
 import { TokenBucket } from '../../runtime/trongrid/token-bucket.ts';
 import { TronGrid } from '../../runtime/trongrid/trongrid.ts';
-import { aborted } from '../../runtime/process/wait.ts';
+import { aborted } from '../../runtime/process/retry.ts';
 import type { BalanceProvider, Progress } from './custody.ts';
 import { openReserveFigures } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';

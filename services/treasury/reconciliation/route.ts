@@ -5,7 +5,7 @@ import {
   type Reconciliation,
 } from '../../../schemas/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
-import type { Route } from '../../runtime/http/answers.ts';
+import type { Route } from '../../runtime/http/handler.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { NewestRun } from './newest-run.ts';
 

@@ -19,7 +19,7 @@ import { Closing } from '../../../services/runtime/process/main.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { prepareDatabase } from '../../../services/projector/tables/migrations.ts';
 import { openWriter } from '../../../services/runtime/postgres/pool.ts';
-import { openHintPublisher } from '../../../services/runtime/redis.ts';
+import { openNotificationPublisher } from '../../../services/runtime/redis.ts';
 import { Runner } from '../../../services/projector/engine/runner.ts';
 import { signToken } from '../../../services/runtime/http/token.ts';
 import { freshDatabase } from '../../support/database.ts';
@@ -73,7 +73,11 @@ export async function openWorld(stack: Addresses): Promise<World> {
     const stop = new AbortController();
     const metrics = new Metrics('test');
     const log = silentLog();
-    const hints = openHintPublisher({ redis_url, client_name: 'test' }, log, metrics);
+    const notifications = openNotificationPublisher(
+      { redis_url, client_name: 'test' },
+      log,
+      metrics,
+    );
     const pool = openWriter(
       { postgres_url: writer_url, application_name: 'test', schema: projection.name },
       log,
@@ -83,7 +87,7 @@ export async function openWorld(stack: Addresses): Promise<World> {
       kafka,
       codec,
       pool,
-      hints,
+      notifications,
       metrics,
       log,
       signal: stop.signal,
@@ -93,7 +97,7 @@ export async function openWorld(stack: Addresses): Promise<World> {
     const end = async (): Promise<void> => {
       stop.abort();
       await running;
-      await hints.close();
+      await notifications.close();
       if (!pool.ended) await pool.end();
     };
     onTestFinished(end);

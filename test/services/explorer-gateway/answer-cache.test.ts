@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { AnswerCache } from '../../../services/explorer-gateway/answer-cache.ts';
 import { Fault, type Refusal } from '../../../services/runtime/process/errors.ts';
-import type { Answer } from '../../../services/runtime/http/answers.ts';
+import type { HttpResponse } from '../../../services/runtime/http/handler.ts';
 
-type Made = Answer | Refusal | Error;
+type Made = HttpResponse | Refusal | Error;
 
 /** A route behind a cache, asked by address, and how often its answers were made. */
 function behind(
@@ -25,7 +25,7 @@ function behind(
       return made;
     },
   });
-  const ask = async (url: string): Promise<Answer | Refusal> =>
+  const ask = async (url: string): Promise<HttpResponse | Refusal> =>
     await route.handle({
       method: 'GET',
       path: '/list',
@@ -38,7 +38,7 @@ function behind(
   return Object.assign(seen, { ask });
 }
 
-const found = (body: string): Answer => ({ status: 200, body });
+const found = (body: string): HttpResponse => ({ status: 200, body });
 
 test('what is asked for again is answered from the same answer from then on, until the index moves', async () => {
   let rows = 'old';
@@ -66,7 +66,7 @@ test('what was asked for only once is not kept, and of how many that was it does
 });
 
 test('however many ask at once, an answer is made once', async () => {
-  const made = Promise.withResolvers<Answer>();
+  const made = Promise.withResolvers<HttpResponse>();
   const list = behind(() => made.promise);
   const asked = Array.from({ length: 10 }, () => list.ask('/list'));
   await expect.poll(() => list.made).toBe(1);
@@ -76,8 +76,12 @@ test('however many ask at once, an answer is made once', async () => {
 });
 
 test('an answer that was being made while the index moved is given to who had asked, and kept for nobody', async () => {
-  const slow = Promise.withResolvers<Answer>();
-  const answers: (Answer | Promise<Answer>)[] = [slow.promise, found('new'), found('newer')];
+  const slow = Promise.withResolvers<HttpResponse>();
+  const answers: (HttpResponse | Promise<HttpResponse>)[] = [
+    slow.promise,
+    found('new'),
+    found('newer'),
+  ];
   const list = behind(() => answers.shift() ?? new Error('asked too often'));
   const early = list.ask('/list');
   await expect.poll(() => list.made).toBe(1);

@@ -7,7 +7,7 @@ import { openHttp } from '../../../services/runtime/http/server.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { openReader, type Reader } from '../../../services/runtime/postgres/pool.ts';
-import { openHintSubscriber } from '../../../services/runtime/redis.ts';
+import { openNotificationSubscriber } from '../../../services/runtime/redis.ts';
 import { takePort } from '../../support/free-ports.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
 
@@ -22,8 +22,8 @@ export interface ExplorerServerOptions {
   readonly trust_proxy_hops?: number;
   /** ms of a clock */
   readonly now?: () => number;
-  /** with them answers are kept as the service keeps them: until a hint comes, or Postgres tells */
-  readonly hints?: {
+  /** with them answers are kept as the service keeps them: until a notification comes, or Postgres tells */
+  readonly notifications?: {
     readonly redis_url: string;
     /** when the gateway has heard it */
     readonly onHint: (message: string) => void;
@@ -45,7 +45,7 @@ export interface ExplorerServer {
 
 export async function openExplorer({
   now = () => performance.now(),
-  hints,
+  notifications,
   ...options
 }: ExplorerServerOptions): Promise<ExplorerServer> {
   const lines: Readonly<Record<string, unknown>>[] = [];
@@ -78,16 +78,16 @@ export async function openExplorer({
       return pool.rows(statement);
     },
   };
-  const index = hints && new IndexVersion(reader, now);
+  const index = notifications && new IndexVersion(reader, now);
   const moved = (): void => index?.moved();
   const onHint = (_channel: string, message: string): void => {
     moved();
-    hints?.onHint(message);
+    notifications?.onHint(message);
   };
   const subscriber =
-    hints &&
-    openHintSubscriber(
-      { ...hints, client_name: 'explorer-gateway' },
+    notifications &&
+    openNotificationSubscriber(
+      { ...notifications, client_name: 'explorer-gateway' },
       ['projection:explorer'],
       { onHint, onSubscribed: moved },
       log,

@@ -30,7 +30,7 @@ test('Postgres is asked at most once a second, however often and however many wa
   expect(index.asked).toBe(2);
 });
 
-test('a hint makes another version at once, and a change that nobody told of does so within a second', async () => {
+test('a notification makes another version at once, and a change that nobody told of does so within a second', async () => {
   const index = indexAt('5');
   const first = await index.version.current();
   index.version.moved();

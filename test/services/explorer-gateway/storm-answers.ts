@@ -25,7 +25,7 @@ export interface Place {
   readonly below: number;
 }
 
-export interface Answer {
+export interface HttpResponse {
   /** null: 404 */
   readonly body: string | null;
   /** what the cursor of the next page may name; none: there is no such link */
@@ -35,7 +35,7 @@ export interface Answer {
 export interface Question {
   readonly path: string;
   /** what is right in this state: one answer, or one of several where the question leaves open what it means */
-  readonly answers: (state: ChainState) => readonly Answer[];
+  readonly answers: (state: ChainState) => readonly HttpResponse[];
   /** makes of a body what `answers` says, where that is not all of it */
   readonly reading?: (body: string) => string;
   /** only lists have further pages */
@@ -45,7 +45,7 @@ export interface Question {
 export type Part = { readonly offset: bigint } | { readonly places: readonly Place[] };
 
 export function listQuestion(path: string, of: StormList, limit: number, part: Part): Question {
-  const answers = (state: ChainState): readonly Answer[] => {
+  const answers = (state: ChainState): readonly HttpResponse[] => {
     const newest = entriesOf(state, of).toReversed();
     if ('offset' in part) {
       const at = part.offset > BigInt(newest.length) ? newest.length : Number(part.offset);
@@ -62,7 +62,11 @@ export function listQuestion(path: string, of: StormList, limit: number, part: P
   return { path, answers, list: { of, limit } };
 }
 
-function pageAnswer(page: ReturnType<typeof entriesOf>, limit: number, offset: bigint): Answer {
+function pageAnswer(
+  page: ReturnType<typeof entriesOf>,
+  limit: number,
+  offset: bigint,
+): HttpResponse {
   const [isFull, total] = [page.length === limit, offset + BigInt(page.length)];
   const items = page.map(({ item }) => item).join(',');
   const body = `{"items":[${items}],"paging":{"limit":${limit},"offset":${offset},"total":${total},"has_more":${isFull}}}`;

@@ -1,4 +1,4 @@
-/** The hub's read models in a database of their own, given a devnet's blocks as the projectors give them, hints included; without Kafka. */
+/** The hub's read models in a database of their own, given a devnet's blocks as the projectors give them, notifications included; without Kafka. */
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { ExplorerEvent } from '../../../projections/explorer/events.ts';
@@ -11,7 +11,10 @@ import { applyBatch } from '../../../services/projector/engine/apply-batch.ts';
 import { prepareDatabase } from '../../../services/projector/tables/migrations.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { openWriter } from '../../../services/runtime/postgres/pool.ts';
-import { openHintPublisher, type HintPublisher } from '../../../services/runtime/redis.ts';
+import {
+  openNotificationPublisher,
+  type NotificationPublisher,
+} from '../../../services/runtime/redis.ts';
 import type { CltNode } from '../../../infra/devnet/clt/node.ts';
 import { silentLog } from '../../support/kafka.ts';
 
@@ -21,7 +24,7 @@ const REORG_MAX = 6;
 
 export class ReadModels {
   readonly #pools: readonly (readonly [Projection<ExplorerEvent>, Pool])[];
-  readonly #hints: HintPublisher;
+  readonly #notifications: NotificationPublisher;
   /** the blocks that stand, by height */
   readonly #standing: NodeBlock[] = [];
   #offset = 0;
@@ -30,10 +33,10 @@ export class ReadModels {
 
   private constructor(
     pools: readonly (readonly [Projection<ExplorerEvent>, Pool])[],
-    hints: HintPublisher,
+    notifications: NotificationPublisher,
   ) {
     this.#pools = pools;
-    this.#hints = hints;
+    this.#notifications = notifications;
   }
 
   static async open(writerUrl: string, redisUrl: string): Promise<ReadModels> {
@@ -47,12 +50,12 @@ export class ReadModels {
       );
       pools.push([projection, pool]);
     }
-    const hints = openHintPublisher(
+    const notifications = openNotificationPublisher(
       { redis_url: redisUrl, client_name: 'test' },
       silentLog(),
       new Metrics('test'),
     );
-    return new ReadModels(pools, hints);
+    return new ReadModels(pools, notifications);
   }
 
   /** What the node has done since: blocks that have left it are reverted, then the new ones put on top. */
@@ -82,7 +85,7 @@ export class ReadModels {
   }
 
   async close(): Promise<void> {
-    await this.#hints.close();
+    await this.#notifications.close();
     for (const [, pool] of this.#pools) await pool.end();
   }
 
@@ -120,7 +123,7 @@ export class ReadModels {
       throw new Error(`not applied: ${JSON.stringify(applied.outcome)}`);
     if (!this.tells || applied.announced.length === 0) return;
     const position = { topic: TOPIC, partition: 0, next_offset: String(applied.next_offset) };
-    const hint = { projection: projection.name, keys: applied.announced, position };
-    this.#hints.publish(`projection:${projection.name}`, JSON.stringify(hint));
+    const notification = { projection: projection.name, keys: applied.announced, position };
+    this.#notifications.publish(`projection:${projection.name}`, JSON.stringify(notification));
   }
 }

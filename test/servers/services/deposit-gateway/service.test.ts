@@ -131,7 +131,7 @@ test('without Redis an address comes all the same', async () => {
   expect(await gateway.open(accountAt(1))).toBe('TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6');
 });
 
-test('hints that are none are no harm', async () => {
+test('notifications that are none are no harm', async () => {
   const world = await openWorld(inject('stack'));
   const [gateway] = await ready(world);
   const redis = new Redis(world.stack.redis_url);

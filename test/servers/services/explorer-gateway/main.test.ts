@@ -100,7 +100,7 @@ test('a port that is taken ends it with 2, a bad configuration with 1', async ()
 });
 
 test.each([
-  ['a hint makes a change show', true],
+  ['a notification makes a change show', true],
   ['without Redis a change shows all the same, within a second', false],
 ])('%s, and until then the same page comes without asking for its rows', async (_what, hinted) => {
   const [old, grown] = [20, 21].map((count) =>

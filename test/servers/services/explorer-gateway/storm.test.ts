@@ -1,6 +1,6 @@
 /**
- * Random questions while blocks arrive and leave again: the log is real, the projector writes, one gateway keeps its answers until a hint comes and the other makes each anew. The test knows every
- * state that the chain goes through, and each answer must be, to the letter, that of one state that there was between asking and answering, and no older than the last hint that was heard before.
+ * Random questions while blocks arrive and leave again: the log is real, the projector writes, one gateway keeps its answers until a notification comes and the other makes each anew. The test knows every
+ * state that the chain goes through, and each answer must be, to the letter, that of one state that there was between asking and answering, and no older than the last notification that was heard before.
  */
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { explorer as projection } from '../../../../projections/explorer/explorer.ts';
@@ -65,7 +65,7 @@ async function openStorm() {
   const settings = { postgres_reader_url: readerUrl, exports_max: AT_ONCE };
   const keeping = await openExplorer({
     ...settings,
-    hints: { redis_url: stack.redis_url, onHint },
+    notifications: { redis_url: stack.redis_url, onHint },
   });
   onTestFinished(() => keeping.close());
   const plain = await openExplorer(settings);
@@ -118,14 +118,18 @@ function expectPage(path: string, text: string, list: StormList): void {
   });
 }
 
-interface Asked {
+interface HttpRequest {
   readonly link: string | undefined;
   /** which the link may name */
   readonly places: readonly Place[];
 }
 
 /** Asks; throws when it is the answer of no state that there was. */
-async function ask(storm: Storm, explorer: ExplorerServer, question: Question): Promise<Asked> {
+async function ask(
+  storm: Storm,
+  explorer: ExplorerServer,
+  question: Question,
+): Promise<HttpRequest> {
   const { path, answers, list, reading = (body) => body } = question;
   const low = storm.heard;
   const { status, text, headers } = await explorer.get(path);

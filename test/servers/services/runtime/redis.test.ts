@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import {
-  openHintPublisher,
-  openHintSubscriber,
-  type HintPublisher,
-  type HintSubscriber,
+  openNotificationPublisher,
+  openNotificationSubscriber,
+  type NotificationPublisher,
+  type NotificationSubscriber,
 } from '../../../../services/runtime/redis.ts';
 import { FaultProxy } from '../../../support/fault-proxy.ts';
 
@@ -33,24 +33,29 @@ afterEach(async () => {
   await proxy.close();
 });
 
-function publisher(metrics = new Metrics('test')): HintPublisher {
-  const opened = openHintPublisher({ redis_url: url, client_name: 'test-publisher' }, log, metrics);
+function publisher(metrics = new Metrics('test')): NotificationPublisher {
+  const opened = openNotificationPublisher(
+    { redis_url: url, client_name: 'test-publisher' },
+    log,
+    metrics,
+  );
   closing.push(opened);
   return opened;
 }
 
 interface Heard {
-  readonly hints: string[];
+  readonly notifications: string[];
   subscribed: number;
 }
 
 function subscriber(): Heard {
-  const heard: Heard = { hints: [], subscribed: 0 };
-  const opened: HintSubscriber = openHintSubscriber(
+  const heard: Heard = { notifications: [], subscribed: 0 };
+  const opened: NotificationSubscriber = openNotificationSubscriber(
     { redis_url: url, client_name: 'test-subscriber' },
     [channel, `${channel}:other`],
     {
-      onHint: (from, message) => heard.hints.push(`${from.slice(channel.length)}=${message}`),
+      onHint: (from, message) =>
+        heard.notifications.push(`${from.slice(channel.length)}=${message}`),
       onSubscribed: () => heard.subscribed++,
     },
     log,
@@ -59,12 +64,16 @@ function subscriber(): Heard {
   return heard;
 }
 
-/** Publishes `message` until it is heard: before the connection stands, hints are dropped. */
-async function arrives(hints: HintPublisher, heard: Heard, message: string): Promise<void> {
+/** Publishes `message` until it is heard: before the connection stands, notifications are dropped. */
+async function arrives(
+  notifications: NotificationPublisher,
+  heard: Heard,
+  message: string,
+): Promise<void> {
   await expect
     .poll(() => {
-      hints.publish(channel, message);
-      return heard.hints;
+      notifications.publish(channel, message);
+      return heard.notifications;
     })
     .toContain(`=${message}`);
 }
@@ -77,21 +86,21 @@ async function counted(metrics: Metrics, outcome: string): Promise<number> {
   );
 }
 
-test('a hint reaches who listens to its channel, and is counted', async () => {
+test('a notification reaches who listens to its channel, and is counted', async () => {
   const metrics = new Metrics('test');
-  const [hints, heard] = [publisher(metrics), subscriber()];
+  const [notifications, heard] = [publisher(metrics), subscriber()];
   await expect.poll(() => heard.subscribed).toBe(1);
-  await arrives(hints, heard, 'first');
-  hints.publish(`${channel}:nobody`, 'lost');
-  hints.publish(`${channel}:other`, 'second');
-  await expect.poll(() => heard.hints.at(-1)).toBe(':other=second');
+  await arrives(notifications, heard, 'first');
+  notifications.publish(`${channel}:nobody`, 'lost');
+  notifications.publish(`${channel}:other`, 'second');
+  await expect.poll(() => heard.notifications.at(-1)).toBe(':other=second');
   expect(await counted(metrics, 'published')).toBeGreaterThanOrEqual(3);
 });
 
-test('while Redis is away hints are dropped and counted, and both sides are back by themselves', async () => {
+test('while Redis is away notifications are dropped and counted, and both sides are back by themselves', async () => {
   const metrics = new Metrics('test');
-  const [hints, heard] = [publisher(metrics), subscriber()];
-  await arrives(hints, heard, 'before');
+  const [notifications, heard] = [publisher(metrics), subscriber()];
+  await arrives(notifications, heard, 'before');
   const droppedBefore = await counted(metrics, 'dropped');
 
   proxy.mode = 'reset_before';
@@ -99,37 +108,37 @@ test('while Redis is away hints are dropped and counted, and both sides are back
   await expect.poll(() => logged.join()).toContain('Redis is away');
   await expect
     .poll(async () => {
-      hints.publish(channel, 'during');
+      notifications.publish(channel, 'during');
       return await counted(metrics, 'dropped');
     })
     .toBeGreaterThan(droppedBefore + 10);
 
   proxy.mode = 'pass';
   await expect.poll(() => heard.subscribed).toBe(2);
-  await arrives(hints, heard, 'after');
-  expect(heard.hints).not.toContain('=during');
+  await arrives(notifications, heard, 'after');
+  expect(heard.notifications).not.toContain('=during');
   expect(logged.filter((line) => line.includes('Redis is back')).length).toBeGreaterThan(0);
 });
 
-test('a Redis that takes hints and never answers holds no more than a bounded number of them', async () => {
+test('a Redis that takes notifications and never answers holds no more than a bounded number of them', async () => {
   const metrics = new Metrics('test');
-  const [hints, heard] = [publisher(metrics), subscriber()];
-  await arrives(hints, heard, 'before');
+  const [notifications, heard] = [publisher(metrics), subscriber()];
+  await arrives(notifications, heard, 'before');
   const droppedBefore = await counted(metrics, 'dropped');
   proxy.mode = 'black_hole';
-  for (let at = 0; at < 5_000; at++) hints.publish(channel, 'into the hole');
+  for (let at = 0; at < 5_000; at++) notifications.publish(channel, 'into the hole');
   expect(await counted(metrics, 'dropped')).toBeGreaterThanOrEqual(droppedBefore + 4_000);
   await expect.poll(() => proxy.counts.black_hole).toBeGreaterThan(0);
   proxy.mode = 'pass';
-  await arrives(hints, heard, 'after');
+  await arrives(notifications, heard, 'after');
   expect(await counted(metrics, 'dropped')).toBeGreaterThanOrEqual(droppedBefore + 5_000);
 });
 
 test('it can be closed while Redis is away', async () => {
   proxy.mode = 'reset_before';
-  const [hints, heard] = [publisher(), subscriber()];
+  const [notifications, heard] = [publisher(), subscriber()];
   await expect.poll(() => logged.join()).toContain('Redis is away');
-  hints.publish(channel, 'nowhere');
+  notifications.publish(channel, 'nowhere');
   await Promise.all(closing.splice(0).map((each) => each.close()));
-  expect(heard).toEqual({ hints: [], subscribed: 0 });
+  expect(heard).toEqual({ notifications: [], subscribed: 0 });
 });

@@ -74,7 +74,7 @@ test('it holds so many answers and so many characters, the newest ones', async (
   expect(cache.find('too long')).toBeUndefined();
 });
 
-test('a read model moves by a hint, and by itself when Postgres says so, which is asked once a second at most', async () => {
+test('a read model moves by a notification, and by itself when Postgres says so, which is asked once a second at most', async () => {
   let [position, now, asked] = ['1', 0, 0];
   const moves: unknown[] = [];
   const reader = {
@@ -102,8 +102,8 @@ test('a read model moves by a hint, and by itself when Postgres says so, which i
   expect([asked, moves]).toEqual([2, [['a'], undefined]]);
 });
 
-test('a hint names keys, or none, so that any may have changed', () => {
+test('a notification names keys, or none, so that any may have changed', () => {
   expect(keysOf({ keys: ['a', 1, 'b'] })).toEqual(['a', 'b']);
-  for (const hint of [undefined, null, 'text', {}, { keys: [] }, { keys: 'a' }])
-    expect(keysOf(hint)).toBeUndefined();
+  for (const notification of [undefined, null, 'text', {}, { keys: [] }, { keys: 'a' }])
+    expect(keysOf(notification)).toBeUndefined();
 });

@@ -12,7 +12,7 @@ import { readCheckpoints } from '../../../../services/projector/engine/checkpoin
 import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';
 import { KafkaWriter, type LogEntry } from '../../../../services/runtime/kafka/writer.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
-import { openHintPublisher } from '../../../../services/runtime/redis.ts';
+import { openNotificationPublisher } from '../../../../services/runtime/redis.ts';
 import { Runner } from '../../../../services/projector/engine/runner.ts';
 import { freshTopic, never, silentLog, testKafka } from '../../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../../support/plain-fold.ts';
@@ -73,7 +73,7 @@ export function startRunner(log: OwnLog, options: RunningOptions): Running {
   const { projection, pool, group_id, silence_ms } = options;
   const stop = new AbortController();
   const metrics = new Metrics('test');
-  const hints = openHintPublisher(
+  const notifications = openNotificationPublisher(
     { redis_url: options.redis_url ?? log.stack.redis_url, client_name: 'test' },
     silentLog(),
     metrics,
@@ -83,7 +83,7 @@ export function startRunner(log: OwnLog, options: RunningOptions): Running {
     kafka: options.kafka ?? log.kafka,
     codec: log.codec,
     pool,
-    hints,
+    notifications,
     metrics,
     log: silentLog(),
     signal: stop.signal,
@@ -95,7 +95,7 @@ export function startRunner(log: OwnLog, options: RunningOptions): Running {
   const end = async (): Promise<void> => {
     stop.abort();
     await Promise.allSettled([ended]);
-    await hints.close();
+    await notifications.close();
   };
   onTestFinished(end);
   return {

@@ -4,9 +4,9 @@ import { text as wholeText } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   PLAIN_ERRORS,
-  type Asked,
+  type HttpRequest,
   type GetRoute,
-} from '../../../../services/runtime/http/answers.ts';
+} from '../../../../services/runtime/http/handler.ts';
 import { DirectRoutes } from '../../../../services/runtime/http/direct-routes.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { openHttp, type HttpServer } from '../../../../services/runtime/http/server.ts';
@@ -14,7 +14,7 @@ import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 
 /** Everything a handler may look at. */
-const seen = ({ method, path, originalUrl, query, params, headers, ip }: Asked): string =>
+const seen = ({ method, path, originalUrl, query, params, headers, ip }: HttpRequest): string =>
   JSON.stringify({
     method,
     path,
@@ -77,7 +77,7 @@ beforeAll(async () => {
       errors: PLAIN_ERRORS,
     };
     const guards = [
-      ({ path }: Asked) =>
+      ({ path }: HttpRequest) =>
         path.startsWith('/list/guarded') ? { status: 429, body: path } : undefined,
     ];
     servers.push(

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { PLAIN_ERRORS } from '../../../../services/runtime/http/answers.ts';
+import { PLAIN_ERRORS } from '../../../../services/runtime/http/handler.ts';
 import { clientOf, RateLimit, rateGuard } from '../../../../services/runtime/http/rate-limit.ts';
 
 test('a burst passes at once, then as many a second as the rate says', () => {

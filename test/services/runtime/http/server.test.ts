@@ -3,7 +3,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
-import type { ErrorShape, Route } from '../../../../services/runtime/http/answers.ts';
+import type { ErrorShape, Route } from '../../../../services/runtime/http/handler.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
   openHttp,

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import type { Answer, Route } from '../../../../services/runtime/http/answers.ts';
+import type { HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
   openHttp,
@@ -33,7 +33,7 @@ interface Opened {
 }
 
 /** A server whose one path `/pieces` answers as it is told. */
-async function open(answer: () => Answer, more: Partial<HttpOptions> = {}): Promise<Opened> {
+async function open(answer: () => HttpResponse, more: Partial<HttpOptions> = {}): Promise<Opened> {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log = openLog({
     service: 'test',
@@ -95,7 +95,7 @@ class Told {
     }
   }
 
-  answer(): Answer {
+  answer(): HttpResponse {
     return {
       status: 200,
       body: this.pieces(),

@@ -70,7 +70,7 @@ test('what is in the log and what is appended while it runs become the rows of a
   await expect.poll(() => second.counted('projection_lag_records')).toBe(0);
 });
 
-test('hints say which keys changed and how far the rows are, and come after the commit', async () => {
+test('notifications say which keys changed and how far the rows are, and come after the commit', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 22, blocks: 30, reorg_probability: 0.2 })];
   const subscriber = new Redis(stack.redis_url);

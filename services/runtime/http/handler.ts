@@ -7,7 +7,7 @@ import type { Fault, Refusal } from '../process/errors.ts';
  * An answer; `body` is the finished text, or the bytes of one that is sent often, or its pieces, each made when the client has taken the one before: see `streamed-body.ts`. What the first piece throws
  * becomes an error answer, what a later one throws breaks the answer off. `return` of the pieces' iterator is called in every case, also when none was wanted.
  */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly body: string | Buffer | AsyncIterable<string>;
   /** JSON when not given */
@@ -36,7 +36,7 @@ export interface ErrorShape {
 }
 
 /** What handlers and guards see of a request. */
-export interface Asked {
+export interface HttpRequest {
   readonly method: string;
   /** of the address, without its parameters */
   readonly path: string;
@@ -52,14 +52,14 @@ export interface Asked {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-type Answered = Answer | Refusal | Promise<Answer | Refusal>;
+type Answered = HttpResponse | Refusal | Promise<HttpResponse | Refusal>;
 
 /** Answers HEAD as well. */
 export interface GetRoute {
   readonly method: 'get';
   /** Express' template, also the label in metrics */
   readonly path: string;
-  readonly handle: (asked: Asked) => Answered;
+  readonly handle: (asked: HttpRequest) => Answered;
 }
 
 export interface PostRoute {
@@ -72,7 +72,7 @@ export interface PostRoute {
 export type Route = GetRoute | PostRoute;
 
 /** Answers in a route's place, or lets the request pass. */
-export type Guard = (asked: Asked) => Answer | undefined;
+export type Guard = (asked: HttpRequest) => HttpResponse | undefined;
 
 /** `{code, message}`, faults as 503. */
 export const PLAIN_ERRORS: ErrorShape = {

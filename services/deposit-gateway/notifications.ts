@@ -1,9 +1,9 @@
-/** Waiting for hints of the read model: each names keys that have changed. */
+/** Waiting for notifications of the read model: each names keys that have changed. */
 
-export class Hints {
+export class Notifications {
   readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
 
-  /** Resolves with the first hint of this key from now on. */
+  /** Resolves with the first notification of this key from now on. */
   next(key: string): Promise<void> {
     let awaited = this.#awaited.get(key);
     if (awaited === undefined) {
@@ -29,21 +29,21 @@ export class Hints {
   }
 }
 
-/** The keys that a hint names; undefined: it names none, so that any may have changed. */
+/** The keys that a notification names; undefined: it names none, so that any may have changed. */
 export function keysOf(message: string): readonly string[] | undefined {
-  let hint: unknown;
+  let notification: unknown;
   try {
-    hint = JSON.parse(message);
+    notification = JSON.parse(message);
   } catch {
     return undefined;
   }
   if (
-    typeof hint !== 'object' ||
-    hint === null ||
-    !('keys' in hint) ||
-    !Array.isArray(hint.keys) ||
-    hint.keys.length === 0
+    typeof notification !== 'object' ||
+    notification === null ||
+    !('keys' in notification) ||
+    !Array.isArray(notification.keys) ||
+    notification.keys.length === 0
   )
     return undefined;
-  return hint.keys.filter((key: unknown) => typeof key === 'string');
+  return notification.keys.filter((key: unknown) => typeof key === 'string');
 }
