@@ -26,7 +26,13 @@ const READER = ['services/runtime/postgres', 'services/runtime/redis', ...READ_M
 
 const ROOMS: readonly Room[] = [
   { room: 'schemas', rooms: [], packages: ['ethers'], builtins: [], pure: true },
-  { room: 'projections', rooms: ['schemas'], packages: [], builtins: [], pure: true },
+  {
+    room: 'projections',
+    rooms: ['schemas', 'services/runtime/postgres/copy-rows'],
+    packages: [],
+    builtins: [],
+    pure: true,
+  },
   {
     room: 'services/runtime',
     rooms: ['schemas', 'projections/contract'],

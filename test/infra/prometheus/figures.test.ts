@@ -56,7 +56,7 @@ async function names(): Promise<ReadonlySet<string>> {
   ];
   // the treasury registers a list of gauges at once
   const listed = [
-    ...read('services/treasury/metrics.ts').matchAll(/\['(treasury_[a-z_]+)', '/g),
+    ...read('services/treasury/metrics.ts').matchAll(/\[\s*'(treasury_[a-z_]+)',\s*'/g),
   ].map(([, name = '']) => name);
   const found = registered.flatMap(([, kind, name = '']) =>
     kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
