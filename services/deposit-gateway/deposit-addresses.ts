@@ -9,9 +9,9 @@ import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import type { RateLimit } from '../runtime/http/rate-limit.ts';
+import { byteaBytes, unixMilliseconds } from '../runtime/postgres/cells.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import type { AddressLog } from './address-log.ts';
-import { bytesOf, millisecondsOf } from './cells.ts';
 import { keysOf, Notifications } from './notifications.ts';
 
 /** A notification may be lost: so often the read model is asked all the same. */
@@ -201,7 +201,7 @@ export class DepositAddresses {
     const [row] = await this.#options.reader.rows(addressOf(account));
     return row === undefined
       ? undefined
-      : { deposit_address: bytesOf(row[0]), requested_at: millisecondsOf(row[2]) };
+      : { deposit_address: byteaBytes(row[0]), requested_at: unixMilliseconds(row[2]) };
   }
 }
 

@@ -2,10 +2,14 @@
 import { invoiceIdOf } from '../../schemas/deposit-id.ts';
 import { HOLD_REASONS } from '../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
+import {
+  byteaBytes,
+  byteaDigits,
+  byteaHex,
+  isoTime,
+  type Cell,
+} from '../runtime/postgres/cells.ts';
 import type { Cells } from '../runtime/postgres/pool.ts';
-import { bytesOf, digitsOf, millisecondsOf } from './cells.ts';
-
-type Cell = Cells[number] | undefined;
 
 export function addressBody(depositAddress: Buffer): string {
   return JSON.stringify({ address: toTronAddress(depositAddress) });
@@ -15,7 +19,7 @@ export function addressBody(depositAddress: Buffer): string {
 export function listBody(rows: readonly Cells[]): string {
   const items = rows.map(
     ([id, status, gross, txId, createdAt]) =>
-      `{"id":"${id}","status":"${status}","amount_usdt":${gross},"tron_tx_id":"${digitsOf(txId)}","created_at":${time(createdAt)}}`,
+      `{"id":"${id}","status":"${status}","amount_usdt":${gross},"tron_tx_id":"${byteaDigits(txId)}","created_at":${time(createdAt)}}`,
   );
   return `{"deposits":[${items.join(',')}]}`;
 }
@@ -23,8 +27,8 @@ export function listBody(rows: readonly Cells[]): string {
 /** A row of `depositOf`. A permanent address expects no amount, so what is to be paid is what came; it is its own invoice, and never expires. */
 export function detailBody([id, account, address, gross, _fee, _credit, status]: Cells): string {
   return (
-    `{"id":"${id}","clt_address":"0x${digitsOf(account)}","amount_usdt":${gross},"pay_amount_usdt":${gross},"status":"${status}",` +
-    `"invoice_id":"${invoiceIdOf(bytesOf(address))}","expires_at":null}`
+    `{"id":"${id}","clt_address":"${byteaHex(account)}","amount_usdt":${gross},"pay_amount_usdt":${gross},"status":"${status}",` +
+    `"invoice_id":"${invoiceIdOf(byteaBytes(address))}","expires_at":null}`
   );
 }
 
@@ -75,7 +79,7 @@ function eventItem(cells: Cells): string {
 /** As its chain writes it: TRON without 0x. */
 function hashOf(event: Cell, hash: Cell): string {
   if (hash === null || hash === undefined) return 'null';
-  return event === 'TransferObserved' ? `"${digitsOf(hash)}"` : `"0x${digitsOf(hash)}"`;
+  return event === 'TransferObserved' ? `"${byteaDigits(hash)}"` : `"${byteaHex(hash)}"`;
 }
 
 /** One of the words, or null. */
@@ -85,5 +89,5 @@ function reasonOf(reason: Cell): string {
 }
 
 function time(timestamptz: Cell): string {
-  return `"${new Date(millisecondsOf(timestamptz)).toISOString()}"`;
+  return `"${isoTime(timestamptz)}"`;
 }

@@ -9,6 +9,7 @@ import {
 import { watch } from '../../projections/watch/watch.ts';
 import type { Query } from '../../projections/contract/page.ts';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
+import { byteaBytes } from '../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 
 /** A deposit address whose turn it is. Times are Unix milliseconds. */
@@ -105,7 +106,6 @@ function textAt(cells: Cells, at: number): string {
   return cell;
 }
 
-/** bytea, as `\x..` */
 function bytesAt(cells: Cells, at: number): Buffer {
-  return Buffer.from(textAt(cells, at).slice(2), 'hex');
+  return byteaBytes(textAt(cells, at));
 }

@@ -17,6 +17,7 @@ import {
 import type { Query } from '../../../projections/contract/page.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { assert, Fault } from '../../runtime/process/errors.ts';
+import { byteaBytes, byteaHex } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { activityItem } from '../routes/account-json.ts';
 import { transactionDetail } from '../routes/json.ts';
@@ -160,7 +161,7 @@ export async function* activityPieces(
 }
 
 function itemOfAnybody(cells: Cells): string {
-  return activityItem(hexOf(cells[ADDRESS]))(cells);
+  return activityItem(byteaHex(cells[ADDRESS]))(cells);
 }
 
 async function reading(
@@ -177,11 +178,7 @@ function placeOf(cells: Cells): ActivityPlace {
     height !== undefined && seq !== undefined && ordinal !== undefined,
     'three numbers are three',
   );
-  return { height, seq, address: Buffer.from(hexOf(cells[ADDRESS]).slice(2), 'hex'), ordinal };
-}
-
-function hexOf(bytea: string | null | undefined): string {
-  return `0x${bytea?.slice(2)}`;
+  return { height, seq, address: byteaBytes(cells[ADDRESS]), ordinal };
 }
 
 async function ordinalsIn(reader: Reader, query: Query): Promise<Ordinals> {

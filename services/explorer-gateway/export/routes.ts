@@ -2,6 +2,7 @@
 import { exportEnd } from '../../../projections/explorer/queries/export.ts';
 import type { HttpResponse, HttpRequest, GetRoute } from '../../runtime/http/handler.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
+import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { callerOf } from '../../runtime/http/rate-limit.ts';
 import { tooMany } from '../error-answers.ts';
@@ -202,7 +203,7 @@ async function spanOf(
     );
   return {
     heights: { low: from ?? 0n, high: end },
-    end: { height: end, hash: Buffer.from(hash.slice(2), 'hex') },
+    end: { height: end, hash: byteaBytes(hash) },
   };
 }
 

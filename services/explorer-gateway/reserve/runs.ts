@@ -1,8 +1,8 @@
 /** Every reconciliation there was, newest first, from the log. */
 import { runsPage } from '../../../projections/reserve/queries.ts';
 import type { Route } from '../../runtime/http/handler.ts';
+import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import { isoTime } from '../routes/json.ts';
 import { listAnswer } from '../routes/list.ts';
 import { parsePage } from '../routes/parameters.ts';
 
@@ -43,8 +43,8 @@ function runItem([
   status,
 ]: Cells): string {
   return (
-    `{"run_id":${JSON.stringify(id)},"run_at":"${isoTime(at ?? '')}","ledger_offset":${offset},"block_height":${height},` +
-    `"block_hash":"0x${hash?.slice(2)}","onchain_supply":${supply},"genesis_allocation":${genesis},"treasury_minted":${minted},` +
+    `{"run_id":${JSON.stringify(id)},"run_at":"${isoTime(at)}","ledger_offset":${offset},"block_height":${height},` +
+    `"block_hash":"${byteaHex(hash)}","onchain_supply":${supply},"genesis_allocation":${genesis},"treasury_minted":${minted},` +
     `"burned":${burned},"ledger_liability":${liability},"custody_reported":${custody},"held":${held},"retained_fees":${fees},` +
     `"status":${JSON.stringify(status)}}`
   );

@@ -1,21 +1,11 @@
 /** The interface's bodies as JSON text, made in one go from the columns that Postgres wrote: integers keep every digit, since none becomes a number on the way. */
 import type { Page } from '../../../projections/contract/page.ts';
+import { isoTime, type Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
-
-type Cell = string | null | undefined;
 
 /** 0x and hex digits in quotes, or null. */
 export function hex(bytea: Cell): string {
   return bytea === null || bytea === undefined ? 'null' : `"0x${bytea.slice(2)}"`;
-}
-
-/** `2026-11-21 07:28:00.5+00` as `2026-11-21T07:28:00.500Z`. */
-export function isoTime(timestamptz: string): string {
-  const dot = timestamptz.indexOf('.');
-  const zone = timestamptz.length - '+00'.length;
-  const milliseconds =
-    dot === -1 ? '000' : timestamptz.slice(dot + 1, Math.min(zone, dot + 4)).padEnd(3, '0');
-  return `${timestamptz.slice(0, dot === -1 ? zone : dot).replace(' ', 'T')}.${milliseconds}Z`;
 }
 
 /** A row's time in quotes. */

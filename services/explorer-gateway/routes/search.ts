@@ -4,8 +4,8 @@ import { blockByHash, blockByHeight } from '../../../projections/explorer/querie
 import { transactionByHash } from '../../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
+import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import { isoTime } from './json.ts';
 import { parseHeight, parseQuestion } from './parameters.ts';
 
 export interface Found {
@@ -55,7 +55,7 @@ function blockFound(
   identifier: string,
   [height, hash, count, producer, , , timestamp]: Cells,
 ): Found {
-  const summary = `block ${height}, ${hex(hash)}: ${counted(count, 'transaction', 'transactions')}, produced by ${hex(producer)} at ${isoTime(timestamp ?? '')}`;
+  const summary = `block ${height}, ${byteaHex(hash)}: ${counted(count, 'transaction', 'transactions')}, produced by ${byteaHex(producer)} at ${isoTime(timestamp)}`;
   return { kind: 'block', identifier, summary };
 }
 
@@ -64,7 +64,7 @@ async function transactionOfHash(reader: Reader, hash: Buffer): Promise<readonly
     ([, height, from, to, amount, , type, , timestamp]) => ({
       kind: 'transaction',
       identifier: toHex(hash),
-      summary: `${type} of ${amount} from ${hex(from)} to ${hex(to)} in block ${height} at ${isoTime(timestamp ?? '')}`,
+      summary: `${type} of ${amount} from ${byteaHex(from)} to ${byteaHex(to)} in block ${height} at ${isoTime(timestamp)}`,
     }),
   );
 }
@@ -80,8 +80,4 @@ async function accountOf(reader: Reader, address: Buffer): Promise<readonly Foun
 
 function counted(count: string | null | undefined, one: string, more: string): string {
   return count === '1' ? `1 ${one}` : `${count} ${more}`;
-}
-
-function hex(bytea: string | null | undefined): string {
-  return `0x${bytea?.slice(2)}`;
 }

@@ -1,8 +1,8 @@
 /** How far the chain, the index and every projection are. */
 import { indexedHead } from '../../../projections/explorer/queries/chain.ts';
 import type { Route } from '../../runtime/http/handler.ts';
+import { isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
-import { isoTime } from './json.ts';
 import type { LogEnds } from '../log-ends.ts';
 import type { NodeHead } from '../node-head.ts';
 
@@ -74,6 +74,6 @@ function positionItem(
   const behind = end === undefined ? null : end - BigInt(next ?? 0);
   return (
     `{"projection":${JSON.stringify(projection)},"version":${version},"topic":${JSON.stringify(topic)},"partition":${partition},` +
-    `"next_offset":${next},"lag_records":${behind !== null && behind < 0n ? 0n : behind},"loading":${isLoading === 't'},"moved_at":"${isoTime(moved ?? '')}"}`
+    `"next_offset":${next},"lag_records":${behind !== null && behind < 0n ? 0n : behind},"loading":${isLoading === 't'},"moved_at":"${isoTime(moved)}"}`
   );
 }

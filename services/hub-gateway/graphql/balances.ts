@@ -1,8 +1,8 @@
 /** Balances by the accounts projection. Those asked for at the same moment are read together: many sockets may each watch another account. */
 import { balancesOf } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
+import { byteaHex } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
-import { hex } from './market-objects.ts';
 
 const TOGETHER_MAX = 1_000;
 
@@ -37,7 +37,7 @@ export class Balances {
       const some = all.slice(at, at + TOGETHER_MAX);
       try {
         const rows = await this.#reader.rows(balancesOf(some.map(([, { address }]) => address)));
-        const found = new Map(rows.map(([address, balance]) => [hex(address), balance]));
+        const found = new Map(rows.map(([address, balance]) => [byteaHex(address), balance]));
         for (const [key, { balance }] of some) balance.resolve(found.get(key) ?? '0');
       } catch (error) {
         for (const [, { balance }] of some) balance.reject(error);

@@ -6,10 +6,10 @@ import {
 } from '../../../projections/ride-market/queries.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { argumentsJson, type FunctionCall } from '../../../schemas/function-call.ts';
+import { byteaHex } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { Caller } from '../http/callers.ts';
 import { Refused } from './errors.ts';
-import { hex } from './market-objects.ts';
 import type { HubNode } from '../node.ts';
 import { readAmount, readHash, readLatitude, readLongitude } from './parameters.ts';
 
@@ -92,7 +92,7 @@ export class Builders {
         'there is no such ride offer; one that was sent just now is there once a block holds it',
       );
     const [status, , , , passenger] = row;
-    if (hex(passenger) !== caller.account)
+    if (byteaHex(passenger) !== caller.account)
       throw new Refused(
         'FORBIDDEN',
         'only the passenger of the ride request can accept its offers',
@@ -183,7 +183,7 @@ export class Builders {
         'NOT_FOUND',
         'there is no such ride request; one that was sent just now is there once a block holds it',
       );
-    return { status: String(row[0]), passenger: hex(row[1]) };
+    return { status: String(row[0]), passenger: byteaHex(row[1]) };
   }
 
   async #trip(
@@ -195,7 +195,7 @@ export class Builders {
         'NOT_FOUND',
         'there is no trip of this acceptance; one that was sent just now is there once a block holds it',
       );
-    return { status: String(row[0]), driver: hex(row[1]), passenger: hex(row[2]) };
+    return { status: String(row[0]), driver: byteaHex(row[1]), passenger: byteaHex(row[2]) };
   }
 
   async #unsigned({ account }: Caller, call: FunctionCall): Promise<UnsignedTransactionJson> {

@@ -1,7 +1,6 @@
 /** Rows of the ride market as the interface's objects. Amounts stay the digits that Postgres wrote. */
+import { byteaHex, type Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
-
-type Cell = Cells[number] | undefined;
 
 /** A row of `rideRequests`. */
 export function requestObject([
@@ -15,11 +14,11 @@ export function requestObject([
   referrer,
 ]: Cells): object {
   return {
-    txHash: hex(hash),
+    txHash: byteaHex(hash),
     pickupLocation: { latitude: Number(pickupLat), longitude: Number(pickupLng) },
     dropoffLocation: { latitude: Number(dropoffLat), longitude: Number(dropoffLng) },
     fare,
-    passengerAddress: hex(passenger),
+    passengerAddress: byteaHex(passenger),
     referrer: optionalHex(referrer),
   };
 }
@@ -27,10 +26,10 @@ export function requestObject([
 /** A row of `rideOffers`. */
 export function offerObject([hash, requestHash, fare, driver, referrer]: Cells): object {
   return {
-    txHash: hex(hash),
-    rideRequestTxHash: hex(requestHash),
+    txHash: byteaHex(hash),
+    rideRequestTxHash: byteaHex(requestHash),
     fare,
-    driverAddress: hex(driver),
+    driverAddress: byteaHex(driver),
     referrer: optionalHex(referrer),
   };
 }
@@ -52,24 +51,19 @@ export function tripObject(cells: Cells): object {
     tripStatus,
   ] = cells;
   return {
-    txHash: hex(hash),
-    rideOfferTxHash: hex(offerHash),
-    rideRequestTxHash: hex(requestHash),
+    txHash: byteaHex(hash),
+    rideOfferTxHash: byteaHex(offerHash),
+    rideRequestTxHash: byteaHex(requestHash),
     pickupLocation: { latitude: Number(pickupLat), longitude: Number(pickupLng) },
     dropoffLocation: { latitude: Number(dropoffLat), longitude: Number(dropoffLng) },
     fare,
     farePaid,
-    driverAddress: hex(driver),
-    passengerAddress: hex(passenger),
+    driverAddress: byteaHex(driver),
+    passengerAddress: byteaHex(passenger),
     tripStatus,
   };
 }
 
-/** Of a bytea, `\x..`: 0x.. */
-export function hex(bytea: Cell): string {
-  return `0x${(bytea ?? '').slice(2)}`;
-}
-
 function optionalHex(bytea: Cell): string | null {
-  return bytea === null || bytea === undefined ? null : hex(bytea);
+  return bytea === null || bytea === undefined ? null : byteaHex(bytea);
 }

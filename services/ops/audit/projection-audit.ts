@@ -10,6 +10,7 @@ import {
   fingerprint,
   type LogRecord,
 } from '../../runtime/kafka/record.ts';
+import { byteaDigits } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import type { Findings } from './findings.ts';
 
@@ -35,7 +36,7 @@ export async function readMarks(reader: Reader): Promise<readonly AppliedMark[]>
     topic: topic ?? '',
     partition: Number(partition),
     next_offset: BigInt(next ?? '0'),
-    digest: (digest ?? '').slice('\\x'.length),
+    digest: byteaDigits(digest),
   }));
 }
 

@@ -1,5 +1,6 @@
 /** Deposits as the operator sees them: rows of the read model as JSON, and as text for people. Amounts are micro-USDT in JSON, USDT in text. */
 import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { byteaBytes, byteaDigits, byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
 
 export interface ListedDeposit {
@@ -34,8 +35,6 @@ export interface ShownEvent {
   readonly details: Readonly<Record<string, string>>;
 }
 
-type Cell = string | null | undefined;
-
 /** Of `byStatus`. */
 export function listed([
   id,
@@ -51,7 +50,7 @@ export function listed([
 ]: Cells): ListedDeposit {
   return {
     id: id ?? '',
-    clt_address: hex(clt),
+    clt_address: byteaHex(clt),
     amount_usdt: gross ?? '',
     fee_usdt: fee ?? '',
     credit_usdt: credit ?? '',
@@ -59,7 +58,7 @@ export function listed([
     reason: reason ?? null,
     approved: approved === 't',
     rejected: rejected === 't',
-    created_at: timeOf(created),
+    created_at: isoTime(created),
   };
 }
 
@@ -88,11 +87,11 @@ export function shown(cells: Cells, events: readonly Cells[]): ShownDeposit {
         (cell) => cell ?? null,
       ),
     ),
-    deposit_address: toTronAddress(Buffer.from(hex(address).slice(2), 'hex')),
-    tron_tx_id: hex(txId).slice(2),
+    deposit_address: toTronAddress(byteaBytes(address)),
+    tron_tx_id: byteaDigits(txId),
     log_index: Number(logIndex),
     mint_nonce: nonce ?? null,
-    mint_tx_hash: hash === null || hash === undefined ? null : hex(hash),
+    mint_tx_hash: hash === null || hash === undefined ? null : byteaHex(hash),
     events: events.map(eventOf),
   };
 }
@@ -119,12 +118,12 @@ function eventOf([
     fee,
     credit,
     nonce,
-    tx_hash: hash === null || hash === undefined ? null : hex(hash),
+    tx_hash: hash === null || hash === undefined ? null : byteaHex(hash),
     block_height: height,
   };
   return {
     event: event ?? '',
-    at: timeOf(at),
+    at: isoTime(at),
     topic: topic ?? '',
     partition: Number(partition),
     offset: offset ?? '',
@@ -177,15 +176,6 @@ export function showText(deposit: ShownDeposit): string {
       return `${at}  ${topic}/${partition}@${offset}  ${event}${said.length === 0 ? '' : `: ${said.join(', ')}`}`;
     }),
   ].join('\n');
-}
-
-function hex(cell: Cell): string {
-  return `0x${(cell ?? '').slice('\\x'.length)}`;
-}
-
-/** Of a timestamptz in UTC, ISO 8601. */
-function timeOf(cell: Cell): string {
-  return new Date((cell ?? '').replace(' ', 'T').replace(/\+00$/, 'Z')).toISOString();
 }
 
 /** Every digit. */

@@ -1,4 +1,5 @@
 /** Quarantined records as the operator sees them. */
+import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Statement } from '../../runtime/postgres/pool.ts';
 
 export interface Quarantined {
@@ -46,17 +47,12 @@ export function quarantined([
     topic: topic ?? '',
     partition: Number(partition),
     offset: offset ?? '',
-    fingerprint: `0x${(fingerprint ?? '').slice('\\x'.length)}`,
+    fingerprint: byteaHex(fingerprint),
     error: error ?? '',
-    found_at: timeOf(found),
-    skipped_at: skipped === null || skipped === undefined ? null : timeOf(skipped),
+    found_at: isoTime(found),
+    skipped_at: skipped === null || skipped === undefined ? null : isoTime(skipped),
     state: state === 'skipped' || state === 'mended' ? state : 'halts',
   };
-}
-
-/** Of a timestamptz in UTC, ISO 8601. */
-function timeOf(cell: string | null | undefined): string {
-  return new Date((cell ?? '').replace(' ', 'T').replace(/\+00$/, 'Z')).toISOString();
 }
 
 export function quarantineText(found: readonly Quarantined[]): string {

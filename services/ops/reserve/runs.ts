@@ -7,6 +7,7 @@ import { ensureTopics } from '../../runtime/kafka/topics.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { Metrics } from '../../runtime/process/metrics.ts';
+import { byteaHex } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import type { Progress } from '../../treasury/reconciliation/custody.ts';
 import { LOG_TOPICS } from '../../treasury/reconciliation/logs.ts';
@@ -169,7 +170,7 @@ function ofCells([
     run_at: new Date(`${at?.replace(' ', 'T')}:00`).toISOString(),
     ledger_offset: offset ?? '',
     block_height: height ?? '',
-    block_hash: `0x${hash?.slice(2)}`,
+    block_hash: byteaHex(hash),
     onchain_supply: supply ?? '',
     genesis_allocation: genesis ?? '',
     treasury_minted: minted ?? '',
