@@ -1,7 +1,7 @@
 import { indexedHead } from '../../projections/explorer/queries/chain.ts';
 import type { Reader, Statement } from '../runtime/postgres/pool.ts';
 import type { Check } from '../runtime/process/readiness.ts';
-import type { NodeHead } from './node-head.ts';
+import type { NodeHead } from '../runtime/clt-node.ts';
 
 const INDEXED: Statement = {
   name: 'explorer_is_indexed',

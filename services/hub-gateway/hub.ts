@@ -4,13 +4,13 @@ import type { Balances } from './graphql/balances.ts';
 import type { Builders } from './graphql/builders.ts';
 import type { Caller } from './http/callers.ts';
 import type { ChainParameters } from './graphql/chain-info.ts';
-import type { HubNode } from './node.ts';
+import type { ChainNode } from '../runtime/clt-node.ts';
 import type { SignIns } from './graphql/sign-ins.ts';
 
 export interface Hub {
   readonly reader: Reader;
   readonly chain: Pick<ChainParameters, 'info'>;
-  readonly node: Pick<HubNode, 'submit'>;
+  readonly node: Pick<ChainNode, 'submit'>;
   readonly balances: Pick<Balances, 'of'>;
   readonly builders: Builders;
   readonly sign_ins: SignIns;

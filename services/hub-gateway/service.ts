@@ -22,7 +22,7 @@ import { BODY_BYTES_MAX, graphqlRoutes } from './http/graphql-route.ts';
 import { Groups } from './sockets/groups.ts';
 import { openHints } from './notifications.ts';
 import type { Hub } from './hub.ts';
-import { HubNode } from './node.ts';
+import { ChainNode } from '../runtime/clt-node.ts';
 import { operationTimes } from './graphql/operation-times.ts';
 import { GRAPHQL_PATH } from './http/paths.ts';
 import { ASK_MS, keysOf, ReadModel } from './read-model.ts';
@@ -45,7 +45,7 @@ export async function serve(
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
 
-  const node = new HubNode(config, signal);
+  const node = new ChainNode(config.node_url, signal, config.node_timeout_ms);
   const chain = new ChainParameters();
   const hub: Hub = {
     ...config,

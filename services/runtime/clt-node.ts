@@ -1,6 +1,9 @@
-/** The CLT node over HTTP: the one place that knows its routes, so that another chain is another file. */
-import { toHex } from '../../schemas/address.ts';
+/**
+ * The CLT node over HTTP. Only this file knows its routes. A request that the node does not serve, or answers with something else than it should, throws the fault
+ * `chain_node`, which is worth a retry.
+ */
 import {
+  parseAccount,
   parseBlock,
   parseBlocks,
   parseChain,
@@ -10,126 +13,154 @@ import {
 } from '../../schemas/chain-node.ts';
 import { Fault, messageOf } from './process/errors.ts';
 
-/** What the node may take to answer, beyond the time it was asked to wait. */
-const ANSWER_MS = 15_000;
-/** What it may take to say something of a transaction: it is sent again anyway. */
+/** Timeout of a read. A long poll adds the time that it asks the node to wait. */
+const READ_MS = 15_000;
+/** Timeout of a submission, which the caller repeats anyway. */
 const SUBMIT_MS = 3_000;
+
+export interface NodeHead {
+  readonly height: number;
+  /** null: nothing is final, or the node does not say */
+  readonly finalized_height: number | null;
+}
+
+export interface Submission {
+  /** `accepted`, or the node's own code of its refusal; undefined: a refusal without a code */
+  readonly code: string | undefined;
+  /** the body of the node's response */
+  readonly json: unknown;
+}
 
 export class ChainNode {
   readonly #url: string;
   readonly #signal: AbortSignal;
+  readonly #timeoutMs: number | undefined;
 
-  /** `url` without a path; `signal` ends every request. */
-  constructor(url: string, signal: AbortSignal) {
+  /** `url` without a path; `signal` ends every request; `timeoutMs` replaces the timeouts of reads and submissions. */
+  constructor(url: string, signal: AbortSignal, timeoutMs?: number) {
     this.#url = url;
     this.#signal = signal;
+    this.#timeoutMs = timeoutMs;
   }
 
-  async chain(): Promise<NodeChain> {
-    return required(await this.#get('/v1/chain', parseChain), '/v1/chain');
+  chain(): Promise<NodeChain> {
+    return this.#read('/v1/chain', parseChain);
+  }
+
+  /** The newest heights alone, which are readable even when the rest of the answer is not. */
+  head(): Promise<NodeHead> {
+    return this.#read('/v1/chain', parseHead);
   }
 
   /** The block at a height; waits up to `waitMs` until there is one, else undefined. */
-  block(height: number, waitMs = 0): Promise<NodeBlock | undefined> {
-    return this.#get(
-      `/v1/blocks/${height}${waitMs > 0 ? `?wait_ms=${waitMs}` : ''}`,
-      parseBlock,
-      waitMs,
-    );
+  async block(height: number, waitMs = 0): Promise<NodeBlock | undefined> {
+    const path = `/v1/blocks/${height}${waitMs > 0 ? `?wait_ms=${waitMs}` : ''}`;
+    const response = await this.#request(path, {}, (this.#timeoutMs ?? READ_MS) + waitMs);
+    return response.status === 404 ? undefined : parsed(path, response, parseBlock);
   }
 
-  /** Blocks from a height on, ascending and linked, at most `limit`, and how many bytes the answer had. */
+  /** Blocks from a height on, ascending and linked, at most `limit`, and the length of the answer. */
   async blocks(
     from: number,
     limit: number,
   ): Promise<{ readonly blocks: readonly NodeBlock[]; readonly bytes: number }> {
-    let bytes = 0;
-    const blocks = await this.#get(
-      `/v1/blocks?from=${from}&limit=${limit}`,
-      parseBlocks,
-      0,
-      (length) => {
-        bytes = length;
-      },
-    );
-    return { blocks: blocks ?? [], bytes };
+    const path = `/v1/blocks?from=${from}&limit=${limit}`;
+    const response = await this.#request(path);
+    const blocks = response.status === 404 ? [] : parsed(path, response, parseBlocks);
+    return { blocks, bytes: response.text.length };
+  }
+
+  /** Nonce of the account's next transaction, with those that wait for a block counted in. `account`: 0x + hex. */
+  async nextNonce(account: string): Promise<number> {
+    return (await this.#read(`/v1/accounts/${account}`, parseAccount)).pending_nonce;
   }
 
   /**
-   * Gives the node a signed transaction. `accepted`, or the node's own code of why not: a notification, since it may have taken what it refuses. Throws a fault when it does not
-   * say: then too it may have taken it.
+   * Submits a signed transaction, 0x + hex. Nothing but a final block proves what became of it: the node may have taken what it refuses, and also what it gives no
+   * answer for. The same bytes may be sent again.
    */
-  async submit(raw: Uint8Array): Promise<string> {
+  async submit(raw: string): Promise<Submission> {
     const path = '/v1/transactions';
-    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(SUBMIT_MS)]);
-    try {
-      const body = JSON.stringify({ raw_transaction: toHex(raw) });
-      const headers = { 'content-type': 'application/json' };
-      const response = await fetch(`${this.#url}${path}`, {
-        method: 'POST',
-        headers,
-        body,
-        signal,
-        redirect: 'error',
-      });
-      const text = await response.text();
-      if (response.status === 200) return 'accepted';
-      const code = response.status < 500 ? codeIn(text) : undefined;
-      if (code === undefined)
-        throw nodeFault(`POST ${path}`, `it answered ${response.status}: ${text.slice(0, 200)}`);
-      return code;
-    } catch (cause) {
-      throw cause instanceof Fault ? cause : nodeFault(`POST ${path}`, messageOf(cause), cause);
-    }
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ raw_transaction: raw }),
+    };
+    const response = await this.#request(path, init, this.#timeoutMs ?? SUBMIT_MS);
+    if (response.status >= 500) throw unexpectedStatus(path, response);
+    const json = parsedJson(path, response);
+    return { code: response.status === 200 ? 'accepted' : codeIn(json), json };
   }
 
-  /** Undefined on 404. */
-  async #get<Value>(
+  async #read<Value>(path: string, parse: (json: unknown) => Parsed<Value>): Promise<Value> {
+    return parsed(path, await this.#request(path), parse);
+  }
+
+  async #request(
     path: string,
-    parse: (json: unknown) => Parsed<Value>,
-    waitMs = 0,
-    measured?: (bytes: number) => void,
-  ): Promise<Value | undefined> {
-    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(ANSWER_MS + waitMs)]);
+    init: RequestInit = {},
+    timeoutMs = this.#timeoutMs ?? READ_MS,
+  ): Promise<NodeResponse> {
+    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(timeoutMs)]);
     try {
-      const response = await fetch(`${this.#url}${path}`, { signal, redirect: 'error' });
-      const text = await response.text();
-      measured?.(text.length);
-      if (response.status === 404) return undefined;
-      if (response.status !== 200)
-        throw nodeFault(`GET ${path}`, `it answered ${response.status}: ${text.slice(0, 200)}`);
-      const parsed = parse(JSON.parse(text));
-      if ('problem' in parsed)
-        throw nodeFault(`GET ${path}`, `its answer is not what it should be: ${parsed.problem}`);
-      return parsed.value;
+      const response = await fetch(`${this.#url}${path}`, { ...init, signal, redirect: 'error' });
+      return { status: response.status, text: await response.text() };
     } catch (cause) {
-      throw cause instanceof Fault ? cause : nodeFault(`GET ${path}`, messageOf(cause), cause);
+      throw nodeFault(path, messageOf(cause), cause);
     }
   }
 }
 
-function required<Value>(value: Value | undefined, path: string): Value {
-  if (value === undefined)
-    throw nodeFault(`GET ${path}`, 'it answered 404: is APP_NODE_URL a CLT node?');
-  return value;
+interface NodeResponse {
+  readonly status: number;
+  readonly text: string;
 }
 
-/** The `code` of an error's body, if it is a word. */
-function codeIn(text: string): string | undefined {
+function parsed<Value>(
+  path: string,
+  response: NodeResponse,
+  parse: (json: unknown) => Parsed<Value>,
+): Value {
+  if (response.status !== 200) throw unexpectedStatus(path, response);
+  const read = parse(parsedJson(path, response));
+  if ('problem' in read) throw nodeFault(path, `its answer is malformed: ${read.problem}`);
+  return read.value;
+}
+
+function parsedJson(path: string, { text }: NodeResponse): unknown {
   try {
-    const json: unknown = JSON.parse(text);
-    const code =
-      typeof json === 'object' && json !== null && 'code' in json ? json.code : undefined;
-    return typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? code : undefined;
-  } catch {
-    // whatever else it says is no answer
-    return undefined;
+    return JSON.parse(text);
+  } catch (cause) {
+    throw nodeFault(path, `its answer is not JSON: ${text.slice(0, 200)}`, cause);
   }
 }
 
-function nodeFault(request: string, what: string, cause?: unknown): Fault {
-  return new Fault('chain_node', `the CLT node did not serve ${request}: ${what}`, {
-    retry: true,
-    ...(cause === undefined ? {} : { cause }),
-  });
+function unexpectedStatus(path: string, { status, text }: NodeResponse): Fault {
+  const remedy = status === 404 ? '; check that APP_NODE_URL is a CLT node' : '';
+  return nodeFault(path, `it answered ${status}: ${text.slice(0, 200)}${remedy}`);
+}
+
+function nodeFault(path: string, reason: string, cause?: unknown): Fault {
+  const options = { retry: true, ...(cause === undefined ? {} : { cause }) };
+  return new Fault('chain_node', `the CLT node did not serve ${path}: ${reason}`, options);
+}
+
+function parseHead(json: unknown): Parsed<NodeHead> {
+  const height = propertyIn(propertyIn(json, 'head'), 'height');
+  if (!isHeight(height)) return { problem: 'head.height: expected an integer from 0' };
+  const final = propertyIn(json, 'finalized_height');
+  return { value: { height, finalized_height: isHeight(final) ? final : null } };
+}
+
+function codeIn(json: unknown): string | undefined {
+  const code = propertyIn(json, 'code');
+  return typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? code : undefined;
+}
+
+function propertyIn(json: unknown, name: string): unknown {
+  return typeof json === 'object' && json !== null ? Reflect.get(json, name) : undefined;
+}
+
+function isHeight(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

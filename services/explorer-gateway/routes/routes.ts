@@ -8,7 +8,7 @@ import type { AnswerCache } from '../answer-cache.ts';
 import { blockRoutes } from './blocks.ts';
 import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../log-ends.ts';
-import type { NodeHead } from '../node-head.ts';
+import type { NodeHead } from '../../runtime/clt-node.ts';
 import { reserveRunsRoute } from '../reserve/runs.ts';
 import { reserveRoute, type Reserve } from '../reserve/reserve.ts';
 import { searchRoute } from './search.ts';

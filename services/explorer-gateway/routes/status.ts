@@ -4,7 +4,7 @@ import type { Route } from '../../runtime/http/handler.ts';
 import { isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
 import type { LogEnds } from '../log-ends.ts';
-import type { NodeHead } from '../node-head.ts';
+import type { NodeHead } from '../../runtime/clt-node.ts';
 
 /** Of what is read: tables that stand beside it are nobody's concern. Columns: projection, version, topic, partition, next_offset, whether it is loaded, when it last moved. */
 const POSITIONS: Statement = {

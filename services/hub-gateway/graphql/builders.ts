@@ -10,7 +10,7 @@ import { byteaHex } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { Caller } from '../http/callers.ts';
 import { Refused } from './errors.ts';
-import type { HubNode } from '../node.ts';
+import type { ChainNode } from '../../runtime/clt-node.ts';
 import { readAmount, readHash, readLatitude, readLongitude } from './parameters.ts';
 
 /** As the interface shows it. */
@@ -26,7 +26,7 @@ export interface UnsignedTransactionJson {
 
 export interface BuilderOptions {
   readonly reader: Reader;
-  readonly node: Pick<HubNode, 'nextNonce'>;
+  readonly node: Pick<ChainNode, 'nextNonce'>;
   readonly chain_id: number;
   readonly request_referrer: string | null;
   readonly offer_referrer: string | null;

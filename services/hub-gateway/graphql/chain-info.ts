@@ -5,7 +5,7 @@ import { ConfigError } from '../../runtime/process/config.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
-import type { HubNode } from '../node.ts';
+import type { ChainNode } from '../../runtime/clt-node.ts';
 
 /** As the interface shows it. */
 export interface ChainInfo {
@@ -42,7 +42,7 @@ export class ChainParameters {
 
   /** Asks until the node tells. Throws a `ConfigError` when it is the node of another chain. */
   async load(
-    node: Pick<HubNode, 'chain'>,
+    node: Pick<ChainNode, 'chain'>,
     settings: ChainInfoSettings,
     log: Logger,
     signal: AbortSignal,

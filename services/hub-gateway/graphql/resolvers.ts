@@ -124,8 +124,8 @@ export const RESOLVERS: Readonly<
       ) => hub.builders.burn(caller, args.amount, args.redemptionRef),
     ),
     sendRawTransaction: guarded(
-      (caller, { rawTransaction }: { readonly rawTransaction: string }, { hub }) =>
-        hub.node.submit(readSubmission(rawTransaction, caller, hub.chain_id)),
+      async (caller, { rawTransaction }: { readonly rawTransaction: string }, { hub }) =>
+        (await hub.node.submit(readSubmission(rawTransaction, caller, hub.chain_id))).json,
     ),
   },
   Subscription: {

@@ -117,7 +117,9 @@ export class Broadcaster {
       return;
     }
     this.#sent.set(mint.nonce, performance.now());
-    const answer = await node.submit(raw);
+    const { code: answer } = await node.submit(toHex(raw));
+    if (answer === undefined)
+      throw new Fault('chain_node', 'the CLT node refused a mint without a code', { retry: true });
     figures.broadcast(answer);
     log.debug(
       { deposit_id: mint.deposit_id, nonce: mint.nonce, tx_hash: toHex(tx_hash), answer },

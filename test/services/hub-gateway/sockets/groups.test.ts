@@ -24,7 +24,7 @@ const hub: Hub = {
   chain: {
     info: { chainId: '1', isTestnet: true, txFee: '1', totalSupply: '1', mintAuthority: '0x' },
   },
-  node: { submit: () => Promise.resolve({}) },
+  node: { submit: () => Promise.resolve({ code: 'accepted', json: {} }) },
   balances: new Balances(reader),
   builders: new Builders({
     reader,
