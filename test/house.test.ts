@@ -22,7 +22,12 @@ interface Room {
 /** What every gateway may read: rows by queries, and the keys that tell what changed. */
 const READ_MODELS = ['projections/contract', 'projections/*/queries', 'projections/*/change-keys'];
 const HTTP_SERVICE = ['schemas', 'services/runtime/process', 'services/runtime/http'];
-const READER = ['services/runtime/postgres', 'services/runtime/redis', ...READ_MODELS];
+const READER = [
+  'services/runtime/postgres',
+  'services/runtime/redis',
+  'services/runtime/read-version',
+  ...READ_MODELS,
+];
 
 const ROOMS: readonly Room[] = [
   { room: 'schemas', rooms: [], packages: ['ethers'], builtins: [], pure: true },
@@ -65,14 +70,7 @@ const ROOMS: readonly Room[] = [
   {
     room: 'services/hub-gateway',
     rooms: [...HTTP_SERVICE, ...READER, 'services/runtime/clt-node'],
-    packages: [
-      'express',
-      'graphql',
-      '@apollo/server',
-      'graphql-ws',
-      'graphql-redis-subscriptions',
-      'ws',
-    ],
+    packages: ['express', 'graphql', '@apollo/server', 'graphql-ws', 'ws'],
     builtins: ['node:crypto', 'node:fs', 'node:http', 'node:perf_hooks', 'node:stream'],
   },
   {

@@ -11,8 +11,9 @@ import type { Metrics } from '../runtime/process/metrics.ts';
 import type { RateLimit } from '../runtime/http/rate-limit.ts';
 import { byteaBytes, unixMilliseconds } from '../runtime/postgres/cells.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
+import { changedKeys } from '../runtime/read-version.ts';
 import type { AddressLog } from './address-log.ts';
-import { keysOf, Notifications } from './notifications.ts';
+import { Notifications } from './notifications.ts';
 
 /** A notification may be lost: so often the read model is asked all the same. */
 const POLL_MS = 250;
@@ -81,7 +82,7 @@ export class DepositAddresses {
 
   /** A notification of the read model came; undefined: some may have been missed. */
   told(message: string | undefined): void {
-    const keys = message === undefined ? undefined : keysOf(message);
+    const keys = message === undefined ? undefined : changedKeys(message);
     if (keys === undefined) this.#notifications.tellAll();
     else for (const key of keys) this.#notifications.tell(key);
   }

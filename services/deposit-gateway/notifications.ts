@@ -28,22 +28,3 @@ export class Notifications {
     this.#awaited.delete(key);
   }
 }
-
-/** The keys that a notification names; undefined: it names none, so that any may have changed. */
-export function keysOf(message: string): readonly string[] | undefined {
-  let notification: unknown;
-  try {
-    notification = JSON.parse(message);
-  } catch {
-    return undefined;
-  }
-  if (
-    typeof notification !== 'object' ||
-    notification === null ||
-    !('keys' in notification) ||
-    !Array.isArray(notification.keys) ||
-    notification.keys.length === 0
-  )
-    return undefined;
-  return notification.keys.filter((key: unknown) => typeof key === 'string');
-}

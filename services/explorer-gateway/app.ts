@@ -1,15 +1,15 @@
 /** What the explorer's HTTP server consists of: routes, guards, headers, error answers, readiness. */
 import { performance } from 'node:perf_hooks';
+import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { corsHeaders, preflight } from '../runtime/http/cors.ts';
 import type { HttpAppOptions } from '../runtime/http/app.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import type { ReadVersion } from '../runtime/read-version.ts';
 import type { ExplorerGatewayConfig } from './config.ts';
-import { AnswerCache } from './answer-cache.ts';
 import { EXPLORER_ERRORS } from './error-answers.ts';
 import { indexCheck } from './index-check.ts';
-import type { IndexVersion } from './index-version.ts';
 import { logEnds } from './log-ends.ts';
 import { nodeHead } from './node-head.ts';
 import { reserveOf } from './reserve/reserve.ts';
@@ -28,13 +28,13 @@ type Settings = Pick<
   | 'trust_proxy_hops'
 >;
 
-/** `now` in ms of a clock that never goes back. Answers are kept while `index` stands still; without it, or with none to be kept, each is made anew. */
+/** `now` in ms of a monotonic clock. Responses are cached per version of `index`; without it none is. */
 export function explorerApp(
   config: Settings,
   reader: Reader,
   log: Logger,
   now = (): number => performance.now(),
-  index?: IndexVersion,
+  index?: ReadVersion,
 ): Pick<
   HttpAppOptions,
   'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'body_bytes_max' | 'trust_proxy_hops'
@@ -51,10 +51,7 @@ export function explorerApp(
       ends: brokers === undefined ? () => Promise.resolve(undefined) : logEnds(brokers, now, log),
       reserve,
       exports_max: config.exports_max,
-      cache:
-        index === undefined || config.answers_kept_max === 0
-          ? undefined
-          : new AnswerCache(index, config.answers_kept_max),
+      cache: index && new AnswerCache(index, config),
     }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,

@@ -2,15 +2,17 @@
 import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
+import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { preflight } from '../runtime/http/cors.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { changedKeys, ReadVersion, VERSION_CHECK_MS } from '../runtime/read-version.ts';
+import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { Apollo } from './graphql/apollo.ts';
 import { Balances } from './graphql/balances.ts';
-import { BodyCache } from './http/body-cache.ts';
 import { Builders } from './graphql/builders.ts';
 import { ChainParameters } from './graphql/chain-info.ts';
 import { hubChecks } from './graphql/checks.ts';
@@ -20,12 +22,10 @@ import { HUB_ERRORS } from './graphql/errors.ts';
 import { CORS_HEADERS, keptAnswers } from './http/front.ts';
 import { BODY_BYTES_MAX, graphqlRoutes } from './http/graphql-route.ts';
 import { Groups } from './sockets/groups.ts';
-import { openHints } from './notifications.ts';
 import type { Hub } from './hub.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { operationTimes } from './graphql/operation-times.ts';
 import { GRAPHQL_PATH } from './http/paths.ts';
-import { ASK_MS, keysOf, ReadModel } from './read-model.ts';
 import { hubSchema } from './graphql/schema.ts';
 import { SignIns } from './graphql/sign-ins.ts';
 import { socketProtocol } from './sockets/protocol.ts';
@@ -59,34 +59,37 @@ export async function serve(
   const schema = hubSchema();
   const formatting = { log, suggestions: config.introspection };
   const groups = new Groups({ ...config, schema, hub, formatting });
-  const market = new ReadModel({
+  const market = new ReadVersion({
     reader,
     position: marketHead(),
     now: clock,
-    onMoved: (keys) => groups.tell('market', keys),
+    onChange: (keys) => groups.tell('market', keys),
   });
-  const accounts = new ReadModel({
+  const accounts = new ReadVersion({
     reader,
     position: indexedPosition(),
     now: clock,
-    onMoved: (keys) => groups.tell('accounts', keys),
+    onChange: (keys) => groups.tell('accounts', keys),
   });
   const models = new Map([
     ['projection:ride_market', market],
     ['projection:explorer', accounts],
   ]);
-  const notifications = openHints(
+  const notifications = openNotificationSubscriber(
     { ...config, client_name: NAME },
     [...models.keys()],
     {
-      onHint: (channel, notification) => models.get(channel)?.moved(keysOf(notification)),
-      onConnected: () => models.forEach((model) => model.moved(undefined)),
+      onHint: (channel, message) => models.get(channel)?.changed(changedKeys(message)),
+      onSubscribed: () => models.forEach((model) => model.changed()),
     },
     log,
   );
-  closing.add('Redis', notifications.close);
+  closing.add('Redis', () => notifications.close());
   // any notification may be lost: whoever has a subscription open hears of a change a second later all the same
-  const asking = setInterval(() => void lookForMissed(groups, [...models.values()], log), ASK_MS);
+  const asking = setInterval(
+    () => void lookForMissed(groups, [...models.values()], log),
+    VERSION_CHECK_MS,
+  );
   closing.add('the look-out', () => clearInterval(asking));
 
   const documents = new Documents(schema, config.introspection);
@@ -143,9 +146,9 @@ export async function serve(
     this.set(groups.deliveries);
   });
 
-  const cache = new BodyCache(market, config.answers_kept_max);
+  const cache = new AnswerCache(market, config);
   metrics.gauge('hub_kept_answers_used', 'answers so far that were there already', [], function () {
-    this.set(cache.used);
+    this.set(cache.hits);
   });
 
   const http = await openHttp({
@@ -174,7 +177,7 @@ export async function serve(
 
 async function lookForMissed(
   groups: Groups,
-  models: readonly ReadModel[],
+  models: readonly ReadVersion[],
   log: Service<HubGatewayConfig>['log'],
 ): Promise<void> {
   if (groups.size === 0) return;

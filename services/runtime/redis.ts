@@ -81,25 +81,16 @@ export function openNotificationSubscriber(
   return { close: () => Promise.resolve(redis.disconnect()) };
 }
 
-/**
- * A connection for whoever subscribes by other means. What was subscribed to it subscribes to again by itself when Redis is back, of which `ready` tells each time: what
- * was published in between is lost. Before the first `ready` nothing can be sent on it.
- */
-export function openNotificationConnection(settings: NotificationSettings, log: Logger): Redis {
-  return connect(settings, log, true, true);
-}
-
 function connect(
   { redis_url: url, client_name: connectionName }: NotificationSettings,
   log: Logger,
   subscribes: boolean,
-  autoResubscribe = false,
 ): Redis {
   const redis = new Redis(url, {
     connectionName,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    autoResubscribe,
+    autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
     connectTimeout: 2_000,
     keepAlive: 5_000,

@@ -1,10 +1,10 @@
 /** All routes of the explorer. */
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
-import type { Route } from '../../runtime/http/handler.ts';
+import type { GetRoute, Route } from '../../runtime/http/handler.ts';
+import type { AnswerCache } from '../../runtime/http/answer-cache.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { accountRoutes } from './accounts.ts';
-import type { AnswerCache } from '../answer-cache.ts';
 import { blockRoutes } from './blocks.ts';
 import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../log-ends.ts';
@@ -28,7 +28,7 @@ export interface Sources {
   readonly reserve: (() => Promise<Reserve>) | undefined;
   /** how many exports may run at once; 0: none */
   readonly exports_max: number;
-  /** undefined: each answer is made anew */
+  /** undefined: no response is cached */
   readonly cache: AnswerCache | undefined;
 }
 
@@ -49,11 +49,28 @@ export function explorerRoutes({
     statsRoute(reader),
   ];
   return [
-    ...(cache === undefined ? ofTheIndex : ofTheIndex.map((route) => cache.kept(route))),
+    ...(cache === undefined ? ofTheIndex : ofTheIndex.map((route) => cached(route, cache))),
     statusRoute(reader, head, ends),
     reserveRoute(reserve),
     reserveRunsRoute(reader, reserve !== undefined),
     ...exportRoutes(reader, exportsMax),
     ...documentRoutes(EXPLORER_API),
   ];
+}
+
+/** A longer address is never one that many request. */
+const URL_CHARACTERS_MAX = 512;
+
+/** The route with its responses cached. Only for one whose response depends on its address and the index alone. */
+export function cached(route: GetRoute, cache: AnswerCache): GetRoute {
+  return {
+    ...route,
+    handle: (request) =>
+      request.originalUrl.length > URL_CHARACTERS_MAX
+        ? route.handle(request)
+        : cache.answer(request.originalUrl, async () => ({
+            answer: await route.handle(request),
+            isShared: true,
+          })),
+  };
 }

@@ -12,7 +12,6 @@ import {
 import { OperationTypeNode, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HttpResponse } from '../../runtime/http/handler.ts';
-import type { Made } from '../http/body-cache.ts';
 import type { Documents } from './documents.ts';
 import { shownError, type Formatting } from './errors.ts';
 import { explorePage } from '../http/explore-page.ts';
@@ -44,6 +43,12 @@ export interface HttpRequest {
   readonly search: string;
   /** parsed JSON */
   readonly body: unknown;
+}
+
+export interface Answer {
+  readonly answer: HttpResponse;
+  /** whether every anonymous request with the same body gets the same response */
+  readonly isShared: boolean;
 }
 
 export class Apollo {
@@ -85,10 +90,16 @@ export class Apollo {
     return this.#server.stop();
   }
 
-  async answer({ method, headers, search, body }: HttpRequest, context: HubContext): Promise<Made> {
+  async answer(
+    { method, headers, search, body }: HttpRequest,
+    context: HubContext,
+  ): Promise<Answer> {
     const problems = this.#problemsOfSubscription(body, search);
     if (problems.length > 0)
-      return { answer: { status: 400, body: JSON.stringify({ errors: problems }) }, keep: false };
+      return {
+        answer: { status: 400, body: JSON.stringify({ errors: problems }) },
+        isShared: false,
+      };
     const truncation = new Truncation();
     const told = { keep: false, truncation };
     const own: HttpContext = { ...context, cut: truncation.cut, told };
@@ -111,7 +122,7 @@ export class Apollo {
       ...(type === undefined ? {} : { content_type: type }),
       headers: others,
     };
-    return { answer, keep: told.keep && answer.status === 200 };
+    return { answer, isShared: told.keep };
   }
 
   /** There are wrong subscriptions over which graphql-js throws in the middle of validation, which Apollo takes for a fault of ours. Right ones it refuses, in its own words. */

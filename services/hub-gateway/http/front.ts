@@ -3,12 +3,12 @@
  * would have looked at; all others, and all whose answer is not there, go on to the application as they came.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { JSON_TYPE, type HttpResponse } from '../../runtime/http/handler.ts';
+import type { AnswerCache, KeptResponse } from '../../runtime/http/answer-cache.ts';
+import { JSON_TYPE } from '../../runtime/http/handler.ts';
 import { corsHeaders } from '../../runtime/http/cors.ts';
 import type { InFlight } from '../../runtime/http/app.ts';
 import type { HttpOptions } from '../../runtime/http/server.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
-import type { BodyCache } from './body-cache.ts';
 import { clientOfRequest } from './client-address.ts';
 import { GRAPHQL_PATH } from './paths.ts';
 import { takeBody } from './request-body.ts';
@@ -26,7 +26,7 @@ const HEADERS = {
 } as const;
 
 export interface FrontOptions {
-  readonly cache: Pick<BodyCache, 'find'>;
+  readonly cache: Pick<AnswerCache, 'find'>;
   /** undefined: no limit */
   readonly rate: RateLimit | undefined;
   readonly trust_proxy_hops: number;
@@ -67,11 +67,12 @@ export function keptAnswers({
   ): boolean => {
     const key = keptKey(request.headers, body);
     const kept = key === undefined ? undefined : cache.find(key);
-    if (kept === undefined || !Buffer.isBuffer(kept.body)) return false;
+    if (kept === undefined) return false;
     // the application refuses it, in its own words
     if (rate !== undefined && rate.take(clientOfRequest(request, hops), now()) > 0) return false;
     context.route = GRAPHQL_PATH;
-    response.writeHead(kept.status, [...headOf(kept), 'x-request-id', context.id]).end(kept.body);
+    const { head, body: bytes } = wireFormOf(kept);
+    response.writeHead(kept.status, [...head, 'x-request-id', context.id]).end(bytes);
     return true;
   };
   return (request, response, context, next) => {
@@ -86,21 +87,24 @@ export function keptAnswers({
   };
 }
 
-const heads = new WeakMap<HttpResponse, readonly string[]>();
+interface WireForm {
+  /** names and values of the headers, in turns */
+  readonly head: readonly string[];
+  readonly body: Buffer;
+}
 
-/** Names and values of the headers, which are the same each time. */
-function headOf(kept: HttpResponse): readonly string[] {
-  const known = heads.get(kept);
+/** Encoded once for each cached response: encoding it for each request would cost more than all the rest. */
+const wireForms = new WeakMap<KeptResponse, WireForm>();
+
+function wireFormOf(cached: KeptResponse): WireForm {
+  const known = wireForms.get(cached);
   if (known !== undefined) return known;
-  const { content_type: type = JSON_TYPE, body } = kept;
-  const headers = {
-    ...HEADERS,
-    'content-type': type,
-    'content-length': Buffer.isBuffer(body) ? String(body.length) : '0',
-  };
-  const head = Object.entries(headers).flat();
-  heads.set(kept, head);
-  return head;
+  const { content_type: type = JSON_TYPE, body: text } = cached;
+  const body = Buffer.from(text);
+  const headers = { ...HEADERS, 'content-type': type, 'content-length': String(body.length) };
+  const wireForm = { head: Object.entries(headers).flat(), body };
+  wireForms.set(cached, wireForm);
+  return wireForm;
 }
 
 function isPlain({ method, url, headers }: IncomingMessage): boolean {

@@ -1,9 +1,9 @@
 /** POST and GET /graphql: the fast path, and behind it Apollo. */
 import type { Request } from 'express';
+import type { AnswerCache } from '../../runtime/http/answer-cache.ts';
 import type { HttpResponse, Route } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
-import type { Apollo, HttpRequest } from '../graphql/apollo.ts';
-import type { BodyCache, Made } from './body-cache.ts';
+import type { Answer, Apollo, HttpRequest } from '../graphql/apollo.ts';
 import { callerOf, type TokenSettings } from './callers.ts';
 import { EXPLORE_POLICY } from './explore-page.ts';
 import type { Hub } from '../hub.ts';
@@ -17,7 +17,7 @@ export const BODY_BYTES_MAX = 320 * 1024;
 export interface GraphqlOptions {
   readonly apollo: Apollo;
   readonly hub: Hub;
-  readonly cache: BodyCache;
+  readonly cache: AnswerCache;
   readonly tokens: TokenSettings;
   /** Unix milliseconds */
   readonly now: () => number;
@@ -32,7 +32,7 @@ export function graphqlRoutes({
   tokens,
   now,
 }: GraphqlOptions): readonly Route[] {
-  const make = (asked: HttpRequest): Promise<Made> =>
+  const make = (asked: HttpRequest): Promise<Answer> =>
     apollo.answer(asked, { hub, caller: callerOf(asked.headers.authorization, tokens, now()) });
 
   const post = async (request: Request): Promise<Answered> => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Notifications, keysOf } from '../../../services/deposit-gateway/notifications.ts';
+import { Notifications } from '../../../services/deposit-gateway/notifications.ts';
 
 test('a notification wakes who waits for its key, and nobody else', async () => {
   const notifications = new Notifications();
@@ -23,14 +23,4 @@ test('one that comes before anybody waits is not kept', () => {
   const forgotten = notifications.next('b');
   notifications.forget('b');
   expect(notifications.next('b')).not.toBe(forgotten);
-});
-
-test('a notification names keys; one that names none, or is none, may be about any', () => {
-  expect(keysOf('{"projection":"deposits","keys":["0xa","0xb"],"position":{}}')).toEqual([
-    '0xa',
-    '0xb',
-  ]);
-  expect(keysOf('{"keys":[1,"0xa",null]}')).toEqual(['0xa']);
-  for (const message of ['', '{', 'null', '3', '[]', '{}', '{"keys":[]}', '{"keys":"0xa"}'])
-    expect([message, keysOf(message)]).toEqual([message, undefined]);
 });

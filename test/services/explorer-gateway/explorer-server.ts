@@ -2,11 +2,12 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { explorerApp } from '../../../services/explorer-gateway/app.ts';
-import { IndexVersion } from '../../../services/explorer-gateway/index-version.ts';
+import { indexedPosition } from '../../../projections/explorer/queries/chain.ts';
 import { openHttp } from '../../../services/runtime/http/server.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { openReader, type Reader } from '../../../services/runtime/postgres/pool.ts';
+import { ReadVersion } from '../../../services/runtime/read-version.ts';
 import { openNotificationSubscriber } from '../../../services/runtime/redis.ts';
 import { takePort } from '../../support/free-ports.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
@@ -78,8 +79,8 @@ export async function openExplorer({
       return pool.rows(statement);
     },
   };
-  const index = notifications && new IndexVersion(reader, now);
-  const moved = (): void => index?.moved();
+  const index = notifications && new ReadVersion({ reader, position: indexedPosition(), now });
+  const moved = (): void => index?.changed();
   const onHint = (_channel: string, message: string): void => {
     moved();
     notifications?.onHint(message);

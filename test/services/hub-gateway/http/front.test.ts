@@ -15,8 +15,7 @@ let applied: (string | undefined)[] = [];
 beforeEach(async () => {
   [received, applied] = ['', []];
   const cache = {
-    find: (key: string) =>
-      key.endsWith(KEPT) ? { status: 200, body: Buffer.from('"kept"') } : undefined,
+    find: (key: string) => (key.endsWith(KEPT) ? { status: 200, body: '"kept"' } : undefined),
   };
   const front = keptAnswers({ cache, rate: undefined, trust_proxy_hops: 0, now: () => 0 });
   let count = 0;
