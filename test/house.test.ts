@@ -33,7 +33,7 @@ const ROOMS: readonly Room[] = [
   { room: 'schemas', rooms: [], packages: ['ethers'], builtins: [], pure: true },
   {
     room: 'projections',
-    rooms: ['schemas', 'services/runtime/postgres/copy-rows'],
+    rooms: ['schemas'],
     packages: [],
     builtins: [],
     pure: true,

@@ -50,7 +50,7 @@ export interface Changes {
   /** rows that are gone: the values of their key columns alone */
   readonly deletes: readonly TableRows[];
   /** rows that are new by construction */
-  readonly appends: readonly (TableRows | EncodedRows)[];
+  readonly appends: readonly (TableRows | RowList)[];
   /** rows that replace the one with the same key; at most one a key */
   readonly upserts: readonly TableRows[];
 }
@@ -78,16 +78,19 @@ export interface TableRows {
   readonly rows: readonly Row[];
 }
 
-/** Rows as they go to Postgres; `CopyRows` makes them. */
-export interface EncodedRows {
+/** Rows that a fold adds one by one, for tables that get many: the writer may encode them at once. */
+export interface RowList {
   readonly table: Table;
-  /** how many rows */
+  /** number of rows */
   readonly length: number;
-  /** the stream of one COPY BINARY */
-  pieces(): Iterable<Buffer>;
-  /** Once whoever was given the pieces has no more use for them: their memory is then used for other rows. It may be left out. */
-  release(): void;
+  /** Throws a `TypeError` for a value that its column cannot hold; the list is then unusable. */
+  add(row: Row): void;
+  /** Returns a function that removes all rows added since. Use the newest savepoint first. */
+  savepoint(): () => void;
 }
+
+/** Begins an empty list of rows of a table. */
+export type RowLists = (table: Table) => RowList;
 
 export interface Outcomes {
   readonly applied: number;
@@ -123,13 +126,18 @@ export interface Projection<Event extends { readonly type: string } = never> {
   /** fields that the fold has no use for, by the record of their schema: skipped, not decoded */
   readonly unread?: Unread;
   readonly tables: readonly Table[];
+  /**
+   * Name of a table with one row, where several topics or partitions change the same rows. The
+   * projector locks that row before it loads anything, so that only one batch at a time is folded.
+   */
+  readonly lock_table?: string;
   /** DDL of the tables, names without schema */
   readonly table_sql: URL;
   /** DDL of what makes reads fast; apart, because a load without it is three times as fast. No statement needs another: two at a time are run, in this order */
   readonly index_sql: URL;
   /** the rows that folding this batch, or any beginning of it, needs; more do no harm */
   loads(batch: readonly Recorded<Event>[]): readonly Load[];
-  fold(loaded: Loaded, batch: readonly Recorded<Event>[]): Folded;
+  fold(loaded: Loaded, batch: readonly Recorded<Event>[], newRows: RowLists): Folded;
   /** how many records a fold may take at once, where each costs it much time; as many as there are when not given */
   readonly records_max?: number;
   /**

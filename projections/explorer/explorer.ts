@@ -13,6 +13,7 @@ import type {
   LoadedRow,
   Projection,
   Recorded,
+  RowLists,
 } from '../contract/projection.ts';
 import { ACCOUNT_COLUMNS } from './accounts.ts';
 import { AddressMap } from './address-map.ts';
@@ -125,10 +126,14 @@ function revertedLoads(heights: readonly number[]): readonly Load[] {
   ];
 }
 
-function fold(loaded: Loaded, batch: readonly Recorded<ExplorerEvent>[]): Folded {
+function fold(
+  loaded: Loaded,
+  batch: readonly Recorded<ExplorerEvent>[],
+  newRows: RowLists,
+): Folded {
   const head = loaded['head']?.[0];
   let chain = chainOf(head);
-  const stacks = new Stacks(countsOf(head), loaded);
+  const stacks = new Stacks(countsOf(head), loaded, newRows);
   const announced = new Set<string>();
   let applied = 0;
   let replayed = 0;

@@ -2,8 +2,15 @@
 import type { BalanceEffect } from '../../schemas/chain.blocks/events.ts';
 import type { Chain } from '../chain/chain.ts';
 import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
-import { CopyRows, type Mark } from '../../services/runtime/postgres/copy-rows.ts';
-import type { Changes, Cut, Loaded, LoadedRow, Row } from '../contract/projection.ts';
+import type {
+  Changes,
+  Cut,
+  Loaded,
+  LoadedRow,
+  Row,
+  RowList,
+  RowLists,
+} from '../contract/projection.ts';
 import { Accounts, type Account } from './accounts.ts';
 import type { Block, Transaction } from './events.ts';
 import { feesPaid, producerFees } from './fees.ts';
@@ -32,13 +39,12 @@ function newCount(type: string, loaded: number): Count {
   return { type, is_ride_related: RIDE.test(type), loaded, now: loaded };
 }
 
-/** One pending block and where the lists ended before it, so that a revert in the same batch takes off exactly its rows. */
+/** A block of this batch. */
 interface Pending {
   readonly block: Block;
   readonly row: Row;
-  readonly transactions: Mark;
-  readonly account_transactions: Mark;
-  readonly activity: Mark;
+  /** Each removes the block's rows from one list, for a revert in the same batch. */
+  readonly undo: readonly (() => void)[];
 }
 
 /** Of one transaction. */
@@ -57,9 +63,9 @@ function partyAt({ from, to, sender, recipient }: Parties, address: Buffer): Acc
 
 export class Stacks {
   readonly #pending: Pending[] = [];
-  readonly #transactions = new CopyRows(TRANSACTIONS);
-  readonly #accountTransactions = new CopyRows(ACCOUNT_TRANSACTIONS);
-  readonly #activity = new CopyRows(ACTIVITY);
+  readonly #transactions: RowList;
+  readonly #accountTransactions: RowList;
+  readonly #activity: RowList;
   readonly #validators: Row[] = [];
   readonly #types = new Map<string, Count>();
   readonly #accounts: Accounts;
@@ -72,7 +78,11 @@ export class Stacks {
   constructor(
     head: { readonly transactions: number; readonly validators: number },
     loaded: Loaded,
+    newRows: RowLists,
   ) {
+    this.#transactions = newRows(TRANSACTIONS);
+    this.#accountTransactions = newRows(ACCOUNT_TRANSACTIONS);
+    this.#activity = newRows(ACTIVITY);
     this.#cutSeq = head.transactions;
     this.#loadedValidators = head.validators;
     this.#storedValidators = head.validators;
@@ -111,9 +121,9 @@ export class Stacks {
         block.transactions.length,
         firstSeq,
       ],
-      transactions: this.#transactions.mark(),
-      account_transactions: this.#accountTransactions.mark(),
-      activity: this.#activity.mark(),
+      undo: [this.#transactions, this.#accountTransactions, this.#activity].map((list) =>
+        list.savepoint(),
+      ),
     });
     const producer = this.#accounts.at(block.producer);
     if (producer.blocks_produced++ === 0)
@@ -202,9 +212,7 @@ export class Stacks {
       sender.transactions--;
       if (recipient !== sender) recipient.transactions--;
     }
-    this.#transactions.cutTo(pending.transactions);
-    this.#accountTransactions.cutTo(pending.account_transactions);
-    this.#activity.cutTo(pending.activity);
+    for (const undo of pending.undo) undo();
     this.#unproduce(producer);
   }
 

@@ -33,6 +33,8 @@ export const watch: Projection<WatchEvent> = {
   topics: ['deposit.addresses', 'tron.transfers'],
   isEvent: (event): event is WatchEvent => isDepositAddressEvent(event) || isTransferEvent(event),
   tables: [BOOK, ADDRESSES, QUEUE, TRANSFERS],
+  // both topics change the queue
+  lock_table: 'turn',
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
   // a first request costs the derivation of its address, some 0.6 ms
@@ -63,10 +65,7 @@ function loads(batch: readonly Recorded<WatchEvent>[]): readonly Load[] {
         accounts.set(keyOf(event.clt_address), event.clt_address);
     }
   }
-  // the first: what follows is read when nobody else can change it any more
-  const turn: Load = { name: 'turn', text: 'SELECT one FROM turn FOR UPDATE', values: [] };
   return [
-    turn,
     ...(addresses.length === 0
       ? []
       : [...addressLoads(addresses), queueOfAccounts([...accounts.values()]), UNREQUESTED]),

@@ -26,7 +26,7 @@ import { CopyRows } from '../../services/runtime/postgres/copy-rows.ts';
 import { withAdmin } from '../../services/runtime/kafka/topics.ts';
 import type { Stack } from '../support/stack.ts';
 import { dropDatabase, emptyDatabase } from './databases.ts';
-import { rowsIn } from '../services/runtime/postgres/copied-rows.ts';
+import { plainRows, rowsIn } from '../support/plain-rows.ts';
 
 /** Rows a second, from the first block with transactions until so many transactions stand. */
 export async function eachMessageRate(
@@ -148,7 +148,7 @@ class EventWriter {
 }
 
 function foldOf(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Changes {
-  const folded = explorer.fold(loaded, batch);
+  const folded = explorer.fold(loaded, batch, plainRows);
   if ('broken' in folded) throw new Error(folded.broken.reason);
   return folded.changes;
 }

@@ -8,7 +8,7 @@ import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { toEntries } from '../../services/chain-ingester/records.ts';
 import { openCodec } from '../../services/runtime/kafka/codec.ts';
-import { CopyRows } from '../../services/runtime/postgres/copy-rows.ts';
+import { CopyRows, newCopyRows } from '../../services/runtime/postgres/copy-rows.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
@@ -166,6 +166,7 @@ function copiesOf(events: readonly ChainEvent[]): readonly Copied[] {
   const folded = explorer.fold(
     {},
     events.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 })),
+    newCopyRows,
   );
   if ('broken' in folded) throw new Error(folded.broken.reason);
   return [...folded.changes.appends, ...folded.changes.upserts]

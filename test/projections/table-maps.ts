@@ -8,7 +8,7 @@ import type {
   Value,
 } from '../../projections/contract/projection.ts';
 import { texts, type TableTexts } from '../support/plain-fold.ts';
-import { rowsIn } from '../services/runtime/postgres/copied-rows.ts';
+import { rowsIn } from '../support/plain-rows.ts';
 
 export type Named = Record<string, Value>;
 

@@ -15,6 +15,7 @@ import { writeGroup, type Ahead } from '../load/load-group.ts';
 import { loadRows } from '../load/load-rows.ts';
 import { enterLoad, LOAD_PATIENCE_MS, type LoadPhase } from '../load/load-state.ts';
 import { anotherCluster } from '../../runtime/kafka/position.ts';
+import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import type { Prepared } from './prepare.ts';
 import type { RowMemory } from '../load/row-memory.ts';
@@ -151,6 +152,9 @@ async function inTransaction<Event extends Typed>(
     `records are missing inside a batch of ${batch.topic}`,
   );
 
+  // what other partitions have written is visible to the loads only after this
+  if (projection.lock_table !== undefined)
+    await client.query(`SELECT FROM ${projection.lock_table} FOR UPDATE`);
   // what the batch itself put on before, the rest of it has to load
   applying.memory?.at(checkpoint.next_offset, standing.build);
   const foldedAhead =
@@ -170,7 +174,7 @@ async function inTransaction<Event extends Typed>(
           applying.memory,
         )
       : {};
-  const folded = foldedAhead ?? projection.fold(loaded, fresh);
+  const folded = foldedAhead ?? projection.fold(loaded, fresh, newCopyRows);
   if (!('broken' in folded)) {
     const to = advanced(checkpoint, batch.fingerprints.slice(skipped));
     const { memory, ahead } = applying;
@@ -197,7 +201,7 @@ async function inTransaction<Event extends Typed>(
       announced: [],
       broken,
     };
-  const whole = projection.fold(loaded, fresh.slice(0, at));
+  const whole = projection.fold(loaded, fresh.slice(0, at), newCopyRows);
   assert(!('broken' in whole), `a fold of ${projection.name} broke where it had not broken before`);
   const to = advanced(checkpoint, batch.fingerprints.slice(skipped, skipped + at));
   applying.memory?.remember(whole.changes, to.next_offset);

@@ -5,7 +5,6 @@ import type {
   Changes,
   ColumnType,
   Cut,
-  EncodedRows,
   Row,
   Table,
   TableRows,
@@ -41,7 +40,7 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
 /** Rows that replace the one with the same key, at most one a key. Inside the caller's transaction; returns how many there were. */
 export async function writeUpserts(
   client: ClientBase,
-  upserts: readonly EncodedRows[],
+  upserts: readonly CopyRows[],
 ): Promise<number> {
   const there = upserts.filter(({ length }) => length > 0);
   await copyIn(client, there.flatMap(merged));
@@ -73,7 +72,7 @@ async function cutRows(client: ClientBase, cut: Cut): Promise<number> {
   return rowCount ?? 0;
 }
 
-function copied(rows: EncodedRows, into = rows.table.name): Statement {
+function copied(rows: CopyRows, into = rows.table.name): Statement {
   const { table } = rows;
   return {
     text: `COPY ${into} (${Object.keys(table.columns).join(', ')}) FROM STDIN BINARY`,
@@ -106,7 +105,7 @@ async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promi
 }
 
 /** Many rows are copied beside the table and joined with it: nearly twice as fast as looking each of them up. */
-function merged(rows: EncodedRows): readonly Statement[] {
+function merged(rows: CopyRows): readonly Statement[] {
   const { table } = rows;
   const staged = `staged_${table.name}`;
   const columns = Object.keys(table.columns);

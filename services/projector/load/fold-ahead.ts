@@ -10,6 +10,7 @@ import type {
   Load,
   Projection,
 } from '../../../projections/contract/projection.ts';
+import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
 import { loadRows } from './load-rows.ts';
 import type { Prepared } from '../engine/prepare.ts';
 import type { RowMemory } from './row-memory.ts';
@@ -88,7 +89,7 @@ export class FoldAhead<Event extends { readonly type: string }> {
       const loaded = await loadRows(this.#pool, batch.loads, this.#memory);
       // what was forgotten meanwhile was asked for, as it stood before it was written
       if (this.#memory.times_cleared !== cleared) return undefined;
-      const whole = this.#projection.fold(loaded, batch.events);
+      const whole = this.#projection.fold(loaded, batch.events, newCopyRows);
       return 'broken' in whole ? undefined : { batch, whole };
     } catch {
       // whatever it was: it comes up again where the batch is applied, and is dealt with there

@@ -2,7 +2,6 @@
 import { CopyRows } from '../../runtime/postgres/copy-rows.ts';
 import type {
   Changes,
-  EncodedRows,
   KeyedLoad,
   LoadedRow,
   Projection,
@@ -79,7 +78,7 @@ export class RowMemory {
   }
 
   /** The newest of each row that is held: they are to be written now. */
-  release(): readonly EncodedRows[] {
+  release(): readonly CopyRows[] {
     return [...this.#tables.values()].map((memory) => memory.release());
   }
 
@@ -175,7 +174,7 @@ class TableMemory {
     return this.held + rows <= this.#generationMax;
   }
 
-  release(): EncodedRows {
+  release(): CopyRows {
     const rows = new CopyRows(this.table);
     for (const each of [this.#old, this.#young]) {
       for (const row of each.markedRows()) rows.add(row);

@@ -2,8 +2,9 @@
 import { Output, PIECE_BYTES } from './copy-output.ts';
 import type {
   ColumnType,
-  EncodedRows,
   Row,
+  RowList,
+  RowLists,
   Table,
   TableRows,
   Value,
@@ -127,18 +128,11 @@ function takeLargeDigits(magnitude: bigint): number {
   return takeDigits(Number(rest), count);
 }
 
-/** Where a list of rows ended at some moment. */
-export interface Mark {
-  readonly rows: number;
-  readonly piece: number;
-  readonly bytes: number;
-}
-
 /**
- * Rows that are encoded as they are added. A fold that keeps millions of rows as arrays until they are written spends more on moving them about in memory than on
- * making them. Throws a `TypeError` for a value that its column cannot hold; the list is then not to be used any more.
+ * Rows encoded as they are added: to keep millions of them as arrays until they are written costs
+ * the garbage collector more than to make them.
  */
-export class CopyRows implements EncodedRows {
+export class CopyRows implements RowList {
   readonly table: Table;
   readonly #encoders: readonly Encode[];
   readonly #pieceBytes: number;
@@ -157,15 +151,17 @@ export class CopyRows implements EncodedRows {
     this.#piece.int32(0);
   }
 
-  static of(table: Table, rows: readonly Row[]): CopyRows {
+  static of(table: Table, rows: Iterable<Row>): CopyRows {
     const encoded = new CopyRows(table);
     for (const row of rows) encoded.add(row);
     return encoded;
   }
 
-  /** Rows of a change, whether they are encoded already or not. */
-  static from(change: TableRows | EncodedRows): EncodedRows {
-    return 'rows' in change ? CopyRows.of(change.table, change.rows) : change;
+  /** Rows of a change, encoded unless they are already. A list must be a `CopyRows`. */
+  static from(change: TableRows | RowList): CopyRows {
+    if (change instanceof CopyRows) return change;
+    if ('rows' in change) return CopyRows.of(change.table, change.rows);
+    throw new TypeError(`the rows of ${change.table.name} are not encoded for COPY`);
   }
 
   /** How many rows there are. */
@@ -190,20 +186,19 @@ export class CopyRows implements EncodedRows {
     this.#rows++;
   }
 
-  /** Its end, to come back to. */
-  mark(): Mark {
-    return { rows: this.#rows, piece: this.#pieces.length - 1, bytes: this.#piece.length };
+  savepoint(): () => void {
+    const rows = this.#rows;
+    const pieces = this.#pieces.length;
+    const bytes = this.#piece.length;
+    return () => {
+      for (const dropped of this.#pieces.splice(pieces)) dropped.giveBack();
+      this.#piece = this.#pieces.at(-1) ?? this.#begin();
+      this.#piece.length = bytes;
+      this.#rows = rows;
+    };
   }
 
-  /** Takes off what was added since. */
-  cutTo({ rows, piece, bytes }: Mark): void {
-    for (const dropped of this.#pieces.splice(piece + 1)) dropped.giveBack();
-    this.#piece = this.#pieces[piece] ?? this.#begin();
-    this.#piece.length = bytes;
-    this.#rows = rows;
-  }
-
-  /** The stream of one COPY, header and trailer included. */
+  /** The stream of one COPY, header and trailer included. Valid until `release`. */
   pieces(): Iterable<Buffer> {
     if (this.#pieces.length === 0)
       throw new Error(
@@ -212,6 +207,7 @@ export class CopyRows implements EncodedRows {
     return [...this.#pieces.map(({ bytes, length }) => bytes.subarray(0, length)), END];
   }
 
+  /** Returns the memory for other rows. Call once Postgres has taken the pieces. */
   release(): void {
     for (const piece of this.#pieces) piece.giveBack();
     this.#pieces.length = 0;
@@ -225,3 +221,5 @@ export class CopyRows implements EncodedRows {
     return output;
   }
 }
+
+export const newCopyRows: RowLists = (table) => new CopyRows(table);

@@ -63,7 +63,6 @@ const ENTRY = only(
 
 export const WATCH_ANSWERS: Answers = {
   ...ADDRESS_ANSWERS,
-  turn: () => [{ one: true }],
   queue_of_accounts: (rows, wanted) => {
     const addresses = within(rows('addresses'), 'clt_address', wanted).map((row) =>
       keyOf(row['deposit_address']),

@@ -10,7 +10,7 @@ import { differences, digestOf } from '../../support/plain-fold.ts';
 import { DEPOSITS_ANSWERS } from './answers.ts';
 import { interleaved } from './interleaved.ts';
 import { MemoryTables } from './memory-tables.ts';
-import { rowsIn } from '../../services/runtime/postgres/copied-rows.ts';
+import { plainRows, rowsIn } from '../../support/plain-rows.ts';
 
 type Event = DepositAddressEvent | TreasuryEvent;
 
@@ -131,7 +131,7 @@ test('whose deposits moved is announced, once each, and who got an address', () 
   ]);
   const batch = log.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
   const hex = [1, 2].map((index) => `0x${accountAt(index).toString('hex')}`);
-  expect(deposits.fold({}, batch)).toMatchObject({
+  expect(deposits.fold({}, batch, plainRows)).toMatchObject({
     announced: hex,
     outcomes: { applied: 3, replayed: 0, ignored: 1 },
   });
@@ -147,7 +147,7 @@ test('whose deposits moved is announced, once each, and who got an address', () 
     offset: BigInt(at),
     timestamp: 0,
   }));
-  const folded = deposits.fold({}, asked);
+  const folded = deposits.fold({}, asked, plainRows);
   expect(folded).toMatchObject({
     announced: hex.slice(0, 1),
     outcomes: { applied: 3, replayed: 1, ignored: 0 },

@@ -8,7 +8,7 @@ import type {
   Value,
 } from '../../../projections/contract/projection.ts';
 import { texts, type TableTexts } from '../../support/plain-fold.ts';
-import { rowsIn } from '../../services/runtime/postgres/copied-rows.ts';
+import { plainRows, rowsIn } from '../../support/plain-rows.ts';
 import { keyOf, named, rowKey } from '../table-maps.ts';
 
 export type Named = Readonly<Record<string, Value>>;
@@ -51,7 +51,7 @@ export class MemoryTables<Event extends { readonly type: string }> {
     const loaded = Object.fromEntries(
       this.#projection.loads(batch).map((load) => [load.name, this.#answer(load)]),
     );
-    const folded = this.#projection.fold(loaded, batch);
+    const folded = this.#projection.fold(loaded, batch, plainRows);
     if ('broken' in folded) throw new Error(folded.broken.reason);
     const { applied, replayed, ignored } = folded.outcomes;
     if (applied + replayed + ignored !== batch.length) throw new Error('a record has no outcome');

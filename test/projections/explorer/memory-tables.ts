@@ -9,6 +9,7 @@ import type {
 } from '../../../projections/contract/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { keyOf, TableMaps, type Named } from '../table-maps.ts';
+import { plainRows } from '../../support/plain-rows.ts';
 
 export class MemoryTables extends TableMaps {
   constructor() {
@@ -29,7 +30,7 @@ export class MemoryTables extends TableMaps {
     const loaded = Object.fromEntries(
       explorer.loads(fresh).map((load) => [load.name, this.#answer(load)]),
     );
-    const folded = explorer.fold(loaded, batch);
+    const folded = explorer.fold(loaded, batch, plainRows);
     if (!('broken' in folded)) this.change(folded.changes);
     return folded;
   }

@@ -4,7 +4,7 @@ import { Stacks } from '../../../projections/explorer/stacks.ts';
 import type { Changes, Loaded, LoadedRow, Row } from '../../../projections/contract/projection.ts';
 import { ChainByHand, named } from '../../support/chain-by-hand.ts';
 import { TestChain } from '../../support/chain.ts';
-import { rowsIn } from '../../services/runtime/postgres/copied-rows.ts';
+import { plainRows, rowsIn } from '../../support/plain-rows.ts';
 
 const ALICE = named('alice');
 const BOB = named('bob');
@@ -82,7 +82,9 @@ const TOP: Loaded = {
 
 test('a block that comes and leaves within a batch leaves nothing behind', () => {
   const chain = new TestChain({ seed: 1 });
-  const [stayed, left] = [0, 1].map(() => new Stacks({ transactions: 0, validators: 0 }, {}));
+  const [stayed, left] = [0, 1].map(
+    () => new Stacks({ transactions: 0, validators: 0 }, {}, plainRows),
+  );
   if (stayed === undefined || left === undefined) throw new Error('there are two');
   const first = chain.append(4);
   stayed.push(first);
@@ -97,7 +99,7 @@ test('a block that comes and leaves within a batch leaves nothing behind', () =>
 });
 
 test('a stored block that leaves is cut off every table, and what it moved is as before', () => {
-  const stacks = new Stacks({ transactions: 8, validators: 2 }, TOP);
+  const stacks = new Stacks({ transactions: 8, validators: 2 }, TOP, plainRows);
   stacks.pop(3);
   const changes = stacks.changes(EMPTY_CHAIN);
   const cuts = changes.cuts.map(({ table, ...cut }) => ({ ...cut, table: table.name }));
@@ -136,7 +138,7 @@ test('a stored block that leaves is cut off every table, and what it moved is as
 });
 
 test('the block that comes instead of a stored one takes its seqs, its ordinals and its place among the validators', () => {
-  const stacks = new Stacks({ transactions: 8, validators: 2 }, TOP);
+  const stacks = new Stacks({ transactions: 8, validators: 2 }, TOP, plainRows);
   stacks.pop(3);
   const chain = new ChainByHand();
   const next = chain.append({
@@ -167,6 +169,7 @@ test('a stored block without transactions leaves too', () => {
       reverted_blocks: [{ height: '3', first_seq: '8', producer: CAROL }],
       reverted_accounts: [account(CAROL, { blocks_produced: '2' })],
     },
+    plainRows,
   );
   stacks.pop(3);
   const changes = stacks.changes(EMPTY_CHAIN);
@@ -176,6 +179,6 @@ test('a stored block without transactions leaves too', () => {
 });
 
 test('a block on the chain that the tables do not have is a bug, not a guess', () => {
-  const stacks = new Stacks({ transactions: 8, validators: 1 }, {});
+  const stacks = new Stacks({ transactions: 8, validators: 1 }, {}, plainRows);
   expect(() => stacks.pop(3)).toThrow('block 3 is on the chain but not in the table of blocks');
 });

@@ -3,7 +3,7 @@ import { reserve } from '../../../projections/reserve/reserve.ts';
 import type { Folded, Row } from '../../../projections/contract/projection.ts';
 import { askedLoad } from '../../../services/projector/load/asked-load.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
-import { rowsIn } from '../../services/runtime/postgres/copied-rows.ts';
+import { plainRows, rowsIn } from '../../support/plain-rows.ts';
 
 function run(id: string, supply = 1n): ReserveReconciled {
   return {
@@ -37,7 +37,11 @@ function fold(
     timestamp: 0,
   }));
   const head = before === undefined ? [] : [{ runs: String(before) }];
-  const folded = reserve.fold({ head, known: known.map((run_id) => ({ run_id })) }, batch);
+  const folded = reserve.fold(
+    { head, known: known.map((run_id) => ({ run_id })) },
+    batch,
+    plainRows,
+  );
   if ('broken' in folded) throw new Error(folded.broken.reason);
   return folded;
 }

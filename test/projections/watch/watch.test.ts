@@ -17,6 +17,7 @@ import { differences, digestOf } from '../../support/plain-fold.ts';
 import { WATCH_ANSWERS } from '../deposits/answers.ts';
 import { interleaved } from '../deposits/interleaved.ts';
 import { MemoryTables } from '../deposits/memory-tables.ts';
+import { plainRows } from '../../support/plain-rows.ts';
 
 type Event = DepositAddressEvent | TransferEvent;
 
@@ -176,7 +177,7 @@ test('addresses that become hot are announced, others are not', () => {
     offset: BigInt(at),
     timestamp: 0,
   }));
-  expect(watch.fold({}, batch.slice(0, 3))).toMatchObject({
+  expect(watch.fold({}, batch.slice(0, 3), plainRows)).toMatchObject({
     announced: [`0x${ADDRESS.toString('hex')}`],
     outcomes: { applied: 3 },
   });
@@ -186,6 +187,7 @@ test('addresses that become hot are announced, others are not', () => {
       batch
         .slice(3)
         .map(({ event, offset }) => ({ event, offset, partition: PARTITION, timestamp: 0 })),
+      plainRows,
     ),
   ).toMatchObject({ announced: [], outcomes: { applied: 1 } });
 });

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { CopyRows } from '../../../../services/runtime/postgres/copy-rows.ts';
 import type {
   Changes,
-  EncodedRows,
   KeyedLoad,
   Row,
   Table,
@@ -104,7 +103,7 @@ test('tables are kept apart, and a table of several key columns is left alone', 
   expect(memory.recall(accounts(A)).rows).toEqual([{ address: A, balance: 2n }]);
 });
 
-function encoded(rows: EncodedRows): unknown {
+function encoded(rows: CopyRows): unknown {
   return {
     table: rows.table.name,
     length: rows.length,

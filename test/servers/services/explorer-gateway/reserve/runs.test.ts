@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { reserve } from '../../../../../projections/reserve/reserve.ts';
 import type { ReserveReconciled } from '../../../../../schemas/reserve.runs/events.ts';
 import { assert } from '../../../../../services/runtime/process/errors.ts';
+import { newCopyRows } from '../../../../../services/runtime/postgres/copy-rows.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import { writeChanges } from '../../../../../services/projector/engine/table-writer.ts';
 import { freshDatabase } from '../../../../support/database.ts';
@@ -50,6 +51,7 @@ async function indexed(runs: readonly ReserveReconciled[]): Promise<string> {
   const folded = reserve.fold(
     {},
     runs.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 })),
+    newCopyRows,
   );
   assert('changes' in folded, 'the fold broke');
   await writeChanges(client, folded.changes);

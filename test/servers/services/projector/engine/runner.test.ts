@@ -301,12 +301,10 @@ test('a bug in a fold ends the run with its error, with nothing applied and no p
   const { log, ...tables } = await open();
   const projection = {
     ...tables.projection,
-    fold(
-      loaded: Parameters<typeof explorer.fold>[0],
-      batch: Parameters<typeof explorer.fold>[1],
-    ): ReturnType<typeof explorer.fold> {
+    fold(...parameters: Parameters<typeof explorer.fold>): ReturnType<typeof explorer.fold> {
+      const [, batch] = parameters;
       if (batch.some(({ offset }) => offset >= 3n)) throw new RangeError('out of its mind');
-      return explorer.fold(loaded, batch);
+      return explorer.fold(...parameters);
     },
   };
   const running = startRunner(log, { ...tables, projection });
