@@ -265,6 +265,24 @@ test('no file hides behind a name that says nothing', () => {
   expect(SOURCES.map(({ path }) => path).filter((path) => FORBIDDEN_NAMES.test(path))).toEqual([]);
 });
 
+test('file and folder names are kebab case', () => {
+  const names = SOURCES.map(({ path }) => path).filter(
+    (path) =>
+      !/^([a-z0-9-]+(\.[a-z0-9-]+)*\/)*[a-z0-9-]+(\.(test|fixture|config))?\.ts$/.test(path),
+  );
+  expect(names).toEqual([]);
+});
+
+test('a test that starts or shares servers stands in test/servers', () => {
+  const unit = SOURCES.filter(
+    ({ path }) => path.endsWith('.test.ts') && !/^test\/(servers|faults)\//.test(path),
+  );
+  const reaching = unit.filter(({ source }) =>
+    /\binject\(\s*'stack'|\bstartStack\(/.test(source.replaceAll(/\/\/[^\n]*/g, '')),
+  );
+  expect(reaching.map(({ path }) => path)).toEqual([]);
+});
+
 test('no file is a barrel of re-exports', () => {
   const barrels = SOURCES.filter(({ source }) => {
     const lines = bare(source)
