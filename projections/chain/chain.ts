@@ -7,6 +7,8 @@
  * single record that it has no effect, and from any record that counts on, the log can be read without what came before.
  */
 import type { ChainHeaderEvent } from '../../schemas/chain.blocks/events.ts';
+import { bytesIn, countIn } from '../contract/loaded-row.ts';
+import type { LoadedRow } from '../contract/projection.ts';
 
 export type Chain =
   | { readonly status: 'empty' }
@@ -30,6 +32,17 @@ export type Judged =
   | { readonly verdict: 'broken'; readonly reason: string };
 
 export const EMPTY_CHAIN: Chain = { status: 'empty' };
+
+/** The chain that a projection stored as its row of `head`; undefined before the first block. */
+export function chainFromHead(head: LoadedRow | undefined): Chain {
+  if (head === undefined) return EMPTY_CHAIN;
+  return {
+    status: 'growing',
+    sequence: countIn(head, 'sequence'),
+    top: { height: countIn(head, 'height'), hash: bytesIn(head, 'hash') },
+    finalized_height: countIn(head, 'finalized_height'),
+  };
+}
 
 /** True for an event that counts. */
 export function isInPlace(event: ChainHeaderEvent, offset: bigint): boolean {

@@ -3,9 +3,9 @@
  * ever adds at the top of each ordinal, and a revert takes exactly that off again.
  */
 import { isChainEvent, type BlockReverted } from '../../schemas/chain.blocks/events.ts';
-import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
+import { chainFromHead, evolve } from '../chain/chain.ts';
 import { revertedBelow, settled } from '../chain/settled.ts';
-import { bytesIn, countIn } from '../contract/loaded-row.ts';
+import { countIn } from '../contract/loaded-row.ts';
 import type {
   Folded,
   Load,
@@ -132,7 +132,7 @@ function fold(
   newRows: RowLists,
 ): Folded {
   const head = loaded['head']?.[0];
-  let chain = chainOf(head);
+  let chain = chainFromHead(head);
   const stacks = new Stacks(countsOf(head), loaded, newRows);
   const announced = new Set<string>();
   let applied = 0;
@@ -162,16 +162,6 @@ function fold(
 function move(stacks: Stacks, event: Block | BlockReverted): void {
   if (event.type === 'BlockAppended') stacks.push(event);
   else stacks.pop(event.height);
-}
-
-function chainOf(head: LoadedRow | undefined): Chain {
-  if (head === undefined) return EMPTY_CHAIN;
-  return {
-    status: 'growing',
-    sequence: countIn(head, 'sequence'),
-    top: { height: countIn(head, 'height'), hash: bytesIn(head, 'hash') },
-    finalized_height: countIn(head, 'finalized_height'),
-  };
 }
 
 function countsOf(head: LoadedRow | undefined): {

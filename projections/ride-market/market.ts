@@ -1,48 +1,56 @@
-/** The ride market while a batch is folded: takes the steps of blocks, and takes blocks back. */
+/** The ride market while a batch is folded: applies the steps of blocks, and reverts blocks. */
 import type { BlockAppended } from '../../schemas/chain.blocks/events.ts';
 import type { Changes, Loaded } from '../contract/projection.ts';
-import { ENDED_TRIPS, offersFor, REQUESTS, requestsAt, TRIPS, tripsOf } from './change-keys.ts';
-import { Draft } from './draft.ts';
-import type { BlockUndo } from './journal.ts';
-import type { ActiveTripRow, EndedTripRow } from './records.ts';
+import {
+  ENDED_TRIPS_KEY,
+  offersKey,
+  partyKey,
+  pickupKey,
+  REQUESTS_KEY,
+  TRIPS_KEY,
+  type TripsKey,
+} from './change-keys.ts';
+import type { ActiveTripRow } from './records.ts';
 import { evolve as evolveRequest, NO_REQUEST, type Request, type RequestStep } from './request.ts';
-import { rideSteps, type Place, type RideOffer, type RideStep } from './ride-step.ts';
+import { rideSteps, type RideOffer, type RideStep } from './ride-step.ts';
 import { evolve as evolveTrip, NO_TRIP, type Trip, type TripStep } from './trip.ts';
+import type { BlockUndo } from './undo-log.ts';
+import { UnitOfWork } from './unit-of-work.ts';
 
 export class Market {
-  readonly #draft = new Draft();
-  /** the lists that the batch has changed */
-  readonly announced = new Set<string>();
-  /** those that the block at hand has */
-  #areas = new Set<string>();
+  readonly #work = new UnitOfWork();
+  /** change keys of the batch */
+  readonly changeKeys = new Set<string>();
+  /** change keys of the current block */
+  #blockKeys = new Set<string>();
 
   constructor(loaded: Loaded) {
-    this.#draft.load('open_requests', loaded['open_requests'] ?? []);
-    this.#draft.load('open_requests', loaded['requests_of_offers'] ?? []);
-    this.#draft.load('offers', loaded['offers'] ?? []);
-    this.#draft.load('active_trips', loaded['active_trips'] ?? []);
+    this.#work.load('open_requests', loaded['open_requests']);
+    this.#work.load('open_requests', loaded['requests_of_offers']);
+    this.#work.load('offers', loaded['offers']);
+    this.#work.load('active_trips', loaded['active_trips']);
   }
 
-  /** Puts a block on top; what takes it back. */
+  /** Applies a block and returns what reverts it. */
   append(block: BlockAppended): BlockUndo {
-    this.#areas = new Set();
-    for (const step of rideSteps(block)) this.#take(step);
-    const areas = [...this.#areas];
-    for (const area of areas) this.announced.add(area);
-    return { rows: this.#draft.seal(), areas };
+    this.#blockKeys = new Set();
+    for (const step of rideSteps(block)) this.#apply(step);
+    const change_keys = [...this.#blockKeys];
+    for (const key of change_keys) this.changeKeys.add(key);
+    return { rows: this.#work.endBlock(), change_keys };
   }
 
-  /** Takes the newest block back. */
-  revert({ rows, areas }: BlockUndo): void {
-    this.#draft.undo(rows);
-    for (const area of areas) this.announced.add(area);
+  /** Reverts the newest block. */
+  revert({ rows, change_keys }: BlockUndo): void {
+    this.#work.undo(rows);
+    for (const key of change_keys) this.changeKeys.add(key);
   }
 
   changes(): Omit<Changes, 'cuts'> {
-    return this.#draft.changes();
+    return this.#work.changes();
   }
 
-  #take(step: RideStep): void {
+  #apply(step: RideStep): void {
     switch (step.step) {
       case 'requested':
         return this.#evolveRequest(step.request.hash, step);
@@ -60,28 +68,25 @@ export class Market {
 
   #offer(offer: RideOffer): void {
     if (this.#request(offer.request_hash).status !== 'open') return;
-    this.#draft.put('offers', offer);
-    this.#areas.add(offersFor(offer.request_hash));
+    this.#work.put('offers', offer);
+    this.#blockKeys.add(offersKey(offer.request_hash));
   }
 
-  #accept(step: {
-    readonly step: 'accepted';
-    readonly hash: Buffer;
-    readonly offer_hash: Buffer;
-    readonly at: Place;
-  }): void {
-    const offer = this.#draft.get('offers', step.offer_hash);
+  #accept(step: Extract<RideStep, { step: 'accepted' }>): void {
+    const offer = this.#work.get('offers', step.offer_hash);
     const state = offer === undefined ? NO_REQUEST : this.#request(offer.request_hash);
     if (offer === undefined || state.status !== 'open') return;
     const { passenger, pickup_lat, pickup_lng, dropoff_lat, dropoff_lng } = state.request;
     this.#evolveRequest(offer.request_hash, step);
     const { request_hash, fare, driver } = offer;
-    const route = { pickup_lat, pickup_lng, dropoff_lat, dropoff_lng };
     const terms = {
       hash: step.hash,
       offer_hash: step.offer_hash,
       request_hash,
-      ...route,
+      pickup_lat,
+      pickup_lng,
+      dropoff_lat,
+      dropoff_lng,
       fare,
       driver,
       passenger,
@@ -90,9 +95,9 @@ export class Market {
     this.#evolveTrip(step.hash, { step: 'begun', terms });
   }
 
-  /** One that was closed in an earlier batch counts as absent: nothing can happen to it either. */
+  /** A request closed in an earlier batch counts as absent: no step fits either. */
   #request(hash: Buffer): Request {
-    const open = this.#draft.get('open_requests', hash);
+    const open = this.#work.get('open_requests', hash);
     return open === undefined ? NO_REQUEST : { status: 'open', request: open };
   }
 
@@ -101,23 +106,22 @@ export class Market {
     const after = evolveRequest(before, step);
     if (after === before || after.status === 'absent') return;
     const { request } = after;
-    this.#areas.add(REQUESTS).add(requestsAt({ lat: request.pickup_lat, lng: request.pickup_lng }));
-    if (after.status === 'open') return this.#draft.put('open_requests', request);
-    this.#areas.add(offersFor(hash));
-    this.#draft.remove('open_requests', hash);
-    const { height, tx_index } = after.closed;
-    const offer_hash = after.status === 'accepted' ? after.offer_hash : null;
-    this.#draft.put('closed_requests', {
+    const pickup = { lat: request.pickup_lat, lng: request.pickup_lng };
+    this.#blockKeys.add(REQUESTS_KEY).add(pickupKey(pickup));
+    if (after.status === 'open') return this.#work.put('open_requests', request);
+    this.#blockKeys.add(offersKey(hash));
+    this.#work.remove('open_requests', hash);
+    this.#work.put('closed_requests', {
       ...request,
-      offer_hash,
-      closed_height: height,
-      closed_index: tx_index,
+      offer_hash: after.status === 'accepted' ? after.offer_hash : null,
+      closed_height: after.closed.height,
+      closed_index: after.closed.tx_index,
     });
   }
 
-  /** As with requests, one that ended in an earlier batch counts as absent. */
+  /** A trip that ended in an earlier batch counts as absent, as a closed request does. */
   #trip(hash: Buffer): Trip {
-    const active = this.#draft.get('active_trips', hash);
+    const active = this.#work.get('active_trips', hash);
     if (active === undefined) return NO_TRIP;
     const { fare_paid, ...terms } = active;
     return { status: 'active', terms, fare_paid };
@@ -129,24 +133,19 @@ export class Market {
     if (after === before || after.status === 'absent') return;
     const { terms, fare_paid } = after;
     const row: ActiveTripRow = { ...terms, fare_paid };
-    this.#announceTrip(TRIPS, row);
-    if (after.status === 'active') return this.#draft.put('active_trips', row);
-    this.#announceTrip(ENDED_TRIPS, row);
-    const { height, tx_index } = after.ended;
-    const ended: EndedTripRow = {
+    this.#addTripKeys(TRIPS_KEY, row);
+    if (after.status === 'active') return this.#work.put('active_trips', row);
+    this.#addTripKeys(ENDED_TRIPS_KEY, row);
+    this.#work.remove('active_trips', hash);
+    this.#work.put('ended_trips', {
       ...row,
       trip_status: after.status,
-      ended_height: height,
-      ended_index: tx_index,
-    };
-    this.#draft.remove('active_trips', hash);
-    this.#draft.put('ended_trips', ended);
+      ended_height: after.ended.height,
+      ended_index: after.ended.tx_index,
+    });
   }
 
-  #announceTrip(
-    area: typeof TRIPS | typeof ENDED_TRIPS,
-    { driver, passenger }: ActiveTripRow,
-  ): void {
-    this.#areas.add(area).add(tripsOf(area, driver)).add(tripsOf(area, passenger));
+  #addTripKeys(list: TripsKey, { driver, passenger }: ActiveTripRow): void {
+    this.#blockKeys.add(list).add(partyKey(list, driver)).add(partyKey(list, passenger));
   }
 }

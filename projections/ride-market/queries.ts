@@ -1,13 +1,15 @@
 /**
- * What can be asked of the ride market. Each list is newest first and reads no more rows than it shows, save for requests within bounds. Each question is one
- * statement. Hashes and addresses are bytea, amounts numeric (CLT base units), coordinates text: decimal degrees as they were signed.
- * `areas.ts` says which notifications tell that a list has changed.
+ * The ride market's queries, one statement each. Lists are newest first and read no more rows than
+ * they return, except requests within bounds. Hashes and addresses are bytea, amounts numeric (CLT
+ * base units), coordinates text: decimal degrees as signed. `change-keys.ts` lists the
+ * notifications that announce a changed list.
  */
 import type { Query } from '../contract/page.ts';
 
 /**
- * One row when there is any block. Columns: sequence (goes up with every chain event applied), height, hash, finalized_height, when these tables were made. The
- * version of all that is asked here, also where other tables take the place of these.
+ * One row, or none before the first block. Columns: sequence (rises with every chain event),
+ * height, hash, finalized_height, created_at of these tables. Together they are the read version of
+ * every query here, also when a rebuild swaps the tables.
  */
 export function marketHead(): Query {
   return {
@@ -18,7 +20,7 @@ export function marketHead(): Query {
   };
 }
 
-/** Degrees, borders included. min_lat <= max_lat; min_lng > max_lng is a viewport across the antimeridian. */
+/** Degrees, inclusive. min_lat <= max_lat; min_lng > max_lng crosses the antimeridian. */
 export interface Bounds {
   readonly min_lat: number;
   readonly max_lat: number;
@@ -31,8 +33,9 @@ const REQUEST_COLUMNS =
 const NEWEST_REQUESTS = 'ORDER BY r.height DESC, r.tx_index DESC LIMIT $1::bigint';
 
 /**
- * Columns: hash, pickup_lat, pickup_lng, dropoff_lat, dropoff_lng, fare, passenger, referrer (or null). Open requests, with bounds those whose pickup lies within, the newest `limit` of them.
- * Area: requests.
+ * Columns: hash, pickup_lat, pickup_lng, dropoff_lat, dropoff_lng, fare, passenger, referrer (or
+ * null). The newest `limit` open requests; with bounds, those whose pickup is within them.
+ * Change key: requests.
  */
 export function rideRequests(bounds: Bounds | undefined, limit: number): Query {
   if (bounds === undefined) {
@@ -42,34 +45,35 @@ export function rideRequests(bounds: Bounds | undefined, limit: number): Query {
       values: [limit],
     };
   }
-  const boxes = boxesOf(bounds);
+  const boxes = boundingBoxes(bounds);
   const each = boxes.map((_, at) => 2 + 4 * at);
   return {
     name: boxes.length === 1 ? 'ride_market_requests_within' : 'ride_market_requests_within_two',
-    text: `WITH inside AS MATERIALIZED (SELECT * FROM (${each.map(found).join(' UNION ALL ')}) b LIMIT ${DENSE_FROM})
+    text: `WITH inside AS MATERIALIZED (SELECT * FROM (${each.map(indexedRows).join(' UNION ALL ')}) b LIMIT ${DENSE_FROM})
            SELECT ${REQUEST_COLUMNS} FROM
              (SELECT * FROM inside WHERE (SELECT count(*) FROM inside) < ${DENSE_FROM}
               UNION ALL
               (SELECT * FROM ride_market.open_requests r
-                WHERE (SELECT count(*) FROM inside) = ${DENSE_FROM} AND (${each.map(compared).join(' OR ')}) ${NEWEST_REQUESTS})) r
+                WHERE (SELECT count(*) FROM inside) = ${DENSE_FROM} AND (${each.map(isInBox).join(' OR ')}) ${NEWEST_REQUESTS})) r
             ${NEWEST_REQUESTS}`,
     values: [limit, ...boxes.flat()],
   };
 }
 
 /**
- * Fewer requests than this within bounds are all looked up by the spatial index, and then sorted. Where there are more, the newest requests of all are looked through until enough of them lie
- * there: of a hundred thousand in one city the newest thousand are soon found, and none of the others is read.
+ * Below this number of requests within bounds, the spatial index finds all of them, and they are
+ * sorted. From it on, a scan from the newest request stops at the limit: of a hundred thousand
+ * requests in one city, the newest thousand are found soon.
  */
 const DENSE_FROM = 5_000;
 
-/** Rows whose pickup is in the box of which $`at` and the three after it are the west, south, east and north: by the spatial index. */
-function found(at: number): string {
+/** Rows with a pickup in the box, by the spatial index. $`at` to $`at + 3`: west, south, east, north. */
+function indexedRows(at: number): string {
   return `SELECT * FROM ride_market.open_requests WHERE ${PICKUP} <@ ${box(at)}`;
 }
 
-/** The same of a row that was found another way: no index has the operator's function, of which the planner believes that it is true of many. */
-function compared(at: number): string {
+/** The same condition for the scan. The function, unlike the operator, never uses the index. */
+function isInBox(at: number): string {
   return `box_contain_pt(${box(at)}, ${PICKUP})`;
 }
 
@@ -81,8 +85,8 @@ function box(at: number): string {
 
 type Box = readonly [west: number, south: number, east: number, north: number];
 
-/** One box or two without a common point. 180 and -180 are the same meridian, whichever of them a pickup names. */
-function boxesOf({
+/** One box, or two disjoint ones. 180 and -180 are the same meridian; a pickup may name either. */
+function boundingBoxes({
   min_lat: south,
   max_lat: north,
   min_lng: west,
@@ -100,7 +104,10 @@ function boxesOf({
   return [whole];
 }
 
-/** Columns: hash, request_hash, fare, driver, referrer (or null). The newest `limit` offers for a request, none unless it is open. Area: offers:<request hash>. */
+/**
+ * Columns: hash, request_hash, fare, driver, referrer (or null). The newest `limit` offers for a
+ * request; none unless it is open. Change key: offers:<request hash>.
+ */
 export function rideOffers(requestHash: Buffer, limit: number): Query {
   return {
     name: 'ride_market_offers',
@@ -111,7 +118,7 @@ export function rideOffers(requestHash: Buffer, limit: number): Query {
   };
 }
 
-/** Whose trips; undefined leaves them all in. */
+/** A filter on trips; undefined matches every trip. */
 export interface Parties {
   readonly driver: Buffer | undefined;
   readonly passenger: Buffer | undefined;
@@ -121,11 +128,12 @@ const TRIP_COLUMNS =
   't.hash, t.offer_hash, t.request_hash, t.pickup_lat, t.pickup_lng, t.dropoff_lat, t.dropoff_lng, t.fare, t.fare_paid, t.driver, t.passenger';
 
 /**
- * Columns: hash, offer_hash, request_hash, pickup_lat, pickup_lng, dropoff_lat, dropoff_lng, fare, fare_paid, driver, passenger. Accepted, neither fully paid nor cancelled; the `limit` accepted
- * last. Area: trips.
+ * Columns: hash, offer_hash, request_hash, pickup_lat, pickup_lng, dropoff_lat, dropoff_lng, fare,
+ * fare_paid, driver, passenger. The `limit` trips accepted last that are neither fully paid nor
+ * cancelled. Change key: trips.
  */
 export function activeTrips(parties: Parties, limit: number): Query {
-  const { name, where, values } = asked(parties);
+  const { name, where, values } = partyFilter(parties);
   return {
     name: `ride_market_active${name}`,
     text: `SELECT ${TRIP_COLUMNS} FROM ride_market.active_trips t ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
@@ -134,9 +142,9 @@ export function activeTrips(parties: Parties, limit: number): Query {
   };
 }
 
-/** Columns of `activeTrips`. Fully paid; the `limit` paid last. Area: ended_trips. */
+/** Columns of `activeTrips`. The `limit` trips fully paid last. Change key: ended_trips. */
 export function completedTrips(parties: Parties, limit: number): Query {
-  const { name, where, values } = asked(parties);
+  const { name, where, values } = partyFilter(parties);
   return {
     name: `ride_market_completed${name}`,
     text: `SELECT ${TRIP_COLUMNS} FROM (${ended('completed', where)}) t`,
@@ -144,9 +152,12 @@ export function completedTrips(parties: Parties, limit: number): Query {
   };
 }
 
-/** Columns of `activeTrips`, then trip_status (completed or cancelled). The `limit` that ended last. Area: ended_trips. */
+/**
+ * Columns of `activeTrips`, then trip_status (completed or cancelled). The `limit` trips that ended
+ * last. Change key: ended_trips.
+ */
 export function recentTrips(parties: Parties, limit: number): Query {
-  const { name, where, values } = asked(parties);
+  const { name, where, values } = partyFilter(parties);
   return {
     name: `ride_market_recent${name}`,
     text: `SELECT ${TRIP_COLUMNS}, t.trip_status FROM ((${ended('completed', where)}) UNION ALL (${ended('cancelled', where)})) t
@@ -160,15 +171,15 @@ function ended(status: 'completed' | 'cancelled', where: readonly string[]): str
            ORDER BY t.ended_height DESC, t.ended_index DESC LIMIT $1::bigint`;
 }
 
-interface Asked {
-  /** what the query's name ends in */
+interface PartyFilter {
+  /** suffix of the query's name */
   readonly name: string;
   readonly where: readonly string[];
-  /** from $2 on */
+  /** bound from $2 on */
   readonly values: readonly Buffer[];
 }
 
-function asked({ driver, passenger }: Parties): Asked {
+function partyFilter({ driver, passenger }: Parties): PartyFilter {
   if (driver === undefined) {
     return passenger === undefined
       ? { name: '', where: [], values: [] }
@@ -183,7 +194,7 @@ function asked({ driver, passenger }: Parties): Asked {
   };
 }
 
-/** One row when there is such a request. Columns: status (open, accepted, cancelled), passenger, fare. Offers and its cancellation are for an open one. */
+/** One row, or none. Columns: status (open, accepted, cancelled), passenger, fare. */
 export function requestByHash(hash: Buffer): Query {
   return {
     name: 'ride_market_request',
@@ -195,8 +206,8 @@ export function requestByHash(hash: Buffer): Query {
 }
 
 /**
- * One row when there is such an offer. Columns: status (open; accepted; lapsed: its request was cancelled, or accepted with another offer), driver, fare, request_hash, passenger (of the request:
- * who may accept it).
+ * One row, or none. Columns: status (open; accepted; lapsed: its request was cancelled, or accepted
+ * with another offer), driver, fare, request_hash, passenger (of the request, who may accept it).
  */
 export function offerByHash(hash: Buffer): Query {
   return {
@@ -211,7 +222,10 @@ export function offerByHash(hash: Buffer): Query {
   };
 }
 
-/** One row when there is a trip of this acceptance. Columns: status (active, completed, cancelled), driver, passenger, fare, fare_paid. */
+/**
+ * One row, or none. `hash` is the acceptance's. Columns: status (active, completed, cancelled),
+ * driver, passenger, fare, fare_paid.
+ */
 export function tripByHash(hash: Buffer): Query {
   return {
     name: 'ride_market_trip',

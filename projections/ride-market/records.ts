@@ -1,9 +1,82 @@
-/** The rows of the ride market by their table, as the fold holds them, and how they become values of columns and come back. */
+/** The ride market's tables and their rows as records; `table.sql` says what each column means. */
 import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
-import type { LoadedRow, Row, Table } from '../contract/projection.ts';
-import type { RideOffer, RideRequest, Route } from './ride-step.ts';
-import { ACTIVE_TRIPS, CLOSED_REQUESTS, ENDED_TRIPS, OFFERS, OPEN_REQUESTS } from './rows.ts';
+import type { ColumnType, LoadedRow, Row, Table, Value } from '../contract/projection.ts';
+import type { RideOffer, RideRequest } from './ride-step.ts';
 import type { EndedTrip, TripTerms } from './trip.ts';
+
+export const HEAD: Table = {
+  name: 'head',
+  columns: {
+    one: 'bool',
+    sequence: 'int8',
+    height: 'int8',
+    hash: 'bytea',
+    finalized_height: 'int8',
+    journal_from: 'int8',
+  },
+  key: ['one'],
+};
+
+export const JOURNAL: Table = {
+  name: 'journal',
+  columns: { height: 'int8', undo: 'text' },
+  key: ['height'],
+};
+
+const ROUTE = {
+  pickup_lat: 'text',
+  pickup_lng: 'text',
+  dropoff_lat: 'text',
+  dropoff_lng: 'text',
+} as const;
+const POSITION = { height: 'int8', tx_index: 'int4' } as const;
+const REQUEST = {
+  hash: 'bytea',
+  passenger: 'bytea',
+  ...ROUTE,
+  fare: 'numeric',
+  referrer: 'bytea',
+  ...POSITION,
+} as const;
+const TRIP = {
+  hash: 'bytea',
+  offer_hash: 'bytea',
+  request_hash: 'bytea',
+  ...ROUTE,
+  fare: 'numeric',
+  fare_paid: 'numeric',
+  driver: 'bytea',
+  passenger: 'bytea',
+  ...POSITION,
+} as const;
+
+/** The tables whose rows are records. Each is keyed by the hash of a transaction. */
+export const RECORD_TABLES = {
+  open_requests: { name: 'open_requests', columns: REQUEST, key: ['hash'] },
+  closed_requests: {
+    name: 'closed_requests',
+    columns: { ...REQUEST, offer_hash: 'bytea', closed_height: 'int8', closed_index: 'int4' },
+    key: ['hash'],
+  },
+  offers: {
+    name: 'offers',
+    columns: {
+      hash: 'bytea',
+      request_hash: 'bytea',
+      driver: 'bytea',
+      fare: 'numeric',
+      referrer: 'bytea',
+      ...POSITION,
+    },
+    key: ['hash'],
+  },
+  active_trips: { name: 'active_trips', columns: TRIP, key: ['hash'] },
+  ended_trips: {
+    name: 'ended_trips',
+    columns: { ...TRIP, trip_status: 'text', ended_height: 'int8', ended_index: 'int4' },
+    key: ['hash'],
+  },
+} as const satisfies Readonly<Record<string, Table>>;
 
 export interface ClosedRequestRow extends RideRequest {
   /** null: cancelled */
@@ -22,7 +95,7 @@ export interface EndedTripRow extends ActiveTripRow {
   readonly ended_index: number;
 }
 
-/** By table, what one row of it is. Each is named by its hash. */
+/** The record of one row, by table. Its fields are the table's columns. */
 export interface Records {
   readonly open_requests: RideRequest;
   readonly closed_requests: ClosedRequestRow;
@@ -32,147 +105,38 @@ export interface Records {
 }
 export type RecordTable = keyof Records;
 
-export interface Shape<Kept> {
-  readonly table: Table;
-  /** the values in the order of the columns */
-  readonly write: (record: Kept) => Row;
-  readonly read: (row: LoadedRow) => Kept;
+/** The record's values in the order of the table's columns. */
+export function rowFromRecord<Name extends RecordTable>(table: Name, record: Records[Name]): Row {
+  const fields: object = record;
+  return Object.keys(RECORD_TABLES[table].columns).map((column): Value =>
+    Reflect.get(fields, column),
+  );
 }
 
-export const SHAPES: { readonly [Name in RecordTable]: Shape<Records[Name]> } = {
-  open_requests: { table: OPEN_REQUESTS, write: requestValues, read: readRequest },
-  closed_requests: {
-    table: CLOSED_REQUESTS,
-    write: (record) => [
-      ...requestValues(record),
-      record.offer_hash,
-      record.closed_height,
-      record.closed_index,
-    ],
-    read: (row) => ({
-      ...readRequest(row),
-      offer_hash: optionalBytesIn(row, 'offer_hash'),
-      closed_height: countIn(row, 'closed_height'),
-      closed_index: countIn(row, 'closed_index'),
-    }),
-  },
-  offers: {
-    table: OFFERS,
-    write: ({ hash, request_hash, driver, fare, referrer, height, tx_index }) => [
-      hash,
-      request_hash,
-      driver,
-      fare,
-      referrer,
-      height,
-      tx_index,
-    ],
-    read: (row) => ({
-      hash: bytesIn(row, 'hash'),
-      request_hash: bytesIn(row, 'request_hash'),
-      driver: bytesIn(row, 'driver'),
-      fare: amountIn(row, 'fare'),
-      referrer: optionalBytesIn(row, 'referrer'),
-      height: countIn(row, 'height'),
-      tx_index: countIn(row, 'tx_index'),
-    }),
-  },
-  active_trips: { table: ACTIVE_TRIPS, write: tripValues, read: readTrip },
-  ended_trips: {
-    table: ENDED_TRIPS,
-    write: (record) => [
-      ...tripValues(record),
-      record.trip_status,
-      record.ended_height,
-      record.ended_index,
-    ],
-    read: (row) => ({
-      ...readTrip(row),
-      trip_status: tripStatusIn(row),
-      ended_height: countIn(row, 'ended_height'),
-      ended_index: countIn(row, 'ended_index'),
-    }),
-  },
-};
-
-function requestValues(record: RideRequest): Row {
-  const { hash, passenger, fare, referrer, height, tx_index: index } = record;
-  return [hash, passenger, ...routeValues(record), fare, referrer, height, index];
+/** The inverse of `rowFromRecord`, for a row as Postgres returns it. */
+export function recordFromRow<Name extends RecordTable>(
+  table: Name,
+  row: LoadedRow,
+): Records[Name] {
+  const columns = Object.entries<ColumnType>(RECORD_TABLES[table].columns);
+  return Object.fromEntries(
+    columns.map(([name, type]): unknown[] => [name, read(row, name, type)]),
+  );
 }
 
-function readRequest(row: LoadedRow): RideRequest {
-  return {
-    hash: bytesIn(row, 'hash'),
-    passenger: bytesIn(row, 'passenger'),
-    ...readRoute(row),
-    fare: amountIn(row, 'fare'),
-    referrer: optionalBytesIn(row, 'referrer'),
-    height: countIn(row, 'height'),
-    tx_index: countIn(row, 'tx_index'),
-  };
-}
-
-function tripValues(record: ActiveTripRow): Row {
-  const {
-    hash,
-    offer_hash: offer,
-    request_hash: request,
-    fare,
-    fare_paid: paid,
-    driver,
-    passenger,
-    height,
-    tx_index: index,
-  } = record;
-  return [
-    hash,
-    offer,
-    request,
-    ...routeValues(record),
-    fare,
-    paid,
-    driver,
-    passenger,
-    height,
-    index,
-  ];
-}
-
-function readTrip(row: LoadedRow): ActiveTripRow {
-  return {
-    hash: bytesIn(row, 'hash'),
-    offer_hash: bytesIn(row, 'offer_hash'),
-    request_hash: bytesIn(row, 'request_hash'),
-    ...readRoute(row),
-    fare: amountIn(row, 'fare'),
-    fare_paid: amountIn(row, 'fare_paid'),
-    driver: bytesIn(row, 'driver'),
-    passenger: bytesIn(row, 'passenger'),
-    height: countIn(row, 'height'),
-    tx_index: countIn(row, 'tx_index'),
-  };
-}
-
-function routeValues({ pickup_lat, pickup_lng, dropoff_lat, dropoff_lng }: Route): Row {
-  return [pickup_lat, pickup_lng, dropoff_lat, dropoff_lng];
-}
-
-function readRoute(row: LoadedRow): Route {
-  return {
-    pickup_lat: textIn(row, 'pickup_lat'),
-    pickup_lng: textIn(row, 'pickup_lng'),
-    dropoff_lat: textIn(row, 'dropoff_lat'),
-    dropoff_lng: textIn(row, 'dropoff_lng'),
-  };
-}
-
-function optionalBytesIn(row: LoadedRow, column: string): Buffer | null {
-  return row[column] === null ? null : bytesIn(row, column);
-}
-
-function tripStatusIn(row: LoadedRow): EndedTrip['status'] {
-  const status = textIn(row, 'trip_status');
-  if (status !== 'completed' && status !== 'cancelled')
-    throw new Error(`a stored trip ended as ${status}, which there is not`);
-  return status;
+function read(row: LoadedRow, column: string, type: ColumnType): Value {
+  if (row[column] === null) return null;
+  switch (type) {
+    case 'bytea':
+      return bytesIn(row, column);
+    case 'numeric':
+      return amountIn(row, column);
+    case 'int4':
+    case 'int8':
+      return countIn(row, column);
+    case 'bool':
+    case 'text':
+    case 'timestamptz':
+      return textIn(row, column);
+  }
 }

@@ -1,45 +1,35 @@
 /**
- * The life of a ride request. A passenger asks; drivers make offers while it is open; it is closed by the acceptance of one offer, which begins a trip, or by the passenger, who takes it back.
- * Neither can be undone, save by a reorganisation.
+ * The life cycle of a ride request. A passenger opens it; drivers make offers while it is open. The
+ * passenger closes it by accepting one offer, which begins a trip, or by cancelling it. Only a
+ * reorganisation reopens it. A step that does not fit the state has no effect.
  *
- * An offer has no life of its own: once made it says the same for ever. It is open as long as its request is, and afterwards either the accepted one or lapsed.
- *
- * Steps that do not fit a state have no effect.
+ * An offer never changes. It is open while its request is; then it is accepted or has lapsed.
  */
-import type { Place, RideRequest } from './ride-step.ts';
+import type { ChainPosition, RideRequest } from './ride-step.ts';
 
-export type Request = AbsentRequest | OpenRequest | AcceptedRequest | CancelledRequest;
-
-export interface AbsentRequest {
-  readonly status: 'absent';
-}
-
-export interface OpenRequest {
-  readonly status: 'open';
-  readonly request: RideRequest;
-}
-
-export interface AcceptedRequest {
-  readonly status: 'accepted';
-  readonly request: RideRequest;
-  readonly offer_hash: Buffer;
-  readonly closed: Place;
-}
-
-export interface CancelledRequest {
-  readonly status: 'cancelled';
-  readonly request: RideRequest;
-  readonly closed: Place;
-}
+export type Request =
+  | { readonly status: 'absent' }
+  | { readonly status: 'open'; readonly request: RideRequest }
+  | {
+      readonly status: 'accepted';
+      readonly request: RideRequest;
+      readonly offer_hash: Buffer;
+      readonly closed: ChainPosition;
+    }
+  | {
+      readonly status: 'cancelled';
+      readonly request: RideRequest;
+      readonly closed: ChainPosition;
+    };
 
 export type RequestStep =
   | { readonly step: 'requested'; readonly request: RideRequest }
-  | { readonly step: 'accepted'; readonly offer_hash: Buffer; readonly at: Place }
-  | { readonly step: 'request_cancelled'; readonly at: Place };
+  | { readonly step: 'accepted'; readonly offer_hash: Buffer; readonly at: ChainPosition }
+  | { readonly step: 'request_cancelled'; readonly at: ChainPosition };
 
-export const NO_REQUEST: AbsentRequest = { status: 'absent' };
+export const NO_REQUEST: Request = { status: 'absent' };
 
-/** The one step of the fold: the state afterwards, which is the same object where the step does not fit. Never throws. */
+/** The next state: the same object when the step does not fit. Never throws. */
 export function evolve(state: Request, step: RequestStep): Request {
   switch (step.step) {
     case 'requested':

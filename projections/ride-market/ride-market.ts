@@ -1,33 +1,23 @@
 /**
- * The fold of the ride market: requests, offers and trips of `chain.blocks`. What a block changed is kept until it is final, so that a revert puts back exactly
- * the rows that were there.
+ * The ride market's fold: requests, offers and trips from `chain.blocks`. The changes of a block
+ * are kept until it is final, so that a revert restores exactly the rows from before.
  */
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
-import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
+import { chainFromHead, evolve, type Chain } from '../chain/chain.ts';
 import { revertedBelow, settled } from '../chain/settled.ts';
-import { bytesIn, countIn } from '../contract/loaded-row.ts';
 import type {
   Folded,
   Load,
   Loaded,
-  LoadedRow,
   Projection,
   Recorded,
   Row,
   Table,
 } from '../contract/projection.ts';
-import { Journal } from './journal.ts';
 import { Market } from './market.ts';
-import { namedHash } from './ride-step.ts';
-import {
-  ACTIVE_TRIPS,
-  CLOSED_REQUESTS,
-  ENDED_TRIPS,
-  HEAD,
-  JOURNAL,
-  OFFERS,
-  OPEN_REQUESTS,
-} from './rows.ts';
+import { HEAD, JOURNAL, RECORD_TABLES } from './records.ts';
+import { hashArgument } from './ride-step.ts';
+import { UndoLog } from './undo-log.ts';
 
 export const rideMarket: Projection<ChainEvent> = {
   name: 'ride_market',
@@ -35,7 +25,7 @@ export const rideMarket: Projection<ChainEvent> = {
   topics: ['chain.blocks'],
   skips: 'ride_market',
   isEvent: isChainEvent,
-  tables: [HEAD, JOURNAL, OPEN_REQUESTS, CLOSED_REQUESTS, OFFERS, ACTIVE_TRIPS, ENDED_TRIPS],
+  tables: [HEAD, JOURNAL, ...Object.values(RECORD_TABLES)],
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
   settled,
@@ -43,13 +33,13 @@ export const rideMarket: Projection<ChainEvent> = {
   fold,
 };
 
-/** What a transaction of each type names, by the table that it is looked up in. */
-const LOOKED_UP: Readonly<Record<string, Table>> = {
-  RideOffer: OPEN_REQUESTS,
-  RideRequestCancel: OPEN_REQUESTS,
-  RideAcceptance: OFFERS,
-  RidePay: ACTIVE_TRIPS,
-  RideCancel: ACTIVE_TRIPS,
+/** The table in which a call's hash argument is looked up, by the type of the call. */
+const LOOKUP_TABLES: Readonly<Record<string, Table>> = {
+  RideOffer: RECORD_TABLES.open_requests,
+  RideRequestCancel: RECORD_TABLES.open_requests,
+  RideAcceptance: RECORD_TABLES.offers,
+  RidePay: RECORD_TABLES.active_trips,
+  RideCancel: RECORD_TABLES.active_trips,
 };
 
 function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
@@ -57,41 +47,42 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
   for (const { event } of batch) {
     if (event.type !== 'BlockAppended') continue;
     for (const transaction of event.transactions) {
-      const hash = namedHash(transaction);
-      const table = LOOKED_UP[transaction.function_call_type];
+      const hash = hashArgument(transaction);
+      const table = LOOKUP_TABLES[transaction.function_call_type];
       if (hash === undefined || table === undefined) continue;
-      let ofTable = keys.get(table);
-      if (ofTable === undefined) keys.set(table, (ofTable = new Map()));
-      ofTable.set(hash.toString('latin1'), hash);
+      let hashes = keys.get(table);
+      if (hashes === undefined) keys.set(table, (hashes = new Map()));
+      hashes.set(hash.toString('latin1'), hash);
     }
   }
-  const asked: Load[] = [...keys].map(([table, hashes]) => ({
+  const keyed: Load[] = [...keys].map(([table, hashes]) => ({
     name: table.name,
     table,
     keys: [...hashes.values()],
   }));
-  const offers = keys.get(OFFERS);
+  const offers = keys.get(RECORD_TABLES.offers);
   const reverted = revertedBelow(batch);
   return [
     { name: 'head', table: HEAD, keys: [true] },
-    ...asked,
-    ...(offers === undefined ? [] : [requestsOf([...offers.values()])]),
-    ...(reverted.length === 0 ? [] : [journalOf(reverted)]),
+    ...keyed,
+    ...(offers === undefined ? [] : [requestsOfOffers([...offers.values()])]),
+    ...(reverted.length === 0 ? [] : [journalRows(reverted)]),
   ];
 }
 
-/** Looked up one by one: taken for many, they would be joined with the whole table. */
-function requestsOf(offers: readonly Buffer[]): Load {
+/** LATERAL with OFFSET 0: the planner would join many look-ups with the whole table. */
+function requestsOfOffers(offers: readonly Buffer[]): Load {
   return {
     name: 'requests_of_offers',
     text: `SELECT r.* FROM
              (SELECT DISTINCT request_hash FROM offers WHERE hash = ANY($1::bytea[])) o
-             CROSS JOIN LATERAL (SELECT * FROM open_requests WHERE hash = o.request_hash OFFSET 0) r`,
+             CROSS JOIN LATERAL
+               (SELECT * FROM open_requests WHERE hash = o.request_hash OFFSET 0) r`,
     values: [offers],
   };
 }
 
-function journalOf(heights: readonly number[]): Load {
+function journalRows(heights: readonly number[]): Load {
   return {
     name: 'journal',
     text: 'SELECT height, undo FROM journal WHERE height = ANY($1::bigint[])',
@@ -101,9 +92,9 @@ function journalOf(heights: readonly number[]): Load {
 
 function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
   const head = loaded['head']?.[0];
-  let chain = chainOf(head);
+  let chain = chainFromHead(head);
   const market = new Market(loaded);
-  const journal = new Journal(head, loaded);
+  const undoLog = new UndoLog(head, loaded);
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
   for (const [at, { event, offset }] of batch.entries()) {
     const judged = evolve(chain, event, offset);
@@ -111,44 +102,34 @@ function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
     outcomes[judged.verdict]++;
     if (judged.verdict !== 'applied') continue;
     chain = judged.chain;
-    move(market, journal, event);
+    apply(market, undoLog, event);
   }
   const { deletes, appends, upserts } = market.changes();
   return {
     changes: {
-      cuts: journal.cuts(),
-      deletes: [{ table: JOURNAL, rows: journal.settled() }, ...deletes],
-      appends: [{ table: JOURNAL, rows: journal.added() }, ...appends],
-      upserts: [{ table: HEAD, rows: headOf(chain, journal) }, ...upserts],
+      cuts: undoLog.cuts(),
+      deletes: [{ table: JOURNAL, rows: undoLog.finalized() }, ...deletes],
+      appends: [{ table: JOURNAL, rows: undoLog.added() }, ...appends],
+      upserts: [{ table: HEAD, rows: headRows(chain, undoLog) }, ...upserts],
     },
     outcomes,
-    announced: [...market.announced],
+    announced: [...market.changeKeys],
   };
 }
 
-function move(market: Market, journal: Journal, event: ChainEvent): void {
+function apply(market: Market, undoLog: UndoLog, event: ChainEvent): void {
   switch (event.type) {
     case 'BlockAppended':
-      return journal.push(event.height, market.append(event));
+      return undoLog.push(event.height, market.append(event));
     case 'BlockReverted':
-      return market.revert(journal.pop(event.height));
+      return market.revert(undoLog.pop(event.height));
     case 'BlocksFinalized':
-      return journal.settle(event.height);
+      return undoLog.finalize(event.height);
   }
 }
 
-function chainOf(head: LoadedRow | undefined): Chain {
-  if (head === undefined) return EMPTY_CHAIN;
-  return {
-    status: 'growing',
-    sequence: countIn(head, 'sequence'),
-    top: { height: countIn(head, 'height'), hash: bytesIn(head, 'hash') },
-    finalized_height: countIn(head, 'finalized_height'),
-  };
-}
-
-function headOf(chain: Chain, journal: Journal): readonly Row[] {
+function headRows(chain: Chain, undoLog: UndoLog): readonly Row[] {
   if (chain.status === 'empty') return [];
-  const { sequence, top, finalized_height: finalized } = chain;
-  return [[true, sequence, top.height, top.hash, finalized, journal.from]];
+  const { sequence, top, finalized_height } = chain;
+  return [[true, sequence, top.height, top.hash, finalized_height, undoLog.from]];
 }

@@ -1,22 +1,23 @@
 /**
- * What a block's transactions mean to the ride market. The chain has checked who may do what, so that a transaction that stands did what it says; how much a payment
- * moved is what the chain recorded in its balance effects, since it caps a payment at what is due. Arguments that cannot be read mean nothing.
+ * The ride steps of a block. The chain has already checked permissions, so every ride call took
+ * effect. A payment's amount comes from the balance effects, because the chain caps a payment at
+ * the amount due. A call with unreadable arguments is no step.
  */
 import { parseHash } from '../../schemas/address.ts';
 import type { BlockAppended, BlockTransaction } from '../../schemas/chain.blocks/events.ts';
 import { LATITUDE_MAX, LONGITUDE_MAX } from '../../schemas/coordinate.ts';
 import { parseAmount } from '../../schemas/money.ts';
 
-/** Where in the chain a transaction stands. */
-export interface Place {
+/** The position of a transaction in the chain. */
+export interface ChainPosition {
   readonly height: number;
   readonly tx_index: number;
 }
 
-/** What a chain may write that is no coordinate as ours writes it, but one all the same. Never what Postgres could not read as a number. */
+/** Wider than the devnet's canonical form, but always a number that Postgres can parse. */
 const DEGREES = /^-?[0-9]{1,3}(?:\.[0-9]{1,30})?$/;
 
-/** Decimal degrees as the chain has them. */
+/** Decimal degrees, as signed. */
 export interface Route {
   readonly pickup_lat: string;
   readonly pickup_lng: string;
@@ -24,15 +25,15 @@ export interface Route {
   readonly dropoff_lng: string;
 }
 
-/** Named by the hash of its transaction, as offers and trips are. Amounts are base units. */
-export interface RideRequest extends Route, Place {
+/** Keyed by the hash of its transaction, as offers and trips are. Amounts are base units. */
+export interface RideRequest extends Route, ChainPosition {
   readonly hash: Buffer;
   readonly passenger: Buffer;
   readonly fare: bigint;
   readonly referrer: Buffer | null;
 }
 
-export interface RideOffer extends Place {
+export interface RideOffer extends ChainPosition {
   readonly hash: Buffer;
   readonly request_hash: Buffer;
   readonly driver: Buffer;
@@ -47,24 +48,28 @@ export type RideStep =
       readonly step: 'accepted';
       readonly hash: Buffer;
       readonly offer_hash: Buffer;
-      readonly at: Place;
+      readonly at: ChainPosition;
     }
-  | { readonly step: 'request_cancelled'; readonly request_hash: Buffer; readonly at: Place }
+  | {
+      readonly step: 'request_cancelled';
+      readonly request_hash: Buffer;
+      readonly at: ChainPosition;
+    }
   | {
       readonly step: 'paid';
       readonly trip_hash: Buffer;
       readonly amount: bigint;
-      readonly at: Place;
+      readonly at: ChainPosition;
     }
-  | { readonly step: 'cancelled'; readonly trip_hash: Buffer; readonly at: Place };
+  | { readonly step: 'cancelled'; readonly trip_hash: Buffer; readonly at: ChainPosition };
 
-/** The steps of a block, in its order. */
+/** The steps of a block, in chain order. */
 export function rideSteps(block: BlockAppended): readonly RideStep[] {
-  const payments = paymentsOf(block);
+  const payments = escrowPayments(block);
   const steps: RideStep[] = [];
   for (const transaction of block.transactions) {
     const { hash, index } = transaction;
-    const step = stepOf(transaction, {
+    const step = rideStep(transaction, {
       hash,
       at: { height: block.height, tx_index: index },
       paid: payments.get(index) ?? 0n,
@@ -74,71 +79,71 @@ export function rideSteps(block: BlockAppended): readonly RideStep[] {
   return steps;
 }
 
-/** The hash that a transaction names, of what its type is about; undefined where it names none. */
-export function namedHash({
+/** The request, offer or trip that a call refers to, by its hash; undefined when it has none. */
+export function hashArgument({
   function_call_type: type,
-  arguments: named,
+  arguments: args,
 }: BlockTransaction): Buffer | undefined {
   switch (type) {
     case 'RideOffer':
     case 'RideRequestCancel':
-      return hashIn(named['request_hash']);
+      return parsedHash(args['request_hash']);
     case 'RideAcceptance':
-      return hashIn(named['offer_hash']);
+      return parsedHash(args['offer_hash']);
     case 'RidePay':
     case 'RideCancel':
-      return hashIn(named['acceptance_hash']);
+      return parsedHash(args['acceptance_hash']);
     default:
       return undefined;
   }
 }
 
-interface Circumstances {
+interface StepContext {
   readonly hash: Buffer;
-  readonly at: Place;
-  /** what the transaction took out of escrow */
+  readonly at: ChainPosition;
+  /** taken out of escrow by the transaction */
   readonly paid: bigint;
 }
 
-function stepOf(
+function rideStep(
   transaction: BlockTransaction,
-  { hash, at, paid: amount }: Circumstances,
+  { hash, at, paid: amount }: StepContext,
 ): RideStep | undefined {
-  if (transaction.function_call_type === 'RideRequest') return requestedIn(transaction, at);
-  const named = namedHash(transaction);
-  if (named === undefined) return undefined;
+  if (transaction.function_call_type === 'RideRequest') return requestedStep(transaction, at);
+  const target = hashArgument(transaction);
+  if (target === undefined) return undefined;
   switch (transaction.function_call_type) {
     case 'RideOffer':
-      return offeredIn(transaction, named, at);
+      return offeredStep(transaction, target, at);
     case 'RideAcceptance':
-      return { step: 'accepted', hash, offer_hash: named, at };
+      return { step: 'accepted', hash, offer_hash: target, at };
     case 'RideRequestCancel':
-      return { step: 'request_cancelled', request_hash: named, at };
+      return { step: 'request_cancelled', request_hash: target, at };
     case 'RidePay':
-      return { step: 'paid', trip_hash: named, amount, at };
+      return { step: 'paid', trip_hash: target, amount, at };
     case 'RideCancel':
-      return { step: 'cancelled', trip_hash: named, at };
+      return { step: 'cancelled', trip_hash: target, at };
     default:
       return undefined;
   }
 }
 
-function requestedIn(
-  { hash, from, arguments: named, referrer }: BlockTransaction,
-  at: Place,
+function requestedStep(
+  { hash, from, arguments: args, referrer }: BlockTransaction,
+  at: ChainPosition,
 ): RideStep | undefined {
-  const fare = amountIn(named['fare']);
-  const route = routeIn(named);
+  const fare = parsedAmount(args['fare']);
+  const route = parsedRoute(args);
   if (fare === undefined || route === undefined) return undefined;
   return { step: 'requested', request: { hash, passenger: from, ...route, fare, referrer, ...at } };
 }
 
-function offeredIn(
-  { hash, from, arguments: named, referrer }: BlockTransaction,
+function offeredStep(
+  { hash, from, arguments: args, referrer }: BlockTransaction,
   requestHash: Buffer,
-  at: Place,
+  at: ChainPosition,
 ): RideStep | undefined {
-  const fare = amountIn(named['fare']);
+  const fare = parsedAmount(args['fare']);
   return fare === undefined
     ? undefined
     : {
@@ -147,11 +152,11 @@ function offeredIn(
       };
 }
 
-function routeIn(named: BlockTransaction['arguments']): Route | undefined {
-  const pickup_lat = degreesIn(named['pickup_lat'], LATITUDE_MAX);
-  const pickup_lng = degreesIn(named['pickup_lng'], LONGITUDE_MAX);
-  const dropoff_lat = degreesIn(named['dropoff_lat'], LATITUDE_MAX);
-  const dropoff_lng = degreesIn(named['dropoff_lng'], LONGITUDE_MAX);
+function parsedRoute(args: BlockTransaction['arguments']): Route | undefined {
+  const pickup_lat = parsedDegrees(args['pickup_lat'], LATITUDE_MAX);
+  const pickup_lng = parsedDegrees(args['pickup_lng'], LONGITUDE_MAX);
+  const dropoff_lat = parsedDegrees(args['dropoff_lat'], LATITUDE_MAX);
+  const dropoff_lng = parsedDegrees(args['dropoff_lng'], LONGITUDE_MAX);
   if (
     pickup_lat === undefined ||
     pickup_lng === undefined ||
@@ -162,22 +167,22 @@ function routeIn(named: BlockTransaction['arguments']): Route | undefined {
   return { pickup_lat, pickup_lng, dropoff_lat, dropoff_lng };
 }
 
-function hashIn(text: string | null | undefined): Buffer | undefined {
+function parsedHash(text: string | null | undefined): Buffer | undefined {
   return typeof text === 'string' ? parseHash(text) : undefined;
 }
 
-function amountIn(text: string | null | undefined): bigint | undefined {
+function parsedAmount(text: string | null | undefined): bigint | undefined {
   return typeof text === 'string' ? parseAmount(text) : undefined;
 }
 
-function degreesIn(text: string | null | undefined, limit: number): string | undefined {
+function parsedDegrees(text: string | null | undefined, limit: number): string | undefined {
   return typeof text === 'string' && DEGREES.test(text) && Math.abs(Number(text)) <= limit
     ? text
     : undefined;
 }
 
-/** What each transaction's payment took out of escrow, by its index. */
-function paymentsOf(block: BlockAppended): ReadonlyMap<number, bigint> {
+/** The amount that each transaction took out of escrow, by transaction index. */
+function escrowPayments(block: BlockAppended): ReadonlyMap<number, bigint> {
   const payments = new Map<number, bigint>();
   for (const { kind, delta, tx_index: index } of block.balance_effects) {
     if (kind === 'ride_pay' && delta < 0n && index !== null)

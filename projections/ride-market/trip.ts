@@ -1,13 +1,13 @@
 /**
- * The life of a trip. The acceptance of an offer begins it and puts the offer's fare into escrow; payments move that to the driver, until all of it is paid: completed. Before that either party may
- * cancel, and what is not paid goes back to the passenger: cancelled. Then nothing happens to it any more, save by a reorganisation.
- *
- * Steps that do not fit a state have no effect.
+ * The life cycle of a trip. The acceptance of an offer begins it and moves the fare into escrow.
+ * Payments move the escrow to the driver; when all of it is paid, the trip is completed. Before
+ * that either party may cancel it, which returns the unpaid part to the passenger. Only a
+ * reorganisation changes an ended trip. A step that does not fit the state has no effect.
  */
-import type { Place, Route } from './ride-step.ts';
+import type { ChainPosition, Route } from './ride-step.ts';
 
-/** What is fixed when it begins; named by the hash of the acceptance. Amounts are base units. */
-export interface TripTerms extends Route, Place {
+/** Fixed when the trip begins. `hash` is the acceptance's. Amounts are base units. */
+export interface TripTerms extends Route, ChainPosition {
   readonly hash: Buffer;
   readonly offer_hash: Buffer;
   readonly request_hash: Buffer;
@@ -17,13 +17,9 @@ export interface TripTerms extends Route, Place {
   readonly passenger: Buffer;
 }
 
-export type Trip = AbsentTrip | ActiveTrip | EndedTrip;
+export type Trip = { readonly status: 'absent' } | ActiveTrip | EndedTrip;
 
-export interface AbsentTrip {
-  readonly status: 'absent';
-}
-
-export interface ActiveTrip {
+interface ActiveTrip {
   readonly status: 'active';
   readonly terms: TripTerms;
   readonly fare_paid: bigint;
@@ -33,17 +29,17 @@ export interface EndedTrip {
   readonly status: 'completed' | 'cancelled';
   readonly terms: TripTerms;
   readonly fare_paid: bigint;
-  readonly ended: Place;
+  readonly ended: ChainPosition;
 }
 
 export type TripStep =
   | { readonly step: 'begun'; readonly terms: TripTerms }
-  | { readonly step: 'paid'; readonly amount: bigint; readonly at: Place }
-  | { readonly step: 'cancelled'; readonly at: Place };
+  | { readonly step: 'paid'; readonly amount: bigint; readonly at: ChainPosition }
+  | { readonly step: 'cancelled'; readonly at: ChainPosition };
 
-export const NO_TRIP: AbsentTrip = { status: 'absent' };
+export const NO_TRIP: Trip = { status: 'absent' };
 
-/** The one step of the fold: the state afterwards, which is the same object where the step does not fit. Never throws. */
+/** The next state: the same object when the step does not fit. Never throws. */
 export function evolve(trip: Trip, step: TripStep): Trip {
   switch (step.step) {
     case 'begun':
@@ -59,8 +55,8 @@ export function evolve(trip: Trip, step: TripStep): Trip {
   }
 }
 
-/** More than the fare is never paid: the chain takes no more out of escrow than is due. Should it say so all the same, it is shown. */
-function paid({ terms, fare_paid: before }: ActiveTrip, amount: bigint, at: Place): Trip {
+/** The chain caps payments at the fare; a log that says otherwise is shown as it is. */
+function paid({ terms, fare_paid: before }: ActiveTrip, amount: bigint, at: ChainPosition): Trip {
   const total = before + amount;
   return total < terms.fare
     ? { status: 'active', terms, fare_paid: total }

@@ -1,10 +1,11 @@
 /** The lists of the ride market: how each is asked for, and which notifications of the projection tell that it may have changed. A query and a subscription of one list are one entry. */
 import {
-  ENDED_TRIPS,
-  offersFor,
-  REQUESTS,
-  TRIPS,
-  tripsOf,
+  ENDED_TRIPS_KEY,
+  offersKey,
+  REQUESTS_KEY,
+  TRIPS_KEY,
+  partyKey,
+  type TripsKey,
 } from '../../../projections/ride-market/change-keys.ts';
 import {
   activeTrips,
@@ -49,13 +50,13 @@ export const requestsList: ListOf<{ readonly bounds?: BoundsArgument | null }> =
     rows_max: rowsMax,
     toObject: requestObject,
     isTouchedBy:
-      bounds === undefined ? (key) => key === REQUESTS : (key) => isPickupWithin(key, bounds),
+      bounds === undefined ? (key) => key === REQUESTS_KEY : (key) => isPickupWithin(key, bounds),
   };
 };
 
 export const offersList: ListOf<{ readonly rideRequestTxHash: string }> = (args, rowsMax) => {
   const request = readHash('rideRequestTxHash', args.rideRequestTxHash);
-  const area = offersFor(request);
+  const area = offersKey(request);
   return {
     query: rideOffers(request, rowsMax + 1),
     rows_max: rowsMax,
@@ -70,7 +71,7 @@ export const activeTripsList: ListOf<PartiesArgument> = (args, rowsMax) => {
     query: activeTrips(parties, rowsMax + 1),
     rows_max: rowsMax,
     toObject: tripObject,
-    isTouchedBy: areaTest(TRIPS, parties),
+    isTouchedBy: areaTest(TRIPS_KEY, parties),
   };
 };
 
@@ -81,7 +82,7 @@ export const completedTripsList: ListOf<PartiesArgument & { readonly limit?: num
   return {
     query: completedTrips(parties, readLimit(args.limit)),
     toObject: tripObject,
-    isTouchedBy: areaTest(ENDED_TRIPS, parties),
+    isTouchedBy: areaTest(ENDED_TRIPS_KEY, parties),
   };
 };
 
@@ -92,16 +93,13 @@ export const recentTripsList: ListOf<PartiesArgument & { readonly limit?: number
   return {
     query: recentTrips(parties, readLimit(args.limit)),
     toObject: tripObject,
-    isTouchedBy: areaTest(ENDED_TRIPS, parties),
+    isTouchedBy: areaTest(ENDED_TRIPS_KEY, parties),
   };
 };
 
-function areaTest(
-  area: typeof TRIPS | typeof ENDED_TRIPS,
-  { driver, passenger }: Parties,
-): (key: string) => boolean {
+function areaTest(area: TripsKey, { driver, passenger }: Parties): (key: string) => boolean {
   const party = driver ?? passenger;
-  const wanted = party === undefined ? area : tripsOf(area, party);
+  const wanted = party === undefined ? area : partyKey(area, party);
   return (key) => key === wanted;
 }
 

@@ -1,12 +1,12 @@
-/** What the fold announces: whoever re-reads a list only when its area is named never misses a change of it. */
+/** The change keys that the fold announces cover every list that changed. */
 import { expect, test } from 'vitest';
 import {
-  ENDED_TRIPS,
-  offersFor,
-  REQUESTS,
-  requestsAt,
-  TRIPS,
-  tripsOf,
+  ENDED_TRIPS_KEY,
+  offersKey,
+  REQUESTS_KEY,
+  pickupKey,
+  TRIPS_KEY,
+  partyKey,
 } from '../../../projections/ride-market/change-keys.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { ChainByHand } from '../../support/chain-by-hand.ts';
@@ -22,44 +22,44 @@ function bytesIn(row: PlainRow, column: string): Buffer {
   return value;
 }
 
-/** By the area that tells of it, what a list shows. */
+/** By the key that tells of it, what a list shows. */
 function listsOf(market: PlainMarket): ReadonlyMap<string, readonly string[]> {
   const lists = new Map<string, PlainRow[]>();
-  const add = (area: string, row: PlainRow): void =>
-    void lists.set(area, [...(lists.get(area) ?? []), row]);
+  const add = (key: string, row: PlainRow): void =>
+    void lists.set(key, [...(lists.get(key) ?? []), row]);
   const open = new Set(market.open_requests.map((row) => bytesIn(row, 'hash').toString('hex')));
   for (const row of market.open_requests) {
-    add(REQUESTS, row);
-    add(requestsAt({ lat: String(row['pickup_lat']), lng: String(row['pickup_lng']) }), row);
+    add(REQUESTS_KEY, row);
+    add(pickupKey({ lat: String(row['pickup_lat']), lng: String(row['pickup_lng']) }), row);
   }
   for (const row of market.offers) {
     const request = bytesIn(row, 'request_hash');
-    if (open.has(request.toString('hex'))) add(offersFor(request), row);
+    if (open.has(request.toString('hex'))) add(offersKey(request), row);
   }
-  for (const [area, rows] of [
-    [TRIPS, market.active_trips],
-    [ENDED_TRIPS, market.ended_trips],
+  for (const [key, rows] of [
+    [TRIPS_KEY, market.active_trips],
+    [ENDED_TRIPS_KEY, market.ended_trips],
   ] as const) {
     for (const row of rows) {
-      add(area, row);
-      add(tripsOf(area, bytesIn(row, 'driver')), row);
-      add(tripsOf(area, bytesIn(row, 'passenger')), row);
+      add(key, row);
+      add(partyKey(key, bytesIn(row, 'driver')), row);
+      add(partyKey(key, bytesIn(row, 'passenger')), row);
     }
   }
-  return new Map([...lists].map(([area, rows]) => [area, texts(rows)]));
+  return new Map([...lists].map(([key, rows]) => [key, texts(rows)]));
 }
 
-function changedAreas(
+function changedKeys(
   before: ReadonlyMap<string, readonly string[]>,
   after: ReadonlyMap<string, readonly string[]>,
 ): readonly string[] {
-  const areas = new Set([...before.keys(), ...after.keys()]);
-  return [...areas].filter(
-    (area) => JSON.stringify(before.get(area)) !== JSON.stringify(after.get(area)),
+  const keys = new Set([...before.keys(), ...after.keys()]);
+  return [...keys].filter(
+    (key) => JSON.stringify(before.get(key)) !== JSON.stringify(after.get(key)),
   );
 }
 
-test('whatever list a batch changes, also by a reorganisation, its area is announced', () => {
+test('a batch announces the key of every list that it changes, also by a reorganisation', () => {
   const { log } = rideChain({
     seed: 21,
     blocks: 60,
@@ -68,15 +68,15 @@ test('whatever list a batch changes, also by a reorganisation, its area is annou
     final_depth: 5,
   });
   const tables = new MemoryTables();
-  const told: ChainEvent[] = [];
+  const logSoFar: ChainEvent[] = [];
   let before: ReadonlyMap<string, readonly string[]> = new Map();
   let changes = 0;
   for (const { from, events } of batches(log, [1, 2, 1, 5])) {
     const folded = tables.apply(events, from);
     if ('broken' in folded) throw new Error(folded.broken.reason);
-    told.push(...events);
-    const after = listsOf(plainMarket(told));
-    const changed = changedAreas(before, after);
+    logSoFar.push(...events);
+    const after = listsOf(plainMarket(logSoFar));
+    const changed = changedKeys(before, after);
     expect(folded.announced).toEqual(expect.arrayContaining([...changed]));
     expect(new Set(folded.announced).size).toBe(folded.announced.length);
     changes += changed.length;
@@ -85,7 +85,7 @@ test('whatever list a batch changes, also by a reorganisation, its area is annou
   expect(changes).toBeGreaterThan(500);
 });
 
-test('a block without a ride announces nothing, nor does one that becomes final', () => {
+test('a block without ride calls and a finalized block announce no keys', () => {
   const chain = new ChainByHand();
   chain.append();
   chain.append({ transactions: [{ from: Buffer.alloc(20, 1), to: Buffer.alloc(20, 2) }] });

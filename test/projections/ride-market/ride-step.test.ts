@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { namedHash, rideSteps } from '../../../projections/ride-market/ride-step.ts';
+import { hashArgument, rideSteps } from '../../../projections/ride-market/ride-step.ts';
 import { toHex } from '../../../schemas/address.ts';
 import type { BlockTransaction } from '../../../schemas/chain.blocks/events.ts';
 import { ChainByHand, named, type EffectByHand } from '../../support/chain-by-hand.ts';
@@ -115,5 +115,5 @@ test('what is looked up for a block is what its steps name', () => {
       { from: ALICE, to: DAVE, function_call_type: type, arguments: { offer_hash: toHex(HASH) } },
     ],
   });
-  expect(transactions.map(namedHash)).toEqual([HASH]);
+  expect(transactions.map(hashArgument)).toEqual([HASH]);
 });

@@ -1,14 +1,22 @@
-/** What the blocks that are not final have changed, so that a reorganisation takes back exactly that: one row a block, gone when the block is final. */
+/**
+ * What each unfinalized block changed, one row of table `journal` a block, so that a revert
+ * restores exactly the rows from before. A row is deleted when its block is final.
+ */
 import { countIn, textIn } from '../contract/loaded-row.ts';
 import type { Cut, Loaded, LoadedRow, Row, Value } from '../contract/projection.ts';
-import type { UndoRow } from './draft.ts';
-import { SHAPES, type RecordTable } from './records.ts';
-import { JOURNAL } from './rows.ts';
+import {
+  JOURNAL,
+  RECORD_TABLES,
+  recordFromRow,
+  rowFromRecord,
+  type RecordTable,
+} from './records.ts';
+import type { UndoRow } from './unit-of-work.ts';
 
 export interface BlockUndo {
   readonly rows: readonly UndoRow[];
-  /** the lists that the block changed, which change again when it is taken back */
-  readonly areas: readonly string[];
+  /** change keys of the block: its revert changes the same lists */
+  readonly change_keys: readonly string[];
 }
 
 interface Pending {
@@ -16,17 +24,17 @@ interface Pending {
   readonly undo: BlockUndo;
 }
 
-export class Journal {
-  /** of blocks that this batch put on, not final yet, by rising height */
+export class UndoLog {
+  /** unfinalized blocks that this batch appended, ascending */
   #pending: Pending[] = [];
-  /** heights whose rows stood before the batch: from this one up to the newest block's */
+  /** the range of heights that the table holds: as loaded, and less what this batch reverted */
   readonly #storedFrom: number;
   #storedTo: number;
   readonly #storedUndos: ReadonlyMap<number, string>;
   #from: number | undefined;
   #cutFrom: number | undefined;
 
-  /** `head`: none before the first block; what `journalLoads` loaded. */
+  /** `head`: undefined before the first block. `loaded['journal']`: the rows of reverted blocks. */
   constructor(head: LoadedRow | undefined, loaded: Loaded) {
     this.#from = head === undefined ? undefined : countIn(head, 'journal_from');
     this.#storedFrom = this.#from ?? 0;
@@ -36,7 +44,7 @@ export class Journal {
     );
   }
 
-  /** The lowest height of which there is a row; 0 before the first block. */
+  /** The lowest height that has a row; 0 before the first block. */
   get from(): number {
     return this.#from ?? 0;
   }
@@ -46,7 +54,7 @@ export class Journal {
     this.#pending.push({ height, undo });
   }
 
-  /** What the newest block changed, which is this one; it leaves. */
+  /** Removes the newest block, which stands at `height`, and returns what it changed. */
   pop(height: number): BlockUndo {
     const pending = this.#pending.pop();
     if (pending !== undefined) return pending.undo;
@@ -58,8 +66,8 @@ export class Journal {
     return decodeUndo(undo);
   }
 
-  /** Blocks up to this height never leave any more. */
-  settle(height: number): void {
+  /** Blocks up to this height are final. */
+  finalize(height: number): void {
     this.#pending = this.#pending.filter((block) => block.height > height);
     this.#from = height + 1;
   }
@@ -70,8 +78,8 @@ export class Journal {
       : [{ table: JOURNAL, column: 'height', from: this.#cutFrom }];
   }
 
-  /** Keys of the rows of blocks that have become final. */
-  settled(): readonly Row[] {
+  /** Keys of the stored rows whose blocks have become final. */
+  finalized(): readonly Row[] {
     const rows: Row[] = [];
     for (let height = this.#storedFrom; height <= this.#storedTo && height < this.from; height++)
       rows.push([height]);
@@ -91,34 +99,32 @@ type StoredRow = readonly [
   exists_after: boolean,
 ];
 
+/** The JSON in column `undo`. */
 interface StoredUndo {
   readonly rows: readonly StoredRow[];
+  /** the change keys, under the name that stored rows give them */
   readonly areas: readonly string[];
 }
 
-export function encodeUndo({ rows, areas }: BlockUndo): string {
-  const stored: StoredUndo = { rows: rows.map(storedRow), areas };
+function encodeUndo({ rows, change_keys }: BlockUndo): string {
+  const stored: StoredUndo = { rows: rows.map(storedRow), areas: change_keys };
   return JSON.stringify(stored);
 }
 
-export function decodeUndo(text: string): BlockUndo {
+function decodeUndo(text: string): BlockUndo {
   const { rows, areas }: StoredUndo = JSON.parse(text);
-  return { rows: rows.map(undoRow), areas };
+  return { rows: rows.map(undoRow), change_keys: areas };
 }
 
-function storedRow<Name extends RecordTable>({
-  table,
-  hash,
-  before,
-  exists_after: isThere,
-}: UndoRow<Name>): StoredRow {
-  const values = before === undefined ? null : SHAPES[table].write(before).map(storedValue);
-  return [table, hash.toString('hex'), values, isThere];
+function storedRow<Name extends RecordTable>(row: UndoRow<Name>): StoredRow {
+  const { table, hash, before, exists_after } = row;
+  const values = before === undefined ? null : rowFromRecord(table, before).map(storedValue);
+  return [table, hash.toString('hex'), values, exists_after];
 }
 
-function undoRow([table, hash, values, isThere]: StoredRow): UndoRow {
-  const before = values === null ? undefined : SHAPES[table].read(loadedRow(table, values));
-  return { table, hash: Buffer.from(hash, 'hex'), before, exists_after: isThere };
+function undoRow([table, hash, values, exists_after]: StoredRow): UndoRow {
+  const before = values === null ? undefined : recordFromRow(table, loadedRow(table, values));
+  return { table, hash: Buffer.from(hash, 'hex'), before, exists_after };
 }
 
 function storedValue(value: Value): StoredValue {
@@ -126,16 +132,14 @@ function storedValue(value: Value): StoredValue {
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
-/** As Postgres would give it. */
+/** The row as Postgres would return it. */
 function loadedRow(table: RecordTable, values: readonly StoredValue[]): LoadedRow {
-  const columns = Object.entries(SHAPES[table].table.columns);
+  const columns = Object.entries(RECORD_TABLES[table].columns);
   return Object.fromEntries(
     columns.map(([column, type], at) => {
       const value = values[at] ?? null;
-      return [
-        column,
-        type === 'bytea' && typeof value === 'string' ? Buffer.from(value, 'hex') : value,
-      ];
+      const isBytes = type === 'bytea' && typeof value === 'string';
+      return [column, isBytes ? Buffer.from(value, 'hex') : value];
     }),
   );
 }
