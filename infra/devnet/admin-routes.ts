@@ -21,6 +21,9 @@ export interface AdminParts {
   readonly random: () => number;
 }
 
+/** The devnet serves once it listens: the body of `/status` in the shape of every service. */
+const STATUS = { status: 'ready', phase: 'serving', waits_for: null, eta_s: null, message: null };
+
 export const TRAFFIC_PER_SECOND_MAX = 500;
 
 export function adminRoutes({
@@ -62,6 +65,7 @@ export function adminRoutes({
   return (app) => {
     app.get('/health', (_request, response) => answer(response, { status: 'ok' }));
     app.get('/ready', (_request, response) => answer(response, { status: 'ready' }));
+    app.get('/status', (_request, response) => answer(response, STATUS));
     app.get('/metrics', (_request, response) => figures(response));
 
     app.post('/admin/clt/fund', (request, response) => {

@@ -3,17 +3,18 @@ import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
+import { Activity } from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
-import { aborted, retrying } from '../runtime/process/retry.ts';
+import { aborted } from '../runtime/process/retry.ts';
 import type { readIngesterConfig } from './config.ts';
 import { Follower } from './follower.ts';
 
 /** A round at the head of a silent chain takes the node's long poll. */
-const ROUND_SECONDS_MAX = 15;
+const ROUND_MS_MAX = 15_000;
 
 export async function ingest({
   config,
@@ -22,31 +23,28 @@ export async function ingest({
   signal,
   closing,
 }: Service<ReturnType<typeof readIngesterConfig>>): Promise<void> {
-  let matter: string | undefined = 'starting';
-  let rounded = performance.now();
-  const check = (): string | undefined => {
-    const seconds = Math.round((performance.now() - rounded) / 1_000);
-    return (
-      matter ??
-      (seconds > ROUND_SECONDS_MAX
-        ? `nothing has been heard of the brokers or the node for ${seconds} s`
-        : undefined)
-    );
-  };
+  const activity = new Activity({
+    log,
+    signal,
+    describe: ({ code, message }) => `waiting: ${code}: ${message}`,
+    silence_ms: ROUND_MS_MAX,
+    silent: (ms) => ({
+      status: 'waiting',
+      message: `nothing has been heard of the brokers or the node for ${Math.round(ms / 1_000)} s`,
+    }),
+  });
   const http = await openHttp({
     ...config,
     log,
     metrics,
-    checks: [{ name: 'chain.blocks', check }],
+    checks: [{ name: 'chain.blocks', check: () => activity.problem }],
+    phase: () => activity.phase,
   });
   closing.add('http', () => http.drain());
 
   const kafka = openKafka({ ...config, client_id: 'chain-ingester' }, log);
-  const opening = { log, signal };
-  await retrying({ ...opening, what: 'creating the topic' }, () =>
-    ensureTopics(kafka, [CHAIN_BLOCKS]),
-  );
-  const codec = await retrying({ ...opening, what: 'registering the schemas' }, () =>
+  await activity.retrying('creating the topic', () => ensureTopics(kafka, [CHAIN_BLOCKS]));
+  const codec = await activity.retrying('registering the schemas', () =>
     openCodec(config.registry_url, [CHAIN_BLOCKS]),
   );
   const writer = new KafkaWriter(kafka, { log, signal });
@@ -69,19 +67,17 @@ export async function ingest({
     },
   });
 
-  const onFault = (fault: Fault | undefined): void => {
-    matter = fault === undefined ? undefined : `waiting: ${fault.code}: ${fault.message}`;
-    rounded = performance.now();
-  };
   while (!signal.aborted) {
     try {
-      await retrying({ ...opening, what: 'following the node', onFault }, () => follower.round());
+      await activity.retrying('following the node', () => follower.round());
+      activity.heard();
+      activity.enter('following');
       height.set(follower.height);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Fault)) throw error;
       // nothing the software can do by itself is right: it says why, and stops writing until a person has looked
-      matter = `halted: ${error.message}`;
+      activity.halt(error.message);
       log.error({ err: error }, 'ingester halted');
       await aborted(signal);
     }

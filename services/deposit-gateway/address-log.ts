@@ -8,6 +8,7 @@ import {
 import type { Topic } from '../../schemas/topics.ts';
 import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
+import type { HealthProblem } from '../runtime/process/health.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { ensureTopics, withAdmin } from '../runtime/kafka/topics.ts';
 import { KafkaWriter, type LogEntry } from '../runtime/kafka/writer.ts';
@@ -61,13 +62,13 @@ export class AddressLog {
     await this.#codec;
   }
 
-  /** What is the matter with appending; undefined when nothing is. */
-  get matter(): string | undefined {
+  /** Appending takes too long; undefined while it does not. */
+  get problem(): HealthProblem | undefined {
     if (this.#oldest === undefined) return undefined;
     const waited = performance.now() - this.#oldest;
-    return waited < SLOW_MS
-      ? undefined
-      : `${this.#options.topic.name} has not been written to for ${Math.round(waited / 1_000)} s: is Kafka up?`;
+    if (waited < SLOW_MS) return undefined;
+    const message = `${this.#options.topic.name} has not been written to for ${Math.round(waited / 1_000)} s: is Kafka up?`;
+    return { status: 'waiting', waits_for: 'kafka', message };
   }
 
   /** Appends these events, one after the other; resolves with the offset of the first once the broker has them. Throws faults. */

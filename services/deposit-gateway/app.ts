@@ -4,6 +4,7 @@ import { addressBook } from '../../projections/deposits/queries.ts';
 import type { Guard } from '../runtime/http/handler.ts';
 import { corsHeaders, preflight } from '../runtime/http/cors.ts';
 import type { HttpOptions } from '../runtime/http/server.ts';
+import type { HealthProblem } from '../runtime/process/health.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { Callers } from './callers.ts';
@@ -26,10 +27,10 @@ export interface DepositAppOptions {
   readonly addresses: Pick<DepositAddresses, 'open'>;
   /** Unix milliseconds */
   readonly now: () => number;
-  /** what is waited for before anything is served; undefined: nothing any more */
-  readonly starting: () => string | undefined;
-  /** what is the matter with the log; undefined: nothing */
-  readonly writing: () => string | undefined;
+  /** undefined once the API is served */
+  readonly starting: () => HealthProblem | undefined;
+  /** why nothing can be appended to the log */
+  readonly writing: () => HealthProblem | undefined;
 }
 
 type DepositApp = Pick<
@@ -53,7 +54,7 @@ export function depositApp(
   return {
     routes: depositRoutes({ reader, callers, addresses, now }),
     checks: [
-      { name: 'deposits', check: () => starting() ?? readable() },
+      { name: 'deposits', projection: 'deposits', check: () => starting() ?? readable() },
       { name: 'log', check: writing },
     ],
     errors: DEPOSIT_ERRORS,

@@ -6,12 +6,14 @@ import { addressBook } from '../../projections/deposits/queries.ts';
 import { readDepositKey, SCHEME, type DepositKey } from '../../schemas/deposit-address.ts';
 import { ConfigError } from '../runtime/process/config.ts';
 import { Bug, Fault } from '../runtime/process/errors.ts';
+import { STARTING, waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import { retrying, untilAborted } from '../runtime/process/retry.ts';
 import type { AddressLog } from './address-log.ts';
 
 const LOOK_AGAIN_MS = 100;
+const OPENING = { phase: 'opening', projection: 'deposits' };
 
 export interface PinningOptions {
   readonly key: DepositKey;
@@ -21,8 +23,8 @@ export interface PinningOptions {
   readonly now: () => number;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** told what is waited for */
-  readonly onWait: (matter: string) => void;
+  /** called with why the key is not confirmed yet */
+  readonly onWait: (problem: HealthProblem) => void;
 }
 
 interface Book {
@@ -35,7 +37,7 @@ interface Book {
 export async function pinScheme(options: PinningOptions): Promise<void> {
   const { key, reader, addresses, now, log, signal, onWait } = options;
   const onFault = (fault: Fault | undefined): void =>
-    onWait(fault === undefined ? 'starting' : `waiting: ${fault.code}`);
+    onWait(fault === undefined ? STARTING : waitingFor(fault, OPENING));
   const patient = { log, signal, onFault, what: 'looking which key is pinned' };
   let said: bigint | undefined;
   while (!signal.aborted) {
@@ -58,9 +60,12 @@ export async function pinScheme(options: PinningOptions): Promise<void> {
         'the key that deposit addresses are derived from was pinned',
       );
     }
-    onWait(
-      `deposit.addresses is folded up to ${end} of ${logEnd} records: see /ready of projector deposits`,
-    );
+    onWait({
+      status: 'waiting',
+      phase: OPENING.phase,
+      waits_for: 'projection:deposits',
+      message: `deposit.addresses is folded up to ${end} of ${logEnd} records: see /ready of projector deposits`,
+    });
     await untilAborted(LOOK_AGAIN_MS, signal);
   }
 }

@@ -1,6 +1,7 @@
 /** Opens what the gateway needs, makes sure of its key, and serves. */
 import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
 import { openHttp } from '../runtime/http/server.ts';
+import { STARTING, type HealthProblem } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { RateLimit } from '../runtime/http/rate-limit.ts';
@@ -20,7 +21,7 @@ export async function serve(
   topic: Topic = DEPOSIT_ADDRESSES,
   now = (): number => Date.now(),
 ): Promise<void> {
-  let starting: string | undefined = 'starting';
+  let starting: HealthProblem | undefined = STARTING;
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
   const addressLog = new AddressLog({ ...config, topic, log, signal });
@@ -55,12 +56,12 @@ export async function serve(
     addresses,
     now,
     starting: () => starting,
-    writing: () => addressLog.matter,
+    writing: () => addressLog.problem,
   });
   const http = await openHttp({ ...config, log, metrics, ...app });
   closing.add('HTTP', () => http.drain());
 
-  const onWait = (matter: string): void => void (starting = matter);
+  const onWait = (problem: HealthProblem): void => void (starting = problem);
   const start = async (): Promise<void> => {
     await pinScheme({
       key: config.deposit_key,

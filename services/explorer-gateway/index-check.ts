@@ -1,6 +1,6 @@
 import { indexedHead } from '../../projections/explorer/queries/chain.ts';
 import type { Reader, Statement } from '../runtime/postgres/pool.ts';
-import type { Check } from '../runtime/process/readiness.ts';
+import type { Check, HealthProblem } from '../runtime/process/health.ts';
 import type { NodeHead } from '../runtime/clt-node.ts';
 
 const INDEXED: Statement = {
@@ -20,6 +20,7 @@ export function indexCheck(
 ): Check {
   return {
     name: 'index',
+    projection: 'explorer',
     check: async () => {
       const [rows, [[isIndexed] = []], newest] = await Promise.all([
         reader.rows(indexedHead()),
@@ -27,13 +28,19 @@ export function indexCheck(
         head(),
       ]);
       if (isIndexed === 'f')
-        return 'being built, and slow until it is: see /ready of projector-explorer';
+        return waiting('being built, and slow until it is: see /ready of projector-explorer');
       if (newest === undefined) return undefined;
       const indexed = Number(rows[0]?.[0] ?? -1);
       const lag = newest.height - indexed;
       return lag > lagMax
-        ? `${lag} blocks behind the node, more than ${lagMax}: see /ready of chain-ingester and projector`
+        ? waiting(
+            `${lag} blocks behind the node, more than ${lagMax}: see /ready of chain-ingester and projector`,
+          )
         : undefined;
     },
   };
+}
+
+function waiting(message: string): HealthProblem {
+  return { status: 'waiting', waits_for: 'projection:explorer', message };
 }

@@ -9,13 +9,13 @@ import type { Service } from '../runtime/process/main.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { prepareDatabase, type Tables } from './tables/migrations.ts';
 import { openWriter } from '../runtime/postgres/pool.ts';
-import type { Check } from '../runtime/process/readiness.ts';
+import { Activity, STARTING, waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 import type { RebuildStep } from './rebuild/progress.ts';
 import { rebuild, type RebuildOptions } from './rebuild/rebuild.ts';
 import { openNotificationPublisher } from '../runtime/redis.ts';
 import { Runner, type RunnerStatus } from './engine/runner.ts';
 import { topicsOf } from './engine/skips.ts';
-import { aborted, retrying, untilAborted, type RetryOptions } from '../runtime/process/retry.ts';
+import { aborted, untilAborted } from '../runtime/process/retry.ts';
 import type { readProjectorConfig } from './config.ts';
 
 const LOOK_AGAIN_MS = 1_000;
@@ -39,30 +39,25 @@ async function open<Event extends { readonly type: string }>(
   { config, log, metrics, signal, closing }: Service<ProjectorConfig>,
 ): Promise<void> {
   const name = `projector-${projection.name}`;
-  let opening: RunnerStatus = { status: 'starting' };
-  let status = (): RunnerStatus => opening;
+  const opening = new Activity({ log, signal, describe: waitingText });
+  let problem = (): HealthProblem | undefined => opening.problem;
+  let phase = (): string => opening.phase;
   const http = await openHttp({
     ...config,
     log,
     metrics,
-    checks: [readyCheck(projection.name, () => status())],
+    checks: [{ name: projection.name, check: () => problem() }],
+    phase: () => phase(),
   });
   closing.add('http', () => http.drain());
 
-  const patient = {
-    log,
-    signal,
-    onFault(fault: Fault | undefined) {
-      opening = fault === undefined ? { status: 'starting' } : { status: 'waiting', fault };
-    },
-  };
   const topics = topicsOf(projection);
   const prepare = (): Promise<Tables> =>
-    retrying({ ...patient, what: 'preparing the tables' }, () =>
+    opening.retrying('preparing the tables', () =>
       prepareDatabase(config.postgres_url, projection),
     );
   let tables = await prepare();
-  const codec = await retrying({ ...patient, what: 'registering the schemas' }, () =>
+  const codec = await opening.retrying('registering the schemas', () =>
     openCodec(config.registry_url, topics, projection.unread),
   );
   const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);
@@ -71,14 +66,11 @@ async function open<Event extends { readonly type: string }>(
   closing.add('redis', () => notifications.close());
   const kafka = openKafka({ ...config, client_id: name }, log);
 
-  await retrying({ ...patient, what: 'looking for the topics' }, () => ensureTopics(kafka, topics));
+  await opening.retrying('looking for the topics', () => ensureTopics(kafka, topics));
   while (tables === 'older') {
-    const raised = await raise(
-      { ...config, projection, kafka, codec, log, signal },
-      patient,
-      (now) => (opening = now),
-    );
+    const raised = await raise({ ...config, projection, kafka, codec, log, signal }, opening);
     if (!raised) return aborted(signal);
+    opening.enter(STARTING);
     tables = await prepare();
   }
   const runner = new Runner({
@@ -92,7 +84,8 @@ async function open<Event extends { readonly type: string }>(
     log,
     signal,
   });
-  status = () => runner.status;
+  problem = () => problemOf(runner.status);
+  phase = () => (runner.isStandingBy ? 'standing_by' : 'following');
   await runner.run();
 }
 
@@ -102,60 +95,69 @@ async function open<Event extends { readonly type: string }>(
  */
 async function raise<Event extends { readonly type: string }>(
   options: RebuildOptions<Event>,
-  patient: Omit<RetryOptions, 'what'>,
-  show: (status: RunnerStatus) => void,
+  activity: Activity,
 ): Promise<boolean> {
   const { projection, log, signal } = options;
   const what = `version ${projection.version} beside the tables that are read`;
-  const onStep = ({ step, what: part, records_behind: behind }: RebuildStep): void =>
-    show({
-      status: 'building',
-      what: `${what}: ${part ?? `${step.replace('_', ' ')}, ${behind} records behind`}`,
+  const show = (progress: string): void =>
+    activity.enter({
+      status: 'working',
+      phase: 'rebuilding',
+      message: `building ${what}: ${progress}`,
     });
+  const onStep = ({ step, what: part, records_behind: behind }: RebuildStep): void =>
+    show(part ?? `${step.replace('_', ' ')}, ${behind} records behind`);
   try {
     log.info(
       { projection: projection.name, version: projection.version },
       'the tables are of an earlier version: building new ones beside them',
     );
-    const outcome = await retrying({ ...patient, what: `building ${what}` }, () =>
+    const outcome = await activity.retrying(`building ${what}`, () =>
       rebuild({ ...options, onStep }),
     );
     if ('refused' in outcome) {
-      show({ status: 'building', what: `${what}: ${outcome.message}` });
+      show(outcome.message);
       await untilAborted(LOOK_AGAIN_MS, signal);
     } else log.info({ projection: projection.name, ...outcome }, 'the new tables are in place');
     return !signal.aborted;
   } catch (error) {
     if (!(error instanceof LogLost)) throw error;
     const { message: reason, remedy } = error;
-    show({ status: 'halted', reason, remedy });
+    activity.halt(haltedText(reason, remedy));
     log.error({ projection: projection.name, reason, remedy }, 'projection halted');
     return false;
   }
 }
 
-function readyCheck(name: string, status: () => RunnerStatus): Check {
-  return {
-    name,
-    check() {
-      const now = status();
-      switch (now.status) {
-        case 'running':
-          return undefined;
-        case 'starting':
-        case 'stopped':
-          return now.status;
-        case 'loading':
-          return `loading: ${now.records_behind} records behind${now.seconds_left === undefined ? '' : `, about ${now.seconds_left} s left`}`;
-        case 'building':
-          return `building ${now.what}`;
-        case 'waiting':
-          return now.fault.code === 'projection_version'
-            ? `waiting: ${now.fault.message}`
-            : `waiting: ${now.fault.code}`;
-        case 'halted':
-          return `halted: ${now.reason}. What to do: ${now.remedy}`;
-      }
-    },
-  };
+function problemOf(now: RunnerStatus): HealthProblem | undefined {
+  switch (now.status) {
+    case 'running':
+      return undefined;
+    case 'starting':
+      return STARTING;
+    case 'stopped':
+      return { status: 'working', phase: 'stopped', message: 'stopped' };
+    case 'loading': {
+      const { records_behind: behind, seconds_left: left } = now;
+      const eta = left === undefined ? '' : `, about ${left} s left`;
+      const message = `loading: ${behind} records behind${eta}`;
+      return { status: 'working', phase: 'loading', eta_s: left, message };
+    }
+    case 'building':
+      return { status: 'working', phase: 'building_indexes', message: `building ${now.what}` };
+    case 'waiting':
+      return waitingFor(now.fault, { message: waitingText(now.fault) });
+    case 'halted': {
+      const message = `halted: ${haltedText(now.reason, now.remedy)}`;
+      return { status: 'halted', phase: 'halted', message };
+    }
+  }
+}
+
+function waitingText({ code, message }: Fault): string {
+  return `waiting: ${code === 'projection_version' ? message : code}`;
+}
+
+function haltedText(reason: string, remedy: string): string {
+  return `${reason}. What to do: ${remedy}`;
 }

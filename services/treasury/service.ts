@@ -7,12 +7,11 @@ import {
 } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
-import type { Fault } from '../runtime/process/errors.ts';
+import { Activity, type HealthProblem } from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import type { Service } from '../runtime/process/main.ts';
-import { retrying } from '../runtime/process/retry.ts';
 import type { TreasuryConfig } from './config.ts';
 import { MintSigner } from './minting/mint-signer.ts';
 import { LOG_TOPICS } from './reconciliation/logs.ts';
@@ -32,28 +31,22 @@ export async function serve({
   signal,
   closing,
 }: Service<TreasuryConfig>): Promise<void> {
-  let opening: string | undefined = 'starting';
-  let matter = (): string | undefined => opening;
+  const opening = new Activity({ log, signal });
+  let problem = (): HealthProblem | undefined => opening.problem;
   const newest = new NewestRun();
   const http = await openHttp({
     ...config,
     log,
     metrics,
     routes: [reconciliationRoute(newest)],
-    checks: [{ name: 'treasury', check: () => matter() }],
+    checks: [{ name: 'treasury', check: () => problem() }],
+    phase: () => 'deciding',
   });
   closing.add('http', () => http.drain());
 
-  const patient = {
-    log,
-    signal,
-    onFault(fault: Fault | undefined) {
-      opening = fault === undefined ? 'starting' : `waiting: ${fault.code}`;
-    },
-  };
   const kafka = openKafka({ ...config, client_id: 'treasury' }, log);
-  await retrying({ ...patient, what: 'looking for the topics' }, () => ensureTopics(kafka, TOPICS));
-  const codec = await retrying({ ...patient, what: 'registering the schemas' }, () =>
+  await opening.retrying('looking for the topics', () => ensureTopics(kafka, TOPICS));
+  const codec = await opening.retrying('registering the schemas', () =>
     openCodec(config.registry_url, TOPICS),
   );
   const reconciliation = new Reconciliation({
@@ -76,6 +69,6 @@ export async function serve({
     late_ms: config.mint_late_ms,
   };
   const treasury = new Treasury({ ...config, kafka, codec, metrics, log, signal, minting });
-  matter = () => treasury.matter ?? reconciliation.matter;
+  problem = () => treasury.problem ?? reconciliation.problem;
   await Promise.all([treasury.run(), reconciliation.run()]);
 }

@@ -8,26 +8,28 @@ import { isTreasuryEvent, type PolicyLimits } from '../../schemas/treasury.ledge
 import { isTransferEvent, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
+import { Activity, type HealthProblem } from '../runtime/process/health.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { LogLost, partitionKey } from '../runtime/kafka/position.ts';
 import { readLogEnds } from '../runtime/kafka/range.ts';
 import { watchLog } from '../runtime/kafka/watch-ends.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
-import { aborted, retrying } from '../runtime/process/retry.ts';
+import { aborted } from '../runtime/process/retry.ts';
 import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
 import { Figures, type Now } from './metrics.ts';
 import { LedgerWriter } from './ledger/ledger-writer.ts';
 import { chainTopicOf, Minting, type MintingOptions } from './minting/minting.ts';
 import { News } from './news.ts';
-import { Status } from './status.ts';
 import { TopicReader, type TopicReaderOptions } from './ledger/topic-reader.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
 
 const PARTITION = 0;
 /** Of so many deposit addresses it is looked at whether they still are whose they were when the ledger was written: deriving one takes most of a millisecond. */
 const OWNERS_CHECKED = 1_000;
+/** For how long the brokers may leave open where the logs end. */
+const SILENCE_MS = 10_000;
 const RESTORE =
   'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start the treasury again; nothing is written meanwhile';
 
@@ -66,7 +68,7 @@ export class Treasury {
   /** the caller's, or our own once there is nothing left to do */
   readonly #signal: AbortSignal;
   readonly #news: News;
-  readonly #status = new Status();
+  readonly #activity: Activity;
   readonly #figures: Figures;
   readonly #books: Books;
   /** once the ledger says where it begins */
@@ -81,6 +83,16 @@ export class Treasury {
     this.#options = options;
     this.#topics = options.topics ?? TOPIC_NAMES;
     this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
+    this.#activity = new Activity({
+      log: options.log,
+      signal: this.#signal,
+      silence_ms: SILENCE_MS,
+      silent: (ms) => ({
+        status: 'waiting',
+        waits_for: 'kafka',
+        message: `waiting: the brokers have not told where the logs end for ${ms} ms`,
+      }),
+    });
     this.#news = new News(this.#signal);
     this.#figures = new Figures(
       options.metrics,
@@ -90,9 +102,14 @@ export class Treasury {
     this.#books = new Books((event) => this.#figures.applied(event));
   }
 
-  /** What is the matter, and what to do; undefined when all is well. */
-  get matter(): string | undefined {
-    return this.#status.matter(this.#queue?.heldUp ?? []) ?? this.#minting?.matter;
+  /** What is wrong and what to do; undefined when nothing is. */
+  get problem(): HealthProblem | undefined {
+    return this.#activity.problem ?? this.#heldUp ?? this.#minting?.problem;
+  }
+
+  get #heldUp(): HealthProblem | undefined {
+    const heldUp = this.#queue?.heldUp ?? [];
+    return heldUp.length === 0 ? undefined : { status: 'waiting', message: heldUp.join('; ') };
   }
 
   /** Runs until the signal is aborted; halted, it waits for that. Throws what nobody foresaw. */
@@ -107,7 +124,7 @@ export class Treasury {
       this.#stopping.abort();
       await Promise.all(this.#following);
       await writer.close();
-      this.#status.phase = 'stopped';
+      this.#activity.enter({ status: 'working', phase: 'stopped', message: 'stopped' });
     }
     if (this.#bug !== undefined) throw this.#bug.error;
     await aborted(this.#options.signal);
@@ -133,7 +150,7 @@ export class Treasury {
     if (this.#signal.aborted) return;
     this.#mint(appender);
     const { queue, reader } = this.#readTransfers();
-    this.#status.phase = 'deciding';
+    this.#activity.enter('deciding');
     this.#options.log.info(
       { deposits: this.#books.ledger.deposits.size, policy: this.#books.ledger.policy?.version },
       'deciding',
@@ -153,7 +170,11 @@ export class Treasury {
     const { addresses, ledger } = this.#topics;
     const books = this.#books;
     this.#watch();
-    this.#status.phase = 'reading the ledger and the addresses';
+    this.#activity.enter({
+      status: 'working',
+      phase: 'loading',
+      message: 'reading the ledger and the addresses',
+    });
     this.#follow({
       topic: ledger,
       isEvent: isTreasuryEvent,
@@ -221,7 +242,7 @@ export class Treasury {
       codec,
       log,
       signal: this.#signal,
-      retrying: (what, attempt) => this.#retrying(`${what} (${how.topic})`, attempt),
+      retrying: (what, attempt) => this.#activity.retrying(`${what} (${how.topic})`, attempt),
       ...how,
       fold: (decoded) => {
         how.fold(decoded);
@@ -246,7 +267,7 @@ export class Treasury {
       every_ms: 1_000,
       applied: this.#applied,
       onLag: (topic, partition, records) => {
-        this.#status.heard();
+        this.#activity.heard();
         this.#figures.lag(topic, partition, records);
       },
       onLost: (lost) => this.#end(lost),
@@ -258,7 +279,7 @@ export class Treasury {
     const { kafka } = this.#options;
     const { addresses, ledger } = this.#topics;
     const chain = this.#minting;
-    const ends = await this.#retrying('looking at the ends of the logs', () =>
+    const ends = await this.#activity.retrying('looking at the ends of the logs', () =>
       Promise.all([
         readLogEnds(kafka, ledger, PARTITION),
         readLogEnds(kafka, addresses, PARTITION),
@@ -274,11 +295,6 @@ export class Treasury {
     );
   }
 
-  #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
-    const onFault = (fault: Fault | undefined): void => this.#status.fault(what, fault);
-    return retrying({ what, log: this.#options.log, signal: this.#signal, onFault }, attempt);
-  }
-
   /** What ends one part of the work ends the whole: a log that cannot be right, what no retry can mend, a bug. */
   #end(error: unknown): void {
     // what was being tried again when the signal came ends with its last fault, which is in the log already
@@ -290,8 +306,8 @@ export class Treasury {
   }
 
   #halt(reason: string): void {
-    if (this.#status.isHalted) return;
-    this.#status.halt(reason);
+    if (this.#activity.isHalted) return;
+    this.#activity.halt(reason);
     this.#options.log.error({ reason }, 'treasury halted');
   }
 
@@ -300,7 +316,7 @@ export class Treasury {
     return {
       policy_version: policy?.version ?? 0,
       has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
-      halted: this.#status.isHalted,
+      halted: this.#activity.isHalted,
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.heldUp.length ?? 0,
       unminted: this.#books.ledger.waitingCount,

@@ -1,25 +1,50 @@
-/** How the watcher is, for `/ready`: what it does, what failed last, and since when nothing has gone well. */
+/** The health of the watcher: its step, the last fault, and for how long nothing has succeeded. */
 import type { Fault } from '../runtime/process/errors.ts';
+import { waitingFor, type HealthProblem } from '../runtime/process/health.ts';
+
+/** A step that succeeds in time is never shown; until then it is what the watcher waits for. */
+const STEPS = {
+  opening: { status: 'starting', message: 'starting' },
+  joining_group: {
+    status: 'waiting',
+    waits_for: 'kafka',
+    message: 'joining the group of watchers: are the brokers there?',
+  },
+  awaiting_read_model: {
+    status: 'waiting',
+    waits_for: 'projection:watch',
+    message: 'waiting for the read model to show what was appended: is `projector watch` running?',
+  },
+  reading_queue: { status: 'waiting', waits_for: 'postgres', message: 'reading the queue' },
+  asking_provider: {
+    status: 'waiting',
+    waits_for: 'trongrid',
+    message: "asking TRON's provider",
+  },
+  appending: { status: 'waiting', waits_for: 'kafka', message: 'appending to tron.transfers' },
+} as const satisfies Readonly<Record<string, HealthProblem>>;
+
+export type Step = keyof typeof STEPS;
 
 export class Condition {
   readonly #now: () => number;
   readonly #silenceMs: number;
-  #step = 'starting';
+  #step: Step = 'opening';
   #fault: Fault | undefined;
   #wellAt: number | undefined;
   #halted: string | undefined;
 
-  /** `now` in milliseconds of a clock that only goes on; `silenceMs`: how long nothing may go well. */
+  /** `now`: milliseconds of a monotonic clock; `silenceMs`: how long nothing may succeed. */
   constructor(now: () => number, silenceMs: number) {
     this.#now = now;
     this.#silenceMs = silenceMs;
   }
 
-  doing(step: string): void {
+  doing(step: Step): void {
     this.#step = step;
   }
 
-  /** Something went well: a request, an append, a pass. */
+  /** A request, an append or a pass has succeeded. */
   well(): void {
     this.#wellAt = this.#now();
   }
@@ -38,15 +63,22 @@ export class Condition {
     this.#halted = reason;
   }
 
-  /** What is the matter, and what to do; undefined: nothing is. */
-  get matter(): string | undefined {
-    if (this.#halted !== undefined) return `halted: ${this.#halted}`;
-    const why =
-      this.#fault === undefined ? this.#step : `${this.#fault.code}: ${this.#fault.message}`;
-    if (this.#wellAt === undefined) return why;
-    const silent = this.#now() - this.#wellAt;
-    return silent <= this.#silenceMs
-      ? undefined
-      : `no address was watched for ${Math.round(silent / 1_000)} s: ${why}`;
+  /** Why the watcher is not ready, and what to do. */
+  get problem(): HealthProblem | undefined {
+    if (this.#halted !== undefined)
+      return { status: 'halted', phase: 'halted', message: `halted: ${this.#halted}` };
+    const silent = this.#wellAt === undefined ? undefined : this.#now() - this.#wellAt;
+    if (silent !== undefined && silent <= this.#silenceMs) return undefined;
+    const why = this.#why;
+    if (silent === undefined) return why;
+    const message = `no address was watched for ${Math.round(silent / 1_000)} s: ${why.message}`;
+    return { ...why, status: 'waiting', message };
+  }
+
+  get #why(): HealthProblem {
+    const phase = this.#step;
+    if (this.#fault === undefined) return { phase, ...STEPS[phase] };
+    const message = `${this.#fault.code}: ${this.#fault.message}`;
+    return waitingFor(this.#fault, { message, phase, projection: 'watch' });
   }
 }

@@ -22,7 +22,6 @@ import { TronGrid } from '../runtime/trongrid/trongrid.ts';
 import { Watcher } from './watcher.ts';
 
 const clock = (): number => performance.now();
-const JOINING = 'joining the group of watchers: are the brokers there?';
 const IDLE_MS = 1_000;
 /** Of the group's session: so long after the last sign of it the share of the requests is this watcher's, and nobody else's. */
 const LEASE = 2 / 3;
@@ -34,12 +33,12 @@ export async function watchTron(
 ): Promise<void> {
   const { config, log, metrics, signal, closing } = service;
   const condition = new Condition(clock, config.silence_ms);
-  const check = (): string | undefined => condition.matter;
   const http = await openHttp({
     ...config,
     log,
     metrics,
-    checks: [{ name: 'tron-watcher', check }],
+    checks: [{ name: 'tron-watcher', check: () => condition.problem }],
+    phase: () => 'watching',
   });
   closing.add('http', () => http.drain());
 
@@ -123,13 +122,13 @@ export async function watchTron(
     onHeld: takeShare,
   });
   closing.add('group', () => share.close());
-  condition.doing(JOINING);
+  condition.doing('joining_group');
   await retrying({ ...opening, what: 'joining the group of watchers' }, () => share.start());
 
   const pass = async (): Promise<void> => {
     const begun = clock();
     const mine = assigned;
-    if (mine === undefined) return condition.doing(JOINING);
+    if (mine === undefined) return condition.doing('joining_group');
     // what those who had these partitions before have written is to be known before anybody is asked again
     if (!mine.known) transfers.endsAt(await readEnds(kafka));
     mine.known = true;

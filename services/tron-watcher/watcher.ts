@@ -9,6 +9,7 @@ import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import { AddressCheck, type AddressCheckOptions, type Checked } from './address-check.ts';
 import { CrossCheck, isCrossChecked, type CrossCheckOutcome } from './cross-check.ts';
+import type { Step } from './condition.ts';
 import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
@@ -44,8 +45,8 @@ export interface WatcherOptions
   readonly signal: AbortSignal;
   /** Unix milliseconds */
   readonly now: () => number;
-  /** told what is being done, for those who ask what it waits for */
-  readonly onStep: (step: string) => void;
+  /** called before each step */
+  readonly onStep: (step: Step) => void;
   /** told of each pass' cold addresses: how long ago the one at the front was asked about; undefined: there is none */
   readonly onColdAge: (ms: number | undefined) => void;
   readonly onCrossCheck: (outcome: CrossCheckOutcome) => void;
@@ -88,10 +89,10 @@ export class Watcher {
   async pass(partitions: readonly number[]): Promise<number> {
     const { provider, now, onStep } = this.#options;
     await this.#folded();
-    onStep('reading the queue');
+    onStep('reading_queue');
     const entries = await this.#next(partitions);
     if (entries.length === 0) return 0;
-    onStep("asking TRON's provider");
+    onStep('asking_provider');
     // before anything is listed: what is solidified later may be missing in the lists
     const { timestamp } = await provider.head();
     const pass: Pass = {
@@ -178,7 +179,7 @@ export class Watcher {
           until: entry.checked_until,
         }))
       : [];
-    onStep('appending to tron.transfers');
+    onStep('appending');
     const byPartition = Map.groupBy([...done, ...stayed], ({ partition }) => partition);
     for (const [partition, checked] of byPartition) {
       const event: AddressesChecked = {
@@ -198,7 +199,7 @@ export class Watcher {
       !transfers.isFolded(await model.folded());
       wait = Math.min(FOLDED_MS_MAX, wait * 2)
     ) {
-      onStep('waiting for the read model to show what was appended: is `projector watch` running?');
+      onStep('awaiting_read_model');
       await untilAborted(wait, signal);
       if (signal.aborted)
         throw new Fault('draining', 'told to stop while the read model was waited for', {

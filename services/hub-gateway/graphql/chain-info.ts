@@ -3,6 +3,7 @@ import { toHex } from '../../../schemas/address.ts';
 import type { NodeChain } from '../../../schemas/chain-node.ts';
 import { ConfigError } from '../../runtime/process/config.ts';
 import { Fault } from '../../runtime/process/errors.ts';
+import type { HealthProblem } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
@@ -33,11 +34,14 @@ export class ChainParameters {
     return this.#info;
   }
 
-  /** What is waited for; undefined: nothing. */
-  get matter(): string | undefined {
-    return this.#info === undefined
-      ? 'the CLT node has not told the parameters of the chain yet: is it up?'
-      : undefined;
+  get problem(): HealthProblem | undefined {
+    if (this.#info !== undefined) return undefined;
+    return {
+      status: 'waiting',
+      phase: 'opening',
+      waits_for: 'node',
+      message: 'the CLT node has not told the parameters of the chain yet: is it up?',
+    };
   }
 
   /** Asks until the node tells. Throws a `ConfigError` when it is the node of another chain. */

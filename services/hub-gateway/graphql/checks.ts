@@ -1,6 +1,6 @@
 /** Whether the hub can do its work: the chain's parameters are known, and both read models can be read and have all their indexes. */
 import type { Reader, Statement } from '../../runtime/postgres/pool.ts';
-import type { Check } from '../../runtime/process/readiness.ts';
+import type { Check, HealthProblem } from '../../runtime/process/health.ts';
 import type { ChainParameters } from './chain-info.ts';
 
 const READ_MODELS = ['explorer', 'ride_market'];
@@ -14,23 +14,24 @@ const INDEXED: Statement = {
 
 export function hubChecks(
   reader: Reader,
-  chain: Pick<ChainParameters, 'matter'>,
+  chain: Pick<ChainParameters, 'problem'>,
 ): readonly Check[] {
-  const readModels = async (): Promise<string | undefined> => {
+  const readModels = async (): Promise<HealthProblem | undefined> => {
     const indexed = new Map(
       (await reader.rows(INDEXED)).map(([name, isIndexed]) => [name, isIndexed === 't']),
     );
-    const matters = READ_MODELS.flatMap((name) => {
-      const isIndexed = indexed.get(name);
-      if (isIndexed === undefined) return [`${name} is not there: start projector ${name}`];
-      return isIndexed
-        ? []
-        : [`${name} is being built, and slow until it is: see /ready of projector ${name}`];
-    });
-    return matters.length === 0 ? undefined : matters.join('; ');
+    const missing = READ_MODELS.filter((name) => indexed.get(name) !== true);
+    if (missing.length === 0) return undefined;
+    const messages = missing.map((name) =>
+      indexed.has(name)
+        ? `${name} is being built, and slow until it is: see /ready of projector ${name}`
+        : `${name} is not there: start projector ${name}`,
+    );
+    const waits_for = `projection:${missing[0]}`;
+    return { status: 'waiting', waits_for, message: messages.join('; ') };
   };
   return [
-    { name: 'chain', check: () => chain.matter },
-    { name: 'read models', check: readModels },
+    { name: 'chain', check: () => chain.problem },
+    { name: 'read models', projection: 'explorer', check: readModels },
   ];
 }

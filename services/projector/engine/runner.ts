@@ -115,6 +115,11 @@ export class Runner<Event extends { readonly type: string }> {
     return this.#status.status === 'running' ? (this.#load.status ?? this.#status) : this.#status;
   }
 
+  /** Another process of the consumer group has all partitions. */
+  get isStandingBy(): boolean {
+    return this.#reader?.isAssigned === false;
+  }
+
   /** Runs until the signal is aborted; a halted projection waits for that. Throws what nobody foresaw. */
   async run(): Promise<void> {
     const reader = this.#openReader();

@@ -15,7 +15,7 @@ import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
-import { readiness, type Check } from '../process/readiness.ts';
+import { Health, type Check } from '../process/health.ts';
 import { breakOff, sendPieces } from './streamed-body.ts';
 
 export interface HttpAppOptions {
@@ -23,6 +23,8 @@ export interface HttpAppOptions {
   readonly metrics: Metrics;
   readonly routes?: readonly Route[];
   readonly checks?: readonly Check[];
+  /** what the process does while all checks pass, for `/status`; `serving` when not given */
+  readonly phase?: () => string;
   readonly errors?: ErrorShape;
   /** asked before the routes in this order; the first answer stands */
   readonly guards?: readonly Guard[];
@@ -224,19 +226,23 @@ const UNDECODABLE: Failure = {
 };
 
 function ownRoutes(
-  { log, metrics, checks = [] }: HttpAppOptions,
+  { log, metrics, checks = [], phase = () => 'serving' }: HttpAppOptions,
   shape: ErrorShape,
 ): readonly Route[] {
-  const notReady = readiness(checks, log);
+  const health = new Health(checks, phase, log);
   metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
-    this.set(Number((await notReady()).length === 0));
+    this.set(Number((await health.problems()).length === 0));
   });
   const ready = async (): Promise<HttpResponse> => {
-    const matters = await notReady();
-    if (matters.length === 0) return { status: 200, body: '{"status":"ready"}' };
-    const failure = { status: 503, code: 'not_ready', message: matters.join('; ') };
+    const problems = await health.problems();
+    if (problems.length === 0) return { status: 200, body: '{"status":"ready"}' };
+    const failure = { status: 503, code: 'not_ready', message: problems.join('; ') };
     return { status: failure.status, body: shape.body(failure) };
   };
+  const status = async (): Promise<HttpResponse> => ({
+    status: 200,
+    body: JSON.stringify(await health.status()),
+  });
   const scrape = async (): Promise<HttpResponse> => ({
     status: 200,
     body: await metrics.text(),
@@ -245,6 +251,7 @@ function ownRoutes(
   return [
     { method: 'get', path: '/health', handle: () => ({ status: 200, body: '{"status":"ok"}' }) },
     { method: 'get', path: '/ready', handle: ready },
+    { method: 'get', path: '/status', handle: status },
     { method: 'get', path: '/metrics', handle: scrape },
   ];
 }

@@ -53,7 +53,10 @@ const LIMITS = {
 /** Of `drain_ms`, so that what has to be closed after the server still has its time. */
 const STREAMS_SHARE = 0.8;
 
-/** Listens and returns once it does; `/health`, `/ready` and `/metrics` are there besides the routes. Throws a `Fault` when the port is not to be had. */
+/**
+ * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there besides
+ * the routes. Throws a `Fault` when the port cannot be opened.
+ */
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { http_host: host, log, errors: shape = PLAIN_ERRORS, drain_ms: drainMs } = options;
   const inFlight = new Map<ServerResponse, InFlight>();

@@ -88,6 +88,11 @@ export class LogReader {
     return this.#queue.take(recordsMax, bytesMax);
   }
 
+  /** Whether the group has given this member any partition. */
+  get isAssigned(): boolean {
+    return this.#assigned.length > 0;
+  }
+
   /** True for records taken before the last rewind or assignment: they must not be applied. */
   isStale({ generation }: Pick<Chunk, 'generation'>): boolean {
     return generation !== this.#generation;

@@ -7,6 +7,7 @@ import type { RequestedMint } from '../../../projections/deposits/domain/ledger.
 import { mintCallOf, whyNotSigned } from '../../../projections/deposits/domain/minting.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import { Fault } from '../../runtime/process/errors.ts';
+import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Books } from '../ledger/books.ts';
 import type { ChainBook } from './chain-book.ts';
@@ -45,9 +46,18 @@ export class Broadcaster {
   }
 
   /** What keeps mints from being sent; undefined when nothing does. */
-  get matter(): string | undefined {
-    if (this.#notSigned !== undefined) return this.#notSigned;
-    return this.#fault === undefined ? this.#late : `mints are not sent: ${this.#fault.message}`;
+  get problem(): HealthProblem | undefined {
+    const phase = 'minting';
+    if (this.#notSigned !== undefined) return { status: 'halted', phase, message: this.#notSigned };
+    if (this.#fault !== undefined)
+      return waitingFor(this.#fault, {
+        message: `mints are not sent: ${this.#fault.message}`,
+        phase,
+      });
+    const late = this.#late;
+    return late === undefined
+      ? undefined
+      : { status: 'waiting', phase, waits_for: 'node', message: late };
   }
 
   /** Of a mint that is in no block though it was requested long ago. While nothing may be sent, whoever keeps it from being sent says so. */

@@ -1,6 +1,7 @@
 /** The half of the treasury that mints: what it reads of the chain, requests in the ledger and sends to the node. */
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
+import type { HealthProblem } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
 import type { Books } from '../ledger/books.ts';
@@ -77,9 +78,11 @@ export class Minting {
     this.#signal = around.signal;
   }
 
-  /** What a person has to look at; undefined when all is well. That the reserve keeps minting closed is told by whoever closed it. */
-  get matter(): string | undefined {
-    return this.#minter.halted ?? this.#broadcaster.matter;
+  /** That the reserve keeps minting closed is told by the reconciliation. */
+  get problem(): HealthProblem | undefined {
+    const { halted } = this.#minter;
+    if (halted !== undefined) return { status: 'halted', phase: 'minting', message: halted };
+    return this.#broadcaster.problem;
   }
 
   /** Why nothing is minted at this moment; undefined when it is. */

@@ -3,6 +3,7 @@ import type { Kafka } from 'kafkajs';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { Fault } from '../../runtime/process/errors.ts';
+import type { HealthProblem } from '../../runtime/process/health.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -94,14 +95,16 @@ export class Reconciliation {
     });
   }
 
-  /** What is the matter, and what to do; undefined when all is well. That there is no run, or that it does not match, is no matter of this process. */
-  get matter(): string | undefined {
-    return this.#halted === undefined ? undefined : `reconciling halted: ${this.#halted}`;
+  /** That there is no run, or that it does not match, is no problem of this process. */
+  get problem(): HealthProblem | undefined {
+    if (this.#halted === undefined) return undefined;
+    const message = `reconciling halted: ${this.#halted}`;
+    return { status: 'halted', phase: 'reconciling', message };
   }
 
   /** Why nothing may be minted now, and what to do; undefined when it may. To be asked before each intent and before each broadcast. */
   mintingAllowed(): string | undefined {
-    return this.#halted === undefined ? this.#gate.mintingAllowed() : this.matter;
+    return this.#halted === undefined ? this.#gate.mintingAllowed() : this.problem?.message;
   }
 
   /** Reconciles on the schedule until the signal is aborted; halted, it waits for that. Throws what nobody foresaw. */

@@ -147,6 +147,10 @@ test('unknown routes are 404, and the usual three are there', () =>
       body: { status: 'ok' },
     });
     expect((await devnet.admin('/ready', undefined, 'GET')).status).toBe(200);
+    expect(await devnet.admin('/status', undefined, 'GET')).toEqual({
+      status: 200,
+      body: { status: 'ready', phase: 'serving', waits_for: null, eta_s: null, message: null },
+    });
     await devnet.admin('/admin/clt/fund', { to: SOMEBODY, amount: '1' });
     await devnet.block();
     const figures = await (await fetch(`${devnet.admin_url}/metrics`)).text();

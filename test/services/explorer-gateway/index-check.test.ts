@@ -15,19 +15,25 @@ const ready = (reader: Reader, head: number | undefined, lagMax = 20): unknown =
     lagMax,
   ).check();
 
+const waiting = (message: string): unknown => ({
+  status: 'waiting',
+  waits_for: 'projection:explorer',
+  message,
+});
+
 test('the index is ready up to the set lag behind the node, and not beyond', async () => {
   expect(await ready(indexed(['100']), 100)).toBeUndefined();
   expect(await ready(indexed(['80']), 100)).toBeUndefined();
-  expect(await ready(indexed(['79']), 100)).toBe(
-    '21 blocks behind the node, more than 20: see /ready of chain-ingester and projector',
+  expect(await ready(indexed(['79']), 100)).toEqual(
+    waiting('21 blocks behind the node, more than 20: see /ready of chain-ingester and projector'),
   );
   // ahead, as after a reorganisation of the node
   expect(await ready(indexed(['105']), 100)).toBeUndefined();
 });
 
 test('an index without a block counts as one block before the first', async () => {
-  expect(await ready(indexed(), 0, 0)).toBe(
-    '1 blocks behind the node, more than 0: see /ready of chain-ingester and projector',
+  expect(await ready(indexed(), 0, 0)).toEqual(
+    waiting('1 blocks behind the node, more than 0: see /ready of chain-ingester and projector'),
   );
   expect(await ready(indexed(), 19)).toBeUndefined();
 });
@@ -43,8 +49,8 @@ test('an index that is still being built is not ready, however near the head it 
     rows: ({ name }) => Promise.resolve([[name === 'explorer_is_indexed' ? 'f' : '100']]),
   };
   for (const head of [100, undefined]) {
-    expect(await ready(building, head)).toBe(
-      'being built, and slow until it is: see /ready of projector-explorer',
+    expect(await ready(building, head)).toEqual(
+      waiting('being built, and slow until it is: see /ready of projector-explorer'),
     );
   }
 });

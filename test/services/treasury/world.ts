@@ -249,7 +249,7 @@ export function startTreasury(
   onTestFinished(end);
   return {
     treasury,
-    ready: () => expect.poll(() => treasury.matter, { interval: 20 }).toBe(undefined),
+    ready: () => expect.poll(() => treasury.problem?.message, { interval: 20 }).toBe(undefined),
     async counted(metric, value) {
       const { values } = (await metrics.registry.getSingleMetric(metric)?.get()) ?? { values: [] };
       const wanted = values.filter(
@@ -262,9 +262,9 @@ export function startTreasury(
 }
 
 export async function expectHalted({ treasury }: Working, why: RegExp): Promise<void> {
-  await expect.poll(() => treasury.matter, { interval: 20 }).toMatch(/^halted: /);
-  expect(treasury.matter).toMatch(why);
-  expect(treasury.matter).toContain('What to do: ');
+  await expect.poll(() => treasury.problem?.message, { interval: 20 }).toMatch(/^halted: /);
+  expect(treasury.problem?.message).toMatch(why);
+  expect(treasury.problem?.message).toContain('What to do: ');
 }
 
 /** Waits until so many deposits count, and gives them. */

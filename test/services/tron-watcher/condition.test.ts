@@ -8,13 +8,15 @@ const AWAY = new Fault('tron_unreachable', 'it cannot be reached; look at APP_TR
 
 test('before anything has gone well it says what it waits for, or what fails', () => {
   const condition = new Condition(() => 0, 1_000);
-  expect(condition.matter).toBe('starting');
-  condition.doing('joining the group');
-  expect(condition.matter).toBe('joining the group');
+  expect(condition.problem?.message).toBe('starting');
+  condition.doing('joining_group');
+  expect(condition.problem?.message).toContain('joining the group');
   condition.failed(AWAY);
-  expect(condition.matter).toBe('tron_unreachable: it cannot be reached; look at APP_TRON_URL');
+  expect(condition.problem?.message).toBe(
+    'tron_unreachable: it cannot be reached; look at APP_TRON_URL',
+  );
   condition.passed();
-  expect(condition.matter).toBeUndefined();
+  expect(condition.problem).toBeUndefined();
 });
 
 test('a failure is none that matters while it is short; after that it says since when, why and what to do', () => {
@@ -23,27 +25,29 @@ test('a failure is none that matters while it is short; after that it says since
   condition.passed();
   condition.failed(AWAY);
   now = 1_000;
-  expect(condition.matter).toBeUndefined();
+  expect(condition.problem).toBeUndefined();
   now = 4_400;
-  expect(condition.matter).toBe(
+  expect(condition.problem?.message).toBe(
     'no address was watched for 4 s: tron_unreachable: it cannot be reached; look at APP_TRON_URL',
   );
   condition.well();
-  expect(condition.matter).toBeUndefined();
+  expect(condition.problem).toBeUndefined();
 });
 
 test('what nobody fails but goes on for ever is told by what is being done', () => {
   let now = 0;
   const condition = new Condition(() => now, 1_000);
   condition.passed();
-  condition.doing('appending to tron.transfers');
+  condition.doing('appending');
   now = 60_000;
-  expect(condition.matter).toBe('no address was watched for 60 s: appending to tron.transfers');
+  expect(condition.problem?.message).toBe(
+    'no address was watched for 60 s: appending to tron.transfers',
+  );
 });
 
 test('halted stays halted', () => {
   const condition = new Condition(() => 0, 1_000);
   condition.halted('the topic is another');
   condition.passed();
-  expect(condition.matter).toBe('halted: the topic is another');
+  expect(condition.problem?.message).toBe('halted: the topic is another');
 });

@@ -141,7 +141,7 @@ test('a transfer to an address of nobody holds up its partition alone, until the
   const deposits = await expectDeposits(world, { ledger_of: working, deposits: besides.length });
   expect(deposits.every(({ gross }) => gross === 5_000_000n)).toBe(true);
   await expect
-    .poll(() => working.treasury.matter)
+    .poll(() => working.treasury.problem?.message)
     .toMatch(
       new RegExp(
         `/${home} is held up at offset 0: .* index ${unknown}, .*What to do: look at who wrote it`,

@@ -72,5 +72,6 @@ test('health, readiness and metrics are never refused, and a refusal says when t
     body: '{"code":"rate_limited","message":"too many requests: try again in 1 s"}',
     headers: { 'retry-after': '1' },
   });
-  for (const path of ['/health', '/ready', '/metrics']) expect(ask(path)).toBeUndefined();
+  for (const path of ['/health', '/ready', '/status', '/metrics'])
+    expect(ask(path)).toBeUndefined();
 });

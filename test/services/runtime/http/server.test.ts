@@ -10,6 +10,7 @@ import {
   type HttpOptions,
   type HttpServer,
 } from '../../../../services/runtime/http/server.ts';
+import type { HealthProblem } from '../../../../services/runtime/process/health.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 
@@ -70,15 +71,26 @@ async function raw(port: number, bytes: string): Promise<string> {
   return wholeText(socket);
 }
 
-test('health is constant, readiness says what is the matter, metrics count by route and not by path', async () => {
-  let matter: string | undefined = 'the log lost records: restore the topic';
-  const { url } = await open([greet], { checks: [{ name: 'projection', check: () => matter }] });
+test('/health is constant, /ready and /status follow the checks, /metrics counts by route and not by path', async () => {
+  const message = 'the log lost records: restore the topic';
+  let problem: HealthProblem | undefined = { status: 'halted', phase: 'reading', message };
+  const { url } = await open([greet], { checks: [{ name: 'projection', check: () => problem }] });
   expect(await (await fetch(`${url}/health`)).text()).toBe('{"status":"ok"}');
   const unready = await fetch(`${url}/ready`);
   expect([unready.status, await unready.json()]).toEqual([503, { error: 'not_ready' }]);
-  matter = undefined;
+  expect(await (await fetch(`${url}/status`)).json()).toEqual({
+    status: 'halted',
+    phase: 'reading',
+    waits_for: null,
+    eta_s: null,
+    message: `projection: ${message}`,
+  });
+  problem = undefined;
   const ready = await fetch(`${url}/ready`);
   expect([ready.status, await ready.text()]).toEqual([200, '{"status":"ready"}']);
+  expect(await (await fetch(`${url}/status`)).text()).toBe(
+    '{"status":"ready","phase":"serving","waits_for":null,"eta_s":null,"message":null}',
+  );
   for (const name of ['a', 'b']) await (await fetch(`${url}/greet/${name}`)).text();
   await (await fetch(`${url}/secret/path`)).text();
   const scrape = await (await fetch(`${url}/metrics`)).text();

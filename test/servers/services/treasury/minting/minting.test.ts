@@ -162,14 +162,14 @@ test('a Mint of the key that was never requested halts minting with an alarm; de
   await working.ready();
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   await expect
-    .poll(() => working.treasury.matter)
+    .poll(() => working.treasury.problem?.message)
     .toMatch(/^minting halted: .* with nonce 0 in final block 1 was never requested.*What to do: /);
   await world.world.observe(transferTo(0, 10n * USD));
   await expect.poll(() => working.counted('treasury_deposits_confirmed_total')).toBe(1);
   await working.stop();
   // the next one finds it at its start
   const next = world.start();
-  await expect.poll(() => next.treasury.matter).toMatch(/^minting halted: /);
+  await expect.poll(() => next.treasury.problem?.message).toMatch(/^minting halted: /);
   expect(await next.counted('treasury_minting_closed')).toBe(1);
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
 });
@@ -234,7 +234,7 @@ test('a mint under way that another key has signed is never given up because our
   closed = undefined;
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   await expect
-    .poll(() => working.treasury.matter)
+    .poll(() => working.treasury.problem?.message)
     .toMatch(
       /^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /,
     );
@@ -250,7 +250,7 @@ test('a mint that is in no block for long is a matter for a person, until a bloc
   await world.world.observe(transferTo(0, 10n * USD));
   await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
   await expect
-    .poll(() => working.treasury.matter)
+    .poll(() => working.treasury.problem?.message)
     .toMatch(
       /^the mint of deposit \S+, with nonce 0, was requested \d+ s ago and is in no block.*What to do: /,
     );
@@ -285,7 +285,7 @@ test('a key in place of the one that the ledger was written with mints nothing, 
     node: new OtherAuthority(world.devnet.node_url, signer.address),
   });
   await expect
-    .poll(() => after.treasury.matter)
+    .poll(() => after.treasury.problem?.message)
     .toMatch(
       /^minting halted: .* with nonce 0 was requested with another key.*the key cannot be replaced.*What to do: set APP_MINT_KEY/,
     );
@@ -312,7 +312,7 @@ test('a ledger that gives up a mint which no final block has displaced is not be
   await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
   for (let blocks = 0; blocks < 6; blocks++) await world.mine();
   await expect
-    .poll(() => working.treasury.matter)
+    .poll(() => working.treasury.problem?.message)
     .toMatch(/^minting halted: .* was given up in the ledger/);
   expect(await world.mints()).toHaveLength(1);
   expect(await world.balanceOf(0)).toBe(8n * USD);

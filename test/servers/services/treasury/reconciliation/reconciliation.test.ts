@@ -215,7 +215,7 @@ test('a healthy reserve is ok, a surplus is drift, a mint that nobody decided is
         retained_fees: 2n * USD,
         status: 'ok',
       });
-      expect([working.matter, working.mintingAllowed()]).toEqual([undefined, undefined]);
+      expect([working.problem?.message, working.mintingAllowed()]).toEqual([undefined, undefined]);
 
       await reserve.tron.transfer({ to: CUSTODY, value: String(5n * USD), solidified: true });
       await isStatus('over_backed_drift');
@@ -299,8 +299,8 @@ test('a log that cannot be right halts it, says why, and closes the gate', async
       { key: '?', value: Buffer.from('no avro'), headers: {}, timestamp: 1 },
     ]);
     await expect
-      .poll(() => working.matter, { interval: 20 })
+      .poll(() => working.problem?.message, { interval: 20 })
       .toMatch(/^reconciling halted: .*cannot be read.*What to do: /);
-    expect(working.mintingAllowed()).toBe(working.matter);
+    expect(working.mintingAllowed()).toBe(working.problem?.message);
   });
 });

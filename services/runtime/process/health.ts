@@ -1,0 +1,220 @@
+/** The health of a process: named checks, run at each request of `/ready` and `/status`. */
+import { Fault, messageOf } from './errors.ts';
+import type { Logger } from './log.ts';
+import { retrying } from './retry.ts';
+
+const CHECK_MS = 2_000;
+
+export const STARTING: HealthProblem = {
+  status: 'starting',
+  phase: 'opening',
+  message: 'starting',
+};
+
+/** The body of `/status`. */
+export interface ServiceStatus {
+  /** working: busy for long, ends by itself; waiting: a dependency is away; halted: needs a person */
+  readonly status: 'starting' | 'working' | 'waiting' | 'ready' | 'halted';
+  /** snake_case */
+  readonly phase: string;
+  /** `kafka`, `postgres`, `registry`, `redis`, `node`, `trongrid`, or `projection:<name>` */
+  readonly waits_for: string | null;
+  readonly eta_s: number | null;
+  readonly message: string | null;
+}
+
+/** Why a process is not ready. */
+export interface HealthProblem {
+  readonly status: Exclude<ServiceStatus['status'], 'ready'>;
+  /** the process' phase when not given */
+  readonly phase?: string | undefined;
+  readonly waits_for?: string | undefined;
+  readonly eta_s?: number | undefined;
+  /** shown to anyone */
+  readonly message: string;
+}
+
+export interface Check {
+  readonly name: string;
+  /** the projection whose tables the check reads: missing tables are awaited from its projector */
+  readonly projection?: string;
+  /** undefined when ready; a `Fault` counts as waiting for what failed */
+  readonly check: () => Promise<HealthProblem | undefined> | HealthProblem | undefined;
+}
+
+/** What a fault of this code waits for. */
+const DEPENDENCIES: readonly (readonly [code: RegExp, dependency: string])[] = [
+  [/^(kafka|append_|log_busy|topic_)/, 'kafka'],
+  [/^schema_registry/, 'registry'],
+  [/^storage_/, 'postgres'],
+  [/^(chain_|node_|another_chain)/, 'node'],
+  [/^tron_/, 'trongrid'],
+];
+
+/** A fault as a process' problem; `message` when it is to say more than the code. */
+export function waitingFor(
+  fault: Fault,
+  options: {
+    readonly message?: string;
+    readonly phase?: string;
+    readonly projection?: string | undefined;
+  } = {},
+): HealthProblem {
+  const { message = `waiting: ${fault.code}`, phase, projection } = options;
+  const waits_for =
+    fault.code === 'storage_missing' && projection !== undefined
+      ? `projection:${projection}`
+      : DEPENDENCIES.find(([code]) => code.test(fault.code))?.[1];
+  return { status: 'waiting', phase, waits_for, message };
+}
+
+export interface ActivityOptions {
+  readonly log: Logger;
+  /** ends retries */
+  readonly signal: AbortSignal;
+  /** how `/ready` words a fault that is being retried; its code when not given */
+  readonly describe?: (fault: Fault) => string;
+  /** for how long nothing may be heard from what the process follows; without it silence is no problem */
+  readonly silence_ms?: number;
+  readonly silent?: (ms: number) => HealthProblem;
+}
+
+/** What a process that works by itself does: which phase it is in, what it retries, whether it has halted. */
+export class Activity {
+  readonly #options: ActivityOptions;
+  /** a text: the phase of a process that is ready */
+  #phase: HealthProblem | string = STARTING;
+  /** what is being retried, by the name of the attempt */
+  readonly #faults = new Map<string, Fault>();
+  #heardAt = performance.now();
+  #halted: HealthProblem | undefined;
+
+  constructor(options: ActivityOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The phase's name: from here on the process is ready; a problem: it is not. Faults are forgotten:
+   * an attempt of many steps goes on once it enters the next one.
+   */
+  enter(phase: HealthProblem | string): void {
+    this.#phase = phase;
+    this.#faults.clear();
+  }
+
+  /** Nothing goes on before a person has looked; the first reason stands. */
+  halt(reason: string): void {
+    this.#halted ??= { status: 'halted', phase: 'halted', message: `halted: ${reason}` };
+  }
+
+  /** What the process follows has answered. */
+  heard(): void {
+    this.#heardAt = performance.now();
+  }
+
+  /** `retrying`, and until the attempt succeeds its fault is the process' problem. */
+  retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const { log, signal } = this.#options;
+    const onFault = (fault: Fault | undefined): void => {
+      if (fault === undefined) this.#faults.delete(what);
+      else this.#faults.set(what, fault);
+    };
+    return retrying({ what, log, signal, onFault }, attempt);
+  }
+
+  get isHalted(): boolean {
+    return this.#halted !== undefined;
+  }
+
+  get phase(): string {
+    return typeof this.#phase === 'string' ? this.#phase : (this.#phase.phase ?? 'serving');
+  }
+
+  get problem(): HealthProblem | undefined {
+    if (this.#halted !== undefined) return this.#halted;
+    const { describe = ({ code }) => `waiting: ${code}`, silence_ms: silence } = this.#options;
+    const [fault] = this.#faults.values();
+    if (fault !== undefined)
+      return waitingFor(fault, { message: describe(fault), phase: this.phase });
+    const ms = Math.round(performance.now() - this.#heardAt);
+    if (silence !== undefined && ms > silence) return this.#options.silent?.(ms);
+    return typeof this.#phase === 'string' ? undefined : this.#phase;
+  }
+}
+
+const SEVERITY: readonly HealthProblem['status'][] = ['halted', 'waiting', 'working', 'starting'];
+
+export class Health {
+  readonly #checks: readonly Check[];
+  readonly #phase: () => string;
+  readonly #log: Logger;
+  #logged = '';
+
+  /** `phase`: what the process does while no check says otherwise. */
+  constructor(checks: readonly Check[], phase: () => string, log: Logger) {
+    this.#checks = checks;
+    this.#phase = phase;
+    this.#log = log;
+  }
+
+  /** Runs all checks at once; the messages of those that fail. Changes are logged. */
+  async problems(): Promise<readonly string[]> {
+    return (await this.#run()).map(({ message }) => message);
+  }
+
+  /** The gravest problem. */
+  async status(): Promise<ServiceStatus> {
+    const problems = await this.#run();
+    const status = SEVERITY.find((one) => problems.some((problem) => problem.status === one));
+    const problem = problems.find((one) => one.status === status);
+    return {
+      status: status ?? 'ready',
+      phase: problem?.phase ?? this.#phase(),
+      waits_for: problem?.waits_for ?? null,
+      eta_s: problem?.eta_s ?? null,
+      message: problem?.message ?? null,
+    };
+  }
+
+  async #run(): Promise<readonly HealthProblem[]> {
+    const results = await Promise.all(this.#checks.map(run));
+    const problems = results.flatMap(({ problem }) => problem ?? []);
+    const text = problems.map(({ message }) => message).join('; ');
+    // digits are ignored: a counter in a message changes at every request
+    const pattern = text.replaceAll(/[0-9]+/g, '0');
+    if (pattern === this.#logged) return problems;
+    this.#logged = pattern;
+    if (problems.length === 0) this.#log.info('ready again');
+    else
+      this.#log.warn({ causes: results.flatMap(({ cause }) => cause ?? []) }, `not ready: ${text}`);
+    return problems;
+  }
+}
+
+interface CheckResult {
+  readonly problem?: HealthProblem;
+  /** the message of a fault: it may name hosts, so it goes to the log only */
+  readonly cause?: string;
+}
+
+async function run({ name, projection, check }: Check): Promise<CheckResult> {
+  const limit = Promise.withResolvers<HealthProblem>();
+  const waits_for = projection === undefined ? undefined : 'postgres';
+  const message = `no answer within ${CHECK_MS} ms`;
+  const timer = setTimeout(
+    () => limit.resolve({ status: 'waiting', waits_for, message }),
+    CHECK_MS,
+  );
+  try {
+    const problem = await Promise.race([check(), limit.promise]);
+    return problem === undefined
+      ? {}
+      : { problem: { ...problem, message: `${name}: ${problem.message}` } };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const problem = waitingFor(error, { message: `${name}: ${error.code}`, projection });
+    return { problem, cause: messageOf(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
