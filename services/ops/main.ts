@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { ConfigError } from '../runtime/process/config.ts';
 import { messageOf } from '../runtime/process/errors.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
-import { stepBack } from '../projector/load/step-back.ts';
 import { didYouMean, Misuse } from './usage.ts';
 
 const STACK_FILE = join(
@@ -26,17 +25,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   rebuild: {
     about:
       'builds the tables of a projection anew beside those that are read, and puts them in their place; or puts the earlier ones back',
-    run: async (...given) => {
-      await stepBack();
-      return (await import('./rebuild/command.ts')).rebuild(...given);
-    },
+    run: async (...given) => (await import('./rebuild/command.ts')).rebuild(...given),
   },
   verify: {
     about: 'folds the log of a projection anew and compares every row of its tables with it',
-    run: async (...given) => {
-      await stepBack();
-      return (await import('./rebuild/verify.ts')).verify(...given);
-    },
+    run: async (...given) => (await import('./rebuild/verify.ts')).verify(...given),
   },
   tail: {
     about:

@@ -15,7 +15,6 @@ import { CONFIRMATIONS } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
 import { faultOf, openWriter } from '../../runtime/postgres/pool.ts';
-import { stepBackAtServer } from '../load/step-back.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 import { nextOf, previousOf } from './names.ts';
 import { RebuildProgress, type RebuildStep } from './progress.ts';
@@ -195,7 +194,6 @@ export async function withReplay<Event extends { readonly type: string }, Result
       application_name: name,
       schema: name,
       session: GENTLY,
-      onConnect: stepBackAtServer,
     },
     log,
   );

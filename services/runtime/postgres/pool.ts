@@ -1,6 +1,5 @@
 /** Postgres, twice: a `Reader` that can only ask, for gateways, and the writer's pool, for the projector. One place says what each error means. */
-import { callbackify } from 'node:util';
-import { Pool, type ClientBase } from 'pg';
+import { Pool } from 'pg';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import type { Cells, Question } from './rows-query.ts';
@@ -41,8 +40,6 @@ export interface WriterSettings {
   readonly connections_max?: number;
   /** what else is set in each session */
   readonly session?: Readonly<Record<string, string>>;
-  /** done with each session before it is used; should it fail, so does the connection */
-  readonly onConnect?: (client: ClientBase) => Promise<void>;
 }
 
 const CONNECT_MS = 2_000;
@@ -113,11 +110,8 @@ function isOutOfDate(error: unknown): boolean {
  * that hangs is ended by the server after `lock_timeout_ms`, so that it cannot block the next one for ever.
  */
 export function openWriter(settings: WriterSettings, log: Logger): Pool {
-  const {
-    statement_timeout_ms: statementTimeout = 60_000,
-    lock_timeout_ms: lockTimeout = 10_000,
-    onConnect,
-  } = settings;
+  const { statement_timeout_ms: statementTimeout = 60_000, lock_timeout_ms: lockTimeout = 10_000 } =
+    settings;
   return guarded(
     new Pool({
       connectionString: settings.postgres_url,
@@ -137,7 +131,6 @@ export function openWriter(settings: WriterSettings, log: Logger): Pool {
         synchronous_commit: 'off',
         ...settings.session,
       }),
-      ...(onConnect === undefined ? {} : { verify: callbackify(onConnect) }),
     }),
     log,
   );
