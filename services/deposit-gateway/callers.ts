@@ -44,11 +44,11 @@ export class Callers {
   }
 
   /** Why this caller gets no further; undefined when it may, and `of` knows its account. */
-  refuse(request: HttpRequest): HttpResponse | undefined {
+  async refuse(request: HttpRequest): Promise<HttpResponse | undefined> {
     if (!request.path.startsWith('/api/')) return undefined;
     const { jwt_secret: secret, allowed_accounts: allowed, now } = this.#options;
     const token = bearerToken(request.headers.authorization);
-    const claims = token === undefined ? undefined : verifyToken(token, secret, now());
+    const claims = token === undefined ? undefined : await verifyToken(token, secret, now());
     if (claims === undefined) return UNAUTHORIZED;
     const account = ADDRESS_FORM.test(claims.pk) ? parseAddress(claims.pk) : undefined;
     if (account === undefined) return NO_ADDRESS;

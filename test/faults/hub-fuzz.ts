@@ -1,10 +1,10 @@
 /** Random input to a hub in front of a moving chain, for as long as wanted. */
 import { defaultCommon } from '../../infra/local/choices.ts';
-import { signToken } from '../../services/runtime/http/token.ts';
 import { fuzz } from '../services/hub-gateway/fuzz.ts';
 import { startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { countsLine, type FaultRun } from './fault-run.ts';
+import { goodToken } from '../support/tokens.ts';
 
 const SERVICES = [
   'devnet',
@@ -39,7 +39,7 @@ export const hubFuzz: FaultRun<'inputs'> = {
         known = await namesIn(url);
         return known.length > 50;
       }, 'a market with some trips in it');
-      const token = signToken(
+      const token = goodToken(
         {
           pk: known.find((each) => each.length === 42) ?? '',
           exp: Math.floor(Date.now() / 1_000) + 86_400,

@@ -7,13 +7,13 @@ import { Pool } from 'pg';
 import { defaultCommon } from '../../infra/local/choices.ts';
 import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
-import { signToken } from '../../services/runtime/http/token.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { countsLine, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
 import { answersOf, watchedLists, Watchers, type WatchedList } from './hub-watchers.ts';
 import { Processes } from './processes.ts';
+import { goodToken } from '../support/tokens.ts';
 
 const SERVICES = [
   'devnet',
@@ -84,7 +84,7 @@ class HubRun {
 
   async run(rounds: number, sockets: number): Promise<FaultReport> {
     const { url } = this.#processes.at('hub-gateway');
-    const token = signToken(
+    const token = goodToken(
       { pk: `0x${'aa'.repeat(20)}`, exp: Math.floor(Date.now() / 1_000) + 86_400 },
       defaultCommon.jwt_secret,
     );

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { XPUB } from '../support/deposit-log.ts';
-import { signToken } from '../../services/runtime/http/token.ts';
 import { leakIn } from './secrets.ts';
+import { goodToken } from '../support/tokens.ts';
 
 const SECRET = 'a secret of this test, as good as any';
 const secrets = new Map([[SECRET, 'APP_JWT_SECRET']]);
@@ -9,7 +9,7 @@ const secrets = new Map([[SECRET, 'APP_JWT_SECRET']]);
 test('a secret, a token, a password in a URL and a private key are found wherever they stand in a line', () => {
   expect(leakIn(`{"msg":"with ${SECRET}"}`, secrets)).toBe('APP_JWT_SECRET');
   expect(
-    leakIn(`{"msg":"who sent ${signToken({ pk: '0x00', exp: 2 ** 40 }, SECRET)}?"}`, secrets),
+    leakIn(`{"msg":"who sent ${goodToken({ pk: '0x00', exp: 2 ** 40 }, SECRET)}?"}`, secrets),
   ).toBe('a token');
   expect(leakIn('{"authorization":"Bearer abcdefghijklmnop"}', secrets)).toBe('an authorization');
   expect(

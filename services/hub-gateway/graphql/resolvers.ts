@@ -64,8 +64,8 @@ const SIGN_IN_REFUSALS = {
   used_before: 'this challenge was used before: sign a new one',
 } as const;
 
-const signIn: Resolver<SignInRequest> = (_root, args, { hub }) => {
-  const signed = hub.sign_ins.signIn(args);
+const signIn: Resolver<SignInRequest> = async (_root, args, { hub }) => {
+  const signed = await hub.sign_ins.signIn(args);
   if ('refused' in signed) throw new Refused('UNAUTHENTICATED', SIGN_IN_REFUSALS[signed.refused]);
   return signed;
 };

@@ -39,7 +39,9 @@ export class SignIns {
   }
 
   /** The token of the request's key, or why there is none. */
-  signIn(request: SignInRequest): SignedIn | { readonly refused: SignInRefusal | 'used_before' } {
+  async signIn(
+    request: SignInRequest,
+  ): Promise<SignedIn | { readonly refused: SignInRefusal | 'used_before' }> {
     const {
       chain_id: chainId,
       jwt_secret: secret,
@@ -51,7 +53,7 @@ export class SignIns {
     if (refused !== undefined) return { refused };
     if (singleUse && !this.#take(publicKey, timestamp)) return { refused: 'used_before' };
     const exp = timestamp + hours * 3_600;
-    return { token: signToken({ pk: publicKey, exp }, secret), expiresAt: exp };
+    return { token: await signToken({ pk: publicKey, exp }, secret), expiresAt: exp };
   }
 
   /** Whether this challenge comes for the first time, as far as is known: of those from before this process nothing is. */

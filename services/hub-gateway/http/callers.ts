@@ -12,13 +12,13 @@ export interface TokenSettings {
 }
 
 /** The caller of an Authorization header, or of the same text in a socket's `connection_init`; `now_ms` in Unix milliseconds. */
-export function callerOf(
+export async function callerOf(
   authorization: unknown,
   { jwt_secret: secret }: TokenSettings,
   now_ms: number,
-): Caller | undefined {
+): Promise<Caller | undefined> {
   const token = typeof authorization === 'string' ? bearerToken(authorization) : undefined;
-  const claims = token === undefined ? undefined : verifyToken(token, secret, now_ms);
+  const claims = token === undefined ? undefined : await verifyToken(token, secret, now_ms);
   const account = claims === undefined ? undefined : accountOfKey(claims.pk);
   return account === undefined ? undefined : { account };
 }

@@ -32,8 +32,10 @@ export function graphqlRoutes({
   tokens,
   now,
 }: GraphqlOptions): readonly Route[] {
-  const make = (asked: HttpRequest): Promise<Answer> =>
-    apollo.answer(asked, { hub, caller: callerOf(asked.headers.authorization, tokens, now()) });
+  const make = async (asked: HttpRequest): Promise<Answer> => {
+    const caller = await callerOf(asked.headers.authorization, tokens, now());
+    return apollo.answer(asked, { hub, caller });
+  };
 
   const post = async (request: Request): Promise<Answered> => {
     const { headers } = request;

@@ -59,11 +59,11 @@ interface Ticket extends HubContext {
 export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
   const { schema, hub, documents, groups, formatting, tokens, now } = options;
 
-  const begin = (
+  const begin = async (
     { extra, connectionParams, subscriptions }: Socket,
     id: string,
     payload: SubscribePayload,
-  ): Begun => {
+  ): Promise<Begun> => {
     if (
       Object.keys(subscriptions).length > options.socket_operations_max ||
       extra.running.count >= options.socket_operations_max
@@ -95,7 +95,7 @@ export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
       { maxErrors: ERRORS_MAX },
     );
     if (coerced === undefined) return errors.map((error) => coded(error, 'BAD_USER_INPUT'));
-    const caller = callerOf(connectionParams?.['Authorization'], tokens, now());
+    const caller = await callerOf(connectionParams?.['Authorization'], tokens, now());
     const truncation = new Truncation();
     const key = JSON.stringify([operationName ?? null, coerced, query]);
     const contextValue: Ticket = {

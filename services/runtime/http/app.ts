@@ -5,6 +5,7 @@ import express, { type ErrorRequestHandler } from 'express';
 import {
   JSON_TYPE,
   PLAIN_ERRORS,
+  type HttpRequest,
   type HttpResponse,
   type ErrorShape,
   type Failure,
@@ -143,12 +144,16 @@ export function buildHttpApp(
     breakOff(response);
   };
 
-  app.use((request, response, next) => {
-    // they look at the head alone
+  const answerOfGuards = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
     for (const guard of guards) {
-      const answer = guard(request);
-      if (answer !== undefined) return send(response, answer);
+      const answer = await guard(request);
+      if (answer !== undefined) return answer;
     }
+    return undefined;
+  };
+  app.use(async (request, response, next) => {
+    const answer = await answerOfGuards(request);
+    if (answer !== undefined) return send(response, answer);
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > (options.body_bytes_max ?? 16_384))
       return fail(response, TOO_LARGE, { connection: 'close' });
@@ -194,10 +199,8 @@ export function buildHttpApp(
   const serve = async (found: Found, response: ServerResponse): Promise<void> => {
     const { route, asked } = found;
     try {
-      for (const guard of guards) {
-        const answer = guard(asked);
-        if (answer !== undefined) return await send(response, answer);
-      }
+      const answer = await answerOfGuards(asked);
+      if (answer !== undefined) return await send(response, answer);
       enterRoute(response, route.path);
       return await reply(response, await route.handle(asked));
     } catch (error) {

@@ -71,8 +71,10 @@ export interface PostRoute {
 
 export type Route = GetRoute | PostRoute;
 
-/** Answers in a route's place, or lets the request pass. */
-export type Guard = (asked: HttpRequest) => HttpResponse | undefined;
+/** Answers in place of the route, or lets the request pass. */
+export type Guard = (
+  request: HttpRequest,
+) => HttpResponse | undefined | Promise<HttpResponse | undefined>;
 
 /** `{code, message}`, faults as 503. */
 export const PLAIN_ERRORS: ErrorShape = {

@@ -49,7 +49,7 @@ test('on the mainnet the key and the secret that everybody knows are refused', (
   ]);
   expect(read({ ...mainnet, APP_JWT_SECRET: defaultCommon.jwt_secret })).toEqual([
     expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/),
-    expect.stringMatching(/^APP_JWT_SECRET is that of the development stack/),
+    expect.stringMatching(/^APP_JWT_SECRET is the public secret of the development stack/),
   ]);
   expect(read({ ...mainnet, APP_DEPOSIT_XPUB: OTHER_XPUB })).toMatchObject({
     deposit_key: { extended_public_key: OTHER_XPUB },

@@ -4,9 +4,8 @@ import { openHttp } from '../../../services/runtime/http/server.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { openReader } from '../../../services/runtime/postgres/pool.ts';
-import { signToken } from '../../../services/runtime/http/token.ts';
 import { toHex } from '../../../schemas/address.ts';
-import { SECRET } from '../../support/tokens.ts';
+import { goodToken, SECRET } from '../../support/tokens.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
 
 /** Unix seconds of the gateway's clock. */
@@ -32,7 +31,7 @@ export interface DepositServer {
 /** The header of an account's good token; of a key's, when text is given. `at` in Unix milliseconds. */
 export function bearerOf(account: Buffer | string, at = NOW * 1_000): string {
   const exp = Math.floor(at / 1_000) + 60;
-  return `Bearer ${signToken({ pk: typeof account === 'string' ? account : toHex(account), exp }, SECRET)}`;
+  return `Bearer ${goodToken({ pk: typeof account === 'string' ? account : toHex(account), exp }, SECRET)}`;
 }
 
 export async function openDeposits(options: DepositServerOptions): Promise<DepositServer> {

@@ -21,11 +21,10 @@ import { prepareDatabase } from '../../../services/projector/tables/migrations.t
 import { openWriter } from '../../../services/runtime/postgres/pool.ts';
 import { openNotificationPublisher } from '../../../services/runtime/redis.ts';
 import { Runner } from '../../../services/projector/engine/runner.ts';
-import { signToken } from '../../../services/runtime/http/token.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { XPUB } from '../../support/deposit-log.ts';
 import { readAll, silentLog, testKafka } from '../../support/kafka.ts';
-import { SECRET } from '../../support/tokens.ts';
+import { goodToken, SECRET } from '../../support/tokens.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
 
 export interface World {
@@ -163,7 +162,7 @@ async function startGateway({
   await expect.poll(() => lines.join('')).toContain('"msg":"listening"');
   const url = /"url":"([^"]+)"/.exec(lines.join(''))?.[1] ?? '';
   const ask: Gateway['ask'] = async (method, path, account) => {
-    const token = signToken({ pk: toHex(account), exp: Math.floor(now() / 1_000) + 60 }, SECRET);
+    const token = goodToken({ pk: toHex(account), exp: Math.floor(now() / 1_000) + 60 }, SECRET);
     const response = await fetch(url + path, {
       method,
       headers: { authorization: `Bearer ${token}` },

@@ -219,7 +219,7 @@ test('the token comes before the rate limit, the limit before the rest; what nee
   await limited.close();
 });
 
-test('a request that nobody let pass has no account: serving it would be a bug', () => {
+test('a request without a verified token has no account: serving it would be a bug', async () => {
   const callers = new Callers({
     jwt_secret: SECRET,
     allowed_accounts: undefined,
@@ -227,7 +227,7 @@ test('a request that nobody let pass has no account: serving it would be a bug',
   });
   const request = { path: '/api/v1/deposits', headers: {} };
   expect(() => callers.of(request)).toThrow('served without its token');
-  expect(callers.refuse(request)).toMatchObject({ status: 401 });
+  expect(await callers.refuse(request)).toMatchObject({ status: 401 });
   expect(() => callers.of(request)).toThrow('served without its token');
 });
 

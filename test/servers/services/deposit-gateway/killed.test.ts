@@ -3,12 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import { DEPOSIT_ADDRESSES } from '../../../../schemas/topics.ts';
-import { signToken } from '../../../../services/runtime/http/token.ts';
 import { accountAt, depositKey } from '../../../support/deposit-log.ts';
 import { readAll, testKafka } from '../../../support/kafka.ts';
 import { Random } from '../../../support/random.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
-import { SECRET } from '../../../support/tokens.ts';
+import { goodToken, SECRET } from '../../../support/tokens.ts';
 
 const USERS = 50;
 const POSTS = 200;
@@ -32,7 +31,7 @@ async function insist(
   gateways: readonly (() => ServiceHandle)[],
   first: number,
 ): Promise<Answer> {
-  const authorization = `Bearer ${signToken({ pk: toHex(accountAt(user)), exp: 2 ** 40 }, SECRET)}`;
+  const authorization = `Bearer ${goodToken({ pk: toHex(accountAt(user)), exp: 2 ** 40 }, SECRET)}`;
   for (let tries = 0; tries < 600; tries++) {
     const gateway = gateways[(first + tries) % gateways.length];
     const answer = await fetch(`${gateway?.().url}/api/v1/deposits`, {

@@ -5,10 +5,9 @@ import { afterEach, expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
 import { toHex } from '../../../../schemas/address.ts';
 import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
-import { signToken } from '../../../../services/runtime/http/token.ts';
 import { accountAt, depositKey, OTHER_XPUB, XPUB } from '../../../support/deposit-log.ts';
 import { freshDatabase } from '../../../support/database.ts';
-import { SECRET } from '../../../support/tokens.ts';
+import { goodToken, SECRET } from '../../../support/tokens.ts';
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
 
 const MAIN = new URL('../../../../services/deposit-gateway/main.ts', import.meta.url).pathname;
@@ -73,7 +72,7 @@ test('it serves what is known without Kafka, and told to stop it finishes what i
   await expect.poll(text).toContain('"msg":"listening"');
   const url = /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
   await expect.poll(async () => (await fetch(`${url}/ready`)).status).toBe(200);
-  const authorization = `Bearer ${signToken({ pk: toHex(accountAt(1)), exp: Math.floor(Date.now() / 1_000) + 600 }, SECRET)}`;
+  const authorization = `Bearer ${goodToken({ pk: toHex(accountAt(1)), exp: Math.floor(Date.now() / 1_000) + 600 }, SECRET)}`;
   const post = await fetch(`${url}/api/v1/deposits`, {
     method: 'POST',
     headers: { authorization },

@@ -1,8 +1,7 @@
 import { serverAudits } from 'graphql-http';
 import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { signToken } from '../../../../services/runtime/http/token.ts';
-import { badTokens, SECRET } from '../../../support/tokens.ts';
+import { goodToken, badTokens, SECRET } from '../../../support/tokens.ts';
 import { walletOf } from '../../../support/wallets.ts';
 import { challengeOf } from '../../../../schemas/sign-in.ts';
 import {
@@ -53,7 +52,7 @@ test('every bad token is no token, in the same bytes; lists are served all the s
   const pk = `0x${'aa'.repeat(20)}`;
   const bad = [
     ...Object.values(badTokens(now)).filter((each) => each.length < 8_000),
-    signToken({ pk: 'nobody', exp: now + 60 }, SECRET),
+    goodToken({ pk: 'nobody', exp: now + 60 }, SECRET),
   ];
   for (const each of bad) {
     const headers = { authorization: `Bearer ${each}`.replaceAll(/[^\x20-\x7e]/g, '?') };
@@ -63,7 +62,7 @@ test('every bad token is no token, in the same bytes; lists are served all the s
     );
   }
   expect(answers.size).toBe(1);
-  const good = signToken({ pk, exp: now + 60 }, SECRET);
+  const good = goodToken({ pk, exp: now + 60 }, SECRET);
   expect(
     (await world.post('{"query":"{ accountBalance }"}', { authorization: `bearer ${good}` })).data,
   ).toEqual({ accountBalance: '0' });

@@ -42,7 +42,7 @@ test('on the mainnet the schema is not to be explored unless a setting says so',
 test('on the mainnet the secret that everybody knows is refused', () => {
   const known = { ...env, APP_JWT_SECRET: DEVELOPMENT_JWT_SECRET };
   expect(() => readHubGatewayConfig({ ...known, APP_NETWORK: 'mainnet' })).toThrow(
-    /^APP_JWT_SECRET is that of the development stack/,
+    /^APP_JWT_SECRET is the public secret of the development stack/,
   );
   expect(readHubGatewayConfig({ ...known, APP_NETWORK: 'testnet' }).jwt_secret).toBe(
     DEVELOPMENT_JWT_SECRET,

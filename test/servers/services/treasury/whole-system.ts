@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { defaultCommon } from '../../../../infra/local/choices.ts';
 import { mintAuthorityKey, signCallText } from '../../../../infra/devnet/clt/keys.ts';
 import { toHex } from '../../../../schemas/address.ts';
-import { signToken } from '../../../../services/runtime/http/token.ts';
 import { accountAt } from '../../../support/deposit-log.ts';
 import { startStack, type Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
 import { Processes } from '../../../faults/processes.ts';
+import { goodToken } from '../../../support/tokens.ts';
 
 const OPS = join(import.meta.dirname, '../../../../services/ops/main.ts');
 const SETTINGS = {
@@ -204,7 +204,7 @@ export class WholeSystem {
   }
 
   #deposits<Answer>(method: string, account: number, path = ''): Promise<Answer> {
-    const token = signToken(
+    const token = goodToken(
       { pk: toHex(accountAt(account)), exp: Math.floor(Date.now() / 1_000) + 60 },
       defaultCommon.jwt_secret,
     );

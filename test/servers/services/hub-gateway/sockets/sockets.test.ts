@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { signToken } from '../../../../../services/runtime/http/token.ts';
-import { badTokens, SECRET } from '../../../../support/tokens.ts';
+import { goodToken, badTokens, SECRET } from '../../../../support/tokens.ts';
 import { walletOf } from '../../../../support/wallets.ts';
 import { HubWorld } from '../../../../services/hub-gateway/hub-world.ts';
 import {
@@ -62,7 +61,7 @@ test('a bad token, or none, is an anonymous connection; a token that expires goe
     await socket.close();
   }
   const short = await RawSocket.begun(world.socket_url, {
-    Authorization: `Bearer ${signToken({ pk: rider.account, exp: now + 2 }, SECRET)}`,
+    Authorization: `Bearer ${goodToken({ pk: rider.account, exp: now + 2 }, SECRET)}`,
   });
   await expect
     .poll(async () => {
