@@ -10,7 +10,8 @@ import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
 import { documentRoutes } from '../runtime/http/document-routes.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
-import { callerOf, rateLimited } from '../runtime/http/rate-limit.ts';
+import { clientOf } from '../runtime/http/client-address.ts';
+import { rateLimited } from '../runtime/http/rate-limit.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './error-answers.ts';
@@ -42,7 +43,7 @@ export function depositRoutes({ reader, callers, addresses, now }: Sources): rea
       method: 'post',
       path: PATH,
       handle: async (request) => {
-        const address = await addresses.open(callers.of(request), callerOf(request));
+        const address = await addresses.open(callers.of(request), clientOf(request));
         if (address === undefined) return LATE;
         return 'wait_ms' in address
           ? rateLimited(address.wait_ms, DEPOSIT_ERRORS, 'too many new addresses')

@@ -4,7 +4,7 @@ import type { HttpResponse, HttpRequest, GetRoute } from '../../runtime/http/han
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
 import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
-import { callerOf } from '../../runtime/http/rate-limit.ts';
+import { clientOf } from '../../runtime/http/client-address.ts';
 import { tooMany } from '../error-answers.ts';
 import { CSV, NDJSON } from './formats.ts';
 import { parseActivityExport, parseTransactionsExport, type AskedHeights } from './parameters.ts';
@@ -109,7 +109,7 @@ function bothFormats(
       if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
       const asked = ask(query);
       if ('refused' in asked) return asked;
-      const begun = await slots.hold(callerOf(request), () =>
+      const begun = await slots.hold(clientOf(request), () =>
         begin(reader, asked, row, method === 'HEAD' ? undefined : opening(fields)),
       );
       if (begun === undefined) return busy(slots);

@@ -8,8 +8,8 @@ import { JSON_TYPE } from '../../runtime/http/handler.ts';
 import { corsHeaders } from '../../runtime/http/cors.ts';
 import type { InFlight } from '../../runtime/http/app.ts';
 import type { HttpOptions } from '../../runtime/http/server.ts';
+import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
-import { clientOfRequest } from './client-address.ts';
 import { GRAPHQL_PATH } from './paths.ts';
 import { takeBody } from './request-body.ts';
 
@@ -69,7 +69,11 @@ export function keptAnswers({
     const kept = key === undefined ? undefined : cache.find(key);
     if (kept === undefined) return false;
     // the application refuses it, in its own words
-    if (rate !== undefined && rate.take(clientOfRequest(request, hops), now()) > 0) return false;
+    if (
+      rate !== undefined &&
+      rate.take(clientOf({ ip: forwardedFor(request, hops), socket: request.socket }), now()) > 0
+    )
+      return false;
     context.route = GRAPHQL_PATH;
     const { head, body: bytes } = wireFormOf(kept);
     response.writeHead(kept.status, [...head, 'x-request-id', context.id]).end(bytes);

@@ -5,8 +5,8 @@ import type { Server } from 'graphql-ws';
 import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
+import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
-import { clientOfRequest } from '../http/client-address.ts';
 import { errorBody } from '../graphql/errors.ts';
 import { Outlet, type OutletSettings } from './outlet.ts';
 import { SOCKET_PATH } from '../http/paths.ts';
@@ -104,7 +104,7 @@ export class Sockets {
         '404 Not Found',
         errorBody('NOT_FOUND', `sockets are at ${SOCKET_PATH}`),
       );
-    const client = clientOfRequest(request, hops);
+    const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
     const count = this.#clients.get(client) ?? 0;
     if (this.#closing || this.#open.size >= max) {
       return refuse(

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { parse, type ParsedUrlQuery } from 'node:querystring';
+import { forwardedFor } from './client-address.ts';
 import type { HttpRequest, GetRoute, Route } from './handler.ts';
 
 export interface Found {
@@ -101,18 +102,4 @@ class Direct implements HttpRequest {
   get ip(): string | undefined {
     return forwardedFor(this, this.#trustProxyHops);
   }
-}
-
-/** The address behind so many proxies, each of which has added the one it was asked from. */
-function forwardedFor(
-  { headers, socket }: Pick<HttpRequest, 'headers' | 'socket'>,
-  hops: number,
-): string | undefined {
-  const forwarded = hops === 0 ? undefined : headers['x-forwarded-for'];
-  if (forwarded === undefined) return socket.remoteAddress;
-  const said = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded)
-    .split(',')
-    .map((each) => each.trim());
-  const addresses = [socket.remoteAddress, ...said.filter((each) => each !== '').toReversed()];
-  return addresses[Math.min(hops, addresses.length - 1)];
 }

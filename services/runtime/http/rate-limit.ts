@@ -1,5 +1,5 @@
 /** So many requests a second and client, with bursts: a token bucket for each address, in bounded memory. */
-import { isIPv6 } from 'node:net';
+import { clientOf } from './client-address.ts';
 import type { HttpResponse, ErrorShape } from './handler.ts';
 
 interface Bucket {
@@ -56,26 +56,6 @@ export class RateLimit {
   }
 }
 
-/** Whom an address stands for: an IPv4 address for itself, an IPv6 address for its network of 64 bits, which one customer has whole. */
-export function clientOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  if (address.toLowerCase().startsWith('::ffff:') && address.includes('.')) return address.slice(7);
-  const [before = '', after] = (address.split('%')[0] ?? '').split('::');
-  const front = before === '' ? [] : before.split(':');
-  const back = after === undefined || after === '' ? [] : after.split(':');
-  const gap = after === undefined ? 0 : 8 - front.length - back.length;
-  const groups = [...front, ...Array.from({ length: gap }, () => '0'), ...back];
-  return groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
-}
-
-/** Who asks, as limits tell callers apart. */
-export function callerOf(request: Omit<HttpRequest, 'path'>): string {
-  return clientOf(addressOf(request));
-}
-
 /** What matters of a request here. */
 interface HttpRequest {
   readonly path: string;
@@ -93,7 +73,7 @@ export function rateGuard(
 ): (request: HttpRequest) => HttpResponse | undefined {
   return (request) => {
     if (!request.path.startsWith(prefix)) return undefined;
-    const wait = limit.take(callerOf(request), now());
+    const wait = limit.take(clientOf(request), now());
     return wait === 0 ? undefined : rateLimited(wait, shape);
   };
 }
@@ -110,9 +90,4 @@ export function rateLimited(
     message: `${what}: try again in ${seconds} s`,
   });
   return { status: 429, body, headers: { 'retry-after': seconds } };
-}
-
-/** A text of any length must not become a key. */
-function addressOf({ ip = '', socket }: Omit<HttpRequest, 'path'>): string {
-  return ip.length <= 45 ? ip : (socket.remoteAddress ?? '');
 }

@@ -1,0 +1,53 @@
+/** Client addresses, by which limits tell clients apart. */
+import { isIPv6 } from 'node:net';
+
+interface Socket {
+  readonly remoteAddress?: string | undefined;
+}
+
+/** Node's, as far as they matter here. */
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Longest text of an address. A longer `ip` comes from a forged header and must not become a key. */
+const CHARACTERS_MAX = 45;
+
+/** The client of a request: its address, or the network that `networkOf` gives. */
+export function clientOf({
+  ip = '',
+  socket,
+}: {
+  /** as a trusted proxy says, if there is one */
+  readonly ip?: string | undefined;
+  readonly socket: Socket;
+}): string {
+  return networkOf(ip.length <= CHARACTERS_MAX ? ip : (socket.remoteAddress ?? ''));
+}
+
+/** The address that the outermost of `hops` trusted proxies was asked from. Each proxy appends one address. */
+export function forwardedFor(
+  { headers, socket }: { readonly headers: Headers; readonly socket: Socket },
+  hops: number,
+): string | undefined {
+  const forwarded = hops === 0 ? undefined : headers['x-forwarded-for'];
+  if (forwarded === undefined) return socket.remoteAddress;
+  const listed = (typeof forwarded === 'string' ? forwarded : forwarded.join(','))
+    .split(',')
+    .map((each) => each.trim());
+  const addresses = [socket.remoteAddress, ...listed.filter((each) => each !== '').toReversed()];
+  return addresses[Math.min(hops, addresses.length - 1)];
+}
+
+/** An IPv4 address stands for itself, an IPv6 address for its /64 network, which belongs to one customer. */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  if (address.toLowerCase().startsWith('::ffff:') && address.includes('.')) return address.slice(7);
+  const [before = '', after] = (address.split('%')[0] ?? '').split('::');
+  const front = before === '' ? [] : before.split(':');
+  const back = after === undefined || after === '' ? [] : after.split(':');
+  const gap = after === undefined ? 0 : 8 - front.length - back.length;
+  const groups = [...front, ...Array.from({ length: gap }, () => '0'), ...back];
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}
