@@ -1,24 +1,24 @@
-/** Kafka as every way of running it declares it: the local stack, docker-compose.yml and the tests' containers. */
+/** Settings of Kafka for the local stack, docker-compose.yml and the containers of tests. */
 export const kafka_version = '4.3.0';
 export const kafka_image = `apache/kafka:${kafka_version}`;
 export const kafka_heap = '-Xmx512m';
 
-/** Larger than the 32 MiB that chain.blocks allows a record, so that the topic's own limit is the one that speaks. */
+/** Above the 32 MiB that chain.blocks allows, so that the limit of the topic decides. */
 const record_bytes_max = 33 * 1024 * 1024;
 
 /** Settings of server.properties that do not depend on the machine. */
 export const kafkaSettings: Readonly<Record<string, string>> = {
   'auto.create.topics.enable': 'false',
   'group.initial.rebalance.delay.ms': '0',
-  // A killed broker is known to be gone after 2 s: recovery takes 4-10 s instead of 13-19.
+  // A killed broker is fenced after 2 s: recovery takes 4 to 10 s instead of 13 to 19 s.
   'broker.session.timeout.ms': '2000',
   'broker.heartbeat.interval.ms': '300',
-  // A killed consumer is replaced after 2 s (APP_KAFKA_SESSION_MS) instead of the 6 s that brokers ask for by default.
+  // Allows APP_KAFKA_SESSION_MS of 2 s; the default minimum is 6 s.
   'group.min.session.timeout.ms': '1000',
   'message.max.bytes': String(record_bytes_max),
   'replica.fetch.max.bytes': String(record_bytes_max),
   'log.retention.ms': '-1',
-  // One broker with a dozen groups: the 50 that are usual are a second of the first group's start.
+  // One broker, a dozen groups: the default of 50 partitions delays the first group by a second.
   'offsets.topic.num.partitions': '4',
   'offsets.topic.replication.factor': '1',
   'transaction.state.log.replication.factor': '1',
@@ -27,7 +27,7 @@ export const kafkaSettings: Readonly<Record<string, string>> = {
   'share.coordinator.state.topic.min.isr': '1',
 };
 
-/** Settings that say where one broker lives: a single node that is broker and controller. */
+/** Addresses and directories of a single node that is broker and controller. */
 export function kafkaPlace(at: {
   readonly listeners: string;
   readonly advertised_listeners: string;

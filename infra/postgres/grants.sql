@@ -1,4 +1,4 @@
--- What the roles may do in the current database. Run in each database, as superuser; repeating it changes nothing.
+-- Privileges of the roles in the current database. Run as superuser in each database; idempotent.
 DO $$
 BEGIN
   EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
@@ -8,12 +8,12 @@ END
 $$;
 GRANT CREATE, USAGE ON SCHEMA public TO clt_writer;
 
--- Whatever the writer creates later, the reader may read.
+-- The reader may read everything that the writer creates later.
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT USAGE ON SCHEMAS TO clt_reader;
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT SELECT ON TABLES TO clt_reader;
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT SELECT ON SEQUENCES TO clt_reader;
 
--- Tables that were loaded are brought into memory before they are read. Where that cannot be had, what is read first is slow, and that is all.
+-- The projector prewarms loaded tables. Without the extension only the first reads are slow.
 DO $$
 BEGIN
   CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA public;

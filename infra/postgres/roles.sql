@@ -1,5 +1,6 @@
--- The two roles of every service: one owns and writes, the other may only read. Run once a cluster, as superuser.
--- The passwords are for development: a real deployment creates the roles itself.
+-- The two roles of the services: clt_writer owns and writes, clt_reader may only read.
+-- Run as superuser, once per cluster.
+-- The passwords are for development; a real deployment creates the roles itself.
 DO $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'clt_writer') THEN

@@ -1,4 +1,4 @@
-/** Postgres as every way of running it declares it: the local stack, docker-compose.yml and the tests' containers. */
+/** Settings of Postgres for the local stack, docker-compose.yml and the containers of tests. */
 export const postgres_version = '18.4';
 export const postgres_image = `postgres:${postgres_version}`;
 export const database = 'clt';
@@ -8,7 +8,7 @@ export const superuser = { name: 'postgres', password: 'postgres' } as const;
 export const writer = { name: 'clt_writer', password: 'clt_writer' } as const;
 export const reader = { name: 'clt_reader', password: 'clt_reader' } as const;
 
-/** Text sorts by bytes wherever the cluster was made: the order of rows must not depend on a machine's locale. */
+/** Text sorts by bytes: the order of rows must not depend on the locale of a machine. */
 export const initdbArguments: readonly string[] = [
   '--encoding=UTF8',
   '--locale=C',
@@ -23,13 +23,15 @@ export const postgresSettings: Readonly<Record<string, string>> = {
   effective_cache_size: '4GB',
   work_mem: '16MB',
   maintenance_work_mem: '256MB',
-  // a page that is first read after a checkpoint is logged whole, for its checksum: none should fall into a load. A server that is killed has at most so much to redo
+  // The first change of a page after a checkpoint is logged whole, so no checkpoint should fall
+  // into a load. A killed server redoes at most this much.
   max_wal_size: '16GB',
-  // a new segment of that log is not filled with zeros first: a load needs hundreds, and takes as long again to fill them
+  // A load needs hundreds of new WAL segments; filling them with zeros would double its time.
   wal_init_zero: 'off',
-  // what was in memory when the server was stopped is read again when it starts
+  // The buffers of a stopped server are read again when it starts.
   shared_preload_libraries: 'pg_prewarm',
-  // every row can be made anew from the log: new indexes are written to their files alone, and what is logged in small pieces, so that nobody waits for a large one
+  // Every row can be rebuilt from Kafka, so new indexes need not be logged. The log is written in
+  // small pieces, so that no commit waits for a large one.
   wal_level: 'minimal',
   max_wal_senders: '0',
   wal_writer_delay: '20ms',
