@@ -1,10 +1,10 @@
-/** The accounts that one batch touches: as they were loaded, what still stands of their lists after the batch's reverts, and as they are now. */
+/** The accounts that one batch touches: as loaded, and as they are now. */
+import { BytesIndex } from '../bytes-index.ts';
 import { amountIn, bytesIn, countIn } from '../contract/loaded-row.ts';
 import type { GroupCut, LoadedRow, Row, Table } from '../contract/projection.ts';
-import { AddressMap } from './address-map.ts';
 
-/** What a row of `accounts` says besides its address. */
-interface Figures {
+/** The columns of `accounts` besides the address. */
+interface Totals {
   readonly balance: bigint;
   readonly nonce: number;
   readonly transactions: number;
@@ -13,11 +13,10 @@ interface Figures {
   readonly blocks_produced: number;
 }
 
-/** The columns that an account is loaded by. */
 export const ACCOUNT_COLUMNS =
   'address, balance, nonce, transactions, activities, unsigned_debits, blocks_produced';
 
-const UNSEEN: Figures = {
+const NEW_ACCOUNT: Totals = {
   balance: 0n,
   nonce: 0,
   transactions: 0,
@@ -28,21 +27,20 @@ const UNSEEN: Figures = {
 
 export class Account {
   readonly address: Buffer;
-  /** as the batch found it */
-  readonly #loaded: Figures;
+  readonly loaded: Totals;
   balance: bigint;
   nonce: number;
   transactions: number;
   activities: number;
   unsigned_debits: number;
   blocks_produced: number;
-  /** how many rows of `account_transactions` and `activity` that stood before the batch do so still */
+  /** rows of `account_transactions` and `activity` from before the batch that no revert removed */
   stored_transactions: number;
   stored_activities: number;
 
-  constructor(address: Buffer, loaded: Figures) {
+  constructor(address: Buffer, loaded: Totals) {
     this.address = address;
-    this.#loaded = loaded;
+    this.loaded = loaded;
     this.balance = loaded.balance;
     this.nonce = loaded.nonce;
     this.transactions = loaded.transactions;
@@ -53,32 +51,21 @@ export class Account {
     this.stored_activities = loaded.activities;
   }
 
-  get was_seen(): boolean {
-    return isSeen(this.#loaded);
-  }
-
-  get has_moved(): boolean {
-    const was = this.#loaded;
+  get has_changed(): boolean {
+    const { loaded } = this;
     return (
-      this.transactions !== was.transactions ||
-      this.activities !== was.activities ||
-      this.blocks_produced !== was.blocks_produced ||
-      this.balance !== was.balance ||
-      this.nonce !== was.nonce ||
-      this.unsigned_debits !== was.unsigned_debits
+      this.transactions !== loaded.transactions ||
+      this.activities !== loaded.activities ||
+      this.blocks_produced !== loaded.blocks_produced ||
+      this.balance !== loaded.balance ||
+      this.nonce !== loaded.nonce ||
+      this.unsigned_debits !== loaded.unsigned_debits
     );
-  }
-
-  get lost_transactions(): boolean {
-    return this.stored_transactions < this.#loaded.transactions;
-  }
-
-  get lost_activities(): boolean {
-    return this.stored_activities < this.#loaded.activities;
   }
 }
 
-function isSeen({ transactions, activities, blocks_produced: blocks }: Figures): boolean {
+/** An account without any of these has no row. */
+function exists({ transactions, activities, blocks_produced: blocks }: Totals): boolean {
   return transactions + activities + blocks > 0;
 }
 
@@ -88,75 +75,88 @@ export class Accounts {
   constructor(loaded: Iterable<LoadedRow>) {
     for (const row of loaded) {
       const address = bytesIn(row, 'address');
-      if (this.#accounts.get(address) === undefined)
-        this.#accounts.add(address, new Account(address, figuresOf(row)));
+      if (this.#accounts.get(address) !== undefined) continue;
+      const totals: Totals = {
+        balance: amountIn(row, 'balance'),
+        nonce: countIn(row, 'nonce'),
+        transactions: countIn(row, 'transactions'),
+        activities: countIn(row, 'activities'),
+        unsigned_debits: countIn(row, 'unsigned_debits'),
+        blocks_produced: countIn(row, 'blocks_produced'),
+      };
+      this.#accounts.add(address, new Account(address, totals));
     }
   }
 
-  /** The account at an address; one that the batch did not find is new. */
+  /** The account at an address; a new one when no row was loaded. */
   at(address: Buffer): Account {
     const known = this.#accounts.get(address);
     if (known !== undefined) return known;
-    const account = new Account(address, UNSEEN);
+    const account = new Account(address, NEW_ACCOUNT);
     this.#accounts.add(address, account);
     return account;
   }
 
-  /** Rows of those that are there and moved. */
-  moved(): Row[] {
-    const rows: Row[] = [];
-    for (const account of this.#accounts.values) {
-      if (!account.has_moved || !isSeen(account)) continue;
-      const {
-        address,
-        balance,
-        nonce,
-        transactions,
-        activities,
-        unsigned_debits: debits,
-        blocks_produced: blocks,
-      } = account;
-      rows.push([address, balance, nonce, transactions, activities, debits, blocks]);
-    }
-    return rows;
+  /** Rows of the accounts that changed. */
+  changed(): Row[] {
+    return this.#accounts.values
+      .filter((account) => account.has_changed && exists(account))
+      .map((account) => [
+        account.address,
+        account.balance,
+        account.nonce,
+        account.transactions,
+        account.activities,
+        account.unsigned_debits,
+        account.blocks_produced,
+      ]);
   }
 
-  /** Keys of those that a revert left with nothing: as if they had never been seen. */
-  gone(): Row[] {
-    const keys: Row[] = [];
-    for (const account of this.#accounts.values)
-      if (account.was_seen && !isSeen(account)) keys.push([account.address]);
-    return keys;
+  /** Keys of the accounts whose every block was reverted. */
+  deleted(): Row[] {
+    return this.#accounts.values
+      .filter((account) => exists(account.loaded) && !exists(account))
+      .map(({ address }) => [address]);
   }
 
-  /** What reverts take off the top of the accounts' own lists. */
-  cuts(transactions: Table, activity: Table): GroupCut[] {
+  /** The rows that reverts remove from the top of each account's lists. */
+  cuts(accountTransactions: Table, activity: Table): GroupCut[] {
     const accounts = this.#accounts.values;
-    const shorter = accounts.filter(({ lost_transactions: lost }) => lost);
-    const quieter = accounts.filter(({ lost_activities: lost }) => lost);
-    const groups = { column: 'ordinal', within: 'address' } as const;
+    const cut = { column: 'ordinal', within: 'address' } as const;
     return [
       {
-        ...groups,
-        table: transactions,
-        groups: shorter.map(({ address, stored_transactions: from }) => [address, from]),
+        ...cut,
+        table: accountTransactions,
+        groups: accounts
+          .filter(({ loaded, stored_transactions: from }) => from < loaded.transactions)
+          .map(({ address, stored_transactions: from }) => [address, from]),
       },
       {
-        ...groups,
+        ...cut,
         table: activity,
-        groups: quieter.map(({ address, stored_activities: from }) => [address, from]),
+        groups: accounts
+          .filter(({ loaded, stored_activities: from }) => from < loaded.activities)
+          .map(({ address, stored_activities: from }) => [address, from]),
       },
     ];
   }
 }
 
-function figuresOf(row: LoadedRow): Figures {
-  return {
-    balance: amountIn(row, 'balance'),
-    nonce: countIn(row, 'nonce'),
-    transactions: countIn(row, 'transactions'),
-    activities: countIn(row, 'activities'),
-    unsigned_debits: countIn(row, 'unsigned_debits'),
-    blocks_produced: countIn(row, 'blocks_produced'),
-  };
+/** A map by address, in insertion order. */
+export class AddressMap<Value> {
+  readonly #index = new BytesIndex();
+  readonly addresses: Buffer[] = [];
+  readonly values: Value[] = [];
+
+  get(address: Buffer): Value | undefined {
+    const at = this.#index.find(address);
+    return at === -1 ? undefined : this.values[at];
+  }
+
+  /** The address must not be in the map yet. */
+  add(address: Buffer, value: Value): void {
+    this.#index.add(address);
+    this.addresses.push(address);
+    this.values.push(value);
+  }
 }

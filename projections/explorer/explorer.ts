@@ -1,8 +1,9 @@
 /**
- * The explorer's fold: blocks, transactions, balance effects and validators of `chain.blocks` as rows with dense ordinals. Everything is a stack: a block only
- * ever adds at the top of each ordinal, and a revert takes exactly that off again.
+ * The explorer's fold: blocks, transactions, balance effects and validators of `chain.blocks` as
+ * rows with dense ordinals. Every list is a stack: a block adds rows at the top, a revert removes
+ * exactly those.
  */
-import { isChainEvent, type BlockReverted } from '../../schemas/chain.blocks/events.ts';
+import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { chainFromHead, evolve } from '../chain/chain.ts';
 import { revertedBelow, settled } from '../chain/settled.ts';
 import { countIn } from '../contract/loaded-row.ts';
@@ -15,9 +16,8 @@ import type {
   Recorded,
   RowLists,
 } from '../contract/projection.ts';
-import { ACCOUNT_COLUMNS } from './accounts.ts';
-import { AddressMap } from './address-map.ts';
-import { UNREAD, type Block, type ExplorerEvent } from './events.ts';
+import { ACCOUNT_COLUMNS, AddressMap } from './accounts.ts';
+import { UNREAD, type ExplorerEvent } from './events.ts';
 import {
   ACCOUNTS,
   ACCOUNT_TRANSACTIONS,
@@ -56,22 +56,22 @@ export const explorer: Projection<ExplorerEvent> = {
 
 function loads(batch: readonly Recorded<ExplorerEvent>[]): readonly Load[] {
   const addresses = new AddressMap<true>();
-  const see = (address: Buffer): void => {
+  const add = (address: Buffer): void => {
     if (addresses.get(address) === undefined) addresses.add(address, true);
   };
   const types = new Set<string>();
   for (const { event } of batch) {
     if (event.type !== 'BlockAppended') continue;
-    see(event.producer);
+    add(event.producer);
     for (const { from, to, function_call_type: type } of event.transactions) {
-      see(from);
-      see(to);
+      add(from);
+      add(to);
       types.add(type);
     }
     for (const { address, tx_index: index } of event.balance_effects) {
       const { from, to } = event.transactions[index ?? -1] ?? {};
-      // nearly always one that was seen, and then the same object
-      if (address !== from && address !== to && address !== event.producer) see(address);
+      // mostly the same object as one of these
+      if (address !== from && address !== to && address !== event.producer) add(address);
     }
   }
   const always: Load[] = [
@@ -86,7 +86,7 @@ function loads(batch: readonly Recorded<ExplorerEvent>[]): readonly Load[] {
 /** The transactions of the blocks at the heights $1. */
 const REVERTED = `blocks b JOIN transactions t ON t.seq >= b.first_seq AND t.seq < b.first_seq + b.tx_count WHERE b.height = ANY($1::bigint[])`;
 
-/** What stands in the tables of blocks that leave, and the accounts that they touched. */
+/** The stored rows of reverted blocks, and the accounts that they touched. */
 function revertedLoads(heights: readonly number[]): readonly Load[] {
   const values = [heights];
   return [
@@ -115,7 +115,7 @@ function revertedLoads(heights: readonly number[]): readonly Load[] {
     },
     {
       name: 'reverted_accounts',
-      // looked up one by one: taken for many, they would be joined with the whole table
+      // LATERAL with OFFSET 0: the planner would join many look-ups with the whole table
       text: `SELECT a.* FROM
                (SELECT producer AS address FROM blocks WHERE height = ANY($1::bigint[])
                  UNION SELECT unnest(ARRAY[t.from_address, t.to_address]) FROM ${REVERTED}
@@ -135,33 +135,23 @@ function fold(
   let chain = chainFromHead(head);
   const stacks = new Stacks(countsOf(head), loaded, newRows);
   const announced = new Set<string>();
-  let applied = 0;
-  let replayed = 0;
-  let ignored = 0;
+  const outcomes = { applied: 0, replayed: 0, ignored: 0 };
   for (const [at, { event, offset }] of batch.entries()) {
     const judged = evolve(chain, event, offset);
     if (judged.verdict === 'broken') return { broken: { at, reason: judged.reason } };
-    if (judged.verdict !== 'applied') {
-      if (judged.verdict === 'replayed') replayed++;
-      else ignored++;
-      continue;
-    }
+    outcomes[judged.verdict]++;
+    if (judged.verdict !== 'applied') continue;
     chain = judged.chain;
-    applied++;
     if (event.type === 'BlocksFinalized') continue;
-    move(stacks, event);
+    if (event.type === 'BlockAppended') stacks.push(event);
+    else stacks.pop(event.height);
     announced.add(String(event.height));
   }
   return {
     changes: stacks.changes(chain),
-    outcomes: { applied, replayed, ignored },
+    outcomes,
     announced: [...announced],
   };
-}
-
-function move(stacks: Stacks, event: Block | BlockReverted): void {
-  if (event.type === 'BlockAppended') stacks.push(event);
-  else stacks.pop(event.height);
 }
 
 function countsOf(head: LoadedRow | undefined): {

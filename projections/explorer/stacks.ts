@@ -1,4 +1,4 @@
-/** The rows of one batch while it is folded: what stands in the tables below, what the batch put on top. */
+/** The rows of one batch while it is folded, on top of the stored ones. */
 import type { BalanceEffect } from '../../schemas/chain.blocks/events.ts';
 import type { Chain } from '../chain/chain.ts';
 import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
@@ -12,8 +12,7 @@ import type {
   RowLists,
 } from '../contract/projection.ts';
 import { Accounts, type Account } from './accounts.ts';
-import type { Block, Transaction } from './events.ts';
-import { feesPaid, producerFees } from './fees.ts';
+import { feesPaid, producerFees, type Block, type Transaction } from './events.ts';
 import {
   ACCOUNTS,
   ACCOUNT_TRANSACTIONS,
@@ -27,7 +26,7 @@ import {
 
 const RIDE = /^Ride/;
 
-/** How many transactions of one type there are: when the batch began, and now. */
+/** The number of transactions of one type: as loaded, and now. */
 interface Count {
   readonly type: string;
   readonly is_ride_related: boolean;
@@ -47,7 +46,7 @@ interface Pending {
   readonly undo: readonly (() => void)[];
 }
 
-/** Of one transaction. */
+/** The parties of one transaction. */
 interface Parties {
   readonly from: Buffer;
   readonly to: Buffer;
@@ -55,7 +54,7 @@ interface Parties {
   readonly recipient: Account;
 }
 
-/** Its party at this address, where that is the same object: so it nearly always is, and need not be looked up. */
+/** The party at this address, without a look-up: the addresses are mostly the same object. */
 function partyAt({ from, to, sender, recipient }: Parties, address: Buffer): Account | undefined {
   if (address === from) return sender;
   return address === to ? recipient : undefined;
@@ -104,7 +103,7 @@ export class Stacks {
     };
   }
 
-  /** Puts a block, its transactions and its balance effects on top. */
+  /** Adds a block with its transactions and balance effects. */
   push(block: Block): void {
     const firstSeq = this.#cutSeq + this.#transactions.length;
     this.#pending.push({
@@ -169,15 +168,15 @@ export class Stacks {
   #pushEffect(
     block: Block,
     effect: BalanceEffect,
-    parties: readonly Parties[],
+    allParties: readonly Parties[],
     firstSeq: number,
   ): void {
     const { address, kind, delta, tx_index: index, counterparty } = effect;
     if (delta === 0n) return;
-    const its = index === null ? undefined : parties[index];
-    const account = (its && partyAt(its, address)) ?? this.#accounts.at(address);
+    const parties = index === null ? undefined : allParties[index];
+    const account = (parties && partyAt(parties, address)) ?? this.#accounts.at(address);
     account.balance += delta;
-    if (delta < 0n && its?.sender !== account) account.unsigned_debits++;
+    if (delta < 0n && parties?.sender !== account) account.unsigned_debits++;
     const seq = index === null ? null : firstSeq + index;
     this.#activity.add([
       address,
@@ -191,7 +190,7 @@ export class Stacks {
     ]);
   }
 
-  /** Takes the newest block off: one of this batch, or one that stands in the tables. */
+  /** Removes the newest block, which this batch added or the tables hold. */
   pop(height: number): void {
     const pending = this.#pending.pop();
     if (pending === undefined) return this.#popStored(height);
@@ -243,7 +242,7 @@ export class Stacks {
     this.#unproduce(bytesIn(block, 'producer'));
   }
 
-  /** The newest validator is gone when the first block it had produced is. */
+  /** A validator without blocks is the newest one: it is removed. */
   #unproduce(producer: Buffer): void {
     if (--this.#accounts.at(producer).blocks_produced > 0) return;
     if (this.#validators.pop() === undefined) this.#storedValidators--;
@@ -268,7 +267,7 @@ export class Stacks {
           table: TRANSACTION_TYPES,
           rows: types.filter(({ now }) => now === 0).map(({ type }) => [type]),
         },
-        { table: ACCOUNTS, rows: this.#accounts.gone() },
+        { table: ACCOUNTS, rows: this.#accounts.deleted() },
       ],
       appends: [
         { table: BLOCKS, rows: this.#pending.map(({ row }) => row) },
@@ -283,7 +282,7 @@ export class Stacks {
           table: TRANSACTION_TYPES,
           rows: types.filter(({ now }) => now > 0).map(({ type, now }) => [type, now]),
         },
-        { table: ACCOUNTS, rows: this.#accounts.moved() },
+        { table: ACCOUNTS, rows: this.#accounts.changed() },
       ],
     };
   }
@@ -312,7 +311,7 @@ export class Stacks {
   }
 }
 
-/** What stands in the tables of the blocks that the batch takes off, by height. */
+/** The stored rows of the blocks that the batch reverts, by height. */
 interface Stored {
   readonly blocks: ReadonlyMap<number, LoadedRow>;
   readonly transactions: ReadonlyMap<number, readonly LoadedRow[]>;

@@ -1,15 +1,15 @@
-/** The entries of the queue that one batch touches. */
+/** The rows of table `queue` that one batch touches. */
 import { toHex } from '../../schemas/address.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked } from '../../schemas/tron.transfers/events.ts';
 import { bytesIn, countIn } from '../contract/loaded-row.ts';
 import type { LoadedRow, Row } from '../contract/projection.ts';
 
-/** Of `queue q`: the columns that an entry is loaded by. */
+/** Columns of `queue q` that an entry is read from. */
 export const QUEUE_COLUMNS =
   'q.deposit_address, q.partition, q.requested, q.hot_until, q.checked_at, q.checked_until';
 
-/** Times are Unix milliseconds, 0 when there is none yet. */
+/** Times are Unix milliseconds; 0: none yet. */
 interface Entry {
   readonly address: Buffer;
   readonly partition: number;
@@ -17,8 +17,8 @@ interface Entry {
   hot_until: number;
   checked_at: number;
   checked_until: number;
-  moved: boolean;
-  heated: boolean;
+  changed: boolean;
+  became_hot: boolean;
 }
 
 export class Queue {
@@ -34,38 +34,38 @@ export class Queue {
         hot_until: countIn(row, 'hot_until'),
         checked_at: countIn(row, 'checked_at'),
         checked_until: countIn(row, 'checked_until'),
-        moved: false,
-        heated: false,
+        changed: false,
+        became_hot: false,
       });
     }
   }
 
-  /** Somebody waits for a transfer to this address, which was requested. */
-  heat(address: Buffer, until: number): void {
+  /** Makes a requested address hot: an account waits for a transfer to it. */
+  makeHot(address: Buffer, until: number): void {
     const entry = this.#at(address);
     if (entry.requested && until <= entry.hot_until) return;
     entry.requested = true;
     entry.hot_until = Math.max(entry.hot_until, until);
-    entry.moved = true;
-    entry.heated = true;
+    entry.changed = true;
+    entry.became_hot = true;
   }
 
-  /** Addresses of another partition have no effect. */
+  /** Records a check. Addresses of another partition have no effect. */
   check(
     { checked, checked_at: at }: AddressesChecked,
     partition: number,
   ): 'applied' | 'replayed' | 'ignored' {
     const own = checked.filter(({ address }) => transferPartition(address) === partition);
-    let moved = false;
+    let changed = false;
     for (const { address, until } of own) {
       const entry = this.#at(address);
       if (at <= entry.checked_at && until <= entry.checked_until) continue;
       entry.checked_at = Math.max(entry.checked_at, at);
       entry.checked_until = Math.max(entry.checked_until, until);
-      entry.moved = true;
-      moved = true;
+      entry.changed = true;
+      changed = true;
     }
-    if (moved) return 'applied';
+    if (changed) return 'applied';
     return own.length === 0 ? 'ignored' : 'replayed';
   }
 
@@ -73,39 +73,39 @@ export class Queue {
     const key = address.toString('latin1');
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      const times = { hot_until: 0, checked_at: 0, checked_until: 0 };
       entry = {
         address,
         partition: transferPartition(address),
         requested: false,
-        ...times,
-        moved: false,
-        heated: false,
+        hot_until: 0,
+        checked_at: 0,
+        checked_until: 0,
+        changed: false,
+        became_hot: false,
       };
       this.#entries.set(key, entry);
     }
     return entry;
   }
 
-  moved(): Row[] {
+  changedRows(): Row[] {
     return [...this.#entries.values()]
-      .filter((entry) => entry.moved)
-      .map(
-        ({
-          address,
-          partition,
-          requested,
-          hot_until: hotUntil,
-          checked_at: at,
-          checked_until: until,
-        }) => [address, partition, requested, hotUntil > at, hotUntil, at, until],
-      );
+      .filter((entry) => entry.changed)
+      .map((entry) => [
+        entry.address,
+        entry.partition,
+        entry.requested,
+        entry.hot_until > entry.checked_at,
+        entry.hot_until,
+        entry.checked_at,
+        entry.checked_until,
+      ]);
   }
 
-  /** Addresses that became hot, or stay so for longer: 0x + hex. */
-  heated(): string[] {
+  /** Addresses that became hot, or stay hot for longer: 0x + hex. */
+  hotAddresses(): string[] {
     return [...this.#entries.values()]
-      .filter((entry) => entry.heated)
+      .filter((entry) => entry.became_hot)
       .map(({ address }) => toHex(address));
   }
 }

@@ -2,7 +2,7 @@
 import type { Table } from '../contract/projection.ts';
 import { BOOK as DEPOSITS_BOOK } from '../deposits/rows.ts';
 
-/** As deposits have it. */
+/** The same table as in the deposits projection. */
 export const BOOK: Table = DEPOSITS_BOOK;
 
 export const ADDRESSES: Table = {

@@ -1,9 +1,8 @@
 /**
- * The watcher's memory, folded from what it and the deposit service have said: which deposit addresses there are, up to when each was asked for and how urgent it is,
- * and which transfers are in the log already. A watcher that starts anew, or a second one, knows from here what is to be done next.
+ * The watcher's state: the deposit addresses, when each was last checked and how urgent it is, and
+ * the transfers that the log holds. A watcher that starts, or a second one, resumes from here.
  *
- * The queue is folded from two topics, whose records may be read in any order relative to each other: each of its times is the latest of those said, so the order
- * does not matter.
+ * The queue is folded from two topics in any order: each time in it is the latest of the log.
  */
 import {
   isDepositAddressEvent,
@@ -22,7 +21,7 @@ import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../contrac
 import { Queue, QUEUE_COLUMNS } from './queue.ts';
 import { ADDRESSES, QUEUE, BOOK, TRANSFERS } from './rows.ts';
 
-/** How long an address stays hot after it was requested or its panel opened. Another window would be another version of this projection. */
+/** How long an address stays hot after its request or a panel opening. Part of the version. */
 export const HOT_WINDOW_MS = 24 * 60 * 60 * 1000;
 
 type WatchEvent = DepositAddressEvent | TransferEvent;
@@ -37,7 +36,7 @@ export const watch: Projection<WatchEvent> = {
   lock_table: 'turn',
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
-  // a first request costs the derivation of its address, some 0.6 ms
+  // a first request derives an address: about 0.6 ms
   records_max: 1_000,
   loads,
   fold,
@@ -48,7 +47,7 @@ function loads(batch: readonly Recorded<WatchEvent>[]): readonly Load[] {
   const accounts = new Map<string, Buffer>();
   const checked = new Map<string, Buffer>();
   const transactions = new Map<string, Buffer>();
-  for (const { event, ...place } of batch) {
+  for (const { event, ...position } of batch) {
     switch (event.type) {
       case 'TransferObserved':
         transactions.set(keyOf(event.tx_id), event.tx_id);
@@ -57,11 +56,11 @@ function loads(batch: readonly Recorded<WatchEvent>[]): readonly Load[] {
         for (const { address } of event.checked) checked.set(keyOf(address), address);
         break;
       case 'SchemePinned':
-        addresses.push({ event, ...place });
+        addresses.push({ event, ...position });
         break;
       case 'AddressRequested':
       case 'PanelOpened':
-        addresses.push({ event, ...place });
+        addresses.push({ event, ...position });
         accounts.set(keyOf(event.clt_address), event.clt_address);
     }
   }
@@ -90,7 +89,7 @@ function queueOfAddresses(addresses: readonly Buffer[]): Load {
   };
 }
 
-/** Which of them a request will turn out to be of shows only when its address is derived. Once both topics are read there are none. */
+/** A request's address is known only after derivation. The result is empty once both topics are read. */
 const UNREQUESTED: Load = {
   name: 'queue_unrequested',
   text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE NOT q.requested`,
@@ -122,7 +121,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
   const { sightings, book, outcomes: seen } = foldSightings(loaded, addresses);
   const requested: Row[] = [];
   for (const { clt_address, deposit_address, assigned, seen_at } of sightings) {
-    queue.heat(deposit_address, seen_at + HOT_WINDOW_MS);
+    queue.makeHot(deposit_address, seen_at + HOT_WINDOW_MS);
     if (assigned === undefined) continue;
     requested.push([
       clt_address,
@@ -142,7 +141,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
       ],
       upserts: [
         { table: BOOK, rows: book },
-        { table: QUEUE, rows: queue.moved() },
+        { table: QUEUE, rows: queue.changedRows() },
       ],
     },
     outcomes: {
@@ -150,12 +149,11 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
       replayed: outcomes.replayed + seen.replayed,
       ignored: outcomes.ignored + seen.ignored,
     },
-    // what is to be asked for before all others
-    announced: queue.heated(),
+    announced: queue.hotAddresses(),
   };
 }
 
-/** The transfers of a batch that are not in the log yet. */
+/** The transfers of a batch that are not stored yet. */
 class Transfers {
   readonly rows: Row[] = [];
   readonly #known: Set<string>;
@@ -168,7 +166,7 @@ class Transfers {
     );
   }
 
-  /** A record in a partition that is not its address' has no effect: nobody looks for it there. */
+  /** A record in the wrong partition for its address has no effect. */
   add(
     event: TransferObserved,
     partition: number,

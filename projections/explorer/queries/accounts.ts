@@ -1,6 +1,9 @@
 import { int8, named, topOf, valuesOf, type Page, type Query } from '../../contract/page.ts';
 
-/** One row when any indexed block had to do with the address, otherwise none. Columns: balance, nonce, transactions, activities, whether it is a contract. */
+/**
+ * One row, or none when no indexed block names the address. Columns: balance, nonce, transactions,
+ * activities, whether it is a contract.
+ */
 export function accountByAddress(address: Buffer): Query {
   return {
     name: 'explorer_account',
@@ -9,7 +12,7 @@ export function accountByAddress(address: Buffer): Query {
   };
 }
 
-/** A row for each of the addresses that any indexed block had to do with. Columns: address, balance. */
+/** A row for each of the addresses that an indexed block names. Columns: address, balance. */
 export function balancesOf(addresses: readonly Buffer[]): Query {
   return {
     name: 'explorer_balances',
@@ -19,8 +22,9 @@ export function balancesOf(addresses: readonly Buffer[]): Query {
 }
 
 /**
- * Columns: kind, delta, block_height, hash, tx_index and function_call_type of its transaction (null: an effect of the block itself), counterparty, timestamp,
- * place. OFFSET 0 keeps the planner from turning the look-up of each row into a join with the whole table.
+ * Columns: kind, delta, block_height, hash, tx_index and function_call_type of its transaction
+ * (null: an effect of the block itself), counterparty, timestamp, cursor. OFFSET 0 keeps the
+ * planner from joining with the whole table instead of looking up each row.
  */
 export function activityPage(address: Buffer, page: Page): Query {
   return {
@@ -39,9 +43,10 @@ export function activityPage(address: Buffer, page: Page): Query {
 }
 
 /**
- * One row, always. Columns: the lowest height there is (null: none yet, or the block at `height` is there), the highest, the hash of the block at `height` (null: not
- * there), whether the address is known, its balance after that block (null: there was none yet). The newest of its effects up to the height is looked for by halving
- * among its ordinals, along which heights only grow: as many look-ups as the number of its effects has binary digits.
+ * Always one row. Columns: the lowest indexed height (null: none, or the block at `height` is
+ * indexed), the highest, the hash of the block at `height` (null: not indexed), whether the address
+ * is known, its balance after that block (null: it had none yet). A binary search finds the newest
+ * effect up to the height: heights never fall along the ordinals.
  */
 export function balanceAt(address: Buffer, height: bigint): Query {
   return {

@@ -2,7 +2,7 @@ import { int8, named, topOf, valuesOf, type Page, type Query } from '../../contr
 
 const BLOCK_COLUMNS = 'height, hash, tx_count, producer, reward_recipient, block_reward, timestamp';
 
-/** Columns: height, hash, tx_count, producer, reward_recipient, block_reward, timestamp, place. */
+/** Columns: height, hash, tx_count, producer, reward_recipient, block_reward, timestamp, cursor. */
 export function blocksPage(page: Page): Query {
   return {
     name: named('explorer_blocks', page),
@@ -12,7 +12,10 @@ export function blocksPage(page: Page): Query {
   };
 }
 
-/** Columns: height, hash, tx_count, producer, reward_recipient, block_reward, timestamp, parent_hash, total_fees. */
+/**
+ * Columns: height, hash, tx_count, producer, reward_recipient, block_reward, timestamp,
+ * parent_hash, total_fees.
+ */
 export function blockByHeight(height: bigint): Query {
   return {
     name: 'explorer_block_by_height',

@@ -1,6 +1,7 @@
 /**
- * What exports ask: the lists in chain order, oldest first, piece by piece. A piece is one statement over one index range. Each tells by its last column, `same`, of
- * the same moment whether the block that the export ends at still stands: while it does, nothing at or below it has moved, however much comes on top.
+ * The queries of exports: lists in chain order, oldest first, piece by piece. A piece is one
+ * statement over one index range. Its last column, `same`, says whether the export's last block is
+ * still on the chain: while it is, no row at or below it has changed.
  */
 import { int8, type Query } from '../../contract/page.ts';
 import { TRANSACTION_DETAIL_COLUMNS } from './transactions.ts';
@@ -11,19 +12,22 @@ export interface ExportEnd {
   readonly hash: Buffer;
 }
 
-/** Heights, both included. */
+/** Heights, both inclusive. */
 export interface Heights {
   readonly low: bigint;
   readonly high: bigint;
 }
 
-/** Ordinals from `low` up to, not including, `high`. */
+/** Ordinals, or their keys, from `low` inclusive to `high` exclusive. */
 export interface Ordinals {
   readonly low: bigint;
   readonly high: bigint;
 }
 
-/** One row, or none before the first event. Columns: the newest height, the lowest height, the hash of the block at `to` or else, when that is above, of the newest one (null: it is below the lowest). */
+/**
+ * One row, or none before the first event. Columns: the newest height, the lowest height, the hash
+ * of the block at `to`, or of the newest when `to` is above it (null: `to` is below the lowest).
+ */
 export function exportEnd(to: bigint | undefined): Query {
   return {
     name: 'explorer_export_end',
@@ -35,16 +39,16 @@ export function exportEnd(to: bigint | undefined): Query {
 }
 
 const INT8_MAX = (1n << 63n) - 1n;
-/** $1 and $2 are the end's height and hash. */
+/** $1 and $2: height and hash of the export's last block. */
 const SAME =
   'coalesce((SELECT hash = $2::bytea FROM explorer.blocks WHERE height = $1::bigint), false) AS same';
 
-/** Rows of `piece`, which has a column `place`, in its order; one row of nulls when it has none. */
+/** The rows of `sql`, in the order of its column `place`; one row of nulls when it has none. */
 function piece(sql: string): string {
   return `SELECT p.*, e.same FROM (SELECT ${SAME} OFFSET 0) e LEFT JOIN LATERAL (${sql}) p ON true ORDER BY p.place`;
 }
 
-/** One row: the seqs of the transactions of these blocks as low and high (null: there are no such blocks), same. */
+/** One row: low and high of the seqs of these blocks' transactions (null: no such blocks), same. */
 export function seqsOf({ low, high }: Heights, end: ExportEnd): Query {
   return {
     name: 'explorer_export_seqs',
@@ -55,128 +59,116 @@ export function seqsOf({ low, high }: Heights, end: ExportEnd): Query {
 }
 
 /**
- * One row: low and high of the ordinals whose rows have a `key` within the bounds $3 and $4, same. Keys only grow along the ordinals, so each bound is found by halving:
- * as many look-ups as the number of ordinals has binary digits. $5 tells the group, `count` is SQL of how many rows it has.
+ * A query for one row: low and high of the ordinals whose rows have a `key` in a range, same. Keys
+ * never fall along the ordinals, so a binary search finds both bounds. `count` is SQL for the number
+ * of rows of the group $5, `row` selects ordinal and key of one of them.
  */
-function halved(
+function ordinalsQuery(
   name: string,
-  { count, row }: { readonly count: string; readonly row: string },
-  values: Query['values'],
-): Query {
-  return {
+  count: string,
+  row: string,
+): (group: Buffer | string, range: Ordinals, end: ExportEnd) => Query {
+  return (group, { low, high }, end) => ({
     name,
-    text: `WITH RECURSIVE halving (bound, low, high) AS (
+    text: `WITH RECURSIVE search (bound, low, high) AS (
              SELECT b.bound, 0::bigint, (${count}) FROM (VALUES ($3::bigint), ($4::bigint)) b (bound)
              UNION ALL
-             SELECT h.bound, CASE WHEN m.key < h.bound THEN m.ordinal + 1 ELSE h.low END, CASE WHEN m.key < h.bound THEN h.high ELSE m.ordinal END
-               FROM halving h CROSS JOIN LATERAL (${row} = (h.low + h.high) / 2 AND h.low < h.high OFFSET 0) m)
-           SELECT max(low) FILTER (WHERE bound = $3::bigint), max(low) FILTER (WHERE bound = $4::bigint), ${SAME} FROM halving`,
-    values,
-  };
+             SELECT s.bound, CASE WHEN m.key < s.bound THEN m.ordinal + 1 ELSE s.low END,
+                    CASE WHEN m.key < s.bound THEN s.high ELSE m.ordinal END
+               FROM search s CROSS JOIN LATERAL
+                 (${row} = (s.low + s.high) / 2 AND s.low < s.high OFFSET 0) m)
+           SELECT max(low) FILTER (WHERE bound = $3::bigint),
+                  max(low) FILTER (WHERE bound = $4::bigint), ${SAME} FROM search`,
+    values: [end.height, end.hash, int8(low), int8(high), group],
+  });
 }
 
-/** One row: low and high of the ordinals of an address' transactions with these seqs, same. */
-export function addressOrdinals(address: Buffer, seqs: Ordinals, end: ExportEnd): Query {
-  const count = 'SELECT transactions FROM explorer.accounts WHERE address = $5::bytea';
-  const row =
-    'SELECT ordinal, seq AS key FROM explorer.account_transactions WHERE address = $5::bytea AND ordinal';
-  return halved('explorer_export_address_ordinals', { count, row }, [
-    end.height,
-    end.hash,
-    seqs.low,
-    seqs.high,
-    address,
-  ]);
-}
+/** The ordinals of an address's transactions, by a range of seqs. */
+export const addressOrdinals = ordinalsQuery(
+  'explorer_export_address_ordinals',
+  'SELECT transactions FROM explorer.accounts WHERE address = $5::bytea',
+  'SELECT ordinal, seq AS key FROM explorer.account_transactions WHERE address = $5::bytea AND ordinal',
+);
 
-/** One row: low and high of the ordinals of a type's transactions with these seqs, same. */
-export function typeOrdinals(type: string, seqs: Ordinals, end: ExportEnd): Query {
-  const count =
-    'SELECT transactions FROM explorer.transaction_types WHERE function_call_type = $5::text';
-  const row =
-    'SELECT type_ordinal AS ordinal, seq AS key FROM explorer.transactions WHERE function_call_type = $5::text AND type_ordinal';
-  return halved('explorer_export_type_ordinals', { count, row }, [
-    end.height,
-    end.hash,
-    seqs.low,
-    seqs.high,
-    type,
-  ]);
-}
+/** The ordinals of a type's transactions, by a range of seqs. */
+export const typeOrdinals = ordinalsQuery(
+  'explorer_export_type_ordinals',
+  'SELECT transactions FROM explorer.transaction_types WHERE function_call_type = $5::text',
+  'SELECT type_ordinal AS ordinal, seq AS key FROM explorer.transactions WHERE function_call_type = $5::text AND type_ordinal',
+);
 
-/** One row: low and high of the ordinals of an address' activity in these blocks, same. */
+const activityByHeight = ordinalsQuery(
+  'explorer_export_activity_ordinals',
+  'SELECT activities FROM explorer.accounts WHERE address = $5::bytea',
+  'SELECT ordinal, block_height AS key FROM explorer.activity WHERE address = $5::bytea AND ordinal',
+);
+
+/** The ordinals of an address's activity in these blocks. */
 export function activityOrdinals(address: Buffer, { low, high }: Heights, end: ExportEnd): Query {
-  const count = 'SELECT activities FROM explorer.accounts WHERE address = $5::bytea';
-  const row =
-    'SELECT ordinal, block_height AS key FROM explorer.activity WHERE address = $5::bytea AND ordinal';
-  return halved('explorer_export_activity_ordinals', { count, row }, [
-    end.height,
-    end.hash,
-    int8(low),
-    int8(high + 1n),
-    address,
-  ]);
+  return activityByHeight(address, { low, high: high + 1n }, end);
 }
 
-/** Along which ordinal transactions are read, and what is left out of them. */
-export type TransactionWay =
-  | { readonly along: 'seq' }
-  | { readonly along: 'address'; readonly address: Buffer; readonly type: string | undefined }
-  | { readonly along: 'type'; readonly type: string; readonly address: Buffer | undefined };
+/** The ordinal that transactions are scanned by, and the filter on the rows. */
+export type TransactionScan =
+  | { readonly by: 'seq' }
+  | { readonly by: 'address'; readonly address: Buffer; readonly type: string | undefined }
+  | { readonly by: 'type'; readonly type: string; readonly address: Buffer | undefined };
 
-/** Columns of `transactionByHash`, place, same; at most `limit` rows, of these ordinals. */
+/** Columns of `transactionByHash`, cursor, same; at most `limit` rows of these ordinals. */
 export function transactionsPiece(
-  way: TransactionWay,
+  scan: TransactionScan,
   { low, high }: Ordinals,
   limit: number,
   end: ExportEnd,
 ): Query {
-  const values = [end.height, end.hash, low, high, limit] as const;
-  if (way.along === 'seq') {
-    const sql = `SELECT ${TRANSACTION_DETAIL_COLUMNS}, t.seq AS place FROM explorer.transactions t
-                  WHERE t.seq >= $3::bigint AND t.seq < $4::bigint ORDER BY t.seq LIMIT $5::bigint`;
-    return { name: 'explorer_export_transactions', text: piece(sql), values };
-  }
-  const { address, type } = way;
-  return way.along === 'address'
-    ? {
-        name:
-          type === undefined
-            ? 'explorer_export_transactions_address'
-            : 'explorer_export_transactions_address_type',
-        text: piece(
-          `SELECT ${TRANSACTION_DETAIL_COLUMNS}, a.ordinal AS place FROM
-             (SELECT ordinal, seq FROM explorer.account_transactions
-               WHERE address = $6::bytea AND ordinal >= $3::bigint AND ordinal < $4::bigint ORDER BY ordinal OFFSET 0) a
-             CROSS JOIN LATERAL (SELECT * FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t
-            ${type === undefined ? '' : 'WHERE t.function_call_type = $7::text'} ORDER BY a.ordinal LIMIT $5::bigint`,
-        ),
-        values: [...values, way.address, ...(type === undefined ? [] : [type])],
-      }
-    : {
-        name:
-          address === undefined
-            ? 'explorer_export_transactions_type'
-            : 'explorer_export_transactions_type_address',
-        text: piece(
-          `SELECT ${TRANSACTION_DETAIL_COLUMNS}, t.type_ordinal AS place FROM
-             (SELECT * FROM explorer.transactions t
-               WHERE t.function_call_type = $6::text AND t.type_ordinal >= $3::bigint AND t.type_ordinal < $4::bigint
-               ORDER BY t.type_ordinal OFFSET 0) t
-            ${address === undefined ? '' : 'WHERE (t.from_address = $7::bytea OR t.to_address = $7::bytea)'}
-            ORDER BY t.type_ordinal LIMIT $5::bigint`,
-        ),
-        values: [...values, way.type, ...(address === undefined ? [] : [address])],
+  const values = [end.height, end.hash, low, high, limit];
+  switch (scan.by) {
+    case 'seq':
+      return {
+        name: 'explorer_export_transactions',
+        text: piece(`SELECT ${TRANSACTION_DETAIL_COLUMNS}, t.seq AS place
+                       FROM explorer.transactions t
+                      WHERE t.seq >= $3::bigint AND t.seq < $4::bigint
+                      ORDER BY t.seq LIMIT $5::bigint`),
+        values,
       };
+    case 'address': {
+      const hasType = scan.type !== undefined;
+      return {
+        name: `explorer_export_transactions_address${hasType ? '_type' : ''}`,
+        text: piece(`SELECT ${TRANSACTION_DETAIL_COLUMNS}, a.ordinal AS place FROM
+             (SELECT ordinal, seq FROM explorer.account_transactions
+               WHERE address = $6::bytea AND ordinal >= $3::bigint AND ordinal < $4::bigint
+               ORDER BY ordinal OFFSET 0) a
+             CROSS JOIN LATERAL (SELECT * FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t
+            ${hasType ? 'WHERE t.function_call_type = $7::text' : ''}
+            ORDER BY a.ordinal LIMIT $5::bigint`),
+        values: [...values, scan.address, ...(hasType ? [scan.type] : [])],
+      };
+    }
+    case 'type': {
+      const hasAddress = scan.address !== undefined;
+      return {
+        name: `explorer_export_transactions_type${hasAddress ? '_address' : ''}`,
+        text: piece(`SELECT ${TRANSACTION_DETAIL_COLUMNS}, t.type_ordinal AS place FROM
+             (SELECT * FROM explorer.transactions t WHERE t.function_call_type = $6::text
+                 AND t.type_ordinal >= $3::bigint AND t.type_ordinal < $4::bigint
+               ORDER BY t.type_ordinal OFFSET 0) t
+            ${hasAddress ? 'WHERE (t.from_address = $7::bytea OR t.to_address = $7::bytea)' : ''}
+            ORDER BY t.type_ordinal LIMIT $5::bigint`),
+        values: [...values, scan.type, ...(hasAddress ? [scan.address] : [])],
+      };
+    }
+  }
 }
 
-/** Those of `activityPage`, but its place. `a` is the row of activity. */
+/** The columns of `activityPage` except its cursor. `a` is the row of activity. */
 const ACTIVITY_COLUMNS = `a.kind, a.delta, a.block_height, t.hash, t.tx_index, t.function_call_type, a.counterparty,
                   coalesce(t.timestamp, (SELECT timestamp FROM explorer.blocks b WHERE b.height = a.block_height)) AS timestamp`;
 const ITS_TRANSACTION = `LEFT JOIN LATERAL
                (SELECT hash, tx_index, function_call_type, timestamp FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t ON true`;
 
-/** Columns of `activityPage`, same; at most `limit` rows, of these ordinals. */
+/** Columns of `activityPage`, same; at most `limit` rows of these ordinals. */
 export function addressActivityPiece(
   address: Buffer,
   { low, high }: Ordinals,
@@ -194,8 +186,11 @@ export function addressActivityPiece(
   };
 }
 
-/** A place in the activity of all addresses: by block, then by transaction with the block's own effects last, then by address and ordinal. */
-export interface ActivityPlace {
+/**
+ * A position in the activity of all addresses, which is ordered by block, then by transaction with
+ * the block's own effects last, then by address and ordinal.
+ */
+export interface ActivityCursor {
   readonly height: bigint;
   /** 2^63 - 1 for the block's own effects */
   readonly seq: bigint;
@@ -203,18 +198,20 @@ export interface ActivityPlace {
   readonly ordinal: bigint;
 }
 
-/** Before everything in the block at this height. */
-export function beforeBlock(height: bigint): ActivityPlace {
+/** The position before the first effect of the block at this height. */
+export function beforeBlock(height: bigint): ActivityCursor {
   return { height, seq: -1n, address: Buffer.alloc(0), ordinal: -1n };
 }
 
 /**
- * Columns: those of `activityPage` but its place, then address, seq and ordinal of the row's place (the height is the third column), the height up to which this piece reads, same. At most
- * `limit` rows after the place and up to the height `high`; when there are fewer, the next piece begins after the height that this one reads up to. Looked at are the effects of
- * so many blocks as hold `limit` of them, the whole of the last one: what lies within a block has no index of its own.
+ * Columns: those of `activityPage` except its cursor; address, seq and ordinal of the row's cursor
+ * (the height is the third column); the height that this piece reads up to; same. At most `limit`
+ * rows after the cursor and up to the height `high`. A shorter piece is complete up to its height.
+ * The scan covers whole blocks, as many as hold `limit` effects: the order within a block has no
+ * index.
  */
 export function activityPiece(
-  after: ActivityPlace,
+  after: ActivityCursor,
   high: bigint,
   limit: number,
   end: ExportEnd,

@@ -8,7 +8,7 @@ import {
   type Query,
 } from '../../contract/page.ts';
 
-/** Which transactions; undefined leaves them all in. */
+/** An undefined field matches every transaction. */
 export interface TransactionFilter {
   /** height; any size */
   readonly block: bigint | undefined;
@@ -33,10 +33,10 @@ const LISTED = [
 ] as const;
 const TRANSACTION_COLUMNS = LISTED.map((column) => `t.${column}`).join(', ');
 
-/** Of all that is known of a transaction `t`. */
+/** Every column of a transaction `t` that is served. */
 export const TRANSACTION_DETAIL_COLUMNS = `${TRANSACTION_COLUMNS}, t.nonce, t.tx_index, t.request_referrer, t.offer_referrer`;
 
-/** Columns of `transactionsPage` without its place, then nonce, tx_index, request_referrer, offer_referrer. */
+/** Columns of `transactionsPage` except its cursor, then nonce, tx_index, and both referrers. */
 export function transactionByHash(hash: Buffer): Query {
   return {
     name: 'explorer_transaction',
@@ -45,10 +45,10 @@ export function transactionByHash(hash: Buffer): Query {
   };
 }
 
-/** The two ordinals by which transactions of an address and a type can be found; the shorter one is the faster. */
-export type Way = 'address' | 'type';
+/** The ordinal that a list of an address and a type is scanned by; the shorter one is faster. */
+export type ScanBy = 'address' | 'type';
 
-/** One row of how many transactions the address and the type have (null: none), to choose the way. It says nothing about the answer. */
+/** One row: the numbers of transactions of the address and of the type (null: none). */
 export function transactionCounts(address: Buffer, type: string): Query {
   return {
     name: 'explorer_transaction_counts',
@@ -59,18 +59,19 @@ export function transactionCounts(address: Buffer, type: string): Query {
 }
 
 /**
- * Columns: hash, block_height, from_address, to_address, amount, fee, function_call_type, is_ride_related, timestamp, referrer, request_referrer_fee,
- * offer_referrer_fee, place. `way` matters only when address and type are given without a block; a place is of one way.
+ * Columns: hash, block_height, from_address, to_address, amount, fee, function_call_type,
+ * is_ride_related, timestamp, referrer, request_referrer_fee, offer_referrer_fee, cursor. `scanBy`
+ * matters only for an address and a type without a block; a cursor belongs to one of the two.
  */
 export function transactionsPage(
   { block, address, type }: TransactionFilter,
   page: Page,
-  way: Way = 'address',
+  scanBy: ScanBy = 'address',
 ): Query {
   if (block !== undefined) return ofBlock(block, address, type, page);
   if (address === undefined) return type === undefined ? allTransactions(page) : ofType(type, page);
   if (type === undefined) return ofAddress(address, page);
-  return way === 'address'
+  return scanBy === 'address'
     ? ofAddressThenType(address, type, page)
     : ofTypeThenAddress(address, type, page);
 }
@@ -95,7 +96,7 @@ function ofType(type: string, page: Page): Query {
   };
 }
 
-/** OFFSET 0 keeps the planner from turning the look-up of each row into a join with the whole table. */
+/** OFFSET 0 keeps the planner from joining with the whole table instead of looking up each row. */
 function ofAddress(address: Buffer, page: Page): Query {
   return {
     name: named('explorer_transactions_address', page),
@@ -114,7 +115,7 @@ const FIRST_IN_BLOCK = 'SELECT first_seq FROM explorer.blocks WHERE height = $3:
 const FIRST_AFTER_BLOCK =
   'SELECT first_seq + tx_count FROM explorer.blocks WHERE height = $3::bigint';
 
-/** Without another filter the offset shortens the range; with one, the block's transactions are looked through. */
+/** With an address or a type, the block's transactions are scanned. */
 function ofBlock(
   block: bigint,
   address: Buffer | undefined,

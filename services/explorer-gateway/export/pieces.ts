@@ -8,11 +8,11 @@ import {
   seqsOf,
   transactionsPiece,
   typeOrdinals,
-  type ActivityPlace,
+  type ActivityCursor,
   type ExportEnd,
   type Heights,
   type Ordinals,
-  type TransactionWay,
+  type TransactionScan,
 } from '../../../projections/explorer/queries/export.ts';
 import type { Query } from '../../../projections/contract/page.ts';
 import { toHex } from '../../../schemas/address.ts';
@@ -68,9 +68,7 @@ export async function* transactionPieces(
   const seqs = await ordinalsIn(reader, seqsOf(heights, end));
   const { way, ordinals } = await wayTo(reader, seqs, address, type, end);
   const leavesOut =
-    way.along === 'address'
-      ? way.type !== undefined
-      : way.along === 'type' && way.address !== undefined;
+    way.by === 'address' ? way.type !== undefined : way.by === 'type' && way.address !== undefined;
   const size = new PieceSize();
   for (let { low } = ordinals; low < ordinals.high;) {
     const limit = size.rows;
@@ -83,7 +81,7 @@ export async function* transactionPieces(
 }
 
 interface Way {
-  readonly way: TransactionWay;
+  readonly way: TransactionScan;
   readonly ordinals: Ordinals;
 }
 
@@ -98,18 +96,18 @@ async function wayTo(
   const ways: Way[] = [];
   if (address !== undefined) {
     ways.push({
-      way: { along: 'address', address, type },
+      way: { by: 'address', address, type },
       ordinals: await ordinalsIn(reader, addressOrdinals(address, seqs, end)),
     });
   }
   if (type !== undefined) {
     ways.push({
-      way: { along: 'type', type, address },
+      way: { by: 'type', type, address },
       ordinals: await ordinalsIn(reader, typeOrdinals(type, seqs, end)),
     });
   }
   const [shortest] = ways.toSorted((one, other) => Number(lengthOf(one) - lengthOf(other)));
-  return shortest ?? { way: { along: 'seq' }, ordinals: seqs };
+  return shortest ?? { way: { by: 'seq' }, ordinals: seqs };
 }
 
 function lengthOf({ ordinals }: Way): bigint {
@@ -172,7 +170,7 @@ async function reading(
   return [BigInt(rows[0]?.[UPTO] ?? -1), withoutNothing(rows)];
 }
 
-function placeOf(cells: Cells): ActivityPlace {
+function placeOf(cells: Cells): ActivityCursor {
   const [height, seq, ordinal] = [HEIGHT, SEQ, ORDINAL].map((at) => BigInt(cells[at] ?? -1));
   assert(
     height !== undefined && seq !== undefined && ordinal !== undefined,

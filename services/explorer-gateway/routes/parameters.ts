@@ -1,6 +1,9 @@
 /** What callers may ask, parsed: a value, or a refusal that says what is expected and never repeats the input. */
 import type { Page } from '../../../projections/contract/page.ts';
-import type { TransactionFilter, Way } from '../../../projections/explorer/queries/transactions.ts';
+import type {
+  TransactionFilter,
+  ScanBy,
+} from '../../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import {
   LIMIT_DEFAULT,
@@ -92,7 +95,7 @@ export interface TransactionsRequest {
   readonly page: Page;
   readonly filter: TransactionFilter;
   /** along which ordinal a cursor goes on; undefined: either will do */
-  readonly way: Way | undefined;
+  readonly way: ScanBy | undefined;
   /** the only status ever stored is `confirmed`; every other matches nothing */
   readonly status: string | undefined;
   /** the filters as they were given */
@@ -134,10 +137,10 @@ export function filterOf(given: {
   return { block, address, type };
 }
 
-const WAYS: readonly Way[] = ['address', 'type'];
+const WAYS: readonly ScanBy[] = ['address', 'type'];
 
 /** The list of these transactions as cursors know it: places are of one way where there are two. */
-export function transactionsList({ block, address, type }: TransactionFilter, way: Way): string {
+export function transactionsList({ block, address, type }: TransactionFilter, way: ScanBy): string {
   const twoWays = block === undefined && address !== undefined && type !== undefined;
   return JSON.stringify([
     'transactions',

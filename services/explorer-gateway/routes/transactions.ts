@@ -3,7 +3,7 @@ import {
   transactionCounts,
   transactionsPage,
   type TransactionFilter,
-  type Way,
+  type ScanBy,
 } from '../../../projections/explorer/queries/transactions.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
@@ -73,7 +73,10 @@ export function transactionRoutes(reader: Reader): readonly GetRoute[] {
 }
 
 /** Along which ordinal an address and a type are looked for: the one with fewer rows to look through. */
-async function shorterWay(reader: Reader, { filter, status }: TransactionsRequest): Promise<Way> {
+async function shorterWay(
+  reader: Reader,
+  { filter, status }: TransactionsRequest,
+): Promise<ScanBy> {
   const { address, type } = filter;
   if (address === undefined || type === undefined || !isLookedThrough(filter)) return 'address';
   if (status !== undefined && status !== STORED_STATUS) return 'address';

@@ -1,4 +1,4 @@
-import { validatorsPage } from '../../../projections/explorer/queries/validators.ts';
+import { validatorsPage } from '../../../projections/explorer/queries/chain.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { validatorItem } from './account-json.ts';

@@ -67,9 +67,9 @@ afterAll(() => reader.close());
 
 const ROWS = 1_000;
 const range = { low: 2_000n, high: 3_000n };
-const byAddress = { along: 'address', address: hot, type: undefined } as const;
-const byType = { along: 'type', type, address: undefined } as const;
-const within: exported.ActivityPlace = {
+const byAddress = { by: 'address', address: hot, type: undefined } as const;
+const byType = { by: 'type', type, address: undefined } as const;
+const within: exported.ActivityCursor = {
   height: BigInt(BIG),
   seq: -1n,
   address: Buffer.alloc(20, 0x80),
@@ -77,7 +77,7 @@ const within: exported.ActivityPlace = {
 };
 
 const pieces = {
-  transactions: exported.transactionsPiece({ along: 'seq' }, range, ROWS, end),
+  transactions: exported.transactionsPiece({ by: 'seq' }, range, ROWS, end),
   'transactions of an address': exported.transactionsPiece(byAddress, range, ROWS, end),
   'transactions of an address and a type': exported.transactionsPiece(
     { ...byAddress, type },

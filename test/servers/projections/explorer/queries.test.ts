@@ -5,9 +5,9 @@ import type { Page, Query } from '../../../../projections/contract/page.ts';
 import {
   transactionsPage,
   type TransactionFilter,
-  type Way,
+  type ScanBy,
 } from '../../../../projections/explorer/queries/transactions.ts';
-import { validatorsPage } from '../../../../projections/explorer/queries/validators.ts';
+import { validatorsPage } from '../../../../projections/explorer/queries/chain.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { openReader, type ReaderPool } from '../../../../services/runtime/postgres/pool.ts';
 import { freshDatabase } from '../../../support/database.ts';
@@ -42,7 +42,7 @@ const block = blocks.reduce((most, one) =>
 );
 const page: Page = { limit: 100, offset: 100n };
 const everything: TransactionFilter = { block: undefined, address: undefined, type: undefined };
-const of = (filter: Partial<TransactionFilter>, way?: Way, at: Page = page): Query =>
+const of = (filter: Partial<TransactionFilter>, way?: ScanBy, at: Page = page): Query =>
   transactionsPage({ ...everything, ...filter }, at, way);
 
 let reader: ReaderPool;

@@ -10,16 +10,19 @@ import {
   blockByHeight,
   blocksPage,
 } from '../../../../projections/explorer/queries/blocks.ts';
-import { indexedHead, stats } from '../../../../projections/explorer/queries/chain.ts';
+import {
+  indexedHead,
+  stats,
+  validatorsPage,
+} from '../../../../projections/explorer/queries/chain.ts';
 import type { Page, Query } from '../../../../projections/contract/page.ts';
 import {
   transactionByHash,
   transactionCounts,
   transactionsPage,
   type TransactionFilter,
-  type Way,
+  type ScanBy,
 } from '../../../../projections/explorer/queries/transactions.ts';
-import { validatorsPage } from '../../../../projections/explorer/queries/validators.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { explained, PLAN_CACHES } from '../../../projections/explorer/explained.ts';
 import { POOL } from '../../../projections/explorer/seeded-effects.ts';
@@ -53,7 +56,7 @@ beforeAll(async () => {
 });
 
 const everything: TransactionFilter = { block: undefined, address: undefined, type: undefined };
-const of = (filter: Partial<TransactionFilter>, way?: Way, at: Page = page): Query =>
+const of = (filter: Partial<TransactionFilter>, way?: ScanBy, at: Page = page): Query =>
   transactionsPage({ ...everything, ...filter }, at, way);
 const hash = block.transactions[0]?.hash ?? Buffer.alloc(32);
 

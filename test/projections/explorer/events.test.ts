@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { feesPaid, producerFees } from '../../../projections/explorer/fees.ts';
+import { feesPaid, producerFees } from '../../../projections/explorer/events.ts';
 import type {
   BalanceEffect,
   BlockAppended,
