@@ -255,7 +255,7 @@ export const PATHS: Paths = {
   '/openapi.json': service('getOpenApi', 'This document', 'OpenAPI 3.1.', {
     schema: { type: 'object' },
   }),
-  '/docs': service('getDocs', 'This document as a page', 'A page without scripts.', {
+  '/docs': service('getDocs', 'This document as a page', 'Swagger UI.', {
     media: 'text/html',
   }),
 };

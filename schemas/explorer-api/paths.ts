@@ -200,7 +200,7 @@ export const PATHS: ReadOnlyPaths = {
     id: 'getDocs',
     tag: 'Service',
     summary: 'This document as a page for people',
-    answer: 'A page that needs nothing else.',
+    answer: 'Swagger UI.',
     schema: { type: 'string' },
     media: 'text/html',
   }),

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import { explorerRoutes } from '../../../services/explorer-gateway/routes/routes.ts';
@@ -12,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => explorer.close());
 
-test('the document is served, and every program may keep it for a while', async () => {
+test('the document is served and may be cached for five minutes', async () => {
   const { status, text, headers } = await explorer.get('/openapi.json');
   expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
     200,
@@ -31,7 +30,9 @@ test('the document names exactly the paths that are served', () => {
     exports_max: 4,
     cache: undefined,
   });
-  const served = routes.map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'));
+  const served = routes
+    .filter(({ path }) => !path.startsWith('/docs/'))
+    .map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'));
   const documented = Object.keys(EXPLORER_API.paths);
   expect(documented.toSorted()).toEqual([...served, '/health', '/ready', '/metrics'].toSorted());
 });
@@ -51,55 +52,32 @@ test('every path of the document answers as the document says, also where the in
   }
 });
 
-test('the page for people names every path, parameter and field of the document', async () => {
+test('the page shows the document with Swagger UI, every file of which comes from this server', async () => {
   const { status, text, headers } = await explorer.get('/docs');
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-  for (const [path, { get }] of Object.entries(EXPLORER_API.paths)) {
-    expect(text).toContain(`<code>${path}</code>`);
-    expect(text).toContain(`id="${get.operationId}"`);
-    for (const { name } of get.parameters) expect(text).toContain(`<code>${name}</code>`);
+  const files = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path]) => path ?? '');
+  expect(files).toEqual([
+    '/docs/swagger-ui.css',
+    '/docs/favicon-32x32.png',
+    '/docs/swagger-ui-bundle.js',
+    '/docs/start.js',
+  ]);
+  for (const path of files) {
+    // not through `explorer.get`: these files are no part of the interface
+    const file = await fetch(explorer.url + path);
+    expect([path, file.status, (await file.text()).length > 100]).toEqual([path, 200, true]);
+    expect(file.headers.get('cache-control')).toBe('public, max-age=300');
   }
-  for (const field of [
-    'items[].reward_recipient',
-    'paging.has_more',
-    'last_run.custody_reported',
-    'projections[].lag_records',
-    'tx_index',
-    'items[].counterparty',
-    'items[].peer_id',
-    'is_contract',
-    'block_hash',
-  ]) {
-    expect(text).toContain(`<code>${field}</code>`);
-  }
-  const ids = [...text.matchAll(/\bid="([^"]+)"/g)].map(([, id]) => id);
-  const targets = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
-  expect(new Set(ids).size).toBe(ids.length);
-  expect(targets.filter((target) => !ids.includes(target))).toEqual([]);
+  const start = await fetch(`${explorer.url}/docs/start.js`);
+  expect(await start.text()).toContain("url: '/openapi.json'");
 });
 
-test('the page loads nothing and runs nothing, and its policy allows nothing else', async () => {
+test('the policy of the page allows its own files and requests to this server, nothing else', async () => {
   const { text, headers } = await explorer.get('/docs');
-  expect(text).not.toMatch(/<script|<link|<img|<iframe|\bsrc=|@import|url\(|\bon\w+=|style="/i);
-  expect(
-    [...text.matchAll(/href="([^"]*)"/g)].filter(([, href]) => !/^[#/][^/]/.test(href ?? '')),
-  ).toEqual([]);
-  const style = /<style>([^]*)<\/style>/.exec(text)?.[1] ?? '';
-  const hash = createHash('sha256').update(style).digest('base64');
+  expect(text).not.toMatch(/<style|<iframe|<script>|\bon\w+=|style="|https?:/i);
   expect(headers.get('content-security-policy')).toBe(
-    `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   );
   expect(headers.get('x-content-type-options')).toBe('nosniff');
-});
-
-test('the page is well-formed: what is opened is closed, and text stays text', async () => {
-  const { text } = await explorer.get('/docs');
-  const open: string[] = [];
-  for (const [, slash = '', name = ''] of text.matchAll(/<(\/?)(\w+)[^>]*>/g)) {
-    if (name === 'meta') continue;
-    if (slash === '') open.push(name);
-    else expect(open.pop()).toBe(name);
-  }
-  expect(open).toEqual([]);
-  expect(text).toContain('Prometheus&#39; text format.');
 });

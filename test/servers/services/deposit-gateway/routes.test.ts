@@ -344,25 +344,12 @@ test('while Postgres is away answers are 503 without a word of where it is, and 
   await away.close();
 });
 
-test('the document and its page are there for everybody, and the page names every operation and field', async () => {
+test('the document and its page need no token', async () => {
   expect(JSON.parse((await server.ask('GET', '/openapi.json')).text)).toEqual(
     JSON.parse(JSON.stringify(DEPOSIT_API)),
   );
   const { text, headers } = await server.ask('GET', '/docs');
   expect(headers.get('content-security-policy')).toContain("default-src 'none'");
-  for (const [path, { get: reading, post }] of Object.entries(DEPOSIT_API.paths)) {
-    expect(text).toContain(`<code>${path}</code>`);
-    for (const each of [reading, post])
-      if (each !== undefined) expect(text).toContain(`id="${each.operationId}"`);
-  }
-  for (const field of [
-    'address',
-    'deposits[].tron_tx_id',
-    'pay_amount_usdt',
-    'events[].offset',
-    'waiting_for',
-  ])
-    expect(text).toContain(`<code>${field}</code>`);
-  expect(text).toContain('POST /api/v1/deposits\nAuthorization: Bearer &lt;token&gt;');
-  expect(text).toContain('Try <a href="/health">/health</a>');
+  for (const [, path = ''] of text.matchAll(/(?:src|href)="([^"]*)"/g))
+    expect([path, (await fetch(server.url + path)).status]).toEqual([path, 200]);
 });
