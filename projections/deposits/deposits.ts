@@ -1,6 +1,7 @@
 /**
- * The fold of deposits: who has which deposit address (from `deposit.addresses`), what was deposited and what became of it (from `treasury.ledger`). Each half
- * writes tables of its own, so that neither depends on how far the other topic was read.
+ * The projection of deposits: the deposit address of each account (from `deposit.addresses`), and
+ * the life of each deposit (from `treasury.ledger`). Each half writes tables of its own, so that
+ * neither depends on how far the other topic is read.
  */
 import {
   isDepositAddressEvent,
@@ -8,8 +9,8 @@ import {
 } from '../../schemas/deposit.addresses/events.ts';
 import { isTreasuryEvent, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { Folded, Load, Loaded, Projection, Recorded } from '../contract/projection.ts';
-import { addressLoads, foldAddresses } from './address-rows.ts';
-import { foldLedger, ledgerLoads } from './ledger-rows.ts';
+import { addressLoads, foldAddresses } from './address-fold.ts';
+import { foldLedger, ledgerLoads } from './ledger-fold.ts';
 import {
   ADDRESSES,
   BOOK,
@@ -27,7 +28,7 @@ type DepositsEvent = DepositAddressEvent | TreasuryEvent;
 
 export const deposits: Projection<DepositsEvent> = {
   name: 'deposits',
-  version: 2,
+  version: 3,
   topics: ['deposit.addresses', 'treasury.ledger'],
   isEvent: (event): event is DepositsEvent =>
     isDepositAddressEvent(event) || isTreasuryEvent(event),
@@ -45,7 +46,7 @@ export const deposits: Projection<DepositsEvent> = {
   ],
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
-  // a first request costs the derivation of its address, some 0.6 ms
+  // a first request derives an address, which takes about 0.6 ms
   records_max: 1_000,
   loads,
   fold,

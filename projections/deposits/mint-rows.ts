@@ -1,4 +1,7 @@
-/** The rows by which intents to mint are judged, while a batch of `treasury.ledger` is folded: `mint-book.ts` between two loads. */
+/**
+ * The rows of policies and mints while a batch of `treasury.ledger` is folded:
+ * `domain/mint-book.ts` restored from its rows.
+ */
 import type {
   MintIntended,
   PolicySet,
@@ -7,10 +10,18 @@ import type {
 import { amountIn, countIn, textIn } from '../contract/loaded-row.ts';
 import type { Load, Loaded, LoadedRow, Recorded, Row } from '../contract/projection.ts';
 import type { Deposit } from './domain/deposit.ts';
-import { MintBook, type CountedMint, type Policy } from './domain/mint-book.ts';
+import {
+  MintBook,
+  needsApproval,
+  WINDOW_MS,
+  type CountedMint,
+  type Policy,
+} from './domain/mint-book.ts';
+import { goesFirstAt } from './domain/mint-queue.ts';
+import type { StoredDeposit } from './deposit-rows.ts';
 
-/** In the order of the columns of `ledger`, which hold them. */
-export interface MintHead {
+/** Columns of `ledger`, in their order. */
+interface MintHead {
   readonly policy_version: number;
   readonly last_nonce: number;
   readonly mint_time: number;
@@ -19,33 +30,31 @@ export interface MintHead {
 
 const NOTHING: MintHead = { policy_version: 0, last_nonce: -1, mint_time: 0, window_nonce: 0 };
 
-/** What only those batches need that set a policy or intend to mint. */
 export function mintLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly Load[] {
-  if (!batch.some(({ event: { type } }) => type === 'MintIntended' || type === 'PolicySet'))
-    return [];
-  return [
-    {
-      name: 'policies',
-      text: 'SELECT version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at FROM policies',
-      values: [],
-    },
-    {
-      name: 'counted_mints',
-      text: 'SELECT nonce, amount, counted_at FROM mints WHERE nonce >= (SELECT window_nonce FROM ledger) ORDER BY nonce',
-      values: [],
-    },
-  ];
+  const types = new Set(batch.map(({ event }) => event.type));
+  const policies: Load = {
+    name: 'policies',
+    text: 'SELECT version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at FROM policies',
+    values: [],
+  };
+  if (!types.has('MintIntended') && !types.has('PolicySet')) return [policies];
+  const counted: Load = {
+    name: 'counted_mints',
+    text: 'SELECT nonce, amount, counted_at FROM mints WHERE nonce >= (SELECT window_nonce FROM ledger) ORDER BY nonce',
+    values: [],
+  };
+  return [policies, counted];
 }
 
 export class MintRows {
   readonly #book: MintBook;
   readonly #policies: Row[] = [];
-  /** counted by this batch and still counting */
+  /** counted in this batch and not given up */
   readonly #added = new Map<number, Row>();
   readonly #gone: number[] = [];
   #head: MintHead;
 
-  /** `head`: the row of `ledger`, if there is one. */
+  /** `head`: the row of `ledger`, if it exists. */
   constructor(loaded: Loaded, head: LoadedRow | undefined) {
     this.#head = head === undefined ? NOTHING : headOf(head);
     this.#book = new MintBook({
@@ -62,17 +71,17 @@ export class MintRows {
     return [policy_version, last_nonce, mint_time, window_nonce];
   }
 
-  /** Of `policies`. */
+  /** New rows of `policies`. */
   get policies(): readonly Row[] {
     return this.#policies;
   }
 
-  /** New in `mints`. */
+  /** New rows of `mints`. */
   get added(): readonly Row[] {
     return [...this.#added.values()];
   }
 
-  /** No longer in `mints`, by their key. */
+  /** Keys of the rows that leave `mints`. */
   get gone(): readonly Row[] {
     return this.#gone.map((nonce): Row => [nonce]);
   }
@@ -95,13 +104,27 @@ export class MintRows {
     return true;
   }
 
+  /** Whether the deposit is outside its limits and the next event holds it. */
+  isAwaitingHold(deposit: Deposit): boolean {
+    if (deposit.status !== 'confirmed') return false;
+    const limits = this.#book.policyOf(deposit.terms.policy_version);
+    return limits !== undefined && needsApproval(deposit, limits);
+  }
+
+  goesFirstAt({ deposit, position }: StoredDeposit): number | undefined {
+    const { policy } = this.#book;
+    if (deposit.status === 'absent' || position === undefined || policy === undefined)
+      return undefined;
+    return goesFirstAt(position, deposit.terms.credit, policy.rolling_cap);
+  }
+
   isValid(deposit: Deposit, event: MintIntended): boolean {
     return this.#book.voidReasonOf(deposit, event) === undefined;
   }
 
   count(event: MintIntended): void {
     const { nonce, amount, at } = this.#book.count(event);
-    this.#added.set(nonce, [nonce, event.deposit_id, amount, at]);
+    this.#added.set(nonce, [nonce, event.deposit_id, amount, at, at + WINDOW_MS]);
     const [first] = this.#book.counted;
     this.#head = {
       ...this.#head,
@@ -111,7 +134,7 @@ export class MintRows {
     };
   }
 
-  /** The mint under way of this deposit is given up. */
+  /** The deposit's mint in flight, if any, is given up. */
   release(deposit: Deposit): void {
     if (deposit.status !== 'mint_requested') return;
     const { nonce } = deposit.mint;

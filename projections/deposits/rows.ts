@@ -1,4 +1,4 @@
-/** The tables of deposits as the fold writes them; `table.sql` says what each column means. */
+/** The tables of deposits as the fold writes them; `table.sql` describes each column. */
 import type { Table } from '../contract/projection.ts';
 
 export const BOOK: Table = {
@@ -55,7 +55,13 @@ export const POLICIES: Table = {
 
 export const MINTS: Table = {
   name: 'mints',
-  columns: { nonce: 'int8', deposit_id: 'text', amount: 'numeric', counted_at: 'int8' },
+  columns: {
+    nonce: 'int8',
+    deposit_id: 'text',
+    amount: 'numeric',
+    counted_at: 'int8',
+    leaves_at: 'int8',
+  },
   key: ['nonce'],
 };
 
@@ -97,6 +103,9 @@ export const STANDINGS: Table = {
     nonce: 'int8',
     tx_hash: 'bytea',
     events: 'int4',
+    queue_offset: 'int8',
+    queued_at: 'int8',
+    goes_first_at: 'int8',
   },
   key: ['id'],
 };

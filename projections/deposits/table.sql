@@ -1,4 +1,5 @@
--- Built from deposit.addresses: book, addresses. Built from treasury.ledger: all others. No row depends on how far the other topic was read.
+-- book and addresses are folded from deposit.addresses, all others from treasury.ledger.
+-- No row depends on how far the other topic is read.
 
 CREATE TABLE book (
   one                 boolean PRIMARY KEY CHECK (one),  -- a single row
@@ -36,12 +37,13 @@ CREATE TABLE policies (
   decided_at  bigint  NOT NULL                          -- Unix milliseconds
 );
 
--- intents to mint that count; one that will never be minted is gone
+-- intents to mint that count and are not given up
 CREATE TABLE mints (
   nonce      bigint  PRIMARY KEY,
   deposit_id text    NOT NULL,
   amount     numeric NOT NULL,
-  counted_at bigint  NOT NULL                           -- by the ledger, Unix milliseconds: never before that of the one before
+  counted_at bigint  NOT NULL,                          -- the ledger's time, Unix milliseconds: at least that of the row before
+  leaves_at  bigint  NOT NULL                           -- leaves the window of the rolling cap, Unix milliseconds
 );
 
 CREATE TABLE owners (
@@ -49,7 +51,7 @@ CREATE TABLE owners (
   deposits    bigint NOT NULL                           -- how many it has: the next one's ordinal
 ) WITH (fillfactor = 70);
 
--- what was fixed when it was confirmed
+-- the part that is fixed at the confirmation
 CREATE TABLE deposits (
   id              text        PRIMARY KEY,
   seq             bigint      NOT NULL,                 -- 0, 1, 2, ... in the order of the ledger
@@ -67,7 +69,7 @@ CREATE TABLE deposits (
   created_at      timestamptz NOT NULL                  -- the transfer's block time
 );
 
--- what moves, in a table of its own without an index on what moves
+-- the changing part, in a table of its own without an index on it
 CREATE TABLE standings (
   id       text    PRIMARY KEY,
   status   text    NOT NULL,                            -- confirmed, mint_requested, credited, needs_manual
@@ -76,7 +78,10 @@ CREATE TABLE standings (
   rejected boolean NOT NULL,                            -- by a person, for good
   nonce    bigint,                                      -- of the mint; null unless mint_requested or credited
   tx_hash  bytea,
-  events   integer NOT NULL                             -- how many there are: the next one's ordinal
+  events   integer NOT NULL,                            -- how many there are: the next one's ordinal
+  queue_offset  bigint,                                 -- position in the queue of deposits to be minted: a ledger offset, kept while the mint is in flight; null: none
+  queued_at     bigint,                                 -- time of that position, Unix milliseconds
+  goes_first_at bigint                                  -- from then on nothing behind it is minted before it, Unix milliseconds; null: it delays nobody
 ) WITH (fillfactor = 70);
 
 CREATE TABLE by_status (

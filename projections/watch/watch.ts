@@ -15,7 +15,7 @@ import {
   type TransferEvent,
   type TransferObserved,
 } from '../../schemas/tron.transfers/events.ts';
-import { addressLoads, foldSightings } from '../deposits/address-rows.ts';
+import { addressLoads, foldSightings } from '../deposits/address-fold.ts';
 import { bytesIn, countIn } from '../contract/loaded-row.ts';
 import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../contract/projection.ts';
 import { Queue, QUEUE_COLUMNS } from './queue.ts';

@@ -56,6 +56,8 @@ interface Story {
   approved: boolean;
   rejected: boolean;
   mint: { readonly nonce: number; readonly hash: Buffer } | null;
+  /** where it stands among those to be minted, and since when */
+  queued: { readonly offset: number; readonly at: number } | null;
   readonly events: Row[];
 }
 
@@ -103,7 +105,7 @@ export function plainDeposits(
         depositRow(first, seq, owners.get(first.clt_address.toString('hex')) ?? []),
       ),
     ),
-    standings: texts(all.map(standingRow)),
+    standings: texts(all.map((story) => standingRow(story, mints))),
     by_status: texts(all.map(({ first, status }, seq) => ({ status, seq, id: first.deposit_id }))),
     deposit_events: texts(
       all.flatMap(({ events }) => events.map((row, ordinal) => ({ ...row, ordinal }))),
@@ -139,7 +141,11 @@ function depositRow(first: DepositConfirmed, seq: number, theirs: readonly Story
   return { id, seq, ordinal, ...fixed, created_at: millis(first.block_timestamp) };
 }
 
-function standingRow({ first, status, reason, approved, rejected, mint, events }: Story): Row {
+function standingRow(
+  { first, status, reason, approved, rejected, mint, events, queued }: Story,
+  mints: PlainMints,
+): Row {
+  const cap = mints.policies.at(-1)?.rolling_cap ?? -1n;
   return {
     id: first.deposit_id,
     status,
@@ -149,6 +155,9 @@ function standingRow({ first, status, reason, approved, rejected, mint, events }
     nonce: mint?.nonce ?? null,
     tx_hash: mint?.hash ?? null,
     events: events.length,
+    queue_offset: queued?.offset ?? null,
+    queued_at: queued?.at ?? null,
+    goes_first_at: queued === null || first.credit > cap ? null : queued.at + DAY_MS,
   };
 }
 
@@ -181,7 +190,7 @@ function tell(
   const note = (what: Row): void => void story?.events.push({ ...BLANK, ...place, ...what });
   if (story === undefined) {
     if (event.type === 'DepositConfirmed')
-      stories.set(event.deposit_id, begin(event, { ...BLANK, ...place }));
+      stories.set(event.deposit_id, begin(event, { ...BLANK, ...place }, mints));
     return;
   }
   const { first, status, mint } = story;
@@ -197,6 +206,7 @@ function tell(
       reason: event.reason,
       approved: false,
       mint: null,
+      queued: null,
     });
     note({ reason: event.reason });
   } else if (event.type === 'DepositApproved' || event.type === 'DepositRejected') {
@@ -204,7 +214,14 @@ function tell(
     if (status !== 'needs_manual' || story.rejected || (approves && first.credit === 0n)) return;
     Object.assign(
       story,
-      approves ? { status: 'confirmed', reason: null, approved: true } : { rejected: true },
+      approves
+        ? {
+            status: 'confirmed',
+            reason: null,
+            approved: true,
+            queued: { offset, at: event.decided_at },
+          }
+        : { rejected: true },
     );
     note({ reason: event.reason, actor: event.actor.replace('\0', '\uFFFD') });
   } else if (event.type === 'MintIntended') {
@@ -231,7 +248,7 @@ function tell(
   } else if (event.type === 'MintCredited' || event.type === 'MintDead') {
     if (status !== 'mint_requested' || mint?.hash.equals(event.tx_hash) !== true) return;
     if (event.type === 'MintCredited') {
-      Object.assign(story, { status: 'credited', approved: false });
+      Object.assign(story, { status: 'credited', approved: false, queued: null });
       note({ tx_hash: event.tx_hash, block_height: event.block_height });
     } else {
       mints.giveUp(mint.nonce);
@@ -241,7 +258,10 @@ function tell(
   }
 }
 
-function begin(event: DepositConfirmed, blank: Row): Story {
+function begin(event: DepositConfirmed, blank: Row, mints: PlainMints): Story {
+  const limits = mints.policies.find(({ version }) => version === event.policy_version);
+  const isHeldNext =
+    limits !== undefined && (event.credit < limits.minimum || event.credit > limits.single_cap);
   const {
     gross,
     fee,
@@ -269,6 +289,7 @@ function begin(event: DepositConfirmed, blank: Row): Story {
     approved: false,
     rejected: false,
     mint: null,
+    queued: isHeldNext ? null : { offset: event.sequence, at: event.decided_at },
     events,
   };
 }

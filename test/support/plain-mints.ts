@@ -85,6 +85,12 @@ export class PlainMints {
   get mintRows(): Row[] {
     return this.counted
       .filter(({ gone }) => !gone)
-      .map(({ nonce, deposit_id, amount, at }) => ({ nonce, deposit_id, amount, counted_at: at }));
+      .map(({ nonce, deposit_id, amount, at }) => ({
+        nonce,
+        deposit_id,
+        amount,
+        counted_at: at,
+        leaves_at: at + DAY_MS,
+      }));
   }
 }

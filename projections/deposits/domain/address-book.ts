@@ -1,6 +1,7 @@
 /**
- * Whose deposit address is whose, as `deposit.addresses` tells it. The first scheme in the log that addresses can be derived from counts for ever. From then on the
- * first request of each account gets the next derivation index; asking again changes nothing. Whoever folds the topic judges by `judge`.
+ * The owner of each deposit address, as `deposit.addresses` tells it. The first valid scheme in the
+ * log counts for ever. From then on the first request of each account gets the next derivation
+ * index; a repeated request changes nothing. Everybody who folds the topic judges with `judge`.
  */
 import {
   isDepositIndex,
@@ -13,16 +14,15 @@ import type {
   SchemePinned,
 } from '../../../schemas/deposit.addresses/events.ts';
 
-/** What an event means to a log in which so far `key` is pinned and `addresses` accounts have an address. */
 export type AddressVerdict =
   | { readonly verdict: 'pinned'; readonly key: DepositKey }
-  /** the account gets the address at this index of the key */
+  /** the account gets the key's address at this index */
   | { readonly verdict: 'assigned'; readonly key: DepositKey; readonly index: number }
-  /** the account, which has an address, looks at it */
+  /** the account looks at its address */
   | { readonly verdict: 'opened' }
   /** a repetition */
   | { readonly verdict: 'replayed' }
-  /** without effect: before the scheme, or another scheme than the first */
+  /** before the scheme is pinned, or another scheme */
   | { readonly verdict: 'ignored' };
 
 export interface Book {
@@ -30,7 +30,9 @@ export interface Book {
   readonly addresses: number;
 }
 
-/** `isKnown`: whether the event's account has an address already. */
+/**
+ * The meaning of an event after those folded so far. `isKnown`: the event's account has an address.
+ */
 export function judge(
   { key, addresses }: Book,
   event: DepositAddressEvent,
@@ -60,7 +62,7 @@ function pinned(
   return 'problem' in read ? { verdict: 'ignored' } : { verdict: 'pinned', key: read.key };
 }
 
-/** The whole book in memory, for whoever has to know every owner. An address is derived when it is asked for. */
+/** The whole book in memory. An address is derived at each call. */
 export class AddressBook {
   #key: DepositKey | undefined;
   #end = 0n;
@@ -78,17 +80,20 @@ export class AddressBook {
     return this.#key;
   }
 
-  /** How many accounts have an address: their indexes are those below. */
+  /** The number of accounts with an address, which is the next index. */
   get size(): number {
     return this.#owners.length;
   }
 
-  /** Folds the record at this offset; every record must be given, in order. One given before has no effect again. */
+  /**
+   * Folds the record at this offset. Every record must be given, in order; a repetition has no
+   * effect.
+   */
   apply(event: DepositAddressEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
     if (offset > this.#end)
       throw new Error(
-        `deposit.addresses goes on at ${this.#end}, not at ${offset}: records are missing`,
+        `deposit.addresses continues at ${this.#end}, not at ${offset}: records are missing`,
       );
     this.#end++;
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
@@ -111,12 +116,12 @@ export class AddressBook {
     }
   }
 
-  /** The account whose address has this index; undefined when nobody's has. */
+  /** The account whose address has this index, if any. */
   ownerAt(index: number): Buffer | undefined {
     return this.#owners[index];
   }
 
-  /** The deposit address of an account; undefined when it has none. */
+  /** The deposit address of an account, if it has one. */
   addressOf(account: Buffer): Buffer | undefined {
     const index = this.#indexes.get(keyOf(account));
     return index === undefined ? undefined : this.#key?.addressAt(index);

@@ -1,4 +1,7 @@
-/** The treasury's verbs, first half: which transfer is a deposit, on which terms, and whether a person has to look at it. They change nothing: what they answer is to be appended. The second half is `mint.ts`. */
+/**
+ * Decides which transfer is a deposit, on which terms, and which deposit a person has to look at.
+ * The functions change nothing: the events that they return are to be appended.
+ */
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import {
   creditOf,
@@ -22,14 +25,14 @@ import type { Recorded } from '../../contract/projection.ts';
 import type { Ledger } from './ledger.ts';
 import type { Policy } from './mint-book.ts';
 
-/** No events: it is so already. */
+/** No events: the state is already as wanted. */
 export type Decision<Reason extends string, Event extends TreasuryEvent = TreasuryEvent> =
   { readonly events: readonly Event[] } | { readonly refused: Reason };
 
-/** What a transfer can never become a deposit for. */
+/** Final: the transfer never becomes a deposit. */
 type Never =
   'zero_value' | 'self_transfer' | 'wrong_contract' | 'wrong_partition' | 'other_address';
-/** What a transfer is not decided for as far as this ledger has read: it may be later. */
+/** Undecided as far as this ledger has read; it may be decided later. */
 type NotYet = 'no_policy' | 'unknown_address';
 export type TransferRefusal = Never | NotYet;
 
@@ -40,17 +43,6 @@ export interface Deciding {
   readonly usdt_contract: Buffer;
 }
 
-/** The events that make an observed transfer a deposit; none when it is one already. Nothing of what the transfer says of the address is believed: it is derived. */
-export function confirm(
-  ledger: Ledger,
-  observed: Recorded<TransferObserved>,
-  deciding: Deciding,
-): Decision<TransferRefusal, DepositConfirmed | DepositHeld> {
-  const { events, refused, waiting } = confirmAll(ledger, [observed], deciding);
-  const refusal = refused[0] ?? waiting[0];
-  return refusal === undefined ? { events } : { refused: refusal.reason };
-}
-
 export interface Refused<Reason> {
   readonly observed: Recorded<TransferObserved>;
   readonly reason: Reason;
@@ -59,16 +51,20 @@ export interface Refused<Reason> {
 export interface Confirmations {
   /** to be appended as one batch */
   readonly events: readonly (DepositConfirmed | DepositHeld)[];
-  /** those that are no deposits, for ever */
+  /** transfers that are no deposits, for good */
   readonly refused: readonly Refused<Never>[];
   /**
-   * Not decided: a transfer to an address that is not handed out, or before a policy is set, and with it the rest of its partition. Read `deposit.addresses` to its
-   * end and ask again; an address that is unknown then too is nobody's, and somebody has to look at who wrote it.
+   * Transfers to an unknown address or before the first policy, and the rest of their partitions.
+   * The caller reads `deposit.addresses` to its end and asks again; an address that is still
+   * unknown is nobody's, and a person has to find out who wrote it.
    */
   readonly waiting: readonly Refused<NotYet>[];
 }
 
-/** `confirm` for several transfers at once, in the order given: each partition's in the order of the log. */
+/**
+ * The events that make observed transfers deposits, in the order given: that of the log in each
+ * partition. A transfer's claims on its address are not believed: the address is derived.
+ */
 export function confirmAll(
   ledger: Ledger,
   observed: readonly Recorded<TransferObserved>[],
@@ -95,7 +91,7 @@ function isNotYet(reason: TransferRefusal): reason is NotYet {
   return reason === 'no_policy' || reason === 'unknown_address';
 }
 
-/** What is being decided together: each transfer with those before it counted in. */
+/** Transfers decided together, each on the state after those before it. */
 class Batch {
   readonly events: (DepositConfirmed | DepositHeld)[] = [];
   readonly #ledger: Ledger;
@@ -108,7 +104,7 @@ class Batch {
     this.#deciding = deciding;
   }
 
-  /** Why the transfer is no deposit; undefined when it is one, by now or since long. */
+  /** The reason why the transfer is no deposit; undefined when it is one, now or already. */
   confirm(observed: Recorded<TransferObserved>): TransferRefusal | undefined {
     const { event: transfer } = observed;
     const id = depositIdOf(transfer.tx_id, transfer.log_index);
@@ -168,7 +164,7 @@ class Batch {
     return Number(this.#ledger.end) + this.events.length;
   }
 
-  /** Counts the address' deposit in. */
+  /** The ordinal of the address' next deposit, which is then counted. */
   #ordinal(address: Buffer): number {
     const key = address.toString('latin1');
     const ordinal = this.#counts.get(key) ?? this.#ledger.depositsTo(address);
@@ -177,7 +173,9 @@ class Batch {
   }
 }
 
-/** Holds a deposit whose phase is `decide` although it is confirmed; no events when there is nothing to hold. */
+/**
+ * Holds a deposit that is confirmed outside its limits; no events when there is nothing to hold.
+ */
 export function hold(
   ledger: Ledger,
   id: string,
@@ -195,7 +193,7 @@ function heldEvent(id: string, reason: HoldReason, sequence: number, now: number
   return { type: 'DepositHeld', sequence, deposit_id: id, reason, decided_at: now };
 }
 
-/** Puts limits in force for the deposits to come; no events when they are. The network of a ledger never changes. */
+/** Puts limits in force for the deposits to come. The network of a ledger never changes. */
 export function setPolicy(
   ledger: Ledger,
   { network, limits }: { readonly network: Network; readonly limits: PolicyLimits },
@@ -206,18 +204,17 @@ export function setPolicy(
   if (problemsOf(limits).length > 0) return { refused: 'contradicting_limits' };
   if (policy !== undefined && sameLimits(policy, limits)) return { events: [] };
   const { first_fee, later_fee, minimum, single_cap, rolling_cap } = limits;
-  const version = (policy?.version ?? 0) + 1;
-  const set = { first_fee, later_fee, minimum, single_cap, rolling_cap };
-  return {
-    events: [
-      {
-        type: 'PolicySet',
-        sequence: Number(ledger.end),
-        version,
-        network,
-        ...set,
-        decided_at: now,
-      },
-    ],
+  const set: PolicySet = {
+    type: 'PolicySet',
+    sequence: Number(ledger.end),
+    version: (policy?.version ?? 0) + 1,
+    network,
+    first_fee,
+    later_fee,
+    minimum,
+    single_cap,
+    rolling_cap,
+    decided_at: now,
   };
+  return { events: [set] };
 }

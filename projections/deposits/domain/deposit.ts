@@ -1,7 +1,9 @@
 /**
- * The life of one deposit. A transfer is confirmed, with what it costs and credits fixed for ever. Where its credit is outside the limits a person decides:
- * approved, it is minted like any other; rejected, it stays for good. What may be minted waits for room under the rolling cap, is intended under one nonce, and is
- * credited once that mint is final. A mint that can never happen puts it back to where it waited; one that the chain took and did not carry out is for a person again.
+ * The life of one deposit. A transfer is confirmed; its fee and credit are fixed from then on. A
+ * credit outside the limits is held for a person: approved, the deposit is minted like any other;
+ * rejected, it stays held for good. A deposit to be minted waits for room under the rolling cap, is
+ * intended under one nonce, and is credited once that mint is final. A dead mint returns the
+ * deposit to its position in the queue; a mint that failed on the chain is held for a person.
  *
  * Events that do not fit a state have no effect.
  */
@@ -20,11 +22,11 @@ export interface Absent {
   readonly status: 'absent';
 }
 
-/** Minting is not requested yet. An approved one is also shown as this while it waits: a person has acted, nothing else has happened. */
+/** Minting is not requested yet. */
 export interface Confirmed {
   readonly status: 'confirmed';
   readonly terms: Terms;
-  /** a person has decided that it is minted, whatever the limits say */
+  /** by a person, in spite of the limits */
   readonly approved: boolean;
 }
 
@@ -49,7 +51,7 @@ export interface Credited {
   readonly mint: Mint;
 }
 
-/** What was fixed when the deposit was confirmed. Amounts are micro-USDT. */
+/** Fixed when the deposit is confirmed. Amounts are micro-USDT. */
 export interface Terms {
   /** the owner */
   readonly clt_address: Buffer;
@@ -66,7 +68,7 @@ export interface Mint {
 
 export const ABSENT: Absent = { status: 'absent' };
 
-/** The one step of the fold: the state afterwards, which is the same object where the event does not fit. Never throws. */
+/** The state after an event; the same object where the event does not fit. Never throws. */
 export function evolve(deposit: Deposit, event: DepositEvent): Deposit {
   switch (event.type) {
     case 'DepositConfirmed':
@@ -94,24 +96,25 @@ export function evolve(deposit: Deposit, event: DepositEvent): Deposit {
   }
 }
 
-/** What the next thing to do depends on beside the deposit. */
 export interface Circumstances {
-  /** those of the policy that it was confirmed under */
+  /** of the policy that the deposit was confirmed under */
   readonly limits: PolicyLimits;
-  /** what the rolling cap leaves at this moment, micro-USDT */
+  /** room under the rolling cap at this moment, micro-USDT */
   readonly cap_left: bigint;
 }
 
-/** decide: it is confirmed, or held, next. watch_mint: its mint is sent, as often as need be, until a final block says what became of it. */
+/**
+ * `decide`: to be confirmed or held. `watch_mint`: broadcast until a final block shows the outcome.
+ */
 export type Phase = 'decide' | 'mint' | 'await_cap' | 'await_human' | 'watch_mint' | 'nothing';
 
-/** The one next thing to do. */
+/** The one next step. */
 export function phase(deposit: Deposit, { limits, cap_left: left }: Circumstances): Phase {
   switch (deposit.status) {
     case 'absent':
       return 'decide';
     case 'confirmed':
-      // as it stands between the two records of a batch that holds it
+      // between the two records of a batch that holds the deposit
       if (!deposit.approved && holdReasonOf(limits, deposit.terms.credit) !== undefined)
         return 'decide';
       return deposit.terms.credit <= left ? 'mint' : 'await_cap';
@@ -124,7 +127,7 @@ export function phase(deposit: Deposit, { limits, cap_left: left }: Circumstance
   }
 }
 
-/** By the policy when it was confirmed and nobody has decided yet; as failed when its mint was. */
+/** Held by its limits before a person decides, or because its mint failed. */
 function held(deposit: Deposit, event: DepositHeld): Deposit {
   const isDue =
     event.reason === 'mint_failed'
@@ -134,7 +137,7 @@ function held(deposit: Deposit, event: DepositHeld): Deposit {
   return { status: 'needs_manual', terms: deposit.terms, reason: event.reason, rejected: false };
 }
 
-/** An intent of another amount, or to somebody else, is no intent of this deposit. */
+/** An intent of another amount or to another account does not fit. */
 function intended(deposit: Deposit, { to, amount, nonce, tx_hash }: MintIntended): Deposit {
   if (deposit.status !== 'confirmed') return deposit;
   const { terms, approved } = deposit;

@@ -1,10 +1,13 @@
 /**
- * Which intents to mint count: the first for its nonce, its nonce above that of every intent that counted before, for a deposit that waits for just this, within the
- * caps as they stand in the order of the ledger. Whoever folds the ledger judges by this one file, and it relies on nothing but that order: two writers that both
- * believe it is their turn get one intent between them.
+ * Judges which intents to mint count: the first for its nonce, its nonce above that of every intent
+ * that counted before, for a deposit that waits for just this, within the caps as they stand in the
+ * order of the ledger. Everybody who folds the ledger judges with this file, which relies on that
+ * order alone: two writers that both believe it is their turn get one intent between them.
  *
- * The rolling cap is held over the times of the intents that count, each at least that of the one before: a slow clock cannot move the window back. It is that of the
- * policy in force; the limits of a single mint are those of the policy that the deposit was confirmed under. What will never be minted leaves the window.
+ * The rolling cap holds over the times of the intents that count, each at least that of the one
+ * before: a slow clock cannot move the window back. The rolling cap is that of the policy in force;
+ * the limits of a single mint are those of the policy that the deposit was confirmed under. A mint
+ * that is given up leaves the window.
  */
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
 import type {
@@ -17,27 +20,27 @@ import type { Deposit } from './deposit.ts';
 /** The rolling cap holds over (t - 24 h, t]. */
 export const WINDOW_MS = 86_400_000;
 
-/** An intent that counts and was not given up. */
+/** An intent that counts and is not given up. */
 export interface CountedMint {
   readonly nonce: number;
   /** micro-USDT */
   readonly amount: bigint;
-  /** its time by the ledger, Unix milliseconds */
+  /** the ledger's time, Unix milliseconds */
   readonly at: number;
 }
 
 export type Policy = Omit<PolicySet, 'type' | 'sequence'>;
 
-/** What the book begins with, where it does not begin with the ledger. */
+/** The state of a book that does not begin with the ledger. */
 export interface StoredMints {
   readonly policies: readonly Policy[];
   /** version of the policy in force; 0 before the first */
   readonly policy_version: number;
   /** of the last intent that counted; -1 before the first */
   readonly last_nonce: number;
-  /** its time by the ledger */
+  /** the ledger's time of that intent */
   readonly time: number;
-  /** in the order of their nonces; older ones than the window may be among them */
+  /** in the order of their nonces; may hold some that left the window */
   readonly counted: readonly CountedMint[];
 }
 
@@ -57,7 +60,7 @@ export class MintBook {
   #policy: Policy | undefined;
   #lastNonce: number;
   #time: number;
-  /** by nonce, which is their order; what has left the window for good is gone */
+  /** by nonce, which is their order; without those that left the window for good */
   readonly #counted: Map<number, CountedMint>;
   #sum: bigint;
 
@@ -90,7 +93,7 @@ export class MintBook {
     return this.#lastNonce;
   }
 
-  /** Those that the window held at `time`, less what was given up since; in order. */
+  /** The mints in the window at `time`, without those given up since; in order. */
   get counted(): Iterable<CountedMint> {
     return this.#counted.values();
   }
@@ -100,27 +103,26 @@ export class MintBook {
     return this.#time;
   }
 
-  /** The time that an intent decided at this moment has by the ledger. */
+  /** The ledger's time of an intent decided at this moment. */
   timeOf(decidedAt: number): number {
     return Math.max(this.#time, decidedAt);
   }
 
-  /** What is minted, or about to be, within the 24 hours that end at a moment which is not before `time`. */
-  mintedUntil(time: number): bigint {
-    let sum = this.#sum;
-    for (const { at, amount } of this.#counted.values()) {
-      if (at > time - WINDOW_MS) break;
-      sum -= amount;
-    }
-    return sum;
-  }
-
-  /** What the rolling cap leaves to an intent that is decided at this moment: below zero after a cap was lowered. */
+  /**
+   * The room under the rolling cap for an intent decided at this moment, micro-USDT; below zero
+   * after the cap was lowered.
+   */
   leftAt(decidedAt: number): bigint {
-    return (this.#policy?.rolling_cap ?? 0n) - this.mintedUntil(this.timeOf(decidedAt));
+    const windowStart = this.timeOf(decidedAt) - WINDOW_MS;
+    let left = (this.#policy?.rolling_cap ?? 0n) - this.#sum;
+    for (const { at, amount } of this.#counted.values()) {
+      if (at > windowStart) break;
+      left += amount;
+    }
+    return left;
   }
 
-  /** True when it is the next policy and is now in force. */
+  /** Puts the policy in force and returns true, unless it is not the next version. */
   setPolicy(event: PolicySet): boolean {
     if (event.version !== (this.#policy?.version ?? 0) + 1) return false;
     this.#policy = event;
@@ -128,7 +130,7 @@ export class MintBook {
     return true;
   }
 
-  /** Why an intent for this deposit does not count; undefined when it does. */
+  /** The reason why an intent for this deposit does not count; undefined when it does. */
   voidReasonOf(deposit: Deposit, intent: MintIntended): VoidReason | undefined {
     if (deposit.status !== 'confirmed') return 'not_waiting';
     const terms = this.#policies.get(deposit.terms.policy_version);
@@ -138,7 +140,7 @@ export class MintBook {
     return intent.amount > this.leftAt(intent.decided_at) ? 'over_rolling_cap' : undefined;
   }
 
-  /** Takes an intent that counts. */
+  /** Adds an intent that counts. */
   count({ nonce, amount, decided_at }: MintIntended): CountedMint {
     const at = this.timeOf(decided_at);
     for (const gone of this.#counted.values()) {
@@ -153,14 +155,14 @@ export class MintBook {
     return mint;
   }
 
-  /** An intent that counted is never minted: what it took of the window is free again. */
+  /** Gives up an intent that counted: its part of the window is free again. */
   release(nonce: number): void {
     this.#sum -= this.#counted.get(nonce)?.amount ?? 0n;
     this.#counted.delete(nonce);
   }
 }
 
-/** True while only a person can have it minted, and none has. */
+/** True while the deposit is outside its limits and no person has approved it. */
 export function needsApproval(
   deposit: Extract<Deposit, { readonly status: 'confirmed' }>,
   limits: PolicyLimits,

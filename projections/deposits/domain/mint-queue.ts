@@ -1,24 +1,73 @@
-/** The deposits that wait to be minted, in the order in which they are served: that of the ledger. One whose mint turned out dead stands where it stood before. */
+/**
+ * The deposits that wait to be minted, served in the order of the ledger. A deposit whose mint
+ * turned out dead returns to its former position.
+ */
+import type { DepositEvent } from '../../../schemas/treasury.ledger/events.ts';
 
-export interface Waiting {
-  readonly deposit_id: string;
-  /** offset of the event that put it here: its confirmation, or a person's approval */
-  readonly place: number;
+/**
+ * How long a deposit that does not fit under the rolling cap lets smaller ones pass; from then on
+ * it goes first.
+ */
+export const PATIENCE_MS = 86_400_000;
+
+export interface QueuePosition {
+  /**
+   * ledger offset of the event that put the deposit here: its confirmation or a person's approval
+   */
+  readonly offset: number;
   /** time of that event, Unix milliseconds */
   readonly since: number;
 }
 
+export interface QueuedDeposit extends QueuePosition {
+  readonly deposit_id: string;
+}
+
+/**
+ * The position after an event that counts. A deposit keeps its position while its mint is in
+ * flight; undefined: it has none, and minting is not its next step.
+ */
+export function positionAfter(
+  before: QueuePosition | undefined,
+  event: DepositEvent,
+): QueuePosition | undefined {
+  switch (event.type) {
+    case 'DepositConfirmed':
+    case 'DepositApproved':
+      return { offset: event.sequence, since: event.decided_at };
+    case 'DepositHeld':
+    case 'MintCredited':
+      return undefined;
+    case 'DepositRejected':
+    case 'MintIntended':
+    case 'MintDead':
+      return before;
+  }
+}
+
+/**
+ * The time from which on nothing behind a deposit is minted before it, Unix milliseconds;
+ * undefined: it is above the rolling cap itself, so it keeps nobody waiting.
+ */
+export function goesFirstAt(
+  { since }: QueuePosition,
+  credit: bigint,
+  rollingCap: bigint,
+): number | undefined {
+  return credit > rollingCap ? undefined : since + PATIENCE_MS;
+}
+
 export class MintQueue {
-  /** also of those whose mint is under way: they may come back */
-  readonly #places = new Map<string, Waiting>();
-  #waiting = new Map<string, Waiting>();
+  /** with those whose mint is in flight: they may return */
+  readonly #positions = new Map<string, QueuedDeposit>();
+  #waiting = new Map<string, QueuedDeposit>();
   #isSorted = true;
 
   /** In order. */
-  get waiting(): Iterable<Waiting> {
+  get waiting(): Iterable<QueuedDeposit> {
     if (!this.#isSorted) {
-      const sorted = [...this.#waiting.values()].toSorted((one, other) => one.place - other.place);
-      this.#waiting = new Map(sorted.map((each) => [each.deposit_id, each]));
+      const sorted = [...this.#waiting].toSorted(([, one], [, other]) => one.offset - other.offset);
+      this.#waiting = new Map(sorted);
       this.#isSorted = true;
     }
     return this.#waiting.values();
@@ -28,29 +77,22 @@ export class MintQueue {
     return this.#waiting.size;
   }
 
-  /** At the end: places only grow. */
-  enter(waiting: Waiting): void {
-    this.#places.set(waiting.deposit_id, waiting);
-    this.#waiting.delete(waiting.deposit_id);
-    this.#waiting.set(waiting.deposit_id, waiting);
-  }
-
-  /** Its mint is under way. */
-  leave(depositId: string): void {
-    this.#waiting.delete(depositId);
-  }
-
-  /** To where it was. */
-  comeBack(depositId: string): void {
-    const before = this.#places.get(depositId);
-    if (before === undefined) return;
-    this.#waiting.set(depositId, before);
-    this.#isSorted = false;
-  }
-
-  /** For good, or until a person approves it. */
-  remove(depositId: string): void {
-    this.#places.delete(depositId);
-    this.#waiting.delete(depositId);
+  /** An event of a deposit that counts. */
+  apply(event: DepositEvent): void {
+    const { deposit_id: id } = event;
+    const before = this.#positions.get(id);
+    const position = positionAfter(before, event);
+    if (position === undefined) {
+      this.#positions.delete(id);
+      this.#waiting.delete(id);
+      return;
+    }
+    const queued = position === before ? before : { deposit_id: id, ...position };
+    this.#positions.set(id, queued);
+    this.#waiting.delete(id);
+    if (event.type === 'MintIntended') return;
+    this.#waiting.set(id, queued);
+    // a new position is the last one, a former one need not be
+    if (event.type === 'MintDead') this.#isSorted = false;
   }
 }

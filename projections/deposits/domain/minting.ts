@@ -1,31 +1,26 @@
 /**
- * The treasury's verbs, second half: which deposits are minted next, what became of a mint, and what a person decides. They change nothing: what they answer is to be
- * appended, and counts where `ledger.ts` says so.
+ * Decides which deposits are minted next, and what became of a mint. The functions change nothing:
+ * the events that they return are to be appended.
  */
 import type {
-  DepositApproved,
   DepositHeld,
-  DepositRejected,
   MintCredited,
   MintDead,
   MintIntended,
 } from '../../../schemas/treasury.ledger/events.ts';
-import type { Decision } from './confirmation.ts';
 import { phase, type Confirmed } from './deposit.ts';
 import type { Ledger, RequestedMint } from './ledger.ts';
 import { needsApproval, WINDOW_MS } from './mint-book.ts';
+import { goesFirstAt } from './mint-queue.ts';
 
-/** How long a deposit lets smaller ones pass while it does not fit under the rolling cap; then it goes first. */
-export const PATIENCE_MS = 86_400_000;
-
-/** What a Mint says on the chain. */
+/** The arguments of a Mint on the chain. */
 export interface MintCall {
   readonly nonce: number;
   /** 20 bytes */
   readonly to: Buffer;
   /** CLT base units, which are micro-USDT */
   readonly amount: bigint;
-  /** 32 bytes: the deposit, so that whoever reads the chain finds it */
+  /** 32 bytes: names the deposit to readers of the chain */
   readonly reference: Buffer;
 }
 
@@ -35,10 +30,12 @@ interface Due {
 }
 
 /**
- * The deposits that may be minted at this moment, in the order of the ledger, as far as the rolling cap goes. One that does not fit lets those behind it pass until
- * it has waited `PATIENCE_MS`; from then on nothing behind it is minted, so that within a day there is room. One that is larger than the cap itself, which only a
- * person could have let in, waits for a larger cap and keeps nobody waiting. Nor does one whose mint the ledger has given up while no final block shows its nonce taken, as far as
- * whoever asks has read: what another writer says of the chain is not believed before it is seen.
+ * The deposits that may be minted at this moment, in the order of the ledger, as far as the rolling
+ * cap allows. A deposit that does not fit lets those behind it pass until it has waited a day; then
+ * nothing behind it is minted, so that within another day there is room. A deposit above the
+ * rolling cap itself (approved before the cap was lowered) waits for a larger cap and delays
+ * nobody. A deposit whose mint was given up waits until the caller has read a final block that
+ * shows its nonce taken: another writer's word on the chain is not believed.
  */
 export function dueMints(
   ledger: Ledger,
@@ -48,23 +45,20 @@ export function dueMints(
   const { policy } = ledger;
   if (policy === undefined) return due;
   let left = ledger.leftAt(now);
-  for (const { deposit_id, since } of ledger.waiting) {
+  for (const { deposit_id, ...position } of ledger.waiting) {
     if (due.length >= most || left <= 0n) break;
     const deposit = ledger.deposit(deposit_id);
-    const limits =
-      deposit.status === 'confirmed' ? ledger.policyOf(deposit.terms.policy_version) : undefined;
-    if (
-      deposit.status !== 'confirmed' ||
-      limits === undefined ||
-      deposit.terms.credit > policy.rolling_cap
-    )
-      continue;
+    if (deposit.status !== 'confirmed') continue;
+    const { credit, policy_version } = deposit.terms;
+    const limits = ledger.policyOf(policy_version);
+    const goesFirst = goesFirstAt(position, credit, policy.rolling_cap);
+    if (limits === undefined || goesFirst === undefined) continue;
     if (ledger.givenUpNonce(deposit_id) >= final_nonce) continue;
     const next = phase(deposit, { limits, cap_left: left });
-    if (next === 'await_cap' && now - since >= PATIENCE_MS) break;
+    if (next === 'await_cap' && now >= goesFirst) break;
     if (next !== 'mint') continue;
     due.push({ deposit_id, deposit });
-    left -= deposit.terms.credit;
+    left -= credit;
   }
   return due;
 }
@@ -72,15 +66,18 @@ export function dueMints(
 export interface Intending {
   /** Unix milliseconds */
   readonly now: number;
-  /** the next nonce of the mint authority as of the newest final block */
+  /** the mint authority's next nonce as of the newest final block */
   readonly final_nonce: number;
-  /** of the signed transaction: known before it is sent, since signing is deterministic */
+  /** hash of the signed transaction: known before the broadcast, since signing is deterministic */
   readonly hash_of: (call: MintCall) => Buffer;
-  /** how many at once */
+  /** intents at most */
   readonly most: number;
 }
 
-/** The intents to mint what is due; none when nothing is. Nothing may be sent before they are read back and count. */
+/**
+ * The intents to mint what is due. No transaction may be broadcast before its intent is read back
+ * and counts.
+ */
 export function intend(
   ledger: Ledger,
   { now, final_nonce, hash_of, most }: Intending,
@@ -111,7 +108,7 @@ export function intend(
   return { events };
 }
 
-/** Its reference is the deposit's id and sixteen zero bytes. */
+/** The reference is the deposit's id and sixteen zero bytes. */
 export function mintCallOf({
   deposit_id: id,
   nonce,
@@ -131,11 +128,14 @@ export interface FinalTransaction {
   readonly tx_hash: Buffer;
   readonly block_height: number;
   readonly block_hash: Buffer;
-  /** whether it is a Mint that minted just this, to this account; undefined: it minted nothing */
+  /** what it minted, to which account; undefined: nothing */
   readonly minted: { readonly to: Buffer; readonly amount: bigint } | undefined;
 }
 
-/** What final blocks say of the mints that are under way; no events while they say nothing new. `finalAt`: the authority's final transaction with a nonce. */
+/**
+ * The ends of mints in flight that final blocks show. `finalAt`: the mint authority's final
+ * transaction with a nonce.
+ */
 export function conclude(
   ledger: Ledger,
   finalAt: (nonce: number) => FinalTransaction | undefined,
@@ -170,17 +170,18 @@ function conclusionOf(
 }
 
 /**
- * Why a mint that was requested must not be signed; undefined when it may be. What the fold has found is looked at once more, each for itself: that it is under way,
- * that it is this deposit's and within its limits, and that all mints of the 24 hours up to it were within the rolling cap.
+ * The reason why a requested mint must not be signed; undefined when it may be. Checks the fold's
+ * verdict once more, independently: the mint is in flight, is its deposit's and within its limits,
+ * and the mints of the 24 hours up to it are within the rolling cap.
  */
 export function whyNotSigned(ledger: Ledger, mint: RequestedMint): string | undefined {
   const deposit = ledger.deposit(mint.deposit_id);
   if (deposit.status !== 'mint_requested') return `the deposit is ${deposit.status}`;
   const { terms, approved } = deposit;
   if (!deposit.mint.tx_hash.equals(mint.tx_hash) || deposit.mint.nonce !== mint.nonce)
-    return 'another mint is under way';
+    return 'another mint is in flight';
   if (mint.amount !== terms.credit || mint.amount <= 0n || !mint.to.equals(terms.clt_address))
-    return 'it is not what the deposit credits';
+    return 'amount or account are not those of the deposit';
   const limits = ledger.policyOf(terms.policy_version);
   if (limits === undefined) return `there is no policy ${terms.policy_version}`;
   if (needsApproval({ status: 'confirmed', terms, approved }, limits))
@@ -191,77 +192,4 @@ export function whyNotSigned(ledger: Ledger, mint: RequestedMint): string | unde
   return sum > mint.rolling_cap
     ? `${sum} within 24 hours is above the rolling cap of ${mint.rolling_cap}`
     : undefined;
-}
-
-/** A person's decision. */
-export interface HumanDecision {
-  readonly deposit_id: string;
-  readonly actor: string;
-  readonly reason: string;
-  /** Unix milliseconds */
-  readonly now: number;
-}
-
-export type HumanRefusal =
-  | 'no_such_deposit'
-  | 'not_waiting_for_a_person'
-  | 'rejected_for_good'
-  | 'nothing_to_mint'
-  | 'over_rolling_cap';
-
-/** Has a held deposit minted, whatever its limits say; it still waits for the rolling cap. No events when somebody has approved it already. */
-export function approve(
-  ledger: Ledger,
-  { deposit_id, actor, reason, now }: HumanDecision,
-): Decision<HumanRefusal, DepositApproved> {
-  const deposit = ledger.deposit(deposit_id);
-  switch (deposit.status) {
-    case 'absent':
-      return { refused: 'no_such_deposit' };
-    case 'confirmed':
-    case 'mint_requested':
-      return deposit.approved ? { events: [] } : { refused: 'not_waiting_for_a_person' };
-    case 'credited':
-      return { refused: 'not_waiting_for_a_person' };
-    case 'needs_manual':
-  }
-  if (deposit.rejected) return { refused: 'rejected_for_good' };
-  if (deposit.terms.credit === 0n) return { refused: 'nothing_to_mint' };
-  if (deposit.terms.credit > (ledger.policy?.rolling_cap ?? 0n))
-    return { refused: 'over_rolling_cap' };
-  return {
-    events: [
-      {
-        type: 'DepositApproved',
-        sequence: Number(ledger.end),
-        deposit_id,
-        actor,
-        reason,
-        decided_at: now,
-      },
-    ],
-  };
-}
-
-/** Leaves a held deposit as it is, for good. No events when somebody has rejected it already. */
-export function reject(
-  ledger: Ledger,
-  { deposit_id, actor, reason, now }: HumanDecision,
-): Decision<HumanRefusal, DepositRejected> {
-  const deposit = ledger.deposit(deposit_id);
-  if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
-  if (deposit.status !== 'needs_manual') return { refused: 'not_waiting_for_a_person' };
-  if (deposit.rejected) return { events: [] };
-  return {
-    events: [
-      {
-        type: 'DepositRejected',
-        sequence: Number(ledger.end),
-        deposit_id,
-        actor,
-        reason,
-        decided_at: now,
-      },
-    ],
-  };
 }

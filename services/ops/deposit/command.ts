@@ -4,7 +4,7 @@ import {
   approve,
   reject,
   type HumanRefusal,
-} from '../../../projections/deposits/domain/minting.ts';
+} from '../../../projections/deposits/domain/approval.ts';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';

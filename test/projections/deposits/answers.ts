@@ -23,8 +23,18 @@ const STANDING = only(
   'nonce',
   'tx_hash',
   'events',
+  'queue_offset',
+  'queued_at',
+  'goes_first_at',
 );
 const TERMS = only('seq', 'clt_address', 'gross', 'fee', 'credit', 'policy_version');
+
+const storedDeposits: Answers[string] = (rows, wanted) => {
+  const standings = new Map(rows('standings').map((row) => [keyOf(row['id']), row]));
+  return within(rows('deposits'), 'id', wanted).map((row) =>
+    Object.assign(TERMS(row), STANDING(standings.get(keyOf(row['id'])) ?? {})),
+  );
+};
 
 export const DEPOSITS_ANSWERS: Answers = {
   ...ADDRESS_ANSWERS,
@@ -44,11 +54,12 @@ export const DEPOSITS_ANSWERS: Answers = {
   },
   owners: (rows, wanted) =>
     within(rows('owners'), 'clt_address', wanted).map(only('clt_address', 'deposits')),
-  stored_deposits: (rows, wanted) => {
-    const standings = new Map(rows('standings').map((row) => [keyOf(row['id']), row]));
-    return within(rows('deposits'), 'id', wanted).map((row) =>
-      Object.assign(TERMS(row), STANDING(standings.get(keyOf(row['id'])) ?? {})),
+  stored_deposits: storedDeposits,
+  queued_deposits: (rows) => {
+    const queued = rows('by_status').filter(
+      ({ status }) => status === 'confirmed' || status === 'mint_requested',
     );
+    return storedDeposits(rows, new Set(queued.map(({ id }) => keyOf(id))));
   },
 };
 

@@ -130,6 +130,6 @@ test('nobody owns an index that is not handed out, and a stranger has no address
 test('a record that is missing is a bug of the reader', () => {
   const book = new AddressBook();
   expect(() => book.apply(EVENTS['the scheme'], 1n)).toThrow(
-    'deposit.addresses goes on at 0, not at 1: records are missing',
+    'deposit.addresses continues at 0, not at 1: records are missing',
   );
 });

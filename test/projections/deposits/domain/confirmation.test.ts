@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import {
-  confirm,
   confirmAll,
   hold,
   setPolicy,
@@ -78,6 +77,17 @@ function transfer(
     ...fields,
   };
   return { event, partition: partition ?? transferPartition(to), offset, timestamp: 0 };
+}
+
+/** The decision on one transfer: its events, or why it is no deposit. */
+function confirm(
+  ledger: Ledger,
+  observed: Recorded<TransferObserved>,
+  deciding = DECIDING,
+): { readonly events: readonly TreasuryEvent[] } | { readonly refused: string } {
+  const { events, refused, waiting } = confirmAll(ledger, [observed], deciding);
+  const refusal = refused[0] ?? waiting[0];
+  return refusal === undefined ? { events } : { refused: refusal.reason };
 }
 
 test('a transfer becomes a deposit of the owner of its address, with all that was decided in the event', () => {

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
+import { approve, reject } from '../../../../projections/deposits/domain/approval.ts';
 import {
-  approve,
   conclude,
   dueMints,
   intend,
   mintCallOf,
-  reject,
   whyNotSigned,
   type FinalTransaction,
 } from '../../../../projections/deposits/domain/minting.ts';
@@ -274,7 +273,7 @@ test('what was given up comes back to its place in the queue, before those that 
   expect(made.ledger.waitingCount).toBe(2);
 });
 
-test('the signer looks once more: nothing is signed that is not under way, not what the deposit credits, or beyond a cap', () => {
+test('the signer looks once more: a mint that is not in flight, not as the deposit credits it, or beyond a cap is not signed', () => {
   const made = opened(100n);
   const id = made.deposit(60n * USD);
   mintDue(made);
@@ -282,15 +281,15 @@ test('the signer looks once more: nothing is signed that is not under way, not w
   if (mint === undefined) throw new Error('a mint is under way');
   expect(whyNotSigned(made.ledger, mint)).toBe(undefined);
   expect(whyNotSigned(made.ledger, { ...mint, deposit_id: NOBODY })).toBe('the deposit is absent');
-  expect(whyNotSigned(made.ledger, { ...mint, nonce: 1 })).toBe('another mint is under way');
+  expect(whyNotSigned(made.ledger, { ...mint, nonce: 1 })).toBe('another mint is in flight');
   expect(whyNotSigned(made.ledger, { ...mint, tx_hash: Buffer.alloc(32) })).toBe(
-    'another mint is under way',
+    'another mint is in flight',
   );
   expect(whyNotSigned(made.ledger, { ...mint, amount: mint.amount + 1n })).toBe(
-    'it is not what the deposit credits',
+    'amount or account are not those of the deposit',
   );
   expect(whyNotSigned(made.ledger, { ...mint, to: Buffer.alloc(20) })).toBe(
-    'it is not what the deposit credits',
+    'amount or account are not those of the deposit',
   );
   expect(whyNotSigned(made.ledger, { ...mint, rolling_cap: 60n * USD - 1n })).toMatch(
     /above the rolling cap/,

@@ -11,19 +11,11 @@ import {
   eventsById,
   eventsOf,
   LISTED_MAX,
-  ownerOf,
-  pinnedScheme,
 } from '../../../../projections/deposits/queries.ts';
 import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { openReader, type ReaderPool } from '../../../../services/runtime/postgres/pool.ts';
-import {
-  accountAt,
-  addressLog,
-  depositKey,
-  ledgerLog,
-  XPUB,
-} from '../../../support/deposit-log.ts';
+import { accountAt, addressLog, depositKey, ledgerLog } from '../../../support/deposit-log.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { plainDeposits } from '../../../support/plain-deposits.ts';
@@ -159,20 +151,14 @@ test('the story of a deposit is told in order, with the place of each event in t
   expect(await reader.rows(eventsById(ID))).toEqual(rows);
 });
 
-test('addresses and owners are found both ways', async () => {
+test('the address of an account is found, and none of a stranger', async () => {
   const row = rowsOf('addresses').find(({ derivation_index: index }) => index === '5');
   const account = Buffer.from(row?.['clt_address'] ?? '', 'hex');
   const address = depositKey().addressAt(5);
   expect((await reader.rows(addressOf(account))).map((cells) => cells.slice(0, 2))).toEqual([
     [hex(address), '5'],
   ]);
-  expect((await reader.rows(ownerOf(address))).map((cells) => cells.slice(0, 2))).toEqual([
-    [hex(account), '5'],
-  ]);
   expect(await reader.rows(addressOf(accountAt(1_000)))).toEqual([]);
-  expect(await reader.rows(pinnedScheme())).toEqual([
-    [XPUB, '0xb22dad4b', String(rowsOf('addresses').length)],
-  ]);
 });
 
 test.each(['confirmed', 'needs_manual', 'mint_requested', 'credited'])(

@@ -2,7 +2,8 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
-import { approve, dueMints, intend } from '../../../../projections/deposits/domain/minting.ts';
+import { approve } from '../../../../projections/deposits/domain/approval.ts';
+import { dueMints, intend } from '../../../../projections/deposits/domain/minting.ts';
 import { waitsForCap } from '../../../../projections/deposits/queries.ts';
 import { openReader, type ReaderPool } from '../../../../services/runtime/postgres/pool.ts';
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';

@@ -1,11 +1,10 @@
 /** Seeded logs of a treasury that does everything right, whatever happens to it: settings that change, people who decide, mints that are not carried out, nonces that somebody else takes. */
 import { confirmAll, setPolicy } from '../../../../projections/deposits/domain/confirmation.ts';
 import { Ledger, type RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
+import { approve, reject } from '../../../../projections/deposits/domain/approval.ts';
 import {
-  approve,
   conclude,
   intend,
-  reject,
   type FinalTransaction,
 } from '../../../../projections/deposits/domain/minting.ts';
 import type { Recorded } from '../../../../projections/contract/projection.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { deposits } from '../../../../../projections/deposits/deposits.ts';
-import { approve, reject } from '../../../../../projections/deposits/domain/minting.ts';
+import { approve, reject } from '../../../../../projections/deposits/domain/approval.ts';
 import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/events.ts';
 import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';

@@ -1,4 +1,7 @@
-/** The rows of deposit addresses. Whoever projects `deposit.addresses` folds it by this, so that index and address are the same everywhere. */
+/**
+ * Folds a batch of `deposit.addresses`. Every projection of the topic uses this fold, so that index
+ * and address are the same everywhere.
+ */
 import { toHex } from '../../schemas/address.ts';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
@@ -15,9 +18,9 @@ import type {
 import { judge, type Book } from './domain/address-book.ts';
 import { ADDRESSES, BOOK } from './rows.ts';
 
-type Whole = Exclude<Folded, { readonly broken: unknown }>;
+type Changed = Exclude<Folded, { readonly broken: unknown }>;
 
-/** What is known of the accounts that a batch names, and how far the book is. */
+/** The addresses of the accounts that a batch names, and the book. */
 export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): readonly Load[] {
   const accounts = new Map<string, Buffer>();
   for (const { event } of batch)
@@ -32,11 +35,11 @@ export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): r
   ];
 }
 
-/** An account's address, as it is assigned or as it is looked at. */
+/** An account's address when it is assigned, or when the account looks at it. */
 export interface Sighting {
   readonly clt_address: Buffer;
   readonly deposit_address: Buffer;
-  /** undefined: it had its address before */
+  /** undefined: the account had its address before */
   readonly assigned: { readonly index: number; readonly requested_at: number } | undefined;
   /** Unix milliseconds */
   readonly seen_at: number;
@@ -44,12 +47,11 @@ export interface Sighting {
 
 export interface Sightings {
   readonly sightings: readonly Sighting[];
-  /** rows of the table `BOOK`: one when the batch held anything new */
+  /** rows of `BOOK`: one when the batch holds anything new */
   readonly book: readonly Row[];
   readonly outcomes: Outcomes;
 }
 
-/** Folds a batch on what `addressLoads` loaded. */
 export function foldSightings(
   loaded: Loaded,
   batch: readonly Recorded<DepositAddressEvent>[],
@@ -109,7 +111,7 @@ function sightingOf(
     return { clt_address, deposit_address: address, assigned: undefined, seen_at };
   const { key, index } = judged;
   if (key === undefined || index === undefined)
-    throw new Error('an account without an address was seen');
+    throw new Error('an account without an address is sighted');
   return {
     clt_address,
     deposit_address: key.addressAt(index),
@@ -122,7 +124,7 @@ function bookOf(head: LoadedRow | undefined): Book {
   if (head === undefined || head['extended_public_key'] === null)
     return { key: undefined, addresses: 0 };
   const read = readDepositKey(textIn(head, 'extended_public_key'));
-  if ('problem' in read) throw new Error(`the pinned key is none: ${read.problem}`);
+  if ('problem' in read) throw new Error(`the pinned key is invalid: ${read.problem}`);
   return { key: read.key, addresses: countIn(head, 'addresses') };
 }
 
@@ -133,7 +135,7 @@ function bookRow(end: bigint, { key, addresses }: Book): Row {
 export function foldAddresses(
   loaded: Loaded,
   batch: readonly Recorded<DepositAddressEvent>[],
-): Whole {
+): Changed {
   const { sightings, book, outcomes } = foldSightings(loaded, batch);
   const rows = sightings.flatMap(({ clt_address, deposit_address, assigned }): Row[] =>
     assigned === undefined

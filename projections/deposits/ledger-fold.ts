@@ -1,0 +1,222 @@
+/**
+ * Folds a batch of `treasury.ledger` into the rows of deposits, on the rows that the batch names.
+ */
+import { toHex } from '../../schemas/address.ts';
+import type { DepositEvent, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
+import type { Folded, Load, Loaded, Recorded, Row } from '../contract/projection.ts';
+import {
+  depositRow,
+  standingRow,
+  STORED_COLUMNS,
+  storedDeposit,
+  timelineRow,
+  transferRow,
+  type StoredDeposit,
+} from './deposit-rows.ts';
+import { ABSENT, evolve } from './domain/deposit.ts';
+import { isWrittenFor } from './domain/ledger.ts';
+import { positionAfter } from './domain/mint-queue.ts';
+import { mintLoads, MintRows } from './mint-rows.ts';
+import {
+  BY_STATUS,
+  DEPOSITS,
+  DEPOSIT_EVENTS,
+  LEDGER,
+  MINTS,
+  OWNERS,
+  POLICIES,
+  STANDINGS,
+} from './rows.ts';
+
+type Changed = Exclude<Folded, { readonly broken: unknown }>;
+
+export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly Load[] {
+  const ids = new Set<string>();
+  const owners = new Map<string, Buffer>();
+  for (const { event } of batch) {
+    if (event.type !== 'PolicySet') ids.add(event.deposit_id);
+    if (event.type === 'DepositConfirmed') owners.set(keyOf(event.clt_address), event.clt_address);
+  }
+  return [
+    {
+      name: 'ledger',
+      text: 'SELECT sequence, deposits, policy_version, last_nonce, mint_time, window_nonce FROM ledger',
+      values: [],
+    },
+    ...mintLoads(batch),
+    {
+      name: 'owners',
+      text: 'SELECT clt_address, deposits FROM owners WHERE clt_address = ANY($1::bytea[])',
+      values: [[...owners.values()]],
+    },
+    {
+      name: 'stored_deposits',
+      text: `SELECT ${STORED_COLUMNS} FROM deposits d JOIN standings s ON s.id = d.id WHERE d.id = ANY($1::text[])`,
+      values: [[...ids]],
+    },
+    ...(batch.some(({ event }) => event.type === 'PolicySet') ? [QUEUED_DEPOSITS] : []),
+  ];
+}
+
+/** Another rolling cap changes which of them keep others waiting. */
+const QUEUED_DEPOSITS: Load = {
+  name: 'queued_deposits',
+  text: `SELECT ${STORED_COLUMNS} FROM by_status b JOIN deposits d ON d.id = b.id JOIN standings s ON s.id = b.id
+          WHERE b.status IN ('confirmed', 'mint_requested')`,
+  values: [],
+};
+
+export function foldLedger(loaded: Loaded, batch: readonly Recorded<TreasuryEvent>[]): Changed {
+  const rows = new LedgerRows(loaded);
+  const outcomes = { applied: 0, replayed: 0, ignored: 0 };
+  for (const recorded of batch) outcomes[rows.apply(recorded)]++;
+  return { changes: rows.changes(), outcomes, announced: rows.announced() };
+}
+
+interface DepositChange {
+  readonly before: StoredDeposit;
+  after: StoredDeposit;
+}
+
+interface Owner {
+  readonly address: Buffer;
+  deposits: number;
+  changed: boolean;
+}
+
+class LedgerRows {
+  readonly #deposits = new Map<string, DepositChange>();
+  readonly #owners = new Map<string, Owner>();
+  readonly #confirmed: Row[] = [];
+  readonly #timeline: Row[] = [];
+  readonly #mints: MintRows;
+  readonly #loadedSequence: number;
+  #sequence: number;
+  #count: number;
+
+  constructor(loaded: Loaded) {
+    const [head] = loaded['ledger'] ?? [];
+    this.#sequence = head === undefined ? -1 : countIn(head, 'sequence');
+    this.#loadedSequence = this.#sequence;
+    this.#count = head === undefined ? 0 : countIn(head, 'deposits');
+    this.#mints = new MintRows(loaded, head);
+    for (const row of loaded['owners'] ?? []) {
+      const address = bytesIn(row, 'clt_address');
+      const owner = { address, deposits: countIn(row, 'deposits'), changed: false };
+      this.#owners.set(keyOf(address), owner);
+    }
+    for (const name of ['stored_deposits', 'queued_deposits']) {
+      for (const row of loaded[name] ?? []) {
+        const before = storedDeposit(row);
+        this.#deposits.set(textIn(row, 'id'), { before, after: before });
+      }
+    }
+  }
+
+  apply(recorded: Recorded<TreasuryEvent>): 'applied' | 'replayed' | 'ignored' {
+    const { event, offset } = recorded;
+    if (!isWrittenFor(event, offset)) return 'ignored';
+    if (event.sequence <= this.#sequence) return 'replayed';
+    const counts =
+      event.type === 'PolicySet'
+        ? this.#mints.setPolicy(event)
+        : this.#evolve({ ...recorded, event });
+    if (!counts) return 'ignored';
+    this.#sequence = event.sequence;
+    return 'applied';
+  }
+
+  #evolve({ event, partition, offset }: Recorded<DepositEvent>): boolean {
+    const known = this.#deposits.get(event.deposit_id);
+    const before = known?.after.deposit ?? ABSENT;
+    if (event.type === 'MintIntended' && !this.#mints.isValid(before, event)) return false;
+    const deposit = evolve(before, event);
+    if (deposit === before) return false;
+    if (event.type === 'MintIntended') this.#mints.count(event);
+    if (event.type === 'MintDead' || event.type === 'DepositHeld') this.#mints.release(before);
+    const change = known ?? this.#add(event);
+    const { seq, position } = change.after;
+    let { events } = change.after;
+    if (event.type === 'DepositConfirmed') this.#timeline.push(transferRow(event, events++));
+    this.#timeline.push(timelineRow(event, events++, { partition, offset }));
+    change.after = {
+      seq,
+      deposit,
+      events,
+      position: this.#mints.isAwaitingHold(deposit) ? undefined : positionAfter(position, event),
+      goes_first_at: undefined,
+    };
+    return true;
+  }
+
+  #add(event: DepositEvent): DepositChange {
+    if (event.type !== 'DepositConfirmed') throw new Error(`a deposit began with ${event.type}`);
+    const owner = this.#owner(event.clt_address);
+    owner.changed = true;
+    const seq = this.#count++;
+    this.#confirmed.push(depositRow(event, seq, owner.deposits++));
+    const nothing = { events: 0, position: undefined, goes_first_at: undefined };
+    const before: StoredDeposit = { seq, deposit: ABSENT, ...nothing };
+    const change = { before, after: before };
+    this.#deposits.set(event.deposit_id, change);
+    return change;
+  }
+
+  #owner(address: Buffer): Owner {
+    const key = keyOf(address);
+    let owner = this.#owners.get(key);
+    if (owner === undefined)
+      this.#owners.set(key, (owner = { address, deposits: 0, changed: false }));
+    return owner;
+  }
+
+  changes(): Changed['changes'] {
+    const standings: Row[] = [];
+    const listed: Row[] = [];
+    const unlisted: Row[] = [];
+    for (const [id, { before, after }] of this.#deposits) {
+      const goes_first_at = this.#mints.goesFirstAt(after);
+      if (after === before && goes_first_at === before.goes_first_at) continue;
+      standings.push(standingRow(id, { ...after, goes_first_at }));
+      const [was, is] = [before.deposit.status, after.deposit.status];
+      if (was === is) continue;
+      if (was !== 'absent') unlisted.push([was, before.seq]);
+      listed.push([is, after.seq, id]);
+    }
+    const owners = [...this.#owners.values()].filter(({ changed }) => changed);
+    const head = [true, this.#sequence, this.#count, ...this.#mints.head];
+    return {
+      cuts: [],
+      deletes: [
+        { table: BY_STATUS, rows: unlisted },
+        { table: MINTS, rows: this.#mints.gone },
+      ],
+      appends: [
+        { table: DEPOSITS, rows: this.#confirmed },
+        { table: BY_STATUS, rows: listed },
+        { table: DEPOSIT_EVENTS, rows: this.#timeline },
+        { table: POLICIES, rows: this.#mints.policies },
+        { table: MINTS, rows: this.#mints.added },
+      ],
+      upserts: [
+        { table: STANDINGS, rows: standings },
+        { table: OWNERS, rows: owners.map(({ address, deposits }): Row => [address, deposits]) },
+        { table: LEDGER, rows: this.#sequence === this.#loadedSequence ? [] : [head] },
+      ],
+    };
+  }
+
+  /** Owners of the deposits that an event changed. */
+  announced(): string[] {
+    const owners = new Set<string>();
+    for (const { before, after } of this.#deposits.values())
+      if (after !== before && after.deposit.status !== 'absent')
+        owners.add(toHex(after.deposit.terms.clt_address));
+    return [...owners];
+  }
+}
+
+function keyOf(address: Buffer): string {
+  return address.toString('latin1');
+}
