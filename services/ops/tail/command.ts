@@ -6,10 +6,10 @@ import { openLog } from '../../runtime/process/log.ts';
 import { environmentOf } from '../config.ts';
 import { watchReader, writeOut } from './output.ts';
 import { findRanges, parseBound } from './range.ts';
-import { textOf } from './json-text.ts';
-import type { BatchRecord } from './record-batch.ts';
+
+import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { RecordSchemas } from './record-schemas.ts';
-import { recordJson, recordText } from './record-text.ts';
+import { recordJson, recordText, textOf } from './record-text.ts';
 import { tailLog } from './tail-log.ts';
 import { BadExpression, parseWhere, type Where } from './where.ts';
 import { Misuse, readArguments, type Arguments } from '../usage.ts';
@@ -61,7 +61,7 @@ const COUNT = /^[1-9][0-9]{0,14}$/;
 const PARTITION = /^(?:0|[1-9][0-9]{0,8})$/;
 
 type Values = Arguments<typeof OPTIONS>['values'];
-type Matches = (record: BatchRecord) => boolean;
+type Matches = (record: LogRecord) => boolean;
 
 /** `args` are those behind `tail`. The exit code. `write` takes the text, and says whether more is wanted; standard output when not given. */
 export async function tail(
@@ -172,7 +172,7 @@ function filterOf({ key: keys, header }: Values): Matches {
     headers.every(([name, value]) => hasHeader(record, name, value));
 }
 
-function hasHeader(record: BatchRecord, name: string, value: string): boolean {
+function hasHeader(record: LogRecord, name: string, value: string): boolean {
   return [record.headers[name]].flat().some((each) => each !== undefined && textOf(each) === value);
 }
 
@@ -192,7 +192,7 @@ function rendering({
   types,
   where,
   json,
-}: Rendering): (partition: number, record: BatchRecord) => string | undefined {
+}: Rendering): (partition: number, record: LogRecord) => string | undefined {
   return (partition, record) => {
     if (!matches(record)) return undefined;
     if (types.size > 0 && !types.has(schemas.typeOf(record.value) ?? '')) return undefined;

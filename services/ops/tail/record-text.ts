@@ -1,51 +1,80 @@
 /** A record of the log as a line of JSON, and as text for people. */
-import { timeText } from './avro-text.ts';
-import { bytesJson, quoted, textOf } from './json-text.ts';
-import type { BatchRecord } from './record-batch.ts';
+import { isUtf8 } from 'node:buffer';
+import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Shown } from './record-schemas.ts';
+import { shownTime } from './shown-types.ts';
 
-export interface Place {
+export interface TopicPartition {
   readonly topic: string;
   readonly partition: number;
 }
 
-/** One object, without a line end. Offsets are text, as all large integers are that are not of the value itself. */
-export function recordJson({ topic, partition }: Place, record: BatchRecord, shown: Shown): string {
-  const { offset, timestamp, key, value } = record;
-  const head =
-    `{"topic":${quoted(topic)},"partition":${partition},"offset":"${offset}","time":${timeText(timestamp)},"key":${bytesJson(key)}` +
-    `,"headers":${record.headers_json},"type":${shown.type === null ? 'null' : quoted(shown.type)}`;
-  if ('json' in shown) return `${head},"schema_id":${shown.schema_id},"value":${shown.json}}`;
-  const raw = value === null ? 'null' : `"0x${value.toString('hex')}"`;
-  return `${head},"schema_id":${shown.schema_id},"value":null,"error":${JSON.stringify(shown.unreadable)},"raw":${raw}}`;
+/** Stands in decoded text for bytes that are not UTF-8. */
+const REPLACEMENT = '\uFFFD';
+
+/** The text where the bytes are UTF-8, otherwise 0x and hex. */
+export function textOf(bytes: Buffer | string): string {
+  if (typeof bytes === 'string') return bytes;
+  const text = bytes.toString('utf8');
+  return !text.includes(REPLACEMENT) || isUtf8(bytes) ? text : `0x${bytes.toString('hex')}`;
 }
 
-/** So many items of a list are shown to people. */
+/** One object, without a line end. Offsets are text. */
+export function recordJson(
+  { topic, partition }: TopicPartition,
+  record: LogRecord,
+  shown: Shown,
+): string {
+  const { offset, timestamp, key, value, headers } = record;
+  const line = {
+    topic,
+    partition,
+    offset: offset.toString(),
+    time: shownTime(timestamp),
+    key: key === null ? null : textOf(key),
+    headers: textsOf(headers),
+    type: shown.type,
+    schema_id: shown.schema_id,
+  };
+  if (!('unreadable' in shown)) return JSON.stringify({ ...line, value: shown.value });
+  const raw = value === null ? null : `0x${value.toString('hex')}`;
+  return JSON.stringify({ ...line, value: null, error: shown.unreadable, raw });
+}
+
+function textsOf(headers: LogRecord['headers']): Record<string, string | readonly string[]> {
+  const texts: Record<string, string | readonly string[]> = {};
+  for (const name in headers) {
+    const value = headers[name] ?? '';
+    texts[name] = Array.isArray(value) ? value.map(textOf) : textOf(value);
+  }
+  return texts;
+}
+
+/** Items of a list that are shown to people. */
 const ITEMS_MAX = 20;
 const NAME_WIDTH = 18;
 
-/** Several lines: where and when, then the fields. A list shows its first items and how many more there are. */
-export function recordText({ topic, partition }: Place, record: BatchRecord, shown: Shown): string {
+/** Several lines: where and when, then the fields. A list shows its first items and its length. */
+export function recordText(
+  { topic, partition }: TopicPartition,
+  record: LogRecord,
+  shown: Shown,
+): string {
   const { offset, timestamp, key, value, headers } = record;
-  const said = Object.entries(headers).map(
-    ([name, each]) =>
-      `${name}=${[each]
-        .flat()
-        .map((one) => textOf(one ?? ''))
-        .join('|')}`,
-  );
   const lines = [
-    `${topic}/${partition}@${offset}  ${timeText(timestamp).slice(1, -1)}  ${shown.type ?? '?'}  key ${key === null ? '-' : textOf(key)}`,
+    `${topic}/${partition}@${offset}  ${shownTime(timestamp)}  ${shown.type ?? '?'}  key ${key === null ? '-' : textOf(key)}`,
   ];
-  if (said.length > 0) lines.push(`    ${said.join('  ')}`);
-  if ('json' in shown) {
-    const fields: unknown = JSON.parse(shown.json);
-    lines.push(
-      ...fieldLines(typeof fields === 'object' && fields !== null ? fields : { value: fields }),
-    );
-  } else {
+  const named = Object.entries(textsOf(headers)).map(
+    ([name, texts]) => `${name}=${[texts].flat().join('|')}`,
+  );
+  if (named.length > 0) lines.push(`    ${named.join('  ')}`);
+  if ('unreadable' in shown) {
     lines.push(`    not readable: ${shown.unreadable}`);
     if (value !== null) lines.push(`    0x${value.toString('hex')}`);
+  } else {
+    const fields = shown.value;
+    const isRecord = typeof fields === 'object' && fields !== null;
+    lines.push(...fieldLines(isRecord ? fields : { value: fields }));
   }
   return `${lines.join('\n')}\n`;
 }

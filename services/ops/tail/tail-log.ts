@@ -1,221 +1,173 @@
-/** Shows a topic: reads on through every failure of the brokers, each record once and in the order of its partition, and holds little at a time. */
-import { setTimeout as after } from 'node:timers/promises';
+/**
+ * Shows a topic: reads on through every failure of the brokers, each record once and in the order
+ * of its partition, and holds little of it at a time.
+ */
+import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
+import { partitionKey, type Positions } from '../../runtime/kafka/position.ts';
+import { LogReader } from '../../runtime/kafka/reader.ts';
+import type { LogRecord } from '../../runtime/kafka/record.ts';
+import { withAdmin } from '../../runtime/kafka/topics.ts';
+import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Fault } from '../../runtime/process/errors.ts';
-import { disconnect } from '../../runtime/kafka/client.ts';
-import { CONFIRMATIONS, LogLost, replaced } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { TopicIds } from '../../runtime/kafka/topic-ids.ts';
-import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
-import { LogFetch, type Fetched } from './log-fetch.ts';
+import { aborted, retrying } from '../../runtime/process/retry.ts';
 import type { PartitionRange } from './range.ts';
-import { batchesIn, recordsIn, type BatchRecord, type RecordBatch } from './record-batch.ts';
 import type { RecordSchemas } from './record-schemas.ts';
 
-/** Of one answer: one is shown while the next is on its way. */
-const FETCH_BYTES_MAX = 2 * 1024 * 1024;
-/** So much text is handed on at once. */
+/** What is fetched ahead of what is shown, at most. */
+const AHEAD_BYTES_MAX = 4 * 1024 * 1024;
+const CHUNK_RECORDS = 2_000;
+/** Text is written in pieces of about this many characters. */
 const PIECE_CHARACTERS = 256 * 1024;
-/** A broker that is just starting may not have its log again at once. */
-const LOOK_AGAIN_MS = 1_000;
-/** For what is on its way when it ends. */
-const FAREWELL_MS = 2_000;
 
-export interface Tailing {
+export interface TailOptions {
   readonly kafka: Kafka;
   readonly topic: string;
   /** one for each partition of the topic */
   readonly ranges: readonly PartitionRange[];
   readonly schemas: RecordSchemas;
-  /** the text of a record, line end included; undefined when it is not one of those that are looked for */
-  readonly render: (partition: number, record: BatchRecord) => string | undefined;
+  /** the text of a record, line end included; undefined when the record does not match */
+  readonly render: (partition: number, record: LogRecord) => string | undefined;
   /** takes a piece of text of any number of records; false when no more is wanted */
   readonly write: (text: string) => Promise<boolean>;
-  /** told when something does not answer, and with undefined when it does again */
+  /** called when something does not answer, and with undefined when it does again */
   readonly onFault: (fault: Fault | undefined) => void;
-  /** so many records are shown at the most */
+  /** records that are shown, at most */
   readonly limit: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
-/** How many records were looked at, and how many shown, when all ranges are done, the limit is reached, no more is wanted, or the signal came. Throws `LogLost`. */
-export async function tailLog(
-  tailing: Tailing,
-): Promise<{ readonly read: number; readonly shown: number }> {
-  const tail = new Tail(tailing);
+export interface TailCounts {
+  /** records within the ranges */
+  readonly read: number;
+  readonly shown: number;
+}
+
+/**
+ * Ends when all ranges are read, the limit is reached, no more is wanted, or the signal is aborted.
+ * Throws `LogLost`.
+ */
+export async function tailLog(options: TailOptions): Promise<TailCounts> {
+  const tail = new Tail(options);
   if (tail.isRead) return tail;
-  const { kafka, topic, log, signal } = tailing;
-  const fetch = new LogFetch(kafka, topic, FETCH_BYTES_MAX);
-  const ids = new TopicIds(kafka);
-  const stop = aborted(signal);
-  let isOver = false;
-  let ahead: Promise<readonly Fetched[]> | undefined;
+  const { kafka, topic, log, signal } = options;
+  const group_id = `ops-tail-${randomUUID()}`;
+  const reader = new LogReader({
+    kafka,
+    group_id,
+    topics: [topic],
+    log,
+    retrying: (what, attempt) => tail.retrying(what, attempt),
+    positions: () => Promise.resolve(tail.positions),
+    ahead_bytes_max: AHEAD_BYTES_MAX,
+    lenient: true,
+  });
+  const closed = aborted(signal).then(() => reader.close());
   try {
-    const id = await Promise.race([
-      tail.patiently('asking for the id of the topic', () => ids.idOf(topic)),
-      stop,
-    ]);
-    /** The id is asked for after the fetch: what was fetched is of the topic that reading began with if it has that id still. */
-    const next = async (): Promise<readonly Fetched[]> => {
-      const fetched = await tail.patiently('fetching', () => fetch.fetch(tail.places));
-      // a connection made now would be nobody's any more
-      if (isOver) return [];
-      const now = await tail.patiently('asking for the id of the topic', () => ids.idOf(topic));
-      if (now !== id && id !== undefined)
-        throw replaced(topic, fetched[0]?.partition ?? 0, id, now);
-      return fetched;
-    };
-    const begin = (): ReturnType<typeof next> => {
-      const fetching = next();
-      fetching.catch(() => undefined);
-      return fetching;
-    };
-    ahead = begin();
+    await reader.start();
     while (!signal.aborted) {
-      const fetched = await Promise.race([ahead, stop]);
-      if (fetched === undefined) break;
-      const batches = await tail.take(fetched);
-      // the next answer is on its way while this one is shown
-      if (!tail.isRead) ahead = begin();
-      for (const [partition, batch] of batches) if (!tail.isFull) await tail.show(partition, batch);
-      if (!(await tail.written()) || tail.isFull || tail.isRead) break;
+      const chunk = await reader.take(CHUNK_RECORDS, AHEAD_BYTES_MAX);
+      if (chunk === undefined) break;
+      const open = tail.openCount;
+      if (!(await tail.show(chunk)) || tail.isRead) break;
+      // a partition that has been read is not fetched any more
+      if (tail.openCount < open) reader.rewind();
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    isOver = true;
-    await Promise.race([
-      Promise.allSettled([ahead]),
-      after(FAREWELL_MS, undefined, { ref: false }),
-    ]);
-    await Promise.all([disconnect({ disconnect: () => fetch.close() }, log), disconnect(ids, log)]);
+    await (signal.aborted ? closed : reader.close());
+    await withAdmin(kafka, (admin) => admin.deleteGroups([group_id])).catch(() => undefined);
   }
   return tail;
 }
 
-class Tail {
+class Tail implements TailCounts {
   read = 0;
   shown = 0;
-  readonly #tailing: Tailing;
+  readonly #options: TailOptions;
   readonly #ranges: ReadonlyMap<number, PartitionRange>;
-  /** offset to fetch from next, of the partitions that are not read to their end */
-  readonly #places: Map<number, bigint>;
-  /** how often in a row the log did not have the place */
-  readonly #missing = new Map<number, number>();
+  /** by partition, the offset that comes next, of those that are not read to their end */
+  readonly #next: Map<number, bigint>;
   #text = '';
   /** false when no more is wanted; a piece is written while the next one is made */
   #writing: Promise<boolean> = Promise.resolve(true);
-  #isWanted = true;
 
-  constructor(tailing: Tailing) {
-    this.#tailing = tailing;
-    this.#ranges = new Map(tailing.ranges.map((range) => [range.partition, range]));
-    const open = tailing.ranges.filter(({ from, to }) => to === undefined || from < to);
-    this.#places = new Map(open.map(({ partition, start }) => [partition, start]));
+  constructor(options: TailOptions) {
+    this.#options = options;
+    this.#ranges = new Map(options.ranges.map((range) => [range.partition, range]));
+    const open = options.ranges.filter(({ from, to }) => to === undefined || from < to);
+    this.#next = new Map(open.map(({ partition, start }) => [partition, start]));
   }
 
-  /** No more is wanted. */
-  get isFull(): boolean {
-    return !this.#isWanted || this.shown >= this.#tailing.limit;
-  }
-
-  /** Nothing more is to be fetched. */
+  /** Every range is read to its end. */
   get isRead(): boolean {
-    return this.#places.size === 0;
+    return this.#next.size === 0;
   }
 
-  get places(): ReadonlyMap<number, bigint> {
-    return new Map(this.#places);
+  get openCount(): number {
+    return this.#next.size;
   }
 
-  patiently<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
-    const { log, signal, onFault } = this.#tailing;
+  get positions(): Positions {
+    const entries = [...this.#next].map(
+      ([partition, next_offset]) =>
+        [partitionKey(this.#options.topic, partition), { next_offset, last_record: null }] as const,
+    );
+    return new Map(entries);
+  }
+
+  retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const { log, signal, onFault } = this.#options;
     return retrying({ what, log, signal, onFault }, attempt);
   }
 
-  /** What is in hand now, and moves the places behind it. */
-  async take(
-    fetched: readonly Fetched[],
-  ): Promise<readonly (readonly [partition: number, batch: RecordBatch])[]> {
-    const taken: (readonly [number, RecordBatch])[] = [];
-    for (const { partition, records } of fetched) {
-      const place = this.#places.get(partition);
-      if (place === undefined) continue;
-      if (records === undefined) {
-        await this.#miss(partition, place);
-        continue;
-      }
-      this.#missing.delete(partition);
-      const to = this.#ranges.get(partition)?.to;
-      for (const batch of batchesIn(records)) {
-        if (batch.next_offset <= place) continue;
-        taken.push([partition, batch]);
-        if (to === undefined || batch.next_offset < to)
-          this.#places.set(partition, batch.next_offset);
-        else {
-          this.#places.delete(partition);
-          break;
-        }
-      }
-    }
-    return taken;
-  }
-
-  async #miss(partition: number, place: bigint): Promise<void> {
-    const { topic, signal } = this.#tailing;
-    const times = (this.#missing.get(partition) ?? 0) + 1;
-    this.#missing.set(partition, times);
-    if (times >= CONFIRMATIONS)
-      throw new LogLost(
-        `${topic}/${partition}: the log does not hold offset ${place} any more: its records were deleted, or its end was lost`,
-        'look where it begins and ends (ops status), and tail from there',
-      );
-    await untilAborted(LOOK_AGAIN_MS, signal);
-  }
-
-  /** Every record of the batch that is within the range, until no more is wanted. */
-  async show(partition: number, batch: RecordBatch): Promise<void> {
-    const { render, schemas, limit } = this.#tailing;
+  /** Every record that is within its range. False when no more is wanted. */
+  async show({ partition, records }: Pick<Chunk, 'partition' | 'records'>): Promise<boolean> {
     const range = this.#ranges.get(partition);
-    if (range === undefined) return;
-    for (const record of recordsIn(batch)) {
-      if (record.offset < range.from || record.offset < range.start) continue;
+    if (range === undefined || !this.#next.has(partition)) return true;
+    const { render, schemas, limit } = this.#options;
+    for (const record of records) {
+      // the reader may have gone back while this chunk is shown
+      if (record.offset < (this.#next.get(partition) ?? 0n)) continue;
       if (isPast(range, record)) {
-        this.#places.delete(partition);
-        return;
+        this.#next.delete(partition);
+        break;
       }
+      this.#moveOn(range, record.offset + 1n);
+      if (record.offset < range.from) continue;
       this.read++;
       if (!schemas.knows(record.value))
-        await this.patiently('asking for a schema', () => schemas.learn(record.value));
-      const rendered = render(partition, record);
-      if (rendered === undefined) continue;
-      this.#text += rendered;
+        await this.retrying('asking for a schema', () => schemas.learn(record.value));
+      const text = render(partition, record);
+      if (text === undefined) continue;
+      this.#text += text;
       this.shown++;
-      if (this.shown >= limit) return;
-      if (this.#text.length >= PIECE_CHARACTERS && !(await this.flush())) return;
+      if (this.shown >= limit) break;
+      if (this.#text.length >= PIECE_CHARACTERS && !(await this.#flush())) return false;
     }
+    return (await this.#flush()) && (await this.#writing) && this.shown < limit;
   }
 
-  /** Hands on what is in hand once all before it is written; false when no more is wanted. */
-  async flush(): Promise<boolean> {
+  #moveOn({ partition, to }: PartitionRange, next: bigint): void {
+    if (to !== undefined && next >= to) this.#next.delete(partition);
+    else this.#next.set(partition, next);
+  }
+
+  /** Hands the text on when all before it is written. */
+  async #flush(): Promise<boolean> {
     const text = this.#text;
     this.#text = '';
-    this.#isWanted &&= await this.#writing;
-    if (text === '' || !this.#isWanted) return this.#isWanted;
-    this.#writing = this.#tailing.write(text);
+    if (!(await this.#writing)) return false;
+    if (text === '') return true;
+    this.#writing = this.#options.write(text);
     this.#writing.catch(() => undefined);
     return true;
   }
-
-  /** The same, and waits until that is written too. */
-  async written(): Promise<boolean> {
-    await this.flush();
-    this.#isWanted &&= await this.#writing;
-    return this.#isWanted;
-  }
 }
 
-function isPast({ to, before }: PartitionRange, { offset, timestamp }: BatchRecord): boolean {
+function isPast({ to, before }: PartitionRange, { offset, timestamp }: LogRecord): boolean {
   return (to !== undefined && offset >= to) || (before !== undefined && timestamp >= before);
 }

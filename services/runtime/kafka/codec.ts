@@ -10,7 +10,8 @@ import { subjectOf, type Topic } from '../../../schemas/topics.ts';
 import { AVRO_OPTIONS, UNREAD } from './avro-types.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 
-const HEADER_BYTES = 5;
+/** A zero byte and the schema's id in four. */
+export const HEADER_BYTES = 5;
 const ANSWER_MS = 5_000;
 const REGISTER_TRIES = 10;
 
@@ -93,10 +94,7 @@ export async function openCodec(
   topics: readonly Topic[],
   unread: Unread = {},
 ): Promise<Codec> {
-  const registry = new SchemaRegistry(
-    { host: registryUrl, middlewares: [answersInTime] },
-    { [SchemaType.AVRO]: AVRO_OPTIONS },
-  );
+  const registry = new WriterSchemas(registryUrl, AVRO_OPTIONS);
   const readers = new Map<string, avro.Type>();
   const written = new Map<string, { readonly id: number; readonly type: avro.Type }>();
   const known = new Map<number, Known>();
@@ -106,7 +104,7 @@ export async function openCodec(
     for (const event of topic.events) {
       const { namespace, type, reader, text } = await parseSchema(event.avsc, unread);
       const subject = subjectOf(topic, event, namespace);
-      const { id } = await register(registry, registryUrl, subject, text).catch(
+      const { id } = await register(registry.client, registryUrl, subject, text).catch(
         (cause: unknown) => {
           throw registryFault(`schema ${subject} was not registered at ${registryUrl}`, cause);
         },
@@ -118,12 +116,7 @@ export async function openCodec(
   }
 
   async function learnId(id: number): Promise<void> {
-    const writer: unknown = await registry.getSchema(id).catch((cause: unknown) => {
-      throw propertyOf(cause, 'status') === 404
-        ? undecodable(`no schema ${id} at the registry`)
-        : registryFault(`schema ${id} was not read from ${registryUrl}`, cause);
-    });
-    if (!(writer instanceof avro.Type)) throw undecodable(`schema ${id} is not Avro`);
+    const writer = await registry.read(id);
     const name = writer.name ?? 'nameless';
     const reader = readers.get(name);
     if (reader === undefined)
@@ -186,8 +179,34 @@ export async function openCodec(
   };
 }
 
+/** The schemas that records were written with, by id. */
+export class WriterSchemas {
+  readonly client: SchemaRegistry;
+  readonly #url: string;
+
+  /** `options` are those of `avsc`: they say how values are read. */
+  constructor(registryUrl: string, options: typeof AVRO_OPTIONS | Partial<avro.ForSchemaOptions>) {
+    this.#url = registryUrl;
+    this.client = new SchemaRegistry(
+      { host: registryUrl, middlewares: [answersInTime] },
+      { [SchemaType.AVRO]: options },
+    );
+  }
+
+  /** Throws `undecodable` where there is no such schema, a fault with retry while the registry is away. */
+  async read(id: number): Promise<avro.Type> {
+    const schema: unknown = await this.client.getSchema(id).catch((cause: unknown) => {
+      throw propertyOf(cause, 'status') === 404
+        ? undecodable(`no schema ${id} at the registry`)
+        : registryFault(`schema ${id} was not read from ${this.#url}`, cause);
+    });
+    if (!(schema instanceof avro.Type)) throw undecodable(`schema ${id} is not Avro`);
+    return schema;
+  }
+}
+
 /** The schema id of a value, undefined when it does not have one. */
-function schemaIdOf(value: Buffer): number | undefined {
+export function schemaIdOf(value: Buffer): number | undefined {
   return value.length >= HEADER_BYTES && value[0] === 0 ? value.readUInt32BE(1) : undefined;
 }
 

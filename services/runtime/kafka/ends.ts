@@ -4,6 +4,7 @@ import { withAdmin } from './topics.ts';
 import {
   CONFIRMATIONS,
   endLost,
+  offsetLost,
   partitionKey,
   startLost,
   type LogLost,
@@ -27,6 +28,8 @@ export interface LossOptions {
   readonly retrying: Retrying;
   readonly assigned: readonly Assigned[];
   readonly places: Positions;
+  /** only the positions have to be in the log, wherever it begins */
+  readonly lenient?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -45,6 +48,7 @@ async function look({
   retrying,
   assigned,
   places,
+  lenient = false,
 }: LossOptions): Promise<{ readonly lost: LogLost | undefined; readonly sure: boolean }> {
   let short: LogLost | undefined;
   for (const { topic } of assigned) {
@@ -52,10 +56,14 @@ async function look({
       withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic)),
     );
     for (const { partition, low, high } of ends) {
-      const next = places.get(partitionKey(topic, partition))?.next_offset ?? 0n;
-      if (BigInt(low) > 0n)
+      const position = places.get(partitionKey(topic, partition));
+      const next = position?.next_offset ?? 0n;
+      if (lenient) {
+        const isThere = BigInt(low) <= next && next <= BigInt(high);
+        if (position !== undefined && !isThere) short = offsetLost(topic, partition, next);
+      } else if (BigInt(low) > 0n)
         return { lost: startLost(topic, partition, BigInt(low), next), sure: true };
-      if (BigInt(high) < next) short = endLost(topic, partition, BigInt(high), next);
+      else if (BigInt(high) < next) short = endLost(topic, partition, BigInt(high), next);
     }
   }
   return { lost: short, sure: false };

@@ -71,6 +71,14 @@ export function endLost(topic: string, partition: number, high: bigint, expected
   );
 }
 
+/** For a lenient reader, of which only its own position has to be in the log. */
+export function offsetLost(topic: string, partition: number, next: bigint): LogLost {
+  return new LogLost(
+    `${topic}/${partition}: the log does not hold offset ${next} any more: its records were deleted, or its end was lost`,
+    'look where it begins and ends (ops status), and tail from there',
+  );
+}
+
 export function hole(topic: string, partition: number, expected: bigint, got: bigint): LogLost {
   return new LogLost(
     `${topic}/${partition}: the log has no record at offset ${expected}, after the one before it comes ${got}: it was compacted, or written by a transactional producer`,

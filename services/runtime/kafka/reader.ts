@@ -31,6 +31,11 @@ export interface LogReaderOptions {
   readonly positions: () => Promise<Positions>;
   /** what is fetched ahead of the fold, at the most */
   readonly ahead_bytes_max: number;
+  /**
+   * Reads whatever the log holds: positions may lie behind a lost beginning, offsets may have no
+   * record, and partitions without a position are not read. Default: each offset from 0 on counts.
+   */
+  readonly lenient?: boolean;
   /** how long a member of the group may be silent before another takes over; the brokers must allow it (group.min.session.timeout.ms). Default 6,000 */
   readonly session_ms?: number;
 }
@@ -220,7 +225,14 @@ export class LogReader {
     });
     if (generation !== this.#generation || this.#stopping.signal.aborted) return;
     if (lost !== undefined) throw lost;
-    for (const { topic, partitions } of assigned) {
+    const { lenient = false } = this.#options;
+    const read = assigned.map(({ topic, partitions }) => ({
+      topic,
+      partitions: lenient
+        ? partitions.filter((partition) => places.has(partitionKey(topic, partition)))
+        : partitions,
+    }));
+    for (const { topic, partitions } of read) {
       for (const partition of partitions) {
         const { next_offset: next, last_record: last } = places.get(
           partitionKey(topic, partition),
@@ -228,16 +240,17 @@ export class LogReader {
           next_offset: 0n,
           last_record: null,
         };
+        const verified = lenient || next === 0n;
         this.#reading.set(partitionKey(topic, partition), {
           next,
           last,
-          verified: next === 0n,
+          verified,
           topic_id: ids.get(topic) ?? '',
         });
-        consumer.seek({ topic, partition, offset: (next > 0n ? next - 1n : 0n).toString() });
+        consumer.seek({ topic, partition, offset: (verified ? next : next - 1n).toString() });
       }
     }
-    if (assigned.length > 0) consumer.resume([...assigned]);
+    if (read.length > 0) consumer.resume(read);
     log.info(
       {
         assigned,
@@ -270,7 +283,10 @@ export class LogReader {
         reading.verified = true;
         continue;
       }
-      if (record.offset !== reading.next || !reading.verified)
+      const follows =
+        record.offset === reading.next ||
+        (record.offset > reading.next && this.#isHole(key, reading.next, records.length));
+      if (!follows || !reading.verified)
         return this.#jumped(topic, partition, reading, record.offset);
       records.push(record);
       bytes += bytesOf(record);
@@ -287,6 +303,11 @@ export class LogReader {
       await this.#queue.room(500);
       await payload.heartbeat();
     }
+  }
+
+  /** A jump within one fetch is a hole in the log; one between two fetches when it comes again. */
+  #isHole(key: string, expected: bigint, fetched: number): boolean {
+    return this.#options.lenient === true && (fetched > 0 || this.#missing.get(key) === expected);
   }
 
   /** The client went elsewhere than where reading stood, as it does when the log no longer has that place. Looking at the ends tells whether it is lost. */
