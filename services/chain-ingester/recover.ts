@@ -5,7 +5,8 @@ import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { LogRecord } from '../runtime/kafka/record.ts';
-import { readLogEnds, readLogRange } from '../runtime/kafka/range.ts';
+import { readLogRange } from '../runtime/kafka/range.ts';
+import { readLogEnds } from '../runtime/kafka/ends.ts';
 import { beginningAt, continued, EMPTY_TAIL, reachesFinality, type Tail } from './tail.ts';
 
 export const PARTITION = 0;

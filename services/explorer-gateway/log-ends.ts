@@ -42,7 +42,7 @@ async function read(
   // the client is large, and many a gateway is never asked
   const [{ openKafka }, { readTopicEnds }] = await Promise.all([
     import('../runtime/kafka/client.ts'),
-    import('../runtime/kafka/topics.ts'),
+    import('../runtime/kafka/ends.ts'),
   ]);
   const kafka = openKafka(
     { kafka_brokers: brokers, client_id: 'explorer-gateway' },

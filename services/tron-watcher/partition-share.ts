@@ -5,8 +5,7 @@
  */
 import type { Consumer, Kafka } from 'kafkajs';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
-import { disconnect } from '../runtime/kafka/client.ts';
-import { kafkaFault } from '../runtime/kafka/topics.ts';
+import { disconnect, kafkaFault } from '../runtime/kafka/client.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { retrying, untilAborted } from '../runtime/process/retry.ts';
 

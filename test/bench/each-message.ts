@@ -23,7 +23,7 @@ import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { askedLoad } from '../../services/projector/load/asked-load.ts';
 import { CopyRows } from '../../services/runtime/postgres/copy-rows.ts';
-import { withAdmin } from '../../services/runtime/kafka/topics.ts';
+import { withAdmin } from '../../services/runtime/kafka/client.ts';
 import type { Stack } from '../support/stack.ts';
 import { dropDatabase, emptyDatabase } from './databases.ts';
 import { plainRows, rowsIn } from '../support/plain-rows.ts';

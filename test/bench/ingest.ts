@@ -12,7 +12,7 @@ import { CopyRows, newCopyRows } from '../../services/runtime/postgres/copy-rows
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
-import { readLogEnds } from '../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
 import { Metrics } from '../../services/runtime/process/metrics.ts';
 import { prepareDatabase } from '../../services/projector/tables/migrations.ts';

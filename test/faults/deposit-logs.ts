@@ -13,7 +13,8 @@ import {
   type Topic,
 } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
-import { readLogEnds, readLogRange } from '../../services/runtime/kafka/range.ts';
+import { readLogRange } from '../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../services/runtime/kafka/record.ts';
 
 export const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER];

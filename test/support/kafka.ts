@@ -1,9 +1,10 @@
 /** What tests of the log need: a silent logger, topics of their own, and the whole of a topic read back. */
 import { randomUUID } from 'node:crypto';
-import { openKafka } from '../../services/runtime/kafka/client.ts';
-import { ensureTopics, withAdmin } from '../../services/runtime/kafka/topics.ts';
+import { openKafka, withAdmin } from '../../services/runtime/kafka/client.ts';
+import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter, type LogEntry } from '../../services/runtime/kafka/writer.ts';
-import { readLogEnds, readLogRange } from '../../services/runtime/kafka/range.ts';
+import { readLogRange } from '../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../services/runtime/kafka/record.ts';
 import { openLog, type Logger } from '../../services/runtime/process/log.ts';
 import { retrying } from '../../services/runtime/process/retry.ts';

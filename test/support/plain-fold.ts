@@ -18,7 +18,8 @@ import {
 } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
-import { readLogEnds, readLogRange } from '../../services/runtime/kafka/range.ts';
+import { readLogRange } from '../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import {
   accountRows,
   accountTransactionRows,

@@ -17,9 +17,9 @@ import {
 import { isTreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import { undecodable, type Codec } from '../../runtime/kafka/codec.ts';
-import { withAdmin } from '../../runtime/kafka/topics.ts';
-import { readLogEvents } from '../../runtime/kafka/events.ts';
-import { readLogEnds } from '../../runtime/kafka/range.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
+import { readLogEvents } from '../../runtime/kafka/range.ts';
+import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { Findings } from './findings.ts';

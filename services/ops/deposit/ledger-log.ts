@@ -12,8 +12,8 @@ import {
 import { undecodable, type Codec } from '../../runtime/kafka/codec.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
-import { readLogEvents } from '../../runtime/kafka/events.ts';
-import { readLogEnds } from '../../runtime/kafka/range.ts';
+import { readLogEvents } from '../../runtime/kafka/range.ts';
+import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 
 const PARTITION = 0;

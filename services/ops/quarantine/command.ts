@@ -12,7 +12,8 @@ import { httpUrl, list, postgresUrl, readConfig } from '../../runtime/process/co
 import { openKafka } from '../../runtime/kafka/client.ts';
 import { ensureTopics } from '../../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
-import { readLogEnds, readLogRange } from '../../runtime/kafka/range.ts';
+import { readLogRange } from '../../runtime/kafka/range.ts';
+import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { openLog } from '../../runtime/process/log.ts';
 import { openReader } from '../../runtime/postgres/pool.ts';

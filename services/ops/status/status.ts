@@ -4,7 +4,7 @@ import type { Kafka } from 'kafkajs';
 import { TOPICS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
-import { readTopicEnds, type LogEnd } from '../../runtime/kafka/topics.ts';
+import { readTopicEnds, type LogEnd } from '../../runtime/kafka/ends.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import {
   readServices,

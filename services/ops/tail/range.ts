@@ -1,6 +1,6 @@
 /** From where to where each partition is shown: offsets, moments, or how many of the newest. */
 import type { Admin, Kafka } from 'kafkajs';
-import { withAdmin } from '../../runtime/kafka/topics.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
 import { didYouMean, Misuse } from '../usage.ts';
 
 /** As given on the command line. */

@@ -7,7 +7,7 @@ import type { Kafka } from 'kafkajs';
 import { partitionKey, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
-import { withAdmin } from '../../runtime/kafka/topics.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';

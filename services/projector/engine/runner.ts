@@ -12,7 +12,7 @@ import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { FoldAhead } from '../load/fold-ahead.ts';
-import { withAdmin } from '../../runtime/kafka/topics.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
 import {
   LogLost,
   anotherCluster,
@@ -20,7 +20,7 @@ import {
   type Positions,
 } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
-import { watchLog } from '../../runtime/kafka/watch-ends.ts';
+import { watchLog } from '../../runtime/kafka/ends.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';

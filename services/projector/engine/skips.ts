@@ -7,7 +7,7 @@ import type { Projection } from '../../../projections/contract/projection.ts';
 import { isSkipEvent, skipKeysOf } from '../../../schemas/projector.skips/events.ts';
 import { PROJECTOR_SKIPS, TOPICS, type Topic } from '../../../schemas/topics.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
-import { withAdmin } from '../../runtime/kafka/topics.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
 import { readLogRange } from '../../runtime/kafka/range.ts';
 import { fingerprint, type LogRecord } from '../../runtime/kafka/record.ts';
 

@@ -7,7 +7,7 @@ import type { Pool } from 'pg';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { buildIndexes } from '../tables/index-build.ts';
-import { withAdmin } from '../../runtime/kafka/topics.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { isIndexed, type LoadPhase } from './load-state.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';

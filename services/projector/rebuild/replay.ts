@@ -13,7 +13,7 @@ import { readCheckpoints } from '../engine/checkpoint.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import { withAdmin } from '../../runtime/kafka/topics.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
 import {
   anotherCluster,
   partitionKey,

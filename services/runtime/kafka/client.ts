@@ -1,27 +1,31 @@
 /** The Kafka client, as every service opens it. */
 import { createRequire } from 'node:module';
 import { setTimeout as after } from 'node:timers/promises';
-import { Kafka, logLevel, type ISocketFactory, type LogEntry } from 'kafkajs';
+import { Kafka, logLevel, type Admin, type ISocketFactory, type LogEntry } from 'kafkajs';
+import { Bug, Fault, messageOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
+import { LogLost } from './position.ts';
 
 const MIB = 1024 * 1024;
 
-/** One record of 32 MiB fits with what surrounds it. */
+/** Room for the largest record, 32 MiB, and its batch. */
 export const FETCH_BYTES_MAX = 40 * MIB;
 
-/** The part of kafkajs' request queue whose idle timer is kept from spinning. */
 interface RequestQueue {
   readonly pending: readonly unknown[];
   readonly throttledUntil: number;
   scheduleCheckPendingRequests: (this: RequestQueue) => void;
 }
 
-let calmed = false;
+let isPatched = false;
 
-/** kafkajs 2.2.4 re-arms its check for pending requests with a negative time-out when there are none, which wakes an idle process 1,800 times a second. */
-function calmIdleTimer(): void {
-  if (calmed) return;
-  calmed = true;
+/**
+ * kafkajs 2.2.4 re-arms its check for pending requests with a negative timeout when there are none,
+ * which wakes an idle process 1,800 times a second.
+ */
+function patchIdleTimer(): void {
+  if (isPatched) return;
+  isPatched = true;
   const { prototype }: { prototype: RequestQueue } = createRequire(import.meta.url)(
     'kafkajs/src/network/requestQueue',
   );
@@ -35,12 +39,12 @@ export interface KafkaSettings {
   /** host:port of at least one broker */
   readonly kafka_brokers: readonly string[];
   readonly client_id: string;
-  /** how connections are made; the default dials the broker's advertised address */
+  /** opens connections; by default to the address that a broker advertises */
   readonly socket_factory?: ISocketFactory;
 }
 
 export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
-  calmIdleTimer();
+  patchIdleTimer();
   return new Kafka({
     clientId: settings.client_id,
     brokers: [...settings.kafka_brokers],
@@ -53,7 +57,7 @@ export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
   });
 }
 
-/** kafkajs reports every passing disconnect as an error; what matters of it reaches our own log from the code that retries. */
+/** kafkajs logs every short disconnect as an error; code that retries logs the lasting ones itself. */
 function toLog(
   log: Logger,
   {
@@ -67,16 +71,38 @@ function toLog(
   else log.debug(entry, message);
 }
 
-/** Disconnects a client in order; a broker that does not answer any more keeps nobody waiting for longer than `ms`. */
+/** Disconnects a client, and waits at most `ms` for a broker that no longer answers. */
 export async function disconnect(
   client: { disconnect(): Promise<void> },
   log: Logger,
   ms = 3_000,
 ): Promise<void> {
-  const left = client
+  const disconnected = client
     .disconnect()
     .catch((error: unknown) =>
-      log.warn({ err: error }, 'a Kafka client was not disconnected in order'),
+      log.warn({ err: error }, 'a Kafka client was not disconnected cleanly'),
     );
-  await Promise.race([left, after(ms, undefined, { ref: false })]);
+  await Promise.race([disconnected, after(ms, undefined, { ref: false })]);
+}
+
+/** Runs with an admin client of its own. Throws a fault with retry when the brokers do not answer. */
+export async function withAdmin<Result>(
+  kafka: Kafka,
+  use: (admin: Admin) => Promise<Result>,
+): Promise<Result> {
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    return await use(admin);
+  } catch (cause) {
+    throw kafkaFault('the Kafka brokers did not answer', cause);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+/** A kafkajs error as a fault with retry. Faults, bugs and `LogLost` pass unchanged. */
+export function kafkaFault(what: string, cause: unknown): Error {
+  if (cause instanceof Fault || cause instanceof Bug || cause instanceof LogLost) return cause;
+  return new Fault('kafka', `${what}: ${messageOf(cause)}`, { retry: true, cause });
 }

@@ -1,6 +1,9 @@
-/** What the ends of a log tell against a checkpoint, before kafkajs can pass over it. */
-import type { Kafka } from 'kafkajs';
-import { withAdmin } from './topics.ts';
+/**
+ * Where logs begin and end, and what that says against the positions of a reader: kafkajs itself
+ * skips over a log that has lost its beginning or its end without an error.
+ */
+import type { Admin, Kafka } from 'kafkajs';
+import { disconnect, kafkaFault, withAdmin } from './client.ts';
 import {
   CONFIRMATIONS,
   endLost,
@@ -10,61 +13,134 @@ import {
   type LogLost,
   type Positions,
 } from './position.ts';
-import { untilAborted } from '../process/retry.ts';
+import type { Logger } from '../process/log.ts';
+import { aborted, untilAborted } from '../process/retry.ts';
 
 const LOOK_AGAIN_MS = 1_000;
 
-/** Does an attempt until it goes well. */
-export type Retrying = <Result>(what: string, attempt: () => Promise<Result>) => Promise<Result>;
-
-/** Partitions of one topic, as a group hands them out. */
-export interface Assigned {
+export interface LogEnd {
   readonly topic: string;
-  readonly partitions: number[];
+  readonly partition: number;
+  readonly low: bigint;
+  /** offset of the next record to be written */
+  readonly high: bigint;
 }
+
+/** Of the topics that exist. Throws a fault with retry when the brokers do not answer. */
+export function readTopicEnds(kafka: Kafka, topics: readonly string[]): Promise<readonly LogEnd[]> {
+  return withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics());
+    const found = topics.filter((topic) => existing.has(topic));
+    return (await Promise.all(found.map((topic) => readEnds(admin, topic)))).flat();
+  });
+}
+
+/** Throws a fault with retry when the brokers do not answer. */
+export function readLogEnds(
+  kafka: Kafka,
+  topic: string,
+  partition: number,
+): Promise<Pick<LogEnd, 'low' | 'high'>> {
+  return withAdmin(kafka, async (admin) => {
+    const end = (await readEnds(admin, topic)).find((each) => each.partition === partition);
+    return { low: end?.low ?? 0n, high: end?.high ?? 0n };
+  });
+}
+
+async function readEnds(admin: Admin, topic: string): Promise<readonly LogEnd[]> {
+  return (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => ({
+    topic,
+    partition,
+    low: BigInt(low),
+    high: BigInt(high),
+  }));
+}
+
+/** Retries an attempt until it succeeds. */
+export type Retrying = <Result>(what: string, attempt: () => Promise<Result>) => Promise<Result>;
 
 export interface LossOptions {
   readonly kafka: Kafka;
   readonly retrying: Retrying;
-  readonly assigned: readonly Assigned[];
-  readonly places: Positions;
+  readonly topics: readonly string[];
+  readonly positions: Positions;
   /** only the positions have to be in the log, wherever it begins */
   readonly lenient?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** The loss that keeps reading from going on at these places, if there is one. An end that lies too low is looked at again: a broker that is just starting may say so once. */
+/** The loss that keeps reading from going on at these positions, if there is one. */
 export async function findLoss(options: LossOptions): Promise<LogLost | undefined> {
+  const { kafka, retrying, topics, positions, lenient = false, signal } = options;
   for (let looks = 1; ; looks++) {
-    const { lost, sure } = await look(options);
-    if (lost === undefined || sure || looks === CONFIRMATIONS || options.signal.aborted)
-      return lost;
-    await untilAborted(LOOK_AGAIN_MS, options.signal);
+    const ends = await retrying('looking at the ends of the log', () =>
+      withAdmin(kafka, (admin) => Promise.all(topics.map((topic) => readEnds(admin, topic)))),
+    );
+    let short: LogLost | undefined;
+    for (const { topic, partition, low, high } of ends.flat()) {
+      const position = positions.get(partitionKey(topic, partition));
+      const next = position?.next_offset ?? 0n;
+      if (lenient) {
+        const isThere = low <= next && next <= high;
+        if (position !== undefined && !isThere) short = offsetLost(topic, partition, next);
+      } else if (low > 0n) return startLost(topic, partition, low, next);
+      else if (high < next) short = endLost(topic, partition, high, next);
+    }
+    if (short === undefined || looks === CONFIRMATIONS || signal.aborted) return short;
+    await untilAborted(LOOK_AGAIN_MS, signal);
   }
 }
 
-async function look({
-  kafka,
-  retrying,
-  assigned,
-  places,
-  lenient = false,
-}: LossOptions): Promise<{ readonly lost: LogLost | undefined; readonly sure: boolean }> {
-  let short: LogLost | undefined;
-  for (const { topic } of assigned) {
-    const ends = await retrying('looking at the ends of the log', () =>
-      withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic)),
+export interface LogWatchOptions {
+  readonly kafka: Kafka;
+  readonly topics: readonly string[];
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly every_ms: number;
+  /** first offset not applied yet, by `partitionKey` */
+  readonly applied: ReadonlyMap<string, bigint>;
+  readonly onLag: (topic: string, partition: number, records: bigint) => void;
+  readonly onLost: (lost: LogLost) => void;
+}
+
+/** Looks at the ends until the signal is aborted. Brokers that do not answer are asked again. */
+export async function watchLog(options: LogWatchOptions): Promise<void> {
+  const { kafka, log, signal, every_ms: everyMs } = options;
+  const below = new Map<string, number>();
+  const admin = kafka.admin();
+  const stopped = aborted(signal);
+  while (!signal.aborted) {
+    const looked = watchOnce(admin, options, below).catch((error: unknown) =>
+      log.debug(
+        { err: kafkaFault('the ends of the log are not known', error) },
+        'log watch failed',
+      ),
     );
-    for (const { partition, low, high } of ends) {
-      const position = places.get(partitionKey(topic, partition));
-      const next = position?.next_offset ?? 0n;
-      if (lenient) {
-        const isThere = BigInt(low) <= next && next <= BigInt(high);
-        if (position !== undefined && !isThere) short = offsetLost(topic, partition, next);
-      } else if (BigInt(low) > 0n)
-        return { lost: startLost(topic, partition, BigInt(low), next), sure: true };
-      else if (BigInt(high) < next) short = endLost(topic, partition, BigInt(high), next);
+    await Promise.race([looked, stopped]);
+    await untilAborted(everyMs, signal);
+  }
+  await disconnect(admin, log);
+}
+
+async function watchOnce(
+  admin: Admin,
+  { topics, signal, applied, onLag, onLost }: LogWatchOptions,
+  below: Map<string, number>,
+): Promise<void> {
+  await admin.connect();
+  for (const topic of topics) {
+    // by the time the ends arrive more may be applied than they show
+    const before = new Map(applied);
+    for (const { partition, low, high } of await readEnds(admin, topic)) {
+      if (signal.aborted) return;
+      const key = partitionKey(topic, partition);
+      const next = before.get(key) ?? 0n;
+      const lag = high - next;
+      onLag(topic, partition, lag > 0n ? lag : 0n);
+      if (low > 0n) onLost(startLost(topic, partition, low, next));
+      const times = lag < 0n ? (below.get(key) ?? 0) + 1 : 0;
+      below.set(key, times);
+      if (times >= CONFIRMATIONS) onLost(endLost(topic, partition, high, next));
     }
   }
-  return { lost: short, sure: false };
 }

@@ -1,45 +1,14 @@
-/** Reads a range of one partition: for those who have to know what the log says before they write. */
+/** Reads a range of one partition, for processes that must know the log before they write. */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
-import { withAdmin, kafkaFault } from './topics.ts';
-import { FETCH_BYTES_MAX } from './client.ts';
+import { FETCH_BYTES_MAX, kafkaFault, withAdmin } from './client.ts';
+import type { Codec } from './codec.ts';
+import { readLogEnds } from './ends.ts';
 import { toLogRecord, type LogRecord } from './record.ts';
 
-export interface LogEnds {
-  readonly low: bigint;
-  /** offset of the next record to be written */
-  readonly high: bigint;
-}
-
-/** How long a group may take to come up: kafkajs joins again by itself, and a broker that has just started needs it to. */
+const EVENTS_FETCH_BYTES = 4 * 1024 * 1024;
+/** How long a new group may fail to start: a broker that has just started needs kafkajs to join again. */
 const JOIN_MS = 10_000;
-
-/** Throws a fault with retry when the brokers do not answer. */
-export function readLogEnds(kafka: Kafka, topic: string, partition: number): Promise<LogEnds> {
-  return withAdmin(kafka, async (admin) => {
-    const found = (await admin.fetchTopicOffsets(topic)).find(
-      (entry) => entry.partition === partition,
-    );
-    return { low: BigInt(found?.low ?? '0'), high: BigInt(found?.high ?? '0') };
-  });
-}
-
-/**
- * Hands the records of offsets `from` to `to` - 1 to `visit`, in order, through a consumer group of its own that is deleted afterwards. Throws a fault with
- * retry when the brokers fail meanwhile or the range is not there any more, and what `visit` throws; `visit` has then seen a part.
- */
-export function readLogRange(
-  kafka: Kafka,
-  topic: string,
-  partition: number,
-  from: bigint,
-  to: bigint,
-  visit: (record: LogRecord) => void,
-): Promise<void> {
-  return readLogBatches(kafka, { topic, partition, from, to }, (records) => {
-    for (const record of records) visit(record);
-  });
-}
 
 export interface LogRange {
   readonly topic: string;
@@ -52,7 +21,38 @@ export interface LogRange {
   readonly bytes_max?: number;
 }
 
-/** The same, a fetch at a time: the next one is handed on once `take` is done with the one before, so that memory does not depend on how long the range is. */
+/** Calls `take` with each record of the range, decoded, in order. Throws as `readLogBatches` does, and `undecodable`. */
+export function readLogEvents(
+  { kafka, codec }: { readonly kafka: Kafka; readonly codec: Pick<Codec, 'learn' | 'decode'> },
+  range: LogRange,
+  take: (event: { readonly type: string }, record: LogRecord) => void,
+): Promise<void> {
+  return readLogBatches(kafka, { bytes_max: EVENTS_FETCH_BYTES, ...range }, async (records) => {
+    await codec.learn(records.map(({ value }) => value));
+    for (const record of records) take(codec.decode(record.value), record);
+  });
+}
+
+/** Calls `take` with each record of offsets `from` to `to` - 1, in order. Throws as `readLogBatches` does. */
+export function readLogRange(
+  kafka: Kafka,
+  topic: string,
+  partition: number,
+  from: bigint,
+  to: bigint,
+  take: (record: LogRecord) => void,
+): Promise<void> {
+  return readLogBatches(kafka, { topic, partition, from, to }, (records) => {
+    for (const record of records) take(record);
+  });
+}
+
+/**
+ * Calls `take` with the records of the range, in order, a fetch at a time: memory does not depend on
+ * the length of the range. Reads through a consumer group of its own, which it deletes afterwards.
+ * Throws a fault with retry when the brokers fail or the log does not hold the range, and what `take`
+ * throws; `take` may have had a part by then.
+ */
 export async function readLogBatches(
   kafka: Kafka,
   { topic, partition, from, to, bytes_max: bytes = FETCH_BYTES_MAX }: LogRange,
@@ -91,9 +91,9 @@ export async function readLogBatches(
       eachBatchAutoResolve: false,
       eachBatch: async (payload) => {
         if (next >= to || refused !== undefined) return;
-        const { records, missing } = fromBatch(payload.batch.messages.map(toLogRecord), next, to);
+        const { records, missing } = recordsFrom(payload.batch.messages.map(toLogRecord), next, to);
         const end = next + BigInt(records.length);
-        // moved before it is taken: what is fetched again meanwhile begins behind it
+        // moved before `take`: records that are fetched again meanwhile are skipped
         next = end;
         try {
           await take(records);
@@ -115,12 +115,12 @@ export async function readLogBatches(
   if (refused !== undefined) throw refused.error;
 }
 
-/** What of a fetch belongs to the range and follows on it; and what is missing then, if anything. */
-function fromBatch(
+/** The fetched records from offset `from` on, up to a gap or to `to`. */
+function recordsFrom(
   fetched: readonly LogRecord[],
   from: bigint,
   to: bigint,
-): { readonly records: readonly LogRecord[]; readonly missing: string | undefined } {
+): { readonly records: readonly LogRecord[]; readonly missing?: string } {
   const records: LogRecord[] = [];
   for (const record of fetched) {
     const next = from + BigInt(records.length);
@@ -129,5 +129,5 @@ function fromBatch(
       return { records, missing: `record ${next} is missing, the log goes on at ${record.offset}` };
     records.push(record);
   }
-  return { records, missing: undefined };
+  return { records };
 }

@@ -1,12 +1,13 @@
 /**
- * Reads topics from where the checkpoints stand, as a member of a consumer group. Kafka's own committed offsets are never trusted: kafkajs resets them in
- * silence when the log no longer holds them. So on every assignment the partitions are paused at once, the checkpoints read, and reading goes on one record
- * before the position; that record must be the very one that was applied last. A log that is another, or that has lost records, is told as `LogLost`.
+ * Reads topics from the positions of checkpoints, as a member of a consumer group. Offsets committed
+ * to Kafka are never read: kafkajs resets them without an error when the log no longer holds them.
+ * On each assignment the partitions are paused, the checkpoints read, and reading begins one record
+ * before the position: that record must be the one applied last. A log that is another one, or has
+ * lost records, ends the reader with `LogLost`.
  */
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
-import { disconnect } from './client.ts';
-import { kafkaFault } from './topics.ts';
-import { findLoss, type Assigned, type Retrying } from './ends.ts';
+import { disconnect, kafkaFault } from './client.ts';
+import { findLoss, type Retrying } from './ends.ts';
 import { bytesOf, fingerprint, toLogRecord, type LogRecord } from './record.ts';
 import type { Logger } from '../process/log.ts';
 import { hole, partitionKey, recreated, replaced, type Positions } from './position.ts';
@@ -16,7 +17,7 @@ import { untilAborted } from '../process/retry.ts';
 
 const COMMIT_EVERY_MS = 2_000;
 
-/** What the brokers allow by default. */
+/** The least that brokers allow by default. */
 const SESSION_MS = 6_000;
 const FETCH_BYTES = 8 * 1024 * 1024;
 
@@ -25,27 +26,36 @@ export interface LogReaderOptions {
   readonly group_id: string;
   readonly topics: readonly string[];
   readonly log: Logger;
-  /** does an attempt until it goes well; what the brokers or the checkpoints refuse is tried again through it */
+  /** retries faults of the brokers and of `positions` */
   readonly retrying: Retrying;
-  /** where reading goes on: read on each assignment and each rewind */
+  /** called on each assignment and each rewind */
   readonly positions: () => Promise<Positions>;
-  /** what is fetched ahead of the fold, at the most */
+  /** limit of what is fetched and not taken yet */
   readonly ahead_bytes_max: number;
   /**
    * Reads whatever the log holds: positions may lie behind a lost beginning, offsets may have no
    * record, and partitions without a position are not read. Default: each offset from 0 on counts.
    */
   readonly lenient?: boolean;
-  /** how long a member of the group may be silent before another takes over; the brokers must allow it (group.min.session.timeout.ms). Default 6,000 */
+  /**
+   * After this silence of a member another takes over; at least group.min.session.timeout.ms of the
+   * brokers. Default 6,000.
+   */
   readonly session_ms?: number;
 }
 
+/** Partitions of one topic, as a group assigns them. */
+interface Assigned {
+  readonly topic: string;
+  readonly partitions: number[];
+}
+
 interface Reading {
-  /** first offset not handed on yet */
+  /** first offset not queued yet */
   next: bigint;
-  /** fingerprint of the record before it, once needed; the record itself until then */
+  /** the record before it; its fingerprint where only that is known */
   last: Buffer | LogRecord | null;
-  /** the record before `next` was seen since the last seek, and is the one that was applied */
+  /** since the last seek the record before `next` was seen, and is the one that was applied */
   verified: boolean;
   /** kafkajs fetches by name: a topic deleted and created again would go unnoticed */
   readonly topic_id: string;
@@ -71,7 +81,7 @@ export class LogReader {
     this.#topicIds = new TopicIds(options.kafka);
   }
 
-  /** Joins the group; goes on in the background, through every failure of the brokers, until `close`. */
+  /** Joins the group; reads in the background, through all failures of the brokers, until `close`. */
   async start(): Promise<void> {
     await this.#options.retrying('joining the consumer group', () => this.#connect());
   }
@@ -86,9 +96,7 @@ export class LogReader {
     await Promise.all(clients.map((client) => disconnect(client, log)));
   }
 
-  /**
-   * The next records of one partition, in order, as many as are there within the limits; undefined when closed. Throws `LogLost`.
-   */
+  /** The next records of one partition, in order, within the limits; undefined when closed. Throws `LogLost`. */
   take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
     return this.#queue.take(recordsMax, bytesMax);
   }
@@ -103,12 +111,12 @@ export class LogReader {
     return generation !== this.#generation;
   }
 
-  /** Goes back (or on) to where the checkpoints stand now. */
+  /** Reads on from the positions of the checkpoints as they are now. */
   rewind(): void {
     if (this.#assigned.length > 0) this.#reposition();
   }
 
-  /** Tells Kafka how far the checkpoints are, for lag tools alone: nothing here ever reads it back. Once in a while, the last of them always. */
+  /** Commits the offset to Kafka for lag tools, at most every 2 s; no service reads it back. */
   commit(topic: string, partition: number, nextOffset: bigint): void {
     this.#uncommitted.set(partitionKey(topic, partition), {
       topic,
@@ -132,7 +140,7 @@ export class LogReader {
       sessionTimeout: session,
       rebalanceTimeout: session,
       heartbeatInterval: session / 6,
-      // one larger record still comes, alone; more at once would keep the heartbeat waiting
+      // a larger record comes alone; larger fetches would delay the heartbeat
       maxBytes: FETCH_BYTES,
       maxBytesPerPartition: FETCH_BYTES,
       minBytes: 1,
@@ -148,15 +156,15 @@ export class LogReader {
       }));
       this.#reposition();
     });
-    // until it has joined again it can neither seek nor pause
+    // a stopped consumer can neither seek nor pause until it has joined again
     consumer.on(consumer.events.STOP, () => {
       if (this.#consumer !== consumer) return;
       this.#assigned = [];
-      this.#forget();
+      this.#reset();
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (payload.restart || this.#consumer !== consumer) return;
-      this.#options.log.warn({ err: payload.error }, 'the consumer gave up, joining anew');
+      this.#options.log.warn({ err: payload.error }, 'the consumer crashed, joining again');
       void this.#reconnect(consumer);
     });
     try {
@@ -185,18 +193,18 @@ export class LogReader {
     await this.start().catch((error: unknown) => this.#queue.fail(error));
   }
 
-  /** What was fetched is not handed on any more, and what is being fetched is not taken. */
-  #forget(): number {
+  /** Drops records that were fetched, and those of fetches in flight. */
+  #reset(): number {
     this.#queue.clear();
     this.#reading.clear();
     return ++this.#generation;
   }
 
-  /** Synchronous up to the pause: what is fetched before the seek must not be taken for what comes next. */
+  /** Synchronous up to the pause: records fetched before the seek must not count as the next ones. */
   #reposition(): void {
     const consumer = this.#consumer;
     if (consumer === undefined) return;
-    const generation = this.#forget();
+    const generation = this.#reset();
     const assigned = this.#assigned;
     if (assigned.length > 0) consumer.pause([...assigned]);
     void this.#seek(consumer, generation, assigned).catch((error: unknown) =>
@@ -209,8 +217,8 @@ export class LogReader {
     generation: number,
     assigned: readonly Assigned[],
   ): Promise<void> {
-    const { log, retrying, positions } = this.#options;
-    const places = await retrying('reading the checkpoints', positions);
+    const { log, retrying, lenient = false } = this.#options;
+    const positions = await retrying('reading the checkpoints', this.#options.positions);
     const ids = new Map<string, string>();
     for (const { topic } of assigned)
       ids.set(
@@ -219,29 +227,24 @@ export class LogReader {
       );
     const lost = await findLoss({
       ...this.#options,
-      assigned,
-      places,
+      topics: assigned.map(({ topic }) => topic),
+      positions,
       signal: this.#stopping.signal,
     });
     if (generation !== this.#generation || this.#stopping.signal.aborted) return;
     if (lost !== undefined) throw lost;
-    const { lenient = false } = this.#options;
     const read = assigned.map(({ topic, partitions }) => ({
       topic,
       partitions: lenient
-        ? partitions.filter((partition) => places.has(partitionKey(topic, partition)))
+        ? partitions.filter((partition) => positions.has(partitionKey(topic, partition)))
         : partitions,
     }));
     for (const { topic, partitions } of read) {
       for (const partition of partitions) {
-        const { next_offset: next, last_record: last } = places.get(
-          partitionKey(topic, partition),
-        ) ?? {
-          next_offset: 0n,
-          last_record: null,
-        };
+        const key = partitionKey(topic, partition);
+        const { next_offset: next, last_record: last } = positions.get(key) ?? BEGINNING;
         const verified = lenient || next === 0n;
-        this.#reading.set(partitionKey(topic, partition), {
+        this.#reading.set(key, {
           next,
           last,
           verified,
@@ -255,10 +258,10 @@ export class LogReader {
       {
         assigned,
         positions: Object.fromEntries(
-          [...places].map(([key, { next_offset }]) => [key, next_offset.toString()]),
+          [...positions].map(([key, { next_offset }]) => [key, next_offset.toString()]),
         ),
       },
-      'reading goes on',
+      'reading',
     );
   }
 
@@ -268,7 +271,7 @@ export class LogReader {
     const key = partitionKey(topic, partition);
     const reading = this.#reading.get(key);
     if (reading === undefined || payload.isStale()) return;
-    // asked after the fetch: what was fetched is of the topic that reading began with if it has that id still
+    // asked after the fetch: the records are of the topic that reading began with if it still has its id
     const topicId = await this.#topicIds.idOf(topic);
     if (generation !== this.#generation) return;
     if (topicId !== reading.topic_id)
@@ -305,17 +308,21 @@ export class LogReader {
     }
   }
 
-  /** A jump within one fetch is a hole in the log; one between two fetches when it comes again. */
+  /** A jump within one fetch is a hole in the log; one between two fetches is when it is repeated. */
   #isHole(key: string, expected: bigint, fetched: number): boolean {
     return this.#options.lenient === true && (fetched > 0 || this.#missing.get(key) === expected);
   }
 
-  /** The client went elsewhere than where reading stood, as it does when the log no longer has that place. Looking at the ends tells whether it is lost. */
+  /**
+   * kafkajs skipped to another offset, as it does when the log does not hold the wanted one. Seeking
+   * again looks at the ends, which show whether records are lost; a second jump from the same offset
+   * is a hole.
+   */
   #jumped(topic: string, partition: number, reading: Reading, got: bigint): void {
     const expected = reading.verified ? reading.next : reading.next - 1n;
     this.#options.log.warn(
       { topic, partition, expected: expected.toString(), got: got.toString() },
-      'the client passed over records, reading them again',
+      'kafkajs skipped records, reading them again',
     );
     const key = partitionKey(topic, partition);
     if (got > expected && this.#missing.get(key) === expected)
@@ -324,6 +331,8 @@ export class LogReader {
     this.#reposition();
   }
 }
+
+const BEGINNING = { next_offset: 0n, last_record: null };
 
 function isSame(reading: Reading, record: LogRecord): boolean {
   if (reading.last === null) return true;

@@ -1,18 +1,16 @@
 /**
- * Which topic it is: Kafka gives each creation of a topic an id, by which one deleted and created again under its name is told from the one before. kafkajs
- * 2.2.4 fetches by name and never asks for the id, so the one request that tells it (Metadata, version 12) is sent here over connections of kafkajs' own.
+ * Topic ids: Kafka gives each creation of a topic an id of its own, which tells a topic that was
+ * deleted and created again from the one before. kafkajs 2.2.4 fetches by name and never asks for the
+ * id, so this file sends the request (Metadata, version 12) over connections of kafkajs.
+ * Source: https://kafka.apache.org/protocol#The_Messages_Metadata
  */
 import { createRequire } from 'node:module';
 import type { Kafka } from 'kafkajs';
 import { Bug, Fault } from '../process/errors.ts';
-import { kafkaFault } from './topics.ts';
+import { kafkaFault } from './client.ts';
 
 const METADATA = { apiKey: 3, apiVersion: 12, apiName: 'Metadata' };
 const UNKNOWN_TOPIC = 3;
-
-const Encoder: new () => { writeBuffer(bytes: Buffer): unknown } = createRequire(import.meta.url)(
-  'kafkajs/src/protocol/encoder',
-);
 
 /** The part of kafkajs' clusters that is used. */
 interface Cluster {
@@ -20,23 +18,44 @@ interface Cluster {
   disconnect(): Promise<void>;
   readonly brokerPool: {
     findConnectedBroker(): Promise<{
-      readonly connectionPool: { send(exchange: Exchange): Promise<Described> };
+      readonly connectionPool: { send(exchange: Exchange): Promise<TopicMetadata> };
     }>;
   };
 }
 
 interface Exchange {
-  readonly request: typeof METADATA & { encode(): Promise<unknown> };
+  readonly request: typeof METADATA & { encode(): Promise<Encoder> };
   readonly response: {
-    decode(payload: Buffer): Promise<Described>;
-    parse(described: Described): Promise<Described>;
+    decode(payload: Buffer): Promise<TopicMetadata>;
+    parse(metadata: TopicMetadata): Promise<TopicMetadata>;
   };
 }
 
-interface Described {
+interface TopicMetadata {
   readonly error: number;
   readonly id: string;
 }
+
+/** The parts of kafkajs' wire format that are used; `UVarInt` lengths are those of compact types. */
+interface Encoder {
+  writeUVarInt(value: number): Encoder;
+  writeBuffer(bytes: Buffer): Encoder;
+  writeUVarIntString(text: string): Encoder;
+}
+
+interface Decoder {
+  forward(bytes: number): void;
+  readInt16(): number;
+  readBytes(length: number): Buffer;
+  readUVarInt(): number;
+  readUVarIntString(): string | null;
+  readUVarIntArray(read: () => void): unknown;
+  readTaggedFields(): unknown;
+}
+
+const require = createRequire(import.meta.url);
+const NewEncoder: new () => Encoder = require('kafkajs/src/protocol/encoder');
+const NewDecoder: new (bytes: Buffer) => Decoder = require('kafkajs/src/protocol/decoder');
 
 export class TopicIds {
   readonly #cluster: Cluster;
@@ -51,27 +70,17 @@ export class TopicIds {
       await this.#cluster.connect();
       const { connectionPool } = await this.#cluster.brokerPool.findConnectedBroker();
       const { error, id } = await connectionPool.send({
-        request: {
-          ...METADATA,
-          encode: () => Promise.resolve(new Encoder().writeBuffer(encode(topic))),
-        },
+        request: { ...METADATA, encode: () => Promise.resolve(encode(topic)) },
         response: {
           decode: (payload) => Promise.resolve(decode(payload)),
-          parse: (described) => Promise.resolve(described),
+          parse: (metadata) => Promise.resolve(metadata),
         },
       });
       if (error === 0) return id;
-      throw new Fault(
-        'kafka',
-        error === UNKNOWN_TOPIC
-          ? `topic ${topic} does not exist`
-          : `topic ${topic}: Kafka error ${error}`,
-        {
-          retry: true,
-        },
-      );
+      const why = error === UNKNOWN_TOPIC ? 'does not exist' : `has Kafka error ${error}`;
+      throw new Fault('kafka', `topic ${topic} ${why}`, { retry: true });
     } catch (cause) {
-      throw kafkaFault(`the brokers did not tell the id of topic ${topic}`, cause);
+      throw kafkaFault(`the brokers did not answer with the id of topic ${topic}`, cause);
     }
   }
 
@@ -90,53 +99,31 @@ function clusterOf(kafka: Kafka): Cluster {
   return create({ allowAutoTopicCreation: false });
 }
 
-/** Tags of the header, then one topic by name, nothing to be created, no authorisations. */
-function encode(topic: string): Buffer {
-  const name = Buffer.from(topic);
-  const length = name.length + 1;
-  const size = length < 128 ? [length] : [(length & 127) | 128, length >> 7];
-  return Buffer.concat([
-    Buffer.from([0, 2]),
-    Buffer.alloc(16),
-    Buffer.from(size),
-    name,
-    Buffer.from([0, 0, 0, 0]),
-  ]);
+/** Tagged fields of the header, one topic by name, no creation, no authorised operations. */
+function encode(topic: string): Encoder {
+  return new NewEncoder()
+    .writeUVarInt(0)
+    .writeUVarInt(2)
+    .writeBuffer(Buffer.alloc(16))
+    .writeUVarIntString(topic)
+    .writeBuffer(Buffer.alloc(4));
 }
 
-function decode(payload: Buffer): Described {
-  let at = 0;
-  const size = (): number => {
-    for (let value = 0, shift = 0; ; shift += 7) {
-      const byte = payload.readUInt8(at++);
-      value |= (byte & 127) << shift;
-      if (byte < 128) return value;
-    }
-  };
-  const skip = (bytes: number): void => {
-    at += bytes;
-  };
-  const skipText = (): void => skip(Math.max(0, size() - 1));
-  const skipTags = (): void => {
-    for (let tags = size(); tags > 0; tags--) {
-      size();
-      skip(size());
-    }
-  };
-  skipTags();
-  skip(4);
-  for (let brokers = size() - 1; brokers > 0; brokers--) {
-    skip(4);
-    skipText();
-    skip(4);
-    skipText();
-    skipTags();
-  }
-  skipText();
-  skip(4);
-  size();
-  const error = payload.readInt16BE(at);
-  skip(2);
-  skipText();
-  return { error, id: payload.toString('hex', at, at + 16) };
+function decode(payload: Buffer): TopicMetadata {
+  const decoder = new NewDecoder(payload);
+  decoder.readTaggedFields();
+  decoder.forward(4); // throttle time
+  decoder.readUVarIntArray(() => {
+    decoder.forward(4); // broker id
+    decoder.readUVarIntString();
+    decoder.forward(4); // port
+    decoder.readUVarIntString();
+    decoder.readTaggedFields();
+  });
+  decoder.readUVarIntString(); // cluster id
+  decoder.forward(4); // controller id
+  decoder.readUVarInt(); // number of topics
+  const error = decoder.readInt16();
+  decoder.readUVarIntString();
+  return { error, id: decoder.readBytes(16).toString('hex') };
 }

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import { withAdmin } from '../../runtime/kafka/topics.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
 import type { Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';

@@ -3,14 +3,15 @@ import { EMPTY_CHAIN, evolve, type Chain } from '../../../../projections/chain/c
 import { isChainEvent, type ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
 import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';
-import { openKafka } from '../../../../services/runtime/kafka/client.ts';
-import { ensureTopics, withAdmin } from '../../../../services/runtime/kafka/topics.ts';
+import { openKafka, withAdmin } from '../../../../services/runtime/kafka/client.ts';
+import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
 import { ChainNode } from '../../../../services/runtime/clt-node.ts';
 import { Follower } from '../../../../services/chain-ingester/follower.ts';
 import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
 import { toEntries } from '../../../../services/chain-ingester/records.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
-import { readLogEnds, readLogRange } from '../../../../services/runtime/kafka/range.ts';
+import { readLogRange } from '../../../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../../../services/runtime/kafka/record.ts';
 import { ScriptedNode } from '../../../support/scripted-node.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';

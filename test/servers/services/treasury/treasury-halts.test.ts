@@ -1,7 +1,8 @@
 import { expect, inject, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
-import { ensureTopics, withAdmin } from '../../../../services/runtime/kafka/topics.ts';
+import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
+import { withAdmin } from '../../../../services/runtime/kafka/client.ts';
 import type { Topic } from '../../../../schemas/topics.ts';
 import { BEGIN, depositKey, XPUB } from '../../../support/deposit-log.ts';
 import { deleteRecordsBefore } from '../../../support/kafka.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TREASURY_LEDGER, TRON_TRANSFERS } from '../../../../schemas/topics.ts';
 import type { TransferEvent } from '../../../../schemas/tron.transfers/events.ts';
-import { readLogEnds } from '../../../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import { transferLog } from '../../../support/deposit-log.ts';
 import { insisting } from '../../../support/kafka.ts';
 import { Random } from '../../../support/random.ts';

@@ -2,7 +2,7 @@ import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
 import type { LogEntry } from '../../../../../services/runtime/kafka/writer.ts';
-import { readLogEnds } from '../../../../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
 import { chainEvents, TestChain } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { ownTopic } from '../../../../support/kafka.ts';

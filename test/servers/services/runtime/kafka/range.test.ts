@@ -1,11 +1,8 @@
 import { expect, inject, test } from 'vitest';
-import { withAdmin } from '../../../../../services/runtime/kafka/topics.ts';
+import { withAdmin } from '../../../../../services/runtime/kafka/client.ts';
 import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
-import {
-  readLogBatches,
-  readLogEnds,
-  readLogRange,
-} from '../../../../../services/runtime/kafka/range.ts';
+import { readLogBatches, readLogRange } from '../../../../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
   deleteRecordsBefore,

@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest';
-import { readLogEnds } from '../../../../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
 import {
   appendAll,
   deleteRecordsBefore,

@@ -1,12 +1,12 @@
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { withAdmin } from '../../../../../services/runtime/kafka/topics.ts';
+import { withAdmin } from '../../../../../services/runtime/kafka/client.ts';
 import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
 import { partitionKey, type Positions } from '../../../../../services/runtime/kafka/position.ts';
 import type { LogReader } from '../../../../../services/runtime/kafka/reader.ts';
 import { openCodec } from '../../../../../services/runtime/kafka/codec.ts';
 import { CHAIN_BLOCKS } from '../../../../../schemas/topics.ts';
 import { bigBlock } from '../../../../support/chain.ts';
-import { watchLog } from '../../../../../services/runtime/kafka/watch-ends.ts';
+import { watchLog } from '../../../../../services/runtime/kafka/ends.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
   appendAll,

@@ -1,6 +1,7 @@
 import { ConfigResourceTypes, type Kafka } from 'kafkajs';
 import { expect, inject, test } from 'vitest';
-import { ensureTopics, withAdmin } from '../../../../../services/runtime/kafka/topics.ts';
+import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
+import { withAdmin } from '../../../../../services/runtime/kafka/client.ts';
 import type { Topic } from '../../../../../schemas/topics.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { insisting, ownTopic, testKafka } from '../../../../support/kafka.ts';

@@ -4,7 +4,7 @@ import {
   type LogEntry,
   type WriterOptions,
 } from '../../../../../services/runtime/kafka/writer.ts';
-import { readLogEnds } from '../../../../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../../../../services/runtime/kafka/record.ts';
 import { openLog, type Logger } from '../../../../../services/runtime/process/log.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';

@@ -9,7 +9,7 @@ import { TRANSFERS_OF_EACH } from '../../../../../services/treasury/ledger/decid
 import { toEntries } from '../../../../../services/treasury/ledger/records.ts';
 import { confirmedEvent, depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt, depositKey, transferLog } from '../../../../support/deposit-log.ts';
-import { readLogEnds } from '../../../../../services/runtime/kafka/range.ts';
+import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
 import { expectLedger, plainDepositsIn } from '../../../../services/treasury/plain-decisions.ts';
 import {
   expectDeposits,

@@ -1,6 +1,6 @@
 import { afterEach, expect, inject, test } from 'vitest';
 import type { LogLost } from '../../../../../services/runtime/kafka/position.ts';
-import { watchLog } from '../../../../../services/runtime/kafka/watch-ends.ts';
+import { watchLog } from '../../../../../services/runtime/kafka/ends.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
   appendAll,
