@@ -5,7 +5,6 @@ import {
   eventsOf,
   waitsForCap,
 } from '../../projections/deposits/queries.ts';
-import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
 import { documentRoutes } from '../runtime/http/document-routes.ts';
@@ -16,6 +15,8 @@ import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './error-answers.ts';
 import { addressBody, detailBody, listBody, timelineBody } from './json.ts';
+
+const OPENAPI = new URL('../../schemas/deposit-api/openapi.yaml', import.meta.url);
 
 export interface Sources {
   readonly reader: Reader;
@@ -77,7 +78,7 @@ export function depositRoutes({ reader, callers, addresses, now }: Sources): rea
         return ok(timelineBody(deposit, events, waiting.length > 0));
       },
     },
-    ...documentRoutes(DEPOSIT_API),
+    ...documentRoutes(OPENAPI),
   ];
 }
 

@@ -1,5 +1,4 @@
 /** All routes of the explorer. */
-import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import type { GetRoute, Route } from '../../runtime/http/handler.ts';
 import type { AnswerCache } from '../../runtime/http/answer-cache.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
@@ -16,6 +15,8 @@ import { statsRoute } from './stats.ts';
 import { statusRoute } from './status.ts';
 import { transactionRoutes } from './transactions.ts';
 import { validatorsRoute } from './validators.ts';
+
+const OPENAPI = new URL('../../../schemas/explorer-api/openapi.yaml', import.meta.url);
 
 /** What the answers are made from. */
 export interface Sources {
@@ -54,7 +55,7 @@ export function explorerRoutes({
     reserveRoute(reserve),
     reserveRunsRoute(reader, reserve !== undefined),
     ...exportRoutes(reader, exportsMax),
-    ...documentRoutes(EXPLORER_API),
+    ...documentRoutes(OPENAPI),
   ];
 }
 

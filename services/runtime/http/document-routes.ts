@@ -1,7 +1,8 @@
 /** An OpenAPI document as `/openapi.json`, and shown by Swagger UI at `/docs`, without a CDN. */
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import type { OpenApi } from '../../../schemas/openapi.ts';
+import { parse } from 'yaml';
 import type { GetRoute } from './handler.ts';
 
 const { resolve } = createRequire(import.meta.url);
@@ -55,7 +56,9 @@ function page(title: string): string {
 `;
 }
 
-export function documentRoutes(api: OpenApi): readonly GetRoute[] {
+/** `file`: the document in YAML. */
+export function documentRoutes(file: URL): readonly GetRoute[] {
+  const api: { readonly info: { readonly title: string } } = parse(readFileSync(file, 'utf8'));
   return [
     text('/openapi.json', 'application/json; charset=utf-8', JSON.stringify(api)),
     text('/docs', 'text/html; charset=utf-8', page(api.info.title), PAGE_HEADERS),

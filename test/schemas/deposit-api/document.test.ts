@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
-import { DEPOSIT_API } from '../../../schemas/deposit-api/document.ts';
-import { headerOf, responseOf, type Operation, type Response } from '../../../schemas/openapi.ts';
+import { DEPOSIT_API } from '../../support/openapi.ts';
+import { headerOf, responseOf, type Operation, type Response } from '../../support/openapi.ts';
 import { depositRoutes } from '../../../services/deposit-gateway/routes.ts';
 import { misfit } from '../../services/deposit-gateway/answer-check.ts';
 

@@ -1,14 +1,14 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import { LIMIT_MAX } from '../../../schemas/explorer-api/bounds.ts';
-import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
+import { EXPLORER_API } from '../../support/openapi.ts';
 import {
   headerOf,
   responseOf,
   type Json,
   type MediaType,
   type Response,
-} from '../../../schemas/openapi.ts';
+} from '../../support/openapi.ts';
 import { misfit } from '../../services/explorer-gateway/answer-check.ts';
 
 const { components, paths, tags } = EXPLORER_API;

@@ -1,12 +1,12 @@
 /** Holds every answer that the tests get against the OpenAPI document of deposits: status, type, headers and body. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { DEPOSIT_API } from '../../../schemas/deposit-api/document.ts';
+import { DEPOSIT_API } from '../../support/openapi.ts';
 import {
   headerOf,
   responseOf,
   type Response as Documented,
   type Schema,
-} from '../../../schemas/openapi.ts';
+} from '../../support/openapi.ts';
 
 export interface Answered {
   readonly status: number;

@@ -1,13 +1,13 @@
 /** Holds every answer that the tests get against the OpenAPI document: status, type, headers and body. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
+import { EXPLORER_API } from '../../support/openapi.ts';
 import {
   headerOf,
   responseOf,
   type Operation,
   type Response as Documented,
   type Schema,
-} from '../../../schemas/openapi.ts';
+} from '../../support/openapi.ts';
 
 export interface Answered {
   readonly status: number;

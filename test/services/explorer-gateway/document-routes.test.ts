@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
+import { EXPLORER_API } from '../../support/openapi.ts';
 import { explorerRoutes } from '../../../services/explorer-gateway/routes/routes.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 

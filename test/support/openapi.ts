@@ -1,4 +1,6 @@
-/** OpenAPI 3.1 as far as our documents use it. */
+/** The OpenAPI 3.1 documents of the gateways, typed as far as tests read them. */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 
 export type Json =
   boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
@@ -109,40 +111,13 @@ export interface OpenApi<Served extends Paths = Paths> {
   };
 }
 
-/** An object with exactly these fields. */
-export function object(
-  properties: Readonly<Record<string, Schema>>,
-  described: Pick<Schema, 'title' | 'description'> = {},
-): Schema {
-  return {
-    ...described,
-    type: 'object',
-    properties,
-    required: Object.keys(properties),
-    additionalProperties: false,
-  };
+function documentOf<Served extends Paths>(api: string): OpenApi<Served> {
+  const file = new URL(`../../schemas/${api}/openapi.yaml`, import.meta.url);
+  return parse(readFileSync(file, 'utf8'));
 }
 
-/** A schema of the document's components. */
-export function schema(name: string, description?: string): Schema {
-  return {
-    $ref: `#/components/schemas/${name}`,
-    ...(description === undefined ? {} : { description }),
-  };
-}
-
-export function orNull(inner: Schema, description?: string): Schema {
-  return {
-    oneOf: [inner, { type: 'null' }],
-    ...(description === undefined ? {} : { description }),
-  };
-}
-
-/** The schema that is meant, with the description of where it is used. */
-export function schemaOf({ components }: OpenApi, used: Schema): Schema {
-  const { $ref: ref, ...rest } = used;
-  return ref === undefined ? used : { ...meant(components.schemas, ref), ...rest };
-}
+export const EXPLORER_API = documentOf<ReadOnlyPaths>('explorer-api');
+export const DEPOSIT_API = documentOf('deposit-api');
 
 export function responseOf({ components }: OpenApi, used: Response | Reference): Response {
   return '$ref' in used ? meant(components.responses, used.$ref) : used;
