@@ -45,7 +45,7 @@ export async function serve(
     { ...config, client_name: NAME },
     ['projection:deposits'],
     {
-      onHint: (_channel, message) => addresses.told(message),
+      onNotification: (_channel, message) => addresses.told(message),
       onSubscribed: () => addresses.told(undefined),
     },
     log,

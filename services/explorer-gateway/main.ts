@@ -21,7 +21,7 @@ await runMain(
     const notifications = openNotificationSubscriber(
       { ...config, client_name: 'explorer-gateway' },
       ['projection:explorer'],
-      { onHint: moved, onSubscribed: moved },
+      { onNotification: moved, onSubscribed: moved },
       log,
     );
     closing.add('Redis', () => notifications.close());

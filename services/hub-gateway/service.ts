@@ -79,7 +79,7 @@ export async function serve(
     { ...config, client_name: NAME },
     [...models.keys()],
     {
-      onHint: (channel, message) => models.get(channel)?.changed(changedKeys(message)),
+      onNotification: (channel, message) => models.get(channel)?.changed(changedKeys(message)),
       onSubscribed: () => models.forEach((model) => model.changed()),
     },
     log,

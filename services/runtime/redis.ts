@@ -1,10 +1,13 @@
-/** Redis carries notifications: keys that changed, never rows. They may be lost or doubled, so nobody waits for them and nothing is kept for later. */
+/**
+ * Redis carries change notifications: keys, never rows. They may be lost or doubled: no process
+ * waits for one, and none is queued for later.
+ */
 import { Redis } from 'ioredis';
 import { messageOf } from './process/errors.ts';
 import type { Logger } from './process/log.ts';
 import type { Metrics } from './process/metrics.ts';
 
-/** Notifications on their way that Redis has not taken yet; beyond, new ones are dropped. */
+/** Of notifications in flight; further ones are dropped. */
 const PENDING_MAX = 1_000;
 
 export interface NotificationSettings {
@@ -13,7 +16,7 @@ export interface NotificationSettings {
 }
 
 export interface NotificationPublisher {
-  /** Never throws and never waits: while Redis is away the notification is dropped and counted. */
+  /** Never throws or waits: while Redis is away, notifications are dropped and counted. */
   publish(channel: string, message: string): void;
   close(): Promise<void>;
 }
@@ -28,11 +31,9 @@ export function openNotificationPublisher(
   metrics: Metrics,
 ): NotificationPublisher {
   const redis = connect(settings, log, false);
-  const notifications = metrics.counter(
-    'redis_hints_total',
-    'Notifications by what became of them',
-    ['outcome'],
-  );
+  const notifications = metrics.counter('redis_hints_total', 'Notifications by outcome', [
+    'outcome',
+  ]);
   const inFlight = new Set<Promise<void>>();
 
   const send = async (channel: string, message: string): Promise<void> => {
@@ -58,20 +59,20 @@ export function openNotificationPublisher(
 }
 
 /**
- * Calls `onHint` for each message of the channels, and `onSubscribed` each time the subscription stands (again): what was published in between is lost, so the
- * caller reads anew then.
+ * Calls `onNotification` for each message of the channels, and `onSubscribed` after each (re)connection:
+ * notifications in between are lost, so the caller must read again.
  */
 export function openNotificationSubscriber(
   settings: NotificationSettings,
   channels: readonly string[],
   heard: {
-    readonly onHint: (channel: string, message: string) => void;
+    readonly onNotification: (channel: string, message: string) => void;
     readonly onSubscribed: () => void;
   },
   log: Logger,
 ): NotificationSubscriber {
   const redis = connect(settings, log, true);
-  redis.on('message', heard.onHint);
+  redis.on('message', heard.onNotification);
   redis.on('ready', () => {
     redis.subscribe(...channels).then(heard.onSubscribed, (error: unknown) => {
       log.warn({ err: error }, 'subscribing failed');
@@ -95,12 +96,12 @@ function connect(
     connectTimeout: 2_000,
     keepAlive: 5_000,
     retryStrategy: (times) => Math.min(100 * 2 ** Math.min(times, 4), 1_000),
-    // a frozen server keeps its connections open: replies that stay away end them
+    // a frozen server keeps its connections open: missing replies close them
     ...(subscribes ? {} : { socketTimeout: 3_000 }),
   });
   let away = '';
   redis.on('error', (error) => {
-    // it tries again several times a second; the first of the same says enough
+    // ioredis retries several times a second: repeated messages are not logged
     if (messageOf(error) === away) return;
     away = messageOf(error);
     log.warn({ err: error }, 'Redis is away; notifications are dropped until it is back');

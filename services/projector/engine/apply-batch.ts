@@ -16,7 +16,7 @@ import { loadRows } from '../load/load-rows.ts';
 import { enterLoad, LOAD_PATIENCE_MS, type LoadPhase } from '../load/load-state.ts';
 import { anotherCluster } from '../../runtime/kafka/position.ts';
 import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
-import { faultOf } from '../../runtime/postgres/pool.ts';
+import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import type { Prepared } from './prepare.ts';
 import type { RowMemory } from '../load/row-memory.ts';
 import { writeChanges } from './table-writer.ts';
@@ -73,9 +73,7 @@ export async function applyBatch<Event extends Typed>(
 ): Promise<Applied> {
   // by an attempt that failed: what it took is not to be had any more
   if (to.ahead?.more?.hasTaken() === true) return { outcome: 'conflict' };
-  const client = await to.pool.connect().catch((error: unknown) => {
-    throw faultOf(error);
-  });
+  const client = await withFaults(to.pool.connect());
   const silence = Promise.withResolvers<never>();
   const { patience_ms: patience = to.loading === true ? LOAD_PATIENCE_MS : 60_000 } = to;
   const timer = setTimeout(

@@ -7,7 +7,7 @@ import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { anotherCluster, unreadable, type LogLost } from '../../runtime/kafka/position.ts';
 import { digestNext } from '../../runtime/kafka/record.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { faultOf } from '../../runtime/postgres/pool.ts';
+import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import type { RecordAt, Skips } from './skips.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 
@@ -79,11 +79,7 @@ async function noteQuarantined(
   const { topic, partition, offset, fingerprint } = record;
   const text = `INSERT INTO projector.quarantine (projection, topic, partition, record_offset, fingerprint, error) VALUES ($1, $2, $3, $4, $5, $6)
                 ON CONFLICT (projection, topic, partition, record_offset) DO UPDATE SET fingerprint = excluded.fingerprint, error = excluded.error`;
-  await pool
-    .query(text, [projection, topic, partition, offset, fingerprint, error])
-    .catch((cause: unknown) => {
-      throw faultOf(cause);
-    });
+  await withFaults(pool.query(text, [projection, topic, partition, offset, fingerprint, error]));
 }
 
 /**
@@ -97,9 +93,7 @@ export async function skipRecord(
   record: RecordAt,
 ): Promise<boolean> {
   const { topic, partition, offset, fingerprint } = record;
-  const client = await pool.connect().catch((error: unknown) => {
-    throw faultOf(error);
-  });
+  const client = await withFaults(pool.connect());
   let failed: Error | undefined;
   try {
     await beginWriting(client, id.projection);

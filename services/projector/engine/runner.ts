@@ -23,7 +23,7 @@ import { LogReader } from '../../runtime/kafka/reader.ts';
 import { watchLog } from '../../runtime/kafka/ends.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
-import { faultOf } from '../../runtime/postgres/pool.ts';
+import { withFaults } from '../../runtime/postgres/pool.ts';
 import { type Poison } from '../../runtime/kafka/decode.ts';
 import { poisonIn, type Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
@@ -327,14 +327,10 @@ export class Runner<Event extends { readonly type: string }> {
     return positions;
   }
 
-  async #checkpoints(): Promise<readonly Checkpoint[]> {
+  #checkpoints(): Promise<readonly Checkpoint[]> {
     const { pool, projection } = this.#options;
-    return await readCheckpoints(pool, {
-      projection: projection.name,
-      version: projection.version,
-    }).catch((error: unknown) => {
-      throw faultOf(error);
-    });
+    const id = { projection: projection.name, version: projection.version };
+    return withFaults(readCheckpoints(pool, id));
   }
 
   #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {

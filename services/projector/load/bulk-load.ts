@@ -13,7 +13,7 @@ import { isIndexed, type LoadPhase } from './load-state.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
-import { faultOf } from '../../runtime/postgres/pool.ts';
+import { withFaults } from '../../runtime/postgres/pool.ts';
 import { Rate } from '../engine/rate.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 
@@ -71,10 +71,7 @@ export class BulkLoad {
   async begin(): Promise<void> {
     const { projection, pool, kafka, log, signal, retrying } = this.#options;
     const id = { projection: projection.name, version: projection.version };
-    const asked = async (): Promise<boolean> =>
-      await isIndexed(pool, id).catch((error: unknown) => {
-        throw faultOf(error);
-      });
+    const asked = (): Promise<boolean> => withFaults(isIndexed(pool, id));
     if (await retrying('asking whether the tables have their indexes', asked)) {
       this.#phase = 'live';
       return;

@@ -14,7 +14,7 @@ import { readStanding, type Standing } from '../tables/live-tables.ts';
 import { CONFIRMATIONS } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
-import { faultOf, openWriter } from '../../runtime/postgres/pool.ts';
+import { faultOf, openWriter, withFaults } from '../../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 import { nextOf, previousOf } from './names.ts';
 import { RebuildProgress, type RebuildStep } from './progress.ts';
@@ -247,9 +247,7 @@ async function vacuum(
   onStep: (what: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const client = await pool.connect().catch((error: unknown) => {
-    throw faultOf(error);
-  });
+  const client = await withFaults(pool.connect());
   try {
     await client.query('SET statement_timeout = 0');
     for (const { name } of tables) {

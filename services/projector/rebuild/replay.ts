@@ -23,7 +23,7 @@ import {
 } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { faultOf } from '../../runtime/postgres/pool.ts';
+import { withFaults } from '../../runtime/postgres/pool.ts';
 import type { Prepared } from '../engine/prepare.ts';
 import { skipRecord } from '../engine/quarantine.ts';
 import { memoryFor } from '../load/row-memory.ts';
@@ -235,12 +235,8 @@ export class Replay<Event extends { readonly type: string }> {
   async #positions(): Promise<Positions> {
     const { kafka, pool, projection } = this.#options;
     const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
-    const checkpoints = await readCheckpoints(pool, {
-      projection: projection.name,
-      version: projection.version,
-    }).catch((error: unknown) => {
-      throw faultOf(error);
-    });
+    const id = { projection: projection.name, version: projection.version };
+    const checkpoints = await withFaults(readCheckpoints(pool, id));
     const positions = new Map<string, Position>();
     for (const { topic, partition, cluster_id: was, next_offset, last_record } of checkpoints) {
       if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);

@@ -1,17 +1,23 @@
 /**
- * A question as Postgres' wire protocol has it, for pg's client: the statement is prepared once a connection, each question is one write, and rows come as the driver has parsed them. Unlike pg's own
- * query it does not have the columns described, which a list of some columns pays for about as much as for its rows.
+ * A SELECT for pg's client: prepared once a connection, one write each time, rows as pg has parsed
+ * them. Unlike pg's own query it does not ask for a description of the columns, which costs a short
+ * list about as much as its rows.
+ * Source: https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 import type { Connection, Submittable } from 'pg';
 import { assert } from '../process/errors.ts';
 
 export type QueryValue = string | number | bigint | boolean | Buffer | null;
 
-/** One row's columns, exactly as Postgres writes them: bytea `\x..`, bool `t` or `f`, timestamptz `2026-11-21 07:28:00.5+00`, numbers of any size as digits. */
+/**
+ * One row's columns as Postgres writes them: bytea `\x..`, bool `t` or `f`, timestamptz
+ * `2026-11-21 07:28:00.5+00`, numbers of any size as digits.
+ */
 export type Cells = readonly (string | null)[];
 
-export interface Question {
-  /** unique to `text` on its connection; empty: prepared for this time only */
+/** A SELECT with its bound parameters. */
+export interface Statement {
+  /** unique to `text`, which each connection prepares once; empty: prepared for this time only */
   readonly name: string;
   readonly text: string;
   readonly values: readonly QueryValue[];
@@ -19,12 +25,12 @@ export interface Question {
 
 const EXECUTE_AND_SYNC = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
 
-/** The statements that a connection knows, by name. */
+/** The prepared statements of a connection: text by name. */
 export type Prepared = Map<string, string>;
 
-/** It is asked once, and answers through `callback`, which pg may wrap. */
+/** Runs once, and calls `callback`, which pg may wrap. */
 export class RowsQuery implements Submittable {
-  /** also read by pg, for its own account of what is prepared */
+  /** pg reads it for its own list of prepared statements */
   readonly name: string;
   readonly text: string;
   callback: (error: Error | null, rows: readonly Cells[]) => void;
@@ -33,7 +39,7 @@ export class RowsQuery implements Submittable {
   #rows: Cells[] = [];
 
   constructor(
-    { name, text, values }: Question,
+    { name, text, values }: Statement,
     prepared: Prepared,
     callback: RowsQuery['callback'],
   ) {
@@ -45,13 +51,13 @@ export class RowsQuery implements Submittable {
   }
 
   submit(connection: Connection): void {
-    const question = bindMessage(this.name, this.#values);
+    const message = bindMessage(this.name, this.#values);
     const known = this.#prepared.get(this.name);
     assert(known === undefined || known === this.text, 'a statement has a name of its own');
-    if (known !== undefined) return void connection.stream.write(question);
+    if (known !== undefined) return void connection.stream.write(message);
     connection.stream.cork();
     connection.parse({ name: this.name, text: this.text, types: [] }, true);
-    connection.stream.write(question);
+    connection.stream.write(message);
     connection.stream.uncork();
   }
 
@@ -62,7 +68,7 @@ export class RowsQuery implements Submittable {
   handleReadyForQuery(): void {
     if (this.name !== '') this.#prepared.set(this.name, this.text);
     const rows = this.#rows;
-    // pg's timer for the question holds on to it for longer than the rows are wanted, which would then be moved to old memory, each of them
+    // pg's timer keeps this object: its rows would live on and move to V8's old generation
     this.#rows = [];
     this.callback(null, rows);
   }
@@ -72,7 +78,7 @@ export class RowsQuery implements Submittable {
   }
 
   handleCommandComplete(): void {
-    // how many rows there are is seen
+    // the number of rows is known
   }
 
   handleEmptyQuery(): void {
@@ -80,7 +86,7 @@ export class RowsQuery implements Submittable {
   }
 }
 
-/** Bind, Execute and Sync: text in, or bytes where a value is bytes, and text out. */
+/** Bind, Execute and Sync. Parameters are text, or binary for buffers; results are text. */
 function bindMessage(name: string, values: readonly QueryValue[]): Buffer {
   const texts = values.map((value) =>
     value === null || Buffer.isBuffer(value) ? value : String(value),

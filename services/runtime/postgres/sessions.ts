@@ -1,33 +1,32 @@
-/** Connections of a pool kept at hand between questions: to ask the pool for one and give it back each time costs more than many a question does. */
+/** Idle connections of a pool: checking one out each time costs more than a small SELECT. */
 import type { Pool, PoolClient } from 'pg';
-import { RowsQuery, type Cells, type Prepared, type Question } from './rows-query.ts';
+import { RowsQuery, type Cells, type Prepared, type Statement } from './rows-query.ts';
 
 export class Sessions {
   readonly #pool: Pool;
-  /** the one used last comes last, and is the first to be used again */
+  /** a stack: the connection used last is used next */
   #idle: PoolClient[] = [];
-  /** the statements that each knows by name */
   readonly #prepared = new WeakMap<PoolClient, Prepared>();
-  readonly #sweeper: NodeJS.Timeout;
+  readonly #sweep: NodeJS.Timeout;
   #isClosing = false;
 
-  /** `idle_ms`: how long one is kept from the pool at most while nobody asks, for the pool to close it by its own rules. */
+  /** Idle connections go back to the pool every `idle_ms`, which closes them by its own rules. */
   constructor(pool: Pool, idle_ms: number) {
     this.#pool = pool;
-    this.#sweeper = setInterval(() => this.#releaseIdle(), idle_ms).unref();
+    this.#sweep = setInterval(() => this.#releaseIdle(), idle_ms).unref();
   }
 
-  /** All rows. Rejects with pg's errors, and closes the connection then. */
-  async rows(question: Question): Promise<readonly Cells[]> {
+  /** All rows. Rejects with pg's errors; the connection is closed then. */
+  async rows(statement: Statement): Promise<readonly Cells[]> {
     const client = this.#idle.pop() ?? (await this.#pool.connect());
     const prepared = this.#preparedOn(client);
     try {
       const rows = await new Promise<readonly Cells[]>((resolve, reject) => {
-        const answered = (error: Error | null, all: readonly Cells[]): void =>
+        const done = (error: Error | null, all: readonly Cells[]): void =>
           error === null ? resolve(all) : reject(error);
-        client.query(new RowsQuery(question, prepared, answered));
+        client.query(new RowsQuery(statement, prepared, done));
       });
-      this.#giveBack(client);
+      this.#release(client);
       return rows;
     } catch (error) {
       client.release(error instanceof Error ? error : true);
@@ -35,16 +34,16 @@ export class Sessions {
     }
   }
 
-  /** When what is being asked is answered. */
+  /** Waits for statements in flight. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    clearInterval(this.#sweeper);
+    clearInterval(this.#sweep);
     this.#releaseIdle();
     await this.#pool.end();
   }
 
-  #giveBack(client: PoolClient): void {
-    // whoever waits for a connection waits at the pool
+  #release(client: PoolClient): void {
+    // requests that wait for a connection wait at the pool
     if (this.#isClosing || this.#pool.waitingCount > 0) client.release();
     else this.#idle.push(client);
   }
@@ -62,7 +61,7 @@ export class Sessions {
     return prepared;
   }
 
-  /** One that breaks while somebody asks on it tells so there. */
+  /** A connection in use reports its error to its statement. */
   #dropBroken(client: PoolClient, error: Error): void {
     if (!this.#idle.includes(client)) return;
     this.#idle = this.#idle.filter((each) => each !== client);

@@ -1,12 +1,15 @@
-/** Settings are environment variables, read once by a pure function that reports every missing or bad one at once and never repeats a secret. */
+/**
+ * Settings are environment variables, read once by a pure function that reports all missing and bad
+ * ones together and never shows a secret.
+ */
 
-/** One setting: its variable, what it must look like, and how to read it (undefined: not like that). */
+/** `read` returns undefined for a value that is not as `expected`. */
 export interface Setting<Value> {
   readonly name: string;
   readonly expected: string;
-  /** its value is never shown */
+  /** problems do not show the value */
   readonly secret: boolean;
-  /** without one the setting must be given */
+  /** absent: the setting is mandatory */
   readonly fallback?: Value;
   read(text: string): Value | undefined;
 }
@@ -17,7 +20,7 @@ export type Config<Of extends Settings> = {
 };
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Everything that is wrong with the configuration, a sentence each. */
+/** `problems`: a sentence each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
@@ -28,7 +31,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads all settings of `env`; an empty variable counts as not set. Throws one `ConfigError` with every problem. */
+/** An empty variable counts as not set. Throws one `ConfigError` with all problems. */
 export function readConfig<Of extends Settings>(env: Environment, settings: Of): Config<Of>;
 export function readConfig(
   env: Environment,
@@ -88,7 +91,6 @@ export function text(name: string, options: Options<string> = {}): Setting<strin
   return setting(name, 'text', options, (value) => value);
 }
 
-/** Text that is never shown. */
 export function secret(
   name: string,
   options: { readonly characters_min: number },
@@ -129,7 +131,6 @@ export function flag(name: string, options: Options<boolean> = {}): Setting<bool
   );
 }
 
-/** One of the words given. */
 export function choice<Word extends string>(
   name: string,
   words: readonly Word[],
@@ -153,7 +154,7 @@ export function list(name: string): Setting<readonly string[]> {
   });
 }
 
-/** An address like `http://host:port/path` without credentials, as given but without a slash at its end. */
+/** Like `http://host:port/path`, without credentials; slashes at the end are removed. */
 export function httpUrl(name: string): Setting<string> {
   return setting(
     name,
@@ -172,7 +173,7 @@ export function httpUrl(name: string): Setting<string> {
   );
 }
 
-/** An address that may hold user and password, hence never shown. */
+/** May hold user and password. */
 export function secretUrl(
   name: string,
   protocols: readonly string[],
@@ -206,7 +207,7 @@ export function redisUrl(name: string): Setting<string> {
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
-/** What every service is told. */
+/** The settings of every service. */
 export const SERVICE_SETTINGS = {
   log_level: choice('APP_LOG_LEVEL', LOG_LEVELS, { default: 'info' }),
   http_host: text('APP_HTTP_HOST', { default: '127.0.0.1' }),

@@ -13,7 +13,7 @@ export const STARTING: HealthProblem = {
 
 /** The body of `/status`. */
 export interface ServiceStatus {
-  /** working: busy for long, ends by itself; waiting: a dependency is away; halted: needs a person */
+  /** working: long work that ends by itself; waiting: a dependency is away; halted: needs a person */
   readonly status: 'starting' | 'working' | 'waiting' | 'ready' | 'halted';
   /** snake_case */
   readonly phase: string;
@@ -74,12 +74,12 @@ export interface ActivityOptions {
   readonly signal: AbortSignal;
   /** how `/ready` words a fault that is being retried; its code when not given */
   readonly describe?: (fault: Fault) => string;
-  /** for how long nothing may be heard from what the process follows; without it silence is no problem */
+  /** the longest time between two calls of `heard`; unlimited when not given */
   readonly silence_ms?: number;
   readonly silent?: (ms: number) => HealthProblem;
 }
 
-/** What a process that works by itself does: which phase it is in, what it retries, whether it has halted. */
+/** What a process without requests does: its phase, the faults it retries, whether it has halted. */
 export class Activity {
   readonly #options: ActivityOptions;
   /** a text: the phase of a process that is ready */
@@ -94,8 +94,8 @@ export class Activity {
   }
 
   /**
-   * The phase's name: from here on the process is ready; a problem: it is not. Faults are forgotten:
-   * an attempt of many steps goes on once it enters the next one.
+   * In a phase given by name the process is ready, in one given as a problem it is not. Clears faults:
+   * an attempt of many steps has recovered once it enters a phase.
    */
   enter(phase: HealthProblem | string): void {
     this.#phase = phase;

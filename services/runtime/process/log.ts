@@ -1,4 +1,4 @@
-/** The log: one JSON line an event on stdout, without secrets whoever logs what. */
+/** The log: one JSON line an event on stdout. Secrets are redacted, whatever is logged. */
 import pino, { type DestinationStream, type Logger } from 'pino';
 import { propertyOf } from './errors.ts';
 
@@ -23,11 +23,11 @@ export function withoutCredentials(text: string): string {
 export interface LogOptions {
   readonly service: string;
   readonly level: string;
-  /** where the lines go; stdout by default, written before the call returns so that none is lost at exit */
+  /** stdout by default, written synchronously: no line is lost at exit */
   readonly destination?: DestinationStream;
 }
 
-/** Whatever is logged under a key that names a secret is left out; errors (`{ err }`) keep code, retry and causes. */
+/** Redacts values whose key names a secret; errors (`{ err }`) keep code, retry and causes. */
 export function openLog({
   service,
   level,
@@ -44,7 +44,7 @@ export function openLog({
         log: (entry) => Object.fromEntries(loggableEntries(entry, 0)),
       },
     },
-    // the finished line, since pino takes messages from errors too
+    // on the finished line: pino copies messages from errors
     { write: (line) => destination.write(withoutCredentials(line)) },
   );
 }
@@ -60,7 +60,7 @@ function isSecret(value: unknown): boolean {
   return value !== null && value !== undefined && typeof value !== 'boolean';
 }
 
-/** As JSON can hold it. */
+/** The value as JSON can represent it. */
 function loggable(value: unknown, depth: number): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,7 @@
-/** How every process starts and ends: read the configuration, open, run until SIGTERM or SIGINT, drain. Exits 0 drained, 1 bad configuration, 2 fault. */
+/**
+ * Start and end of every process: read the configuration, open, run until SIGTERM or SIGINT, drain.
+ * Exit codes: 0 drained, 1 bad configuration, 2 fault.
+ */
 import { ConfigError, type Environment, type ServiceConfig } from './config.ts';
 import { messageOf } from './errors.ts';
 import { openLog, type Logger } from './log.ts';
@@ -11,21 +14,21 @@ export interface Service<Of> {
   readonly config: Of;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** aborted when the process is told to stop */
+  /** aborted by SIGTERM and SIGINT */
   readonly signal: AbortSignal;
   readonly closing: Closing;
 }
 
-/** What was opened, closed in reverse order. */
+/** Open resources, closed in reverse order. */
 export class Closing {
   readonly #open: { readonly name: string; readonly close: () => unknown }[] = [];
 
-  /** `close` runs at the end, after those of everything opened later; its promise is awaited. */
+  /** `close` runs at the end, after that of every resource added later, and is awaited. */
   add(name: string, close: () => unknown): void {
     this.#open.push({ name, close });
   }
 
-  /** Closes all, also when some fail; calls `progress` with the name before each and `failed` with what it threw. */
+  /** Closes all, also when some fail: calls `progress` before each and `failed` with its error. */
   async close(
     progress: (name: string) => void,
     failed: (name: string, error: unknown) => void,
@@ -42,9 +45,9 @@ export class Closing {
 }
 
 /**
- * Runs a service and ends the process. `read` is the service's pure function over the environment; `run` opens what it needs, adds to `closing` how each is closed, and
- * either returns once everything serves or works until `signal` aborts. When it throws, the process drains and exits 2; 1 when what it throws is a `ConfigError`, as
- * when a setting contradicts the log.
+ * Runs a service and ends the process. `run` opens resources, adds each to `closing`, and returns
+ * once the service serves, or works until `signal` aborts. When `run` throws, the process drains and
+ * exits 2, or 1 for a `ConfigError` (a setting contradicts the log).
  */
 export async function runMain<Of extends ServiceConfig>(
   name: string,
@@ -64,7 +67,7 @@ export async function runMain<Of extends ServiceConfig>(
     log.fatal({ err: error }, message);
     stop.abort();
   };
-  // Nobody knows what such an error left half done: no draining, the log and the checkpoints make a kill harmless.
+  // the state after such an error is unknown: no drain, a kill is harmless
   const die = (error: unknown, message: string): never => {
     log.fatal({ err: error }, message);
     process.exit(2);
@@ -74,7 +77,7 @@ export async function runMain<Of extends ServiceConfig>(
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stop.signal.aborted) {
-        log.warn({ signal }, 'told to stop again: stopping at once');
+        log.warn({ signal }, 'second signal: exiting at once');
         process.exit(2);
       }
       log.info({ signal }, 'draining');
@@ -82,7 +85,7 @@ export async function runMain<Of extends ServiceConfig>(
     });
   }
 
-  // a promise alone does not keep a process alive
+  // a pending promise does not keep the process alive
   setInterval(() => undefined, 2 ** 30);
   const running = work(
     run,
@@ -91,7 +94,7 @@ export async function runMain<Of extends ServiceConfig>(
   );
   await aborted(stop.signal);
 
-  let waiting_for = 'the work in hand';
+  let waiting_for = 'work in flight';
   const late = setTimeout(() => {
     log.fatal({ waiting_for, drain_ms: config.drain_ms }, `did not stop in time: ${waiting_for}`);
     process.exit(2);
@@ -120,7 +123,7 @@ async function work<Of>(
   }
 }
 
-/** What to do when this Node is too old; undefined when it is not. */
+/** The remedy for an old Node; undefined when this one is new enough. */
 export function refuseOldNode(version: string): string | undefined {
   if (Number.parseInt(version, 10) >= NODE_MAJOR_MIN) return undefined;
   return `Node ${NODE_MAJOR_MIN} or newer is needed, this is ${version}: start it through npm (npm start), which finds the Node installed by npm ci`;

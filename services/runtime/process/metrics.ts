@@ -1,4 +1,4 @@
-/** The figures of one process, for Prometheus. Opened in `main`, handed to whoever counts. */
+/** The Prometheus metrics of one process. */
 import {
   collectDefaultMetrics,
   Counter,
@@ -26,7 +26,7 @@ export class Metrics {
     return new Counter({ name, help, labelNames: [...labels], registers: [this.registry] });
   }
 
-  /** `collect` runs before each scrape and may set the gauge. */
+  /** `collect` runs at each scrape and may set the gauge. */
   gauge<Label extends string = never>(
     name: string,
     help: string,
@@ -42,7 +42,7 @@ export class Metrics {
     });
   }
 
-  /** Of durations in seconds. */
+  /** The default buckets are seconds. */
   histogram<Label extends string = never>(
     name: string,
     help: string,
@@ -58,7 +58,7 @@ export class Metrics {
     });
   }
 
-  /** The text that a scrape answers. */
+  /** The body of a scrape. */
   text(): Promise<string> {
     return this.registry.metrics();
   }

@@ -1,14 +1,14 @@
-/** Waiting that a drain can end, and retrying what may pass. */
+/** Waits that a drain ends, and retries with back-off. */
 import { setTimeout as after } from 'node:timers/promises';
 import { Fault } from './errors.ts';
 import type { Logger } from './log.ts';
 
-/** Waits `ms`, or until the signal is aborted: never rejects. */
+/** Resolves after `ms`, or when the signal is aborted. Never rejects. */
 export async function untilAborted(ms: number, signal: AbortSignal): Promise<void> {
   await after(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** Resolves when the signal is aborted, at once when it has been. */
+/** Resolves when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -22,13 +22,13 @@ export interface RetryOptions {
   readonly signal: AbortSignal;
   readonly retry_ms_min?: number;
   readonly retry_ms_max?: number;
-  /** told before each wait, with the fault that passed, and with undefined once it has gone well */
+  /** called with the fault before each back-off, and with undefined on success */
   readonly onFault?: (fault: Fault | undefined) => void;
 }
 
 /**
- * Does `attempt` until it goes well, with growing pauses. A fault without `retry` and anything that is not a fault is thrown at once; so is the last fault
- * when the signal is aborted.
+ * Repeats `attempt` with back-off until it succeeds. Throws faults without `retry` and other errors
+ * at once, and the last fault when the signal is aborted.
  */
 export async function retrying<Result>(
   options: RetryOptions,
@@ -50,7 +50,7 @@ export async function retrying<Result>(
     } catch (error) {
       if (!(error instanceof Fault) || !error.retry || signal.aborted) throw error;
       onFault?.(error);
-      log.warn({ err: error, tries }, `${what} failed, trying again`);
+      log.warn({ err: error, tries }, `${what} failed, retrying`);
       await untilAborted(Math.min(max, min * 2 ** Math.min(tries - 1, 10)), signal);
       if (signal.aborted) throw error;
     }

@@ -27,7 +27,7 @@ export interface ExplorerServerOptions {
   readonly notifications?: {
     readonly redis_url: string;
     /** when the gateway has heard it */
-    readonly onHint: (message: string) => void;
+    readonly onNotification: (message: string) => void;
   };
 }
 
@@ -81,16 +81,16 @@ export async function openExplorer({
   };
   const index = notifications && new ReadVersion({ reader, position: indexedPosition(), now });
   const moved = (): void => index?.changed();
-  const onHint = (_channel: string, message: string): void => {
+  const onNotification = (_channel: string, message: string): void => {
     moved();
-    notifications?.onHint(message);
+    notifications?.onNotification(message);
   };
   const subscriber =
     notifications &&
     openNotificationSubscriber(
       { ...notifications, client_name: 'explorer-gateway' },
       ['projection:explorer'],
-      { onHint, onSubscribed: moved },
+      { onNotification, onSubscribed: moved },
       log,
     );
   const settings = {

@@ -54,7 +54,7 @@ async function openStorm() {
   startRunner(log, { ...tables, group_id: log.topic });
   const chain = new StormChain();
   const storm = { chain, log, tables, events: [] as ChainEvent[], heard: 0 };
-  const onHint = (message: string): void => {
+  const onNotification = (message: string): void => {
     const {
       position,
     }: { readonly position?: { readonly topic: string; readonly next_offset: string } } =
@@ -65,7 +65,7 @@ async function openStorm() {
   const settings = { postgres_reader_url: readerUrl, exports_max: AT_ONCE };
   const keeping = await openExplorer({
     ...settings,
-    notifications: { redis_url: stack.redis_url, onHint },
+    notifications: { redis_url: stack.redis_url, onNotification },
   });
   onTestFinished(() => keeping.close());
   const plain = await openExplorer(settings);

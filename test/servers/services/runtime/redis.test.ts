@@ -54,7 +54,7 @@ function subscriber(): Heard {
     { redis_url: url, client_name: 'test-subscriber' },
     [channel, `${channel}:other`],
     {
-      onHint: (from, message) =>
+      onNotification: (from, message) =>
         heard.notifications.push(`${from.slice(channel.length)}=${message}`),
       onSubscribed: () => heard.subscribed++,
     },

@@ -95,7 +95,7 @@ test('nothing is closed under the hands of work that is still going on', async (
 test('what does not stop in time is named, and it ends with 2', async () => {
   for (const [what, named] of [
     ['hangs in closing', 'HTTP'],
-    ['hangs in work', 'the work in hand'],
+    ['hangs in work', 'work in flight'],
   ] as const) {
     const { child, serving, ended } = start(what, { ...GOOD, APP_DRAIN_MS: '100' });
     await serving;
@@ -118,7 +118,7 @@ test('a second signal ends it at once', async () => {
   child.kill('SIGINT');
   expect(await ended).toMatchObject({
     code: 2,
-    messages: ['draining', 'told to stop again: stopping at once'],
+    messages: ['draining', 'second signal: exiting at once'],
   });
 });
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { Pool } from 'pg';
 import { afterEach, beforeAll, expect, inject, test } from 'vitest';
-import type { Question, QueryValue } from '../../../../../services/runtime/postgres/rows-query.ts';
+import type { Statement, QueryValue } from '../../../../../services/runtime/postgres/rows-query.ts';
 import { Sessions } from '../../../../../services/runtime/postgres/sessions.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 
@@ -30,7 +30,7 @@ function open({
   return { pool, sessions, close };
 }
 
-function question(text: string, values: readonly QueryValue[] = []): Question {
+function question(text: string, values: readonly QueryValue[] = []): Statement {
   return { name: text.slice(0, 60), text, values };
 }
 
