@@ -1,37 +1,39 @@
-/** Where the logs end, to know how far behind the projections are. */
 import { setTimeout as after } from 'node:timers/promises';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
-import { lately } from './lately.ts';
+import { cachedFor } from './cached-for.ts';
 
-const ANSWER_MS = 1_000;
+const TIMEOUT_MS = 1_000;
 
-/** By topic, the offset after the last record of each of its partitions. */
+/** By topic, the offset after the last record of each partition. */
 export type LogEnds = ReadonlyMap<string, readonly bigint[]>;
 
-/** Of these topics, or undefined while the brokers do not tell. `now` in ms. */
+/**
+ * The ends of these topics, against which projections lag; undefined while they are unknown. `now`
+ * in ms.
+ */
 export function logEnds(
   brokers: readonly string[],
   now: () => number,
   log: Logger,
 ): (topics: readonly string[]) => Promise<LogEnds | undefined> {
-  // one at a time: brokers that are away may take long until that is known
-  let asking: Promise<LogEnds> | undefined;
-  const what = {
+  // one at a time: it may take long until brokers that are away are known to be
+  let reading: Promise<LogEnds> | undefined;
+  const options = {
     now,
     log,
-    lost: 'the brokers do not tell where the log ends, so how many records projections are behind is unknown',
-    back: 'the brokers tell again where the log ends',
+    lost: 'the ends of the log cannot be read, so the lag of projections is unknown',
+    restored: 'the ends of the log can be read again',
   };
-  return lately(what, async (topics: readonly string[]) => {
-    asking ??= read(brokers, topics, log).finally(() => (asking = undefined));
-    return await Promise.race([asking, tooLate()]);
+  return cachedFor(options, async (topics: readonly string[]) => {
+    reading ??= read(brokers, topics, log).finally(() => (reading = undefined));
+    return await Promise.race([reading, timeout()]);
   });
 }
 
-async function tooLate(): Promise<never> {
-  await after(ANSWER_MS, undefined, { ref: false });
-  throw new Fault('kafka', `no answer within ${ANSWER_MS} ms`, { retry: true });
+async function timeout(): Promise<never> {
+  await after(TIMEOUT_MS, undefined, { ref: false });
+  throw new Fault('kafka', `no answer within ${TIMEOUT_MS} ms`, { retry: true });
 }
 
 async function read(
@@ -39,7 +41,7 @@ async function read(
   topics: readonly string[],
   log: Logger,
 ): Promise<LogEnds> {
-  // the client is large, and many a gateway is never asked
+  // the client is large, and many gateways never need it
   const [{ openKafka }, { readTopicEnds }] = await Promise.all([
     import('../runtime/kafka/client.ts'),
     import('../runtime/kafka/ends.ts'),
@@ -50,9 +52,9 @@ async function read(
   );
   const ends = new Map<string, bigint[]>();
   for (const { topic, partition, high } of await readTopicEnds(kafka, topics)) {
-    const own = ends.get(topic) ?? [];
-    own[partition] = high;
-    ends.set(topic, own);
+    const partitions = ends.get(topic) ?? [];
+    partitions[partition] = high;
+    ends.set(topic, partitions);
   }
   return ends;
 }

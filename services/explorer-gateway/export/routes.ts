@@ -1,13 +1,16 @@
-/** The export of what the explorer shows, as files that only grow: in chain order, up to a block that the answer's head names. */
+/** Exports as files that only grow: in chain order, up to a block that the headers name. */
 import { exportEnd } from '../../../projections/explorer/queries/export.ts';
-import type { HttpResponse, HttpRequest, GetRoute } from '../../runtime/http/handler.ts';
-import { Fault, type Refusal } from '../../runtime/process/errors.ts';
+import { clientOf } from '../../runtime/http/client-address.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
+import { rateLimited } from '../../runtime/http/rate-limit.ts';
 import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
-import { clientOf } from '../../runtime/http/client-address.ts';
-import { tooMany } from '../error-answers.ts';
-import { CSV, NDJSON } from './formats.ts';
-import { parseActivityExport, parseTransactionsExport, type AskedHeights } from './parameters.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import { EXPLORER_ERRORS } from '../errors.ts';
+import { invalid, type InvalidRequest, type Parameters } from '../routes/parameters.ts';
+import { STORED_STATUS } from '../routes/transactions.ts';
+import { CSV, NDJSON, type ExportFormat } from './formats.ts';
+import { parseActivityExport, parseTransactionsExport, type GivenHeights } from './parameters.ts';
 import {
   activityPieces,
   addressActivityPieces,
@@ -15,72 +18,65 @@ import {
   transactionPieces,
   type Span,
 } from './pieces.ts';
-import { ExportSlots } from './slots.ts';
-import { invalid, type InvalidRequest, type Parameters } from '../routes/parameters.ts';
-import { STORED_STATUS } from '../routes/transactions.ts';
+import { ExportSlots, type Started } from './slots.ts';
 
-/** Of the items' JSON, in its order. */
-const TRANSACTION_FIELDS =
-  'hash,block_height,from,to,amount,fee,status,function_call_type,is_ride_related,timestamp,referrer,request_referrer_fee,offer_referrer_fee,nonce,tx_index,request_referrer,offer_referrer'.split(
-    ',',
-  );
-const ACTIVITY_FIELDS =
-  'address,kind,label,delta,direction,amount,tx_hash,block_height,tx_index,function_call_type,counterparty,timestamp'.split(
-    ',',
-  );
-
-type Read = (
-  reader: Reader,
-  span: Span,
-  render: (item: string) => string,
-) => AsyncGenerator<string>;
+const RETRY_MS = 10_000;
+/** Starts of one export whose last block leaves the chain before its first row is read. */
+const STARTS_MAX = 10;
 
 interface Export {
-  readonly heights: AskedHeights;
-  readonly read: Read;
+  readonly heights: GivenHeights;
+  readonly read: (
+    reader: Reader,
+    span: Span,
+    toLine: (item: string) => string,
+  ) => AsyncGenerator<string>;
 }
 
-/** At most `max` of them run at once; 0: none. */
-export function exportRoutes(reader: Reader, max: number): readonly GetRoute[] {
-  const slots = new ExportSlots(max);
-  return [
-    ...bothFormats(reader, slots, {
-      name: 'transactions',
-      fields: TRANSACTION_FIELDS,
-      ask: askTransactions,
-    }),
-    ...bothFormats(reader, slots, { name: 'activity', fields: ACTIVITY_FIELDS, ask: askActivity }),
-  ];
+interface Kind {
+  readonly name: string;
+  /** of the items' JSON, in its order */
+  readonly fields: string;
+  readonly parse: (query: Parameters) => Export | InvalidRequest;
 }
 
-function askTransactions(query: Parameters): Export | InvalidRequest {
-  const asked = parseTransactionsExport(query);
-  if ('refused' in asked) return asked;
-  const { heights, block, status } = asked;
-  const isNone = status !== undefined && status !== STORED_STATUS;
-  return {
-    heights,
-    read: isNone
-      ? nothing
-      : (source, span, render) => transactionPieces(source, within(span, block), asked, render),
-  };
-}
+const TRANSACTIONS: Kind = {
+  name: 'transactions',
+  fields:
+    'hash,block_height,from,to,amount,fee,status,function_call_type,is_ride_related,timestamp,' +
+    'referrer,request_referrer_fee,offer_referrer_fee,nonce,tx_index,request_referrer,offer_referrer',
+  parse: (query) => {
+    const parsed = parseTransactionsExport(query);
+    if ('refused' in parsed) return parsed;
+    const { heights, block, status } = parsed;
+    if (status !== undefined && status !== STORED_STATUS) return { heights, read: nothing };
+    return {
+      heights,
+      read: (reader, span, toLine) =>
+        transactionPieces(reader, within(span, block), parsed, toLine),
+    };
+  },
+};
 
-function askActivity(query: Parameters): Export | InvalidRequest {
-  const asked = parseActivityExport(query);
-  if ('refused' in asked) return asked;
-  const { heights, address } = asked;
-  return {
-    heights,
-    read:
-      address === undefined
-        ? activityPieces
-        : (source, span, render) => addressActivityPieces(source, span, address, render),
-  };
-}
+const ACTIVITY: Kind = {
+  name: 'activity',
+  fields:
+    'address,kind,label,delta,direction,amount,tx_hash,block_height,tx_index,function_call_type,' +
+    'counterparty,timestamp',
+  parse: (query) => {
+    const parsed = parseActivityExport(query);
+    if ('refused' in parsed) return parsed;
+    const { heights, address } = parsed;
+    if (address === undefined) return { heights, read: activityPieces };
+    return {
+      heights,
+      read: (reader, span, toLine) => addressActivityPieces(reader, span, address, toLine),
+    };
+  },
+};
 
 async function* nothing(): AsyncGenerator<string> {
-  // no status is stored that anybody could ask for here
+  // no transaction has this status
 }
 
 function within(span: Span, block: bigint | undefined): Span {
@@ -92,71 +88,70 @@ function within(span: Span, block: bigint | undefined): Span {
   };
 }
 
-interface Exported {
-  readonly name: string;
-  readonly fields: readonly string[];
-  readonly ask: (query: Parameters) => Export | InvalidRequest;
+/** At most `max` exports run at once; 0: none. */
+export function exportRoutes(reader: Reader, max: number): readonly GetRoute[] {
+  const slots = new ExportSlots(max);
+  return [TRANSACTIONS, ACTIVITY].flatMap((kind) =>
+    [CSV, NDJSON].map((format) => exportRoute(reader, slots, kind, format)),
+  );
 }
 
-function bothFormats(
+function exportRoute(
   reader: Reader,
   slots: ExportSlots,
-  { name, fields, ask }: Exported,
-): readonly GetRoute[] {
-  return [CSV, NDJSON].map(({ extension, content_type: type, opening, row }): GetRoute => {
-    const handle = async (request: HttpRequest): Promise<HttpResponse | Refusal> => {
-      const { query, method } = request;
+  { name, fields, parse }: Kind,
+  { extension, content_type, opening, row }: ExportFormat,
+): GetRoute {
+  return {
+    method: 'get',
+    path: `/api/v1/export/${name}.${extension}`,
+    handle: async (request) => {
       if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
-      const asked = ask(query);
-      if ('refused' in asked) return asked;
-      const begun = await slots.hold(clientOf(request), () =>
-        begin(reader, asked, row, method === 'HEAD' ? undefined : opening(fields)),
+      const parsed = parse(request.query);
+      if ('refused' in parsed) return parsed;
+      const held = await slots.hold(clientOf(request), () =>
+        start(reader, parsed, row, request.method === 'HEAD' ? undefined : opening(fields)),
       );
-      if (begun === undefined) return busy(slots);
-      if ('refused' in begun) return begun;
-      const disposition = { 'content-disposition': `attachment; filename="${name}.${extension}"` };
-      return {
-        status: 200,
-        body: begun.body,
-        content_type: type,
-        headers: { ...disposition, ...begun.headers },
-      };
-    };
-    return { method: 'get', path: `/api/v1/export/${name}.${extension}`, handle };
-  });
+      if (held === undefined)
+        return rateLimited(
+          RETRY_MS,
+          EXPLORER_ERRORS,
+          `as many exports are running as may at once, ${slots.max} in all and half of them for one client`,
+        );
+      if ('refused' in held) return held;
+      const disposition = `attachment; filename="${name}.${extension}"`;
+      const headers = { 'content-disposition': disposition, ...held.headers };
+      return { status: 200, body: held.body, content_type, headers };
+    },
+  };
 }
 
-/** How often an export is begun whose last block leaves the chain before its first row is read. */
-const BEGINNINGS_MAX = 10;
-
-interface Begun {
-  readonly pieces: AsyncGenerator<string>;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Reads up to the first piece, which shows that the block that the head names still stands; without an opening, for the head alone, nothing but that block. */
-async function begin(
+/**
+ * Reads the first piece, which shows that the block of the headers is still on the chain. Without an
+ * `opening`, as for HEAD, only that block is read.
+ */
+async function start(
   reader: Reader,
-  asked: Export,
-  render: (item: string) => string,
+  { heights, read }: Export,
+  toLine: (item: string) => string,
   opening: string | undefined,
-): Promise<Begun | InvalidRequest> {
-  for (let beginnings = 1; ; beginnings++) {
-    const span = await spanOf(reader, asked.heights);
-    if ('refused' in span) return span;
-    const pieces = 'end' in span ? asked.read(reader, span, render) : nothing();
-    if (opening === undefined) return { pieces, headers: endHeaders(span) };
+): Promise<Started | InvalidRequest> {
+  for (let starts = 1; ; starts++) {
+    const span = await readSpan(reader, heights);
+    if (span !== undefined && 'refused' in span) return span;
+    const headers = endHeaders(span);
+    const pieces = span === undefined ? nothing() : read(reader, span, toLine);
+    if (opening === undefined) return { pieces, headers };
     const first = await pieces.next().catch((error: unknown) => {
-      if (error instanceof Fault && error.code === REORGANISED && beginnings < BEGINNINGS_MAX)
+      if (error instanceof Fault && error.code === REORGANISED && starts < STARTS_MAX)
         return undefined;
       throw error;
     });
-    if (first !== undefined)
-      return { pieces: opened(opening, first, pieces), headers: endHeaders(span) };
+    if (first !== undefined) return { pieces: joined(opening, first, pieces), headers };
   }
 }
 
-async function* opened(
+async function* joined(
   opening: string,
   first: IteratorResult<string, unknown>,
   rest: AsyncGenerator<string>,
@@ -165,27 +160,23 @@ async function* opened(
   yield* rest;
 }
 
-/** Of an index that holds no block yet. */
-const EMPTY = {};
-type Empty = typeof EMPTY;
-
-function endHeaders(span: Span | Empty): Readonly<Record<string, string>> {
-  if (!('end' in span)) return {};
+function endHeaders(span: Span | undefined): Readonly<Record<string, string>> {
+  if (span === undefined) return {};
   return {
     'x-clt-to-height': String(span.end.height),
     'x-clt-to-hash': `0x${span.end.hash.toString('hex')}`,
   };
 }
 
-/** What is indexed now, as far as it was asked for. */
-async function spanOf(
+/** The given heights as far as they are indexed; undefined while no block is. */
+async function readSpan(
   reader: Reader,
-  { from, to }: AskedHeights,
-): Promise<Span | Empty | InvalidRequest> {
+  { from, to }: GivenHeights,
+): Promise<Span | undefined | InvalidRequest> {
   const [row] = await reader.rows(exportEnd(to));
   if (row === undefined) {
     return from === undefined && to === undefined
-      ? EMPTY
+      ? undefined
       : invalid('no block is indexed yet: ask again later, or without from_height and to_height');
   }
   const [newest, lowest, hash] = row;
@@ -205,13 +196,4 @@ async function spanOf(
     heights: { low: from ?? 0n, high: end },
     end: { height: end, hash: byteaBytes(hash) },
   };
-}
-
-const RETRY_SECONDS = 10;
-
-function busy({ max }: ExportSlots): HttpResponse {
-  return tooMany(
-    `as many exports are running as may at once, ${max} in all and half of them for one client`,
-    RETRY_SECONDS,
-  );
 }

@@ -1,4 +1,18 @@
-/** So many exports at once in this process. Each has one statement in flight at most, so they never hold more of the pool's connections than there are slots. */
+/**
+ * Limits the exports of this process. An export has at most one statement in flight, so exports
+ * hold at most as many connections of the pool as there are slots.
+ */
+export interface Started {
+  readonly pieces: AsyncGenerator<string>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface Held {
+  /** gives the slot back when it has ended, also when nothing was ever read from it */
+  readonly body: AsyncIterable<string>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 export class ExportSlots {
   readonly max: number;
   readonly #clientMax: number;
@@ -11,37 +25,28 @@ export class ExportSlots {
   }
 
   /**
-   * The pieces of an export that holds a slot until they have ended, also when none was ever asked for, or until `begin` has failed; undefined when no slot is
-   * free, or the client has half of all there are.
+   * Starts an export in a slot, which is free again when `start` fails or is refused. Undefined when
+   * all slots are taken, or half of them by this client.
    */
   async hold<Refused extends object>(
     client: string,
-    begin: () => Promise<
-      | {
-          readonly pieces: AsyncGenerator<string>;
-          readonly headers: Readonly<Record<string, string>>;
-        }
-      | Refused
-    >,
-  ): Promise<
-    | { readonly body: AsyncIterable<string>; readonly headers: Readonly<Record<string, string>> }
-    | Refused
-    | undefined
-  > {
+    start: () => Promise<Started | Refused>,
+  ): Promise<Held | Refused | undefined> {
     const release = this.#take(client);
     if (release === undefined) return undefined;
     try {
-      const begun = await begin();
-      if ('pieces' in begun) return { headers: begun.headers, body: ending(begun.pieces, release) };
+      const started = await start();
+      if ('pieces' in started)
+        return { headers: started.headers, body: ending(started.pieces, release) };
       release();
-      return begun;
+      return started;
     } catch (error) {
       release();
       throw error;
     }
   }
 
-  /** What gives the slot back, once. */
+  /** The function that gives the slot back; only its first call counts. */
   #take(client: string): (() => void) | undefined {
     const own = this.#takenBy.get(client) ?? 0;
     if (this.#taken >= this.max || own >= this.#clientMax) return undefined;
@@ -62,7 +67,7 @@ export class ExportSlots {
 function ending(pieces: AsyncGenerator<string>, release: () => void): AsyncIterable<string> {
   const iterator: AsyncIterator<string> = {
     next: () => pieces.next(),
-    // behind a statement that is still in flight
+    // waits for a statement that is in flight
     return: async () => {
       try {
         return await pieces.return(undefined);

@@ -15,7 +15,7 @@ export interface Reserve {
 }
 
 /** The treasury's answer, or why there is none; one request to it at a time. `now` in ms of a clock that never goes back. */
-export function reserveOf(
+export function openReserve(
   url: string,
   now: () => number,
   log: Logger,

@@ -3,25 +3,22 @@ import { runsPage } from '../../../projections/reserve/queries.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import { listAnswer } from '../routes/list.ts';
 import { parsePage } from '../routes/parameters.ts';
+import { listResponse } from '../routes/responses.ts';
 
+const PATH = '/api/v1/reserve/runs';
 const LIST = 'reserve_runs';
 
 /** Without a treasury there are no runs, and that is no error. */
 export function reserveRunsRoute(reader: Reader, hasTreasury: boolean): Route {
   return {
     method: 'get',
-    path: '/api/v1/reserve/runs',
+    path: PATH,
     handle: async ({ query }) => {
       const page = parsePage(query, LIST);
       if ('refused' in page) return page;
       const rows = hasTreasury ? await reader.rows(runsPage(page)) : [];
-      return listAnswer(
-        { path: '/api/v1/reserve/runs', filters: {}, page, list: LIST },
-        rows,
-        runItem,
-      );
+      return listResponse({ path: PATH, page, list: LIST }, rows, runItem);
     },
   };
 }

@@ -4,14 +4,12 @@ import {
   balanceAt,
 } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
-import type { HttpResponse, GetRoute } from '../../runtime/http/handler.ts';
+import type { GetRoute, HttpResponse } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
-import { accountBody, activityItem } from './account-json.ts';
-import { detailAnswer } from './detail.ts';
-import { hex } from './json.ts';
-import { listAnswer } from './list.ts';
+import { accountBody, activityItem, hex } from './json.ts';
 import { parseAccountName, parseBalanceHeight, parsePage } from './parameters.ts';
+import { itemResponse, listResponse } from './responses.ts';
 
 export function accountRoutes(reader: Reader): readonly GetRoute[] {
   return [
@@ -22,12 +20,8 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
         const account = parseAccountName(params['address']);
         if ('refused' in account) return account;
         const { address } = account;
-        return detailAnswer(
-          reader,
-          accountByAddress(address),
-          accountBody(toHex(address)),
-          'account',
-        );
+        const toJson = accountBody(toHex(address));
+        return itemResponse(reader, accountByAddress(address), toJson, 'account');
       },
     },
     {
@@ -41,11 +35,8 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
         const page = parsePage(query, list);
         if ('refused' in page) return page;
         const path = `/api/v1/accounts/${address}/activity`;
-        return listAnswer(
-          { path, filters: {}, page, list },
-          await reader.rows(activityPage(account.address, page)),
-          activityItem(address),
-        );
+        const rows = await reader.rows(activityPage(account.address, page));
+        return listResponse({ path, page, list }, rows, activityItem(address));
       },
     },
     {
@@ -54,14 +45,16 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
       handle: ({ params, query }) => {
         const account = parseAccountName(params['address']);
         if ('refused' in account) return account;
-        const asked = parseBalanceHeight(query);
-        return 'refused' in asked ? asked : balanceAnswer(reader, account.address, asked.height);
+        const parsed = parseBalanceHeight(query);
+        return 'refused' in parsed
+          ? parsed
+          : balanceResponse(reader, account.address, parsed.height);
       },
     },
   ];
 }
 
-async function balanceAnswer(
+async function balanceResponse(
   reader: Reader,
   address: Buffer,
   height: bigint,
@@ -69,15 +62,16 @@ async function balanceAnswer(
   const [[first, newest, hash, isKnown, balance] = []] = await reader.rows(
     balanceAt(address, height),
   );
-  if (newest === null || newest === undefined)
-    return { refused: 'not_found', message: 'no block is indexed yet' };
-  if (hash === null) {
-    return {
-      refused: 'not_found',
-      message: `no block is indexed at this height: there are the heights from ${first} to ${newest}`,
-    };
-  }
-  if (isKnown !== 't') return { refused: 'not_found', message: 'no such account is indexed' };
+  if (newest === null || newest === undefined) return notFound('no block is indexed yet');
+  if (hash === null)
+    return notFound(
+      `no block is indexed at this height: there are the heights from ${first} to ${newest}`,
+    );
+  if (isKnown !== 't') return notFound('no such account is indexed');
   const body = `{"address":"${toHex(address)}","height":${height},"block_hash":${hex(hash)},"balance":${balance ?? 0}}`;
   return { status: 200, body };
+}
+
+function notFound(message: string): Refusal<'not_found'> {
+  return { refused: 'not_found', message };
 }

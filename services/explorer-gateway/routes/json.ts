@@ -1,4 +1,7 @@
-/** The interface's bodies as JSON text, made in one go from the columns that Postgres wrote: integers keep every digit, since none becomes a number on the way. */
+/**
+ * The interface's bodies as JSON text, made from the columns as Postgres writes them: integers keep
+ * every digit, since none becomes a JavaScript number.
+ */
 import type { Page } from '../../../projections/contract/page.ts';
 import { isoTime, type Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
@@ -8,7 +11,7 @@ export function hex(bytea: Cell): string {
   return bytea === null || bytea === undefined ? 'null' : `"0x${bytea.slice(2)}"`;
 }
 
-/** A row's time in quotes. */
+/** ISO 8601 in quotes. */
 export function time(timestamptz: Cell): string {
   if (timestamptz !== last.timestamptz) last = timed(timestamptz ?? '');
   return last.json;
@@ -18,7 +21,7 @@ function timed(timestamptz: string): { readonly timestamptz: string; readonly js
   return { timestamptz, json: `"${isoTime(timestamptz)}"` };
 }
 
-/** Transactions of a block have its time, and stand together in most lists. */
+/** Cached, since neighbours in a list are mostly of the same block and time. */
 let last = timed('1970-01-01 00:00:00+00');
 
 function blockFields(cells: Cells): string {
@@ -76,7 +79,10 @@ export function transactionDetail(cells: Cells): string {
   );
 }
 
-/** The envelope: `total` is the offset plus what the page holds, `has_more` whether it is full. A page below a place counts from there: its offset is 0. */
+/**
+ * A page of a list: `total` is the offset plus the items of the page, `has_more` whether the page is
+ * full. A page below a cursor has offset 0.
+ */
 export function pageBody<Row>(
   rows: readonly Row[],
   toJson: (row: Row) => string,
@@ -91,20 +97,83 @@ export function pageBody<Row>(
   return `{"items":[${items}],"paging":${paging}}`;
 }
 
-/** A JSON number that shows that it is not an integer: 0.0, 1.0, 0.25. */
+/** A JSON number with a decimal point: 0.0, 1.0, 0.25. */
 function decimal(value: number): string {
   return Number.isInteger(value) ? value.toFixed(1) : String(value);
 }
 
-/** The row of `stats`, or none: nothing is indexed yet. */
+/** The row of `stats`; none while nothing is indexed. */
 export function statsBody(cells: Cells = ['0', '0', '0', '0', '0', '0']): string {
   const [height, total, blocks, transactions, producers, span] = cells;
   const gaps = Number(blocks) - 1;
   const seconds = Number(span) / 1_000;
-  // several blocks of the same time have no rate either
+  // blocks that all have the same time have no rate
   const measurable = gaps > 0 && seconds > 0;
   return (
     `{"latest_height":${gaps < 0 ? 0 : height},"tx_per_second":${decimal(measurable ? Number(transactions) / seconds : 0)},` +
     `"total_transactions":${total},"active_validators":${producers},"avg_block_time_seconds":${decimal(measurable ? seconds / gaps : 0)}}`
   );
+}
+
+/** Turns a row of `accountByAddress` into JSON; `address` is the row's, `0x..`. */
+export function accountBody(address: string): (cells: Cells) => string {
+  return ([balance, nonce, transactions, activities, isContract]) =>
+    `{"address":"${address}","balance":${balance},"nonce":${nonce},"tx_count":${transactions},"activity_count":${activities},` +
+    `"is_contract":${isContract === 't'}}`;
+}
+
+/**
+ * Turns rows of `activityPage` into JSON; `address` is the rows', `0x..`. Effects of a block itself
+ * have no counterparty, even if the chain names one.
+ */
+export function activityItem(address: string): (cells: Cells) => string {
+  const opening = `{"address":"${address}",`;
+  return ([kind, delta, height, hash, index, type, counterparty, timestamp]) => {
+    const text = delta ?? '';
+    const isDebit = text.startsWith('-');
+    const movement = isDebit
+      ? `"delta":${text},"direction":"debit","amount":${text.slice(1)}`
+      : `"delta":${text},"direction":"credit","amount":${text}`;
+    const cause =
+      hash === null || hash === undefined
+        ? `"tx_hash":null,"block_height":${height},"tx_index":null,"function_call_type":null,"counterparty":null`
+        : `"tx_hash":${hex(hash)},"block_height":${height},"tx_index":${index},"function_call_type":${JSON.stringify(type)},"counterparty":${hex(counterparty)}`;
+    return `${opening}${kindFields(kind ?? '', isDebit ? 'debit' : 'credit')},${movement},${cause},"timestamp":${time(timestamp)}}`;
+  };
+}
+
+function kindFields(kind: string, direction: Direction): string {
+  return `"kind":${JSON.stringify(kind)},"label":${JSON.stringify(activityLabel(kind, direction))}`;
+}
+
+/** A row of `validatorsPage`. The peer id is unknown: a block names only its producer's address. */
+export function validatorItem([address, isActive, produced]: Cells): string {
+  return `{"address":${hex(address)},"is_active":${isActive === 't'},"blocks_produced":${produced},"peer_id":""}`;
+}
+
+export type Direction = 'credit' | 'debit';
+
+/** What people read for each kind of activity, in the directions in which it moves a balance. */
+const LABELS: ReadonlyMap<string, Readonly<Partial<Record<Direction, string>>>> = new Map([
+  ['transfer_in', { credit: 'Transfer received' }],
+  ['transfer_out', { debit: 'Transfer sent' }],
+  ['mint', { credit: 'Minted' }],
+  ['burn', { debit: 'Burned' }],
+  ['ride_escrow', { credit: 'Ride fare received in escrow', debit: 'Ride fare put into escrow' }],
+  ['ride_pay', { credit: 'Ride payment received', debit: 'Ride payment sent' }],
+  ['ride_refund', { credit: 'Ride refund received', debit: 'Ride refund sent' }],
+  ['tx_fee_paid', { debit: 'Transaction fee paid' }],
+  ['tx_fee_earned', { credit: 'Transaction fees earned' }],
+  ['block_reward', { credit: 'Block reward received', debit: 'Block reward paid' }],
+  ['referrer_fee', { credit: 'Referrer fee received', debit: 'Referrer fee paid' }],
+]);
+
+/** An unknown kind is labelled with its own words. */
+export function activityLabel(kind: string, direction: Direction): string {
+  return LABELS.get(kind)?.[direction] ?? asWords(kind);
+}
+
+function asWords(kind: string): string {
+  const [first = '', ...rest] = kind.replaceAll('_', ' ').trim();
+  return first.toUpperCase() + rest.join('');
 }

@@ -1,4 +1,4 @@
-/** What callers may ask, parsed: a value, or a refusal that says what is expected and never repeats the input. */
+/** Parses parameters: a value, or a refusal that says what is expected and never repeats the input. */
 import type { Page } from '../../../projections/contract/page.ts';
 import type {
   TransactionFilter,
@@ -11,7 +11,7 @@ import {
   PARAMETER_CHARACTERS_MAX,
 } from '../../../schemas/explorer-api/bounds.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
-import { placeOf } from './cursor.ts';
+import { decodeCursor } from './responses.ts';
 
 export type InvalidRequest = Refusal<'invalid_request'>;
 
@@ -24,7 +24,7 @@ export function invalid(message: string): InvalidRequest {
   return { refused: 'invalid_request', message };
 }
 
-/** The known parameters that are given, each once and not empty; others are ignored. */
+/** The given parameters of these names, each once and not empty; others are ignored. */
 export function pick<Name extends string>(
   parameters: Parameters,
   names: readonly Name[],
@@ -48,7 +48,7 @@ export function parseDecimal(text: string): bigint | undefined {
   return DECIMAL.test(text) ? BigInt(text) : undefined;
 }
 
-/** A decimal integer of bearable length. */
+/** A decimal integer, of a length that cannot exhaust anything. */
 export function parseHeight(text: string): bigint | undefined {
   return text.length <= PARAMETER_CHARACTERS_MAX ? parseDecimal(text) : undefined;
 }
@@ -77,7 +77,7 @@ function pageOf(
   }
   if (offset !== undefined)
     return invalid('offset and cursor must not be combined: give one of them');
-  const below = placeOf(list, cursor);
+  const below = decodeCursor(list, cursor);
   return below === undefined
     ? invalid(
         'cursor must be one that came in a Link header of the same list with the same filters',
@@ -94,11 +94,11 @@ export function parsePage(parameters: Parameters, list: string): Page | InvalidR
 export interface TransactionsRequest {
   readonly page: Page;
   readonly filter: TransactionFilter;
-  /** along which ordinal a cursor goes on; undefined: either will do */
-  readonly way: ScanBy | undefined;
+  /** by which ordinal the cursor goes on; undefined without one */
+  readonly by: ScanBy | undefined;
   /** the only status ever stored is `confirmed`; every other matches nothing */
   readonly status: string | undefined;
-  /** the filters as they were given */
+  /** the filters as given */
   readonly filters: Readonly<Record<string, string>>;
 }
 
@@ -111,12 +111,12 @@ export function parseTransactionsRequest(
   const { limit: _limit, offset: _offset, cursor, ...filters } = given;
   const filter = filterOf(filters);
   if ('refused' in filter) return filter;
-  const way =
+  const by =
     cursor === undefined
       ? undefined
-      : WAYS.find((each) => placeOf(transactionsList(filter, each), cursor) !== undefined);
-  const page = pageOf(given, transactionsList(filter, way ?? 'address'));
-  return 'refused' in page ? page : { page, filter, way, status: filters.status, filters };
+      : SCANS.find((each) => decodeCursor(transactionsList(filter, each), cursor) !== undefined);
+  const page = pageOf(given, transactionsList(filter, by ?? 'address'));
+  return 'refused' in page ? page : { page, filter, by, status: filters.status, filters };
 }
 
 /** address, block and type as a filter. */
@@ -132,27 +132,32 @@ export function filterOf(given: {
   if (given.block !== undefined && block === undefined)
     return invalid('block must be a height, a decimal integer');
   const { type } = given;
-  // Postgres takes no text with it, so no type contains it
+  // Postgres stores no text with it
   if (type?.includes('\0') === true) return invalid('type must not contain the character NUL');
   return { block, address, type };
 }
 
-const WAYS: readonly ScanBy[] = ['address', 'type'];
+const SCANS: readonly ScanBy[] = ['address', 'type'];
 
-/** The list of these transactions as cursors know it: places are of one way where there are two. */
-export function transactionsList({ block, address, type }: TransactionFilter, way: ScanBy): string {
-  const twoWays = block === undefined && address !== undefined && type !== undefined;
+/** An address and a type have an ordinal each, but none together: rows of one are scanned. */
+export function needsScan({ block, address, type }: TransactionFilter): boolean {
+  return block === undefined && address !== undefined && type !== undefined;
+}
+
+/** The list of these transactions for `encodeCursor`; a scan has its own ordinals. */
+export function transactionsList(filter: TransactionFilter, by: ScanBy): string {
+  const { block, address, type } = filter;
   return JSON.stringify([
     'transactions',
     String(block),
     address === undefined ? null : toHex(address),
     type,
-    twoWays ? way : null,
+    needsScan(filter) ? by : null,
   ]);
 }
 
-/** q: any text that is not empty; one longer than anything there is to be found finds nothing. */
-export function parseQuestion(parameters: Parameters): { readonly q: string } | InvalidRequest {
+/** q: any text that is not empty; one longer than all that can be found finds nothing. */
+export function parseSearch(parameters: Parameters): { readonly q: string } | InvalidRequest {
   const { q } = parameters;
   if (typeof q === 'string' && q.length > PARAMETER_CHARACTERS_MAX) return { q: '' };
   const given = pick(parameters, ['q']);
@@ -164,7 +169,7 @@ export function parseQuestion(parameters: Parameters): { readonly q: string } | 
 
 export type BlockId = { readonly hash: Buffer } | { readonly height: bigint };
 
-/** 64 hex digits are a hash, decimals too; other decimals are a height. */
+/** 64 hex digits are a hash, even if all are decimals; other decimals are a height. */
 export function parseBlockId(given: unknown): BlockId | InvalidRequest {
   const id = typeof given === 'string' ? given : '';
   const hash = parseHash(id);
@@ -191,7 +196,7 @@ export function parseAccountName(given: unknown): { readonly address: Buffer } |
     : { address };
 }
 
-/** height: after which block. */
+/** height: the block after which the balance is asked. */
 export function parseBalanceHeight(
   parameters: Parameters,
 ): { readonly height: bigint } | InvalidRequest {

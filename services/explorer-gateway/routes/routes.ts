@@ -4,28 +4,26 @@ import type { AnswerCache } from '../../runtime/http/answer-cache.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { accountRoutes } from './accounts.ts';
-import { blockRoutes } from './blocks.ts';
+import { chainRoutes } from './chain.ts';
 import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../log-ends.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
 import { reserveRunsRoute } from '../reserve/runs.ts';
 import { reserveRoute, type Reserve } from '../reserve/reserve.ts';
 import { searchRoute } from './search.ts';
-import { statsRoute } from './stats.ts';
 import { statusRoute } from './status.ts';
 import { transactionRoutes } from './transactions.ts';
-import { validatorsRoute } from './validators.ts';
 
 const OPENAPI = new URL('../../../schemas/explorer-api/openapi.yaml', import.meta.url);
 
-/** What the answers are made from. */
+/** What responses are made from. */
 export interface Sources {
   readonly reader: Reader;
-  /** of the node; undefined while it does not tell */
+  /** of the node; undefined while it is unknown */
   readonly head: () => Promise<NodeHead | undefined>;
-  /** of these topics; undefined while the brokers do not tell */
+  /** of these topics; undefined while they are unknown */
   readonly ends: (topics: readonly string[]) => Promise<LogEnds | undefined>;
-  /** undefined: no treasury is behind this deployment */
+  /** undefined in a deployment without a treasury */
   readonly reserve: (() => Promise<Reserve>) | undefined;
   /** how many exports may run at once; 0: none */
   readonly exports_max: number;
@@ -41,16 +39,14 @@ export function explorerRoutes({
   exports_max: exportsMax,
   cache,
 }: Sources): readonly Route[] {
-  const ofTheIndex = [
-    ...blockRoutes(reader),
+  const indexRoutes = [
+    ...chainRoutes(reader),
     ...transactionRoutes(reader),
     ...accountRoutes(reader),
-    validatorsRoute(reader),
     searchRoute(reader),
-    statsRoute(reader),
   ];
   return [
-    ...(cache === undefined ? ofTheIndex : ofTheIndex.map((route) => cached(route, cache))),
+    ...(cache === undefined ? indexRoutes : indexRoutes.map((route) => cached(route, cache))),
     statusRoute(reader, head, ends),
     reserveRoute(reserve),
     reserveRunsRoute(reader, reserve !== undefined),

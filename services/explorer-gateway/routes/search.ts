@@ -1,4 +1,4 @@
-/** Search by exact match: a height, a hash, an address; nothing else is found. */
+/** Search by exact match: a height, a hash or an address. */
 import { accountByAddress } from '../../../projections/explorer/queries/accounts.ts';
 import { blockByHash, blockByHeight } from '../../../projections/explorer/queries/blocks.ts';
 import { transactionByHash } from '../../../projections/explorer/queries/transactions.ts';
@@ -6,11 +6,11 @@ import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import { parseHeight, parseQuestion } from './parameters.ts';
+import { parseHeight, parseSearch } from './parameters.ts';
 
 export interface Found {
   readonly kind: 'block' | 'transaction' | 'account';
-  /** names it in this interface's paths: a block by what was asked for, its height or its hash */
+  /** as in this interface's paths; a block is named as it was searched, by height or hash */
   readonly identifier: string;
   readonly summary: string;
 }
@@ -20,14 +20,17 @@ export function searchRoute(reader: Reader): GetRoute {
     method: 'get',
     path: '/api/v1/search',
     handle: async ({ query }) => {
-      const question = parseQuestion(query);
-      if ('refused' in question) return question;
-      return { status: 200, body: JSON.stringify({ items: await search(reader, question.q) }) };
+      const parsed = parseSearch(query);
+      if ('refused' in parsed) return parsed;
+      return { status: 200, body: JSON.stringify({ items: await search(reader, parsed.q) }) };
     },
   };
 }
 
-/** 64 hex digits are a hash, decimals too; 40 an address, and a height when they are decimals; other decimals a height. */
+/**
+ * 64 hex digits are a hash, even if all are decimals; 40 are an address, and a height as well if
+ * all are decimals; other decimals are a height.
+ */
 export async function search(reader: Reader, q: string): Promise<readonly Found[]> {
   const hash = parseHash(q);
   if (hash !== undefined)

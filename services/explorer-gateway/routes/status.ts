@@ -1,4 +1,4 @@
-/** How far the chain, the index and every projection are. */
+/** The positions of the chain, of the index and of every projection. */
 import { indexedHead } from '../../../projections/explorer/queries/chain.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import { isoTime } from '../../runtime/postgres/cells.ts';
@@ -6,7 +6,10 @@ import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
 import type { LogEnds } from '../log-ends.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
 
-/** Of what is read: tables that stand beside it are nobody's concern. Columns: projection, version, topic, partition, next_offset, whether it is loaded, when it last moved. */
+/**
+ * The checkpoints of live tables. Columns: projection, version, topic, partition, next_offset,
+ * whether it is loading, when it last moved.
+ */
 const POSITIONS: Statement = {
   name: 'explorer_positions',
   text: `SELECT c.projection, c.version, c.topic, c.partition, c.next_offset, p.projection IS NOT NULL AND p.indexed_at IS NULL, c.updated_at
@@ -16,13 +19,10 @@ const POSITIONS: Statement = {
   values: [],
 };
 
-/** Of these topics; undefined while the brokers do not tell. */
-type Ends = (topics: readonly string[]) => Promise<LogEnds | undefined>;
-
 export function statusRoute(
   reader: Reader,
   head: () => Promise<NodeHead | undefined>,
-  ends: Ends,
+  ends: (topics: readonly string[]) => Promise<LogEnds | undefined>,
 ): Route {
   return {
     method: 'get',
@@ -33,14 +33,14 @@ export function statusRoute(
         reader.rows(indexedHead()),
         reader.rows(POSITIONS),
       ]);
-      // after the positions: nobody is ahead of the log
+      // read after the positions, so that no position is beyond the end
       const log = await ends([...new Set(positions.map(([, , topic]) => topic ?? ''))]);
       return { status: 200, body: statusBody(node, indexed[0], positions, log) };
     },
   };
 }
 
-/** Lags are 0 or more: the index may be a moment ahead of what the node last said. */
+/** Lags are 0 or more: the index may be ahead of the last known head of the node. */
 export function statusBody(
   node: NodeHead | undefined,
   indexed: Cells | undefined,

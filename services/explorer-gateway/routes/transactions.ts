@@ -2,68 +2,60 @@ import {
   transactionByHash,
   transactionCounts,
   transactionsPage,
-  type TransactionFilter,
   type ScanBy,
 } from '../../../projections/explorer/queries/transactions.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
+import { rateLimited } from '../../runtime/http/rate-limit.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import { detailAnswer } from './detail.ts';
-import { tooMany } from '../error-answers.ts';
+import { EXPLORER_ERRORS } from '../errors.ts';
 import { transactionDetail, transactionItem } from './json.ts';
-import { listAnswer } from './list.ts';
 import {
+  needsScan,
   parseTransactionHash,
   parseTransactionsRequest,
   transactionsList,
   type TransactionsRequest,
 } from './parameters.ts';
-import { Turnstile } from '../export/turnstile.ts';
+import { itemResponse, listResponse } from './responses.ts';
 
 /** The only status that a transaction ever has. */
 export const STORED_STATUS = 'confirmed';
 
-/** Of the questions that look through rows, at once and waiting: the connections that are left answer all others. */
-const COSTLY_AT_ONCE = 2;
-const COSTLY_WAITING_MAX = 16;
-const RETRY_SECONDS = 2;
+const PATH = '/api/v1/transactions';
+/** Scans leave connections of the pool to all other queries. */
+const SCANS_AT_ONCE = 2;
+const SCANS_WAITING_MAX = 16;
+const RETRY_MS = 2_000;
 
 export function transactionRoutes(reader: Reader): readonly GetRoute[] {
-  const costly = new Turnstile(COSTLY_AT_ONCE, COSTLY_WAITING_MAX);
+  const scans = new Semaphore(SCANS_AT_ONCE, SCANS_WAITING_MAX);
   return [
     {
       method: 'get',
-      path: '/api/v1/transactions',
+      path: PATH,
       handle: async ({ query }) => {
         const request = parseTransactionsRequest(query);
         if ('refused' in request) return request;
         const { filter, filters, page, status } = request;
-        const way = request.way ?? (await shorterWay(reader, request));
-        const ask = (): Promise<readonly Cells[]> =>
-          reader.rows(transactionsPage(filter, page, way));
-        const isNone = status !== undefined && status !== STORED_STATUS;
-        const rows = isNone ? [] : await (isLookedThrough(filter) ? costly.pass(ask) : ask());
-        if (rows === undefined)
-          return tooMany(
-            'too many ask for the transactions of an address and a type at once',
-            RETRY_SECONDS,
-          );
-        const list = transactionsList(filter, way);
-        return listAnswer(
-          { path: '/api/v1/transactions', filters, page, list },
-          rows,
-          transactionItem,
-        );
+        const by = request.by ?? (await shorterScan(reader, request));
+        const read = (): Promise<readonly Cells[]> =>
+          reader.rows(transactionsPage(filter, page, by));
+        const matchesNone = status !== undefined && status !== STORED_STATUS;
+        const rows = matchesNone ? [] : await (needsScan(filter) ? scans.run(read) : read());
+        if (rows === undefined) return rateLimited(RETRY_MS, EXPLORER_ERRORS, TOO_MANY_SCANS);
+        const list = transactionsList(filter, by);
+        return listResponse({ path: PATH, filters, page, list }, rows, transactionItem);
       },
     },
     {
       method: 'get',
-      path: '/api/v1/transactions/:hash',
+      path: `${PATH}/:hash`,
       handle: ({ params }) => {
-        const transaction = parseTransactionHash(params['hash']);
-        if ('refused' in transaction) return transaction;
-        return detailAnswer(
+        const parsed = parseTransactionHash(params['hash']);
+        if ('refused' in parsed) return parsed;
+        return itemResponse(
           reader,
-          transactionByHash(transaction.hash),
+          transactionByHash(parsed.hash),
           transactionDetail,
           'transaction',
         );
@@ -72,20 +64,44 @@ export function transactionRoutes(reader: Reader): readonly GetRoute[] {
   ];
 }
 
-/** Along which ordinal an address and a type are looked for: the one with fewer rows to look through. */
-async function shorterWay(
+const TOO_MANY_SCANS = 'too many ask for the transactions of an address and a type at once';
+
+/** Scans whichever has fewer transactions, the address or the type. */
+async function shorterScan(
   reader: Reader,
   { filter, status }: TransactionsRequest,
 ): Promise<ScanBy> {
   const { address, type } = filter;
-  if (address === undefined || type === undefined || !isLookedThrough(filter)) return 'address';
+  if (address === undefined || type === undefined || !needsScan(filter)) return 'address';
   if (status !== undefined && status !== STORED_STATUS) return 'address';
   const [counts = []] = await reader.rows(transactionCounts(address, type));
   const [ofAddress, ofType] = counts;
   return BigInt(ofType ?? 0) < BigInt(ofAddress ?? 0) ? 'type' : 'address';
 }
 
-/** Both have an ordinal, but together they have none. */
-function isLookedThrough({ block, address, type }: TransactionFilter): boolean {
-  return block === undefined && address !== undefined && type !== undefined;
+/** A counting semaphore with a bounded queue. */
+export class Semaphore {
+  readonly #waitingMax: number;
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(atOnce: number, waitingMax: number) {
+    this.#free = atOnce;
+    this.#waitingMax = waitingMax;
+  }
+
+  /** The result of the work; undefined, without doing it, when too many wait already. */
+  async run<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    if (this.#free > 0) this.#free--;
+    else if (this.#waiting.length >= this.#waitingMax) return undefined;
+    else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      // its permit goes to the next one directly
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
 }

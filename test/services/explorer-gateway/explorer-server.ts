@@ -1,7 +1,7 @@
 /** The explorer's gateway inside the test process, on a real port, with a node whose head can be set. Every answer is held against the OpenAPI document. */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
-import { explorerApp } from '../../../services/explorer-gateway/app.ts';
+import { explorerApp } from '../../../services/explorer-gateway/service.ts';
 import { indexedPosition } from '../../../projections/explorer/queries/chain.ts';
 import { openHttp } from '../../../services/runtime/http/server.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';

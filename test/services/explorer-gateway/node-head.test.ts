@@ -30,7 +30,7 @@ async function node(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${taken.port}`;
 }
 
-test("the node's newest heights are asked for at most once a second", async () => {
+test("the node's newest heights are read at most once a second", async () => {
   let [height, asked, now] = [10, 0, 5_000];
   const url = await node((request, response) => {
     asked++;
@@ -53,7 +53,7 @@ test("the node's newest heights are asked for at most once a second", async () =
   expect(asked).toBe(2);
 });
 
-test('a node that is away, silent, sends elsewhere or answers something else tells nothing, which is logged once', async () => {
+test('the head is unknown while the node is away, silent, redirects or answers badly, which is logged once', async () => {
   const elsewhere = await node((_request, response) => response.end('{"head":{"height":1}}'));
   const answers: RequestListener[] = [
     (request) => void request.socket.destroy(),
@@ -84,6 +84,6 @@ test('a node that is away, silent, sends elsewhere or answers something else tel
   }
   expect(lines.map(({ msg }) => msg)).toEqual([
     expect.stringContaining('the lag is unknown'),
-    'the node tells its head again',
+    'the head of the node can be read again',
   ]);
 });

@@ -1,6 +1,6 @@
 /** Every state that a chain goes through, event by event, and the lists of each state in the words of the explorer: what a page may hold while the chain moves. */
 import type { BlockAppended, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
-import { activityLabel } from '../../../services/explorer-gateway/routes/activity-labels.ts';
+import { activityLabel } from '../../../services/explorer-gateway/routes/json.ts';
 import {
   plainActivity,
   plainBlocks,

@@ -1,5 +1,5 @@
 /** Exports asked of an explorer whose chain moves: whole, of the chain that their head names, or broken off by a reorganisation. */
-import { activityLabel } from '../../../services/explorer-gateway/routes/activity-labels.ts';
+import { activityLabel } from '../../../services/explorer-gateway/routes/json.ts';
 import {
   fieldsOf,
   plainExportedActivity,

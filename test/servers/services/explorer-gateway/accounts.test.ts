@@ -1,7 +1,7 @@
 /** Accounts, their activity, their balances in the past, and validators, against what a plain list of blocks says. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
-import { activityLabel } from '../../../../services/explorer-gateway/routes/activity-labels.ts';
+import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
 import {
   exactJson,
   plainAccount,

@@ -1,7 +1,7 @@
 /** An export is of one chain to its end, or visibly not whole: while blocks arrive, blocks are replaced, and Postgres fails. */
 import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { activityLabel } from '../../../../services/explorer-gateway/routes/activity-labels.ts';
+import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
 import {
   plainExportedActivity,
   plainExportedTransactions,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { activityLabel } from '../../../../services/explorer-gateway/routes/activity-labels.ts';
+import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
 import {
   plainExportedActivity,
   plainExportedTransactions,
@@ -73,7 +73,9 @@ test('nothing is read any more when the client has left, and its place is free',
     .toBe(200);
   // who scrapes the figures has /ready asked, and the node is not there
   expect(
-    server.lines.filter(({ msg }) => !String(msg).startsWith('the node does not tell its head')),
+    server.lines.filter(
+      ({ msg }) => !String(msg).startsWith('the head of the node cannot be read'),
+    ),
   ).toEqual([]);
 });
 

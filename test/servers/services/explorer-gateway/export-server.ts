@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { expect, inject, onTestFinished } from 'vitest';
-import { explorerApp } from '../../../../services/explorer-gateway/app.ts';
+import { explorerApp } from '../../../../services/explorer-gateway/service.ts';
 import { openHttp } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';

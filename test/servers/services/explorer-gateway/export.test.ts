@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { activityLabel } from '../../../../services/explorer-gateway/routes/activity-labels.ts';
+import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
 import type { PlainFilter } from '../../../projections/explorer/plain-answers.ts';
 import {
   fieldsOf,

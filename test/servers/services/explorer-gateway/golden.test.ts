@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../../support/database.ts';
 import { fillExplorer, type PlainBlock } from '../../../projections/explorer/seeded-rows.ts';
-import { cursorOf } from '../../../../services/explorer-gateway/routes/cursor.ts';
+import { encodeCursor } from '../../../../services/explorer-gateway/routes/responses.ts';
 import {
   openExplorer,
   type ExplorerServer,
@@ -257,11 +257,11 @@ test.each([
   ],
   ['/api/v1/search?q=nothing', '{"items":[]}'],
   [
-    `/api/v1/blocks?limit=1&cursor=${cursorOf('blocks', 1n)}`,
+    `/api/v1/blocks?limit=1&cursor=${encodeCursor('blocks', 1n)}`,
     `{"items":[{${BLOCK_0}}],"paging":{"limit":1,"offset":0,"total":1,"has_more":true}}`,
   ],
   [
-    `/api/v1/blocks?limit=1&cursor=${cursorOf('blocks', 0n)}`,
+    `/api/v1/blocks?limit=1&cursor=${encodeCursor('blocks', 0n)}`,
     '{"items":[],"paging":{"limit":1,"offset":0,"total":0,"has_more":false}}',
   ],
   [

@@ -1,8 +1,8 @@
 /** The specification of the explorer, endpoint by endpoint, and what it says of them all: versions, errors, which have the envelope. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
-import { activityLabel } from '../../../../services/explorer-gateway/routes/activity-labels.ts';
-import { EXPLORER_ERRORS } from '../../../../services/explorer-gateway/error-answers.ts';
+import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
+import { EXPLORER_ERRORS } from '../../../../services/explorer-gateway/errors.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
   plainAccount,

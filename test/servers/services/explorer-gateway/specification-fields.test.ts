@@ -1,7 +1,7 @@
 /** The specification of the explorer, resource by resource: each field with its type and its value. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
-import { activityLabel } from '../../../../services/explorer-gateway/routes/activity-labels.ts';
+import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
 import {
   plainAccount,
   plainActivity,

@@ -300,7 +300,7 @@ test(
       }
     }
     const faults = [...keeping.lines, ...plain.lines].filter(
-      (line) => !JSON.stringify(line).includes('the chain was reorganised while it was exported'),
+      (line) => !JSON.stringify(line).includes('the chain was reorganised during the export'),
     );
     expect(faults).toEqual([]);
   },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  activityLabel,
   blockDetail,
   pageBody,
   statsBody,
@@ -100,4 +101,39 @@ test('rates are numbers with a decimal point, and 0.0 as long as nothing can be 
   expect(statsBody(['7', '900', '3', '5', '2', '4000'])).toBe(
     '{"latest_height":7,"tx_per_second":1.25,"total_transactions":900,"active_validators":2,"avg_block_time_seconds":2.0}',
   );
+});
+
+test.each([
+  ['ride_pay', 'debit', 'Ride payment sent'],
+  ['ride_pay', 'credit', 'Ride payment received'],
+  ['ride_escrow', 'debit', 'Ride fare put into escrow'],
+  ['ride_refund', 'credit', 'Ride refund received'],
+  ['transfer_in', 'credit', 'Transfer received'],
+  ['transfer_out', 'debit', 'Transfer sent'],
+  ['tx_fee_paid', 'debit', 'Transaction fee paid'],
+  ['tx_fee_earned', 'credit', 'Transaction fees earned'],
+  ['block_reward', 'debit', 'Block reward paid'],
+  ['referrer_fee', 'credit', 'Referrer fee received'],
+  ['mint', 'credit', 'Minted'],
+  ['burn', 'debit', 'Burned'],
+] as const)('the label of %s as a %s is: %s', (kind, direction, label) =>
+  expect(activityLabel(kind, direction)).toBe(label),
+);
+
+test.each([
+  ['staking_reward', 'Staking reward'],
+  ['fee', 'Fee'],
+  ['Already_Upper', 'Already Upper'],
+  ['__proto__', 'Proto'],
+  ['constructor', 'Constructor'],
+  ['éclair_sold', 'Éclair sold'],
+  ['😀_a', '😀 a'],
+  ['', ''],
+])('the label of an unknown kind, %j, is its own words: %j', (kind, label) => {
+  for (const direction of ['credit', 'debit'] as const)
+    expect(activityLabel(kind, direction)).toBe(label);
+});
+
+test('the label of an unknown direction is the words of the kind', () => {
+  expect(activityLabel('transfer_in', 'debit')).toBe('Transfer in');
 });

@@ -1,13 +1,13 @@
 import { parse } from 'node:querystring';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cursorOf } from '../../../../services/explorer-gateway/routes/cursor.ts';
+import { encodeCursor } from '../../../../services/explorer-gateway/routes/responses.ts';
 import {
   parseAccountName,
   parseBalanceHeight,
   parseBlockId,
   parsePage,
-  parseQuestion,
+  parseSearch,
   parseTransactionHash,
   parseTransactionsRequest,
   transactionsList,
@@ -85,7 +85,7 @@ describe('limit and offset', () => {
 });
 
 describe('a cursor', () => {
-  const cursor = cursorOf('blocks', 1_200n);
+  const cursor = encodeCursor('blocks', 1_200n);
   const bad = invalid(
     'cursor must be one that came in a Link header of the same list with the same filters',
   );
@@ -114,7 +114,7 @@ describe('a cursor', () => {
       '%00',
       "'",
     ];
-    for (const other of [...others, cursorOf('transactions', 1_200n)])
+    for (const other of [...others, encodeCursor('transactions', 1_200n)])
       expect(page(`cursor=${other}`)).toEqual(bad);
     expect(page('cursor=')).toEqual(
       invalid('parameter cursor is empty: leave it out or give it a value'),
@@ -130,7 +130,7 @@ describe('a cursor', () => {
   test('of transactions is good for the same filters only, however they are written', () => {
     const address = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
     const filter = { block: undefined, address: Buffer.from(address, 'hex'), type: undefined };
-    const own = cursorOf(transactionsList(filter, 'address'), 5n);
+    const own = encodeCursor(transactionsList(filter, 'address'), 5n);
     for (const text of [address, `0x${address}`, address.toUpperCase()]) {
       expect(request(`address=${text}&cursor=${own}`)).toMatchObject({
         page: { limit: 20, below: 5n },
@@ -150,32 +150,31 @@ describe('a cursor', () => {
 
   test('of an address and a type tells which of the two ordinals it is of', () => {
     const filter = { block: undefined, address: Buffer.alloc(20), type: 'Mint' };
-    for (const way of ['address', 'type'] as const) {
-      const own = cursorOf(transactionsList(filter, way), 5n);
+    for (const by of ['address', 'type'] as const) {
+      const own = encodeCursor(transactionsList(filter, by), 5n);
       expect(request(`address=${'0'.repeat(40)}&type=Mint&cursor=${own}`)).toMatchObject({
-        way,
+        by,
         page: { limit: 20, below: 5n },
       });
     }
-    expect(request(`address=${'0'.repeat(40)}&type=Mint`)).toMatchObject({ way: undefined });
+    expect(request(`address=${'0'.repeat(40)}&type=Mint`)).toMatchObject({ by: undefined });
   });
 });
 
 describe('what is searched for', () => {
   test('is any text', () => {
     for (const q of ['5', ' ', '%', "' OR 1=1", 'é'])
-      expect(parseQuestion(parse(`q=${encodeURIComponent(q)}`))).toEqual({ q });
+      expect(parseSearch(parse(`q=${encodeURIComponent(q)}`))).toEqual({ q });
   });
 
   test('must be given, once and not empty; one longer than anything there is finds nothing', () => {
     const missing = invalid('parameter q is missing: give a height, a hash or an address');
-    for (const query of ['', 'Q=5', 'query=5'])
-      expect(parseQuestion(parse(query))).toEqual(missing);
-    expect(parseQuestion(parse('q='))).toEqual(
+    for (const query of ['', 'Q=5', 'query=5']) expect(parseSearch(parse(query))).toEqual(missing);
+    expect(parseSearch(parse('q='))).toEqual(
       invalid('parameter q is empty: leave it out or give it a value'),
     );
-    expect(parseQuestion(parse('q=5&q=5'))).toEqual(invalid('parameter q may be given only once'));
-    expect(parseQuestion(parse(`q=${'5'.repeat(257)}`))).toEqual({ q: '' });
+    expect(parseSearch(parse('q=5&q=5'))).toEqual(invalid('parameter q may be given only once'));
+    expect(parseSearch(parse(`q=${'5'.repeat(257)}`))).toEqual({ q: '' });
   });
 });
 
@@ -364,7 +363,7 @@ test('whatever comes is parsed or refused, and a refusal never repeats it', () =
       for (const parsed of [
         ...lists,
         ...named,
-        parseQuestion(parameters),
+        parseSearch(parameters),
         parseBalanceHeight(parameters),
       ]) {
         if (!('refused' in parsed)) continue;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cursorOf } from '../../../../services/explorer-gateway/routes/cursor.ts';
+import { encodeCursor } from '../../../../services/explorer-gateway/routes/responses.ts';
 import { transactionsList } from '../../../../services/explorer-gateway/routes/parameters.ts';
 import { explorerRoutes } from '../../../../services/explorer-gateway/routes/routes.ts';
 import { openHttp } from '../../../../services/runtime/http/server.ts';
@@ -70,7 +70,7 @@ test('a cursor goes on along the ordinal that it is of, without counting again',
     ['address', 'explorer_transactions_address_type_below'],
     ['type', 'explorer_transactions_type_address_below'],
   ] as const) {
-    const cursor = cursorOf(transactionsList(filter, way), 7n);
+    const cursor = encodeCursor(transactionsList(filter, way), 7n);
     expect(await asked(`address=${ADDRESS}&type=Mint&cursor=${cursor}`, ['5', '5'])).toEqual([
       name,
     ]);

@@ -126,7 +126,7 @@ test('brokers that are away or do not answer leave the lags unknown, which is lo
   await once(silent, 'listening');
   const [{ port }, lost] = [
     Object(silent.address()),
-    expect.stringMatching(/^the brokers do not tell where the log ends, .*: /),
+    expect.stringMatching(/^the ends of the log cannot be read, .*: /),
   ];
   let at = 0;
   const ends = logEnds([`127.0.0.1:${port}`], () => at++ * 1_000, log);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { indexCheck } from '../../../services/explorer-gateway/index-check.ts';
+import { indexCheck } from '../../../services/explorer-gateway/health.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
 import type { Cells, Reader } from '../../../services/runtime/postgres/pool.ts';
 
@@ -38,13 +38,13 @@ test('an index without a block counts as one block before the first', async () =
   expect(await ready(indexed(), 19)).toBeUndefined();
 });
 
-test('a node that tells nothing does not make the gateway unready, an index that cannot be read does', async () => {
+test('an unknown head does not make the gateway unready, an index that cannot be read does', async () => {
   expect(await ready(indexed(['5']), undefined)).toBeUndefined();
   const fault = new Fault('storage_missing', 'no table', { retry: false });
   await expect(ready({ rows: () => Promise.reject(fault) }, 5)).rejects.toBe(fault);
 });
 
-test('an index that is still being built is not ready, however near the head it is', async () => {
+test('an index that is being built is not ready, however near the head', async () => {
   const building: Reader = {
     rows: ({ name }) => Promise.resolve([[name === 'explorer_is_indexed' ? 'f' : '100']]),
   };

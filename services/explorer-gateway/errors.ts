@@ -1,8 +1,11 @@
-/** The explorer's error answers: `{code, message}` with the codes of its interface, and two of our own: `rate_limited` (429) and `internal_error` (500). */
-import type { HttpResponse, ErrorShape, Failure } from '../runtime/http/handler.ts';
+/**
+ * The explorer's error responses: `{code, message}` with the codes of its interface, and two of its
+ * own: `rate_limited` (429) and `internal_error` (500).
+ */
+import type { ErrorShape, Failure } from '../runtime/http/handler.ts';
 import type { Fault } from '../runtime/process/errors.ts';
 
-/** What the server in front of the routes says, in the interface's codes; codes not named here stay. */
+/** Codes of the HTTP application, in the interface's words; others stay. */
 const CODES: Readonly<Record<string, string>> = {
   method_not_allowed: 'invalid_request',
   too_large: 'invalid_request',
@@ -26,23 +29,13 @@ const UPSTREAM: Failure = {
   message: 'a server behind this one did not answer: try again shortly',
 };
 
-function explain({ code }: Fault): Failure {
+function failureOf({ code }: Fault): Failure {
   if (code === 'storage_timeout') return TOO_SLOW;
   return code.startsWith('storage_') ? UNREADABLE : UPSTREAM;
 }
 
 export const EXPLORER_ERRORS: ErrorShape = {
   statuses: { invalid_request: 400, not_found: 404, rate_limited: 429 },
-  fault: explain,
+  fault: failureOf,
   body: ({ code, message }) => JSON.stringify({ code: CODES[code] ?? code, message }),
 };
-
-/** That somebody has to come again later. */
-export function tooMany(message: string, seconds: number): HttpResponse {
-  const body = EXPLORER_ERRORS.body({
-    status: 429,
-    code: 'rate_limited',
-    message: `${message}: try again in ${seconds} s`,
-  });
-  return { status: 429, body, headers: { 'retry-after': String(seconds) } };
-}

@@ -1,0 +1,87 @@
+/**
+ * Responses made from rows: one item, or a page of a list with a link to the next page. The link
+ * holds a cursor, an opaque text that is good for its list only. A cursor stands for an ordinal
+ * that its row keeps: new rows come above it, and a reorganisation changes only what it replaces.
+ */
+import { crc32 } from 'node:zlib';
+import type { Page, Query } from '../../../projections/contract/page.ts';
+import { CURSOR } from '../../../schemas/explorer-api/bounds.ts';
+import type { HttpResponse } from '../../runtime/http/handler.ts';
+import type { Refusal } from '../../runtime/process/errors.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
+import { pageBody } from './json.ts';
+
+const ORDINAL_BYTES = 8;
+
+/**
+ * `list` is any text that tells the list, its filters and its order apart from all others;
+ * `ordinal` is at most 2^63 - 1.
+ */
+export function encodeCursor(list: string, ordinal: bigint): string {
+  const bytes = Buffer.alloc(ORDINAL_BYTES + 4);
+  bytes.writeBigUInt64BE(ordinal);
+  bytes.writeUInt32BE(checksum(list, bytes), ORDINAL_BYTES);
+  return bytes.toString('base64url');
+}
+
+/** The ordinal of a cursor of this list; undefined for any other text. */
+export function decodeCursor(list: string, cursor: string): bigint | undefined {
+  if (!CURSOR.test(cursor)) return undefined;
+  const bytes = Buffer.from(cursor, 'base64url');
+  return bytes.readUInt32BE(ORDINAL_BYTES) === checksum(list, bytes)
+    ? bytes.readBigUInt64BE()
+    : undefined;
+}
+
+/** Not against forgery, which gains nothing: against a cursor of another list. */
+function checksum(list: string, bytes: Buffer): number {
+  return crc32(list, crc32(bytes.subarray(0, ORDINAL_BYTES)));
+}
+
+/** The only row of the query; not_found, naming the `subject`, when there is none. */
+export async function itemResponse(
+  reader: Reader,
+  query: Query,
+  toJson: (cells: Cells) => string,
+  subject: string,
+): Promise<HttpResponse | Refusal<'not_found'>> {
+  const [row] = await reader.rows(query);
+  return row === undefined
+    ? { refused: 'not_found', message: `no such ${subject} is indexed` }
+    : { status: 200, body: toJson(row) };
+}
+
+/** One page of a list. */
+export interface ListPage {
+  /** of the request, without its query; it holds only characters that are safe in a header */
+  readonly path: string;
+  /** the parameters that filter, as given */
+  readonly filters?: Readonly<Record<string, string>>;
+  readonly page: Page;
+  /** as for `encodeCursor` */
+  readonly list: string;
+}
+
+/** The last column of each row is its ordinal. A full page links to the page below its last row. */
+export function listResponse(
+  listPage: ListPage,
+  rows: readonly Cells[],
+  toJson: (cells: Cells) => string,
+): HttpResponse {
+  const { page } = listPage;
+  const ordinal = rows.length === page.limit ? rows.at(-1)?.at(-1) : undefined;
+  const body = pageBody(rows, toJson, page);
+  if (ordinal === undefined || ordinal === null) return { status: 200, body };
+  return { status: 200, body, headers: { link: linkBelow(listPage, BigInt(ordinal)) } };
+}
+
+function linkBelow({ path, filters = {}, page, list }: ListPage, ordinal: bigint): string {
+  const given = Object.entries(filters).map(([name, value]) => `${name}=${formEncoded(value)}&`);
+  const query = `${given.join('')}limit=${page.limit}&cursor=${encodeCursor(list, ordinal)}`;
+  return `<${path}?${query}>; rel="next"`;
+}
+
+/** Most values need no encoding, and encoding one costs more than the rest of the link. */
+function formEncoded(value: string): string {
+  return /^[\w.-]*$/.test(value) ? value : new URLSearchParams([['', value]]).toString().slice(1);
+}

@@ -1,0 +1,93 @@
+/** Opens what the explorer needs, puts its HTTP application together, and serves. */
+import { performance } from 'node:perf_hooks';
+import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
+import { AnswerCache } from '../runtime/http/answer-cache.ts';
+import type { HttpAppOptions } from '../runtime/http/app.ts';
+import { corsHeaders, preflight } from '../runtime/http/cors.ts';
+import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { openHttp } from '../runtime/http/server.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import type { Service } from '../runtime/process/main.ts';
+import { openReader, type Reader } from '../runtime/postgres/pool.ts';
+import { ReadVersion } from '../runtime/read-version.ts';
+import { openNotificationSubscriber } from '../runtime/redis.ts';
+import type { ExplorerGatewayConfig } from './config.ts';
+import { EXPLORER_ERRORS } from './errors.ts';
+import { indexCheck } from './health.ts';
+import { logEnds } from './log-ends.ts';
+import { nodeHead } from './node-head.ts';
+import { openReserve } from './reserve/reserve.ts';
+import { explorerRoutes } from './routes/routes.ts';
+
+const NAME = 'explorer-gateway';
+
+/** ms of a monotonic clock */
+const clock = (): number => performance.now();
+
+/** Returns once it serves. */
+export async function serve({
+  config,
+  log,
+  metrics,
+  closing,
+}: Service<ExplorerGatewayConfig>): Promise<void> {
+  const reader = openReader({ ...config, application_name: NAME }, log);
+  closing.add('Postgres', () => reader.close());
+  const index = new ReadVersion({ reader, position: indexedPosition(), now: clock });
+  const changed = (): void => index.changed();
+  const notifications = openNotificationSubscriber(
+    { ...config, client_name: NAME },
+    ['projection:explorer'],
+    { onNotification: changed, onSubscribed: changed },
+    log,
+  );
+  closing.add('Redis', () => notifications.close());
+  const app = explorerApp(config, reader, log, clock, index);
+  const http = await openHttp({ ...config, log, metrics, ...app });
+  closing.add('HTTP', () => http.drain());
+}
+
+type Settings = Pick<
+  ExplorerGatewayConfig,
+  | 'node_url'
+  | 'kafka_brokers'
+  | 'treasury_public_reconciliation_url'
+  | 'ready_lag_blocks_max'
+  | 'answers_kept_max'
+  | 'exports_max'
+  | 'rate_per_second'
+  | 'rate_burst'
+  | 'trust_proxy_hops'
+>;
+
+/** Responses are cached per version of `index`; without it none is. */
+export function explorerApp(
+  config: Settings,
+  reader: Reader,
+  log: Logger,
+  now = clock,
+  index?: ReadVersion,
+): Pick<
+  HttpAppOptions,
+  'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'
+> {
+  const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
+  const limited =
+    config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now, EXPLORER_ERRORS)];
+  const head = nodeHead(config.node_url, now, log);
+  return {
+    routes: explorerRoutes({
+      reader,
+      head,
+      ends: brokers === undefined ? () => Promise.resolve(undefined) : logEnds(brokers, now, log),
+      reserve: treasuryUrl === undefined ? undefined : openReserve(treasuryUrl, now, log),
+      exports_max: config.exports_max,
+      cache: index && new AnswerCache(index, config),
+    }),
+    checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
+    errors: EXPLORER_ERRORS,
+    guards: [preflight('GET, HEAD'), ...limited],
+    headers: corsHeaders('link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash'),
+    trust_proxy_hops: config.trust_proxy_hops,
+  };
+}

@@ -1,0 +1,47 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { CURSOR } from '../../../../schemas/explorer-api/bounds.ts';
+import {
+  decodeCursor,
+  encodeCursor,
+} from '../../../../services/explorer-gateway/routes/responses.ts';
+
+const ordinal = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
+
+test('a cursor gives its ordinal, of any size, for its own list', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), ordinal, (list, at) => {
+      const cursor = encodeCursor(list, at);
+      expect(cursor).toMatch(CURSOR);
+      expect(decodeCursor(list, cursor)).toBe(at);
+    }),
+  );
+});
+
+test('a cursor of one list is invalid for another', () => {
+  const lists = ['blocks', 'transactions', 'transactions ', '', 'transactions["5"]'];
+  for (const own of lists) {
+    for (const other of lists) {
+      expect(decodeCursor(other, encodeCursor(own, 5n))).toBe(own === other ? 5n : undefined);
+    }
+  }
+});
+
+test('a cursor with one character changed is invalid', () => {
+  const cursor = encodeCursor('blocks', 9_007_199_254_740_993n);
+  for (let at = 0; at < cursor.length; at++) {
+    const other = cursor[at] === 'B' ? 'C' : 'B';
+    expect(
+      decodeCursor('blocks', cursor.slice(0, at) + other + cursor.slice(at + 1)),
+    ).toBeUndefined();
+  }
+});
+
+test('any other text is invalid', () => {
+  const text = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[A-Za-z0-9_-]{15,17}$/));
+  fc.assert(
+    fc.property(text, (each) => {
+      expect(decodeCursor('blocks', each)).toBeUndefined();
+    }),
+  );
+});
