@@ -1,4 +1,4 @@
-/** Settings of the devnet, read once; every problem is reported at once. */
+/** The devnet's settings. Every problem is reported at once. */
 
 export interface DevnetConfig {
   readonly http_host: string;
@@ -13,13 +13,13 @@ export interface DevnetConfig {
   readonly block_interval_ms: number;
   readonly traffic_per_second: number;
   readonly tron_block_interval_ms: number;
-  /** how old a block of TRON is when the next one solidifies it */
+  /** the age at which the next block of TRON solidifies a block */
   readonly tron_solidify_ms: number;
-  /** more than this within a second is answered as TronGrid does; 0: no limit */
+  /** requests beyond it are refused as TronGrid refuses them; 0: no limit */
   readonly tron_requests_per_second_max: number;
-  /** how long who exceeded it gets nothing */
+  /** how long a client is refused after it exceeded the limit */
   readonly tron_suspended_ms: number;
-  /** that TRON's provider requires; undefined: none */
+  /** required by TRON's provider; undefined: none */
   readonly tron_api_key: string | undefined;
   readonly drain_ms: number;
   readonly log_level: string;
@@ -27,7 +27,7 @@ export interface DevnetConfig {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** Port 0 takes any free port. */
+/** Port 0 binds any free port. */
 export function readConfig(
   env: Readonly<Record<string, string | undefined>>,
 ): { readonly config: DevnetConfig } | { readonly problems: readonly string[] } {

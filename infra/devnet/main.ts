@@ -1,8 +1,8 @@
-/** The devnet's process: `node infra/devnet/main.ts`. Exit 0: drained after SIGTERM or SIGINT; 1: bad configuration; 2: a fault. */
+/** The devnet's process. Exit codes: 0 drained, 1 bad configuration, 2 fault. */
 import { pino } from 'pino';
 import { readConfig } from './config.ts';
-import { startDevnet } from './devnet.ts';
-import { identify } from './store/identity.ts';
+import { startDevnet } from './service.ts';
+import { openIdentity } from './store/identity.ts';
 
 const read = readConfig(process.env);
 const log = pino({
@@ -21,19 +21,14 @@ function end(code: 0 | 1 | 2, line: object): never {
 
 async function run(): Promise<never> {
   if ('problems' in read) end(1, { event: 'bad_configuration', problems: read.problems });
-  const identified = identify(read.config.directory, read.config, Date.now());
-  if ('problems' in identified)
-    end(1, { event: 'bad_configuration', problems: identified.problems });
-  const devnet = await startDevnet(read.config, identified.settings, log);
+  const { config } = read;
+  const identity = openIdentity(config.directory, config, Date.now());
+  if ('problems' in identity) end(1, { event: 'bad_configuration', problems: identity.problems });
+  const devnet = await startDevnet(config, identity.settings, log);
   const { node_port, tron_port, admin_port, node } = devnet;
-  log.info({
-    event: 'ready',
-    node_port,
-    tron_port,
-    admin_port,
-    height: node.head.height,
-    chain_id: read.config.chain_id,
-  });
+  const { chain_id } = config;
+  const { height } = node.head;
+  log.info({ event: 'ready', node_port, tron_port, admin_port, height, chain_id });
   await Promise.race([stop.promise, devnet.broken]);
   log.info({ event: 'draining', height: node.head.height });
   await devnet.close();

@@ -3,17 +3,13 @@ import type { FunctionCall } from '../../schemas/function-call.ts';
 import { encodeRaw } from '../../schemas/raw-transaction.ts';
 import type { BlockJson } from '../../infra/devnet/clt/block.ts';
 import { Chain } from '../../infra/devnet/clt/chain.ts';
-import type {
-  Executed,
-  ExecutionRefusal,
-  VerifiedTransaction,
-} from '../../infra/devnet/clt/execute.ts';
+import type { Executed, ExecutionRefusal } from '../../infra/devnet/clt/execute.ts';
 import { execute } from '../../infra/devnet/clt/execute.ts';
 import type { Genesis } from '../../infra/devnet/clt/genesis.ts';
 import { makeGenesis } from '../../infra/devnet/clt/genesis.ts';
 import type { Rows } from '../../infra/devnet/clt/state.ts';
-import { Draft, State, accountOf } from '../../infra/devnet/clt/state.ts';
-import { verifiedByUs } from '../../infra/devnet/clt/verify.ts';
+import { StateOverlay, State, accountAt } from '../../infra/devnet/clt/state.ts';
+import { verifiedByUs, type VerifiedTransaction } from '../../infra/devnet/clt/verify.ts';
 import { parseBlock } from '../../schemas/chain-node.ts';
 import { toHex } from '../../schemas/address.ts';
 
@@ -54,10 +50,10 @@ export class World {
     call: FunctionCall,
     producer = this.genesis.cast.validators[0]?.address,
   ): Executed | ExecutionRefusal {
-    const draft = new Draft(this.state);
+    const draft = new StateOverlay(this.state);
     const result = execute(
       draft,
-      transactionOf(from, accountOf(this.state, from).nonce, call),
+      transactionOf(from, accountAt(this.state, from).nonce, call),
       this.genesis.parameters,
       producer,
     );
@@ -76,7 +72,7 @@ export class World {
   }
 
   balance(address: string): bigint {
-    return accountOf(this.state, address).balance;
+    return accountAt(this.state, address).balance;
   }
 }
 

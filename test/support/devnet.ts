@@ -7,11 +7,11 @@ import { onTestFinished } from 'vitest';
 import type { FunctionCall } from '../../schemas/function-call.ts';
 import type { DevnetConfig } from '../../infra/devnet/config.ts';
 import { readConfig } from '../../infra/devnet/config.ts';
-import type { Devnet } from '../../infra/devnet/devnet.ts';
-import { startDevnet } from '../../infra/devnet/devnet.ts';
+import type { Devnet } from '../../infra/devnet/service.ts';
+import { startDevnet } from '../../infra/devnet/service.ts';
 import type { Key } from '../../infra/devnet/clt/keys.ts';
 import { signCallText } from '../../infra/devnet/clt/keys.ts';
-import { identify } from '../../infra/devnet/store/identity.ts';
+import { openIdentity } from '../../infra/devnet/store/identity.ts';
 
 export interface Answer {
   readonly status: number;
@@ -87,7 +87,7 @@ export async function withDevnet(
     APP_FINALITY_DEPTH: '6',
     ...env,
   });
-  const identified = identify(directory, config, Date.now());
+  const identified = openIdentity(directory, config, Date.now());
   if ('problems' in identified) throw new Error(identified.problems.join());
   const devnet = await startDevnet(config, identified.settings, pino({ level: config.log_level }));
   try {

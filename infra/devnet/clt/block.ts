@@ -1,21 +1,20 @@
-/** A block out of transactions: executed in order on a draft, fees and reward paid, hashed. No clock: whoever asks says what time it is. */
+/** Assembles blocks: executes transactions, pays fees and reward, computes the hash. */
 import { hash as digest } from 'node:crypto';
 import { toHex } from '../../../schemas/address.ts';
 import type { NodeBlock, Wire } from '../../../schemas/chain-node.ts';
 import { argumentsJson } from '../../../schemas/function-call.ts';
 import { encodeInteger, encodeRlp } from '../../../schemas/rlp.ts';
-import type { Effect } from './call-outcome.ts';
-import type { Executed, VerifiedTransaction } from './execute.ts';
-import { execute } from './execute.ts';
+import type { Effect } from './calls.ts';
+import { execute, type Executed } from './execute.ts';
 import type { Parameters, Validator } from './parameters.ts';
-import type { State } from './state.ts';
-import { Draft, accountOf } from './state.ts';
+import { StateOverlay, accountAt, type State } from './state.ts';
+import type { VerifiedTransaction } from './verify.ts';
 
 export type BlockJson = Wire<NodeBlock>;
 type TransactionJson = BlockJson['transactions'][number];
 type EffectJson = BlockJson['balance_effects'][number];
 
-export interface BlockSeat {
+export interface BlockSlot {
   readonly height: number;
   readonly parent_hash: string;
   /** Unix milliseconds */
@@ -23,7 +22,7 @@ export interface BlockSeat {
   readonly validator: Validator;
 }
 
-/** What the chain remembers of a block that is not yet final. */
+/** A block without its text, as the chain keeps unfinalized ones in memory. */
 export interface SealedBlock {
   readonly height: number;
   readonly hash: string;
@@ -33,62 +32,57 @@ export interface SealedBlock {
 }
 
 export interface Block extends SealedBlock {
-  /** the block's JSON as every reader gets it */
+  /** the block's JSON, as served */
   readonly text: string;
 }
 
 export interface Assembled {
   readonly block: Block;
-  /** to be committed when the block is kept */
-  readonly draft: Draft;
-  /** transactions that the state at their turn refused */
-  readonly left_out: readonly VerifiedTransaction[];
+  /** committed when the block is appended */
+  readonly overlay: StateOverlay;
 }
 
-/** Executes the transactions in order; those refused are left out, the others make the block. */
+/** Executes the transactions in order. The block contains those that are not refused. */
 export function assembleBlock(
   state: State,
-  seat: BlockSeat,
+  slot: BlockSlot,
   transactions: readonly VerifiedTransaction[],
   parameters: Parameters,
 ): Assembled {
-  const draft = new Draft(state);
+  const overlay = new StateOverlay(state);
   const executed: Executed[] = [];
-  const leftOut: VerifiedTransaction[] = [];
   for (const transaction of transactions) {
-    const result = execute(draft, transaction, parameters, seat.validator.address);
-    if ('refused' in result) leftOut.push(transaction);
-    else executed.push(result);
+    const result = execute(overlay, transaction, parameters, slot.validator.address);
+    if (!('refused' in result)) executed.push(result);
   }
   const fees = executed.reduce((sum, each) => sum + each.fee, 0n);
-  const pool = accountOf(draft, parameters.reward_pool).balance;
+  const pool = accountAt(overlay, parameters.reward_pool).balance;
   const reward = pool < parameters.block_reward ? pool : parameters.block_reward;
-  const blockEffects = blockEffectsOf(seat.validator, fees, reward, parameters);
-  for (const effect of blockEffects) draft.move(effect.address, effect.delta);
+  const blockEffects = feeAndRewardEffects(slot.validator, fees, reward, parameters);
+  for (const effect of blockEffects) overlay.move(effect.address, effect.delta);
   const effects = [
     ...executed.flatMap((each, index) => each.effects.map((effect) => effectJson(effect, index))),
     ...blockEffects.map((effect) => effectJson(effect, null)),
   ];
   return {
-    block: sealBlock(seat, reward, executed.map(transactionJson), effects, executed, parameters),
-    draft,
-    left_out: leftOut,
+    block: sealBlock(slot, reward, executed.map(transactionJson), effects, executed, parameters),
+    overlay,
   };
 }
 
-/** The first block: no transactions, and a mint for each account of the allocation. */
+/** The first block: a mint for each account of the allocation. */
 export function genesisBlock(
-  seat: BlockSeat,
+  slot: BlockSlot,
   allocation: readonly (readonly [address: string, amount: bigint])[],
   parameters: Parameters,
 ): Block {
   const effects = allocation.map(([address, amount]) =>
     effectJson({ address, kind: 'mint', delta: amount, counterparty: null }, null),
   );
-  return sealBlock(seat, 0n, [], effects, [], parameters);
+  return sealBlock(slot, 0n, [], effects, [], parameters);
 }
 
-function blockEffectsOf(
+function feeAndRewardEffects(
   validator: Validator,
   fees: bigint,
   reward: bigint,
@@ -108,7 +102,7 @@ function blockEffectsOf(
 }
 
 function sealBlock(
-  seat: BlockSeat,
+  slot: BlockSlot,
   reward: bigint,
   transactions: readonly TransactionJson[],
   effects: readonly EffectJson[],
@@ -119,17 +113,17 @@ function sealBlock(
   const hash = keccak(
     encodeRlp([
       encodeInteger(BigInt(parameters.chain_id)),
-      encodeInteger(BigInt(seat.height)),
-      bytes(seat.parent_hash),
-      encodeInteger(BigInt(seat.timestamp)),
-      bytes(seat.validator.address),
-      bytes(seat.validator.reward_recipient),
+      encodeInteger(BigInt(slot.height)),
+      bytes(slot.parent_hash),
+      encodeInteger(BigInt(slot.timestamp)),
+      bytes(slot.validator.address),
+      bytes(slot.validator.reward_recipient),
       encodeInteger(reward),
       bytes(keccak(Buffer.concat(transactions.map((each) => bytes(each.hash))))),
       bytes(keccak(Buffer.from(effectsText, 'utf8'))),
     ]),
   );
-  const { height, parent_hash, timestamp, validator } = seat;
+  const { height, parent_hash, timestamp, validator } = slot;
   const header = {
     height,
     hash,
@@ -184,7 +178,7 @@ function bytes(hex: string): Buffer {
   return Buffer.from(hex.slice(2), 'hex');
 }
 
-/** Node's own keccak: a block of 20,000 transactions is megabytes of hashing, and this is 25 times as fast as one in JavaScript. */
+/** Node's native keccak: 25 times as fast as JavaScript, for the megabytes of a large block. */
 function keccak(data: Uint8Array): string {
   return `0x${digest('keccak-256', data, 'hex')}`;
 }

@@ -1,14 +1,19 @@
 /**
- * The chain in memory: the state after the newest block, the unfinalised blocks with what takes them back, and the transactions that wait. No I/O, no clock;
- * what is to be kept is proposed first and becomes part of the chain by `append` or `replace`, so that it can be written down in between.
+ * The chain in memory: the state after the newest block, the unfinalized blocks with their undos,
+ * and the waiting transactions. No I/O and no clock.
  */
-import type { Assembled, Block, BlockSeat, SealedBlock } from './block.ts';
-import { assembleBlock } from './block.ts';
-import type { ExecutionRefusal, VerifiedTransaction } from './execute.ts';
+import {
+  assembleBlock,
+  type Assembled,
+  type Block,
+  type BlockSlot,
+  type SealedBlock,
+} from './block.ts';
+import type { ExecutionRefusal } from './execute.ts';
 import { Mempool } from './mempool.ts';
 import type { Parameters, Validator } from './parameters.ts';
-import type { Account, Rows, Undo } from './state.ts';
-import { SUPPLY, State, accountOf } from './state.ts';
+import { SUPPLY, State, accountAt, type Account, type Rows, type Undo } from './state.ts';
+import type { VerifiedTransaction } from './verify.ts';
 
 export interface Anchor {
   readonly height: number;
@@ -25,9 +30,9 @@ export class Chain {
   readonly parameters: Parameters;
   readonly state: State;
   readonly mempool: Mempool;
-  /** the newest block whose undo is no longer kept */
+  /** the newest block without an undo */
   #anchor: Anchor;
-  /** the blocks above the anchor, oldest first */
+  /** the blocks above the anchor, ascending */
   #entries: Entry[] = [];
 
   constructor(parameters: Parameters, anchor: Anchor, rows: Rows) {
@@ -45,7 +50,7 @@ export class Chain {
     return Math.max(this.#anchor.height, this.head.height - this.parameters.finality_depth);
   }
 
-  /** In all accounts after the block at `height`, which reaches back to the last final block. */
+  /** The supply after the block at `height`, at least the last final one. */
   supply(height = this.head.height): bigint {
     const entry = this.#entries.find(
       ({ block, undo }) => block.height > height && undo.supply.has(SUPPLY),
@@ -55,91 +60,95 @@ export class Chain {
     );
   }
 
-  /** By the block at `height`, which is the newest when not given; older ones reach back to the last final block. */
+  /** The account after the block at `height`, at least the last final one. */
   account(address: string, height = this.head.height): Account {
     const entry = this.#entries.find(
       ({ block, undo }) => block.height > height && undo.accounts.has(address),
     );
     return entry === undefined
-      ? accountOf(this.state, address)
+      ? accountAt(this.state, address)
       : (entry.undo.accounts.get(address) ?? { balance: 0n, nonce: 0 });
   }
 
-  /** The newest block that is not younger than this, in Unix milliseconds; never one below the last final block. */
+  /** The newest block up to this Unix time in ms, at least the last final block. */
   newestUntil(timestamp: number): Anchor {
     return (
       this.#entries.findLast(({ block }) => block.timestamp <= timestamp)?.block ?? this.#anchor
     );
   }
 
-  /** Takes the transaction into the mempool if it can be executed after all that wait there. */
+  /** Adds the transaction to the mempool if it is valid after those that wait there. */
   submit(
     transaction: VerifiedTransaction,
   ): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {
     return this.mempool.add(transaction);
   }
 
-  /** The next block out of what waits, not yet part of the chain. */
+  /** The next block of waiting transactions, not yet part of the chain. */
   propose(timestamp: number): Assembled {
     return this.assemble(
-      this.#seat(this.head, timestamp, 0),
+      this.#slot(this.head, timestamp, 0),
       this.mempool.first(this.parameters.block_transactions_max),
     );
   }
 
-  assemble(seat: BlockSeat, transactions: readonly VerifiedTransaction[]): Assembled {
-    return assembleBlock(this.state, seat, transactions, this.parameters);
+  assemble(slot: BlockSlot, transactions: readonly VerifiedTransaction[]): Assembled {
+    return assembleBlock(this.state, slot, transactions, this.parameters);
   }
 
-  /** Makes the proposed block the newest. */
-  append({ block, draft }: Assembled): void {
+  /** Makes an assembled block the newest. */
+  append({ block, overlay }: Assembled): void {
     if (block.parent_hash !== this.head.hash)
-      throw new Error(`block ${block.height} does not stand on the head ${this.head.hash}`);
-    this.#push(block, draft.commit());
-    this.#forgetFinal();
-    this.mempool.restart(block.transactions);
+      throw new Error(`the parent of block ${block.height} is not the head ${this.head.hash}`);
+    this.#push(block, overlay.commit());
+    this.#dropFinal();
+    this.mempool.removeIncluded(block.transactions);
   }
 
   /**
-   * Takes the newest `depth` blocks away and builds one more than that in their place: other validators, other times, the same transactions in another order
-   * as far as they are still valid. What found no place waits; what is no longer valid vanishes. `random` gives numbers from 0 up to 1.
+   * Replaces the newest `depth` blocks by one more, with other validators and times and the still
+   * valid transactions in another order. Transactions left over wait; invalid ones are dropped.
+   * `random` returns numbers in [0, 1).
    */
   reorganise(
     depth: number,
     timestamp: number,
     random: () => number,
-  ): { readonly left: readonly SealedBlock[]; readonly blocks: readonly Block[] } {
+  ): { readonly removed: readonly SealedBlock[]; readonly added: readonly Block[] } {
     if (depth < 1 || depth > this.head.height - this.finalizedHeight)
       throw new Error(`cannot reorganise ${depth} blocks`);
-    const left = this.rollBack(depth);
-    let waiting = [...left.flatMap((block) => block.transactions), ...this.mempool.first(Infinity)];
+    const removed = this.rollBack(depth);
+    let waiting = [
+      ...removed.flatMap((block) => block.transactions),
+      ...this.mempool.first(Infinity),
+    ];
     const shift = 1 + Math.floor(random() * (this.parameters.validators.length - 1));
-    const blocks: Block[] = [];
+    const added: Block[] = [];
     for (let built = 0; built <= depth; built++) {
-      const at = built < depth ? (left[built]?.timestamp ?? timestamp) + 1 : timestamp;
+      const at = built < depth ? (removed[built]?.timestamp ?? timestamp) + 1 : timestamp;
       const chosen = shuffled(someOfEach(waiting, random), random);
       const assembled = this.assemble(
-        this.#seat(this.head, at, shift),
+        this.#slot(this.head, at, shift),
         chosen.slice(0, this.parameters.block_transactions_max),
       );
-      this.#push(assembled.block, assembled.draft.commit());
-      blocks.push(assembled.block);
-      const placed = new Set(assembled.block.transactions);
-      waiting = waiting.filter((transaction) => !placed.has(transaction));
+      this.#push(assembled.block, assembled.overlay.commit());
+      added.push(assembled.block);
+      const included = new Set(assembled.block.transactions);
+      waiting = waiting.filter((transaction) => !included.has(transaction));
     }
-    this.#forgetFinal();
+    this.#dropFinal();
     this.mempool.replace(waiting);
-    return { left, blocks };
+    return { removed, added };
   }
 
-  /** Takes the newest `depth` blocks away, oldest first. The mempool is stale until it is replaced. */
+  /** Removes the newest `depth` blocks; returns them ascending. The mempool is then stale. */
   rollBack(depth: number): readonly SealedBlock[] {
-    const taken = this.#entries.splice(this.#entries.length - depth);
-    for (const { undo } of taken.toReversed()) this.state.revert(undo);
-    return taken.map(({ block }) => block);
+    const removed = this.#entries.splice(this.#entries.length - depth);
+    for (const { undo } of removed.toReversed()) this.state.revert(undo);
+    return removed.map(({ block }) => block);
   }
 
-  /** The rows as they were after the last final block, and which that is. */
+  /** The last final block, and the rows after it. */
   finalRows(): { readonly anchor: Anchor; readonly rows: Rows } {
     return {
       anchor: this.#anchor,
@@ -147,7 +156,7 @@ export class Chain {
     };
   }
 
-  #seat(parent: Anchor, timestamp: number, shift: number): BlockSeat {
+  #slot(parent: Anchor, timestamp: number, shift: number): BlockSlot {
     const height = parent.height + 1;
     const validator: Validator | undefined =
       this.parameters.validators[(height + shift) % this.parameters.validators.length];
@@ -160,12 +169,12 @@ export class Chain {
     };
   }
 
-  /** Without its text, which is on the disk and may be tens of megabytes. */
+  /** Drops the text, which may be tens of megabytes and is on disk. */
   #push({ height, hash, parent_hash, timestamp, transactions }: Block, undo: Undo): void {
     this.#entries.push({ block: { height, hash, parent_hash, timestamp, transactions }, undo });
   }
 
-  #forgetFinal(): void {
+  #dropFinal(): void {
     const final = this.head.height - this.parameters.finality_depth - this.#anchor.height;
     const anchor = this.#entries[final - 1];
     if (anchor === undefined) return;
@@ -175,7 +184,7 @@ export class Chain {
   }
 }
 
-/** Of every sender all or, now and then, only the first few: the others come later, or wait. */
+/** All transactions of most senders, and only the first few of others. */
 function someOfEach(
   transactions: readonly VerifiedTransaction[],
   random: () => number,
@@ -186,17 +195,17 @@ function someOfEach(
   );
 }
 
-/** Another order in which every sender's transactions keep theirs. */
+/** A random order that keeps the order of each sender's transactions. */
 function shuffled(
   transactions: readonly VerifiedTransaction[],
   random: () => number,
 ): readonly VerifiedTransaction[] {
-  const places = transactions
+  const turns = transactions
     .map((transaction) => ({ from: transaction.from, weight: random() }))
     .toSorted((a, b) => a.weight - b.weight);
   const bySender = Map.groupBy(transactions, (transaction) => transaction.from);
   const taken = new Map<string, number>();
-  return places.flatMap(({ from }) => {
+  return turns.flatMap(({ from }) => {
     const next = taken.get(from) ?? 0;
     taken.set(from, next + 1);
     const transaction = bySender.get(from)?.[next];

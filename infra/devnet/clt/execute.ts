@@ -1,29 +1,15 @@
-/** One transaction against the state: who may, whether they can afford it, what moves. */
-import { AMOUNT_MAX } from '../../../schemas/money.ts';
-import type { Call, FunctionCall } from '../../../schemas/function-call.ts';
-import type { CallContext, CallOutcome, CallRefusalCode, Effect, Refused } from './call-outcome.ts';
-import { refused } from './call-outcome.ts';
-import type { Parameters } from './parameters.ts';
-import { ZERO_ADDRESS } from './parameters.ts';
+/** Executes one transaction: checks nonce, permission and balance, then applies its effects. */
 import {
-  decideAcceptance,
-  decideCancel,
-  decideOffer,
-  decidePay,
-  decideRequest,
-  decideRequestCancel,
-} from './ride.ts';
-import type { Draft } from './state.ts';
-import { SUPPLY, accountOf, write } from './state.ts';
-
-/** A transaction whose signature was checked. */
-export interface VerifiedTransaction {
-  readonly hash: string;
-  readonly raw: Uint8Array;
-  readonly from: string;
-  readonly nonce: number;
-  readonly call: FunctionCall;
-}
+  decideCall,
+  refused,
+  type CallOutcome,
+  type CallRefusalCode,
+  type Effect,
+  type Refused,
+} from './calls.ts';
+import type { Parameters } from './parameters.ts';
+import { accountAt, write, type StateOverlay } from './state.ts';
+import type { VerifiedTransaction } from './verify.ts';
 
 export type ExecutionRefusal = Refused<
   CallRefusalCode | 'nonce_too_low' | 'nonce_gap' | 'insufficient_balance'
@@ -38,29 +24,30 @@ export interface Executed {
 }
 
 /**
- * Executes on the draft, or refuses and leaves it as it was. `producer` is undefined for a transaction that waits for a block: it is then charged the
- * fee, so that what can be afforded while waiting can be afforded in any block.
+ * Executes on the overlay, or refuses and leaves it unchanged. `producer` is undefined for a waiting
+ * transaction, which then pays the fee: it is affordable in a block of any producer.
  */
 export function execute(
-  draft: Draft,
+  state: StateOverlay,
   transaction: VerifiedTransaction,
   parameters: Parameters,
   producer: string | undefined,
 ): Executed | ExecutionRefusal {
   const { from, call } = transaction;
-  const account = accountOf(draft, from);
+  const account = accountAt(state, from);
   if (transaction.nonce < account.nonce)
     return refused('nonce_too_low', `the next nonce of ${from} is ${account.nonce}`);
   if (transaction.nonce > account.nonce)
     return refused('nonce_gap', `the next nonce of ${from} is ${account.nonce}`);
-  const outcome = decide({ view: draft, parameters, sender: from, hash: transaction.hash }, call);
+  const outcome = decideCall({ state, parameters, sender: from, hash: transaction.hash }, call);
   if ('refused' in outcome) return outcome;
-  const fee =
-    call.function_call_type === 'RideAcceptance' || from === producer ? 0n : parameters.tx_fee;
-  if (account.balance < outcome.debit + fee) {
+  const isFree = call.function_call_type === 'RideAcceptance' || from === producer;
+  const fee = isFree ? 0n : parameters.tx_fee;
+  const needed = outcome.debit + fee;
+  if (account.balance < needed) {
     return refused(
       'insufficient_balance',
-      `${from} has ${account.balance} base units and needs ${outcome.debit + fee}`,
+      `${from} has ${account.balance} base units and needs ${needed}`,
     );
   }
   const feePaid: Effect = {
@@ -70,81 +57,10 @@ export function execute(
     counterparty: producer ?? null,
   };
   const effects = fee === 0n ? outcome.effects : [...outcome.effects, feePaid];
-  draft.apply(write('accounts', from, { balance: account.balance, nonce: account.nonce + 1 }));
-  // debits first, so that an account that pays itself is not below zero in between
-  for (const effect of effects) if (effect.delta < 0n) draft.move(effect.address, effect.delta);
-  for (const effect of effects) if (effect.delta > 0n) draft.move(effect.address, effect.delta);
-  for (const each of outcome.writes) draft.apply(each);
+  state.apply(write('accounts', from, { balance: account.balance, nonce: account.nonce + 1 }));
+  // debits first: an account that pays itself must not go below zero in between
+  for (const effect of effects) if (effect.delta < 0n) state.move(effect.address, effect.delta);
+  for (const effect of effects) if (effect.delta > 0n) state.move(effect.address, effect.delta);
+  for (const each of outcome.writes) state.apply(each);
   return { transaction, outcome, effects, fee };
-}
-
-function decide(context: CallContext, call: FunctionCall): CallOutcome | Refused<CallRefusalCode> {
-  switch (call.function_call_type) {
-    case 'RideRequest':
-      return decideRequest(context, call);
-    case 'RideOffer':
-      return decideOffer(context, call);
-    case 'RideAcceptance':
-      return decideAcceptance(context, call);
-    case 'RidePay':
-      return decidePay(context, call);
-    case 'RideCancel':
-      return decideCancel(context, call);
-    case 'RideRequestCancel':
-      return decideRequestCancel(context, call);
-    case 'Mint':
-      return decideMint(context, call);
-    case 'Transfer':
-      return decideTransfer(context, call);
-    case 'Burn':
-      return decideBurn(context, call);
-  }
-}
-
-function decideMint(
-  { view, parameters, sender }: CallContext,
-  call: Call<'Mint'>,
-): CallOutcome | Refused<CallRefusalCode> {
-  const { to, amount } = call.arguments;
-  if (sender !== parameters.mint_authority)
-    return refused('not_allowed', 'only the mint authority can mint');
-  if (amount === 0n) return refused('amount_is_zero', 'a mint must be above zero');
-  const supply = (view.get('supply', SUPPLY) ?? 0n) + amount;
-  if (supply > AMOUNT_MAX) return refused('supply_overflow', 'the supply would pass 2^256 - 1');
-  const effects: readonly Effect[] = [
-    { address: to, kind: 'mint', delta: amount, counterparty: sender },
-  ];
-  return { to, amount, debit: 0n, effects, writes: [write('supply', SUPPLY, supply)] };
-}
-
-function decideTransfer(
-  { sender }: CallContext,
-  call: Call<'Transfer'>,
-): CallOutcome | Refused<CallRefusalCode> {
-  const { to, amount } = call.arguments;
-  if (amount === 0n) return refused('amount_is_zero', 'a transfer must be above zero');
-  const effects: readonly Effect[] = [
-    { address: sender, kind: 'transfer_out', delta: -amount, counterparty: to },
-    { address: to, kind: 'transfer_in', delta: amount, counterparty: sender },
-  ];
-  return { to, amount, debit: amount, effects, writes: [] };
-}
-
-function decideBurn(
-  { view, sender }: CallContext,
-  call: Call<'Burn'>,
-): CallOutcome | Refused<CallRefusalCode> {
-  const { amount } = call.arguments;
-  if (amount === 0n) return refused('amount_is_zero', 'a burn must be above zero');
-  const supply = (view.get('supply', SUPPLY) ?? 0n) - amount;
-  const effects: readonly Effect[] = [
-    { address: sender, kind: 'burn', delta: -amount, counterparty: null },
-  ];
-  return {
-    to: ZERO_ADDRESS,
-    amount,
-    debit: amount,
-    effects,
-    writes: [write('supply', SUPPLY, supply)],
-  };
 }

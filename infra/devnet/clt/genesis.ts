@@ -1,8 +1,8 @@
-/** The first block of a devnet: who exists, what they own, by which numbers the chain runs. All of it follows from the settings. */
+/** A chain's accounts, initial balances, parameters and first block, derived from its settings. */
 import type { Block } from './block.ts';
 import { genesisBlock } from './block.ts';
 import type { Key } from './keys.ts';
-import { keyOf, keysOf, mintAuthorityKey } from './keys.ts';
+import { deriveKey, deriveKeys, mintAuthorityKey } from './keys.ts';
 import type { Parameters } from './parameters.ts';
 import { ZERO_HASH } from './parameters.ts';
 import type { Rows } from './state.ts';
@@ -13,21 +13,21 @@ export interface GenesisSettings {
   readonly chain_id: number;
   readonly is_testnet: boolean;
   readonly finality_depth: number;
-  /** Unix milliseconds at which the chain begins */
+  /** of the first block, Unix milliseconds */
   readonly timestamp: number;
 }
 
 /** Keys that the devnet itself signs with. */
 export interface Cast {
-  /** the account that funds whoever asks; owns more than 2^53 base units */
+  /** funds other accounts; owns more than 2^53 base units */
   readonly faucet: Key;
-  /** signs the transactions of blocks made to be large */
+  /** signs the transactions of bulk blocks */
   readonly bulk: Key;
   readonly mint_authority: Key;
   readonly validators: readonly Key[];
   readonly passengers: readonly Key[];
   readonly drivers: readonly Key[];
-  /** bring passengers and drivers and get their fees */
+  /** earn referrer fees */
   readonly referrers: readonly Key[];
 }
 
@@ -44,18 +44,18 @@ const ESCROW = '0x000000000000000000000000000000000000e5c0';
 const REWARD_POOL = '0x000000000000000000000000000000000000b10c';
 
 export function makeGenesis(settings: GenesisSettings): Genesis {
-  const cast = castOf(settings.seed);
-  const parameters = parametersOf(settings, cast);
-  const balances = balancesOf(cast);
+  const cast = makeCast(settings.seed);
+  const parameters = makeParameters(settings, cast);
+  const balances = initialBalances(cast);
   const [validator] = parameters.validators;
   if (validator === undefined) throw new Error('a chain needs a validator');
-  const seat = { height: 0, parent_hash: ZERO_HASH, timestamp: settings.timestamp, validator };
+  const slot = { height: 0, parent_hash: ZERO_HASH, timestamp: settings.timestamp, validator };
   const allocation = balances.reduce((sum, [, amount]) => sum + amount, 0n);
   return {
     parameters,
     cast,
     allocation,
-    block: genesisBlock(seat, balances, parameters),
+    block: genesisBlock(slot, balances, parameters),
     rows: () => {
       const rows = emptyRows();
       for (const [address, balance] of balances) rows.accounts.set(address, { balance, nonce: 0 });
@@ -65,19 +65,19 @@ export function makeGenesis(settings: GenesisSettings): Genesis {
   };
 }
 
-function castOf(seed: string): Cast {
+function makeCast(seed: string): Cast {
   return {
-    faucet: keyOf(seed, 'faucet'),
-    bulk: keyOf(seed, 'bulk'),
+    faucet: deriveKey(seed, 'faucet'),
+    bulk: deriveKey(seed, 'bulk'),
     mint_authority: mintAuthorityKey(seed),
-    validators: keysOf(seed, 'validator', 5),
-    passengers: keysOf(seed, 'passenger', 24),
-    drivers: keysOf(seed, 'driver', 12),
-    referrers: keysOf(seed, 'referrer', 3),
+    validators: deriveKeys(seed, 'validator', 5),
+    passengers: deriveKeys(seed, 'passenger', 24),
+    drivers: deriveKeys(seed, 'driver', 12),
+    referrers: deriveKeys(seed, 'referrer', 3),
   };
 }
 
-function parametersOf(settings: GenesisSettings, cast: Cast): Parameters {
+function makeParameters(settings: GenesisSettings, cast: Cast): Parameters {
   return {
     chain_id: settings.chain_id,
     is_testnet: settings.is_testnet,
@@ -92,16 +92,16 @@ function parametersOf(settings: GenesisSettings, cast: Cast): Parameters {
     mint_authority: cast.mint_authority.address,
     escrow: ESCROW,
     reward_pool: REWARD_POOL,
-    // every second validator has its rewards sent elsewhere
+    // every second validator has a separate reward recipient
     validators: cast.validators.map(({ address }, index) => ({
       address,
       reward_recipient:
-        index % 2 === 0 ? address : keyOf(settings.seed, `reward-recipient-${index}`).address,
+        index % 2 === 0 ? address : deriveKey(settings.seed, `reward-recipient-${index}`).address,
     })),
   };
 }
 
-function balancesOf(cast: Cast): readonly (readonly [address: string, amount: bigint])[] {
+function initialBalances(cast: Cast): readonly (readonly [address: string, amount: bigint])[] {
   return [
     [cast.faucet.address, 20_000_000_000n * USD],
     [cast.bulk.address, 1_000_000n * USD],

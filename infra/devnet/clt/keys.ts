@@ -1,4 +1,4 @@
-/** Keys of the devnet's own accounts, all derived from one seed. They are worth nothing anywhere else. */
+/** Keys of the devnet's own accounts, derived from its seed. */
 import { SigningKey, computeAddress, id } from 'ethers';
 import { toHex } from '../../../schemas/address.ts';
 import type { FunctionCall } from '../../../schemas/function-call.ts';
@@ -9,29 +9,29 @@ export interface Key {
   readonly signing_key: SigningKey;
 }
 
-/** The key of that name; the same seed and name always give the same key. */
-export function keyOf(seed: string, name: string): Key {
+/** Deterministic: the same seed and name give the same key. */
+export function deriveKey(seed: string, name: string): Key {
   const signingKey = new SigningKey(id(`clt-devnet:${seed}:${name}`));
   return { address: computeAddress(signingKey).toLowerCase(), signing_key: signingKey };
 }
 
-export function keysOf(seed: string, name: string, count: number): readonly Key[] {
-  return Array.from({ length: count }, (_, index) => keyOf(seed, `${name}-${index}`));
+export function deriveKeys(seed: string, name: string, count: number): readonly Key[] {
+  return Array.from({ length: count }, (_, index) => deriveKey(seed, `${name}-${index}`));
 }
 
-/** The only key that may mint: the treasury's on the devnet. */
+/** The only key that may mint; the treasury signs with it. */
 export function mintAuthorityKey(seed: string): Key {
-  return keyOf(seed, 'mint-authority');
+  return deriveKey(seed, 'mint-authority');
 }
 
-/** Raw bytes of the call, signed. */
+/** The raw bytes of a signed transaction. */
 export function signCall(key: Key, chainId: number, nonce: number, call: FunctionCall): Uint8Array {
   const unsigned = { chain_id: chainId, nonce, call };
   const { r, s, v } = key.signing_key.sign(unsignedDigest(unsigned));
   return encodeRaw({ ...unsigned, signature: { r, s, v } });
 }
 
-/** The same as the hex text that the node takes. */
+/** `signCall` as 0x + hex, as the node accepts it. */
 export function signCallText(key: Key, chainId: number, nonce: number, call: FunctionCall): string {
   return toHex(signCall(key, chainId, nonce, call));
 }

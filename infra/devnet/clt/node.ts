@@ -1,21 +1,19 @@
-/** The running chain: takes transactions, makes blocks, keeps them, tells those who wait. The one place where chain, disk and waiting readers meet. */
+/** The running CLT chain: accepts transactions, makes and stores blocks, wakes long polls. */
 import type { ChainStore } from '../store/chain-store.ts';
 import type { Block, SealedBlock } from './block.ts';
-import type { Refused } from './call-outcome.ts';
-import { refused } from './call-outcome.ts';
+import { refused, type Refused } from './calls.ts';
 import type { Anchor, Chain } from './chain.ts';
-import type { ExecutionRefusal, VerifiedTransaction } from './execute.ts';
+import type { ExecutionRefusal } from './execute.ts';
 import type { Genesis } from './genesis.ts';
-import type { VerifyRefusal } from './verify.ts';
-import { verify } from './verify.ts';
+import { verify, type VerifiedTransaction, type VerifyRefusal } from './verify.ts';
 
 export type SubmitRefusal =
   VerifyRefusal | ExecutionRefusal | Refused<'already_known' | 'mempool_full'>;
 
 export interface NodeObserver {
-  /** these blocks are kept and the newest is the head */
+  /** these blocks are stored, and the last one is the head */
   blocksAdded(blocks: readonly Block[]): void;
-  /** the chain cannot be kept: the process has to end */
+  /** the chain cannot be stored: the process must exit */
   broken(error: unknown): void;
 }
 
@@ -34,13 +32,13 @@ export class CltNode {
     this.#observer = observer;
   }
 
-  /** Checks raw bytes from outside and lets the transaction wait for a block. */
+  /** Verifies a raw transaction and adds it to the mempool. */
   submit(raw: Uint8Array): VerifiedTransaction | SubmitRefusal {
     const transaction = verify(raw, this.chain.parameters.chain_id);
     return 'refused' in transaction ? transaction : this.enqueue(transaction);
   }
 
-  /** The same for a transaction whose signature is known to be right. */
+  /** Adds a verified transaction to the mempool. */
   enqueue(transaction: VerifiedTransaction): VerifiedTransaction | SubmitRefusal {
     const refusal = this.chain.submit(transaction);
     if (refusal === undefined) return transaction;
@@ -51,21 +49,21 @@ export class CltNode {
     return refusal;
   }
 
-  /** Makes the next block out of what waits. `now` in Unix milliseconds. */
+  /** Makes the next block of waiting transactions. `now` in Unix milliseconds. */
   produce(now: number): Block {
     const assembled = this.chain.propose(now);
     this.chain.append(assembled);
-    this.#keep([assembled.block]);
+    this.#persist([assembled.block]);
     return assembled.block;
   }
 
-  /** Replaces the newest `depth` blocks by one more than that; refused when that would touch a final block. `random` gives numbers from 0 up to 1. */
+  /** Replaces the newest `depth` blocks by one more. Final blocks cannot be replaced. */
   reorganise(
     depth: number,
     now: number,
     random: () => number,
   ):
-    | { readonly left: readonly SealedBlock[]; readonly blocks: readonly Block[] }
+    | { readonly removed: readonly SealedBlock[]; readonly added: readonly Block[] }
     | Refused<'would_revert_final_blocks'> {
     const { head, finalizedHeight } = this.chain;
     const depthMax = head.height - finalizedHeight;
@@ -76,35 +74,36 @@ export class CltNode {
       );
     }
     const branch = this.chain.reorganise(depth, now, random);
-    this.#keep(branch.blocks);
+    this.#persist(branch.added);
     return branch;
   }
 
-  /** JSON of a block that exists. */
+  /** JSON of an existing block. */
   readBlock(height: number): Promise<Buffer> {
     return this.#store.read(height);
   }
 
-  /** JSON of the blocks from `from` to `to`, both existing: as many as fit into `bytes_max`, at least one. */
+  /** JSON of existing blocks: as many as fit into `bytes_max`, at least one. */
   readBlocks(from: number, to: number, bytes_max: number): Promise<readonly Buffer[]> {
     return this.#store.readRange(from, to, bytes_max);
   }
 
-  /** Resolves when the condition holds, `wait_ms` passed, the signal came or the node closes, whichever is first. It is asked again at every new head. */
+  /** Resolves when the condition holds, after `wait_ms`, on abort, or when the node closes. */
   async waitUntil(condition: () => boolean, wait_ms: number, signal: AbortSignal): Promise<void> {
     if (condition() || this.#closed || wait_ms <= 0 || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const look = (): void => {
+    const check = (): void => {
       if (this.#closed || condition()) resolve();
     };
     const timer = setTimeout(resolve, wait_ms);
     signal.addEventListener('abort', () => resolve(), { once: true });
-    this.#waiters.add(look);
+    this.#waiters.add(check);
     await promise;
     clearTimeout(timer);
-    this.#waiters.delete(look);
+    this.#waiters.delete(check);
   }
 
+  /** The number of long polls. */
   get waiting(): number {
     return this.#waiters.size;
   }
@@ -113,22 +112,21 @@ export class CltNode {
     return this.chain.head;
   }
 
-  /** Answers everybody who waits; no block may be made after it. */
+  /** Ends every long poll. No block may be made afterwards. */
   release(): void {
     this.#closed = true;
-    for (const look of this.#waiters) look();
+    for (const check of this.#waiters) check();
   }
 
-  /** Resolves when all is on the disk. */
   async close(): Promise<void> {
     await this.#store.close();
   }
 
-  #keep(blocks: readonly Block[]): void {
+  #persist(blocks: readonly Block[]): void {
     if (this.#closed) throw new Error('a block was made after the node closed');
-    this.#store.keep(blocks);
+    this.#store.write(blocks);
     this.#store.flush().catch((error: unknown) => this.#observer.broken(error));
     this.#observer.blocksAdded(blocks);
-    for (const look of this.#waiters) look();
+    for (const check of this.#waiters) check();
   }
 }

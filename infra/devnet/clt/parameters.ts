@@ -1,4 +1,4 @@
-/** What is fixed for the life of one chain. */
+/** The constants of one chain. */
 
 export interface Validator {
   readonly address: string;
@@ -8,14 +8,14 @@ export interface Validator {
 export interface Parameters {
   readonly chain_id: number;
   readonly is_testnet: boolean;
-  /** base units a transaction; RideAcceptance is free, and so is the producer's own */
+  /** base units per transaction; RideAcceptance and the producer's own are free */
   readonly tx_fee: bigint;
-  /** base units a block, out of the reward pool while it lasts: a reward never creates supply */
+  /** base units per block, paid from the reward pool while it lasts */
   readonly block_reward: bigint;
-  /** basis points of each payment, off the driver's payout */
+  /** basis points of each payment, deducted from the driver's payout */
   readonly request_referrer_bps: bigint;
   readonly offer_referrer_bps: bigint;
-  /** a block is final when this many stand on top of it */
+  /** a block is final when this many blocks are above it */
   readonly finality_depth: number;
   readonly block_transactions_max: number;
   readonly mempool_transactions_max: number;
@@ -23,9 +23,9 @@ export interface Parameters {
   readonly mint_authority: string;
   /** holds the unpaid fares of active trips; nobody has its key */
   readonly escrow: string;
-  /** what block rewards are paid from; nobody has its key */
+  /** pays the block rewards; nobody has its key */
   readonly reward_pool: string;
-  /** they take turns */
+  /** in turn, by height */
   readonly validators: readonly Validator[];
 }
 

@@ -1,4 +1,4 @@
-/** What the chain knows after a block: accounts, the rides that are still open, the supply. Closed rides are forgotten: no rule asks for them again. */
+/** The chain's state after a block: accounts, open rides, supply. Closed rides are not kept. */
 
 export interface Account {
   /** base units */
@@ -11,7 +11,7 @@ export interface OpenRequest {
   readonly passenger: string;
   readonly fare: bigint;
   readonly referrer: string | null;
-  /** hashes of the offers made for it */
+  /** hashes of its offers */
   readonly offers: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface OpenOffer {
   readonly referrer: string | null;
 }
 
-/** Accepted, neither fully paid nor cancelled; `fare - paid` is in escrow. */
+/** Accepted, neither fully paid nor cancelled; escrow holds `fare - paid`. */
 export interface ActiveTrip {
   readonly passenger: string;
   readonly driver: string;
@@ -32,7 +32,7 @@ export interface ActiveTrip {
   readonly offer_referrer: string | null;
 }
 
-/** accounts by address; requests, offers and trips by the hash of the transaction that made them; one supply, under `SUPPLY`. */
+/** The row types. Keys: the address; the hash of the creating transaction; `SUPPLY`. */
 export interface Tables {
   readonly accounts: Account;
   readonly requests: OpenRequest;
@@ -43,14 +43,14 @@ export interface Tables {
 export type TableName = keyof Tables;
 export type Rows = { readonly [Name in TableName]: Map<string, Tables[Name]> };
 
-/** Prior values of the rows that a block changed; undefined where there was none. */
+/** The previous values of the rows that a block changed; undefined: no row. */
 export type Undo = { readonly [Name in TableName]: ReadonlyMap<string, Tables[Name] | undefined> };
 
-export interface View {
+export interface StateReader {
   get<Name extends TableName>(table: Name, key: string): Tables[Name] | undefined;
 }
 
-/** One row as it shall be; undefined removes it. Made by `write`, which ties the value to its table. */
+/** The new value of a row; undefined removes it. */
 export interface Write<Name extends TableName = TableName> {
   readonly table: Name;
   readonly key: string;
@@ -58,7 +58,7 @@ export interface Write<Name extends TableName = TableName> {
 }
 
 export const SUPPLY = 'supply';
-const NEVER_SEEN: Account = { balance: 0n, nonce: 0 };
+const NEW_ACCOUNT: Account = { balance: 0n, nonce: 0 };
 
 export function write<Name extends TableName>(
   table: Name,
@@ -68,9 +68,9 @@ export function write<Name extends TableName>(
   return { table, key, value };
 }
 
-/** An address never seen has nothing and starts at nonce 0. */
-export function accountOf(view: View, address: string): Account {
-  return view.get('accounts', address) ?? NEVER_SEEN;
+/** An address without a row has balance 0 and nonce 0. */
+export function accountAt(state: StateReader, address: string): Account {
+  return state.get('accounts', address) ?? NEW_ACCOUNT;
 }
 
 export function emptyRows(): Rows {
@@ -83,8 +83,8 @@ export function emptyRows(): Rows {
   };
 }
 
-/** The state after the newest block. Changes only by a draft's commit and by its undo. */
-export class State implements View {
+/** The state after the newest block. Only `StateOverlay.commit` and `revert` change it. */
+export class State implements StateReader {
   readonly rows: Rows;
 
   constructor(rows: Rows) {
@@ -95,12 +95,12 @@ export class State implements View {
     return this.rows[table].get(key);
   }
 
-  /** Takes back one block; undos are taken back newest first. */
+  /** Reverts one block; blocks are reverted newest first. */
   revert(undo: Undo): void {
     restore(this.rows, undo);
   }
 
-  /** A copy of the rows as they were before the blocks of these undos, given newest first. */
+  /** A copy of the rows from before the blocks of these undos, newest first. */
   rowsBefore(undos: readonly Undo[]): Rows {
     const rows: Rows = {
       accounts: new Map(this.rows.accounts),
@@ -114,8 +114,8 @@ export class State implements View {
   }
 }
 
-/** Changes on top of a state that is left as it is until `commit`. */
-export class Draft implements View {
+/** Uncommitted changes on top of a state. */
+export class StateOverlay implements StateReader {
   readonly #state: State;
   readonly #changes: { readonly [Name in TableName]: Map<string, Tables[Name] | undefined> } = {
     accounts: new Map(),
@@ -138,29 +138,29 @@ export class Draft implements View {
     this.#changes[table].set(key, value);
   }
 
-  /** Base units onto or off a balance. A balance below zero is a bug of the rules, never a refusal. */
+  /** Adds base units to a balance. A balance below zero is a bug, never a refusal. */
   move(address: string, delta: bigint): void {
-    const account = accountOf(this, address);
+    const account = accountAt(this, address);
     const balance = account.balance + delta;
     if (balance < 0n)
-      throw new Error(`the balance of ${address} would be ${balance}: a rule let it through`);
+      throw new Error(`the balance of ${address} would be ${balance}: a check is missing`);
     this.apply(write('accounts', address, { ...account, balance }));
   }
 
-  /** Makes the changes part of the state and returns what takes them back. The draft is used up. */
+  /** Applies the changes to the state and returns their undo. The overlay must not be used again. */
   commit(): Undo {
     return {
-      accounts: place(this.#state.rows.accounts, this.#changes.accounts),
-      requests: place(this.#state.rows.requests, this.#changes.requests),
-      offers: place(this.#state.rows.offers, this.#changes.offers),
-      trips: place(this.#state.rows.trips, this.#changes.trips),
-      supply: place(this.#state.rows.supply, this.#changes.supply),
+      accounts: setRows(this.#state.rows.accounts, this.#changes.accounts),
+      requests: setRows(this.#state.rows.requests, this.#changes.requests),
+      offers: setRows(this.#state.rows.offers, this.#changes.offers),
+      trips: setRows(this.#state.rows.trips, this.#changes.trips),
+      supply: setRows(this.#state.rows.supply, this.#changes.supply),
     };
   }
 }
 
-/** Sets or removes each row; returns what was there. */
-function place<Row>(
+/** Sets or removes each row; returns the previous values. */
+function setRows<Row>(
   rows: Map<string, Row>,
   changes: ReadonlyMap<string, Row | undefined>,
 ): ReadonlyMap<string, Row | undefined> {
@@ -174,9 +174,9 @@ function place<Row>(
 }
 
 function restore(rows: Rows, undo: Undo): void {
-  place(rows.accounts, undo.accounts);
-  place(rows.requests, undo.requests);
-  place(rows.offers, undo.offers);
-  place(rows.trips, undo.trips);
-  place(rows.supply, undo.supply);
+  setRows(rows.accounts, undo.accounts);
+  setRows(rows.requests, undo.requests);
+  setRows(rows.offers, undo.offers);
+  setRows(rows.trips, undo.trips);
+  setRows(rows.supply, undo.supply);
 }

@@ -1,10 +1,18 @@
-/** From bytes to a transaction that the rules may look at: decoded strictly, for this chain, signed by whom it says. */
+/** Decodes raw transactions and checks their chain and signature. */
 import type { BlockTransaction } from '../../../schemas/chain.blocks/events.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { decodeRaw, recoverSigner, transactionHash } from '../../../schemas/raw-transaction.ts';
-import type { Refused } from './call-outcome.ts';
-import { refused } from './call-outcome.ts';
-import type { VerifiedTransaction } from './execute.ts';
+import type { FunctionCall } from '../../../schemas/function-call.ts';
+import { refused, type Refused } from './calls.ts';
+
+/** A transaction with a valid signature. */
+export interface VerifiedTransaction {
+  readonly hash: string;
+  readonly raw: Uint8Array;
+  readonly from: string;
+  readonly nonce: number;
+  readonly call: FunctionCall;
+}
 
 export type VerifyRefusal = Refused<'invalid_transaction' | 'wrong_chain' | 'bad_signature'>;
 
@@ -22,7 +30,7 @@ export function verify(raw: Uint8Array, chainId: number): VerifiedTransaction | 
       `this is chain ${chainId}, the transaction is for ${transaction.chain_id}`,
     );
   const recovered = recoverSigner(transaction);
-  if ('refused' in recovered) return refused('bad_signature', 'the signature belongs to no key');
+  if ('refused' in recovered) return refused('bad_signature', 'the signature matches no key');
   return {
     hash: transactionHash(raw),
     raw,
@@ -32,7 +40,7 @@ export function verify(raw: Uint8Array, chainId: number): VerifiedTransaction | 
   };
 }
 
-/** The same for bytes that this process signed itself: who signed is known, so the signature is not recovered (most of the cost). */
+/** For bytes signed by this process: skips the recovery of the signer, most of the cost. */
 export function verifiedByUs(raw: Uint8Array, from: string): VerifiedTransaction {
   const decoded = decodeRaw(raw);
   if ('refused' in decoded)
@@ -46,7 +54,7 @@ export function verifiedByUs(raw: Uint8Array, from: string): VerifiedTransaction
   };
 }
 
-/** The same for a transaction of our own log: it was verified before it was written, and the log has checksums. */
+/** For a transaction of the devnet's log, which was verified before it was written. */
 export function verifiedBefore({ raw, from }: BlockTransaction): VerifiedTransaction {
   return verifiedByUs(raw, toHex(from));
 }

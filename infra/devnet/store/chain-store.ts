@@ -1,4 +1,4 @@
-/** Opens the chain of a directory, or begins one there, and keeps it: blocks in the log, an index and snapshots so that the next start is quick. */
+/** The CLT chain on disk: blocks in a log, with an index and snapshots for a quick start. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { toHex } from '../../../schemas/address.ts';
@@ -8,10 +8,8 @@ import type { Block } from '../clt/block.ts';
 import { Chain } from '../clt/chain.ts';
 import type { Genesis } from '../clt/genesis.ts';
 import { verifiedBefore } from '../clt/verify.ts';
-import { BlockIndex } from './block-index.ts';
-import { BlockLog, DamagedLog } from './block-log.ts';
-import type { Snapshot } from './snapshot.ts';
-import { loadSnapshot, saveSnapshot } from './snapshot.ts';
+import { BlockIndex, BlockLog, DamagedLog, type LineRange } from './block-log.ts';
+import { loadSnapshot, saveSnapshot, type Snapshot } from './snapshot.ts';
 
 const SNAPSHOT_BLOCKS = 256;
 const SNAPSHOT_TRANSACTIONS = 20_000;
@@ -21,12 +19,12 @@ export class ChainStore {
   readonly #log: BlockLog;
   readonly #index: BlockIndex;
   readonly #snapshotPath: string;
-  /** offset of the record that holds the block, for the last final block and all above it */
+  /** offset of each block's record, from the last final block up */
   readonly #recordOffsets = new Map<number, number>();
   #blocksSinceSnapshot = 0;
   #transactionsSinceSnapshot = 0;
 
-  /** Throws `DamagedLog` when the directory holds something else than what was written there. */
+  /** Opens the chain of the directory or begins one. Throws `DamagedLog`. */
   constructor(directory: string, genesis: Genesis) {
     fs.mkdirSync(directory, { recursive: true });
     this.#snapshotPath = path.join(directory, 'snapshot.json');
@@ -39,18 +37,18 @@ export class ChainStore {
       snapshot?.rows ?? genesis.rows(),
     );
     this.#replay(snapshot?.record_offset ?? 0);
-    if (this.#index.length === 0) this.keep([genesis.block]);
+    if (this.#index.length === 0) this.write([genesis.block]);
     if (this.#index.length !== this.chain.head.height + 1)
       throw new DamagedLog(this.#log.path, this.#log.end, 'blocks are missing');
   }
 
-  /** Writes blocks that the chain has just made its newest, in one record. No kill of the process loses them from here on. */
-  keep(blocks: readonly Block[]): void {
-    const { offset, places } = this.#log.append(blocks.map((block) => block.text));
+  /** Writes the newest blocks in one record; they then survive a kill of the process. */
+  write(blocks: readonly Block[]): void {
+    const { offset, ranges } = this.#log.append(blocks.map((block) => block.text));
     for (const [position, block] of blocks.entries()) {
-      const place = places[position];
-      if (place === undefined) throw new Error('the log did not say where the block stands');
-      this.#index.set(block.height, place);
+      const range = ranges[position];
+      if (range === undefined) throw new Error('the log returned no position of the block');
+      this.#index.set(block.height, range);
       this.#recordOffsets.set(block.height, offset);
       this.#blocksSinceSnapshot++;
       this.#transactionsSinceSnapshot += block.transactions.length;
@@ -62,40 +60,39 @@ export class ChainStore {
       this.#saveSnapshot();
   }
 
-  /** Resolves when all that was kept is on the disk. */
+  /** Resolves when every block is on disk. */
   flush(): Promise<void> {
     return this.#log.flush();
   }
 
-  /** JSON of the block at a height that exists. */
+  /** JSON of the block at an existing height. */
   read(height: number): Promise<Buffer> {
-    return this.#log.read(this.#placeOf(height));
+    return this.#log.read(this.#range(height));
   }
 
-  /** JSON of the blocks from one height on, ascending, separated by commas: as many as fit into `bytes_max`, at least the first. */
+  /** JSON of the blocks from `from` to `to`: as many as fit into `bytes_max`, at least one. */
   readRange(from: number, to: number, bytes_max: number): Promise<readonly Buffer[]> {
     let bytes = 0;
-    const places = [];
+    const ranges = [];
     for (let height = from; height <= to; height++) {
-      const place = this.#placeOf(height);
-      bytes += place.length;
-      if (places.length > 0 && bytes > bytes_max) break;
-      places.push(place);
+      const range = this.#range(height);
+      bytes += range.length;
+      if (ranges.length > 0 && bytes > bytes_max) break;
+      ranges.push(range);
     }
-    return Promise.all(places.map((place) => this.#log.read(place)));
+    return Promise.all(ranges.map((range) => this.#log.read(range)));
   }
 
-  /** A last snapshot, so that the next start has little to do. */
   async close(): Promise<void> {
     await this.#log.flush();
     this.#saveSnapshot();
     this.#log.close();
   }
 
-  #placeOf(height: number): { readonly offset: number; readonly length: number } {
-    const place = this.#index.at(height);
-    if (place === undefined) throw new Error(`there is no block ${height}`);
-    return place;
+  #range(height: number): LineRange {
+    const range = this.#index.at(height);
+    if (range === undefined) throw new Error(`there is no block ${height}`);
+    return range;
   }
 
   #usableSnapshot(): Snapshot | undefined {
@@ -111,7 +108,7 @@ export class ChainStore {
     const { anchor, rows } = this.chain.finalRows();
     const recordOffset = this.#recordOffsets.get(anchor.height);
     if (recordOffset === undefined) return;
-    // the log first: a snapshot of blocks that a loss of power took would be of another chain
+    // the log first: a power loss must not leave a snapshot of lost blocks
     this.#log.sync();
     this.#index.save(anchor.height + 1);
     saveSnapshot(this.#snapshotPath, { anchor, record_offset: recordOffset, rows });
@@ -121,27 +118,27 @@ export class ChainStore {
       if (height < anchor.height) this.#recordOffsets.delete(height);
   }
 
-  /** Executes what the log holds above the chain's anchor; every block must come out with the hash under which it was written. */
+  /** Executes the logged blocks above the anchor. Each must result in its logged hash. */
   #replay(from: number): void {
     const anchor = this.chain.head;
     for (const { offset, lines } of this.#log.records(from)) {
-      for (const { text, place } of lines) {
+      for (const { text, range } of lines) {
         const parsed = parseBlock(JSON.parse(text));
-        if ('problem' in parsed) throw new DamagedLog(this.#log.path, place.offset, parsed.problem);
+        if ('problem' in parsed) throw new DamagedLog(this.#log.path, range.offset, parsed.problem);
         const block = parsed.value;
         this.#recordOffsets.set(block.height, offset);
         if (block.height < anchor.height) continue;
         const hash =
-          block.height === anchor.height ? anchor.hash : this.#execute(block, place.offset);
+          block.height === anchor.height ? anchor.hash : this.#execute(block, range.offset);
         if (hash !== toHex(block.hash)) {
           throw new DamagedLog(
             this.#log.path,
-            place.offset,
-            `block ${block.height} should have hash ${hash}: made by other rules or settings`,
+            range.offset,
+            `block ${block.height} should have hash ${hash}: it was made by other rules or settings`,
           );
         }
         if (block.height > anchor.height || this.#index.length === 0)
-          this.#index.set(block.height, place);
+          this.#index.set(block.height, range);
       }
     }
   }
@@ -158,7 +155,7 @@ export class ChainStore {
     if (block.height <= chain.finalizedHeight)
       throw new DamagedLog(this.#log.path, offset, `block ${block.height} replaces a final one`);
     if (depth > 0) chain.rollBack(depth);
-    const seat = {
+    const slot = {
       height: block.height,
       parent_hash: chain.head.hash,
       timestamp: block.timestamp,
@@ -167,7 +164,7 @@ export class ChainStore {
         reward_recipient: toHex(block.reward_recipient),
       },
     };
-    const assembled = chain.assemble(seat, block.transactions.map(verifiedBefore));
+    const assembled = chain.assemble(slot, block.transactions.map(verifiedBefore));
     chain.append(assembled);
     return assembled.block.hash;
   }

@@ -1,9 +1,8 @@
-/** Which chain a directory holds. A chain keeps the settings that it began with: with others its blocks would not come out again. */
+/** The settings that the chain of a directory began with. With others, its blocks would differ. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { id } from 'ethers';
 import type { GenesisSettings } from '../clt/genesis.ts';
-import { writeFileWhole } from './whole-file.ts';
 
 interface IdentityFile {
   readonly chain_id: number;
@@ -13,8 +12,8 @@ interface IdentityFile {
   readonly genesis_timestamp: number;
 }
 
-/** The settings of the chain in this directory, which begins now if there is none; or each setting that does not fit it. */
-export function identify(
+/** The settings of the directory's chain, which begins now if there is none; or the misfits. */
+export function openIdentity(
   directory: string,
   wanted: Omit<GenesisSettings, 'timestamp'>,
   now: number,
@@ -29,37 +28,40 @@ export function identify(
     genesis_timestamp: now,
   };
   if (!fs.existsSync(file)) {
-    writeFileWhole(file, JSON.stringify(identity, null, 2));
+    replaceFile(file, JSON.stringify(identity, null, 2));
     return { settings: { ...wanted, timestamp: now } };
   }
   const found: IdentityFile = JSON.parse(fs.readFileSync(file, 'utf8'));
-  const problems = [
-    different('APP_CHAIN_ID', found.chain_id, identity.chain_id, directory),
-    different(
-      'APP_NETWORK',
-      found.is_testnet ? 'testnet' : 'mainnet',
-      identity.is_testnet ? 'testnet' : 'mainnet',
-      directory,
-    ),
-    different('APP_FINALITY_DEPTH', found.finality_depth, identity.finality_depth, directory),
-    different(
-      'APP_DEVNET_SEED',
-      found.seed_fingerprint.slice(0, 10),
-      identity.seed_fingerprint.slice(0, 10),
-      directory,
-    ),
-  ].filter((problem) => problem !== undefined);
+  const began = settingTexts(found);
+  const problems = Object.entries(settingTexts(identity))
+    .filter(([name, value]) => began[name] !== value)
+    .map(
+      ([name, value]) =>
+        `${name}: the chain in ${directory} began with ${began[name]}, not ${value}; set it back, or remove the directory to begin a new chain`,
+    );
   return problems.length > 0
     ? { problems }
     : { settings: { ...wanted, timestamp: found.genesis_timestamp } };
 }
 
-function different(
-  name: string,
-  found: string | number,
-  wanted: string | number,
-  directory: string,
-): string | undefined {
-  if (found === wanted) return undefined;
-  return `${name}: the chain in ${directory} began with ${found}, not ${wanted}; set it back, or remove the directory to begin a new chain`;
+function settingTexts(identity: IdentityFile): Readonly<Record<string, string>> {
+  return {
+    APP_CHAIN_ID: String(identity.chain_id),
+    APP_NETWORK: identity.is_testnet ? 'testnet' : 'mainnet',
+    APP_FINALITY_DEPTH: String(identity.finality_depth),
+    APP_DEVNET_SEED: identity.seed_fingerprint.slice(0, 10),
+  };
+}
+
+/** Replaces the file atomically: a crash leaves either the old or the new content. */
+export function replaceFile(file: string, text: string): void {
+  const temporary = `${file}.new`;
+  const handle = fs.openSync(temporary, 'w');
+  fs.writeFileSync(handle, text);
+  fs.fsyncSync(handle);
+  fs.closeSync(handle);
+  fs.renameSync(temporary, file);
+  const directory = fs.openSync(path.dirname(file), 'r');
+  fs.fsyncSync(directory);
+  fs.closeSync(directory);
 }

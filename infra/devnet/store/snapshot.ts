@@ -1,12 +1,12 @@
-/** The state after a final block, so that a start executes only the blocks above it. Losing one costs time, never blocks. */
+/** The state after a final block. A start executes only the blocks above it. */
 import fs from 'node:fs';
 import type { Anchor } from '../clt/chain.ts';
 import type { ActiveTrip, OpenOffer, OpenRequest, Rows } from '../clt/state.ts';
-import { writeFileWhole } from './whole-file.ts';
+import { replaceFile } from './identity.ts';
 
 export interface Snapshot {
   readonly anchor: Anchor;
-  /** of the log's record that holds the anchor's block: all later blocks are in it or behind it */
+  /** of the record that holds the anchor's block */
   readonly record_offset: number;
   readonly rows: Rows;
 }
@@ -42,10 +42,10 @@ export function saveSnapshot(path: string, { anchor, record_offset, rows }: Snap
       { ...row, fare: String(row.fare), paid: String(row.paid) },
     ]),
   };
-  writeFileWhole(path, JSON.stringify(file));
+  replaceFile(path, JSON.stringify(file));
 }
 
-/** undefined when there is none. The file is only ever replaced whole, so one that is there is right; that it fits the log is for the caller to see. */
+/** Undefined when there is none. The caller checks that it fits the log. */
 export function loadSnapshot(path: string): Snapshot | undefined {
   if (!fs.existsSync(path)) return undefined;
   const file: SnapshotFile = JSON.parse(fs.readFileSync(path, 'utf8'));

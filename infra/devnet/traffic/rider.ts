@@ -1,10 +1,10 @@
-/** What the people of the devnet do next: pure, from what the chain knows and chance. The whole life of rides, and some transfers and burns. */
+/** Chooses what the devnet's people do next, from the chain's state and seeded randomness. */
+import { createHash } from 'node:crypto';
 import { coordinateText } from '../../../schemas/coordinate.ts';
 import type { FunctionCall } from '../../../schemas/function-call.ts';
 import type { Cast } from '../clt/genesis.ts';
 import type { Key } from '../clt/keys.ts';
 import type { Rows } from '../clt/state.ts';
-import { pick } from '../random.ts';
 
 export interface Intention {
   readonly key: Key;
@@ -12,7 +12,7 @@ export interface Intention {
 }
 
 const USD = 1_000_000;
-/** below it an account is given money again */
+/** below it, the faucet funds the account */
 const POOR = 50n * BigInt(USD);
 const ALLOWANCE = 1_000n * BigInt(USD);
 const REQUESTS_OPEN = 24;
@@ -21,9 +21,10 @@ const OFFERS_A_REQUEST = 3;
 const CITY = { latitude: 52.52, longitude: 13.405, reach: 0.09 };
 
 type Random = () => number;
+/** Undefined when nothing fits. */
 type Act = (rows: Rows, cast: Cast, random: Random) => Intention | undefined;
 
-/** How often each act is tried; one that finds nothing to do leaves its turn to a ride request. */
+/** Relative frequencies. An act that finds nothing to do becomes a ride request. */
 const ACTS: readonly (readonly [weight: number, act: Act])[] = [
   [22, request],
   [26, offer],
@@ -36,9 +37,8 @@ const ACTS: readonly (readonly [weight: number, act: Act])[] = [
 ];
 const WEIGHTS = ACTS.reduce((sum, [weight]) => sum + weight, 0);
 
-/** The next thing that somebody does. */
 export function nextIntention(rows: Rows, cast: Cast, random: Random): Intention {
-  const intention = chosenAct(random)(rows, cast, random) ?? ask(cast, random);
+  const intention = chooseAct(random)(rows, cast, random) ?? newRequest(cast, random);
   const balance = rows.accounts.get(intention.key.address)?.balance ?? 0n;
   if (balance >= POOR || intention.key === cast.faucet) return intention;
   return {
@@ -50,7 +50,7 @@ export function nextIntention(rows: Rows, cast: Cast, random: Random): Intention
   };
 }
 
-function chosenAct(random: Random): Act {
+function chooseAct(random: Random): Act {
   let rest = random() * WEIGHTS;
   for (const [weight, act] of ACTS) {
     rest -= weight;
@@ -60,11 +60,11 @@ function chosenAct(random: Random): Act {
 }
 
 function request(rows: Rows, cast: Cast, random: Random): Intention | undefined {
-  return rows.requests.size < REQUESTS_OPEN ? ask(cast, random) : offer(rows, cast, random);
+  return rows.requests.size < REQUESTS_OPEN ? newRequest(cast, random) : offer(rows, cast, random);
 }
 
-function ask(cast: Cast, random: Random): Intention {
-  const [pickup, dropoff] = [place(random), place(random)];
+function newRequest(cast: Cast, random: Random): Intention {
+  const [pickup, dropoff] = [location(random), location(random)];
   const fare = dollars(4 + random() * 30, random);
   const args = {
     pickup_lat: pickup.latitude,
@@ -75,7 +75,7 @@ function ask(cast: Cast, random: Random): Intention {
     referrer: referrer(cast, random),
   };
   return {
-    key: some(cast.passengers, random),
+    key: pickKey(cast.passengers, random),
     call: { function_call_type: 'RideRequest', arguments: args },
   };
 }
@@ -85,10 +85,10 @@ function offer(rows: Rows, cast: Cast, random: Random): Intention | undefined {
   const chosen = pick(open, random);
   if (chosen === undefined) return undefined;
   const [request_hash, { fare }] = chosen;
-  const asked = (fare * BigInt(90 + Math.floor(random() * 25))) / 100n;
-  const args = { request_hash, fare: asked > 0n ? asked : fare, referrer: referrer(cast, random) };
+  const price = (fare * BigInt(90 + Math.floor(random() * 25))) / 100n;
+  const args = { request_hash, fare: price > 0n ? price : fare, referrer: referrer(cast, random) };
   return {
-    key: some(cast.drivers, random),
+    key: pickKey(cast.drivers, random),
     call: { function_call_type: 'RideOffer', arguments: args },
   };
 }
@@ -107,7 +107,7 @@ function pay(rows: Rows, cast: Cast, random: Random): Intention | undefined {
   const [acceptance_hash, { passenger, fare, paid }] = chosen;
   const due = fare - paid;
   const share = random();
-  // mostly all that is due, often a part, now and then more than the fare, which the chain caps
+  // all that is due, a part of it, or more than the fare, which the chain caps
   const amount = share < 0.4 ? (due + 1n) / 2n : share < 0.93 ? due : due * 2n;
   const key = keyFor(cast, passenger);
   return (
@@ -137,8 +137,8 @@ function cancelRequest(rows: Rows, cast: Cast, random: Random): Intention | unde
 }
 
 function transfer(_rows: Rows, cast: Cast, random: Random): Intention {
-  const from = some([...cast.passengers, ...cast.drivers, ...cast.validators], random);
-  const to = some([...cast.passengers, ...cast.drivers], random).address;
+  const from = pickKey([...cast.passengers, ...cast.drivers, ...cast.validators], random);
+  const to = pickKey([...cast.passengers, ...cast.drivers], random).address;
   return {
     key: from,
     call: {
@@ -154,8 +154,8 @@ function burn(_rows: Rows, cast: Cast, random: Random): Intention {
       ? null
       : `0x${Array.from({ length: 64 }, () => Math.floor(random() * 16).toString(16)).join('')}`;
   return {
-    key: some(cast.drivers, random),
-    // hardly anything: nobody pays the redemptions out, so all that is burned is a surplus of the reserve
+    key: pickKey(cast.drivers, random),
+    // small: nobody pays redemptions out, so burns become a surplus of the reserve
     call: {
       function_call_type: 'Burn',
       arguments: { amount: BigInt(1 + Math.floor(random() * 10)), redemption_ref },
@@ -163,7 +163,7 @@ function burn(_rows: Rows, cast: Cast, random: Random): Intention {
   };
 }
 
-function place(random: Random): { readonly latitude: string; readonly longitude: string } {
+function location(random: Random): { readonly latitude: string; readonly longitude: string } {
   const near = (): number => (random() * 2 - 1) * CITY.reach;
   return {
     latitude: coordinateText(CITY.latitude + near()),
@@ -180,13 +180,29 @@ function referrer(cast: Cast, random: Random): string | null {
   return random() < 0.5 ? null : (pick(cast.referrers, random)?.address ?? null);
 }
 
-function some(keys: readonly Key[], random: Random): Key {
+function pickKey(keys: readonly Key[], random: Random): Key {
   const key = pick(keys, random);
-  if (key === undefined) throw new Error('the cast has nobody for this part');
+  if (key === undefined) throw new Error('the cast has no key for this role');
   return key;
 }
 
-/** undefined: somebody from outside, whose key is not ours. */
+/** Undefined for an address whose key the devnet does not hold. */
 function keyFor(cast: Cast, address: string | undefined): Key | undefined {
   return [...cast.passengers, ...cast.drivers].find((key) => key.address === address);
+}
+
+/** Deterministic random numbers in [0, 1): mulberry32, seeded by the text. Not for secrets. */
+export function seededRandom(seed: string): () => number {
+  let state = createHash('sha256').update(seed).digest().readUInt32BE(0);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A random item; undefined when there is none. */
+function pick<Item>(items: readonly Item[], random: () => number): Item | undefined {
+  return items[Math.floor(random() * items.length)];
 }

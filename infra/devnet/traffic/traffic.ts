@@ -1,58 +1,107 @@
-/** Makes the people of the devnet act at a steady rate: signed with their keys, submitted like anybody's transaction. */
+/** Makes blocks at an interval, transactions at a rate, and large blocks on demand. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Block } from '../clt/block.ts';
 import { signCall } from '../clt/keys.ts';
 import type { CltNode } from '../clt/node.ts';
-import { randomOf } from '../random.ts';
-import { nextIntention } from './rider.ts';
+import type { VerifiedTransaction } from '../clt/verify.ts';
+import { verifiedByUs } from '../clt/verify.ts';
+import { nextIntention, seededRandom } from './rider.ts';
+
+export interface BlockMaker {
+  /** `now` in Unix milliseconds */
+  produce(now: number): unknown;
+}
+
+/** Makes a block each interval while enabled. */
+export class BlockTimer {
+  readonly #chain: BlockMaker;
+  readonly #interval_ms: number;
+  readonly #now: () => number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(chain: BlockMaker, interval_ms: number, now: () => number) {
+    this.#chain = chain;
+    this.#interval_ms = interval_ms;
+    this.#now = now;
+  }
+
+  enable(enabled: boolean): void {
+    clearInterval(this.#timer);
+    if (enabled)
+      this.#timer = setInterval(() => this.#chain.produce(this.#now()), this.#interval_ms);
+  }
+}
 
 const TICK_MS = 50;
-/** a tick signs and checks about this many in a tenth of a second; more would keep the node from answering */
+/** A tick signs and checks these in about 100 ms; more would delay the node's answers. */
 const TICK_TRANSACTIONS_MAX = 50;
 
 export type TrafficOutcome = 'taken' | 'refused';
 
+/** Lets the devnet's people act at a steady rate. */
 export class Traffic {
   readonly #node: CltNode;
   readonly #count: (outcome: TrafficOutcome) => void;
   readonly #random: () => number;
-  #perSecond = 0;
   #credit = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `seed` and the height at which it begins decide all that happens. */
+  /** `seed` and the height at the start determine every transaction. */
   constructor(node: CltNode, seed: string, count: (outcome: TrafficOutcome) => void) {
     this.#node = node;
     this.#count = count;
-    this.#random = randomOf(`traffic:${seed}:${node.head.height}`);
+    this.#random = seededRandom(`traffic:${seed}:${node.head.height}`);
   }
 
-  get perSecond(): number {
-    return this.#perSecond;
-  }
-
-  /** 0 stops it. */
+  /** Transactions per second; 0 stops it. */
   setRate(perSecond: number): void {
-    this.#perSecond = perSecond;
     clearInterval(this.#timer);
-    this.#timer = undefined;
     this.#credit = 0;
-    if (perSecond > 0) this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    if (perSecond > 0) this.#timer = setInterval(() => this.#tick(perSecond), TICK_MS);
   }
 
-  /** One transaction of somebody. */
-  act(): TrafficOutcome {
+  #tick(perSecond: number): void {
+    this.#credit = Math.min(this.#credit + (perSecond * TICK_MS) / 1000, TICK_TRANSACTIONS_MAX);
+    for (; this.#credit >= 1; this.#credit--) this.#count(this.#act());
+  }
+
+  #act(): TrafficOutcome {
     const { chain, genesis } = this.#node;
     const { key, call } = nextIntention(chain.state.rows, genesis.cast, this.#random);
     const nonce = chain.mempool.account(key.address).nonce;
     const result = this.#node.submit(signCall(key, chain.parameters.chain_id, nonce, call));
-    // two people may want the same offer within one block: the later one is refused, as on any chain
+    // two people may want the same offer within one block: the later one is refused
     return 'refused' in result ? 'refused' : 'taken';
   }
+}
 
-  #tick(): void {
-    this.#credit = Math.min(
-      this.#credit + (this.#perSecond * TICK_MS) / 1000,
-      TICK_TRANSACTIONS_MAX,
-    );
-    for (; this.#credit >= 1; this.#credit--) this.#count(this.act());
+/** Signatures between two turns of the event loop: about 10 ms of work. */
+const SIGNED_PER_TURN = 25;
+
+/**
+ * Makes a block of the waiting transactions and `count` transfers of one base unit, all from one
+ * account. Signing takes about 0.5 ms each. Only one call at a time.
+ */
+export async function makeBulkBlock(
+  node: CltNode,
+  count: number,
+  now: () => number,
+): Promise<Block> {
+  const { bulk, passengers, drivers } = node.genesis.cast;
+  const recipients = [...passengers, ...drivers];
+  const { chain_id } = node.chain.parameters;
+  const first = node.chain.mempool.account(bulk.address).nonce;
+  const signed: VerifiedTransaction[] = [];
+  for (let index = 0; index < count; index++) {
+    const to = recipients[index % recipients.length]?.address ?? bulk.address;
+    const call = { function_call_type: 'Transfer', arguments: { to, amount: 1n } } as const;
+    signed.push(verifiedByUs(signCall(bulk, chain_id, first + index, call), bulk.address));
+    if (index % SIGNED_PER_TURN === 0) await nextTurn();
   }
+  for (const transaction of signed) {
+    const result = node.enqueue(transaction);
+    if ('refused' in result)
+      throw new Error(`the node refused a transaction of a bulk block: ${result.message}`);
+  }
+  return node.produce(now());
 }

@@ -1,10 +1,17 @@
-/** `/v1/accounts/:address/transactions/trc20`: the provider's list of an account's TRC-20 transfers and approvals. */
-import type { Express, Request, Response } from 'express';
+/** TronGrid's list of an account's TRC-20 transfers and approvals. */
+import type { Request, Response } from 'express';
+import type { Routes } from '../http/app.ts';
 import type { TronChain } from './chain.ts';
-import type { Fingerprint, ListQuery, ListedRow, Position } from './listing.ts';
-import { compare, decodeFingerprint, encodeFingerprint, pageOf } from './listing.ts';
-import type { Provider } from './provider.ts';
-import { refuseV1 } from './provider.ts';
+import {
+  compare,
+  decodeFingerprint,
+  encodeFingerprint,
+  pageOf,
+  type Fingerprint,
+  type ListQuery,
+  type ListedRow,
+} from './listing.ts';
+import { refuseV1, type Provider } from './provider.ts';
 import { addressDigits } from './transaction.ts';
 import { rowJson } from './wire.ts';
 
@@ -12,7 +19,7 @@ const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 200;
 const PATH = '/v1/accounts/:address/transactions/trc20';
 
-export function accountRoutes(chain: TronChain, provider: Provider): (app: Express) => void {
+export function accountRoutes(chain: TronChain, provider: Provider): Routes {
   const { faults, now } = provider;
 
   const rowsFor = (query: ListQuery): readonly ListedRow[] => {
@@ -33,25 +40,16 @@ export function accountRoutes(chain: TronChain, provider: Provider): (app: Expre
     if ('problem' in read) return refuseV1(response, 400, read.problem);
     const { query, fingerprint } = read;
     if (faults.take('empty') !== undefined) return listJson(now(), [], undefined);
-    const again = faults.take('repeat') !== undefined;
-    const { rows, fingerprint: next } = pageOf(rowsFor(query), query, startOf(fingerprint, again));
-    const shown = again && fingerprint === undefined ? rows.flatMap((row) => [row, row]) : rows;
-    return listJson(
-      now(),
-      shown,
-      next === undefined
-        ? undefined
-        : { text: encodeFingerprint(next, query), url: request.originalUrl },
-    );
+    const isRepeated = faults.take('repeat') !== undefined;
+    const after = isRepeated ? fingerprint?.before : fingerprint?.last;
+    const { rows, fingerprint: next } = pageOf(rowsFor(query), query, after ?? null);
+    const isFirst = fingerprint === undefined;
+    const shown = isRepeated && isFirst ? rows.flatMap((row) => [row, row]) : rows;
+    const link = next && { text: encodeFingerprint(next, query), url: request.originalUrl };
+    return listJson(now(), shown, link);
   };
 
   return (app) => provider.route(app, 'get', PATH, list);
-}
-
-/** Behind which row the page begins; `again`: as the page before it did. */
-function startOf(fingerprint: Fingerprint | undefined, again: boolean): Position | null {
-  if (fingerprint === undefined) return null;
-  return again ? fingerprint.before : fingerprint.last;
 }
 
 function listJson(
@@ -70,7 +68,7 @@ function listJson(
   };
 }
 
-/** Names a host where nobody answers, as the real one's does to those who came through something else: the link is not to be followed. */
+/** The link names a host that does not resolve: clients must not follow it. */
 function linkTo(path: string, fingerprint: string): string {
   const url = new URL(path, 'http://trongrid.invalid');
   url.searchParams.set('fingerprint', fingerprint);

@@ -1,12 +1,10 @@
-/** The admin port, TRON half: what tests and people who try things out do to the network. */
-import type { Express, Response } from 'express';
-import { answer, refuse } from '../http.ts';
-import { fields, invalid } from '../json-body.ts';
+/** The admin port's routes for the TRON network, for tests and for trying things out. */
+import type { Response } from 'express';
+import { answer, bodyFields, refuse, refuseBody, type Routes } from '../http/app.ts';
 import type { BlockReference } from './chain.ts';
 import type { Submission, TronNetwork, TronRefusal } from './network.ts';
-import type { RequestCounter } from './requests.ts';
-import type { SubmissionDefaults } from './submission.ts';
-import { TRANSFER_EXPECTED, parseSubmission } from './submission.ts';
+import type { RequestCounter } from './provider.ts';
+import { TRANSFER_EXPECTED, parseSubmission, type SubmissionDefaults } from './submission.ts';
 import { base58Of } from './wire.ts';
 
 export interface TronAdminParts {
@@ -17,12 +15,12 @@ export interface TronAdminParts {
 
 const BLOCK_TRANSFERS_MAX = 5_000;
 
-export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: Express) => void {
+export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes {
   const { holder, usdt_contract } = tron.chain.genesis;
   const defaults: SubmissionDefaults = { holder, usdt_contract, multisender: tron.multisender };
 
-  /** The ids; undefined when it was refused and has been answered. */
-  const submitted = (
+  /** Returns the ids; undefined: refused, and the refusal is sent. */
+  const submit = (
     response: Response,
     submissions: readonly Submission[],
   ): readonly string[] | undefined => {
@@ -35,8 +33,8 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
   return (app) => {
     app.get('/admin/tron', (_request, response) => {
       answer(response, {
-        head: nameOf(tron.chain.head),
-        solidified: nameOf(tron.chain.solidified),
+        head: summary(tron.chain.head),
+        solidified: summary(tron.chain.solidified),
         usdt_contract: base58Of(usdt_contract),
         holder: base58Of(holder),
       });
@@ -45,19 +43,19 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
     app.post('/admin/tron/transfers', (request, response) => {
       const parsed = parseSubmission(request.body, defaults);
       if ('problem' in parsed) {
-        invalid(response, `${TRANSFER_EXPECTED}. ${parsed.problem}`);
+        refuseBody(response, `${TRANSFER_EXPECTED}. ${parsed.problem}`);
         return;
       }
-      const [transaction_id] = submitted(response, [parsed.value]) ?? [];
+      const [transaction_id] = submit(response, [parsed.value]) ?? [];
       if (transaction_id === undefined) return;
       if (parsed.value.solidified === 'now') tron.solidify(transaction_id, now());
       answer(response, { transaction_id });
     });
 
     app.post('/admin/tron/block', (request, response) => {
-      const { transfers = [] } = fields(request.body);
+      const { transfers = [] } = bodyFields(request.body);
       if (!Array.isArray(transfers) || transfers.length > BLOCK_TRANSFERS_MAX) {
-        invalid(
+        refuseBody(
           response,
           `{"transfers"?: a list of at most ${BLOCK_TRANSFERS_MAX}, each as for /admin/tron/transfers}`,
         );
@@ -67,7 +65,7 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
       for (const [index, transfer] of transfers.entries()) {
         const parsed = parseSubmission(transfer, defaults);
         if ('problem' in parsed) {
-          invalid(
+          refuseBody(
             response,
             `{"transfers": [${TRANSFER_EXPECTED}]}. transfers[${index}]: ${parsed.problem}`,
           );
@@ -75,11 +73,13 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
         }
         submissions.push(parsed.value);
       }
-      const transaction_ids = submitted(response, submissions);
+      const transaction_ids = submit(response, submissions);
       if (transaction_ids === undefined) return;
       const block = tron.produce(now());
-      const atOnce = transaction_ids.find((_id, index) => submissions[index]?.solidified === 'now');
-      if (atOnce !== undefined) tron.solidify(atOnce, now());
+      const immediate = transaction_ids.find(
+        (_id, index) => submissions[index]?.solidified === 'now',
+      );
+      if (immediate !== undefined) tron.solidify(immediate, now());
       answer(response, {
         block_number: block.number,
         block_timestamp: block.timestamp,
@@ -88,26 +88,23 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
     });
 
     app.post('/admin/tron/solidify', (request, response) => {
-      const { transaction_id } = fields(request.body);
+      const { transaction_id } = bodyFields(request.body);
       if (transaction_id !== undefined && !isTransactionId(transaction_id)) {
-        invalid(
+        refuseBody(
           response,
-          '{"transaction_id"?: 64 hex digits; without it all that is not solidified}',
+          '{"transaction_id"?: 64 hex digits; without it, every open transaction}',
         );
         return;
       }
       const solidified = tron.solidify(transaction_id?.toLowerCase(), now());
       if ('refused' in solidified) refuseFor(response, solidified);
-      else answer(response, { solidified: nameOf(solidified) });
+      else answer(response, { solidified: summary(solidified) });
     });
 
     app.post('/admin/tron/drop', (request, response) => {
-      const { transaction_id } = fields(request.body);
+      const { transaction_id } = bodyFields(request.body);
       if (!isTransactionId(transaction_id)) {
-        invalid(
-          response,
-          '{"transaction_id": 64 hex digits of a transaction that is not solidified}',
-        );
+        refuseBody(response, '{"transaction_id": 64 hex digits of an open transaction}');
         return;
       }
       const refusal = tron.drop(transaction_id.toLowerCase());
@@ -115,10 +112,10 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): (app: 
       else refuseFor(response, refusal);
     });
 
-    app.get('/admin/tron/requests', (_request, response) => answer(response, requests.figures()));
+    app.get('/admin/tron/requests', (_request, response) => answer(response, requests.counts()));
     app.delete('/admin/tron/requests', (_request, response) => {
       requests.reset();
-      answer(response, requests.figures());
+      answer(response, requests.counts());
     });
   };
 }
@@ -127,10 +124,7 @@ function refuseFor(response: Response, { refused, message }: TronRefusal): void 
   refuse(response, refused === 'not_found' ? 404 : 409, refused, message);
 }
 
-function nameOf({ number, timestamp }: BlockReference): {
-  readonly number: number;
-  readonly timestamp: number;
-} {
+function summary({ number, timestamp }: BlockReference): object {
   return { number, timestamp };
 }
 

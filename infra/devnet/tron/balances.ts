@@ -1,11 +1,11 @@
-/** What every account owns of every TRC-20 contract. Only the USDT contract keeps its supply: a counterfeit one may write what it likes. */
+/** Balances by TRC-20 contract and account. Only the USDT contract conserves its supply. */
 import { AMOUNT_MAX } from '../../../schemas/money.ts';
 import type { TokenLog } from './transaction.ts';
 
-/** Who stands behind the USDT contract's money. */
+/** The USDT contract and its source of funds. */
 export interface Mint {
   readonly contract: string;
-  /** gives what a sender lacks, so that anybody can pay without being paid before */
+  /** covers a sender's shortfall, so that every account can pay */
   readonly holder: string;
 }
 
@@ -14,7 +14,7 @@ export class Balances {
   readonly #below: Balances | undefined;
   readonly #amounts = new Map<string, bigint>();
 
-  /** On top of others, these begin as those are and leave them as they are. */
+  /** With `below`, an overlay that leaves those balances unchanged. */
   constructor(mint: Mint, below?: Balances) {
     this.#mint = mint;
     this.#below = below;
@@ -28,7 +28,7 @@ export class Balances {
     this.#amounts.set(`${contract}:${account}`, amount);
   }
 
-  /** What one transaction's logs did; what counts of it is the difference in the end, so that a self-transfer needs nothing. */
+  /** Applies one transaction's logs as net changes, so that a self-transfer needs no funds. */
   move(logs: readonly TokenLog[]): void {
     for (const contract of new Set(logs.map((log) => log.contract))) {
       const deltas = new Map<string, bigint>();

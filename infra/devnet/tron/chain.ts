@@ -1,16 +1,14 @@
 /**
- * The network as a fold of its events. A transaction waits, is included in a block, and is solid once a block at or above its own is solidified; before
- * that it can be dropped. What is solid never changes again.
+ * The TRON network as a fold of its events. A transaction waits, is included in a block, and is
+ * solid once that block or a later one is solidified. Only before that it can be dropped.
  */
 import { createHash } from 'node:crypto';
 import { Balances } from './balances.ts';
 import type { TronEvent } from './events.ts';
-import type { ListedRow, Position } from './listing.ts';
-import { compare } from './listing.ts';
-import type { TronTransaction } from './transaction.ts';
-import { emittedLogs, listedLogs } from './transaction.ts';
+import { compare, type ListedRow, type Position } from './listing.ts';
+import { emittedLogs, listedLogs, type TronTransaction } from './transaction.ts';
 
-/** How far back the solidified head is remembered, in ms: as long as an answer can lag. */
+/** How long earlier solidified heads are kept, in ms: the maximum of the fault `lag`. */
 export const LAG_MS_MAX = 600_000;
 
 export interface BlockReference {
@@ -23,9 +21,9 @@ export interface BlockReference {
 export interface Entry {
   readonly transaction: TronTransaction;
   readonly held: boolean;
-  /** undefined: it waits */
+  /** undefined: it waits for a block */
   readonly block: BlockReference | undefined;
-  /** place in that block */
+  /** index in that block */
   readonly index: number;
   readonly status: 'open' | 'solidified' | 'dropped';
 }
@@ -35,20 +33,20 @@ export interface Included extends Entry {
 }
 
 type Genesis = Extract<TronEvent, { type: 'genesis' }>;
-type Made = Extract<TronEvent, { type: 'block' }>;
+type BlockMade = Extract<TronEvent, { type: 'block' }>;
 
 export class TronChain {
   readonly genesis: Genesis;
   readonly #entries = new Map<string, Entry>();
-  /** ids of those that are not solid, in the order they came */
+  /** ids of transactions that are not solid, in submission order */
   readonly #open = new Set<string>();
   /** rows of solid transactions by account, ascending */
   readonly #rows = new Map<string, ListedRow[]>();
   readonly #contracts = new Set<string>();
   readonly #balances: Balances;
-  /** the newest solid block, and all above it */
+  /** the newest solid block and all above it */
   #blocks: BlockReference[];
-  /** what was the solidified head, and since when */
+  /** the solidified heads, each with the time from which it was one */
   readonly #solidified: { readonly since: number; readonly block: BlockReference }[];
 
   constructor(genesis: Genesis) {
@@ -56,7 +54,7 @@ export class TronChain {
     this.#contracts.add(genesis.usdt_contract);
     this.#balances = new Balances({ contract: genesis.usdt_contract, holder: genesis.holder });
     this.#balances.set(genesis.usdt_contract, genesis.holder, genesis.supply);
-    // not 0, which the real wire format leaves out
+    // not 0: the wire format omits zeros
     const number = 1;
     const block = {
       number,
@@ -69,20 +67,20 @@ export class TronChain {
   }
 
   get head(): BlockReference {
-    return newest(this.#blocks);
+    return existing(this.#blocks.at(-1));
   }
 
   get solidified(): BlockReference {
-    return newest(this.#solidified).block;
+    return existing(this.#solidified.at(-1)).block;
   }
 
-  /** The solidified head of that moment, in Unix ms; of longer ago than is remembered, the oldest that is. */
-  solidifiedAsOf(moment: number): BlockReference {
-    return (this.#solidified.findLast(({ since }) => since <= moment) ?? oldest(this.#solidified))
-      .block;
+  /** The solidified head at this Unix time in ms, or the oldest one kept. */
+  solidifiedAsOf(time: number): BlockReference {
+    const head = this.#solidified.findLast(({ since }) => since <= time);
+    return existing(head ?? this.#solidified[0]).block;
   }
 
-  /** How many transactions there ever were. */
+  /** The number of transactions ever submitted. */
   get size(): number {
     return this.#entries.size;
   }
@@ -91,17 +89,17 @@ export class TronChain {
     return this.#entries.get(id);
   }
 
-  /** Whether there is a contract: the USDT contract, and every other that was called or emitted something. */
+  /** True for the USDT contract and every contract that was called or emitted a log. */
   isContract(address: string): boolean {
     return this.#contracts.has(address);
   }
 
-  /** All that is not solid yet, in the order it came. */
+  /** Transactions that are not solid, in submission order. */
   get open(): readonly Entry[] {
     return [...this.#open].flatMap((id) => this.#entries.get(id) ?? []);
   }
 
-  /** The newest block that is old enough to be solidified by a block made at `timestamp`. */
+  /** The newest block that a block made at `timestamp` solidifies. */
   solidifiableAt(timestamp: number, solidify_ms: number): BlockReference {
     return (
       this.#blocks.findLast((block) => block.timestamp <= timestamp - solidify_ms) ??
@@ -109,12 +107,12 @@ export class TronChain {
     );
   }
 
-  /** Rows of solid transactions that concern the account, ascending. */
+  /** The account's rows of solid transactions, ascending. */
   solidRows(account: string): readonly ListedRow[] {
     return this.#rows.get(account) ?? [];
   }
 
-  /** Rows of those that are in a block but not solid, ascending. */
+  /** The account's rows of transactions in a block that is not solid, ascending. */
   includedRows(account: string): readonly ListedRow[] {
     return this.#included().flatMap((entry) =>
       rowsOf(entry).filter(({ from, to }) => from === account || to === account),
@@ -131,7 +129,7 @@ export class TronChain {
     return balances.at(contract, account);
   }
 
-  /** Balances of solid blocks, less all that still waits: what the holder can be sure to have. */
+  /** The holder's solid balance less all open transfers. */
   get spendable(): bigint {
     const { usdt_contract, holder } = this.genesis;
     const waiting = this.open
@@ -179,7 +177,7 @@ export class TronChain {
       this.#contracts.add(contract);
   }
 
-  #append({ number, timestamp, solidified, transactions }: Made): void {
+  #append({ number, timestamp, solidified, transactions }: BlockMade): void {
     const parent = this.head;
     if (number !== parent.number + 1)
       throw new Error(`block ${number} follows block ${parent.number}`);
@@ -208,8 +206,8 @@ export class TronChain {
     }
     this.#blocks = this.#blocks.filter((each) => each.number >= number);
     this.#solidified.push({ since, block });
-    const forgotten = this.#solidified.findLastIndex((each) => each.since < since - LAG_MS_MAX);
-    if (forgotten > 0) this.#solidified.splice(0, forgotten);
+    const expired = this.#solidified.findLastIndex((each) => each.since < since - LAG_MS_MAX);
+    if (expired > 0) this.#solidified.splice(0, expired);
   }
 
   #list(account: string, row: ListedRow): void {
@@ -220,11 +218,11 @@ export class TronChain {
 
   #change(id: string, change: Partial<Entry>): void {
     const entry = this.#entries.get(id);
-    if (entry?.status !== 'open') throw new Error(`transaction ${id} is not one that can change`);
+    if (entry?.status !== 'open') throw new Error(`transaction ${id} is not open`);
     this.#entries.set(id, { ...entry, ...change });
   }
 
-  /** Those in a block and not solid, in the order of the chain. */
+  /** Transactions in a block that is not solid, in chain order. */
   #included(): readonly Included[] {
     return this.open
       .filter(isIncluded)
@@ -258,20 +256,13 @@ function rowsOf(entry: Included): readonly ListedRow[] {
   });
 }
 
-/** The number and a hash, as TRON has it. */
+/** The block number in 16 hex digits, then 48 digits of a hash, as on TRON. */
 function blockId(number: number, timestamp: number, parent_id: string): string {
   const hash = createHash('sha256').update(`${number}:${timestamp}:${parent_id}`).digest('hex');
   return `${number.toString(16).padStart(16, '0')}${hash.slice(16)}`;
 }
 
-function newest<Item>(items: readonly Item[]): Item {
-  const item = items.at(-1);
-  if (item === undefined) throw new Error('there is always a block');
-  return item;
-}
-
-function oldest<Item>(items: readonly Item[]): Item {
-  const [item] = items;
-  if (item === undefined) throw new Error('there is always a block');
+function existing<Item>(item: Item | undefined): Item {
+  if (item === undefined) throw new Error('a network always has a block');
   return item;
 }

@@ -1,4 +1,4 @@
-/** What happens to the network, as it is kept on disk: one line of JSON each, amounts as decimal text. */
+/** The events of the TRON network. On disk each is a line of JSON with amounts as decimal text. */
 import type { ContractCall, NativePayment, TokenLog, TronTransaction } from './transaction.ts';
 
 export type TronEvent =
@@ -6,11 +6,11 @@ export type TronEvent =
       readonly type: 'genesis';
       readonly timestamp: number;
       readonly usdt_contract: string;
-      /** owns the whole supply */
+      /** owns the initial supply */
       readonly holder: string;
       readonly supply: bigint;
     }
-  /** waits for a block; a held one is put into each new block again, and is final in none of them until it is released */
+  /** waits for a block; a held one moves into each new block and solidifies only once released */
   | { readonly type: 'submitted'; readonly transaction: TronTransaction; readonly held: boolean }
   | {
       readonly type: 'block';
@@ -18,7 +18,7 @@ export type TronEvent =
       readonly timestamp: number;
       /** number of the newest block that is solidified with this one */
       readonly solidified: number;
-      /** ids, in their order */
+      /** ids in block order */
       readonly transactions: readonly string[];
     }
   | { readonly type: 'released'; readonly id: string }
@@ -42,7 +42,7 @@ export function encodeEvent(event: TronEvent): string {
   );
 }
 
-/** The inverse of `encodeEvent`, for lines whose checksum was right. */
+/** The inverse of `encodeEvent`; the log has checked the line's checksum. */
 export function decodeEvent(line: string): TronEvent {
   const stored: StoredEvent = JSON.parse(line);
   if (stored.type === 'genesis') return { ...stored, supply: BigInt(stored.supply) };

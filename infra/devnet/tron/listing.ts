@@ -1,8 +1,8 @@
-/** The provider's list of an account's TRC-20 transfers: in the order of the chain, by pages. */
+/** The provider's paged list of an account's TRC-20 transfers, in chain order. */
 import { createHash } from 'node:crypto';
 import type { LogEvent } from './transaction.ts';
 
-/** Where a log stands in the chain: block, transaction in it, log in that. No two are equal, however many share a timestamp. */
+/** The position of a log in the chain. Positions are unique; timestamps are not. */
 export type Position = readonly [block: number, transaction: number, log: number];
 
 export interface ListedRow {
@@ -30,7 +30,7 @@ export interface ListQuery {
   readonly max_timestamp: number;
 }
 
-/** Where a page ended and where it began, each the position of a row before it; null: at the start. */
+/** The positions after which the next page and this page begin; null: from the start. */
 export interface Fingerprint {
   readonly last: Position;
   readonly before: Position | null;
@@ -42,78 +42,41 @@ export interface Page {
   readonly fingerprint: Fingerprint | undefined;
 }
 
-/** The page behind a position. `rows` ascend; whether they are confirmed, and whether they concern the account, is for the caller to have chosen. */
+/** One page, after a position. `rows` ascend and already fit account and confirmation. */
 export function pageOf(rows: readonly ListedRow[], query: ListQuery, after: Position | null): Page {
-  const found: ListedRow[] = [];
-  const step = query.ascending ? 1 : -1;
-  for (
-    let at = startOf(rows, query, after);
-    at >= 0 && at < rows.length && found.length <= query.limit;
-    at += step
-  ) {
-    const row = rows[at];
-    if (row === undefined || isBeyond(row, query)) break;
-    if (fits(row, query)) found.push(row);
-  }
+  const direction = query.ascending ? 1 : -1;
+  const found = rows.filter(
+    (row) =>
+      matches(row, query) && (after === null || compare(row.position, after) * direction > 0),
+  );
+  if (!query.ascending) found.reverse();
   const shown = found.slice(0, query.limit);
   const last = shown.at(-1);
-  const more = found.length > query.limit && last !== undefined;
-  return { rows: shown, fingerprint: more ? { last: last.position, before: after } : undefined };
+  const hasMore = found.length > query.limit && last !== undefined;
+  return { rows: shown, fingerprint: hasMore ? { last: last.position, before: after } : undefined };
 }
 
-function startOf(
-  rows: readonly ListedRow[],
-  { ascending, min_timestamp, max_timestamp }: ListQuery,
-  after: Position | null,
-): number {
-  if (ascending) {
-    const inTime = firstWhere(rows, (row) => row.block_timestamp >= min_timestamp);
-    return after === null
-      ? inTime
-      : Math.max(
-          inTime,
-          firstWhere(rows, (row) => compare(row.position, after) > 0),
-        );
-  }
-  const inTime = firstWhere(rows, (row) => row.block_timestamp > max_timestamp) - 1;
-  return after === null
-    ? inTime
-    : Math.min(inTime, firstWhere(rows, (row) => compare(row.position, after) >= 0) - 1);
-}
-
-function isBeyond(row: ListedRow, { ascending, min_timestamp, max_timestamp }: ListQuery): boolean {
-  return ascending ? row.block_timestamp > max_timestamp : row.block_timestamp < min_timestamp;
-}
-
-function fits(row: ListedRow, { account, only_to, only_from, contract }: ListQuery): boolean {
-  if (only_to && row.to !== account) return false;
-  if (only_from && row.from !== account) return false;
-  return contract === undefined || row.contract === contract;
-}
-
-/** The first index for which the condition holds, of rows for which it is first false and then true. */
-function firstWhere(rows: readonly ListedRow[], holds: (row: ListedRow) => boolean): number {
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const row = rows[middle];
-    if (row !== undefined && holds(row)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+function matches(row: ListedRow, query: ListQuery): boolean {
+  const { account, only_to, only_from, contract, min_timestamp, max_timestamp } = query;
+  return (
+    row.block_timestamp >= min_timestamp &&
+    row.block_timestamp <= max_timestamp &&
+    (!only_to || row.to === account) &&
+    (!only_from || row.from === account) &&
+    (contract === undefined || row.contract === contract)
+  );
 }
 
 export function compare(one: Position, other: Position): number {
   return one[0] - other[0] || one[1] - other[1] || one[2] - other[2];
 }
 
-/** Opaque text that is only good for the same query again. */
+/** Opaque text, valid for the same query only. */
 export function encodeFingerprint({ last, before }: Fingerprint, query: ListQuery): string {
-  return Buffer.from(JSON.stringify([digestOf(query), last, before])).toString('base64url');
+  return Buffer.from(JSON.stringify([queryDigest(query), last, before])).toString('base64url');
 }
 
-/** undefined: it was never given out, or for another query. */
+/** Undefined when it was not issued for this query. */
 export function decodeFingerprint(text: string, query: ListQuery): Fingerprint | undefined {
   if (!/^[A-Za-z0-9_-]{1,400}$/.test(text)) return undefined;
   let parsed: unknown;
@@ -124,7 +87,7 @@ export function decodeFingerprint(text: string, query: ListQuery): Fingerprint |
   }
   if (!Array.isArray(parsed) || parsed.length !== 3) return undefined;
   const [digest, last, before]: unknown[] = parsed;
-  if (digest !== digestOf(query) || !isPosition(last)) return undefined;
+  if (digest !== queryDigest(query) || !isPosition(last)) return undefined;
   if (before === null) return { last, before };
   return isPosition(before) ? { last, before } : undefined;
 }
@@ -135,6 +98,6 @@ function isPosition(value: unknown): value is Position {
   );
 }
 
-function digestOf(query: ListQuery): string {
+function queryDigest(query: ListQuery): string {
   return createHash('sha256').update(JSON.stringify(query)).digest('hex').slice(0, 16);
 }

@@ -1,25 +1,27 @@
-/** The running network: takes transactions, makes blocks, solidifies them, and keeps everything on disk before anybody is told of it. */
+/** The running TRON network. Every event is on disk before it is visible. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { sha256, toUtf8Bytes } from 'ethers';
-import { keyOf } from '../clt/keys.ts';
+import { deriveKey } from '../clt/keys.ts';
 import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { BlockLog, DamagedLog } from '../store/block-log.ts';
-import type { BlockReference, Entry } from './chain.ts';
-import { TronChain } from './chain.ts';
-import type { TronEvent } from './events.ts';
-import { decodeEvent, encodeEvent } from './events.ts';
-import type { ContractCall, NativePayment, TokenLog } from './transaction.ts';
-import { addressDigits, emittedLogs } from './transaction.ts';
+import { TronChain, type BlockReference, type Entry } from './chain.ts';
+import { decodeEvent, encodeEvent, type TronEvent } from './events.ts';
+import {
+  addressDigits,
+  emittedLogs,
+  type ContractCall,
+  type NativePayment,
+} from './transaction.ts';
 
 export interface TronSettings {
   readonly seed: string;
   readonly is_testnet: boolean;
-  /** how old a block is when the next one solidifies it */
+  /** the age at which the next block solidifies a block */
   readonly solidify_ms: number;
 }
 
-/** A transaction that has no id yet, and when it shall be solid: with the next blocks, at once, or only when somebody says so. */
+/** A transaction without its id, and when it solidifies: soon, at once, or on demand. */
 export interface Submission {
   readonly transaction: Omit<ContractCall, 'id'> | Omit<NativePayment, 'id'>;
   readonly solidified: 'soon' | 'now' | 'on_demand';
@@ -35,14 +37,17 @@ const SUPPLY = 50_000_000_000n * 1_000_000n;
 
 export class TronNetwork {
   readonly chain: TronChain;
-  /** called by transactions that pay several at once */
+  /** the contract that transactions with several logs call */
   readonly multisender: string;
   readonly #settings: TronSettings;
   readonly #log: BlockLog;
   readonly #broken: (error: unknown) => void;
   #closed = false;
 
-  /** Opens the network of the directory, or begins one there. `broken` hears when it can no longer be kept. Throws `DamagedLog`. */
+  /**
+   * Opens the network of the directory or begins one. Calls `broken` when it can no longer be
+   * stored. Throws `DamagedLog`.
+   */
   constructor(
     directory: string,
     settings: TronSettings,
@@ -53,22 +58,26 @@ export class TronNetwork {
     this.#settings = settings;
     this.#broken = broken;
     this.#log = new BlockLog(path.join(directory, 'tron.log'));
-    this.multisender = digitsOf(settings.seed, 'tron-multisender');
+    this.multisender = deriveAddress(settings.seed, 'tron-multisender');
     this.chain = this.#replay() ?? this.#begin(now);
   }
 
-  /** Takes transactions, all or none; they wait for the next block. Their ids in the same order. */
+  /** Accepts all transactions, or none, for the next block. Returns their ids in order. */
   submit(submissions: readonly Submission[]): readonly string[] | TronRefusal {
     const made = submissions.map(({ transaction }, index) => ({
       ...transaction,
-      id: this.#idOf(this.chain.size + index),
+      id: this.#newId(this.chain.size + index),
     }));
-    const wanted = sumOf(made.flatMap(emittedLogs), this.chain.genesis.usdt_contract);
+    const { usdt_contract } = this.chain.genesis;
+    const wanted = made
+      .flatMap(emittedLogs)
+      .filter(({ contract, event }) => contract === usdt_contract && event === 'Transfer')
+      .reduce((sum, { value }) => sum + value, 0n);
     const { spendable } = this.chain;
     if (wanted > spendable) {
       return {
         refused: 'insufficient_balance',
-        message: `there are ${spendable} base units of USDT left to pay with, ${wanted} are wanted`,
+        message: `the holder has ${spendable} base units of USDT left, ${wanted} are needed`,
       };
     }
     this.#record(
@@ -81,7 +90,7 @@ export class TronNetwork {
     return made.map(({ id }) => id);
   }
 
-  /** Makes the next block of all that waits or is held. `now` in Unix milliseconds. */
+  /** Makes the next block of waiting and held transactions. `now` in Unix milliseconds. */
   produce(now: number): BlockReference {
     const { head } = this.chain;
     const timestamp = Math.max(now, head.timestamp + 1);
@@ -93,7 +102,7 @@ export class TronNetwork {
     return this.chain.head;
   }
 
-  /** Solidifies the block of a transaction, in a new one if it has none that stays; without an id all blocks, with all that waits or is held. */
+  /** Solidifies the block of one transaction, or everything when `id` is undefined. */
   solidify(id: string | undefined, now: number): BlockReference | TronRefusal {
     if (id === undefined) {
       const block = this.produce(now);
@@ -109,7 +118,7 @@ export class TronNetwork {
     return this.#solidifyBlock(entry.block ?? this.produce(now), []);
   }
 
-  /** Takes a transaction that is not solid out of the chain. Dropped before is dropped. */
+  /** Removes a transaction that is not solid. Idempotent. */
   drop(id: string): TronRefusal | undefined {
     const entry = this.#find(id);
     if ('refused' in entry) return entry.refused === 'dropped' ? undefined : entry;
@@ -117,14 +126,13 @@ export class TronNetwork {
     return undefined;
   }
 
-  /** Resolves when all is on the disk. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#log.flush();
     this.#log.close();
   }
 
-  /** Held ones are released only when a new block has them: in an old one they would be solid behind what is solid already. */
+  /** Releases held transactions, which must be in this new block: older blocks may be solid. */
   #solidifyBlock(block: BlockReference, held: readonly string[]): BlockReference {
     const released = held.map((id): TronEvent => ({ type: 'released', id }));
     this.#record([
@@ -141,7 +149,7 @@ export class TronNetwork {
     if (entry.status === 'solidified')
       return {
         refused: 'already_solidified',
-        message: 'the transaction is solidified: that never changes',
+        message: 'the transaction is solidified and cannot change',
       };
     if (entry.status === 'dropped')
       return { refused: 'dropped', message: 'the transaction was dropped' };
@@ -149,7 +157,7 @@ export class TronNetwork {
   }
 
   #record(events: readonly TronEvent[]): void {
-    if (this.#closed) throw new Error('something happened after the network closed');
+    if (this.#closed) throw new Error('the network is closed');
     if (events.length === 0) return;
     this.#log.append(events.map(encodeEvent));
     this.#log.flush().catch(this.#broken);
@@ -159,12 +167,12 @@ export class TronNetwork {
   #replay(): TronChain | undefined {
     let chain: TronChain | undefined;
     for (const { lines } of this.#log.records(0)) {
-      for (const { text, place } of lines) {
+      for (const { text, range } of lines) {
         const event = decodeEvent(text);
         if (chain !== undefined) chain.apply(event);
         else if (event.type === 'genesis') chain = new TronChain(event);
         else
-          throw new DamagedLog(this.#log.path, place.offset, 'it does not begin with the genesis');
+          throw new DamagedLog(this.#log.path, range.offset, 'it does not begin with the genesis');
       }
     }
     return chain;
@@ -174,30 +182,23 @@ export class TronNetwork {
     const usdt_contract = addressDigits(
       USDT_CONTRACTS[this.#settings.is_testnet ? 'testnet' : 'mainnet'],
     );
-    if (usdt_contract === undefined) throw new Error('the USDT contract has no address');
-    const holder = digitsOf(this.#settings.seed, 'tron-holder');
+    if (usdt_contract === undefined)
+      throw new Error('the address of the USDT contract is malformed');
+    const holder = deriveAddress(this.#settings.seed, 'tron-holder');
     const genesis = { type: 'genesis', timestamp, usdt_contract, holder, supply: SUPPLY } as const;
     this.#log.append([encodeEvent(genesis)]);
     this.#log.sync();
     return new TronChain(genesis);
   }
 
-  /** Other in every network, also in one that is begun anew from the same seed. */
-  #idOf(ordinal: number): string {
+  /** Differs between networks, also between two with the same seed. */
+  #newId(ordinal: number): string {
     return sha256(
       toUtf8Bytes(`tron:${this.#settings.seed}:${this.chain.genesis.timestamp}:${ordinal}`),
     ).slice(2);
   }
 }
 
-function digitsOf(seed: string, name: string): string {
-  return keyOf(seed, name).address.slice(2);
-}
-
-function sumOf(logs: readonly TokenLog[], usdt_contract: string): bigint {
-  return logs.reduce(
-    (sum, { contract, event, value }) =>
-      contract === usdt_contract && event === 'Transfer' ? sum + value : sum,
-    0n,
-  );
+function deriveAddress(seed: string, name: string): string {
+  return deriveKey(seed, name).address.slice(2);
 }

@@ -1,17 +1,15 @@
-/** What all routes of the provider share: counting, key, rate limit, faults of every route, and how an answer is sent. */
+/** What every route of TRON's provider shares: request counts, API key, rate limit and faults. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Express, Request, Response } from 'express';
-import type { Faults } from '../faults.ts';
-import type { TronFaultMode } from './faults.ts';
-import type { RateLimit, RequestCounter } from './requests.ts';
+import type { Faults, TronFaultMode } from '../http/faults.ts';
 
 const KEY_HEADER = 'TRON-PRO-API-KEY';
 
-export interface ProviderParts {
+interface ProviderParts {
   readonly faults: Faults<TronFaultMode>;
   readonly requests: RequestCounter;
   readonly rate_limit: RateLimit;
-  /** undefined: none is asked for */
+  /** undefined: none is required */
   readonly api_key: string | undefined;
   readonly now: () => number;
 }
@@ -31,7 +29,7 @@ export class Provider {
     this.#apiKey = api_key;
   }
 
-  /** Registers a route. What `handle` returns is the answer; undefined: it has answered itself. */
+  /** Registers a route. `handle` returns the answer; undefined: it has answered itself. */
   route(
     app: Express,
     method: 'get' | 'post',
@@ -46,8 +44,8 @@ export class Provider {
     });
   }
 
-  /** Counts and answers what no route took. */
-  rest(app: Express): void {
+  /** Counts and refuses requests to other paths. */
+  refuseOthers(app: Express): void {
     app.use((request, response) => {
       this.#requests.add('other', this.now());
       refuseV1(response, 404, `there is no ${request.method} route at this path`);
@@ -56,19 +54,18 @@ export class Provider {
 
   #answer(response: Response, body: object): void {
     const text = JSON.stringify(body);
-    const sent =
-      this.faults.take('truncated') === undefined ? text : text.slice(0, text.length >> 1);
-    response.type('application/json').send(sent);
+    const isCut = this.faults.take('truncated') !== undefined;
+    response.type('application/json').send(isCut ? text.slice(0, text.length >> 1) : text);
   }
 
-  /** False when a refusal or a fault has answered, or has cut the connection. */
+  /** False when a refusal or a fault answered or reset the connection. */
   async #isUp(request: Request, response: Response): Promise<boolean> {
     if (this.#apiKey !== undefined && request.get(KEY_HEADER) !== this.#apiKey) {
       refuseNode(response, 401, 'ApiKey not exists');
       return false;
     }
     if (!this.#rateLimit.allows(this.now())) {
-      suspended(response, this.#rateLimit.per_second, this.#rateLimit.suspended_ms / 1_000);
+      refuseSuspended(response, this.#rateLimit.per_second, this.#rateLimit.suspended_ms / 1_000);
       return false;
     }
     if (this.#isFaulty(response)) return false;
@@ -77,36 +74,36 @@ export class Provider {
     return !response.destroyed;
   }
 
-  /** At most one of these faults concerns a request. */
+  /** Answers with the first active fault, if any. */
   #isFaulty(response: Response): boolean {
     const { faults } = this;
     if (faults.take('reset') !== undefined) response.socket?.resetAndDestroy();
-    else if (faults.take('status_403') !== undefined) suspended(response, 15, 30);
+    else if (faults.take('status_403') !== undefined) refuseSuspended(response, 15, 30);
     else if (faults.take('status_429') !== undefined)
       refuseNode(response, 429, 'too many requests, slow down');
     else if (faults.take('status_503') !== undefined)
-      page(response, 503, '503 Service Temporarily Unavailable');
-    else if (faults.take('html') !== undefined) page(response, 200, 'Just a moment...');
+      sendPage(response, 503, '503 Service Temporarily Unavailable');
+    else if (faults.take('html') !== undefined) sendPage(response, 200, 'Just a moment...');
     else if (faults.take('success_false') !== undefined)
       this.#answer(response, { success: false, error: 'system error', statusCode: 500 });
-    else if (faults.take('error_200') !== undefined) {
+    else if (faults.take('error_200') !== undefined)
       this.#answer(response, { Error: 'class java.lang.NullPointerException : null' });
-    } else return false;
+    else return false;
     return true;
   }
 }
 
-/** As the routes below /v1 refuse. */
+/** Refuses as the routes below /v1 do. */
 export function refuseV1(response: Response, status: number, error: string): undefined {
   response.status(status).json({ success: false, error, statusCode: status });
 }
 
-/** As the gateway before all routes refuses. */
+/** Refuses as the gateway in front of all routes does. */
 function refuseNode(response: Response, status: number, error: string): void {
   response.status(status).json({ Error: error, StatusCode: status });
 }
 
-function suspended(response: Response, per_second: number, seconds: number): void {
+function refuseSuspended(response: Response, per_second: number, seconds: number): void {
   refuseNode(
     response,
     403,
@@ -114,7 +111,77 @@ function suspended(response: Response, per_second: number, seconds: number): voi
   );
 }
 
-function page(response: Response, status: number, title: string): void {
+function sendPage(response: Response, status: number, title: string): void {
   const html = `<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n</body>\r\n</html>\r\n`;
   response.status(status).type('text/html').send(html);
+}
+
+const WINDOW_MS = 1_000;
+
+/** Counts events within a sliding second: after `t - 1000` and up to `t`. */
+class SlidingSecond {
+  #times: number[] = [];
+
+  /** Adds an event at a time in ms; returns the number within the second. */
+  add(time: number): number {
+    this.#times.push(time);
+    const current = this.#times.findIndex((each) => each > time - WINDOW_MS);
+    if (current > 0) this.#times.splice(0, current);
+    return this.#times.length;
+  }
+}
+
+export interface RequestCounts {
+  readonly total: number;
+  readonly by_path: Readonly<Record<string, number>>;
+  /** the maximum within one second */
+  readonly max_in_1s: number;
+}
+
+/** Counts requests, so that tests can hold a client to its budget. */
+export class RequestCounter {
+  #total = 0;
+  #byPath = new Map<string, number>();
+  #max = 0;
+  #second = new SlidingSecond();
+
+  add(path: string, time: number): void {
+    this.#total++;
+    this.#byPath.set(path, (this.#byPath.get(path) ?? 0) + 1);
+    this.#max = Math.max(this.#max, this.#second.add(time));
+  }
+
+  counts(): RequestCounts {
+    return { total: this.#total, by_path: Object.fromEntries(this.#byPath), max_in_1s: this.#max };
+  }
+
+  reset(): void {
+    this.#total = 0;
+    this.#byPath = new Map();
+    this.#max = 0;
+    this.#second = new SlidingSecond();
+  }
+}
+
+/** TronGrid's limit: a client that exceeds it is refused for a while. */
+export class RateLimit {
+  readonly per_second: number;
+  readonly suspended_ms: number;
+  readonly #second = new SlidingSecond();
+  #suspendedUntil = 0;
+
+  /** 0 per second: no limit. */
+  constructor(per_second: number, suspended_ms: number) {
+    this.per_second = per_second;
+    this.suspended_ms = suspended_ms;
+  }
+
+  /** Whether a request at this time in ms is answered. */
+  allows(time: number): boolean {
+    if (this.per_second === 0) return true;
+    if (time < this.#suspendedUntil) return false;
+    if (this.#second.add(time) <= this.per_second) return true;
+    this.#suspendedUntil = time + this.suspended_ms;
+    return false;
+  }
 }

@@ -1,11 +1,11 @@
-/** What the admin port takes as a transfer: everything has a default but who is paid and how much. */
+/** Parses the transfers that the admin port accepts. Only recipient and value are required. */
 import { parseAmount } from '../../../schemas/money.ts';
+import { isObject } from '../http/app.ts';
 import type { Submission } from './network.ts';
-import { isObject } from '../json-body.ts';
 import type { TokenLog } from './transaction.ts';
 import { ASSETS, LOG_EVENTS, OUTCOMES, addressDigits, calldataOf } from './transaction.ts';
 
-/** Whose addresses stand in where none is named: 40 digits each. */
+/** Addresses used where the body names none: 40 hex digits each. */
 export interface SubmissionDefaults {
   readonly holder: string;
   readonly usdt_contract: string;
@@ -18,164 +18,145 @@ export const TRANSFER_EXPECTED =
   '"solidified"?: true at once, false only on demand, "listed"?: whether the provider lists it}; an address is base58 or 41 + 40 hex digits; ' +
   'with "logs" the transaction has exactly these';
 
-const FIELDS = new Set([
-  'to',
-  'value',
-  'from',
-  'contract',
-  'event',
-  'asset',
-  'outcome',
-  'logs',
-  'solidified',
-  'listed',
-]);
-const LOG_FIELDS = new Set(['to', 'value', 'from', 'contract', 'event']);
+const LOG_FIELDS = ['to', 'value', 'from', 'contract', 'event'];
+const CALL_FIELDS = [...LOG_FIELDS, 'asset', 'outcome', 'logs', 'solidified', 'listed'];
+const PAYMENT_FIELDS = ['to', 'value', 'from', 'asset', 'solidified'];
 const LOGS_MAX = 200;
 const SUN_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
-type Parsed<Value> = { readonly value: Value } | { readonly problem: string };
+type Fields = ReadonlyMap<string, unknown>;
+type LogDefaults = Pick<TokenLog, 'contract' | 'event' | 'from'>;
 
-/** The submission that a body asks for, or what is wrong with it. */
-export function parseSubmission(body: unknown, defaults: SubmissionDefaults): Parsed<Submission> {
-  if (!isObject(body)) return { problem: 'it is not an object' };
-  const given = new Map<string, unknown>(Object.entries(body));
-  const unknown = [...given.keys()].filter((name) => !FIELDS.has(name));
-  if (unknown.length > 0)
-    return {
-      problem: `it has no field ${unknown.map((name) => JSON.stringify(name.slice(0, 40))).join(', ')}`,
-    };
-  const asset = oneOf(ASSETS, given.get('asset') ?? 'TRC20');
-  if (asset === undefined) return { problem: `asset is ${ASSETS.join(', ')}` };
-  const solidified = given.get('solidified');
-  if (solidified !== undefined && typeof solidified !== 'boolean')
-    return { problem: 'solidified is true or false' };
-  const when = solidified === undefined ? 'soon' : WHEN[`${solidified}`];
-  const transaction =
-    asset === 'TRC20' ? parseCall(given, defaults) : parsePayment(asset, given, defaults);
-  return 'problem' in transaction
-    ? transaction
-    : { value: { transaction: transaction.value, solidified: when } };
-}
+/** A field that is not as expected. It never leaves this file. */
+class InvalidField extends Error {}
 
-const WHEN = { true: 'now', false: 'on_demand' } as const;
-
-function parsePayment(
-  asset: 'TRX' | 'TRC10',
-  given: ReadonlyMap<string, unknown>,
-  { holder }: SubmissionDefaults,
-): Parsed<Submission['transaction']> {
-  const misplaced = ['contract', 'event', 'outcome', 'logs', 'listed'].filter(
-    (name) => given.get(name) !== undefined,
-  );
-  if (misplaced.length > 0)
-    return { problem: `a payment in ${asset} has no ${misplaced.join(', ')}` };
-  const log = parseLog(given, { contract: '', event: 'Transfer', from: holder });
-  if ('problem' in log) return log;
-  const { from, to, value } = log.value;
-  return value <= SUN_MAX
-    ? { value: { asset, from, to, value } }
-    : { problem: `a value in ${asset} is at most ${SUN_MAX}` };
-}
-
-function parseCall(
-  given: ReadonlyMap<string, unknown>,
-  { holder, usdt_contract, multisender }: SubmissionDefaults,
-): Parsed<Submission['transaction']> {
-  const outcome = oneOf(OUTCOMES, given.get('outcome') ?? 'SUCCESS');
-  if (outcome === undefined) return { problem: `outcome is ${OUTCOMES.join(', ')}` };
-  const listed = given.get('listed') ?? outcome === 'SUCCESS';
-  if (typeof listed !== 'boolean') return { problem: 'listed is true or false' };
-  const defaults = { contract: usdt_contract, event: 'Transfer', from: holder } as const;
-  const several = given.get('logs');
-  if (several === undefined) {
-    const log = parseLog(given, defaults);
-    if ('problem' in log) return log;
-    const { from, contract } = log.value;
-    return {
-      value: {
-        asset: 'TRC20',
-        from,
-        contract,
-        calldata: calldataOf(log.value),
-        outcome,
-        logs: [log.value],
-        listed,
-      },
-    };
+/** The submission that a body describes, or its first problem. */
+export function parseSubmission(
+  body: unknown,
+  defaults: SubmissionDefaults,
+): { readonly value: Submission } | { readonly problem: string } {
+  try {
+    return { value: readSubmission(body, defaults) };
+  } catch (error) {
+    if (error instanceof InvalidField) return { problem: error.message };
+    throw error;
   }
-  const outer = parseDefaults(given, defaults);
-  if ('problem' in outer) return outer;
-  const logs = parseLogs(several, outer.value);
-  if ('problem' in logs) return logs;
-  const calldata = logs.value.map(calldataOf).join('');
+}
+
+function readSubmission(body: unknown, defaults: SubmissionDefaults): Submission {
+  if (!isObject(body)) throw new InvalidField('it is not an object');
+  const fields = new Map<string, unknown>(Object.entries(body));
+  const asset = choice(fields, 'asset', ASSETS, 'TRC20');
+  const solidified = flag(fields, 'solidified');
+  const transaction =
+    asset === 'TRC20' ? readCall(fields, defaults) : readPayment(asset, fields, defaults);
+  return { transaction, solidified: SOLIDIFIED[`${solidified}`] };
+}
+
+const SOLIDIFIED = { true: 'now', false: 'on_demand', undefined: 'soon' } as const;
+
+function readPayment(
+  asset: 'TRX' | 'TRC10',
+  fields: Fields,
+  { holder }: SubmissionDefaults,
+): Submission['transaction'] {
+  allowOnly(fields, PAYMENT_FIELDS);
+  const { from, to, value } = readLog(fields, { contract: '', event: 'Transfer', from: holder });
+  if (value > SUN_MAX) throw new InvalidField(`a value in ${asset} is at most ${SUN_MAX}`);
+  return { asset, from, to, value };
+}
+
+function readCall(
+  fields: Fields,
+  { holder, usdt_contract, multisender }: SubmissionDefaults,
+): Submission['transaction'] {
+  allowOnly(fields, CALL_FIELDS);
+  const outcome = choice(fields, 'outcome', OUTCOMES, 'SUCCESS');
+  const listed = flag(fields, 'listed') ?? outcome === 'SUCCESS';
+  const defaults = { contract: usdt_contract, event: 'Transfer', from: holder } as const;
+  const call = { asset: 'TRC20', outcome, listed } as const;
+  if (fields.get('logs') === undefined) {
+    const log = readLog(fields, defaults);
+    const { from, contract } = log;
+    return { ...call, from, contract, calldata: calldataOf(log), logs: [log] };
+  }
+  const outer = readLogDefaults(fields, defaults);
+  const logs = readLogs(fields.get('logs'), outer);
+  const calldata = logs.map(calldataOf).join('');
+  return { ...call, from: outer.from, contract: multisender, calldata, logs };
+}
+
+function readLogs(logs: unknown, defaults: LogDefaults): readonly TokenLog[] {
+  if (!Array.isArray(logs) || logs.length === 0 || logs.length > LOGS_MAX)
+    throw new InvalidField(`logs is a list of 1 to ${LOGS_MAX}`);
+  return logs.map((log: unknown, index) => {
+    const fields = new Map<string, unknown>(isObject(log) ? Object.entries(log) : []);
+    try {
+      allowOnly(fields, LOG_FIELDS);
+      return readLog(fields, defaults);
+    } catch (error) {
+      throw error instanceof InvalidField
+        ? new InvalidField(`logs[${index}]: ${error.message}`)
+        : error;
+    }
+  });
+}
+
+function readLog(fields: Fields, defaults: LogDefaults): TokenLog {
   return {
-    value: {
-      asset: 'TRC20',
-      from: outer.value.from,
-      contract: multisender,
-      calldata,
-      outcome,
-      logs: logs.value,
-      listed,
-    },
+    ...readLogDefaults(fields, defaults),
+    to: address(fields, 'to', undefined),
+    value: amount(fields, 'value'),
   };
 }
 
-function parseLogs(several: unknown, defaults: LogDefaults): Parsed<readonly TokenLog[]> {
-  if (!Array.isArray(several) || several.length === 0 || several.length > LOGS_MAX)
-    return { problem: `logs is a list of 1 to ${LOGS_MAX}` };
-  const logs: TokenLog[] = [];
-  for (const [index, each] of several.entries()) {
-    const given = new Map<string, unknown>(isObject(each) ? Object.entries(each) : []);
-    const unknown = [...given.keys()].some((name) => !LOG_FIELDS.has(name));
-    const log = unknown
-      ? { problem: `its fields are ${[...LOG_FIELDS].join(', ')}` }
-      : parseLog(given, defaults);
-    if ('problem' in log) return { problem: `logs[${index}]: ${log.problem}` };
-    logs.push(log.value);
-  }
-  return { value: logs };
+function readLogDefaults(fields: Fields, defaults: LogDefaults): LogDefaults {
+  return {
+    contract: address(fields, 'contract', defaults.contract),
+    event: choice(fields, 'event', LOG_EVENTS, defaults.event),
+    from: address(fields, 'from', defaults.from),
+  };
 }
 
-type LogDefaults = Pick<TokenLog, 'contract' | 'event' | 'from'>;
+function allowOnly(fields: Fields, names: readonly string[]): void {
+  for (const [name, value] of fields)
+    if (value !== undefined && !names.includes(name))
+      throw new InvalidField(`it has no field ${JSON.stringify(name.slice(0, 40))}`);
+}
 
-function parseLog(given: ReadonlyMap<string, unknown>, defaults: LogDefaults): Parsed<TokenLog> {
-  const rest = parseDefaults(given, defaults);
-  if ('problem' in rest) return rest;
-  const to = addressOf(given.get('to'));
-  if (to === undefined) return { problem: 'to is an address' };
-  const value = amountOf(given.get('value'));
+function choice<Value extends string>(
+  fields: Fields,
+  name: string,
+  values: readonly Value[],
+  absent: Value,
+): Value {
+  const given = fields.get(name) ?? absent;
+  const value = values.find((each) => each === given);
+  if (value === undefined) throw new InvalidField(`${name} is ${values.join(', ')}`);
+  return value;
+}
+
+function flag(fields: Fields, name: string): boolean | undefined {
+  const value = fields.get(name);
+  if (value === undefined || typeof value === 'boolean') return value;
+  throw new InvalidField(`${name} is true or false`);
+}
+
+/** 40 hex digits. */
+function address(fields: Fields, name: string, absent: string | undefined): string {
+  const given = fields.get(name);
+  if (given === undefined && absent !== undefined) return absent;
+  const digits = typeof given === 'string' ? addressDigits(given) : undefined;
+  if (digits === undefined) throw new InvalidField(`${name} is an address`);
+  return digits;
+}
+
+/** Decimal text, or a safe JSON integer. */
+function amount(fields: Fields, name: string): bigint {
+  const given = fields.get(name);
+  if (typeof given === 'number' && Number.isSafeInteger(given) && given >= 0) return BigInt(given);
+  const value = typeof given === 'string' ? parseAmount(given) : undefined;
   if (value === undefined)
-    return { problem: 'value is base units as decimal text, at most 2^256 - 1' };
-  return { value: { ...rest.value, to, value } };
-}
-
-function parseDefaults(
-  given: ReadonlyMap<string, unknown>,
-  absent: LogDefaults,
-): Parsed<LogDefaults> {
-  const event = oneOf(LOG_EVENTS, given.get('event') ?? absent.event);
-  if (event === undefined) return { problem: `event is ${LOG_EVENTS.join(', ')}` };
-  const from = given.get('from') === undefined ? absent.from : addressOf(given.get('from'));
-  if (from === undefined) return { problem: 'from is an address' };
-  const contract =
-    given.get('contract') === undefined ? absent.contract : addressOf(given.get('contract'));
-  if (contract === undefined) return { problem: 'contract is an address' };
-  return { value: { contract, event, from } };
-}
-
-function addressOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? addressDigits(value) : undefined;
-}
-
-/** Decimal text, or a JSON integer that JSON can say exactly. */
-function amountOf(value: unknown): bigint | undefined {
-  if (typeof value === 'number')
-    return Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined;
-  return typeof value === 'string' ? parseAmount(value) : undefined;
-}
-
-function oneOf<Value extends string>(values: readonly Value[], given: unknown): Value | undefined {
-  return values.find((value) => value === given);
+    throw new InvalidField(`${name} is base units as decimal text, at most 2^256 - 1`);
+  return value;
 }

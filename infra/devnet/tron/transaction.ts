@@ -1,4 +1,4 @@
-/** What a transaction on TRON asks for and what it leaves behind. Addresses are 40 lower-case hex digits, without the prefix 41. */
+/** TRON transactions and their logs. Addresses are 40 lower-case hex digits, without prefix 41. */
 import { id } from 'ethers';
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 
@@ -10,7 +10,7 @@ export type LogEvent = (typeof LOG_EVENTS)[number];
 export type Asset = (typeof ASSETS)[number];
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** One event of a TRC-20 contract: a Transfer, or an Approval of the owner `from` for the spender `to`. */
+/** A TRC-20 event: a Transfer, or an Approval by the owner `from` for the spender `to`. */
 export interface TokenLog {
   readonly contract: string;
   readonly event: LogEvent;
@@ -19,27 +19,27 @@ export interface TokenLog {
   readonly value: bigint;
 }
 
-interface Made {
+interface Signed {
   /** 64 hex digits */
   readonly id: string;
-  /** who signed it */
+  /** the signer */
   readonly from: string;
 }
 
-/** A call of a contract. `logs` is what it emits if it succeeds; of one that fails they are what it was meant to do, and leave nothing. */
-export interface ContractCall extends Made {
+/** A contract call. `logs` are emitted only if it succeeds. */
+export interface ContractCall extends Signed {
   readonly asset: 'TRC20';
-  /** the contract that is called; not always the one that emits the logs */
+  /** the called contract, which may differ from the one that emits the logs */
   readonly contract: string;
   readonly calldata: string;
   readonly outcome: Outcome;
   readonly logs: readonly TokenLog[];
-  /** whether the provider's list of an account names these logs */
+  /** whether the provider lists these logs */
   readonly listed: boolean;
 }
 
-/** A payment in TRX (value in sun) or in a TRC-10 token, which the list of TRC-20 transfers never shows. */
-export interface NativePayment extends Made {
+/** A payment in TRX (value in sun) or a TRC-10 token; never in the list of TRC-20 transfers. */
+export interface NativePayment extends Signed {
   readonly asset: 'TRX' | 'TRC10';
   readonly to: string;
   readonly value: bigint;
@@ -47,12 +47,12 @@ export interface NativePayment extends Made {
 
 export type TronTransaction = ContractCall | NativePayment;
 
-/** The logs that the network recorded. */
+/** The logs that the network recorded: none for a failed call. */
 export function emittedLogs(transaction: TronTransaction): readonly TokenLog[] {
   return transaction.asset === 'TRC20' && transaction.outcome === 'SUCCESS' ? transaction.logs : [];
 }
 
-/** The logs that the provider's list shows: not always those that happened. */
+/** The logs that the provider lists, which may differ from the emitted ones. */
 export function listedLogs(transaction: TronTransaction): readonly TokenLog[] {
   return transaction.asset === 'TRC20' && transaction.listed ? transaction.logs : [];
 }
@@ -67,7 +67,7 @@ const SELECTORS: Readonly<Record<LogEvent, string>> = {
   Approval: id('approve(address,uint256)').slice(2, 10),
 };
 
-/** Calldata of the transfer or the approval; hex without 0x. */
+/** Calldata of a transfer or an approval; hex without 0x. */
 export function calldataOf({ event, to, value }: TokenLog): string {
   return `${SELECTORS[event]}${wordOf(to)}${wordOf(value.toString(16))}`;
 }
@@ -77,7 +77,7 @@ export function wordOf(digits: string): string {
   return digits.padStart(64, '0');
 }
 
-/** The 40 digits of an address in base58check or in hex with its prefix 41; anything else is undefined. */
+/** The digits of an address in base58check or 41 + hex; undefined for other text. */
 export function addressDigits(text: string): string | undefined {
   return parseTronAddress(text)?.toString('hex');
 }

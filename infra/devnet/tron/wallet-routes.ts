@@ -1,8 +1,11 @@
-/** `/wallet` and `/walletsolidity`: a TRON node's own routes, of the newest block and of the newest solidified one. Bad input answers 200 with an Error, as there. */
-import type { Express, Request } from 'express';
+/**
+ * A TRON node's routes: `/wallet` for the newest block, `/walletsolidity` for the newest solidified
+ * one. Malformed input is answered 200 with an `Error`, as by a real node.
+ */
+import type { Request } from 'express';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import type { BlockReference, Included, TronChain } from './chain.ts';
-import { isIncluded } from './chain.ts';
+import type { Routes } from '../http/app.ts';
+import { isIncluded, type BlockReference, type Included, type TronChain } from './chain.ts';
 import type { Provider } from './provider.ts';
 import { addressDigits, wordOf } from './transaction.ts';
 import { blockJson, hexOf, receiptJson, transactionJson } from './wire.ts';
@@ -10,10 +13,10 @@ import { blockJson, hexOf, receiptJson, transactionJson } from './wire.ts';
 type Side = 'head' | 'solidified';
 type Answer = (side: Side, request: Request) => object;
 
-export function walletRoutes(chain: TronChain, provider: Provider): (app: Express) => void {
+export function walletRoutes(chain: TronChain, provider: Provider): Routes {
   const { faults, now } = provider;
 
-  /** The solidified head, or an earlier one while the provider lags. */
+  /** The solidified head, or an older one during the fault `lag`. */
   const solidified = (): BlockReference => {
     const lag = faults.take('lag');
     return lag === undefined ? chain.solidified : chain.solidifiedAsOf(now() - lag.delay_ms);
@@ -94,7 +97,7 @@ export function walletRoutes(chain: TronChain, provider: Provider): (app: Expres
   };
 }
 
-/** From the body, or from the query of a GET. */
+/** A parameter of the body, or of the query for a GET. */
 function parameter(request: Request, name: string): unknown {
   if (request.method === 'GET') return request.query[name];
   const body: unknown = request.body;
@@ -103,7 +106,7 @@ function parameter(request: Request, name: string): unknown {
     : undefined;
 }
 
-/** As a node takes them: base58 only where `visible` says so, hex only where it does not. */
+/** Base58 when `visible`, hex otherwise; other text is undefined. */
 function addressOf(value: unknown, visible: boolean): string | undefined {
   if (typeof value !== 'string') return undefined;
   const digits = addressDigits(value);
@@ -111,7 +114,7 @@ function addressOf(value: unknown, visible: boolean): string | undefined {
   return (value === toTronAddress(Buffer.from(digits, 'hex'))) === visible ? digits : undefined;
 }
 
-/** The account of balanceOf(address); undefined: another function, or no argument for it. */
+/** The account of balanceOf(address); undefined for another function or a bad argument. */
 function argumentOf(request: Request): string | undefined {
   const word = parameter(request, 'parameter');
   if (parameter(request, 'function_selector') !== 'balanceOf(address)') return undefined;

@@ -1,11 +1,11 @@
-/** What the network says, in the words of TronGrid and of a TRON node. Hex is without 0x; of a log's address also without 41. */
+/** The JSON of TronGrid and of a TRON node. Hex has no 0x; a log's address also has no 41. */
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import type { BlockReference, Included } from './chain.ts';
 import type { ListedRow } from './listing.ts';
 import type { TokenLog, TronTransaction } from './transaction.ts';
 import { TOPICS, emittedLogs, wordOf } from './transaction.ts';
 
-/** Energy, bandwidth and fees are those of a usual transfer; nobody pays them here. */
+/** Energy, bandwidth and fees of a typical transfer; the devnet charges none. */
 const ENERGY_USED = 64_285;
 const FEE_SUN = 6_773_500;
 const NET_USED = 345;
@@ -21,7 +21,7 @@ export function base58Of(digits: string): string {
   return toTronAddress(Buffer.from(digits, 'hex'));
 }
 
-/** A row of an account's list. Every contract that is not the real one is a counterfeit that calls itself the same. */
+/** A row of an account's list. Counterfeit contracts use the same token name. */
 export function rowJson(row: ListedRow): object {
   return {
     transaction_id: row.transaction_id,
@@ -54,7 +54,7 @@ export function blockJson(block: BlockReference, witness: string): object {
   };
 }
 
-/** The receipt of a transaction that is in a block. */
+/** The receipt of an included transaction. */
 export function receiptJson({ transaction, block }: Included): object {
   const base = { id: transaction.id, blockNumber: block.number, blockTimeStamp: block.timestamp };
   if (transaction.asset !== 'TRC20')
@@ -86,7 +86,7 @@ function logJson({ contract, event, from, to, value }: TokenLog): object {
   };
 }
 
-/** The transaction itself, without its protobuf encoding and its signature: here nothing is signed. */
+/** The transaction without protobuf encoding and signature: the devnet's are unsigned. */
 export function transactionJson({ transaction, block }: Included): object {
   const { type, value } = contractOf(transaction);
   const contract = { parameter: { value, type_url: `type.googleapis.com/protocol.${type}` }, type };

@@ -3,8 +3,8 @@ import type { Assembled } from '../../../infra/devnet/clt/block.ts';
 import type { Chain } from '../../../infra/devnet/clt/chain.ts';
 import { execute } from '../../../infra/devnet/clt/execute.ts';
 import type { Genesis } from '../../../infra/devnet/clt/genesis.ts';
-import { accountOf, Draft, State, type Rows } from '../../../infra/devnet/clt/state.ts';
-import { randomOf } from '../../../infra/devnet/random.ts';
+import { accountAt, StateOverlay, State, type Rows } from '../../../infra/devnet/clt/state.ts';
+import { seededRandom } from '../../../infra/devnet/traffic/rider.ts';
 import { nextIntention } from '../../../infra/devnet/traffic/rider.ts';
 import type { BlockAppended, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { parseBlock } from '../../../schemas/chain-node.ts';
@@ -45,7 +45,7 @@ class Told {
     this.#options = options;
     this.#genesis = testGenesis(`rides ${options.seed}`, options.final_depth);
     this.#chain = newChain(this.#genesis);
-    this.#random = randomOf(`ride chain ${options.seed}`);
+    this.#random = seededRandom(`ride chain ${options.seed}`);
     this.#append(this.#genesis.block.text);
   }
 
@@ -74,8 +74,8 @@ class Told {
       left--
     ) {
       const { key, call } = nextIntention(seen.rows, cast, this.#random);
-      const transaction = transactionOf(key.address, accountOf(seen, key.address).nonce, call);
-      const draft = new Draft(seen);
+      const transaction = transactionOf(key.address, accountAt(seen, key.address).nonce, call);
+      const draft = new StateOverlay(seen);
       if ('refused' in execute(draft, transaction, parameters, undefined)) continue;
       draft.commit();
       this.#chain.submit(transaction);
@@ -103,7 +103,7 @@ class Told {
   }
 
   #reorganise(depth: number, timestamp: number): void {
-    const { blocks } = this.#chain.reorganise(depth, timestamp, this.#random);
+    const { added: blocks } = this.#chain.reorganise(depth, timestamp, this.#random);
     for (let left = depth; left > 0; left--) {
       const block = this.#standing.pop();
       if (block === undefined) throw new Error('there is no block to revert');

@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
-import { identify } from '../../../infra/devnet/store/identity.ts';
+import { openIdentity } from '../../../infra/devnet/store/identity.ts';
 import { readConfig as readDevnetConfig } from '../../../infra/devnet/config.ts';
-import { startDevnet } from '../../../infra/devnet/devnet.ts';
+import { startDevnet } from '../../../infra/devnet/service.ts';
 import type { Addresses } from '../../../infra/local/addresses.ts';
 import { decodeCall } from '../../../schemas/function-call.ts';
 import { encodeRaw, unsignedDigest } from '../../../schemas/raw-transaction.ts';
@@ -221,7 +221,7 @@ async function openDevnet(directory: string): Promise<TestDevnet> {
     APP_FINALITY_DEPTH: '6',
   });
   if ('problems' in read) throw new Error(read.problems.join());
-  const identified = identify(directory, read.config, Date.now());
+  const identified = openIdentity(directory, read.config, Date.now());
   if ('problems' in identified) throw new Error(identified.problems.join());
   return new TestDevnet(
     await startDevnet(read.config, identified.settings, pino({ level: 'silent' })),

@@ -4,7 +4,7 @@ import type { FunctionCall } from '../../../../schemas/function-call.ts';
 import type { Block, BlockJson } from '../../../../infra/devnet/clt/block.ts';
 import type { Chain } from '../../../../infra/devnet/clt/chain.ts';
 import type { Genesis } from '../../../../infra/devnet/clt/genesis.ts';
-import { randomOf } from '../../../../infra/devnet/random.ts';
+import { seededRandom } from '../../../../infra/devnet/traffic/rider.ts';
 import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
 import {
   BEGIN,
@@ -33,7 +33,7 @@ class Served {
     this.genesis = on;
     this.chain = newChain(on);
     this.texts = [on.block.text];
-    this.random = randomOf(seed);
+    this.random = seededRandom(seed);
   }
 
   get blocks(): readonly BlockJson[] {
@@ -52,15 +52,16 @@ class Served {
   }
 
   produce(): Block {
+    const waiting = this.chain.mempool.size;
     const assembled = this.chain.propose((this.#now += 1_000));
-    expect(assembled.left_out).toEqual([]);
+    expect(assembled.block.transactions).toHaveLength(Math.min(waiting, 20_000));
     this.chain.append(assembled);
     this.#serve([assembled.block]);
     return assembled.block;
   }
 
   reorganise(depth: number): void {
-    this.#serve(this.chain.reorganise(depth, this.#now, this.random).blocks);
+    this.#serve(this.chain.reorganise(depth, this.#now, this.random).added);
   }
 
   #serve(blocks: readonly Block[]): void {

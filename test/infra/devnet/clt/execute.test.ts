@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { FunctionCall } from '../../../../schemas/function-call.ts';
 import { AMOUNT_MAX } from '../../../../schemas/money.ts';
 import { execute } from '../../../../infra/devnet/clt/execute.ts';
-import { Draft, SUPPLY } from '../../../../infra/devnet/clt/state.ts';
+import { StateOverlay, SUPPLY } from '../../../../infra/devnet/clt/state.ts';
 import { World, transactionOf } from '../../../support/clt-world.ts';
 
 const SOMEBODY = `0x${'77'.repeat(20)}`;
@@ -105,7 +105,7 @@ test('nonces are strict: used ones, gaps and the next one are three answers', ()
   world.done(faucet.address, transfer(SOMEBODY, 1n));
   const at = (nonce: number): unknown =>
     execute(
-      new Draft(world.state),
+      new StateOverlay(world.state),
       transactionOf(faucet.address, nonce, transfer(SOMEBODY, 1n)),
       world.genesis.parameters,
       undefined,

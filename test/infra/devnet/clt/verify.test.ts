@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { FunctionCall } from '../../../../schemas/function-call.ts';
 import { encodeRaw } from '../../../../schemas/raw-transaction.ts';
-import { keyOf, signCall } from '../../../../infra/devnet/clt/keys.ts';
+import { deriveKey, signCall } from '../../../../infra/devnet/clt/keys.ts';
 import { verifiedByUs, verify } from '../../../../infra/devnet/clt/verify.ts';
 
-const KEY = keyOf('seed', 'somebody');
+const KEY = deriveKey('seed', 'somebody');
 const CALL: FunctionCall = {
   function_call_type: 'Transfer',
   arguments: { to: `0x${'77'.repeat(20)}`, amount: 5n },
@@ -33,7 +33,7 @@ test('another chain, bytes that are none and a signature of nobody are three ref
 });
 
 test('a seed always gives the same keys, and each name another', () => {
-  expect(keyOf('seed', 'somebody').address).toBe(KEY.address);
-  expect(keyOf('seed', 'nobody').address).not.toBe(KEY.address);
-  expect(keyOf('seeds', 'omebody').address).not.toBe(KEY.address);
+  expect(deriveKey('seed', 'somebody').address).toBe(KEY.address);
+  expect(deriveKey('seed', 'nobody').address).not.toBe(KEY.address);
+  expect(deriveKey('seeds', 'omebody').address).not.toBe(KEY.address);
 });

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Block } from '../../../../infra/devnet/clt/block.ts';
-import { randomOf } from '../../../../infra/devnet/random.ts';
+import { seededRandom } from '../../../../infra/devnet/traffic/rider.ts';
 import { ChainStore } from '../../../../infra/devnet/store/chain-store.ts';
 import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
 import { BEGIN, testGenesis, transactionOf } from '../../../support/clt-world.ts';
@@ -29,16 +29,16 @@ function grow(
   reorganise: 'sometimes' | 'never' = 'sometimes',
 ): void {
   const { chain } = store;
-  const random = randomOf(`grow ${chain.head.height}`);
+  const random = seededRandom(`grow ${chain.head.height}`);
   for (let made = 0; made < blocks; made++) {
     for (let sent = 0; sent < 3; sent++) {
       const { key, call } = nextIntention(chain.state.rows, genesis.cast, random);
       chain.submit(transactionOf(key.address, chain.mempool.account(key.address).nonce, call));
     }
-    store.keep([produced(store)]);
+    store.write([produced(store)]);
     const depth = chain.head.height - chain.finalizedHeight;
     if (reorganise === 'sometimes' && made % 7 === 6)
-      store.keep(chain.reorganise(1 + Math.floor(random() * depth), BEGIN, random).blocks);
+      store.write(chain.reorganise(1 + Math.floor(random() * depth), BEGIN, random).added);
   }
 }
 
@@ -104,13 +104,13 @@ test('a record torn at any byte is cut off, and the chain goes on from the block
   const { head, state } = store.chain;
   const rows = state.rowsBefore([]);
   const size = fs.statSync(file('blocks.log')).size;
-  store.keep([produced(store)]);
+  store.write([produced(store)]);
   const torn = fs.statSync(file('blocks.log')).size - size;
   for (let left = 0; left < torn; left += left < 10 ? 1 : 97) {
     const after = killed((log) => fs.truncateSync(log, size + left));
     expect(after.chain.head).toMatchObject({ height: head.height, hash: head.hash });
     expect(after.chain.state.rows).toEqual(rows);
-    after.keep([produced(after)]);
+    after.write([produced(after)]);
     expect(new ChainStore(copy, genesis).chain.head).toMatchObject({
       height: head.height + 1,
       hash: after.chain.head.hash,
@@ -123,7 +123,7 @@ test('a torn reorganisation has not happened at all', () => {
   grow(store, 12, 'never');
   const { head } = store.chain;
   const size = fs.statSync(file('blocks.log')).size;
-  store.keep(store.chain.reorganise(5, BEGIN, randomOf('torn')).blocks);
+  store.write(store.chain.reorganise(5, BEGIN, seededRandom('torn')).added);
   const whole = fs.statSync(file('blocks.log')).size;
   expect(killed((log) => fs.truncateSync(log, whole - 1)).chain.head).toMatchObject({
     height: head.height,

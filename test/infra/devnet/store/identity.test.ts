@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { identify } from '../../../../infra/devnet/store/identity.ts';
+import { openIdentity } from '../../../../infra/devnet/store/identity.ts';
 
 const WANTED = { seed: 'one', chain_id: 7777, is_testnet: true, finality_depth: 12 };
 let directory = '';
@@ -15,13 +15,17 @@ afterEach(() => {
 });
 
 test('a chain keeps the time at which it began', () => {
-  expect(identify(directory, WANTED, 1_000)).toEqual({ settings: { ...WANTED, timestamp: 1_000 } });
-  expect(identify(directory, WANTED, 2_000)).toEqual({ settings: { ...WANTED, timestamp: 1_000 } });
+  expect(openIdentity(directory, WANTED, 1_000)).toEqual({
+    settings: { ...WANTED, timestamp: 1_000 },
+  });
+  expect(openIdentity(directory, WANTED, 2_000)).toEqual({
+    settings: { ...WANTED, timestamp: 1_000 },
+  });
 });
 
 test('settings that the chain did not begin with are refused, each by its name, and the seed is not told', () => {
-  identify(directory, WANTED, 1_000);
-  const other = identify(
+  openIdentity(directory, WANTED, 1_000);
+  const other = openIdentity(
     directory,
     { seed: 'another secret', chain_id: 1, is_testnet: false, finality_depth: 3 },
     2_000,

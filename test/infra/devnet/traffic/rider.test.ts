@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { randomOf } from '../../../../infra/devnet/random.ts';
+import { seededRandom } from '../../../../infra/devnet/traffic/rider.ts';
 import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
 import { World, testGenesis } from '../../../support/clt-world.ts';
 
 test('people live whole rides: every call but Mint turns up, and the rules take nearly all of it', () => {
   const world = new World();
-  const random = randomOf('people');
+  const random = seededRandom('people');
   const taken = new Map<string, number>();
   let refused = 0;
   for (let turn = 0; turn < 3_000; turn++) {
@@ -38,7 +38,7 @@ test('whoever has little left is given money by the faucet instead of acting', (
     ...genesis.cast.validators,
   ])
     rows.accounts.set(address, { balance: 5n, nonce: 0 });
-  const { key, call } = nextIntention(rows, genesis.cast, randomOf('poor'));
+  const { key, call } = nextIntention(rows, genesis.cast, seededRandom('poor'));
   expect(key.address).toBe(genesis.cast.faucet.address);
   expect(call.function_call_type).toBe('Transfer');
 });

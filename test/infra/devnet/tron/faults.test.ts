@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TRON_FAULT_MODES } from '../../../../infra/devnet/tron/faults.ts';
+import { TRON_FAULTS } from '../../../../infra/devnet/http/faults.ts';
 import type { TestDevnet } from '../../../support/devnet.ts';
 import { withDevnet } from '../../../support/devnet.ts';
 import { ALICE, TestTron } from '../../../support/tron.ts';
@@ -153,7 +153,7 @@ test('list_lag leaves only the list behind', () =>
     expect(await tron.receipt(id)).toBeDefined();
   }));
 
-test.each(TRON_FAULT_MODES)(
+test.each<string>(Object.keys(TRON_FAULTS))(
   '%s ends after so many requests, and is gone when all faults are cleared',
   (mode) =>
     withTransfer(async (devnet, tron, id) => {

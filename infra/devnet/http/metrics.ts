@@ -1,20 +1,20 @@
-/** Figures of the devnet for `/metrics`. */
+/** The devnet's Prometheus metrics. */
 import { Counter, Gauge, Registry } from 'prom-client';
-import type { Block } from './clt/block.ts';
-import type { CltNode } from './clt/node.ts';
-import type { TronNetwork } from './tron/network.ts';
-import type { TrafficOutcome } from './traffic/traffic.ts';
+import type { Block } from '../clt/block.ts';
+import type { CltNode } from '../clt/node.ts';
+import type { TrafficOutcome } from '../traffic/traffic.ts';
+import type { TronNetwork } from '../tron/network.ts';
 
 export class Metrics {
   readonly registry = new Registry();
   readonly #blocks = new Counter({
     name: 'devnet_blocks_total',
-    help: 'blocks made, those of reorganisations too',
+    help: 'blocks made, including those of reorganisations',
     registers: [this.registry],
   });
   readonly #transactions = new Counter({
     name: 'devnet_transactions_total',
-    help: 'transactions put into blocks',
+    help: 'transactions included in blocks',
     labelNames: ['function_call_type'],
     registers: [this.registry],
   });
@@ -25,37 +25,35 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  /** The gauges are read from the node when somebody asks. */
-  watch(node: CltNode): void {
-    this.#gauge('devnet_head_height', 'height of the newest block', () => node.head.height);
+  /** Adds gauges that read the chains at each scrape. */
+  observe(node: CltNode, { chain: tron }: TronNetwork): void {
+    const { chain } = node;
+    this.#gauge('devnet_head_height', 'height of the newest block', () => chain.head.height);
     this.#gauge(
       'devnet_finalized_height',
       'height of the last final block',
-      () => node.chain.finalizedHeight,
+      () => chain.finalizedHeight,
     );
     this.#gauge(
       'devnet_mempool_transactions',
       'transactions that wait for a block',
-      () => node.chain.mempool.size,
+      () => chain.mempool.size,
     );
     this.#gauge('devnet_long_polls', 'requests that wait for a block', () => node.waiting);
-  }
-
-  watchTron({ chain }: TronNetwork): void {
     this.#gauge(
       'devnet_tron_head_number',
       'number of the newest block of TRON',
-      () => chain.head.number,
+      () => tron.head.number,
     );
     this.#gauge(
       'devnet_tron_solidified_number',
       'number of the newest solidified block of TRON',
-      () => chain.solidified.number,
+      () => tron.solidified.number,
     );
     this.#gauge(
       'devnet_tron_open_transactions',
       'transactions of TRON that are not solidified',
-      () => chain.open.length,
+      () => tron.open.length,
     );
   }
 

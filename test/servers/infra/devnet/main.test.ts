@@ -8,11 +8,11 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { BlockJson } from '../../../infra/devnet/clt/block.ts';
-import { balancesOf, foldEffects, refold, testGenesis } from '../../support/clt-world.ts';
-import { makeGenesis } from '../../../infra/devnet/clt/genesis.ts';
+import type { BlockJson } from '../../../../infra/devnet/clt/block.ts';
+import { balancesOf, foldEffects, refold, testGenesis } from '../../../support/clt-world.ts';
+import { makeGenesis } from '../../../../infra/devnet/clt/genesis.ts';
 
-const MAIN = fileURLToPath(new URL('../../../infra/devnet/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../../infra/devnet/main.ts', import.meta.url));
 let directory = '';
 let children: ChildProcess[] = [];
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { FunctionCall } from '../../../schemas/function-call.ts';
-import type { TestDevnet } from '../../support/devnet.ts';
-import { withDevnet } from '../../support/devnet.ts';
+import type { FunctionCall } from '../../../../schemas/function-call.ts';
+import type { TestDevnet } from '../../../support/devnet.ts';
+import { withDevnet } from '../../../support/devnet.ts';
 
 const SOMEBODY = `0x${'77'.repeat(20)}`;
 const TRANSFER: FunctionCall = {

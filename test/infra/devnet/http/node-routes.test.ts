@@ -1,13 +1,18 @@
 import http from 'node:http';
 import { expect, test } from 'vitest';
-import type { NodeBlock } from '../../../schemas/chain-node.ts';
-import { parseAccount, parseBlock, parseBlocks, parseChain } from '../../../schemas/chain-node.ts';
-import type { FunctionCall } from '../../../schemas/function-call.ts';
-import { keyOf, signCallText } from '../../../infra/devnet/clt/keys.ts';
-import type { BlockJson } from '../../../infra/devnet/clt/block.ts';
-import { balancesOf, foldEffects } from '../../support/clt-world.ts';
-import type { Answer, TestDevnet } from '../../support/devnet.ts';
-import { withDevnet } from '../../support/devnet.ts';
+import type { NodeBlock } from '../../../../schemas/chain-node.ts';
+import {
+  parseAccount,
+  parseBlock,
+  parseBlocks,
+  parseChain,
+} from '../../../../schemas/chain-node.ts';
+import type { FunctionCall } from '../../../../schemas/function-call.ts';
+import { deriveKey, signCallText } from '../../../../infra/devnet/clt/keys.ts';
+import type { BlockJson } from '../../../../infra/devnet/clt/block.ts';
+import { balancesOf, foldEffects } from '../../../support/clt-world.ts';
+import type { Answer, TestDevnet } from '../../../support/devnet.ts';
+import { withDevnet } from '../../../support/devnet.ts';
 
 const SOMEBODY = `0x${'77'.repeat(20)}`;
 const transfer = (amount: bigint, to = SOMEBODY): FunctionCall => ({
@@ -39,7 +44,7 @@ test('the chain says what it is and where it stands', () =>
     expect(chain.total_supply).toBe(chain.genesis_allocation);
     expect(chain.genesis_allocation).toBeGreaterThan(1n << 53n);
     expect(chain.mint_authority.toString('hex')).toBe(
-      keyOf('test', 'mint-authority').address.slice(2),
+      deriveKey('test', 'mint-authority').address.slice(2),
     );
   }));
 
@@ -164,7 +169,7 @@ test('what is wrong with a transaction is told by a code', () =>
     expect(await codeOf(devnet.post(first))).toEqual([409, 'already_known']);
     expect(await codeOf(devnet.send(faucet, transfer(2n), 0))).toEqual([409, 'nonce_too_low']);
     expect(await codeOf(devnet.send(faucet, transfer(2n), 2))).toEqual([409, 'nonce_gap']);
-    expect(await codeOf(devnet.send(keyOf('other', 'poor'), transfer(2n)))).toEqual([
+    expect(await codeOf(devnet.send(deriveKey('other', 'poor'), transfer(2n)))).toEqual([
       409,
       'insufficient_balance',
     ]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { parseAccount, parseBlock, parseChain } from '../../../schemas/chain-node.ts';
-import type { TestDevnet } from '../../support/devnet.ts';
-import { withDevnet } from '../../support/devnet.ts';
+import { parseAccount, parseBlock, parseChain } from '../../../../schemas/chain-node.ts';
+import type { TestDevnet } from '../../../support/devnet.ts';
+import { withDevnet } from '../../../support/devnet.ts';
 
 const SOMEBODY = `0x${'77'.repeat(20)}`;
 

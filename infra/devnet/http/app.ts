@@ -1,4 +1,4 @@
-/** HTTP as every listener of the devnet has it: JSON in and out, refusals as {code, message}, no half answers at the end. */
+/** HTTP for every listener of the devnet: JSON bodies, refusals as {code, message}, draining. */
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,18 +6,20 @@ import express from 'express';
 import type { ErrorRequestHandler, Express, Response } from 'express';
 import type { Logger } from 'pino';
 
-/** An Express application without its defaults that surprise. `routes` adds the routes; what is left over is 404. */
+export type Routes = (app: Express) => void;
+
+/** An Express application with the given routes. Other paths are answered 404. */
 export function application(
   log: Logger,
   body_bytes_max: number,
-  routes: (app: Express) => void,
+  routes: readonly Routes[],
 ): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
   app.use(express.json({ limit: body_bytes_max, strict: true }));
-  routes(app);
+  for (const add of routes) add(app);
   app.use((request, response) =>
     refuse(response, 404, 'not_found', `there is no ${request.method} route at this path`),
   );
@@ -34,7 +36,7 @@ export function application(
     }
     log.error({ event: 'request_failed', err: error });
     if (response.headersSent) response.destroy();
-    else refuse(response, 500, 'internal', 'the devnet failed; its log says why');
+    else refuse(response, 500, 'internal', 'the devnet failed: see its log');
   };
   app.use(onError);
   return app;
@@ -44,7 +46,7 @@ export function answer(response: Response, body: unknown): void {
   response.json(body);
 }
 
-/** JSON that is text already. */
+/** Answers with JSON text. */
 export function answerText(response: Response, json: Buffer): void {
   response.setHeader('content-type', 'application/json; charset=utf-8');
   response.setHeader('content-length', json.length);
@@ -55,13 +57,13 @@ export function refuse(response: Response, status: number, code: string, message
   response.status(status).json({ code, message });
 }
 
-/** Listens and resolves with the server and its port; requests wait until somebody handles them. */
+/** Binds a port. Requests are answered once a listener for `request` is added. */
 export async function listen(
   host: string,
   port: number,
 ): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer();
-  // a block of 20,000 transactions is tens of megabytes on a slow line, and a long poll is silent for half a minute
+  // a large block takes long on a slow line, and a long poll is silent for 30 s
   server.requestTimeout = 60_000;
   server.keepAliveTimeout = 65_000;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -74,7 +76,7 @@ export async function listen(
   return { server, port: address.port };
 }
 
-/** Takes no more connections, lets requests in flight end for `drain_ms`, then cuts what is left. */
+/** Stops accepting, waits up to `drain_ms` for requests in flight, then closes all connections. */
 export async function drain(server: Server, drain_ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());
@@ -88,7 +90,7 @@ export async function drain(server: Server, drain_ms: number): Promise<void> {
   clearTimeout(late);
 }
 
-/** 4xx of what Express and its body parser throw; undefined for everything else. */
+/** The 4xx status that Express or its body parser threw; undefined for other errors. */
 function clientStatus(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number')
     return undefined;
@@ -99,4 +101,22 @@ function clientMessage(status: number): string {
   if (status === 413) return 'the body is too large';
   if (status === 415) return 'the body must be JSON in UTF-8';
   return 'the request cannot be read: send valid JSON and a valid path';
+}
+
+/** Refuses a body of the admin port and says what is expected. */
+export function refuseBody(response: Response, expected: string): void {
+  refuse(response, 400, 'invalid_request', `the body is JSON: ${expected}`);
+}
+
+/** The body's own fields; none when it is no JSON object. */
+export function bodyFields(body: unknown): Readonly<Record<string, unknown>> {
+  return isObject(body) ? { ...body } : {};
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function isInteger(value: unknown, min: number, max: number): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
 }
