@@ -70,7 +70,15 @@ const ROOMS: readonly Room[] = [
   {
     room: 'services/hub-gateway',
     rooms: [...HTTP_SERVICE, ...READER, 'services/runtime/clt-node'],
-    packages: ['express', 'graphql', '@apollo/server', 'graphql-ws', 'ws'],
+    packages: [
+      'express',
+      'graphql',
+      '@apollo/server',
+      '@graphql-yoga/render-graphiql',
+      'graphql-ws',
+      'lru-cache',
+      'ws',
+    ],
     builtins: ['node:crypto', 'node:fs', 'node:http', 'node:perf_hooks', 'node:stream'],
   },
   {

@@ -17,6 +17,11 @@ import {
 } from '../runtime/process/config.ts';
 import { secretProblems } from '../runtime/http/token.ts';
 
+/** Queries and mutations. */
+export const GRAPHQL_PATH = '/graphql';
+/** All operations, over sockets. */
+export const SOCKET_PATH = '/graphql/ws';
+
 const SETTINGS = {
   ...SERVICE_SETTINGS,
   network: choice('APP_NETWORK', NETWORKS),
@@ -67,7 +72,7 @@ const SETTINGS = {
   socket_slow_ms: integer('APP_SOCKET_SLOW_MS', { default: 60_000, min: 100, max: 3_600_000 }),
 } as const;
 
-/** Whom the chain pays a share of the fare for having brought the ride; nobody when it is not set. */
+/** The address that the chain pays a share of the fare for referring the ride; none by default. */
 function referrer(name: string): Setting<string | null> {
   return {
     name,
@@ -82,11 +87,11 @@ function referrer(name: string): Setting<string | null> {
 }
 
 export type HubGatewayConfig = Config<typeof SETTINGS> & {
-  /** whether the schema may be asked for, and the page to explore it is there */
+  /** whether the schema can be queried and browsers get GraphiQL */
   readonly introspection: boolean;
 };
 
-/** On the mainnet the schema is not to be explored unless the setting says so. */
+/** Introspection is off by default on the mainnet. */
 export function readHubGatewayConfig(env: Environment): HubGatewayConfig {
   const isProduction = env['APP_NETWORK']?.trim() === 'mainnet';
   const config = readConfig(env, {

@@ -13,7 +13,7 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { WebSocketServer } from 'ws';
 import { rideRequests } from '../../projections/ride-market/queries.ts';
-import { requestObject } from '../../services/hub-gateway/graphql/market-objects.ts';
+import { requestObject } from '../../services/hub-gateway/graphql/lists.ts';
 import { HUB_SDL } from '../../services/hub-gateway/graphql/schema.ts';
 
 const [port, postgresUrl, redisUrl = ''] = process.argv.slice(2);

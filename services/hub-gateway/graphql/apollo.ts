@@ -1,4 +1,6 @@
-/** Apollo Server, which is the one implementation of GraphQL over HTTP here: what it answers to a request, as values. */
+/** Apollo Server behind the HTTP routes: GraphQL requests as values in, HTTP responses as values out. */
+import { performance } from 'node:perf_hooks';
+import type { IncomingHttpHeaders } from 'node:http';
 import {
   ApolloServer,
   HeaderMap,
@@ -9,34 +11,34 @@ import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
 } from '@apollo/server/plugin/disabled';
-import { OperationTypeNode, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
-import type { IncomingHttpHeaders } from 'node:http';
+import {
+  Kind,
+  OperationTypeNode,
+  type GraphQLFormattedError,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+} from 'graphql';
 import type { HttpResponse } from '../../runtime/http/handler.ts';
-import type { Documents } from './documents.ts';
-import { shownError, type Formatting } from './errors.ts';
-import { explorePage } from '../http/explore-page.ts';
-import type { HubContext } from '../hub.ts';
-import { operationLimits, TOKENS_MAX } from '../http/limits.ts';
-import { HUB_SDL } from './schema.ts';
-import { Truncation } from './truncation.ts';
+import type { Metrics } from '../../runtime/process/metrics.ts';
+import { Truncation, type HubContext } from './context.ts';
+import { operationLimits, TOKENS_MAX, type Documents } from './documents.ts';
+import { formatError, type ErrorFormatting } from './errors.ts';
 
-/** Of one request. */
+/** Apollo passes on copies of the context, so a plugin's result goes into an object inside. */
 interface HttpContext extends HubContext {
-  /** `keep` is set when the answer depends on nothing but the read model. Apollo hands on copies of the context: what is to be told must be inside. */
-  readonly told: { keep: boolean; readonly truncation: Truncation };
+  readonly response: { isShared: boolean };
 }
 
 export interface ApolloOptions {
   readonly schema: GraphQLSchema;
-  readonly formatting: Formatting;
-  /** whether the schema may be asked for, and the page to explore it is there */
+  readonly formatting: ErrorFormatting;
+  /** whether the schema can be queried and browsers get a page */
   readonly introspection: boolean;
   readonly documents: Documents;
-  /** those who watch */
-  readonly plugins?: readonly ApolloServerPlugin<HubContext>[];
+  readonly metrics: Metrics;
 }
 
-export interface HttpRequest {
+export interface GraphqlRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: IncomingHttpHeaders;
   /** with its question mark, or empty */
@@ -54,10 +56,11 @@ export interface Answer {
 export class Apollo {
   readonly #server: ApolloServer<HttpContext>;
   readonly #documents: Documents;
-  readonly #formatting: Formatting;
+  readonly #formatting: ErrorFormatting;
 
-  constructor({ schema, formatting, introspection, documents, plugins = [] }: ApolloOptions) {
-    this.#documents = documents;
+  constructor(options: ApolloOptions) {
+    const { schema, formatting, introspection } = options;
+    this.#documents = options.documents;
     this.#formatting = formatting;
     this.#server = new ApolloServer<HttpContext>({
       schema,
@@ -70,14 +73,15 @@ export class Apollo {
       persistedQueries: false,
       parseOptions: { maxTokens: TOKENS_MAX },
       validationRules: [operationLimits],
-      formatError: (formatted, error) => shownError(formatting, formatted, error),
-      logger: silent,
+      formatError: (formatted, error) => formatError(formatting, formatted, error),
+      // errors are logged where they are formatted
+      logger: { debug: ignore, info: ignore, warn: ignore, error: ignore },
       plugins: [
-        // it would wrap each field, for a header that nobody here wants
+        // it wraps every field, for a header that no client uses
         ApolloServerPluginCacheControlDisabled(),
-        introspection ? explorable : ApolloServerPluginLandingPageDisabled(),
-        marking,
-        ...plugins,
+        introspection ? landingPage : ApolloServerPluginLandingPageDisabled(),
+        responseMarks,
+        operationTimes(options.metrics),
       ],
     });
   }
@@ -91,48 +95,48 @@ export class Apollo {
   }
 
   async answer(
-    { method, headers, search, body }: HttpRequest,
-    context: HubContext,
+    { method, headers, search, body }: GraphqlRequest,
+    context: Pick<HubContext, 'hub' | 'caller'>,
   ): Promise<Answer> {
-    const problems = this.#problemsOfSubscription(body, search);
-    if (problems.length > 0)
-      return {
-        answer: { status: 400, body: JSON.stringify({ errors: problems }) },
-        isShared: false,
-      };
-    const truncation = new Truncation();
-    const told = { keep: false, truncation };
-    const own: HttpContext = { ...context, cut: truncation.cut, told };
+    const errors = this.#subscriptionErrors(body, search);
+    if (errors.length > 0)
+      return { answer: { status: 400, body: JSON.stringify({ errors }) }, isShared: false };
     const httpGraphQLRequest: HTTPGraphQLRequest = {
       method,
       headers: headerMap(headers),
       search,
       body,
     };
+    const contextValue = {
+      ...context,
+      truncation: new Truncation(),
+      response: { isShared: false },
+    };
     const response = await this.#server.executeHTTPGraphQLRequest({
       httpGraphQLRequest,
-      context: () => Promise.resolve(own),
+      context: () => Promise.resolve(contextValue),
     });
     const { 'content-type': type, ...others } = Object.fromEntries(response.headers);
-    const text =
-      response.body.kind === 'complete' ? response.body.string : response.body.asyncIterator;
     const answer: HttpResponse = {
       status: response.status ?? 200,
-      body: text,
+      body: response.body.kind === 'complete' ? response.body.string : response.body.asyncIterator,
       ...(type === undefined ? {} : { content_type: type }),
       headers: others,
     };
-    return { answer, isShared: told.keep };
+    return { answer, isShared: contextValue.response.isShared };
   }
 
-  /** There are wrong subscriptions over which graphql-js throws in the middle of validation, which Apollo takes for a fault of ours. Right ones it refuses, in its own words. */
-  #problemsOfSubscription(body: unknown, search: string): readonly GraphQLFormattedError[] {
+  /**
+   * Errors of an invalid subscription. graphql-js throws some of them during validation, which Apollo reports as a
+   * fault of the server. Apollo refuses valid subscriptions itself.
+   */
+  #subscriptionErrors(body: unknown, search: string): readonly GraphQLFormattedError[] {
     const query = queryIn(body, search);
     if (typeof query !== 'string' || !query.includes('subscription')) return [];
     const read = this.#documents.read(query);
     return 'kind' in read
       ? []
-      : read.map((error) => shownError(this.#formatting, error.toJSON(), error));
+      : read.map((error) => formatError(this.#formatting, error.toJSON(), error));
   }
 }
 
@@ -141,40 +145,78 @@ function queryIn(body: unknown, search: string): unknown {
   return typeof body === 'object' && body !== null && 'query' in body ? body.query : undefined;
 }
 
-/** What goes wrong is logged where errors are formatted. */
-const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-function ignore(): void {
-  // said elsewhere
-}
-
-/** Lists that are not whole are told of. And a query without errors had no part that asks who is asking: such a field is an error for whoever comes without a token. */
-const marking: ApolloServerPlugin<HttpContext> = {
-  requestDidStart: () =>
-    Promise.resolve({
-      willSendResponse: ({ operation, response, contextValue }) => {
-        const { body } = response;
-        const { extensions } = contextValue.told.truncation;
-        if (body.kind === 'single' && extensions !== undefined)
-          body.singleResult.extensions = extensions;
-        contextValue.told.keep =
-          operation?.operation === OperationTypeNode.QUERY &&
-          contextValue.caller === undefined &&
-          body.kind === 'single' &&
-          body.singleResult.errors === undefined;
-        return Promise.resolve();
-      },
-    }),
-};
-
-const explorable: ApolloServerPlugin<HttpContext> = {
-  serverWillStart: () =>
-    Promise.resolve({ renderLandingPage: () => Promise.resolve({ html: explorePage(HUB_SDL) }) }),
-};
-
 function headerMap(headers: IncomingHttpHeaders): HeaderMap {
   const map = new HeaderMap();
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) map.set(name, Array.isArray(value) ? value.join(', ') : value);
   }
   return map;
+}
+
+function ignore(): void {
+  // silent
+}
+
+/**
+ * Adds the names of truncated lists. Marks the response to an anonymous query without errors as shared: a field that
+ * depends on the caller is an error for anonymous callers.
+ */
+const responseMarks: ApolloServerPlugin<HttpContext> = {
+  requestDidStart: () =>
+    Promise.resolve({
+      willSendResponse: ({ operation, response: { body }, contextValue }) => {
+        if (body.kind !== 'single') return Promise.resolve();
+        const { extensions } = contextValue.truncation;
+        if (extensions !== undefined) body.singleResult.extensions = extensions;
+        contextValue.response.isShared =
+          operation?.operation === OperationTypeNode.QUERY &&
+          contextValue.caller === undefined &&
+          body.singleResult.errors === undefined;
+        return Promise.resolve();
+      },
+    }),
+};
+
+/** Apollo recognizes browsers; the HTTP route sends them its page. */
+const landingPage: ApolloServerPlugin = {
+  serverWillStart: () =>
+    Promise.resolve({ renderLandingPage: () => Promise.resolve({ html: '' }) }),
+};
+
+/**
+ * Observes the duration of operations by their root field. A label is a field of the schema, `several` or `refused`,
+ * so callers cannot add labels. Cached responses are counted elsewhere.
+ */
+export function operationTimes(metrics: Metrics): ApolloServerPlugin {
+  const seconds = metrics.histogram(
+    'hub_operation_seconds',
+    'Duration of operations over HTTP, by root field and outcome',
+    ['operation', 'outcome'],
+  );
+  return {
+    requestDidStart() {
+      const startedAt = performance.now();
+      // the operation's field is only known to exist once it is validated
+      let field = 'refused';
+      return Promise.resolve({
+        didResolveOperation({ operation }) {
+          if (operation !== undefined) field = rootField(operation);
+          return Promise.resolve();
+        },
+        willSendResponse({ response: { body } }) {
+          const failed = body.kind === 'single' && body.singleResult.errors !== undefined;
+          seconds.observe(
+            { operation: field, outcome: failed ? 'error' : 'ok' },
+            (performance.now() - startedAt) / 1_000,
+          );
+          return Promise.resolve();
+        },
+      });
+    },
+  };
+}
+
+function rootField({ selectionSet: { selections } }: OperationDefinitionNode): string {
+  const [first, ...more] = selections;
+  return first?.kind === Kind.FIELD && more.length === 0 ? first.name.value : 'several';
 }

@@ -1,27 +1,41 @@
-/** Operations that come over a socket, parsed and held against the same rules as those that come over HTTP. Those seen lately are not read again. */
+/** Parsing, validation and limits of documents. HTTP and sockets apply the same rules; valid documents are cached. */
 import {
   GraphQLError,
+  Kind,
   NoSchemaIntrospectionCustomRule,
   parse,
   specifiedRules,
   validate,
+  type ASTVisitor,
   type DocumentNode,
+  type FragmentDefinitionNode,
   type GraphQLSchema,
+  type SelectionSetNode,
+  type ValidationContext,
   type ValidationRule,
 } from 'graphql';
+import { LRUCache } from 'lru-cache';
 import { VALIDATION_FAILED } from './errors.ts';
-import { operationLimits, TOKENS_MAX } from '../http/limits.ts';
 
-const KEPT_MAX = 1_000;
-const KEPT_CHARACTERS_MAX = 8_192;
-/** Of what is wrong with one operation, told at once. */
+/** Of one document. */
+export const TOKENS_MAX = 1_000;
+/** Errors of one document that are reported. */
 export const ERRORS_MAX = 10;
+
+/** The standard introspection query is 15 deep and has some 200 fields. */
+const OPERATION_LIMITS = { depth: 20, fields: 500, aliases: 50, root_fields: 10 } as const;
+/** Signing in recovers a public key, which costs as much as many other fields. */
+const ROOT_COSTS: ReadonlyMap<string, number> = new Map([
+  ['generateToken', OPERATION_LIMITS.root_fields],
+]);
+
+const CACHED_MAX = 1_000;
+const CACHED_CHARACTERS_MAX = 8_192;
 
 export class Documents {
   readonly #schema: GraphQLSchema;
   readonly #rules: readonly ValidationRule[];
-  /** valid ones, the least recently used first */
-  readonly #kept = new Map<string, DocumentNode>();
+  readonly #cache = new LRUCache<string, DocumentNode>({ max: CACHED_MAX });
 
   constructor(schema: GraphQLSchema, introspection: boolean) {
     this.#schema = schema;
@@ -32,47 +46,92 @@ export class Documents {
     ];
   }
 
-  /** The document, or what is wrong with it. */
+  /** The valid document of this text, or its errors. */
   read(text: string): DocumentNode | readonly GraphQLError[] {
-    const known = this.#kept.get(text);
-    if (known !== undefined) {
-      this.#kept.delete(text);
-      this.#kept.set(text, known);
-      return known;
-    }
+    const cached = this.#cache.get(text);
+    if (cached !== undefined) return cached;
     let document: DocumentNode;
     try {
       document = parse(text, { maxTokens: TOKENS_MAX });
     } catch (error) {
-      if (error instanceof GraphQLError) return [coded(error, 'GRAPHQL_PARSE_FAILED')];
+      if (error instanceof GraphQLError) return [withCode(error, 'GRAPHQL_PARSE_FAILED')];
       throw error;
     }
-    const problems = this.#problems(document);
-    if (problems.length > 0) return problems.map((problem) => coded(problem, VALIDATION_FAILED));
-    if (text.length <= KEPT_CHARACTERS_MAX) this.#keep(text, document);
+    const errors = this.#validate(document);
+    if (errors.length > 0) return errors.map((error) => withCode(error, VALIDATION_FAILED));
+    if (text.length <= CACHED_CHARACTERS_MAX) this.#cache.set(text, document);
     return document;
   }
 
-  #problems(document: DocumentNode): readonly GraphQLError[] {
+  #validate(document: DocumentNode): readonly GraphQLError[] {
     try {
       return validate(this.#schema, document, this.#rules, { maxErrors: ERRORS_MAX });
     } catch (error) {
-      // some of what is wrong it throws
+      // graphql-js throws some validation errors of subscriptions
       if (error instanceof GraphQLError) return [error];
       throw error;
     }
   }
-
-  #keep(text: string, document: DocumentNode): void {
-    this.#kept.set(text, document);
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= KEPT_MAX) return;
-      this.#kept.delete(oldest);
-    }
-  }
 }
 
-export function coded(error: GraphQLError, code: string): GraphQLError {
+export function withCode(error: GraphQLError, code: string): GraphQLError {
   error.extensions['code'] = code;
   return error;
+}
+
+interface Size {
+  readonly depth: number;
+  readonly fields: number;
+  readonly aliases: number;
+  readonly root_fields: number;
+}
+
+const NOTHING: Size = { depth: 0, fields: 0, aliases: 0, root_fields: 0 };
+
+/** A validation rule that limits the size of an operation. A fragment counts at each of its uses. */
+export function operationLimits(context: ValidationContext): ASTVisitor {
+  const sizes = new Map<FragmentDefinitionNode, Size>();
+  const sizeOf = (set: SelectionSetNode | undefined): Size => {
+    let { depth, fields, aliases, root_fields: rootFields } = NOTHING;
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) {
+        const inner = sizeOf(selection.selectionSet);
+        depth = Math.max(depth, inner.depth + 1);
+        fields += inner.fields + 1;
+        aliases += inner.aliases + (selection.alias === undefined ? 0 : 1);
+        rootFields += ROOT_COSTS.get(selection.name.value) ?? 1;
+      } else {
+        const inner =
+          selection.kind === Kind.INLINE_FRAGMENT
+            ? sizeOf(selection.selectionSet)
+            : sizeOfFragment(selection.name.value);
+        depth = Math.max(depth, inner.depth);
+        fields += inner.fields;
+        aliases += inner.aliases;
+        rootFields += inner.root_fields;
+      }
+    }
+    return { depth, fields, aliases, root_fields: rootFields };
+  };
+  const sizeOfFragment = (name: string): Size => {
+    const fragment = context.getFragment(name);
+    if (fragment === null || fragment === undefined) return NOTHING;
+    const known = sizes.get(fragment);
+    if (known !== undefined) return known;
+    // ends the recursion of a fragment that contains itself, which another rule refuses
+    sizes.set(fragment, NOTHING);
+    const size = sizeOf(fragment.selectionSet);
+    sizes.set(fragment, size);
+    return size;
+  };
+  return {
+    OperationDefinition(node) {
+      const size: Readonly<Record<string, number>> = { ...sizeOf(node.selectionSet) };
+      for (const [dimension, max] of Object.entries(OPERATION_LIMITS)) {
+        if ((size[dimension] ?? 0) <= max) continue;
+        const message = `the operation is too large: at most ${max} for its ${dimension.replace('_', ' ')}`;
+        context.reportError(new GraphQLError(message, { nodes: node }));
+      }
+    },
+  };
 }

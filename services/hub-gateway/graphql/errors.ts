@@ -1,7 +1,10 @@
-/** What a caller learns of what went wrong: `extensions.code` for programs, a sentence that says what to do for people; of faults and bugs neither detail nor stack. */
+/**
+ * Errors as callers see them: `extensions.code` for programs, a sentence with the remedy for people. Details of faults
+ * and bugs go to the log only.
+ */
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { ErrorShape } from '../../runtime/http/handler.ts';
-import { Fault, messageOf, type Refusal } from '../../runtime/process/errors.ts';
+import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 
 export type ErrorCode =
@@ -13,17 +16,21 @@ export type ErrorCode =
   | 'RATE_LIMITED'
   | 'INTERNAL_SERVER_ERROR';
 
-/** A refusal on its way out of a resolver, where GraphQL knows no other. */
+/** A refusal thrown by a resolver, which has no other way to return one. */
 export class Refused extends GraphQLError {
   constructor(code: ErrorCode, message: string) {
     super(message, { extensions: { code } });
   }
 }
 
-/** Hands on what is no refusal. */
-export function unlessRefused<Value extends object>(value: Value | Refusal<ErrorCode>): Value {
-  if ('refused' in value) throw new Refused(value.refused, value.message);
-  return value;
+export function invalid(message: string): Refused {
+  return new Refused('BAD_USER_INPUT', message);
+}
+export function forbidden(message: string): Refused {
+  return new Refused('FORBIDDEN', message);
+}
+export function notFound(message: string): Refused {
+  return new Refused('NOT_FOUND', message);
 }
 
 const UPSTREAM: GraphQLFormattedError = {
@@ -37,8 +44,8 @@ const INTERNAL: GraphQLFormattedError = {
 
 export const VALIDATION_FAILED = 'GRAPHQL_VALIDATION_FAILED';
 
-/** What Apollo and graphql-js say of a document or its variables is about the caller's own text: it is passed on. */
-const OF_THE_DOCUMENT: ReadonlySet<unknown> = new Set([
+/** Codes of Apollo and graphql-js for errors in the caller's own document or variables. */
+const DOCUMENT_CODES: ReadonlySet<unknown> = new Set([
   'GRAPHQL_PARSE_FAILED',
   VALIDATION_FAILED,
   'BAD_USER_INPUT',
@@ -49,15 +56,15 @@ const OF_THE_DOCUMENT: ReadonlySet<unknown> = new Set([
 
 const SUGGESTION = / ?Did you mean[^?]*\?/g;
 
-export interface Formatting {
+export interface ErrorFormatting {
   readonly log: Logger;
-  /** whether names of the schema that were not asked for may be told */
+  /** whether messages may suggest names of the schema */
   readonly suggestions: boolean;
 }
 
-/** The error as it leaves the hub, over HTTP and over a socket alike. `error` is what was thrown, `formatted` how GraphQL would show it. */
-export function shownError(
-  { log, suggestions }: Formatting,
+/** The error as HTTP and sockets send it. `error` is what was thrown, `formatted` GraphQL's own form of it. */
+export function formatError(
+  { log, suggestions }: ErrorFormatting,
   formatted: GraphQLFormattedError,
   error: unknown,
 ): GraphQLFormattedError {
@@ -72,13 +79,10 @@ export function shownError(
     return { ...UPSTREAM, ...place };
   }
   const code = formatted.extensions?.['code'];
-  if (cause instanceof Refused || (OF_THE_DOCUMENT.has(code) && cause instanceof GraphQLError)) {
+  if (cause instanceof Refused || (DOCUMENT_CODES.has(code) && cause instanceof GraphQLError)) {
     const message = suggestions ? formatted.message : formatted.message.replaceAll(SUGGESTION, '');
-    return {
-      message,
-      ...place,
-      extensions: { code: cause instanceof Refused ? cause.extensions['code'] : code },
-    };
+    const shown = cause instanceof Refused ? cause.extensions['code'] : code;
+    return { message, ...place, extensions: { code: shown } };
   }
   log.error({ err: cause, path }, messageOf(cause));
   return { ...INTERNAL, ...place };
@@ -92,7 +96,7 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   upstream_error: 'UPSTREAM_ERROR',
 };
 
-/** What the server around GraphQL says, in the shape of GraphQL. */
+/** Errors of the HTTP server in GraphQL's shape. */
 export const HUB_ERRORS: ErrorShape = {
   statuses: {
     invalid_request: 400,

@@ -1,12 +1,13 @@
-/** The lists of the ride market: how each is asked for, and which notifications of the projection tell that it may have changed. A query and a subscription of one list are one entry. */
+/** The lists of the ride market: query, change keys and shape of each. A query and the subscription of the same list share an entry. */
 import {
   ENDED_TRIPS_KEY,
   offersKey,
+  partyKey,
   REQUESTS_KEY,
   TRIPS_KEY,
-  partyKey,
   type TripsKey,
 } from '../../../projections/ride-market/change-keys.ts';
+import type { Query } from '../../../projections/contract/page.ts';
 import {
   activeTrips,
   completedTrips,
@@ -16,9 +17,8 @@ import {
   type Bounds,
   type Parties,
 } from '../../../projections/ride-market/queries.ts';
-import type { Query } from '../../../projections/contract/page.ts';
+import { byteaHex, type Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
-import { offerObject, requestObject, tripObject } from './market-objects.ts';
 import {
   readBounds,
   readHash,
@@ -30,14 +30,14 @@ import {
 
 export interface List {
   readonly query: Query;
-  /** of a list that has no limit of its own: it asks for one row more, so that it is known whether there are more; undefined: the caller has said how many */
+  /** of a list without a limit argument, whose query asks for one row more; undefined: the caller gave the limit */
   readonly rows_max?: number;
   readonly toObject: (cells: Cells) => object;
-  /** whether a notification of this key is about the list */
+  /** whether a change of this key touches the list */
   readonly isTouchedBy: (key: string) => boolean;
 }
 
-/** Throws a `Refused` for arguments that are not as they must be. */
+/** Throws a `Refused` for invalid arguments. */
 export type ListOf<Arguments> = (args: Arguments, rowsMax: number) => List;
 
 export const requestsList: ListOf<{ readonly bounds?: BoundsArgument | null }> = (
@@ -56,12 +56,12 @@ export const requestsList: ListOf<{ readonly bounds?: BoundsArgument | null }> =
 
 export const offersList: ListOf<{ readonly rideRequestTxHash: string }> = (args, rowsMax) => {
   const request = readHash('rideRequestTxHash', args.rideRequestTxHash);
-  const area = offersKey(request);
+  const offers = offersKey(request);
   return {
     query: rideOffers(request, rowsMax + 1),
     rows_max: rowsMax,
     toObject: offerObject,
-    isTouchedBy: (key) => key === area,
+    isTouchedBy: (key) => key === offers,
   };
 };
 
@@ -71,41 +71,35 @@ export const activeTripsList: ListOf<PartiesArgument> = (args, rowsMax) => {
     query: activeTrips(parties, rowsMax + 1),
     rows_max: rowsMax,
     toObject: tripObject,
-    isTouchedBy: areaTest(TRIPS_KEY, parties),
+    isTouchedBy: touchesTrips(TRIPS_KEY, parties),
   };
 };
 
-export const completedTripsList: ListOf<PartiesArgument & { readonly limit?: number | null }> = (
-  args,
-) => {
+type EndedTripsList = ListOf<PartiesArgument & { readonly limit?: number | null }>;
+export const completedTripsList: EndedTripsList = (args) => endedTrips(completedTrips, args);
+export const recentTripsList: EndedTripsList = (args) => endedTrips(recentTrips, args);
+
+function endedTrips(
+  query: (parties: Parties, limit: number) => Query,
+  args: Parameters<EndedTripsList>[0],
+): List {
   const parties = readParties(args);
   return {
-    query: completedTrips(parties, readLimit(args.limit)),
+    query: query(parties, readLimit(args.limit)),
     toObject: tripObject,
-    isTouchedBy: areaTest(ENDED_TRIPS_KEY, parties),
+    isTouchedBy: touchesTrips(ENDED_TRIPS_KEY, parties),
   };
-};
+}
 
-export const recentTripsList: ListOf<PartiesArgument & { readonly limit?: number | null }> = (
-  args,
-) => {
-  const parties = readParties(args);
-  return {
-    query: recentTrips(parties, readLimit(args.limit)),
-    toObject: tripObject,
-    isTouchedBy: areaTest(ENDED_TRIPS_KEY, parties),
-  };
-};
-
-function areaTest(area: TripsKey, { driver, passenger }: Parties): (key: string) => boolean {
+function touchesTrips(list: TripsKey, { driver, passenger }: Parties): (key: string) => boolean {
   const party = driver ?? passenger;
-  const wanted = party === undefined ? area : partyKey(area, party);
-  return (key) => key === wanted;
+  const expected = party === undefined ? list : partyKey(list, party);
+  return (key) => key === expected;
 }
 
 const PICKUP = /^requests:(-?[0-9.]+),(-?[0-9.]+)$/;
 
-/** On the safe side: 180 and -180 are one meridian. */
+/** The meridians 180 and -180 are the same: a pickup on it touches all bounds of its latitude. */
 function isPickupWithin(
   key: string,
   { min_lat: south, max_lat: north, min_lng: west, max_lng: east }: Bounds,
@@ -118,4 +112,51 @@ function isPickupWithin(
   return west <= east
     ? longitude >= west && longitude <= east
     : longitude >= west || longitude <= east;
+}
+
+/** A row of `rideRequests`. Amounts stay the digits that Postgres wrote. */
+export function requestObject(cells: Cells): object {
+  const [hash, pickupLat, pickupLng, dropoffLat, dropoffLng, fare, passenger, referrer] = cells;
+  return {
+    txHash: byteaHex(hash),
+    pickupLocation: { latitude: Number(pickupLat), longitude: Number(pickupLng) },
+    dropoffLocation: { latitude: Number(dropoffLat), longitude: Number(dropoffLng) },
+    fare,
+    passengerAddress: byteaHex(passenger),
+    referrer: optionalHex(referrer),
+  };
+}
+
+/** A row of `rideOffers`. */
+function offerObject([hash, requestHash, fare, driver, referrer]: Cells): object {
+  return {
+    txHash: byteaHex(hash),
+    rideRequestTxHash: byteaHex(requestHash),
+    fare,
+    driverAddress: byteaHex(driver),
+    referrer: optionalHex(referrer),
+  };
+}
+
+/** A row of `activeTrips`, `completedTrips` or `recentTrips`. */
+function tripObject(cells: Cells): object {
+  const [hash, offerHash, requestHash, pickupLat, pickupLng, dropoffLat, dropoffLng, ...rest] =
+    cells;
+  const [fare, farePaid, driver, passenger, tripStatus] = rest;
+  return {
+    txHash: byteaHex(hash),
+    rideOfferTxHash: byteaHex(offerHash),
+    rideRequestTxHash: byteaHex(requestHash),
+    pickupLocation: { latitude: Number(pickupLat), longitude: Number(pickupLng) },
+    dropoffLocation: { latitude: Number(dropoffLat), longitude: Number(dropoffLng) },
+    fare,
+    farePaid,
+    driverAddress: byteaHex(driver),
+    passengerAddress: byteaHex(passenger),
+    tripStatus,
+  };
+}
+
+function optionalHex(bytea: Cell): string | null {
+  return bytea === null || bytea === undefined ? null : byteaHex(bytea);
 }

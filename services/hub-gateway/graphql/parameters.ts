@@ -1,47 +1,38 @@
-/** Arguments that GraphQL's types leave wide open, read strictly. What is not as it must be is refused with what it must be, never with what was given. */
+/** Strict reading of arguments beyond GraphQL's types. A refusal names the expected form and never repeats the input. */
 import type { Bounds, Parties } from '../../../projections/ride-market/queries.ts';
-import { parseAddress, parseHash } from '../../../schemas/address.ts';
+import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { coordinateText, LATITUDE_MAX, LONGITUDE_MAX } from '../../../schemas/coordinate.ts';
 import { parseAmount } from '../../../schemas/money.ts';
+import { decodeRaw, parseRawText, recoverSigner } from '../../../schemas/raw-transaction.ts';
 import { accountOfKey } from '../../../schemas/sign-in.ts';
-import { Refused } from './errors.ts';
+import type { Caller } from './authentication.ts';
+import { forbidden, invalid, type Refused } from './errors.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
-
-function bad(message: string): Refused {
-  return new Refused('BAD_USER_INPUT', message);
-}
 
 /** Base units above zero. */
 export function readAmount(name: string, text: string): bigint {
   const amount = parseAmount(text);
   if (amount === undefined)
-    throw bad(
+    throw invalid(
       `${name} must be a decimal integer in base units without sign, point, exponent or leading zeros, below 2^256`,
     );
-  if (amount === 0n) throw bad(`${name} must be above zero`);
+  if (amount === 0n) throw invalid(`${name} must be above zero`);
   return amount;
 }
 
 export function readHash(name: string, text: string): Buffer {
   const hash = parseHash(text);
-  if (hash === undefined) throw bad(`${name} must be 0x and 64 hex digits`);
+  if (hash === undefined) throw invalid(`${name} must be 0x and 64 hex digits`);
   return hash;
 }
 
-/** 20 bytes. */
-export function readAddress(name: string, text: string): Buffer {
-  const address = parseAddress(text);
-  if (address === undefined) throw bad(`${name} must be an address, 0x and 40 hex digits`);
-  return address;
-}
-
-/** The account, 20 bytes, of a wallet's address or of a public key. */
+/** The account, 20 bytes, of a wallet address or a public key. */
 export function readPublicKey(text: string): Buffer {
   const account = accountOfKey(text);
   if (account === undefined)
-    throw bad(
+    throw invalid(
       'publicKey must be an address, 0x and 40 hex digits, or an uncompressed public key of 130 hex digits',
     );
   return Buffer.from(account.slice(2), 'hex');
@@ -57,9 +48,9 @@ export function readLongitude(name: string, degrees: number): string {
 }
 
 function within(name: string, degrees: number, limit: number): number {
-  // also what is no number at all
+  // the negation also refuses NaN
   if (!(Math.abs(degrees) <= limit))
-    throw bad(`${name} must be in degrees from -${limit} to ${limit}`);
+    throw invalid(`${name} must be in degrees from -${limit} to ${limit}`);
   return degrees;
 }
 
@@ -70,25 +61,19 @@ export interface BoundsArgument {
   readonly maxLng: number;
 }
 
-/** Undefined when none were given. */
 export function readBounds(bounds: BoundsArgument | null | undefined): Bounds | undefined {
   if (bounds === null || bounds === undefined) return undefined;
-  const { minLat, maxLat, minLng, maxLng } = bounds;
-  for (const [name, degrees] of [
-    ['minLat', minLat],
-    ['maxLat', maxLat],
-  ] as const)
-    within(name, degrees, LATITUDE_MAX);
-  for (const [name, degrees] of [
-    ['minLng', minLng],
-    ['maxLng', maxLng],
-  ] as const)
-    within(name, degrees, LONGITUDE_MAX);
-  if (minLat > maxLat)
-    throw bad(
+  const read = {
+    min_lat: within('minLat', bounds.minLat, LATITUDE_MAX),
+    max_lat: within('maxLat', bounds.maxLat, LATITUDE_MAX),
+    min_lng: within('minLng', bounds.minLng, LONGITUDE_MAX),
+    max_lng: within('maxLng', bounds.maxLng, LONGITUDE_MAX),
+  };
+  if (read.min_lat > read.max_lat)
+    throw invalid(
       'minLat must not be above maxLat; only minLng may be above maxLng, for bounds across the antimeridian',
     );
-  return { min_lat: minLat, max_lat: maxLat, min_lng: minLng, max_lng: maxLng };
+  return read;
 }
 
 export interface PartiesArgument {
@@ -98,17 +83,41 @@ export interface PartiesArgument {
 
 export function readParties({ driverAddress, passengerAddress }: PartiesArgument): Parties {
   return {
-    driver: optionalAddress('driverAddress', driverAddress),
-    passenger: optionalAddress('passengerAddress', passengerAddress),
+    driver: readAddress('driverAddress', driverAddress),
+    passenger: readAddress('passengerAddress', passengerAddress),
   };
 }
 
-function optionalAddress(name: string, text: string | null | undefined): Buffer | undefined {
-  return text === null || text === undefined ? undefined : readAddress(name, text);
+function readAddress(name: string, text: string | null | undefined): Buffer | undefined {
+  if (text === null || text === undefined) return undefined;
+  const address = parseAddress(text);
+  if (address === undefined) throw invalid(`${name} must be an address, 0x and 40 hex digits`);
+  return address;
 }
 
 export function readLimit(limit: number | null | undefined): number {
   if (limit === null || limit === undefined) return LIMIT_DEFAULT;
-  if (limit < 1 || limit > LIMIT_MAX) throw bad(`limit must be from 1 to ${LIMIT_MAX}`);
+  if (limit < 1 || limit > LIMIT_MAX) throw invalid(`limit must be from 1 to ${LIMIT_MAX}`);
   return limit;
+}
+
+/** A transaction that the caller signed for this chain, no mint, as 0x + hex for the node. */
+export function readSubmission(text: string, { account }: Caller, chainId: number): string {
+  const bytes = parseRawText(text);
+  if ('refused' in bytes) throw unreadable(bytes.refused);
+  const decoded = decodeRaw(bytes.raw);
+  if ('refused' in decoded) throw unreadable(decoded.refused);
+  const { transaction } = decoded;
+  if (transaction.chain_id !== chainId) throw invalid('rawTransaction is signed for another chain');
+  const recovered = recoverSigner(transaction);
+  if ('refused' in recovered) throw unreadable(recovered.refused);
+  if (recovered.signer !== account)
+    throw forbidden('rawTransaction is not signed by the key of your token');
+  if (transaction.call.function_call_type === 'Mint')
+    throw forbidden('Mint is not sent through the hub');
+  return toHex(bytes.raw);
+}
+
+function unreadable(reason: string): Refused {
+  return invalid(`rawTransaction must be the hex of a signed transaction: ${reason}`);
 }

@@ -1,32 +1,139 @@
-/** The schema as it is written in schemas/hub.graphql, with its resolvers. Every root field has one, and every resolver its field. */
+/** The executable schema: schemas/hub.graphql with a resolver for each of its root fields. */
 import { readFileSync } from 'node:fs';
-import { buildSchema, type GraphQLSchema } from 'graphql';
+import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
+import type { SignInRequest } from '../../../schemas/sign-in.ts';
 import { assert } from '../../runtime/process/errors.ts';
-import { RESOLVERS, type AnyResolver } from './resolvers.ts';
+import type { Caller } from './authentication.ts';
+import type { HubContext } from './context.ts';
+import { Refused } from './errors.ts';
+import {
+  activeTripsList,
+  completedTripsList,
+  offersList,
+  recentTripsList,
+  requestsList,
+  type ListOf,
+} from './lists.ts';
+import { readPublicKey, readSubmission } from './parameters.ts';
+import {
+  burn,
+  rideAcceptance,
+  rideCancel,
+  rideOffer,
+  ridePay,
+  rideRequest,
+  rideRequestCancel,
+} from './unsigned-transactions.ts';
 
-/** The text of the schema. */
 export const HUB_SDL = readFileSync(
   new URL('../../../schemas/hub.graphql', import.meta.url),
   'utf8',
 );
 
+type Resolver<Arguments> = (
+  root: unknown,
+  args: Arguments,
+  context: HubContext,
+  info: Pick<GraphQLResolveInfo, 'path'>,
+) => unknown;
+/** GraphQL calls it with the arguments' types that the schema declares. */
+type AnyResolver = Resolver<never>;
+type Resolvers = Readonly<Record<string, AnyResolver>>;
+
+function resolveList<Arguments>(list: ListOf<Arguments>): Resolver<Arguments> {
+  return async (_root, args, { hub, dependsOn, truncation }, { path }) => {
+    const { query, toObject, isTouchedBy, rows_max: max } = list(args, hub.list_rows_max);
+    dependsOn?.({ model: 'market', isTouchedBy });
+    const rows = await hub.reader.rows(query);
+    if (max === undefined || rows.length <= max) return rows.map(toObject);
+    truncation.add(String(path.key));
+    return rows.slice(0, max).map(toObject);
+  };
+}
+
+function authenticated<Arguments>(
+  resolve: (caller: Caller, args: Arguments, context: HubContext) => unknown,
+): Resolver<Arguments> {
+  return (_root, args, context) => {
+    if (context.caller === undefined)
+      throw new Refused(
+        'UNAUTHENTICATED',
+        'a token is needed: sign in with generateToken and send it as Authorization: Bearer <token>',
+      );
+    return resolve(context.caller, args, context);
+  };
+}
+
+const SIGN_IN_REFUSALS = {
+  wrong_time:
+    "timestamp must be in Unix seconds and at most 120 s from the server's time: check your clock",
+  wrong_signature:
+    'the signature is not one of publicKey over the challenge service-auth:{chain_id}:{publicKey}:{timestamp}',
+  used_before: 'this challenge was used before: sign a new one',
+} as const;
+
+const signIn: Resolver<SignInRequest> = async (_root, args, { hub }) => {
+  const signed = await hub.sign_ins.signIn(args);
+  if ('refused' in signed) throw new Refused('UNAUTHENTICATED', SIGN_IN_REFUSALS[signed.refused]);
+  return signed;
+};
+
+const QUERIES: Resolvers = {
+  chainInfo: (_root, _args, { hub }) => hub.chain.info,
+  listRideRequests: resolveList(requestsList),
+  listRideOffers: resolveList(offersList),
+  listActiveTrips: resolveList(activeTripsList),
+  listCompletedTrips: resolveList(completedTripsList),
+  listRecentTrips: resolveList(recentTripsList),
+  accountBalance: authenticated(
+    ({ account }, { publicKey }: { readonly publicKey?: string | null }, { hub }) =>
+      hub.balances.of(readPublicKey(publicKey ?? account)),
+  ),
+};
+
+const MUTATIONS: Resolvers = {
+  generateToken: signIn,
+  createUnsignedRideRequest: authenticated(rideRequest),
+  createUnsignedRideOffer: authenticated(rideOffer),
+  createUnsignedRideAcceptance: authenticated(rideAcceptance),
+  createUnsignedRidePay: authenticated(ridePay),
+  createUnsignedRideCancel: authenticated(rideCancel),
+  createUnsignedRideRequestCancel: authenticated(rideRequestCancel),
+  createUnsignedBurn: authenticated(burn),
+  sendRawTransaction: authenticated(
+    async (caller, { rawTransaction }: { readonly rawTransaction: string }, { hub }) =>
+      (await hub.node.submit(readSubmission(rawTransaction, caller, hub.chain_id))).json,
+  ),
+};
+
+const SUBSCRIPTIONS: Resolvers = {
+  rideRequestsUpdated: resolveList(requestsList),
+  rideOffersUpdated: resolveList(offersList),
+  activeTripsUpdated: resolveList(activeTripsList),
+  completedTripsUpdated: resolveList(completedTripsList),
+  recentTripsUpdated: resolveList(recentTripsList),
+  accountBalanceUpdated: (
+    _root,
+    { publicKey }: { readonly publicKey: string },
+    { hub, dependsOn },
+  ) => {
+    const account = readPublicKey(publicKey);
+    dependsOn?.({ model: 'accounts' });
+    return hub.balances.of(account);
+  },
+};
+
 export function hubSchema(): GraphQLSchema {
   const schema = buildSchema(HUB_SDL);
-  const types = {
-    Query: schema.getQueryType(),
-    Mutation: schema.getMutationType(),
-    Subscription: schema.getSubscriptionType(),
-  };
-  for (const [name, resolvers] of Object.entries<Readonly<Record<string, AnyResolver>>>(
-    RESOLVERS,
-  )) {
-    const fields =
-      Object.entries(types)
-        .find(([each]) => each === name)?.[1]
-        ?.getFields() ?? {};
+  for (const [type, resolvers] of [
+    [schema.getQueryType(), QUERIES],
+    [schema.getMutationType(), MUTATIONS],
+    [schema.getSubscriptionType(), SUBSCRIPTIONS],
+  ] as const) {
+    const fields = type?.getFields() ?? {};
     assert(
       Object.keys(fields).toSorted().join() === Object.keys(resolvers).toSorted().join(),
-      `the fields of ${name} and their resolvers are not the same`,
+      `the fields of ${type?.name} and their resolvers differ`,
     );
     for (const [field, resolve] of Object.entries(resolvers))
       Object.assign(fields[field] ?? {}, { resolve });

@@ -1,17 +1,17 @@
-/** POST and GET /graphql: the fast path, and behind it Apollo. */
+/** POST and GET /graphql: the cache, and Apollo behind it. */
 import type { Request } from 'express';
 import type { AnswerCache } from '../../runtime/http/answer-cache.ts';
 import type { HttpResponse, Route } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
-import type { Answer, Apollo, HttpRequest } from '../graphql/apollo.ts';
-import { callerOf, type TokenSettings } from './callers.ts';
-import { EXPLORE_POLICY } from './explore-page.ts';
-import type { Hub } from '../hub.ts';
-import { keptKey, knownBody } from './front.ts';
-import { GRAPHQL_PATH } from './paths.ts';
+import { GRAPHQL_PATH } from '../config.ts';
+import type { Answer, Apollo, GraphqlRequest } from '../graphql/apollo.ts';
+import { callerOf, type TokenSettings } from '../graphql/authentication.ts';
+import type { Hub } from '../graphql/context.ts';
+import { bodyReadBefore, cacheKey } from './cached-queries.ts';
+import { GraphiqlPage } from './graphiql.ts';
 import { readBody } from './request-body.ts';
 
-/** Room for the hex of the largest transaction, and what stands around it. */
+/** Room for the hex of the largest transaction and the operation around it. */
 export const BODY_BYTES_MAX = 320 * 1024;
 
 export interface GraphqlOptions {
@@ -23,51 +23,40 @@ export interface GraphqlOptions {
   readonly now: () => number;
 }
 
-type Answered = HttpResponse | Refusal;
+type Response = HttpResponse | Refusal;
 
-export function graphqlRoutes({
-  apollo,
-  hub,
-  cache,
-  tokens,
-  now,
-}: GraphqlOptions): readonly Route[] {
-  const make = async (asked: HttpRequest): Promise<Answer> => {
-    const caller = await callerOf(asked.headers.authorization, tokens, now());
-    return apollo.answer(asked, { hub, caller });
+export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
+  const { apollo, hub, cache, tokens, now } = options;
+  const page = new GraphiqlPage();
+  const make = async (request: GraphqlRequest): Promise<Answer> => {
+    const caller = await callerOf(request.headers.authorization, tokens, now());
+    return apollo.answer(request, { hub, caller });
   };
 
-  const post = async (request: Request): Promise<Answered> => {
+  const post = async (request: Request): Promise<Response> => {
     const { headers } = request;
     if (!isJson(headers['content-type'])) return NOT_JSON;
-    const text = knownBody(request) ?? (await readBody(request, BODY_BYTES_MAX));
+    const text = bodyReadBefore(request) ?? (await readBody(request, BODY_BYTES_MAX));
     if (text === undefined) return TOO_LARGE;
-    const key = keptKey(headers, text);
-    const kept = key === undefined ? undefined : cache.find(key);
-    if (kept !== undefined) return kept;
-    const body = parsed(text);
-    if (body === undefined) return NO_JSON_TEXT;
-    const asked: HttpRequest = { method: 'POST', headers, search: '', body: body.value };
-    if (key === undefined || !canBeQuery(body.value)) return (await make(asked)).answer;
+    const key = cacheKey(headers, text);
+    const cached = key === undefined ? undefined : cache.find(key);
+    if (cached !== undefined) return cached;
+    const parsed = parseJson(text);
+    if (parsed === undefined) return NO_JSON_TEXT;
+    const asked: GraphqlRequest = { method: 'POST', headers, search: '', body: parsed.value };
+    if (key === undefined || !canBeQuery(parsed.value)) return (await make(asked)).answer;
     return cache.answer(key, () => make(asked));
   };
+
   const get = async ({
     headers,
     originalUrl,
-  }: Pick<Request, 'headers' | 'originalUrl'>): Promise<Answered> => {
+  }: Pick<Request, 'headers' | 'originalUrl'>): Promise<Response> => {
     const at = originalUrl.indexOf('?');
-    const { answer } = await make({
-      method: 'GET',
-      headers,
-      search: at < 0 ? '' : originalUrl.slice(at),
-      body: undefined,
-    });
-    if (answer.content_type !== 'text/html') return answer;
-    return {
-      ...answer,
-      content_type: 'text/html; charset=utf-8',
-      headers: { 'content-security-policy': EXPLORE_POLICY },
-    };
+    const search = at === -1 ? '' : originalUrl.slice(at);
+    const { answer } = await make({ method: 'GET', headers, search, body: undefined });
+    // Apollo decides who gets a page: browsers, where there is one
+    return answer.content_type === 'text/html' ? page.response() : answer;
   };
   return [
     { method: 'post', path: GRAPHQL_PATH, handle: post },
@@ -86,7 +75,7 @@ function isJson(type: string | undefined): boolean {
   return type === 'application/json' || /^application\/json *(?:;|$)/i.test(type ?? '');
 }
 
-function parsed(text: string): { readonly value: unknown } | undefined {
+function parseJson(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) };
   } catch {
@@ -94,7 +83,7 @@ function parsed(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** Mutations carry their word: what has it is never answered with another's answer. */
+/** False for every mutation, which contains the word: it must never share a response. */
 function canBeQuery(body: unknown): boolean {
   return (
     typeof body === 'object' &&

@@ -1,33 +1,34 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The client went away in the middle of its body. */
-class BrokenOff extends Error {
-  override readonly name = 'BrokenOff';
+/** The client disconnected in the middle of its body. */
+class BodyAborted extends Error {
+  override readonly name = 'BodyAborted';
   readonly status = 400;
 }
 
-/** The whole body as text; undefined when it has more than `bytesMax`, of which no more is then kept. Rejects when the client goes away. */
+/** The whole body as text; undefined beyond `bytesMax`, without keeping it in memory. Rejects when the client disconnects. */
 export function readBody(request: IncomingMessage, bytesMax: number): Promise<string | undefined> {
   return new Promise((resolve, reject) => collect(request, [], bytesMax, resolve, reject));
 }
 
 /**
- * As `readBody`, for a body that most often came with its headers: it is taken at once, without the events of a stream, which cost more than all else that is done for a kept answer. `done` is called with undefined also
- * when the client goes away.
+ * Reads a body as `readBody` does. A body that came with its headers is taken without stream events, which cost more
+ * than the rest of a cached response. `done` is also called with undefined when the client disconnects.
  */
 export function takeBody(
   request: IncomingMessage,
   bytesMax: number,
   done: (body: string | undefined) => void,
 ): void {
-  // when all that came with the headers is there
+  // by then everything that came with the headers is parsed
   process.nextTick(() => {
     const bytes: unknown = request.read();
     const chunks = Buffer.isBuffer(bytes) ? [bytes] : [];
-    const [first] = chunks;
-    if (request.complete && request.readableLength === 0)
-      done(first === undefined ? '' : first.length > bytesMax ? undefined : first.toString());
-    else collect(request, chunks, bytesMax, done, () => done(undefined));
+    if (!request.complete || request.readableLength > 0)
+      return collect(request, chunks, bytesMax, done, () => done(undefined));
+    const [body] = chunks;
+    if (body === undefined) return done('');
+    return done(body.length > bytesMax ? undefined : body.toString());
   });
 }
 
@@ -36,7 +37,7 @@ function collect(
   chunks: Buffer[],
   bytesMax: number,
   done: (body: string | undefined) => void,
-  failed: (error: BrokenOff) => void,
+  failed: (error: BodyAborted) => void,
 ): void {
   let bytes = chunks.reduce((sum, { length }) => sum + length, 0);
   request.on('data', (chunk: Buffer) => {
@@ -44,15 +45,6 @@ function collect(
     if (bytes <= bytesMax) chunks.push(chunk);
     else chunks.length = 0;
   });
-  request.once('end', () => {
-    const [first] = chunks;
-    if (bytes > bytesMax) done(undefined);
-    else
-      done(
-        chunks.length === 1 && first !== undefined
-          ? first.toString()
-          : Buffer.concat(chunks).toString(),
-      );
-  });
-  request.once('error', (cause) => failed(new BrokenOff('the body was broken off', { cause })));
+  request.once('end', () => done(bytes > bytesMax ? undefined : Buffer.concat(chunks).toString()));
+  request.once('error', (cause) => failed(new BodyAborted('the body was broken off', { cause })));
 }

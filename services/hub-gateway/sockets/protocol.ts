@@ -1,40 +1,34 @@
-/** graphql-transport-ws, which graphql-ws speaks: what is the hub's own about it are its hooks. */
+/** graphql-transport-ws by graphql-ws: its hooks limit, validate, authenticate and execute the operations of the hub. */
 import { createHash } from 'node:crypto';
 import {
   execute,
   getOperationAST,
   getVariableValues,
   GraphQLError,
-  type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
   type FormattedExecutionResult,
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
-import { callerOf, type TokenSettings } from '../http/callers.ts';
-import { coded, ERRORS_MAX, type Documents } from '../graphql/documents.ts';
-import { Refused, shownError, type Formatting } from '../graphql/errors.ts';
-import type { Groups } from './groups.ts';
-import type { Hub, HubContext } from '../hub.ts';
-import type { Outlet } from './outlet.ts';
-import type { Running } from '../graphql/running.ts';
-import { Subscriber } from './subscriber.ts';
-import { Truncation } from '../graphql/truncation.ts';
-
-export interface SocketExtra {
-  readonly outlet: Outlet;
-  /** ms after which an operation may begin; 0: now */
-  readonly wait: () => number;
-  readonly running: Running;
-}
+import { callerOf, type Caller, type TokenSettings } from '../graphql/authentication.ts';
+import { Truncation, type Hub, type HubContext } from '../graphql/context.ts';
+import { ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
+import { formatError, invalid, Refused, type ErrorFormatting } from '../graphql/errors.ts';
+import type { BackpressuredSocket } from './backpressured-socket.ts';
+import type {
+  Payload,
+  SharedSubscriptions,
+  Subscriber,
+  Subscription,
+} from './shared-subscriptions.ts';
 
 export interface ProtocolOptions {
   readonly schema: GraphQLSchema;
   readonly hub: Hub;
   readonly documents: Documents;
-  readonly groups: Groups;
-  readonly formatting: Formatting;
+  readonly subscriptions: SharedSubscriptions;
+  readonly formatting: ErrorFormatting;
   readonly tokens: TokenSettings;
   readonly socket_operations_max: number;
   readonly socket_init_ms: number;
@@ -42,50 +36,55 @@ export interface ProtocolOptions {
   readonly now: () => number;
 }
 
-type Socket = Context<Record<string, unknown>, SocketExtra>;
+/** One socket. */
+export class Session {
+  readonly socket: BackpressuredSocket;
+  /** ms after which an operation may start; 0: now */
+  readonly wait: () => number;
+  readonly pending = new PendingOperations();
+  /** of the token in `connection_init` */
+  caller: Caller | undefined;
 
-/** Of a subscription: what stays as long as it does. */
+  constructor(socket: BackpressuredSocket, wait: () => number) {
+    this.socket = socket;
+    this.wait = wait;
+  }
+}
+
+type Connection = Context<Record<string, unknown>, Session>;
+
+/** Memory of a subscription that lasts as long as it does. */
 const SUBSCRIPTION_CHARACTERS_MAX = 8_192;
 const KEY_CHARACTERS_MAX = 256;
 
-interface Ticket extends HubContext {
+interface OperationContext extends HubContext {
   readonly id: string;
-  readonly socket: SocketExtra;
-  readonly truncation: Truncation;
-  /** what makes two subscriptions one: no caller, since none of them shows anything that is somebody's own */
+  readonly session: Session;
+  /** identifies a subscription; without the caller, since no subscription shows private data */
   readonly key: string;
 }
 
-export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
-  const { schema, hub, documents, groups, formatting, tokens, now } = options;
+export function socketProtocol(options: ProtocolOptions): Server<Session> {
+  const { schema, hub, documents, subscriptions, formatting, tokens, now } = options;
+  const { socket_operations_max: operationsMax } = options;
 
-  const begin = async (
-    { extra, connectionParams, subscriptions }: Socket,
+  const connect = async ({ extra: session, connectionParams }: Connection): Promise<true> => {
+    session.caller = await callerOf(connectionParams?.['Authorization'], tokens, now());
+    return true;
+  };
+
+  const prepare = (
+    { extra: session, subscriptions: open }: Connection,
     id: string,
-    payload: SubscribePayload,
-  ): Promise<Begun> => {
-    if (
-      Object.keys(subscriptions).length > options.socket_operations_max ||
-      extra.running.count >= options.socket_operations_max
-    ) {
-      return [
-        new Refused(
-          'RATE_LIMITED',
-          `at most ${options.socket_operations_max} operations at once on a socket`,
-        ),
-      ];
-    }
-    const wait = extra.wait();
+    { query, operationName, variables }: SubscribePayload,
+  ): ExecutionArgs | readonly GraphQLError[] => {
+    if (Object.keys(open).length > operationsMax || session.pending.size >= operationsMax)
+      return [rateLimited(`at most ${operationsMax} operations at once on a socket`)];
+    const wait = session.wait();
     if (wait > 0)
-      return [
-        new Refused(
-          'RATE_LIMITED',
-          `too many operations: try again in ${Math.ceil(wait / 1_000)} s`,
-        ),
-      ];
-    const { query, operationName, variables } = payload;
+      return [rateLimited(`too many operations: try again in ${Math.ceil(wait / 1_000)} s`)];
     const document = documents.read(query);
-    if (!isDocument(document)) return document;
+    if (!('kind' in document)) return document;
     const operation = getOperationAST(document, operationName);
     if (operation === null || operation === undefined) return [unknownOperation(operationName)];
     const { coerced, errors } = getVariableValues(
@@ -94,92 +93,159 @@ export function socketProtocol(options: ProtocolOptions): Server<SocketExtra> {
       variables ?? {},
       { maxErrors: ERRORS_MAX },
     );
-    if (coerced === undefined) return errors.map((error) => coded(error, 'BAD_USER_INPUT'));
-    const caller = await callerOf(connectionParams?.['Authorization'], tokens, now());
-    const truncation = new Truncation();
-    const key = JSON.stringify([operationName ?? null, coerced, query]);
-    const contextValue: Ticket = {
+    if (coerced === undefined) return errors.map((error) => withCode(error, 'BAD_USER_INPUT'));
+    const { caller } = session;
+    const contextValue: OperationContext = {
       hub,
-      caller,
-      cut: truncation.cut,
-      truncation,
+      caller: caller !== undefined && now() < caller.expires_at * 1_000 ? caller : undefined,
+      truncation: new Truncation(),
       id,
-      socket: extra,
-      key,
+      session,
+      key: JSON.stringify([operationName ?? null, coerced, query]),
     };
     return { schema, document, operationName, variableValues: coerced, contextValue };
   };
 
-  const subscribe = async (args: ExecutionArgs): Promise<Subscriber | ExecutionResult> => {
-    const { key, id, socket } = ticketOf(args);
-    if (key.length > SUBSCRIPTION_CHARACTERS_MAX) {
-      return {
-        errors: [
-          new Refused(
-            'BAD_USER_INPUT',
-            `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`,
-          ),
-        ],
-      };
+  const subscribe = async (args: ExecutionArgs): Promise<Deliveries | ExecutionResult> => {
+    const { key: text, id, session } = contextOf(args);
+    if (text.length > SUBSCRIPTION_CHARACTERS_MAX) {
+      const message = `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`;
+      return { errors: [invalid(message)] };
     }
-    const name =
-      key.length <= KEY_CHARACTERS_MAX ? key : createHash('sha256').update(key).digest('base64');
+    const key =
+      text.length <= KEY_CHARACTERS_MAX ? text : createHash('sha256').update(text).digest('base64');
     const { document, operationName, variableValues } = args;
-    const entering = groups.enter(name, {
+    const opening = subscriptions.open(key, {
       document,
       operationName: operationName ?? undefined,
       variables: variableValues ?? {},
     });
-    const subscribed = entering.then((entered) =>
-      'join' in entered ? new Subscriber(id, entered, socket.outlet) : entered,
+    const opened = opening.then((subscription) =>
+      'start' in subscription ? new Deliveries(id, subscription, session.socket) : subscription,
     );
-    return await socket.running.resultOf(id, subscribed, (unwanted) => {
-      if (unwanted instanceof Subscriber) void unwanted.return();
+    return await session.pending.run(id, opened, (discarded) => {
+      if (discarded instanceof Deliveries) void discarded.return();
     });
   };
-  const shown = (errors: readonly GraphQLError[]): ReturnType<typeof shownError>[] =>
-    errors.map((error) => shownError(formatting, error.toJSON(), error));
 
-  return makeServer<Record<string, unknown>, SocketExtra>({
+  return makeServer<Record<string, unknown>, Session>({
     connectionInitWaitTimeout: options.socket_init_ms,
-    onSubscribe: begin,
+    onConnect: connect,
+    onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
     execute: executeOnce,
     subscribe,
-    onNext: (_ctx, _id, _payload, _args, result): FormattedExecutionResult | undefined => {
+    onNext: (_connection, _id, _payload, _args, result): FormattedExecutionResult | undefined => {
       if (result.errors === undefined) return undefined;
       const { data, extensions } = result;
       return {
-        errors: shown(result.errors),
+        errors: result.errors.map((error) => formatError(formatting, error.toJSON(), error)),
         ...(data === undefined ? {} : { data }),
         ...(extensions === undefined ? {} : { extensions }),
       };
     },
-    onError: (_ctx, _id, _payload, errors) =>
+    onError: (_connection, _id, _payload, errors) =>
       errors.map((error) =>
-        shownError(formatting, 'toJSON' in error ? error.toJSON() : error, error),
+        formatError(formatting, 'toJSON' in error ? error.toJSON() : error, error),
       ),
   });
 }
 
-type Begun = ExecutionArgs | readonly GraphQLError[];
-
-function isDocument(read: DocumentNode | readonly GraphQLError[]): read is DocumentNode {
-  return 'kind' in read;
-}
-
 async function executeOnce(args: ExecutionArgs): Promise<ExecutionResult> {
-  const { id, socket, truncation } = ticketOf(args);
-  return truncation.told(await socket.running.resultOf(id, Promise.resolve(execute(args))));
+  const { id, session, truncation } = contextOf(args);
+  return truncation.extend(await session.pending.run(id, Promise.resolve(execute(args))));
 }
 
-/** The context that `begin` made. */
-function ticketOf({ contextValue }: ExecutionArgs): Ticket {
-  if (!isTicket(contextValue)) throw new TypeError('an operation without its ticket');
+/**
+ * The operations of a socket that have no result yet. A client may complete an operation and reuse its id before the
+ * result is there. graphql-ws would then take the first result for that of the second operation, and never end the
+ * second. So the result of an operation whose id is reused never arrives.
+ */
+class PendingOperations {
+  readonly #newest = new Map<string, symbol>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The result; when the id is reused meanwhile, `discard` gets the result and the promise stays pending. */
+  async run<Result>(
+    id: string,
+    operation: Promise<Result>,
+    discard: (result: Result) => void = () => undefined,
+  ): Promise<Result> {
+    const own = Symbol(id);
+    this.#newest.set(id, own);
+    this.#size++;
+    let isReused = false;
+    let result: Result;
+    try {
+      result = await operation;
+    } finally {
+      this.#size--;
+      isReused = this.#newest.get(id) !== own;
+      if (!isReused) this.#newest.delete(id);
+    }
+    if (!isReused) return result;
+    discard(result);
+    return await new Promise<never>(() => undefined);
+  }
+}
+
+type Step = IteratorResult<ExecutionResult, undefined>;
+const DONE: Step = { done: true, value: undefined };
+
+/** One subscription of one socket. Results go straight to the socket: graphql-ws sees an iterator that only ends. */
+class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, Subscriber {
+  readonly #subscription: Subscription;
+  readonly #socket: BackpressuredSocket;
+  /** of its messages */
+  readonly #prefix: string;
+  readonly #end = Promise.withResolvers<Step>();
+  #isStarted = false;
+
+  constructor(id: string, subscription: Subscription, socket: BackpressuredSocket) {
+    this.#subscription = subscription;
+    this.#socket = socket;
+    this.#prefix = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Step> {
+    if (!this.#isStarted) {
+      this.#isStarted = true;
+      this.#subscription.start(this);
+    }
+    return this.#end.promise;
+  }
+
+  return(): Promise<Step> {
+    this.#subscription.stop();
+    this.#socket.forget(this.#prefix);
+    this.#end.resolve(DONE);
+    return Promise.resolve(DONE);
+  }
+
+  deliver(payload: Payload): void {
+    this.#socket.deliver(this.#prefix, payload, () => this.#subscription.latest());
+  }
+}
+
+/** The context that `prepare` made. */
+function contextOf({ contextValue }: ExecutionArgs): OperationContext {
+  if (!isOperationContext(contextValue)) throw new TypeError('an operation without its context');
   return contextValue;
 }
 
-function isTicket(value: unknown): value is Ticket {
-  return typeof value === 'object' && value !== null && 'key' in value && 'truncation' in value;
+function isOperationContext(value: unknown): value is OperationContext {
+  return typeof value === 'object' && value !== null && 'session' in value && 'key' in value;
+}
+
+function rateLimited(message: string): Refused {
+  return new Refused('RATE_LIMITED', message);
 }
 
 /** In Apollo's words. */
@@ -188,5 +254,5 @@ function unknownOperation(name: string | null | undefined): GraphQLError {
     name === null || name === undefined
       ? 'Must provide operation name if query contains multiple operations.'
       : 'There is no operation of this name in the document.';
-  return coded(new GraphQLError(message), 'OPERATION_RESOLUTION_FAILURE');
+  return withCode(new GraphQLError(message), 'OPERATION_RESOLUTION_FAILURE');
 }

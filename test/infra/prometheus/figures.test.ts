@@ -54,10 +54,10 @@ async function names(): Promise<ReadonlySet<string>> {
   const registered = [
     ...sources.join('\n').matchAll(/\.(counter|gauge|histogram)\(\s*'([a-z_]+)'/g),
   ];
-  // the treasury registers a list of gauges at once
-  const listed = [
-    ...read('services/treasury/metrics.ts').matchAll(/\[\s*'(treasury_[a-z_]+)',\s*'/g),
-  ].map(([, name = '']) => name);
+  // the treasury and the hub register a list of gauges at once
+  const listed = [...sources.join('\n').matchAll(/\[\s*'((?:treasury|hub)_[a-z_]+)',\s*'/g)].map(
+    ([, name = '']) => name,
+  );
   const found = registered.flatMap(([, kind, name = '']) =>
     kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
   );

@@ -1,23 +1,23 @@
 /**
- * The fast path: queries whose answer is kept are answered before anything else is done for them. It takes only requests of the plainest kind, with what the application
- * would have looked at; all others, and all whose answer is not there, go on to the application as they came.
+ * The hot path: anonymous queries with a cached response are answered in front of Express. Only plain requests take
+ * it. All others, and those without a cached response, go on to the application.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AnswerCache, KeptResponse } from '../../runtime/http/answer-cache.ts';
-import { JSON_TYPE } from '../../runtime/http/handler.ts';
-import { corsHeaders } from '../../runtime/http/cors.ts';
 import type { InFlight } from '../../runtime/http/app.ts';
-import type { HttpOptions } from '../../runtime/http/server.ts';
 import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
+import { corsHeaders } from '../../runtime/http/cors.ts';
+import { JSON_TYPE } from '../../runtime/http/handler.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
-import { GRAPHQL_PATH } from './paths.ts';
+import type { HttpOptions } from '../../runtime/http/server.ts';
+import { GRAPHQL_PATH } from '../config.ts';
 import { takeBody } from './request-body.ts';
 
-/** A longer body is never one that many send. */
+/** A longer body is never one that many clients send. */
 const BODY_CHARACTERS_MAX = 4_096;
 const ACCEPT_CHARACTERS_MAX = 256;
 
-/** Of every answer of the hub. */
+/** On every response of the hub. */
 export const CORS_HEADERS = corsHeaders('retry-after, x-request-id');
 const HEADERS = {
   ...CORS_HEADERS,
@@ -25,24 +25,24 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-export interface FrontOptions {
+export interface CachedQueriesOptions {
   readonly cache: Pick<AnswerCache, 'find'>;
   /** undefined: no limit */
   readonly rate: RateLimit | undefined;
   readonly trust_proxy_hops: number;
-  /** ms of a clock that never goes back */
+  /** ms of a monotonic clock */
   readonly now: () => number;
 }
 
 /** Bodies that were read here, for the application, which cannot read them again. */
 const bodies = new WeakMap<IncomingMessage, string>();
 
-export function knownBody(request: IncomingMessage): string | undefined {
+export function bodyReadBefore(request: IncomingMessage): string | undefined {
   return bodies.get(request);
 }
 
-/** Under which the answer to a body is kept; undefined: under nothing, since it may be somebody's own. */
-export function keptKey(
+/** The cache key of a request; undefined when its response may depend on the caller. */
+export function cacheKey(
   { authorization, accept = '' }: IncomingHttpHeaders,
   body: string,
 ): string | undefined {
@@ -53,36 +53,36 @@ export function keptKey(
   return isShared ? `${accept}\n${body}` : undefined;
 }
 
-export function keptAnswers({
+export function cachedQueries({
   cache,
   rate,
   trust_proxy_hops: hops,
   now,
-}: FrontOptions): NonNullable<HttpOptions['front']> {
+}: CachedQueriesOptions): NonNullable<HttpOptions['front']> {
+  const mayPass = (request: IncomingMessage): boolean => {
+    if (rate === undefined) return true;
+    const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
+    return rate.take(client, now()) === 0;
+  };
   const answer = (
     request: IncomingMessage,
     response: ServerResponse,
     context: InFlight,
     body: string,
   ): boolean => {
-    const key = keptKey(request.headers, body);
-    const kept = key === undefined ? undefined : cache.find(key);
-    if (kept === undefined) return false;
-    // the application refuses it, in its own words
-    if (
-      rate !== undefined &&
-      rate.take(clientOf({ ip: forwardedFor(request, hops), socket: request.socket }), now()) > 0
-    )
-      return false;
+    const key = cacheKey(request.headers, body);
+    const cached = key === undefined ? undefined : cache.find(key);
+    // beyond the rate limit the application refuses
+    if (cached === undefined || !mayPass(request)) return false;
     context.route = GRAPHQL_PATH;
-    const { head, body: bytes } = wireFormOf(kept);
-    response.writeHead(kept.status, [...head, 'x-request-id', context.id]).end(bytes);
+    const { head, body: bytes } = wireFormOf(cached);
+    response.writeHead(cached.status, [...head, 'x-request-id', context.id]).end(bytes);
     return true;
   };
   return (request, response, context, next) => {
     if (!isPlain(request)) return next();
     takeBody(request, BODY_CHARACTERS_MAX, (body) => {
-      // the client is gone
+      // the client disconnected
       if (body === undefined) return void response.destroy();
       if (answer(request, response, context, body)) return;
       bodies.set(request, body);
@@ -97,7 +97,7 @@ interface WireForm {
   readonly body: Buffer;
 }
 
-/** Encoded once for each cached response: encoding it for each request would cost more than all the rest. */
+/** Encoded once a cached response: encoding it for each request would cost more than all the rest. */
 const wireForms = new WeakMap<KeptResponse, WireForm>();
 
 function wireFormOf(cached: KeptResponse): WireForm {

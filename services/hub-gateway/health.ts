@@ -1,7 +1,7 @@
-/** Whether the hub can do its work: the chain's parameters are known, and both read models can be read and have all their indexes. */
-import type { Reader, Statement } from '../../runtime/postgres/pool.ts';
-import type { Check, HealthProblem } from '../../runtime/process/health.ts';
-import type { ChainParameters } from './chain-info.ts';
+/** The hub is ready when it knows the chain's parameters and both read models are there with all their indexes. */
+import type { Reader, Statement } from '../runtime/postgres/pool.ts';
+import type { Check, HealthProblem } from '../runtime/process/health.ts';
+import type { ChainParameters } from './graphql/chain-parameters.ts';
 
 const READ_MODELS = ['explorer', 'ride_market'];
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Body } from '../../../../services/hub-gateway/sockets/groups.ts';
-import { Outlet } from '../../../../services/hub-gateway/sockets/outlet.ts';
+import { BackpressuredSocket } from '../../../../services/hub-gateway/sockets/backpressured-socket.ts';
+import { Payload } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
 
 class FakeSocket {
   bufferedAmount = 0;
@@ -40,11 +40,11 @@ class FakeSocket {
   }
 }
 
-const OPENING = '{"id":"1","type":"next","payload":';
+const PREFIX = '{"id":"1","type":"next","payload":';
 
-function outlet(): {
+function openSocket(): {
   readonly socket: FakeSocket;
-  readonly outlet: Outlet;
+  readonly outgoing: BackpressuredSocket;
   readonly clock: { now: number };
 } {
   const socket = new FakeSocket();
@@ -52,7 +52,7 @@ function outlet(): {
   return {
     socket,
     clock,
-    outlet: new Outlet(
+    outgoing: new BackpressuredSocket(
       socket,
       socket,
       { socket_buffer_bytes_max: 100, socket_slow_ms: 1_000 },
@@ -61,58 +61,58 @@ function outlet(): {
   };
 }
 
-test('a result is one message, whether short or long', () => {
-  const { socket, outlet: out } = outlet();
+test('a result is one message, in one frame or in fragments', () => {
+  const { socket, outgoing } = openSocket();
   for (const text of ['{"data":1}', JSON.stringify({ data: 'é'.repeat(10_000) })]) {
-    out.deliver(OPENING, new Body(text), () => undefined);
-    expect([socket.sent.at(-1), socket.corked]).toEqual([`${OPENING}${text}}`, 0]);
+    outgoing.deliver(PREFIX, new Payload(text), () => undefined);
+    expect([socket.sent.at(-1), socket.corked]).toEqual([`${PREFIX}${text}}`, 0]);
   }
 });
 
-test('one that is behind misses what comes meanwhile and gets the newest when it has drained', () => {
-  const { socket, outlet: out } = outlet();
-  let newest = new Body('1');
+test('a socket that is behind gets the latest result once it has drained to half its buffer', () => {
+  const { socket, outgoing } = openSocket();
+  let latest = new Payload('1');
   const deliver = (text: string): void => {
-    newest = new Body(text);
-    out.deliver(OPENING, newest, () => newest);
+    latest = new Payload(text);
+    outgoing.deliver(PREFIX, latest, () => latest);
   };
   deliver('1');
   socket.bufferedAmount = 101;
   for (const text of ['2', '3', '4']) deliver(text);
-  out.received();
-  expect([socket.sent, out.isBehind, socket.paused]).toEqual([[`${OPENING}1}`], true, true]);
+  outgoing.received();
+  expect([socket.sent, outgoing.isBehind, socket.paused]).toEqual([[`${PREFIX}1}`], true, true]);
   socket.bufferedAmount = 60;
-  out.look();
+  outgoing.check();
   expect(socket.sent.length).toBe(1);
   socket.bufferedAmount = 50;
-  out.look();
-  expect([socket.sent, out.isBehind, socket.paused]).toEqual([
-    [`${OPENING}1}`, `${OPENING}4}`],
+  outgoing.check();
+  expect([socket.sent, outgoing.isBehind, socket.paused]).toEqual([
+    [`${PREFIX}1}`, `${PREFIX}4}`],
     false,
     false,
   ]);
   deliver('5');
-  expect(socket.sent.at(-1)).toBe(`${OPENING}5}`);
+  expect(socket.sent.at(-1)).toBe(`${PREFIX}5}`);
 });
 
-test('a subscription that has ended meanwhile gets nothing more', () => {
-  const { socket, outlet: out } = outlet();
+test('a subscription that ended while its socket was behind gets nothing', () => {
+  const { socket, outgoing } = openSocket();
   socket.bufferedAmount = 101;
-  out.deliver(OPENING, new Body('1'), () => new Body('2'));
-  out.forget(OPENING);
+  outgoing.deliver(PREFIX, new Payload('1'), () => new Payload('2'));
+  outgoing.forget(PREFIX);
   socket.bufferedAmount = 0;
-  out.look();
+  outgoing.check();
   expect(socket.sent).toEqual([]);
 });
 
-test('one that stays behind for too long is closed with 1013, counted from when it fell behind', () => {
-  const { socket, outlet: out, clock } = outlet();
+test('a socket that stays behind for too long is closed with 1013', () => {
+  const { socket, outgoing, clock } = openSocket();
   socket.bufferedAmount = 101;
-  out.deliver(OPENING, new Body('1'), () => undefined);
+  outgoing.deliver(PREFIX, new Payload('1'), () => undefined);
   clock.now = 999;
-  out.look();
+  outgoing.check();
   expect(socket.closed).toBeUndefined();
   clock.now = 1_000;
-  out.look();
+  outgoing.check();
   expect(socket.closed).toBe(1013);
 });

@@ -1,0 +1,63 @@
+/** The context of resolvers: the sources that they read, the caller, and what they report of an operation. */
+import type { ExecutionResult } from 'graphql';
+import type { ChainNode } from '../../runtime/clt-node.ts';
+import type { Reader } from '../../runtime/postgres/pool.ts';
+import type { Caller, SignIns } from './authentication.ts';
+import type { Balances } from './balances.ts';
+import type { ChainParameters } from './chain-parameters.ts';
+
+/** Shared by all operations of the process. */
+export interface Hub {
+  readonly reader: Reader;
+  readonly chain: Pick<ChainParameters, 'info'>;
+  readonly node: Pick<ChainNode, 'nextNonce' | 'submit'>;
+  readonly balances: Pick<Balances, 'of'>;
+  readonly sign_ins: SignIns;
+  readonly chain_id: number;
+  /** 0x + hex; null: none */
+  readonly request_referrer: string | null;
+  readonly offer_referrer: string | null;
+  /** for lists without a limit argument */
+  readonly list_rows_max: number;
+}
+
+/** Of one operation. */
+export interface HubContext {
+  readonly hub: Hub;
+  /** undefined: anonymous */
+  readonly caller: Caller | undefined;
+  readonly truncation: Truncation;
+  /** called in subscriptions, with a read model that the result is made from */
+  readonly dependsOn?: (dependency: Dependency) => void;
+}
+
+export type Model = 'market' | 'accounts';
+
+/** The changes after which a subscription is read again. Changes of accounts always count. */
+export interface Dependency {
+  readonly model: Model;
+  /** whether a change key of the market touches the list */
+  readonly isTouchedBy?: (key: string) => boolean;
+}
+
+/**
+ * Names the lists of a response that have more rows than it shows, by their response keys:
+ * `extensions: { truncated: ["listRideRequests"] }`.
+ */
+export class Truncation {
+  readonly #lists = new Set<string>();
+
+  add(list: string): void {
+    this.#lists.add(list);
+  }
+
+  /** Undefined when all lists are whole. */
+  get extensions(): { readonly truncated: readonly string[] } | undefined {
+    return this.#lists.size === 0 ? undefined : { truncated: [...this.#lists].toSorted() };
+  }
+
+  extend(result: ExecutionResult): ExecutionResult {
+    const { extensions } = this;
+    return extensions === undefined ? result : { ...result, extensions };
+  }
+}

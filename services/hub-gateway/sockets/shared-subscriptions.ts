@@ -1,0 +1,267 @@
+/**
+ * Open subscriptions. Subscribers to the same operation with the same variables share one subscription: it is executed
+ * once and serialized once, and each subscriber gets the same text. A subscription is executed again after changes that
+ * touch it, one execution at a time, so changes in quick succession are coalesced. Subscribers get a result only when it
+ * differs from the one before.
+ */
+import { execute, type DocumentNode, type ExecutionResult, type GraphQLSchema } from 'graphql';
+import { Truncation, type Dependency, type Hub, type HubContext } from '../graphql/context.ts';
+import { formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
+
+/** Executions at once that read the market. The other connections to Postgres answer queries. */
+const EXECUTIONS_MAX = 4;
+/** After this many deliveries the event loop has a turn. */
+const DELIVERIES_PER_TURN = 250;
+
+const FULL: ExecutionResult = {
+  errors: [
+    new Refused('RATE_LIMITED', 'too many different subscriptions are open: try again later'),
+  ],
+};
+
+export interface Operation {
+  readonly document: DocumentNode;
+  readonly operationName: string | undefined;
+  readonly variables: Readonly<Record<string, unknown>>;
+}
+
+/** The payload of a `next` message: a serialized result. */
+export class Payload {
+  readonly text: string;
+  #bytes: Buffer | undefined;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get bytes(): Buffer {
+    return (this.#bytes ??= Buffer.from(this.text));
+  }
+}
+
+export interface Subscriber {
+  /** Must not throw. */
+  deliver(payload: Payload): void;
+}
+
+export interface SharedSubscriptionsOptions {
+  readonly schema: GraphQLSchema;
+  readonly hub: Hub;
+  readonly formatting: ErrorFormatting;
+  /** of the latest results of all subscriptions together; beyond, new subscriptions are refused */
+  readonly subscription_bytes_max: number;
+}
+
+/** A place in a shared subscription. Its holder calls `stop` in the end, whether it started or not. */
+export interface Subscription {
+  /** Delivers the latest result at once, and each one that follows. */
+  start(subscriber: Subscriber): void;
+  latest(): Payload | undefined;
+  stop(): void;
+}
+
+class SharedSubscription {
+  readonly key: string;
+  readonly operation: Operation;
+  readonly subscribers = new Set<Subscriber>();
+  /** places, with and without a subscriber */
+  places = 0;
+  /** empty before the first execution: then every change counts */
+  dependencies: Dependency[] = [];
+  latest: Payload | undefined;
+  /** the errors of the first execution, if any */
+  first: Promise<ExecutionResult | undefined> = Promise.resolve(undefined);
+  isExecuting = true;
+  /** changed while it was executed */
+  isStale = false;
+  /** the last execution failed */
+  hasFailed = false;
+
+  constructor(key: string, operation: Operation) {
+    this.key = key;
+    this.operation = operation;
+  }
+
+  isTouchedBy(model: Dependency['model'], keys: readonly string[] | undefined): boolean {
+    if (this.dependencies.length === 0) return true;
+    return this.dependencies.some(
+      ({ model: read, isTouchedBy }) =>
+        read === model &&
+        (keys === undefined || isTouchedBy === undefined || keys.some(isTouchedBy)),
+    );
+  }
+}
+
+export class SharedSubscriptions {
+  readonly #options: SharedSubscriptionsOptions;
+  readonly #shared = new Map<string, SharedSubscription>();
+  readonly #queue: SharedSubscription[] = [];
+  #executions = 0;
+  #deliveries = 0;
+  /** of the latest results */
+  #characters = 0;
+
+  constructor(options: SharedSubscriptionsOptions) {
+    this.#options = options;
+  }
+
+  /** How many different subscriptions are open. */
+  get size(): number {
+    return this.#shared.size;
+  }
+
+  /** Results delivered so far. */
+  get deliveries(): number {
+    return this.#deliveries;
+  }
+
+  /** Opens a place once the first result is there, or gives the result with the errors that prevent it. `key` identifies the operation with its variables. */
+  async open(key: string, operation: Operation): Promise<Subscription | ExecutionResult> {
+    const shared = this.#shared.get(key) ?? this.#create(key, operation);
+    shared.places++;
+    const failed = await shared.first;
+    if (failed === undefined) return this.#place(shared);
+    this.#leave(shared);
+    return failed;
+  }
+
+  /** Schedules what a change of these keys touches; without keys, all that reads the model. */
+  notify(model: Dependency['model'], keys: readonly string[] | undefined): void {
+    for (const shared of this.#shared.values())
+      if (shared.isTouchedBy(model, keys)) this.#schedule(shared);
+  }
+
+  /** Schedules the subscriptions whose last execution failed. */
+  retryFailed(): void {
+    for (const shared of this.#shared.values()) if (shared.hasFailed) this.#schedule(shared);
+  }
+
+  #create(key: string, operation: Operation): SharedSubscription {
+    const shared = new SharedSubscription(key, operation);
+    this.#shared.set(key, shared);
+    shared.first = this.#executeFirst(shared);
+    return shared;
+  }
+
+  #place(shared: SharedSubscription): Subscription {
+    let started: Subscriber | undefined;
+    let isOpen = true;
+    return {
+      start: (subscriber) => {
+        started = subscriber;
+        shared.subscribers.add(subscriber);
+        if (shared.latest !== undefined) this.#deliver(subscriber, shared.latest);
+      },
+      latest: () => shared.latest,
+      stop: () => {
+        if (!isOpen) return;
+        isOpen = false;
+        if (started !== undefined) shared.subscribers.delete(started);
+        this.#leave(shared);
+      },
+    };
+  }
+
+  /** Forgets a subscription without places, and one whose first execution failed, so that the next attempt executes it again. */
+  #leave(shared: SharedSubscription): void {
+    shared.places--;
+    if (shared.places > 0 && shared.latest !== undefined) return;
+    if (!this.#isOpen(shared)) return;
+    this.#shared.delete(shared.key);
+    this.#characters -= shared.latest?.text.length ?? 0;
+  }
+
+  #isOpen(shared: SharedSubscription): boolean {
+    return this.#shared.get(shared.key) === shared;
+  }
+
+  async #executeFirst(shared: SharedSubscription): Promise<ExecutionResult | undefined> {
+    const result = await this.#execute(shared);
+    shared.isExecuting = false;
+    if (result.errors !== undefined) return result;
+    const payload = new Payload(JSON.stringify(result));
+    if (this.#characters + payload.text.length > this.#options.subscription_bytes_max) return FULL;
+    this.#setLatest(shared, payload);
+    if (shared.isStale) this.#schedule(shared);
+    return undefined;
+  }
+
+  #setLatest(shared: SharedSubscription, payload: Payload): void {
+    this.#characters += payload.text.length - (shared.latest?.text.length ?? 0);
+    shared.latest = payload;
+  }
+
+  #schedule(shared: SharedSubscription): void {
+    if (shared.isExecuting) {
+      shared.isStale = true;
+      return;
+    }
+    shared.isExecuting = true;
+    const { dependencies } = shared;
+    // those of balances, of which there may be one a socket, share a query when they are executed together
+    if (dependencies.length > 0 && dependencies.every(({ model }) => model === 'accounts'))
+      return void this.#refresh(shared);
+    this.#queue.push(shared);
+    if (this.#executions < EXECUTIONS_MAX) void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    this.#executions++;
+    for (let shared = this.#queue.shift(); shared !== undefined; shared = this.#queue.shift())
+      if (this.#isOpen(shared)) await this.#refresh(shared);
+    this.#executions--;
+  }
+
+  async #refresh(shared: SharedSubscription): Promise<void> {
+    shared.isStale = false;
+    const result = await this.#execute(shared);
+    shared.hasFailed = result.errors !== undefined;
+    // logs them; subscribers keep the result that they have
+    for (const error of result.errors ?? [])
+      formatError(this.#options.formatting, error.toJSON(), error);
+    if (!shared.hasFailed) await this.#publish(shared, JSON.stringify(result));
+    shared.isExecuting = false;
+    if (shared.isStale) this.#schedule(shared);
+  }
+
+  async #publish(shared: SharedSubscription, text: string): Promise<void> {
+    if (text === shared.latest?.text || !this.#isOpen(shared)) return;
+    const payload = new Payload(text);
+    this.#setLatest(shared, payload);
+    const { subscribers } = shared;
+    const all = [...subscribers];
+    for (let from = 0; from < all.length; from += DELIVERIES_PER_TURN) {
+      if (from > 0) await new Promise((resolve) => setImmediate(resolve));
+      // those that started meanwhile have the result, those that stopped get nothing
+      for (const subscriber of all.slice(from, from + DELIVERIES_PER_TURN))
+        if (subscribers.has(subscriber)) this.#deliver(subscriber, payload);
+    }
+  }
+
+  #deliver(subscriber: Subscriber, payload: Payload): void {
+    this.#deliveries++;
+    subscriber.deliver(payload);
+  }
+
+  async #execute(shared: SharedSubscription): Promise<ExecutionResult> {
+    const { schema, hub } = this.#options;
+    const dependencies: Dependency[] = [];
+    const truncation = new Truncation();
+    const contextValue: HubContext = {
+      hub,
+      caller: undefined,
+      truncation,
+      dependsOn: (dependency) => void dependencies.push(dependency),
+    };
+    const { document, operationName, variables: variableValues } = shared.operation;
+    const result = await execute({
+      schema,
+      document,
+      operationName,
+      variableValues,
+      contextValue,
+    });
+    shared.dependencies = dependencies;
+    return truncation.extend(result);
+  }
+}

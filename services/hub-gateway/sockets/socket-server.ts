@@ -1,0 +1,228 @@
+/** The hub's sockets: admission, limits, liveness and shutdown. graphql-ws speaks the protocol on them. */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Server } from 'graphql-ws';
+import { WebSocketServer, type RawData, type WebSocket } from 'ws';
+import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
+import type { RateLimit } from '../../runtime/http/rate-limit.ts';
+import { messageOf } from '../../runtime/process/errors.ts';
+import type { Logger } from '../../runtime/process/log.ts';
+import { SOCKET_PATH } from '../config.ts';
+import { errorBody, type ErrorCode } from '../graphql/errors.ts';
+import { BackpressuredSocket, type BackpressureSettings } from './backpressured-socket.ts';
+import { Session } from './protocol.ts';
+
+const PROTOCOL = 'graphql-transport-ws';
+/** Sockets that are behind are checked this often, and all are pinged every so many checks. */
+const CHECK_MS = 100;
+const CHECKS_PER_PING = 120;
+/** Time that sockets have to close at shutdown. */
+const CLOSE_MS = 1_000;
+
+const CLOSE_CODES = { going_away: 1001, bad_message: 4400, internal: 4500 } as const;
+
+export interface SocketSettings extends BackpressureSettings {
+  readonly sockets_max: number;
+  readonly sockets_per_client_max: number;
+  readonly socket_message_bytes_max: number;
+  readonly trust_proxy_hops: number;
+}
+
+export interface SocketServerOptions {
+  readonly settings: SocketSettings;
+  readonly protocol: Server<Session>;
+  /** of operations; undefined: no limit */
+  readonly rate: RateLimit | undefined;
+  readonly log: Logger;
+  /** ms of a monotonic clock */
+  readonly now: () => number;
+}
+
+interface Open {
+  readonly socket: WebSocket;
+  readonly outgoing: BackpressuredSocket;
+  awaitsPong: boolean;
+}
+
+export class SocketServer {
+  readonly #options: SocketServerOptions;
+  readonly #server: WebSocketServer;
+  readonly #open = new Set<Open>();
+  readonly #clients = new Map<string, number>();
+  readonly #checking: NodeJS.Timeout;
+  #checks = 0;
+  #givenUp = 0;
+  #isClosing = false;
+
+  constructor(options: SocketServerOptions) {
+    this.#options = options;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: options.settings.socket_message_bytes_max,
+      handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
+    });
+    this.#server.on('wsClientError', (_error, socket) => {
+      const message = 'this is no request for a WebSocket of version 13 or 8';
+      refuse(socket, '400 Bad Request', 'BAD_USER_INPUT', message);
+    });
+    this.#checking = setInterval(() => this.#check(), CHECK_MS);
+  }
+
+  /** How many are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** How many have too many bytes outstanding. */
+  get behind(): number {
+    return [...this.#open].filter(({ outgoing }) => outgoing.isBehind).length;
+  }
+
+  /** How many were closed so far because they were behind for too long. */
+  get givenUp(): number {
+    return this.#givenUp;
+  }
+
+  /** For Node's event of this name. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { settings } = this.#options;
+    socket.on('error', ignore);
+    if (request.url?.split('?', 1)[0] !== SOCKET_PATH)
+      return refuse(socket, '404 Not Found', 'NOT_FOUND', `sockets are at ${SOCKET_PATH}`);
+    const ip = forwardedFor(request, settings.trust_proxy_hops);
+    const client = clientOf({ ip, socket: request.socket });
+    const count = this.#clients.get(client) ?? 0;
+    if (this.#isClosing || this.#open.size >= settings.sockets_max) {
+      const message = 'no more sockets at the moment: try again shortly';
+      return refuse(socket, '503 Service Unavailable', 'RATE_LIMITED', message);
+    }
+    if (count >= settings.sockets_per_client_max) {
+      const message = `at most ${settings.sockets_per_client_max} sockets at once`;
+      return refuse(socket, '429 Too Many Requests', 'RATE_LIMITED', message);
+    }
+    this.#server.handleUpgrade(request, socket, head, (opened) => {
+      socket.off('error', ignore);
+      this.#clients.set(client, count + 1);
+      opened.once('close', () => this.#release(client));
+      this.#serve(opened, socket, client);
+    });
+  }
+
+  /** Closes all sockets and admits no more. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    const closed = [...this.#open].map(
+      ({ socket }) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
+    );
+    for (const { socket } of this.#open) socket.close(CLOSE_CODES.going_away, 'going away');
+    const late = setTimeout(() => {
+      for (const { socket } of this.#open) socket.terminate();
+    }, CLOSE_MS);
+    await Promise.all(closed);
+    clearTimeout(late);
+    clearInterval(this.#checking);
+  }
+
+  #release(client: string): void {
+    const count = this.#clients.get(client) ?? 0;
+    if (count <= 1) this.#clients.delete(client);
+    else this.#clients.set(client, count - 1);
+  }
+
+  #serve(socket: WebSocket, stream: Duplex, client: string): void {
+    const { settings, protocol, rate, log, now } = this.#options;
+    const outgoing = new BackpressuredSocket(socket, stream, settings, now);
+    const open: Open = { socket, outgoing, awaitsPong: false };
+    this.#open.add(open);
+    const fail = (error: unknown): void => {
+      log.error({ err: error }, messageOf(error));
+      socket.close(CLOSE_CODES.internal, 'internal error');
+    };
+    // ws closes the socket with the fitting code, as for a message too large or invalid UTF-8
+    socket.on('error', (error) => log.debug({ err: error }, 'socket failed'));
+    socket.on('pong', () => {
+      open.awaitsPong = false;
+    });
+    const closed = protocol.opened(
+      {
+        protocol: socket.protocol,
+        send: (text) => send(socket, text),
+        close: (code, reason) => socket.close(code, reason),
+        onMessage: (handle) => {
+          socket.on('message', (data, isBinary) => {
+            outgoing.received();
+            if (isBinary) return socket.close(CLOSE_CODES.bad_message, 'text only');
+            const text = textOf(data);
+            if (isServerMessage(text))
+              return socket.close(CLOSE_CODES.bad_message, 'no message of a client');
+            handle(text).catch(fail);
+          });
+        },
+      },
+      new Session(outgoing, () => rate?.take(client, now()) ?? 0),
+    );
+    socket.once('close', (code, reason) => {
+      this.#open.delete(open);
+      closed(code, reason.toString()).catch(fail);
+    });
+  }
+
+  #check(): void {
+    const isPingTime = ++this.#checks % CHECKS_PER_PING === 0;
+    for (const open of this.#open) {
+      const { socket, outgoing } = open;
+      if (outgoing.check()) this.#givenUp++;
+      // a socket that is behind is not read, and has a deadline of its own
+      if (!isPingTime || outgoing.isBehind) continue;
+      if (open.awaitsPong) socket.terminate();
+      else if (socket.readyState === socket.OPEN) {
+        open.awaitsPong = true;
+        socket.ping();
+      }
+    }
+  }
+}
+
+function ignore(): void {
+  // a connection may fail before it is served
+}
+
+/** Messages that only servers send: graphql-ws would report an internal error. It closes for malformed ones itself. */
+function isServerMessage(text: string): boolean {
+  try {
+    const message: unknown = JSON.parse(text);
+    if (typeof message !== 'object' || message === null || !('type' in message)) return false;
+    return message.type === 'next' || message.type === 'error' || message.type === 'connection_ack';
+  } catch {
+    return false;
+  }
+}
+
+function textOf(data: RawData): string {
+  return Array.isArray(data)
+    ? Buffer.concat(data).toString()
+    : data instanceof ArrayBuffer
+      ? Buffer.from(data).toString()
+      : data.toString();
+}
+
+/** Resolves when the text is written, or its socket is closed. */
+function send(socket: WebSocket, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.readyState === socket.OPEN) socket.send(text, () => resolve());
+    else resolve();
+  });
+}
+
+function refuse(socket: Duplex, status: string, code: ErrorCode, message: string): void {
+  const body = errorBody(code, message);
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
