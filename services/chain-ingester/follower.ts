@@ -1,6 +1,7 @@
 /**
- * Follows the node from where the log ends. Every block must link to the one before it; where it does not, the branch that the node left is reverted first.
- * Each append is checked against where the log ended, so that a second writer is noticed and the log read again instead of guessed at.
+ * Follows the node from the end of the log. Every block must link to the one before it; otherwise
+ * the branch that the node left is reverted first. Each append is checked against the known end of
+ * the log: after another writer's append the log is read again.
  */
 import type { Kafka } from 'kafkajs';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
@@ -25,11 +26,11 @@ import {
   type Tail,
 } from './tail.ts';
 
-/** The node's own limit on one answer. */
+/** The node's limit for one response. */
 const BLOCKS_MAX = 500;
-/** What one answer should be about: large blocks are asked for a few at a time. */
+/** Wanted size of one response: large blocks are requested a few at a time. */
 const ANSWER_BYTES = 16 * 1024 * 1024;
-/** What one append is at the most, below the topic's largest record batch; a single larger block goes alone. */
+/** Size of one append, below the topic's largest record batch; a larger block goes alone. */
 const APPEND_BYTES = 8 * 1024 * 1024;
 const LONG_POLL_MS = 10_000;
 
@@ -41,7 +42,7 @@ export interface FollowerOptions {
   readonly chain_id: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** told after each acknowledged append */
+  /** after each acknowledged append */
   readonly onAppended: (events: readonly ChainEvent[]) => void;
   readonly onHead: (height: number) => void;
 }
@@ -62,8 +63,8 @@ export class Follower {
   }
 
   /**
-   * One round: reads the log's end if it is not known, asks the node, appends what is new. Throws faults; after any of them the next round begins by reading
-   * the log again, since an append may or may not have happened.
+   * One round: reads the end of the log unless it is known, asks the node, and appends new blocks.
+   * After a fault the next round reads the log again, since an append may or may not have happened.
    */
   async round(): Promise<void> {
     const before = this.#end;
@@ -112,7 +113,7 @@ export class Follower {
     return this.#wait(end, top + 1);
   }
 
-  /** At the head: the node holds the request until there is a next block. */
+  /** At the head: a long poll for the next block. */
   async #wait(end: Tail, height: number): Promise<Tail | undefined> {
     const block = await this.#options.node.block(height, LONG_POLL_MS);
     if (block === undefined) return end;
@@ -123,7 +124,7 @@ export class Follower {
     );
   }
 
-  /** Behind the head: as many blocks as one answer holds, and finality as far as it has come with them. */
+  /** Behind the head: the blocks of one response, and their finality. */
   async #extended(
     tail: Tail,
     { head, finalized_height: finalHeight }: NodeChain,
@@ -134,14 +135,15 @@ export class Follower {
     if (appended(tail, first) === undefined)
       return this.#otherBranch(tail, Math.min(head.height, nextHeight(tail) - 1));
     const { tail: after, events } = extend(tail, blocks);
-    // what the node calls final it never takes back, so the final ones are these blocks, asked for afterwards, and those that they link to
+    // the node never takes a final block back, so these blocks, requested later, and those below
+    // them are the final ones
     const final = finalized(after, Math.min(finalHeight, nextHeight(after) - 1));
     return final === undefined ? events : [...events, final];
   }
 
   async #blocks(from: number): Promise<readonly NodeBlock[]> {
     const limit = this.#limit;
-    // should the answer not come, the next question is for less
+    // halved in case this response does not arrive
     this.#limit = Math.max(1, Math.floor(limit / 2));
     const { blocks, bytes } = await this.#options.node.blocks(from, limit);
     const wanted = Math.floor((blocks.length * ANSWER_BYTES) / Math.max(1, bytes));
@@ -149,7 +151,10 @@ export class Follower {
     return blocks;
   }
 
-  /** The node left our branch: down to the newest block that both have, then up its own. */
+  /**
+   * The node is on another branch: reverts down to the newest common block, then appends the node's
+   * blocks.
+   */
   async #otherBranch(tail: Tail, from: number): Promise<readonly ChainEvent[]> {
     const { node, log } = this.#options;
     let height = from;
@@ -157,7 +162,7 @@ export class Follower {
       const ours = linkAt(tail, height);
       if (ours === undefined || height < finalHeightOf(tail)) throw contradiction(tail, height);
       const theirs = await node.block(height);
-      // the node is changing branches right now: ask it again
+      // the node is changing branches right now
       if (theirs === undefined) return [];
       if (theirs.hash.equals(ours.hash)) break;
     }
@@ -172,14 +177,17 @@ export class Follower {
     if (events.length > 0) {
       log.warn(
         { from_height: nextHeight(tail) - 1, to_height: height, blocks: events.length },
-        'the chain was reorganised',
+        'the chain was reorganized',
       );
     }
     const extension = extend(reduced, await this.#blocks(height + 1));
     return [...events, ...extension.events];
   }
 
-  /** What became final among our blocks, if the node's head is one of them: then all below it are the node's as well. */
+  /**
+   * New finality of our blocks, if the node's head is one of them: then all blocks below it are the
+   * node's as well.
+   */
   #finality(tail: Tail, chain: NodeChain, ours: Buffer | undefined): ChainEvent | undefined {
     return ours?.equals(chain.head.hash) === true
       ? finalized(tail, chain.finalized_height)
@@ -198,7 +206,7 @@ export class Follower {
       if (offset !== tail.next_offset) {
         log.warn(
           { expected: tail.next_offset, got: offset },
-          'somebody else wrote to the log, or a batch stands in it twice: what was appended does not count, reading the end of the log again',
+          'another writer appended to the log, or the log holds a batch twice: the append does not count, reading the end of the log again',
         );
         return undefined;
       }
@@ -227,7 +235,7 @@ function extend(
 function contradiction(tail: Tail, height: number): Fault {
   const final = finalHeightOf(tail);
   const why =
-    final < 0 ? 'and not one block of the log is on it' : `but blocks up to ${final} are final`;
+    final < 0 ? 'and no block of the log is on it' : `but blocks up to ${final} are final`;
   return new Fault(
     'final_block_changed',
     `the node's chain differs from the log at or below height ${height}, ${why}: APP_NODE_URL points to another chain, or the node was reset; nothing is written`,

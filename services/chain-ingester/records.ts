@@ -1,4 +1,4 @@
-/** Chain events as records: key, headers and time that make sense to a plain console consumer. */
+/** Chain events as records whose key, headers and time make sense to a plain console consumer. */
 import { randomBytes } from 'node:crypto';
 import { chainEventId, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
@@ -9,7 +9,7 @@ export interface Part {
   readonly entries: readonly LogEntry[];
 }
 
-/** In order, in parts of about `bytesMax`; an event that is larger goes alone. */
+/** In order, in parts of at most about `bytesMax`; a larger event goes alone. */
 export function* toEntries(
   codec: Codec,
   events: readonly ChainEvent[],

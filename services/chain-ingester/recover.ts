@@ -1,4 +1,4 @@
-/** Reads the end of `chain.blocks` back, as far as it is needed to go on. */
+/** Reads the end of `chain.blocks`, as far back as the follower needs. */
 import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
@@ -12,7 +12,10 @@ import { beginningAt, continued, EMPTY_TAIL, reachesFinality, type Tail } from '
 export const PARTITION = 0;
 const FIRST_WINDOW = 32n;
 
-/** The tail of the log as it is now. Throws a fault, with retry while brokers or registry are away, without when the log cannot be right. */
+/**
+ * The current tail of the log. Throws a fault: with retry while brokers or registry are away,
+ * without for an impossible log.
+ */
 export async function recoverTail(kafka: Kafka, codec: Codec): Promise<Tail> {
   const { low, high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, PARTITION);
   for (let window = FIRST_WINDOW; ; window *= 4n) {
@@ -38,7 +41,7 @@ async function foldRange(
       if (!isChainEvent(event))
         throw new Fault(
           'log_damaged',
-          `chain.blocks carries ${event.type}, which is no event of the chain: look at who wrote it`,
+          `chain.blocks has a record of type ${event.type}, which is no chain event: find out who wrote it`,
           {
             retry: false,
           },

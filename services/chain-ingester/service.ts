@@ -1,4 +1,4 @@
-/** Opens what the ingester needs and runs its rounds until the process is told to stop. */
+/** Opens the ingester's resources and runs its rounds until the process is told to stop. */
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
@@ -76,7 +76,7 @@ export async function ingest({
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Fault)) throw error;
-      // nothing the software can do by itself is right: it says why, and stops writing until a person has looked
+      // no automatic action is right: the ingester stops writing until a person has looked
       activity.halt(error.message);
       log.error({ err: error }, 'ingester halted');
       await aborted(signal);

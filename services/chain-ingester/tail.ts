@@ -1,6 +1,6 @@
 /**
- * The end of the log, as far as it matters for going on: where it ends and the blocks that may still leave the chain. The log itself is the cursor: this is
- * read back from it at every start, and judged by the same fold as every projection.
+ * The end of the log: its end offset and the blocks that may still be reverted. The log itself is
+ * the cursor: the tail is read back from it at every start, with the same fold as every projection.
  */
 import type {
   BlockAppended,
@@ -18,20 +18,20 @@ export interface BlockLink {
   readonly parent_hash: Buffer;
 }
 
-/** The chain, and its newest blocks without a gap, the newest last: at least all that are not final. */
 export interface Tail {
-  /** where the next record will stand */
+  /** offset of the next record */
   readonly next_offset: bigint;
   readonly chain: Chain;
+  /** the newest blocks without a gap, the newest last: at least all that are not final */
   readonly links: readonly BlockLink[];
 }
 
 export const EMPTY_TAIL: Tail = { next_offset: 0n, chain: EMPTY_CHAIN, links: [] };
 
-/** Final blocks kept below the newest final one: none is needed, a few make messages clearer. */
+/** Final blocks in the tail: none is needed, a few make messages clearer. */
 const FINAL_LINKS_KEPT = 16;
 
-/** The tail after the record at its end. Throws a fault without retry for a log that cannot be right. */
+/** The tail after the next record. Throws a fault without retry for an impossible log. */
 export function continued(tail: Tail, event: ChainEvent): Tail {
   const { next_offset: offset, chain, links } = tail;
   const judged = evolve(chain, event, offset);
@@ -48,7 +48,10 @@ export function continued(tail: Tail, event: ChainEvent): Tail {
   return { next_offset: offset + 1n, chain: judged.chain, links: linksAfter(links, event) };
 }
 
-/** The tail as one record in the middle of the log shows it: where reading back begins. Undefined where none can: that record does not count, or names no block. */
+/**
+ * The tail shown by one record in the middle of the log, where reading back begins. Undefined when
+ * the record does not count, or names no block.
+ */
 export function beginningAt(event: ChainEvent, offset: bigint): Tail | undefined {
   if (event.type === 'BlocksFinalized' || !isInPlace(event, offset)) return undefined;
   const top =
@@ -80,7 +83,7 @@ function linkOf({ height, hash, parent_hash }: BlockLink): BlockLink {
   return { height, hash, parent_hash };
 }
 
-/** True once every block that may still be reverted is known. */
+/** True once every revertible block is known. */
 export function reachesFinality({ chain, links }: Tail): boolean {
   const lowest = links[0];
   return (
@@ -101,17 +104,20 @@ export function finalHeightOf({ chain }: Tail): number {
   return chain.status === 'empty' ? -1 : chain.finalized_height;
 }
 
-/** The sequence of the next event: the offset where it is to stand. */
+/** Sequence of the next event, which is its offset. */
 export function nextSequence({ next_offset: offset }: Tail): number {
   return Number(offset);
 }
 
-/** Height of the block wanted next. */
+/** Height of the next block. */
 export function nextHeight({ chain }: Tail): number {
   return chain.status === 'empty' ? 0 : chain.top.height + 1;
 }
 
-/** The block as the event that puts it on top; undefined when it does not link to the newest block: the node is on another branch. */
+/**
+ * The event that appends the block; undefined when it does not link to the newest block: the node
+ * is on another branch.
+ */
 export function appended(tail: Tail, block: NodeBlock): BlockAppended | undefined {
   const { chain } = tail;
   if (
@@ -122,7 +128,7 @@ export function appended(tail: Tail, block: NodeBlock): BlockAppended | undefine
   return { type: 'BlockAppended', sequence: nextSequence(tail), ...block };
 }
 
-/** The event that takes the newest block off; undefined when it is final or not known. */
+/** The event that reverts the newest block; undefined when it is final or unknown. */
 export function reverted(tail: Tail): BlockReverted | undefined {
   const top = tail.links.at(-1);
   if (
@@ -140,7 +146,7 @@ export function reverted(tail: Tail): BlockReverted | undefined {
   };
 }
 
-/** The event that makes a height final; undefined when it is already, or not known. */
+/** The event that finalizes a height; undefined when it is final already, or unknown. */
 export function finalized(tail: Tail, height: number): BlocksFinalized | undefined {
   const link = linkAt(tail, height);
   if (link === undefined || tail.chain.status === 'empty' || height <= tail.chain.finalized_height)

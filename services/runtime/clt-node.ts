@@ -1,6 +1,7 @@
 /**
- * The CLT node over HTTP. Only this file knows its routes. A request that the node does not serve, or answers with something else than it should, throws the fault
- * `chain_node`, which is worth a retry.
+ * The CLT node over HTTP. Only this file knows its routes. A request that the node does not serve,
+ * or answers with something else than it should, throws the fault `chain_node`, which is worth a
+ * retry.
  */
 import {
   parseAccount,
@@ -36,7 +37,10 @@ export class ChainNode {
   readonly #signal: AbortSignal;
   readonly #timeoutMs: number | undefined;
 
-  /** `url` without a path; `signal` ends every request; `timeoutMs` replaces the timeouts of reads and submissions. */
+  /**
+   * `url` without a path; `signal` ends every request; `timeoutMs` replaces the timeouts of reads
+   * and submissions.
+   */
   constructor(url: string, signal: AbortSignal, timeoutMs?: number) {
     this.#url = url;
     this.#signal = signal;
@@ -59,7 +63,9 @@ export class ChainNode {
     return response.status === 404 ? undefined : parsed(path, response, parseBlock);
   }
 
-  /** Blocks from a height on, ascending and linked, at most `limit`, and the length of the answer. */
+  /**
+   * Blocks from a height on, ascending and linked, at most `limit`, and the length of the answer.
+   */
   async blocks(
     from: number,
     limit: number,
@@ -70,14 +76,18 @@ export class ChainNode {
     return { blocks, bytes: response.text.length };
   }
 
-  /** Nonce of the account's next transaction, with those that wait for a block counted in. `account`: 0x + hex. */
+  /**
+   * Nonce of the account's next transaction, with those that wait for a block counted in.
+   * `account`: 0x + hex.
+   */
   async nextNonce(account: string): Promise<number> {
     return (await this.#read(`/v1/accounts/${account}`, parseAccount)).pending_nonce;
   }
 
   /**
-   * Submits a signed transaction, 0x + hex. Nothing but a final block proves what became of it: the node may have taken what it refuses, and also what it gives no
-   * answer for. The same bytes may be sent again.
+   * Submits a signed transaction, 0x + hex. Nothing but a final block proves what became of it: the
+   * node may have taken what it refuses, and also what it gives no answer for. The same bytes may
+   * be sent again.
    */
   async submit(raw: string): Promise<Submission> {
     const path = '/v1/transactions';

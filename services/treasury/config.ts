@@ -6,7 +6,7 @@ import {
   USDT_CONTRACTS,
 } from '../../schemas/deposit-policy.ts';
 import { DEVELOPMENT_CUSTODY, DEVELOPMENT_MINT_AUTHORITY } from '../../schemas/development.ts';
-import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
+import { toTronAddress } from '../../schemas/tron-address.ts';
 import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
 import {
   choice,
@@ -23,7 +23,7 @@ import {
 import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
 import { RECONCILIATION_SETTINGS, reconciliationProblems } from './reconciliation/settings.ts';
 
-/** Each limit has a variable, in micro-USD; without it, it is the network's. */
+/** The variable of each limit, in micro-USD; the network's limit is the default. */
 const VARIABLES: Readonly<Record<keyof PolicyLimits, string>> = {
   first_fee: 'APP_FIRST_FEE',
   later_fee: 'APP_LATER_FEE',
@@ -37,13 +37,12 @@ const SETTINGS = {
   kafka_brokers: list('APP_KAFKA_BROKERS'),
   registry_url: httpUrl('APP_REGISTRY_URL'),
   network: choice('APP_NETWORK', NETWORKS),
-  usdt_contract: tronAddress('APP_USDT_CONTRACT'),
+  ...RECONCILIATION_SETTINGS,
   first_fee: amount(VARIABLES.first_fee),
   later_fee: amount(VARIABLES.later_fee),
   minimum: amount(VARIABLES.minimum),
   single_cap: amount(VARIABLES.single_cap),
   rolling_cap: amount(VARIABLES.rolling_cap),
-  ...RECONCILIATION_SETTINGS,
   node_url: httpUrl('APP_NODE_URL'),
   chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
   mint_key: mintKey('APP_MINT_KEY'),
@@ -85,7 +84,7 @@ function withVariables(problem: string): string {
   );
 }
 
-/** What everybody has the key of is nothing to rely on where money is worth something, and neither is a token that is worth nothing. */
+/** On the mainnet, well-known keys and a worthless token are refused. */
 function wellKnown({
   mint_key,
   custody_addresses,
@@ -110,16 +109,6 @@ function wellKnown({
   return problems;
 }
 
-function tronAddress(name: string): Setting<Buffer> {
-  return {
-    name,
-    expected: 'an address of TRON in base58 (34 characters, T first)',
-    secret: false,
-    read: parseTronAddress,
-  };
-}
-
-/** The private key of the mint authority: never shown. */
 function mintKey(name: string): Setting<string> {
   return {
     name,

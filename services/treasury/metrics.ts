@@ -1,11 +1,12 @@
-/** What the treasury shows on /metrics. */
+/** The treasury's metrics. */
 import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { TransferRefusal } from '../../projections/deposits/domain/confirmation.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
-import { QueueFigures, type Queued } from './ledger/queue-metrics.ts';
+import { QueueMetrics, type QueuedDeposits } from './ledger/queue-metrics.ts';
+import type { AppliedOffset } from './log-follower.ts';
 
-/** What is asked at each scrape. */
-export interface Now {
+/** The state of the treasury, read at each scrape. */
+export interface TreasuryState {
   readonly policy_version: number;
   /** whether the limits in force are those of this process' settings */
   readonly has_own_policy: boolean;
@@ -14,149 +15,126 @@ export interface Now {
   readonly waiting: number;
   /** partitions that are held up */
   readonly held_up: number;
-  /** deposits that wait to be minted, and mints under way */
+  /** deposits that wait to be minted */
   readonly unminted: number;
+  /** mints in flight */
   readonly live: number;
-  /** whether nothing is requested or sent at this moment */
   readonly minting_closed: boolean;
-  readonly positions: readonly {
-    readonly topic: string;
-    readonly partition: number;
-    readonly next_offset: bigint;
-  }[];
+  readonly applied: readonly AppliedOffset[];
 }
 
-export class Figures {
-  readonly #confirmed;
-  readonly #held;
-  readonly #policies;
-  readonly #refused;
-  readonly #races;
-  readonly #batches;
-  readonly #lag;
-  readonly #mints;
-  readonly #broadcasts;
-  readonly #queue;
+export interface TreasuryMetrics {
+  /** an event that counts */
+  applied(event: TreasuryEvent): void;
+  /** a mint was broadcast; `answer`: the node's code */
+  broadcast(answer: string): void;
+  refused(reason: TransferRefusal): void;
+  appended(events: number): void;
+  lostRace(): void;
+  lag(topic: string, partition: number, records: bigint): void;
+}
 
-  constructor(metrics: Metrics, now: () => Now, ledger: () => Queued) {
-    this.#queue = new QueueFigures(metrics, ledger);
-    this.#confirmed = metrics.counter(
-      'treasury_deposits_confirmed_total',
-      'deposits confirmed in the ledger, from its beginning',
-    );
-    this.#held = metrics.counter(
-      'treasury_deposits_held_total',
-      'times that a deposit was held for a person, from the beginning',
-      ['reason'],
-    );
-    this.#policies = metrics.counter(
-      'treasury_policies_total',
-      'policies set in the ledger, from its beginning',
-    );
-    this.#mints = metrics.counter(
-      'treasury_mints_total',
-      'mints requested, and how they ended, from the beginning of the ledger',
-      ['event'],
-    );
-    this.#broadcasts = metrics.counter(
-      'treasury_broadcasts_total',
-      'mints sent by this process, by what the node answered',
-      ['answer'],
-    );
-    this.#refused = metrics.counter(
-      'treasury_transfers_refused_total',
-      'transfers read by this process that are no deposits',
-      ['reason'],
-    );
-    this.#races = metrics.counter(
-      'treasury_lost_races_total',
-      'batches without effect: another treasury wrote first',
-    );
-    this.#batches = metrics.histogram(
-      'treasury_batch_events',
-      'events in one append',
-      [],
-      [1, 2, 5, 10, 50, 100, 500, 1_000, 2_000],
-    );
-    this.#lag = metrics.gauge(
-      'treasury_lag_records',
-      'records not read, or of tron.transfers not decided yet',
-      ['topic', 'partition'],
-    );
-    metrics.gauge(
-      'treasury_position',
-      'first offset not read, or of tron.transfers not decided',
-      ['topic', 'partition'],
-      function () {
-        for (const { topic, partition, next_offset: next } of now().positions)
-          this.set({ topic, partition }, Number(next));
-      },
-    );
-    const states: readonly (readonly [string, string, () => number])[] = [
-      [
-        'treasury_policy_version',
-        'version of the limits in force, 0 before the first',
-        () => now().policy_version,
-      ],
-      [
-        'treasury_policy_is_own',
-        '1 while the limits in force are those of the settings',
-        () => Number(now().has_own_policy),
-      ],
-      ['treasury_halted', '1 while the treasury is halted', () => Number(now().halted)],
-      ['treasury_deposits_unminted', 'deposits that wait to be minted', () => now().unminted],
-      [
-        'treasury_mints_live',
-        'mints requested of which no final block tells yet',
-        () => now().live,
-      ],
-      [
-        'treasury_minting_closed',
-        '1 while nothing is minted: see the log and /ready for why',
-        () => Number(now().minting_closed),
-      ],
-      ['treasury_transfers_waiting', 'transfers read and not decided', () => now().waiting],
-      [
-        'treasury_partitions_held_up',
-        'partitions whose next transfer is to an address of nobody',
-        () => now().held_up,
-      ],
-    ];
-    for (const [name, help, value] of states) {
-      metrics.gauge(name, help, [], function () {
-        this.set(value());
-      });
-    }
-  }
-
-  /** An event that counts. */
-  applied(event: TreasuryEvent): void {
-    this.#queue.applied(event);
-    if (event.type === 'DepositConfirmed') this.#confirmed.inc();
-    if (event.type === 'DepositHeld') this.#held.inc({ reason: event.reason });
-    if (event.type === 'PolicySet') this.#policies.inc();
-    if (event.type === 'MintIntended' || event.type === 'MintCredited' || event.type === 'MintDead')
-      this.#mints.inc({ event: event.type });
-  }
-
-  /** What the node said to a mint: a word of its own. */
-  broadcast(answer: string): void {
-    this.#broadcasts.inc({ answer });
-  }
-
-  refused(reason: TransferRefusal): void {
-    this.#refused.inc({ reason });
-  }
-
-  appended(events: number): void {
-    this.#batches.observe(events);
-  }
-
-  lostRace(): void {
-    this.#races.inc();
-  }
-
-  lag(topic: string, partition: number, records: bigint): void {
-    this.#lag.set({ topic, partition }, Number(records));
-  }
+export function openTreasuryMetrics(
+  metrics: Metrics,
+  state: () => TreasuryState,
+  ledger: () => QueuedDeposits,
+): TreasuryMetrics {
+  const queue = new QueueMetrics(metrics, ledger);
+  const confirmed = metrics.counter(
+    'treasury_deposits_confirmed_total',
+    'deposits confirmed in the ledger, from its beginning',
+  );
+  const held = metrics.counter(
+    'treasury_deposits_held_total',
+    'times that a deposit was held for a person, from the beginning of the ledger',
+    ['reason'],
+  );
+  const policies = metrics.counter(
+    'treasury_policies_total',
+    'policies set in the ledger, from its beginning',
+  );
+  const mints = metrics.counter(
+    'treasury_mints_total',
+    'mints requested, and their outcomes, from the beginning of the ledger',
+    ['event'],
+  );
+  const broadcasts = metrics.counter(
+    'treasury_broadcasts_total',
+    "mints broadcast by this process, by the node's answer",
+    ['answer'],
+  );
+  const refused = metrics.counter(
+    'treasury_transfers_refused_total',
+    'transfers read by this process that are no deposits',
+    ['reason'],
+  );
+  const races = metrics.counter(
+    'treasury_lost_races_total',
+    'batches without effect: another treasury wrote first',
+  );
+  const batches = metrics.histogram(
+    'treasury_batch_events',
+    'events in one append',
+    [],
+    [1, 2, 5, 10, 50, 100, 500, 1_000, 2_000],
+  );
+  const lag = metrics.gauge(
+    'treasury_lag_records',
+    'records not read, or of tron.transfers not decided yet',
+    ['topic', 'partition'],
+  );
+  metrics.gauge(
+    'treasury_position',
+    'first offset not read, or of tron.transfers not decided',
+    ['topic', 'partition'],
+    function () {
+      for (const { topic, partition, next_offset: next } of state().applied)
+        this.set({ topic, partition }, Number(next));
+    },
+  );
+  const gauge = (name: string, help: string, value: (now: TreasuryState) => number): void => {
+    metrics.gauge(name, help, [], function () {
+      this.set(value(state()));
+    });
+  };
+  gauge(
+    'treasury_policy_version',
+    'version of the limits in force, 0 before the first',
+    (now) => now.policy_version,
+  );
+  gauge('treasury_policy_is_own', '1 while the limits in force are those of the settings', (now) =>
+    Number(now.has_own_policy),
+  );
+  gauge('treasury_halted', '1 while the treasury is halted', (now) => Number(now.halted));
+  gauge('treasury_deposits_unminted', 'deposits that wait to be minted', (now) => now.unminted);
+  gauge(
+    'treasury_mints_live',
+    'mints in flight: no final block shows their outcome yet',
+    (now) => now.live,
+  );
+  gauge('treasury_minting_closed', '1 while nothing is minted: the log and /ready say why', (now) =>
+    Number(now.minting_closed),
+  );
+  gauge('treasury_transfers_waiting', 'transfers read and not decided', (now) => now.waiting);
+  gauge(
+    'treasury_partitions_held_up',
+    'partitions whose next transfer is to an address of nobody',
+    (now) => now.held_up,
+  );
+  return {
+    applied(event) {
+      queue.applied(event);
+      if (event.type === 'DepositConfirmed') confirmed.inc();
+      if (event.type === 'DepositHeld') held.inc({ reason: event.reason });
+      if (event.type === 'PolicySet') policies.inc();
+      const { type } = event;
+      if (type === 'MintIntended' || type === 'MintCredited' || type === 'MintDead')
+        mints.inc({ event: type });
+    },
+    broadcast: (answer) => broadcasts.inc({ answer }),
+    refused: (reason) => refused.inc({ reason }),
+    appended: (events) => batches.observe(events),
+    lostRace: () => races.inc(),
+    lag: (topic, partition, records) => lag.set({ topic, partition }, Number(records)),
+  };
 }

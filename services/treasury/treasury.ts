@@ -1,33 +1,36 @@
-/** Follows the three topics and decides, until it is told to stop; halts where a log cannot be right. */
+/**
+ * Follows the topics of deposits, decides and mints until it is told to stop; halts at an
+ * impossible log.
+ */
 import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { sameLimits, type Network } from '../../schemas/deposit-policy.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { isTreasuryEvent, type PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
-import { isTransferEvent, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
+import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
+import { LogLost } from '../runtime/kafka/position.ts';
+import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { Activity, type HealthProblem } from '../runtime/process/health.ts';
-import { KafkaWriter } from '../runtime/kafka/writer.ts';
-import { LogLost, partitionKey } from '../runtime/kafka/position.ts';
-import { readLogEnds, watchLog } from '../runtime/kafka/ends.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
-import { Figures, type Now } from './metrics.ts';
-import { LedgerWriter } from './ledger/ledger-writer.ts';
-import { chainTopicOf, Minting, type MintingOptions } from './minting/minting.ts';
-import { News } from './news.ts';
-import { TopicReader, type TopicReaderOptions } from './ledger/topic-reader.ts';
+import { LedgerWriter, type TreasuryContext } from './ledger/ledger-writer.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
+import { LogFollower, onePartition, PARTITION, type AppliedOffset } from './log-follower.ts';
+import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
+import { chainTopicOf, Minting, type MintingOptions } from './minting/minting.ts';
 
-const PARTITION = 0;
-/** Of so many deposit addresses it is looked at whether they still are whose they were when the ledger was written: deriving one takes most of a millisecond. */
+/**
+ * The newest deposit addresses whose owners are checked at the start. Deriving an address takes
+ * almost a millisecond.
+ */
 const OWNERS_CHECKED = 1_000;
-/** For how long the brokers may leave open where the logs end. */
+/** How long the brokers may be silent about the ends of the logs. */
 const SILENCE_MS = 10_000;
 const RESTORE =
   'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start the treasury again; nothing is written meanwhile';
@@ -56,35 +59,40 @@ export interface TreasuryOptions {
   readonly usdt_contract: Buffer;
   /** other names than the declared ones */
   readonly topics?: TopicNames;
-  /** without, transfers become deposits and nothing is minted */
+  /** when missing, transfers become deposits and nothing is minted */
   readonly minting?: MintingOptions;
 }
 
 export class Treasury {
   readonly #options: TreasuryOptions;
   readonly #topics: TopicNames;
-  readonly #stopping = new AbortController();
-  /** the caller's, or our own once there is nothing left to do */
-  readonly #signal: AbortSignal;
-  readonly #news: News;
+  readonly #follower: LogFollower;
   readonly #activity: Activity;
-  readonly #figures: Figures;
   readonly #books: Books;
-  /** once the ledger says where it begins */
+  readonly #context: TreasuryContext;
+  /** undefined until the ledger is read */
   #queue: TransferQueue | undefined;
   #minting: Minting | undefined;
-  readonly #following: Promise<void>[] = [];
-  /** as `#places`, by `partitionKey` */
-  readonly #applied = new Map<string, bigint>();
   #bug: { readonly error: unknown } | undefined;
 
   constructor(options: TreasuryOptions) {
+    const { log } = options;
     this.#options = options;
     this.#topics = options.topics ?? TOPIC_NAMES;
-    this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
+    this.#follower = new LogFollower({
+      ...options,
+      retrying: (what, attempt) => this.#activity.retrying(what, attempt),
+      applied: () => this.#applied(),
+      onLag: (topic, partition, records) => {
+        this.#activity.heard();
+        metrics.lag(topic, partition, records);
+      },
+      onFailure: (error) => this.#failed(error),
+    });
+    const { signal, changes } = this.#follower;
     this.#activity = new Activity({
-      log: options.log,
-      signal: this.#signal,
+      log,
+      signal,
       silence_ms: SILENCE_MS,
       silent: (ms) => ({
         status: 'waiting',
@@ -92,16 +100,16 @@ export class Treasury {
         message: `waiting: the brokers have not told where the logs end for ${ms} ms`,
       }),
     });
-    this.#news = new News(this.#signal);
-    this.#figures = new Figures(
+    const metrics = openTreasuryMetrics(
       options.metrics,
-      () => this.#now(),
+      () => this.#state(),
       () => this.#books.ledger,
     );
-    this.#books = new Books((event) => this.#figures.applied(event));
+    this.#books = new Books((event) => metrics.applied(event));
+    this.#context = { books: this.#books, changes, metrics, log, signal };
   }
 
-  /** What is wrong and what to do; undefined when nothing is. */
+  /** Why the treasury is not ready, and what to do. */
   get problem(): HealthProblem | undefined {
     return this.#activity.problem ?? this.#heldUp ?? this.#minting?.problem;
   }
@@ -111,17 +119,16 @@ export class Treasury {
     return heldUp.length === 0 ? undefined : { status: 'waiting', message: heldUp.join('; ') };
   }
 
-  /** Runs until the signal is aborted; halted, it waits for that. Throws what nobody foresaw. */
+  /** Runs until the signal is aborted, halted or not. Throws bugs. */
   async run(): Promise<void> {
     const { kafka, log } = this.#options;
-    const writer = new KafkaWriter(kafka, { log, signal: this.#signal });
+    const writer = new KafkaWriter(kafka, { log, signal: this.#follower.signal });
     try {
       await this.#work(writer);
     } catch (error) {
-      this.#end(error);
+      this.#follower.fail(error);
     } finally {
-      this.#stopping.abort();
-      await Promise.all(this.#following);
+      await this.#follower.stop();
       await writer.close();
       this.#activity.enter({ status: 'working', phase: 'stopped', message: 'stopped' });
     }
@@ -130,178 +137,122 @@ export class Treasury {
   }
 
   async #work(writer: KafkaWriter): Promise<void> {
-    const { ledger: ledger_topic } = this.#topics;
-    const own = {
-      books: this.#books,
-      news: this.#news,
-      figures: this.#figures,
-      signal: this.#signal,
-    };
-    const appender = new LedgerWriter({ ...this.#options, ...own, writer, ledger_topic });
-    const decider = new Decider({
-      ...this.#options,
-      ...own,
-      appender,
-      catchUp: () => this.#catchUp(),
-    });
+    const { signal, changes } = this.#context;
+    const options = { ...this.#options, ...this.#context };
+    const appender = new LedgerWriter({ ...options, writer, ledger_topic: this.#topics.ledger });
+    const decider = new Decider({ ...options, appender, catchUp: () => this.#catchUp() });
     await this.#readBooks();
     await decider.setPolicy();
-    if (this.#signal.aborted) return;
+    if (signal.aborted) return;
     this.#mint(appender);
-    const { queue, reader } = this.#readTransfers();
+    const { queue, rewind } = this.#readTransfers();
     this.#activity.enter('deciding');
-    this.#options.log.info(
-      { deposits: this.#books.ledger.deposits.size, policy: this.#books.ledger.policy?.version },
-      'deciding',
-    );
-    while (!this.#signal.aborted) {
-      const { next } = this.#news;
+    const { deposits, policy } = this.#books.ledger;
+    this.#options.log.info({ deposits: deposits.size, policy: policy?.version }, 'deciding');
+    while (!signal.aborted) {
+      const { next } = changes;
       const decided = await decider.round(queue);
       const minted = (await this.#minting?.round()) ?? false;
-      this.#noteApplied();
-      // not left to the reader: it may be waiting for a next record, which need not come
-      if (queue.reclaim()) reader.rewind();
+      this.#follower.noteApplied();
+      // the reader itself may be waiting for a record that never comes
+      if (queue.reclaim()) rewind();
       if (!decided && !minted) await next;
     }
   }
 
   async #readBooks(): Promise<void> {
     const { addresses, ledger } = this.#topics;
+    const { minting } = this.#options;
     const books = this.#books;
-    this.#watch();
+    const follower = this.#follower;
+    follower.watch([
+      ...Object.values(this.#topics),
+      ...(minting === undefined ? [] : [chainTopicOf(minting)]),
+    ]);
     this.#activity.enter({
       status: 'working',
       phase: 'loading',
       message: 'reading the ledger and the addresses',
     });
-    this.#follow({
+    follower.follow({
       topic: ledger,
       isEvent: isTreasuryEvent,
-      positions: () => new Map([[partitionKey(ledger, PARTITION), books.ledgerPosition]]),
+      positions: onePartition(ledger, () => books.ledgerPosition),
       fold: (decoded) => books.foldLedger(decoded),
     });
-    this.#follow({
+    follower.follow({
       topic: addresses,
       isEvent: isDepositAddressEvent,
-      positions: () => new Map([[partitionKey(addresses, PARTITION), books.addressesPosition]]),
+      positions: onePartition(addresses, () => books.addressesPosition),
       fold: (decoded) => books.foldAddresses(decoded),
     });
     await this.#catchUp();
-    const stranger = this.#signal.aborted ? undefined : books.strangerAmong(OWNERS_CHECKED);
+    if (this.#context.signal.aborted) return;
+    const stranger = books.strangerAmong(OWNERS_CHECKED);
     if (stranger !== undefined) throw contradiction(stranger);
   }
 
-  /** Follows the chain, and mints in the background what the rounds request. */
+  /** Follows the chain, and broadcasts in the background the mints that the rounds request. */
   #mint(appender: LedgerWriter): void {
-    const { minting: options, log } = this.#options;
+    const { minting: options } = this.#options;
     if (options === undefined) return;
-    const own = {
-      books: this.#books,
-      news: this.#news,
-      figures: this.#figures,
-      log,
-      signal: this.#signal,
-    };
-    const minting = new Minting(options, { ...own, appender, catchUp: () => this.#catchUp(true) });
+    const minting = new Minting(options, {
+      ...this.#context,
+      appender,
+      catchUp: () => this.#catchUp(minting),
+    });
     this.#minting = minting;
-    const { topic } = minting;
-    this.#follow({
+    const { topic, chain } = minting;
+    this.#follower.follow({
       topic,
       isEvent: isChainEvent,
-      positions: () => new Map([[partitionKey(topic, PARTITION), minting.chain.position]]),
-      fold: (decoded) => minting.chain.fold(decoded),
+      positions: onePartition(topic, () => chain.position),
+      fold: (decoded) => chain.fold(decoded),
     });
-    this.#following.push(minting.run().catch((error: unknown) => this.#end(error)));
+    this.#follower.run(minting.run());
   }
 
-  #readTransfers(): { readonly queue: TransferQueue; readonly reader: TopicReader<TransferEvent> } {
+  #readTransfers(): { readonly queue: TransferQueue; readonly rewind: () => void } {
     const { transfers } = this.#topics;
     const queue = new TransferQueue(transfers, TRON_TRANSFERS.partitions, (partition) =>
       this.#books.furthestIn(partition),
     );
-    const reader = this.#follow({
+    const reader = this.#follower.follow({
       topic: transfers,
       isEvent: isTransferEvent,
       positions: () => queue.positions,
-      room: () => this.#news.until(() => queue.hasRoom),
+      room: () => this.#context.changes.until(() => queue.hasRoom),
       fold: (decoded) => queue.put(decoded),
     });
     this.#queue = queue;
-    this.#noteApplied();
-    return { queue, reader };
+    this.#follower.noteApplied();
+    return { queue, rewind: () => reader.rewind() };
   }
 
-  /** Reads a topic in the background, and tells the news. */
-  #follow<Event extends { readonly type: string }>(
-    how: Pick<TopicReaderOptions<Event>, 'topic' | 'isEvent' | 'positions' | 'room' | 'fold'>,
-  ): TopicReader<Event> {
-    const { kafka, codec, log } = this.#options;
-    const reader = new TopicReader<Event>({
-      kafka,
-      codec,
-      log,
-      signal: this.#signal,
-      retrying: (what, attempt) => this.#activity.retrying(`${what} (${how.topic})`, attempt),
-      ...how,
-      fold: (decoded) => {
-        how.fold(decoded);
-        this.#noteApplied();
-        this.#news.tell();
-      },
-    });
-    this.#following.push(reader.run().catch((error: unknown) => this.#end(error)));
-    return reader;
-  }
-
-  #watch(): void {
-    const { kafka, log } = this.#options;
-    const watching = watchLog({
-      kafka,
-      topics: [
-        ...Object.values(this.#topics),
-        ...(this.#options.minting === undefined ? [] : [chainTopicOf(this.#options.minting)]),
-      ],
-      log,
-      signal: this.#signal,
-      every_ms: 1_000,
-      applied: this.#applied,
-      onLag: (topic, partition, records) => {
-        this.#activity.heard();
-        this.#figures.lag(topic, partition, records);
-      },
-      onLost: (lost) => this.#end(lost),
-    });
-    this.#following.push(watching);
-  }
-
-  async #catchUp(withChain = false): Promise<void> {
-    const { kafka } = this.#options;
+  /**
+   * Resolves once the ledger and the addresses, and with `minting` the chain, are read to where
+   * they end now, or the signal is aborted.
+   */
+  #catchUp(minting?: Minting): Promise<void> {
     const { addresses, ledger } = this.#topics;
-    const chain = this.#minting;
-    const ends = await this.#activity.retrying('looking at the ends of the logs', () =>
-      Promise.all([
-        readLogEnds(kafka, ledger, PARTITION),
-        readLogEnds(kafka, addresses, PARTITION),
-        withChain && chain !== undefined ? readLogEnds(kafka, chain.topic, PARTITION) : undefined,
-      ]),
-    );
     const books = this.#books.ledger;
-    await this.#news.until(
-      () =>
-        books.end >= ends[0].high &&
-        books.addresses.end >= ends[1].high &&
-        (chain?.chain.sender.end ?? 0n) >= (ends[2]?.high ?? 0n),
-    );
+    return this.#follower.catchUp([
+      { topic: ledger, end: () => books.end },
+      { topic: addresses, end: () => books.addresses.end },
+      ...(minting === undefined
+        ? []
+        : [{ topic: minting.topic, end: () => minting.chain.sender.end }]),
+    ]);
   }
 
-  /** What ends one part of the work ends the whole: a log that cannot be right, what no retry can mend, a bug. */
-  #end(error: unknown): void {
-    // what was being tried again when the signal came ends with its last fault, which is in the log already
-    if (error instanceof Fault && this.#signal.aborted) return;
+  /**
+   * An impossible log and a fault that no retry can mend halt the treasury; any other error is a
+   * bug.
+   */
+  #failed(error: unknown): void {
     if (error instanceof LogLost) this.#halt(`${error.message}. ${RESTORE}`);
     else if (error instanceof Fault && !error.retry) this.#halt(error.message);
     else this.#bug ??= { error };
-    this.#stopping.abort();
   }
 
   #halt(reason: string): void {
@@ -310,43 +261,35 @@ export class Treasury {
     this.#options.log.error({ reason }, 'treasury halted');
   }
 
-  #now(): Now {
-    const { policy } = this.#books.ledger;
+  #state(): TreasuryState {
+    const { policy, waitingCount, live } = this.#books.ledger;
     return {
       policy_version: policy?.version ?? 0,
       has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
       halted: this.#activity.isHalted,
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.heldUp.length ?? 0,
-      unminted: this.#books.ledger.waitingCount,
-      live: this.#books.ledger.live.size,
+      unminted: waitingCount,
+      live: live.size,
       minting_closed: this.#minting?.closed !== undefined,
-      positions: this.#places(),
+      applied: this.#applied(),
     };
   }
 
-  #noteApplied(): void {
-    for (const { topic, partition, next_offset: next } of this.#places())
-      this.#applied.set(partitionKey(topic, partition), next);
-  }
-
-  /** First offsets not folded, of `tron.transfers` not decided. */
-  #places(): Now['positions'] {
+  /** First offsets that are not folded, or of `tron.transfers` not decided. */
+  #applied(): readonly AppliedOffset[] {
     const { addresses, ledger, transfers } = this.#topics;
+    const books = this.#books.ledger;
+    const minting = this.#minting;
+    const partition = PARTITION;
     const decided = this.#queue?.decided ?? [];
     return [
-      { topic: ledger, partition: PARTITION, next_offset: this.#books.ledger.end },
-      { topic: addresses, partition: PARTITION, next_offset: this.#books.ledger.addresses.end },
-      ...(this.#minting === undefined
+      { topic: ledger, partition, next_offset: books.end },
+      { topic: addresses, partition, next_offset: books.addresses.end },
+      ...(minting === undefined
         ? []
-        : [
-            {
-              topic: this.#minting.topic,
-              partition: PARTITION,
-              next_offset: this.#minting.chain.sender.end,
-            },
-          ]),
-      ...decided.map((next_offset, partition) => ({ topic: transfers, partition, next_offset })),
+        : [{ topic: minting.topic, partition, next_offset: minting.chain.sender.end }]),
+      ...decided.map((next_offset, index) => ({ topic: transfers, partition: index, next_offset })),
     ];
   }
 }

@@ -1,6 +1,8 @@
 /**
- * Asks what came to one address. Rows of the list are notifications; of each transaction that the log has nothing of yet the receipt decides. What it says of any deposit
- * address is appended before the next page is asked for. What could not be decided is asked again: the address' cursor stays before it.
+ * Checks what one address received. Rows of the provider's list only name transactions; the receipt
+ * of each transaction that the log does not have yet decides. All transfers of a receipt to deposit
+ * addresses are appended before the next page is requested. A transaction that cannot be decided is
+ * asked for again: the cursor of the address stays before it.
  */
 import {
   transfersIn,
@@ -12,44 +14,51 @@ import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Entry, ReadModel, SeenLogs } from './read-model.ts';
-import { RecentlyDecided } from './recently-decided.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
-/** Some 250 bytes each: far below the topic's largest batch, unless one transaction alone has more. */
+/**
+ * About 250 bytes each: far below the topic's largest batch, unless one transaction alone has more.
+ */
 const BATCH_EVENTS = 1_000;
-/** How far a block may be ahead of this clock: both are right, but never equal. */
+/** Tolerated lead of a block's time over this clock. */
 const CLOCKS_APART_MS = 60_000;
-/** So many receipts in a row that are none: the rest of the address waits for its next turn. */
+/** Bad receipts in a row that end the check: the rest of the address waits for its next turn. */
 const BAD_RECEIPTS_MAX = 3;
 
 export interface AddressCheckOptions {
   readonly provider: Pick<TronGrid, 'list' | 'receipt'>;
   readonly model: Pick<ReadModel, 'seen' | 'watched'>;
   readonly transfers: Pick<TransferLog, 'append'>;
-  /** 20 bytes: of all logs only this contract's count */
-  readonly contract: Buffer;
+  /** 20 bytes: logs of other contracts are ignored */
+  readonly usdt_contract: Buffer;
   /** Unix milliseconds */
   readonly now: () => number;
-  /** how many receipts one check asks for; what is left is for the next one, so that nobody can keep the others waiting */
+  /**
+   * receipts that one check asks for; the rest is left for the next check, so that no address can
+   * starve the others
+   */
   readonly receipts_max: number;
 }
 
 export interface Range {
-  /** Unix milliseconds, of blocks: where the list begins */
+  /** block time where the list begins, Unix milliseconds */
   readonly from: number;
-  /** solidified before anything was asked */
+  /** block time solidified before the check */
   readonly until: number;
-  /** which receipts are asked for again: those that had nothing to say, or all */
+  /** receipts to ask for again: those without transfers, or all */
   readonly again?: 'silent' | 'all';
 }
 
 export interface Checked {
-  /** every transfer to it that was solidified up to this block time, from where the list began on, is in the log */
+  /**
+   * every transfer to the address from the beginning of the list up to this block time is in the
+   * log
+   */
   readonly until: number;
-  /** the earliest block time of what could not be decided; undefined: all was */
+  /** earliest block time of an undecided transaction; undefined: all are decided */
   readonly undecided_from: number | undefined;
-  /** how many transfers were appended */
+  /** transfers appended */
   readonly observed: number;
 }
 
@@ -74,7 +83,7 @@ export class AddressCheck {
     this.#options = options;
   }
 
-  /** Throws faults of the provider, of Postgres and of the brokers; what was appended by then stays. */
+  /** Throws faults of the provider, of Postgres and of the brokers; earlier appends stay. */
   async run(entry: Entry, range: Range): Promise<Checked> {
     const { provider } = this.#options;
     if (range.again !== undefined) this.#decided.forget(entry.address);
@@ -96,7 +105,7 @@ export class AddressCheck {
           ? undefined
           : { fingerprint, block_timestamp: last.block_timestamp };
       if (after === undefined || !this.#isFull(progress)) continue;
-      // what is on the pages behind is of this time or later
+      // the pages after it are of this time or later
       progress.undecided_from = Math.min(
         progress.undecided_from ?? Infinity,
         after.block_timestamp,
@@ -116,7 +125,7 @@ export class AddressCheck {
     rows: readonly ListedRow[],
     { progress, again }: { readonly progress: Progress; readonly again: Range['again'] },
   ): Promise<void> {
-    const { model, contract } = this.#options;
+    const { model, usdt_contract: contract } = this.#options;
     const notifications = new Map<string, ListedRow>();
     for (const row of rows) {
       const ofAnother = row.contract?.equals(contract) === false;
@@ -148,19 +157,19 @@ export class AddressCheck {
   }
 
   async #decide(txId: Buffer, progress: Progress): Promise<Decision | undefined> {
-    const { provider, contract, now } = this.#options;
+    const { provider, usdt_contract: contract, now } = this.#options;
     progress.receipts++;
     let receipt: TronReceipt | undefined;
     try {
       receipt = await provider.receipt(txId);
     } catch (error) {
-      // one transaction that the provider cannot tell of keeps nobody else's waiting
+      // one bad receipt does not hold up other transactions
       if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
       progress.bad++;
       return undefined;
     }
     if (receipt !== undefined && receipt.block_timestamp > now() + CLOCKS_APART_MS) {
-      // nothing can have been carried out then, and the brokers take no such time
+      // no block is of the future, and the brokers refuse such a time
       progress.bad++;
       return undefined;
     }
@@ -171,8 +180,8 @@ export class AddressCheck {
   }
 
   /**
-   * What a transaction paid to others goes first: should this end half way, the address that was asked about still has no sign of the transaction, so that its next
-   * check decides it again.
+   * Payments to other addresses go first: after an abort half way, the checked address still has no
+   * trace of the transaction, so its next check decides it again.
    */
   async #append(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<number> {
     const indexes = await this.#indexes(entry, decisions);
@@ -189,7 +198,10 @@ export class AddressCheck {
     return own.length + [...others.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** In batches that never part what one transaction paid to an address: a sign of one of its logs is a sign of all. */
+  /**
+   * In batches that never split a transaction's payments to an address: a trace of one of its logs
+   * is a trace of all.
+   */
   async #appendAll(partition: number, events: readonly TransferObserved[]): Promise<void> {
     let batch: TransferObserved[] = [];
     for (const [at, event] of events.entries()) {
@@ -218,11 +230,11 @@ export class AddressCheck {
     { tx_id, receipt, transfers }: Decision,
     indexes: ReadonlyMap<string, number>,
   ): readonly TransferObserved[] {
-    const { contract } = this.#options;
+    const { usdt_contract: contract } = this.#options;
     const { block_number, block_timestamp } = receipt;
     return transfers.flatMap(({ log_index, from, to, value }) => {
       const address_index = indexes.get(to.toString('hex'));
-      // nothing arrives by a transfer to oneself
+      // a transfer to oneself brings nothing
       if (address_index === undefined || from.equals(to)) return [];
       return [
         {
@@ -245,9 +257,41 @@ export class AddressCheck {
 function endless(): Fault {
   return new Fault(
     BAD_ANSWER,
-    "TRON's provider gives one page after the other and comes back to the first; it is asked again",
+    "TRON's provider repeats the pages of a list without end; the request is repeated",
     {
       retry: true,
     },
   );
+}
+
+/** Remembered decisions. */
+const DECIDED_MAX = 20_000;
+
+/**
+ * The transactions recently decided for an address, so that their receipts are not requested again
+ * at every overlap of lists. An optimisation only. By address, since a transaction may pay an
+ * address that becomes a deposit address later.
+ */
+class RecentlyDecided {
+  readonly #keys = new Set<string>();
+
+  has(address: Buffer, txId: Buffer): boolean {
+    return this.#keys.has(keyOf(address, txId));
+  }
+
+  add(address: Buffer, txId: Buffer): void {
+    this.#keys.add(keyOf(address, txId));
+    if (this.#keys.size <= DECIDED_MAX) return;
+    const [oldest = ''] = this.#keys;
+    this.#keys.delete(oldest);
+  }
+
+  forget(address: Buffer): void {
+    const prefix = address.toString('latin1');
+    for (const key of this.#keys) if (key.startsWith(prefix)) this.#keys.delete(key);
+  }
+}
+
+function keyOf(address: Buffer, txId: Buffer): string {
+  return `${address.toString('latin1')}${txId.toString('latin1')}`;
 }

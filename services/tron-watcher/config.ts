@@ -1,4 +1,3 @@
-import { parseTronAddress } from '../../schemas/tron-address.ts';
 import {
   httpUrl,
   integer,
@@ -6,21 +5,12 @@ import {
   postgresUrl,
   readConfig,
   SERVICE_SETTINGS,
-  text,
   type Config,
   type Environment,
-  type Setting,
 } from '../runtime/process/config.ts';
+import { TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
 
 const DAY_MS = 86_400_000;
-
-/** The token's contract, in base58; 20 bytes. */
-const CONTRACT: Setting<Buffer> = {
-  name: 'APP_USDT_CONTRACT',
-  expected: 'the address of the USDT contract, base58',
-  secret: false,
-  read: (given) => parseTronAddress(given),
-};
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,
@@ -28,11 +18,8 @@ const SETTINGS = {
   kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),
   registry_url: httpUrl('APP_REGISTRY_URL'),
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
-  tron_url: httpUrl('APP_TRON_URL'),
-  // never shown, and empty where the provider needs none
-  tron_api_key: { ...text('APP_TRON_API_KEY', { default: '' }), secret: true },
-  contract: CONTRACT,
-  /** of all watchers of one group together */
+  ...TRONGRID_SETTINGS,
+  /** of all watchers of the group together */
   requests_per_second: integer('APP_TRON_REQUESTS_PER_SECOND', {
     default: 10,
     min: 1,
@@ -43,9 +30,6 @@ const SETTINGS = {
     min: 0,
     max: 1_000_000_000,
   }),
-  attempts_max: integer('APP_TRON_ATTEMPTS_MAX', { default: 4, min: 1, max: 100 }),
-  backoff_ms_min: integer('APP_TRON_BACKOFF_MS_MIN', { default: 500, min: 1, max: 60_000 }),
-  backoff_ms_max: integer('APP_TRON_BACKOFF_MS_MAX', { default: 60_000, min: 1, max: 3_600_000 }),
   pass_every_ms: integer('APP_PASS_EVERY_MS', { default: 5_000, min: 10, max: 3_600_000 }),
   pass_addresses_max: integer('APP_PASS_ADDRESSES_MAX', { default: 50, min: 1, max: 10_000 }),
   pass_cold_min: integer('APP_PASS_COLD_MIN', { default: 10, min: 1, max: 10_000 }),
@@ -58,7 +42,7 @@ const SETTINGS = {
     max: 3_650 * DAY_MS,
   }),
   receipts_max: integer('APP_RECEIPTS_MAX', { default: 100, min: 1, max: 100_000 }),
-  /** how long nothing may go well before `/ready` says so */
+  /** time without any success before the watcher is not ready */
   silence_ms: integer('APP_READY_SILENCE_MS', { default: 60_000, min: 100, max: 3_600_000 }),
 } as const;
 

@@ -1,7 +1,8 @@
 /**
- * Now and then what is long known of an address is looked at again: rows that the provider had not listed at the time turn up when an old range is listed once more,
- * and those that it never lists show in the balance. The balance is asked for first, so that what comes meanwhile is no difference; money that has left the address
- * is none either, so only a balance above what the log knows of proves that something is missing.
+ * Re-examines an address now and then: a row that the provider listed late shows when an old range
+ * is listed again, and one that it never lists shows in the balance. The balance is read first, so
+ * that later arrivals make no difference. Money may have left the address: only a balance above the
+ * log's sum proves a missing transfer.
  */
 import { crc32 } from '../../schemas/tron-partition.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
@@ -10,7 +11,7 @@ import type { AddressCheck, Checked, Range } from './address-check.ts';
 import type { Entry, ReadModel } from './read-model.ts';
 import type { TronGrid } from '../runtime/trongrid/trongrid.ts';
 
-/** `missing`: the provider does not list it, even from the beginning. */
+/** `missing`: not even a list from the beginning explains the balance. */
 export type CrossCheckOutcome =
   'equal' | 'less_on_chain' | 'more_on_chain' | 'missing' | 'undecided';
 
@@ -18,7 +19,7 @@ export interface CrossCheckOptions {
   readonly check: Pick<AddressCheck, 'run'>;
   readonly provider: Pick<TronGrid, 'balance'>;
   readonly model: Pick<ReadModel, 'observed'>;
-  /** how much of what lies before the address' cursor is listed again, in block time */
+  /** block time before the cursor of the address that is listed again */
   readonly cross_check_ms: number;
   /** resolves when the read model shows all that was appended */
   readonly folded: () => Promise<void>;
@@ -27,7 +28,8 @@ export interface CrossCheckOptions {
 }
 
 /**
- * About one in `every` cold checks of an address: which ones follows from its address and its last check, so that it takes no memory, and each address has its turns. 0: none.
+ * True for about one in `every` cold checks of each address, derived from the address and its last
+ * check; 0: never.
  */
 export function isCrossChecked(
   { hot, address, checked_at: at }: Pick<Entry, 'hot' | 'address' | 'checked_at'>,
@@ -69,7 +71,7 @@ export class CrossCheck {
     const about = { address: toTronAddress(entry.address), balance: balance.toString() };
     log.warn(
       { ...about, observed: observed.toString() },
-      'an address has more than the log knows of: listing it from the beginning',
+      'an address has more than the log explains: listing it from the beginning',
     );
     const again = await check.run(entry, { from: 0, until, again: 'all' });
     const found = await this.#observed(entry);
@@ -77,7 +79,7 @@ export class CrossCheck {
       onOutcome('missing');
       log.warn(
         { ...about, observed: found.toString() },
-        'neither lists nor receipts of the provider explain the balance: look at the address with another provider; it is looked at again',
+        'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
       );
     }
     return again;

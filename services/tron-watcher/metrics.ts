@@ -1,4 +1,4 @@
-/** What the watcher counts. */
+/** The watcher's metrics. */
 import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import type { CrossCheckOutcome } from './cross-check.ts';
@@ -6,7 +6,7 @@ import type { Outcome } from '../runtime/trongrid/trongrid.ts';
 
 const PASS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-export interface Figures {
+export interface WatcherMetrics {
   requested(route: string, outcome: Outcome): void;
   appended(events: readonly TransferEvent[]): void;
   crossChecked(outcome: CrossCheckOutcome): void;
@@ -15,7 +15,7 @@ export interface Figures {
   assigned(partitions: number): void;
 }
 
-export function openFigures(metrics: Metrics): Figures {
+export function openWatcherMetrics(metrics: Metrics): WatcherMetrics {
   const requests = metrics.counter('tron_requests_total', "requests to TRON's provider", [
     'route',
     'outcome',
@@ -26,30 +26,27 @@ export function openFigures(metrics: Metrics): Figures {
   );
   const checks = metrics.counter(
     'tron_addresses_checked_total',
-    'addresses in records of having been asked about',
+    'addresses in AddressesChecked records',
   );
   const crossChecks = metrics.counter(
     'tron_cross_checks_total',
-    'comparisons of balance and log by what they showed',
+    'comparisons of an address balance with the log, by outcome',
     ['outcome'],
   );
   const pass = metrics.histogram(
     'tron_pass_seconds',
-    'one pass over the addresses whose turn it was',
+    'duration of a pass over the due addresses',
     [],
     PASS_SECONDS,
   );
-  const addresses = metrics.counter(
-    'tron_pass_addresses_total',
-    'addresses that a pass got an answer for',
-  );
+  const addresses = metrics.counter('tron_pass_addresses_total', 'addresses checked by passes');
   const coldAge = metrics.gauge(
     'tron_cold_check_age_seconds',
-    'since when the cold address at the front of the queue waits; 0: there is none',
+    'age of the last check of the cold address at the front of the queue; 0: there is none',
   );
   const partitions = metrics.gauge(
     'tron_partitions_assigned',
-    "partitions of tron.transfers that are this watcher's",
+    'partitions of tron.transfers assigned to this watcher',
   );
   return {
     requested: (route, outcome) => requests.inc({ route, outcome }),

@@ -1,7 +1,7 @@
 /**
- * Which partitions of `tron.transfers` are this watcher's to ask about: those that a consumer group assigns to it. Nothing is read through the group. It is the brokers'
- * way of sharing: balanced, a member that died or hangs loses its part by itself, and it is away only when nothing could be appended anyway. That two hold the
- * same partition for a moment does no harm: both append the same facts under the same ids.
+ * The partitions of `tron.transfers` whose addresses this watcher checks, assigned by a consumer
+ * group. Nothing is read through the group: it shares the work evenly, and drops a member that died
+ * or hangs. Two holders of one partition do no harm: both append the same facts under the same ids.
  */
 import type { Consumer, Kafka } from 'kafkajs';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
@@ -12,13 +12,13 @@ import { retrying, untilAborted } from '../runtime/process/retry.ts';
 export interface PartitionShareOptions {
   readonly kafka: Kafka;
   readonly group_id: string;
-  /** how long a member may be silent before its partitions go to others; the brokers must allow it */
+  /** silence after which a member loses its partitions; the brokers must allow it */
   readonly session_ms: number;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** told of each assignment; undefined: no member of the group at present, or others are being given their part */
+  /** undefined: not a member, or the group is rebalancing */
   readonly onAssigned: (partitions: readonly number[] | undefined) => void;
-  /** told again and again, several times a session, that the brokers still hold this member to be there */
+  /** at each heartbeat that the brokers acknowledge, several times a session */
   readonly onHeld: () => void;
 }
 
@@ -31,7 +31,10 @@ export class PartitionShare {
     this.#options = options;
   }
 
-  /** Joins the group; goes on in the background, through every failure of the brokers, until `close`. Throws a fault with retry when the brokers do not answer. */
+  /**
+   * Joins the group and stays in it, also after failures of the brokers, until `close`. Throws a
+   * fault with retry when the brokers do not answer.
+   */
   start(): Promise<void> {
     return this.#connect();
   }
@@ -64,7 +67,7 @@ export class PartitionShare {
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       if (this.#consumer !== consumer) return;
       const partitions = payload.memberAssignment[topic] ?? [];
-      // at once: nothing is to be fetched
+      // nothing is to be fetched
       if (partitions.length > 0) consumer.pause([{ topic, partitions }]);
       log.info({ partitions }, 'partitions assigned');
       onAssigned(partitions);
@@ -72,7 +75,7 @@ export class PartitionShare {
     consumer.on(consumer.events.HEARTBEAT, () => {
       if (this.#consumer === consumer) onHeld();
     });
-    // nobody gets what was ours before we have joined again
+    // nobody else gets our partitions before we have joined again
     for (const event of [consumer.events.REBALANCING, consumer.events.STOP] as const) {
       consumer.on(event, () => {
         if (this.#consumer === consumer) onAssigned(undefined);
@@ -80,7 +83,7 @@ export class PartitionShare {
     }
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (payload.restart || this.#consumer !== consumer) return;
-      log.warn({ err: payload.error }, 'the group was left, joining anew');
+      log.warn({ err: payload.error }, 'the group was left, joining again');
       void this.#reconnect(consumer);
     });
     try {

@@ -1,4 +1,6 @@
-/** What the watcher reads of the `watch` read model: whom to ask about next, and what is in the log already. */
+/**
+ * The watcher's view of the `watch` tables: the addresses due next, and the transfers in the log.
+ */
 import {
   nextCold,
   nextHot,
@@ -12,7 +14,7 @@ import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { byteaBytes } from '../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 
-/** A deposit address whose turn it is. Times are Unix milliseconds. */
+/** A deposit address in the queue. Times are Unix milliseconds. */
 export interface Entry {
   /** 20 bytes */
   readonly address: Buffer;
@@ -21,11 +23,11 @@ export interface Entry {
   readonly hot: boolean;
   /** 0: never */
   readonly checked_at: number;
-  /** every transfer solidified up to this block time is in the log; 0: none is known to be */
+  /** every transfer up to this block time is in the log; 0: nothing is known */
   readonly checked_until: number;
 }
 
-/** Indexes of logs, by the transaction's id in hex; a transaction of which there is none is not in it. */
+/** Indexes of logs, by the transaction's id in hex. */
 export type SeenLogs = ReadonlyMap<string, ReadonlySet<number>>;
 
 export class ReadModel {
@@ -35,21 +37,21 @@ export class ReadModel {
     this.#reader = reader;
   }
 
-  /** Hot addresses of these partitions, those asked for longest ago first. */
+  /** Hot addresses of these partitions, longest unchecked first. */
   async hot(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
     return (await this.#reader.rows(nextHot(partitions, limit))).map((cells) =>
       entryOf(cells, true),
     );
   }
 
-  /** All others of these partitions, those asked for longest ago first. */
+  /** The other addresses of these partitions, longest unchecked first. */
   async cold(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
     return (await this.#reader.rows(nextCold(partitions, limit))).map((cells) =>
       entryOf(cells, false),
     );
   }
 
-  /** Which logs of these transactions are in the log of events as transfers to the address. */
+  /** The logs of these transactions that are known as transfers to the address. */
   async seen(address: Buffer, txIds: readonly Buffer[]): Promise<SeenLogs> {
     const seen = new Map<string, Set<number>>();
     if (txIds.length === 0) return seen;
@@ -60,7 +62,7 @@ export class ReadModel {
     return seen;
   }
 
-  /** The derivation indexes of those that are deposit addresses, by address in hex. */
+  /** Derivation indexes of the deposit addresses among these, by address in hex. */
   async watched(addresses: readonly Buffer[]): Promise<ReadonlyMap<string, number>> {
     if (addresses.length === 0) return new Map();
     const rows = await this.#reader.rows(watchedAmong(addresses));
@@ -69,13 +71,13 @@ export class ReadModel {
     );
   }
 
-  /** Micro-USDT that came to the address, as far as the log says. */
+  /** Micro-USDT received by the address according to the log. */
   async observed(address: Buffer): Promise<bigint> {
     const [cells = []] = await this.#reader.rows(observedValue(address));
     return BigInt(textAt(cells, 0));
   }
 
-  /** Offset of the first record of each partition of `tron.transfers` that is not folded yet. */
+  /** First offset of each partition of `tron.transfers` that is not folded. */
   async folded(): Promise<ReadonlyMap<number, bigint>> {
     const rows = await this.#reader.rows(FOLDED);
     return new Map(rows.map((cells) => [Number(textAt(cells, 0)), BigInt(textAt(cells, 1))]));
@@ -102,7 +104,7 @@ function entryOf(cells: Cells, hot: boolean): Entry {
 function textAt(cells: Cells, at: number): string {
   const cell = cells[at];
   if (cell === undefined || cell === null)
-    throw new Error(`the read model has nothing in column ${at}`);
+    throw new Error(`column ${at} of the read model is null`);
   return cell;
 }
 

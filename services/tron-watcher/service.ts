@@ -1,4 +1,4 @@
-/** Opens what the watcher needs and makes its passes until the process is told to stop. */
+/** Opens the watcher's resources and makes passes until the process is told to stop. */
 import type { Kafka } from 'kafkajs';
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
@@ -10,28 +10,32 @@ import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
-import { Backoff } from '../runtime/trongrid/backoff.ts';
+import { openTronGrid } from '../runtime/trongrid/trongrid.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
-import { openFigures } from './metrics.ts';
+import { openWatcherMetrics } from './metrics.ts';
 import { PartitionShare } from './partition-share.ts';
 import { ReadModel } from './read-model.ts';
-import { TokenBucket } from '../runtime/trongrid/token-bucket.ts';
 import { TransferLog } from './transfer-log.ts';
-import { TronGrid } from '../runtime/trongrid/trongrid.ts';
 import { Watcher } from './watcher.ts';
 
 const clock = (): number => performance.now();
 const IDLE_MS = 1_000;
-/** Of the group's session: so long after the last sign of it the share of the requests is this watcher's, and nobody else's. */
+/**
+ * Part of the group's session for which a heartbeat keeps this watcher's share of the requests:
+ * nobody else has it by then.
+ */
 const LEASE = 2 / 3;
-/** Whom to ask about is a range of an index: longer than this it takes only where something is wrong. */
+/** Every query is an index range: only a broken database takes longer. */
 const STATEMENT_MS = 10_000;
 
-export async function watchTron(
-  service: Service<ReturnType<typeof readWatcherConfig>>,
-): Promise<void> {
-  const { config, log, metrics, signal, closing } = service;
+export async function watchTron({
+  config,
+  log,
+  metrics,
+  signal,
+  closing,
+}: Service<ReturnType<typeof readWatcherConfig>>): Promise<void> {
   const condition = new Condition(clock, config.silence_ms);
   const http = await openHttp({
     ...config,
@@ -67,17 +71,12 @@ export async function watchTron(
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.add('kafka', () => writer.close());
 
-  const figures = openFigures(metrics);
-  const { tron_api_key: key } = config;
-  const bucket = new TokenBucket({ ...config, now: clock, signal });
-  const provider = new TronGrid({
+  const watcherMetrics = openWatcherMetrics(metrics);
+  const { provider, bucket } = openTronGrid({
     ...config,
-    tron_api_key: key === '' ? undefined : key,
-    bucket,
-    backoff: new Backoff({ ...config, now: clock, random: Math.random }),
     signal,
     onRequest(route, outcome) {
-      figures.requested(route, outcome);
+      watcherMetrics.requested(route, outcome);
       if (outcome === 'ok') condition.well();
     },
   });
@@ -85,7 +84,7 @@ export async function watchTron(
     writer,
     codec,
     onAppended(events) {
-      figures.appended(events);
+      watcherMetrics.appended(events);
       condition.well();
     },
   });
@@ -98,8 +97,8 @@ export async function watchTron(
     signal,
     now: Date.now,
     onStep: (step) => condition.doing(step),
-    onColdAge: (ms) => figures.coldAge(ms),
-    onCrossCheck: (outcome) => figures.crossChecked(outcome),
+    onColdAge: (ms) => watcherMetrics.coldAge(ms),
+    onCrossCheck: (outcome) => watcherMetrics.crossChecked(outcome),
   });
 
   let assigned: Assigned | undefined;
@@ -116,7 +115,7 @@ export async function watchTron(
     signal,
     onAssigned(partitions) {
       assigned = partitions === undefined ? undefined : { partitions, known: false };
-      figures.assigned(partitions?.length ?? 0);
+      watcherMetrics.assigned(partitions?.length ?? 0);
       takeShare();
     },
     onHeld: takeShare,
@@ -129,10 +128,11 @@ export async function watchTron(
     const begun = clock();
     const mine = assigned;
     if (mine === undefined) return condition.doing('joining_group');
-    // what those who had these partitions before have written is to be known before anybody is asked again
+    // the records of the partitions' former watchers have to be folded before any address is asked
+    // about
     if (!mine.known) transfers.endsAt(await readEnds(kafka));
     mine.known = true;
-    figures.passed(await waitable(watcher.pass(mine.partitions)), (clock() - begun) / 1_000);
+    watcherMetrics.passed(await waitable(watcher.pass(mine.partitions)), (clock() - begun) / 1_000);
     condition.passed();
   };
   while (!signal.aborted) {
@@ -142,10 +142,10 @@ export async function watchTron(
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Fault)) throw error;
-      // nothing the software can do by itself is right: it says why, and asks nobody until a person has looked
+      // no automatic action is right: the watcher stops until a person has looked
       condition.halted(error.message);
       log.error({ err: error }, 'watcher halted');
-      // its part goes to others
+      // other watchers take over its partitions
       await share.close();
       await aborted(signal);
     }
@@ -158,7 +158,7 @@ export async function watchTron(
 
 interface Assigned {
   readonly partitions: readonly number[];
-  /** how far these were written before they were assigned */
+  /** whether the ends of these partitions at the assignment are known */
   known: boolean;
 }
 
@@ -169,7 +169,10 @@ function readEnds(kafka: Kafka): Promise<readonly (readonly [partition: number, 
   });
 }
 
-/** The read model is there once the projector has run for the first time: until then it is waited for, like for a server that is away. */
+/**
+ * The tables exist once the projector has run for the first time; until then they are awaited like
+ * a server that is away.
+ */
 async function waitable<Result>(pass: Promise<Result>): Promise<Result> {
   try {
     return await pass;

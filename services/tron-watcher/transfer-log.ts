@@ -1,4 +1,4 @@
-/** Appends to `tron.transfers`, and remembers how far what was written goes. */
+/** Appends to `tron.transfers` and remembers the ends of its partitions. */
 import { randomBytes } from 'node:crypto';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
@@ -12,7 +12,7 @@ export const CHECKED_KEY = 'checked';
 export interface TransferLogOptions {
   readonly writer: Pick<KafkaWriter, 'append'>;
   readonly codec: Pick<Codec, 'encode'>;
-  /** told after each acknowledged append */
+  /** after each acknowledged append */
   readonly onAppended: (events: readonly TransferEvent[]) => void;
 }
 
@@ -25,8 +25,8 @@ export class TransferLog {
   }
 
   /**
-   * In one batch, all or none; resolves when the brokers have acknowledged it. The caller keeps a batch below the topic's largest; throws `append_refused` or
-   * `append_unknown`.
+   * Appends one batch, all or none; resolves at the acknowledgement. The caller keeps it below the
+   * topic's largest batch. Throws `append_refused` or `append_unknown`.
    */
   async append(partition: number, events: readonly TransferEvent[]): Promise<void> {
     if (events.length === 0) return;
@@ -38,13 +38,16 @@ export class TransferLog {
     onAppended(events);
   }
 
-  /** The log has records up to these offsets, whoever wrote them. */
+  /** The partitions end at least at these offsets. */
   endsAt(ends: Iterable<readonly [partition: number, end: bigint]>): void {
     for (const [partition, end] of ends)
       if (end > (this.#ends.get(partition) ?? 0n)) this.#ends.set(partition, end);
   }
 
-  /** True once all that is known to be in the log is folded, as `folded` tells of each partition: the first offset that is not. */
+  /**
+   * True once everything known to be in the log is folded. `folded`: first offset of each partition
+   * that is not.
+   */
   isFolded(folded: ReadonlyMap<number, bigint>): boolean {
     return [...this.#ends].every(([partition, end]) => (folded.get(partition) ?? 0n) >= end);
   }

@@ -1,6 +1,7 @@
 /**
- * The watcher's passes. Whom to ask about comes from the read model, and so does all that it needs to know: its only memory that matters is the log. A pass ends
- * with a record of whom was asked about and up to when everything is known; killed before, it is done again, which doubles nothing.
+ * The watcher's passes. The read model says which addresses are due and what the log holds, so the
+ * log is the only memory that matters. A pass ends with a record of the addresses checked and their
+ * new cursors; a killed pass is repeated, which doubles nothing.
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
@@ -14,30 +15,33 @@ import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
-/** So far ahead of the provider's newest solidified block a clock cannot be: what was asked about "in the future" would not be asked about until then. */
+/**
+ * Cap on this clock's lead over the newest solidified block: an address checked "in the future"
+ * would not be due until then.
+ */
 const CLOCK_AHEAD_MS = 3_600_000;
-/** So many addresses in a row that the provider cannot tell of: it is the provider's failure, not theirs. */
+/** Bad answers in a row after which the provider is at fault, not the addresses. */
 const BAD_ADDRESSES_MAX = 3;
 const FOLDED_MS_MIN = 10;
 const FOLDED_MS_MAX = 500;
 
 export interface WatcherSettings {
-  /** of all partitions */
+  /** over all partitions */
   readonly pass_addresses_max: number;
-  /** so many of them are cold if so many wait, however many are hot */
+  /** reserved for cold addresses, however many are hot */
   readonly pass_cold_min: number;
-  /** no cold address is asked about again sooner */
+  /** minimum time between two checks of a cold address */
   readonly cold_every_ms: number;
-  /** how far before its cursor an address is listed again, in block time */
+  /** block time before its cursor that is listed again */
   readonly overlap_ms: number;
-  /** every how many cold checks, about, an address is cross-checked; 0: never */
+  /** about one in this many cold checks is a cross-check; 0: none */
   readonly cross_check_every: number;
-  /** how much of what lies before its cursor is then listed again, in block time */
+  /** block time before its cursor that a cross-check lists again */
   readonly cross_check_ms: number;
 }
 
 export interface WatcherOptions
-  extends WatcherSettings, Pick<AddressCheckOptions, 'contract' | 'receipts_max'> {
+  extends WatcherSettings, Pick<AddressCheckOptions, 'usdt_contract' | 'receipts_max'> {
   readonly provider: Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'>;
   readonly model: ReadModel;
   readonly transfers: TransferLog;
@@ -47,18 +51,18 @@ export interface WatcherOptions
   readonly now: () => number;
   /** called before each step */
   readonly onStep: (step: Step) => void;
-  /** told of each pass' cold addresses: how long ago the one at the front was asked about; undefined: there is none */
+  /** at each pass: age of the last check of the first cold address; undefined: there is none */
   readonly onColdAge: (ms: number | undefined) => void;
   readonly onCrossCheck: (outcome: CrossCheckOutcome) => void;
 }
 
 interface Pass {
   readonly until: number;
-  /** when it is, at most, as the provider knows */
+  /** upper bound of the current time, from the provider */
   readonly latest: number;
   readonly done: (CheckedAddress & { readonly partition: number })[];
   failed: Entry[];
-  /** the provider could tell of one at least */
+  /** at least one check succeeded */
   fruitful: boolean;
 }
 
@@ -66,9 +70,9 @@ export class Watcher {
   readonly #options: WatcherOptions;
   readonly #check: AddressCheck;
   readonly #crossCheck: CrossCheck;
-  /** how often in a row the provider could not tell of an address */
+  /** bad answers in a row, by address */
   readonly #failures = new Map<string, number>();
-  /** block time from which on there is something that could not be decided, by address */
+  /** block time of the earliest undecided transaction, by address */
   readonly #undecided = new Map<string, number>();
 
   constructor(options: WatcherOptions) {
@@ -83,8 +87,8 @@ export class Watcher {
   }
 
   /**
-   * Asks once about those of these partitions whose turn it is; gives how many that were. Throws a fault when provider, Postgres or brokers fail; what was found out by
-   * then is in the log.
+   * Checks the due addresses of these partitions once; returns their number. Throws faults of the
+   * provider, of Postgres and of the brokers; earlier results are in the log.
    */
   async pass(partitions: readonly number[]): Promise<number> {
     const { provider, now, onStep } = this.#options;
@@ -93,7 +97,7 @@ export class Watcher {
     const entries = await this.#next(partitions);
     if (entries.length === 0) return 0;
     onStep('asking_provider');
-    // before anything is listed: what is solidified later may be missing in the lists
+    // before any list is read: transfers solidified later may be missing in it
     const { timestamp } = await provider.head();
     const pass: Pass = {
       until: Math.min(timestamp, now()),
@@ -110,10 +114,10 @@ export class Watcher {
     return pass.done.length;
   }
 
-  /** Hot ones first, those that the provider could not tell of last. */
+  /** Hot addresses first, those with bad answers last. */
   async #next(partitions: readonly number[]): Promise<readonly Entry[]> {
     const { model, cold_every_ms: coldEvery, now, onColdAge } = this.#options;
-    // of several watchers each has its part of a pass, as it has of the partitions
+    // each of several watchers makes its part of a pass
     const part = partitions.length / TRON_TRANSFERS.partitions;
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
@@ -148,7 +152,7 @@ export class Watcher {
         if (isProvider) throw error;
         this.#options.log.warn(
           { err: error, address: entry.address.toString('hex') },
-          'the provider could not tell of an address',
+          'the provider gave a bad answer about an address',
         );
       }
     }
@@ -169,7 +173,10 @@ export class Watcher {
     return checked;
   }
 
-  /** Those that the provider cannot tell of, while it tells of others, are asked about again when it is their turn: their cursors stay. */
+  /**
+   * Addresses with bad answers, while others succeed, keep their cursors and wait for their next
+   * turn.
+   */
   async #conclude({ latest, done, failed, fruitful }: Pass): Promise<void> {
     const { transfers, now, onStep } = this.#options;
     const stayed = fruitful
@@ -191,7 +198,10 @@ export class Watcher {
     }
   }
 
-  /** Waits until the read model shows what was appended: whom was asked about before that would be asked about again. */
+  /**
+   * Waits until the read model shows the appended records: before that, checked addresses would be
+   * due again.
+   */
   async #folded(): Promise<void> {
     const { transfers, model, signal, onStep } = this.#options;
     for (

@@ -14,7 +14,7 @@ import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
-import { toEntries } from '../../services/treasury/ledger/records.ts';
+import { toEntries } from '../../services/treasury/ledger/ledger-writer.ts';
 import { confirmedEvent, depositEvents } from '../support/deposit-events.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';

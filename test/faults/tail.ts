@@ -10,7 +10,7 @@ import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { readLogRange } from '../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
-import { toEntries } from '../../services/treasury/ledger/records.ts';
+import { toEntries } from '../../services/treasury/ledger/ledger-writer.ts';
 import { depositEvents } from '../support/deposit-events.ts';
 import { never, silentLog, testKafka } from '../support/kafka.ts';
 import { Random } from '../support/random.ts';

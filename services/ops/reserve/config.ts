@@ -1,27 +1,17 @@
 /** What `ops reserve run` has to be told. */
-import { parseTronAddress } from '../../../schemas/tron-address.ts';
 import {
   httpUrl,
   list,
   readConfig,
   type Config,
   type Environment,
-  type Setting,
 } from '../../runtime/process/config.ts';
 import { RECONCILIATION_SETTINGS } from '../../treasury/reconciliation/settings.ts';
 import { environmentOf } from '../config.ts';
 
-const USDT_CONTRACT: Setting<Buffer> = {
-  name: 'APP_USDT_CONTRACT',
-  expected: 'the address of the USDT contract, base58',
-  secret: false,
-  read: parseTronAddress,
-};
-
 const SETTINGS = {
   kafka_brokers: list('APP_KAFKA_BROKERS'),
   registry_url: httpUrl('APP_REGISTRY_URL'),
-  usdt_contract: USDT_CONTRACT,
   ...RECONCILIATION_SETTINGS,
 } as const;
 

@@ -1,22 +1,22 @@
 /**
- * The one way to the provider: one request at a time, and only as many as it allows. A second's tokens come one by one, the next one only when the request before has
- * ended: so there are never more of them within a second at the provider, also when answers are late. A day's tokens fill a bucket, which lets a while of more through after a
- * while of less.
+ * Serializes the requests to the provider and holds them to its rates. Tokens of a second are
+ * spaced from the end of the request before, so that also late responses never let the provider see
+ * more in a second. Tokens of a day fill a bucket, which allows bursts after quiet times.
  */
 import { untilAborted } from '../process/retry.ts';
 
 const SECOND_MS = 1_000;
 const DAY_MS = 86_400_000;
-/** How often somebody without a share looks whether there is one. */
+/** Polling interval of a process without a share. */
 const SHARELESS_MS = 20;
-/** What the bucket of the day holds at the most, of the day's tokens. */
+/** Size of the day's bucket, in time. */
 const SAVED_MS = 600_000;
 
 export interface BucketOptions {
   readonly requests_per_second: number;
-  /** 0: as many as there are seconds for */
+  /** 0: limited by the second only */
   readonly requests_per_day: number;
-  /** milliseconds of a clock that only goes on */
+  /** milliseconds of a monotonic clock */
   readonly now: () => number;
   readonly signal: AbortSignal;
 }
@@ -31,7 +31,10 @@ export class TokenBucket {
   #saved: number;
   #counted: number;
 
-  /** Begins with what a minute brings of the day's tokens, so that one that is started again and again does not use up the day. */
+  /**
+   * Begins with a minute's part of the day's tokens, so that frequent restarts do not use up the
+   * day.
+   */
   constructor(options: BucketOptions) {
     this.#options = options;
     this.#saved = Math.max(1, (options.requests_per_day * 60_000) / DAY_MS);
@@ -39,15 +42,19 @@ export class TokenBucket {
   }
 
   /**
-   * Which part of the tokens is this process', from 0 to 1: several share them as they share the work. Without being told anew it has none after `for_ms`: a process that was frozen
-   * does not know what others were given meanwhile.
+   * Sets this process' part of the tokens, from 0 to 1: processes share tokens as they share the
+   * work. The part expires after `for_ms` unless it is renewed: a process that was frozen does not
+   * know which parts others have now.
    */
   share(part: number, for_ms = Number.POSITIVE_INFINITY): void {
     this.#share = part;
     this.#shareUntil = this.#options.now() + for_ms;
   }
 
-  /** How long so many requests take from now on, if each is answered at once and all tokens are this process': milliseconds. */
+  /**
+   * Milliseconds that this number of requests takes from now on, with all tokens and immediate
+   * responses.
+   */
   expectedMs(requests: number): number {
     const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
     const bySecond = (requests * SECOND_MS) / perSecond;
@@ -60,18 +67,21 @@ export class TokenBucket {
     return Math.max(bySecond, (requests - saved) / perMs);
   }
 
-  /** Waits for its turn and a token, then asks. When the process is told to stop it asks at once: whoever asks finds out by itself. */
-  run<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
-    const asked = this.#queue.then(async () => {
+  /**
+   * Waits for its turn and a token, then runs the request. After an abort it runs at once: the
+   * request itself sees the signal.
+   */
+  run<Result>(request: () => Promise<Result>): Promise<Result> {
+    const result = this.#queue.then(async () => {
       await this.#token();
       try {
-        return await ask();
+        return await request();
       } finally {
         this.#ended = this.#options.now();
       }
     });
-    this.#queue = asked.catch(() => undefined);
-    return asked;
+    this.#queue = result.catch(() => undefined);
+    return result;
   }
 
   async #token(): Promise<void> {
@@ -81,7 +91,7 @@ export class TokenBucket {
     this.#saved -= 1;
   }
 
-  /** Milliseconds until there is a token; 0 or less: there is one. */
+  /** Milliseconds until the next token; 0 or less: there is one. */
   #wait(): number {
     const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
     const at = now();

@@ -1,6 +1,7 @@
 /**
- * TRON's provider over HTTP: the one place that knows its routes. Every request goes through the token bucket; after each failure nobody asks for a while, growing and
- * with jitter, or as long as the provider says. What it says is parsed strictly: what is no answer is a fault, never "nothing found".
+ * TRON's provider over HTTP. Only this file knows its routes. Every request takes a token from the
+ * bucket; each failure starts a back-off with jitter, or the pause that the provider asks for.
+ * Responses are parsed strictly: a malformed one is a fault, never "nothing found".
  */
 import {
   parseBalance,
@@ -14,46 +15,60 @@ import {
 } from '../../../schemas/trongrid.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
-import { textOf } from './answer-text.ts';
-import type { Backoff } from './backoff.ts';
-import type { TokenBucket } from './token-bucket.ts';
+import { Backoff, type BackoffOptions } from './backoff.ts';
+import { TokenBucket, type BucketOptions } from './token-bucket.ts';
 
 const PAGE_ROWS = 200;
-const ANSWER_MS = 10_000;
+const TIMEOUT_MS = 10_000;
+/** A list of 200 rows has about 100 KiB, a receipt with hundreds of logs as much. */
+const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Of one question, to one address: asking about another may go well. */
+/** Concerns one request: the same request for another address may succeed. */
 export const BAD_ANSWER = 'tron_answer';
 
 export type Outcome = 'ok' | 'throttled' | 'refused' | 'unreachable' | 'bad_answer';
 
 export interface TronGridOptions {
   readonly tron_url: string;
-  readonly tron_api_key: string | undefined;
-  /** 20 bytes: the token that is watched */
-  readonly contract: Buffer;
+  /** empty: none */
+  readonly tron_api_key: string;
+  /** 20 bytes: the watched token */
+  readonly usdt_contract: Buffer;
   readonly bucket: TokenBucket;
   readonly backoff: Backoff;
-  /** how often a question is asked in a row before it counts as failed */
+  /** attempts in a row before a request counts as failed */
   readonly attempts_max: number;
   readonly signal: AbortSignal;
-  /** told of each request */
   readonly onRequest: (route: string, outcome: Outcome) => void;
 }
 
-interface Question<T> {
+interface ProviderRequest<T> {
   readonly route: string;
   readonly path: string;
-  /** of a POST */
+  /** given: a POST */
   readonly body?: object;
   readonly parse: (json: unknown) => Parsed<T>;
 }
 
-export interface ListQuestion {
+export interface ListRequest {
   readonly address: Buffer;
   /** Unix milliseconds; whether it is inclusive is not documented */
   readonly min_timestamp: number;
-  /** of the page before, and the time of its last row */
+  /** the fingerprint of the page before and the time of its last row */
   readonly after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
+}
+
+const now = (): number => performance.now();
+
+/** A client with a token bucket and a back-off of its own. */
+export function openTronGrid(
+  settings: Omit<TronGridOptions, 'bucket' | 'backoff'> &
+    Omit<BucketOptions, 'now'> &
+    Omit<BackoffOptions, 'now' | 'random'>,
+): { readonly provider: TronGrid; readonly bucket: TokenBucket } {
+  const bucket = new TokenBucket({ ...settings, now });
+  const backoff = new Backoff({ ...settings, now, random: Math.random });
+  return { provider: new TronGrid({ ...settings, bucket, backoff }), bucket };
 }
 
 export class TronGrid {
@@ -65,7 +80,7 @@ export class TronGrid {
 
   /** The newest solidified block. */
   head(): Promise<TronHead> {
-    return this.#ask({
+    return this.#request({
       route: 'getnowblock',
       path: '/walletsolidity/getnowblock',
       body: {},
@@ -73,27 +88,27 @@ export class TronGrid {
     });
   }
 
-  /** One page of what came to an address, the oldest first. */
-  list({ address, min_timestamp, after }: ListQuestion): Promise<ListPage> {
+  /** One page of the transfers to an address, oldest first. */
+  list({ address, min_timestamp, after }: ListRequest): Promise<ListPage> {
     const query = new URLSearchParams({
       only_confirmed: 'true',
       only_to: 'true',
-      contract_address: toTronAddress(this.#options.contract),
+      contract_address: toTronAddress(this.#options.usdt_contract),
       limit: String(PAGE_ROWS),
       order_by: 'block_timestamp,asc',
       min_timestamp: String(min_timestamp),
       ...(after === undefined ? {} : { fingerprint: after.fingerprint }),
     });
-    return this.#ask({
+    return this.#request({
       route: 'trc20',
       path: `/v1/accounts/${toTronAddress(address)}/transactions/trc20?${query.toString()}`,
       parse: (json) => continued(parseList(json), after),
     });
   }
 
-  /** Undefined: not solidified, or not known: ask again later. */
+  /** Undefined: the transaction is not solidified yet, or unknown. */
   receipt(txId: Buffer): Promise<TronReceipt | undefined> {
-    return this.#ask({
+    return this.#request({
       route: 'gettransactioninfobyid',
       path: '/walletsolidity/gettransactioninfobyid',
       body: { value: txId.toString('hex') },
@@ -105,16 +120,16 @@ export class TronGrid {
     });
   }
 
-  /** What the address has of the token at the newest solidified block, in base units. */
+  /** The address' balance of the token at the newest solidified block, in base units. */
   balance(address: Buffer): Promise<bigint> {
     const body = {
       owner_address: toTronAddress(address),
-      contract_address: toTronAddress(this.#options.contract),
+      contract_address: toTronAddress(this.#options.usdt_contract),
       function_selector: 'balanceOf(address)',
       parameter: address.toString('hex').padStart(64, '0'),
       visible: true,
     };
-    return this.#ask({
+    return this.#request({
       route: 'triggerconstantcontract',
       path: '/walletsolidity/triggerconstantcontract',
       body,
@@ -122,43 +137,43 @@ export class TronGrid {
     });
   }
 
-  async #ask<T>(question: Question<T>): Promise<T> {
+  async #request<T>(request: ProviderRequest<T>): Promise<T> {
     const { bucket, backoff, attempts_max: attempts, signal, onRequest } = this.#options;
     for (let attempt = 1; ; attempt++) {
       await backoff.wait(signal);
-      const told = await bucket.run(() => this.#attempt(question));
-      onRequest(question.route, told.outcome);
-      if (told.outcome === 'ok') {
+      const result = await bucket.run(() => this.#attempt(request));
+      onRequest(request.route, result.outcome);
+      if (result.outcome === 'ok') {
         backoff.succeeded();
-        return told.value;
+        return result.value;
       }
-      backoff.failed(told.suspended_ms);
+      backoff.failed(result.suspended_ms);
       const isLast =
-        attempt >= attempts || told.outcome === 'refused' || told.suspended_ms !== undefined;
-      if (isLast || signal.aborted) throw faultOf(question.route, told);
+        attempt >= attempts || result.outcome === 'refused' || result.suspended_ms !== undefined;
+      if (isLast || signal.aborted) throw faultOf(request.route, result);
     }
   }
 
-  async #attempt<T>({ path, body, parse }: Question<T>): Promise<Told<T>> {
+  async #attempt<T>({ path, body: sent, parse }: ProviderRequest<T>): Promise<Result<T>> {
     const { tron_url: url, tron_api_key: key, signal } = this.#options;
     const headers = {
       accept: 'application/json',
-      ...(key === undefined ? {} : { 'TRON-PRO-API-KEY': key }),
+      ...(key === '' ? {} : { 'TRON-PRO-API-KEY': key }),
     };
     try {
       const response = await fetch(`${url}${path}`, {
         redirect: 'error',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
-        ...(body === undefined
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        ...(sent === undefined
           ? { headers }
           : {
               method: 'POST',
               headers: { ...headers, 'content-type': 'application/json' },
-              body: JSON.stringify(body),
+              body: JSON.stringify(sent),
             }),
       });
-      const said = await textOf(response);
-      const text = key === undefined ? said : said?.replaceAll(key, '(key)');
+      const body = await textOf(response);
+      const text = key === '' ? body : body?.replaceAll(key, '(key)');
       return text === undefined
         ? failure('bad_answer', 'its answer is far too long')
         : judged(response, text, parse);
@@ -173,35 +188,47 @@ export class TronGrid {
   }
 }
 
-/** A page that is the one before once more, or lies before it, is none: what follows would be taken for known. */
-function continued(read: Parsed<ListPage>, after: ListQuestion['after']): Parsed<ListPage> {
+/** Refuses a page that repeats or precedes the page before: the pages after it would be skipped. */
+function continued(read: Parsed<ListPage>, after: ListRequest['after']): Parsed<ListPage> {
   if ('problem' in read) return read;
   const { rows, fingerprint } = read.value;
   if (fingerprint !== undefined && rows.length === 0)
     return { problem: 'it is an empty page that is not the last' };
   if (after === undefined) return read;
-  if (fingerprint === after.fingerprint) return { problem: 'it is the page before once more' };
+  if (fingerprint === after.fingerprint) return { problem: 'it is the page before again' };
   return rows.some((row) => row.block_timestamp < after.block_timestamp)
     ? { problem: 'it goes back behind the page before' }
     : read;
 }
 
-type Told<T> = { readonly outcome: 'ok'; readonly value: T } | Failure;
+type Result<T> = { readonly outcome: 'ok'; readonly value: T } | Failure;
 
 interface Failure {
   readonly outcome: Exclude<Outcome, 'ok'>;
-  readonly what: string;
-  /** how long nobody is to ask; undefined: it does not say */
+  readonly reason: string;
+  /** the pause that the provider asks for; undefined: none */
   readonly suspended_ms: number | undefined;
   readonly cause?: unknown;
 }
 
 function failure(
   outcome: Failure['outcome'],
-  what: string,
+  reason: string,
   more: { readonly suspended_ms?: number | undefined; readonly cause?: unknown } = {},
 ): Failure {
-  return { outcome, what, suspended_ms: undefined, ...more };
+  return { outcome, reason, suspended_ms: undefined, ...more };
+}
+
+/** The body as text; undefined when it is longer than any valid response: the rest is not read. */
+async function textOf(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 const EXCERPT = 200;
@@ -210,7 +237,7 @@ function judged<T>(
   { status, headers }: Response,
   text: string,
   parse: (json: unknown) => Parsed<T>,
-): Told<T> {
+): Result<T> {
   const said = `it answered ${status}: ${text.slice(0, EXCERPT)}`;
   if (status === 403 || status === 429 || status === 503)
     return failure('throttled', said, { suspended_ms: suspension(headers, text) });
@@ -229,7 +256,7 @@ function judged<T>(
     : { outcome: 'ok', value: read.value };
 }
 
-/** In a header, or in its own words: "the query server is suspended for 30s". */
+/** From a header, or from the text "the query server is suspended for 30s". */
 function suspension(headers: Headers, text: string): number | undefined {
   const seconds =
     /^[0-9]{1,6}$/.exec(headers.get('retry-after') ?? '')?.[0] ??
@@ -248,16 +275,17 @@ const MEANINGS: Readonly<
   refused: { code: 'tron_refused', remedy: 'correct APP_TRON_API_KEY' },
   unreachable: {
     code: 'tron_unreachable',
-    remedy: 'look whether APP_TRON_URL can be reached from here; it is asked again',
+    remedy: 'check that APP_TRON_URL can be reached from here; the request is repeated',
   },
   bad_answer: {
     code: BAD_ANSWER,
-    remedy: "look whether APP_TRON_URL is a provider of TronGrid's interface; it is asked again",
+    remedy:
+      "check that APP_TRON_URL is a provider with TronGrid's interface; the request is repeated",
   },
 };
 
-function faultOf(route: string, { outcome, what, cause }: Failure): Fault {
+function faultOf(route: string, { outcome, reason, cause }: Failure): Fault {
   const { code, remedy } = MEANINGS[outcome];
-  const message = `TRON's provider did not serve ${route}: ${what}; ${remedy}`;
+  const message = `TRON's provider did not serve ${route}: ${reason}; ${remedy}`;
   return new Fault(code, message, { retry: true, ...(cause === undefined ? {} : { cause }) });
 }

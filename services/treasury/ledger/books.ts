@@ -1,4 +1,7 @@
-/** The ledger and the addresses as far as they are read, with what tells that a topic is not the one that the ledger was written from. */
+/**
+ * The ledger and the addresses as far as they are read, with what tells that a topic is not the one
+ * that the ledger was written from.
+ */
 import { hold } from '../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
@@ -47,7 +50,10 @@ export class Books {
     return { next_offset: this.ledger.addresses.end, last_record: this.#lastOfAddresses };
   }
 
-  /** A deposit that is confirmed and should be held; it is its writer's last word only when the ledger is read to its end. */
+  /**
+   * A deposit that is confirmed and should be held; it is its writer's last word only when the
+   * ledger is read to its end.
+   */
   get unheld(): string | undefined {
     return this.#unheld.values().next().value;
   }
@@ -56,7 +62,10 @@ export class Books {
     return this.#furthest.get(partition);
   }
 
-  /** Among the newest so many deposit addresses that have deposits, the first deposit of one that its owner does not have in `deposit.addresses`, if there is any. */
+  /**
+   * Among the newest so many deposit addresses that have deposits, the first deposit of one that
+   * its owner does not have in `deposit.addresses`, if there is any.
+   */
   strangerAmong(newest: number): DepositConfirmed | undefined {
     const { addresses } = this.ledger;
     return [...this.#firsts.values()]

@@ -1,6 +1,8 @@
 /**
- * Decides what has been read and appends it to the ledger. The ledger is the compare-and-set: each event is written for one offset and counts only there. So what
- * was appended counts once it is read back, and no sooner; a batch that came after another treasury's has no effect, and what it was about is decided anew.
+ * Decides the transfers read and appends the decisions to the ledger. The ledger is the
+ * compare-and-set: each event is written for one offset and counts only there. An appended event
+ * counts once it is read back. A batch that lost a race has no effect, and its transfers are
+ * decided again.
  */
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import type { Network } from '../../../schemas/deposit-policy.ts';
@@ -15,30 +17,27 @@ import {
 } from '../../../projections/deposits/domain/confirmation.ts';
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import type { Logger } from '../../runtime/process/log.ts';
-import type { Books } from './books.ts';
-import type { Figures } from '../metrics.ts';
-import type { LedgerWriter } from './ledger-writer.ts';
-import type { News } from '../news.ts';
+import type { LedgerWriter, TreasuryContext } from './ledger-writer.ts';
 import type { TransferQueue } from './transfer-queue.ts';
 
-/** Of each of the six partitions in one batch: 1,200 transfers with two events each are below the megabyte that the topic takes. */
+/**
+ * Per partition in one batch: 1,200 transfers with two events each stay below the megabyte that the
+ * topic takes.
+ */
 export const TRANSFERS_OF_EACH = 200;
-/** Part of life on TRON; any other refusal tells of a writer that is not right. */
+/** Refusals that are part of life on TRON; any other one shows a misbehaving writer. */
 const USUAL: ReadonlySet<string> = new Set(['zero_value', 'self_transfer']);
 
-export interface DeciderOptions {
+export interface DeciderOptions extends TreasuryContext {
   readonly network: Network;
   readonly limits: PolicyLimits;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
   readonly appender: LedgerWriter;
-  readonly books: Books;
-  readonly news: News;
-  readonly figures: Figures;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  /** resolves once the ledger and the addresses are read to where they end now, or the signal is aborted */
+  /**
+   * resolves once the ledger and the addresses are read to where they end now, or the signal is
+   * aborted
+   */
   readonly catchUp: () => Promise<void>;
 }
 
@@ -50,8 +49,8 @@ export class Decider {
   }
 
   /**
-   * Puts the limits of the settings in force. Once, at the start: of two treasuries with other settings the one that started last has its way, and neither answers
-   * the other for ever.
+   * Puts the limits of the settings in force, once, at the start: of two treasuries with different
+   * limits, those of the last start stand.
    */
   async setPolicy(): Promise<void> {
     const { books, network, limits, catchUp, signal } = this.#options;
@@ -66,11 +65,15 @@ export class Decider {
     }
   }
 
-  /** Decides what can be decided of the transfers read so far. False when nothing came of it: then only something new to read changes that. */
+  /**
+   * Decides the transfers read so far as far as possible. False: there is nothing to do before
+   * something new is read.
+   */
   async round(queue: TransferQueue): Promise<boolean> {
     const { books, catchUp, signal } = this.#options;
     if (queue.waiting === 0 && books.unheld === undefined) return false;
-    // asked after the transfers were read: whoever wrote them knew of their addresses, so what is unknown then is nobody's
+    // after the transfers were read: their writer knew their addresses, so an address unknown now
+    // is nobody's
     await catchUp();
     if (signal.aborted) return false;
     if (books.unheld !== undefined) return this.#hold(books.unheld);
@@ -85,7 +88,7 @@ export class Decider {
   }
 
   async #confirm(queue: TransferQueue): Promise<boolean> {
-    const { books, news, usdt_contract } = this.#options;
+    const { books, changes, usdt_contract } = this.#options;
     const { ledger } = books;
     const decided = confirmAll(ledger, queue.first(TRANSFERS_OF_EACH), {
       now: Date.now(),
@@ -100,18 +103,18 @@ export class Decider {
         ledger.deposit(depositIdOf(transfer.event.tx_id, transfer.event.log_index)).status !==
           'absent',
     );
-    for (const transfer of settled) this.#tellRefused(transfer, refused.get(transfer));
+    for (const transfer of settled) this.#reportRefused(transfer, refused.get(transfer));
     const heldUp = queue.holdUp(
       decided.waiting.map(({ observed, reason }) => ({
         observed,
         why: whyHeldUp(observed, reason),
       })),
     );
-    if (settled.length > 0 || heldUp) news.tell();
+    if (settled.length > 0 || heldUp) changes.notify();
     return settled.length > 0 || decided.events.length > 0;
   }
 
-  /** An address that was one account's in the ledger never becomes another's. */
+  /** An address that the ledger has given to one account never becomes another's. */
   #assertOwners({ events }: Confirmations): void {
     for (const event of events) {
       const first =
@@ -120,22 +123,17 @@ export class Decider {
     }
   }
 
-  #tellRefused(
+  #reportRefused(
     { event, partition, offset }: Recorded<TransferObserved>,
     reason: Confirmations['refused'][number]['reason'] | undefined,
   ): void {
     if (reason === undefined) return;
-    this.#options.figures.refused(reason);
+    this.#options.metrics.refused(reason);
     if (USUAL.has(reason)) return;
-    const place = {
-      partition,
-      offset,
-      tx_id: event.tx_id.toString('hex'),
-      log_index: event.log_index,
-    };
+    const { tx_id, log_index } = event;
     this.#options.log.warn(
-      { ...place, reason },
-      'a transfer is no deposit, and should not be in the log: look at the settings of who wrote it',
+      { partition, offset, tx_id: tx_id.toString('hex'), log_index, reason },
+      'a transfer is no deposit and should not be in the log: check the settings of its writer',
     );
   }
 }

@@ -1,30 +1,41 @@
-/** Appends to the ledger, and sees whether what was appended counts. One append at a time: whoever waits decides on what the one before has left. */
-import { randomInt } from 'node:crypto';
-import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+/**
+ * Appends to the ledger and tells whether the events count. The treasury makes one append at a
+ * time: each decision is based on the result of the one before.
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+import {
+  treasuryEventId,
+  treasuryEventKey,
+  type TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
-import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
+import type { KafkaWriter, LogEntry } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
+import { PARTITION, type Changes } from '../log-follower.ts';
+import type { TreasuryMetrics } from '../metrics.ts';
 import type { Books } from './books.ts';
-import { toEntries } from './records.ts';
-import type { Figures } from '../metrics.ts';
-import type { News } from '../news.ts';
 
-const PARTITION = 0;
-/** The loser of a race lets the other go on: both writing all the time would fill the ledger with what does not count. */
+/**
+ * The loser of a race pauses: two treasuries that write all the time would fill the ledger with
+ * void records.
+ */
 const YIELD_MS_MIN = 100;
 const YIELD_MS_MAX = 1_000;
 
-export interface LedgerWriterOptions {
-  readonly codec: Codec;
-  readonly writer: KafkaWriter;
-  /** name of the ledger's topic */
-  readonly ledger_topic: string;
+/** Shared by the parts of one treasury. */
+export interface TreasuryContext {
   readonly books: Books;
-  readonly news: News;
-  readonly figures: Figures;
+  readonly changes: Changes;
+  readonly metrics: TreasuryMetrics;
   readonly log: Logger;
   readonly signal: AbortSignal;
+}
+
+export interface LedgerWriterOptions extends TreasuryContext {
+  readonly codec: Codec;
+  readonly writer: KafkaWriter;
+  readonly ledger_topic: string;
 }
 
 export class LedgerWriter {
@@ -34,20 +45,36 @@ export class LedgerWriter {
     this.#options = options;
   }
 
-  /** True when the events count as they were written. Read back in any case. */
+  /** Appends the events and reads them back; true when they count. */
   async append(events: readonly TreasuryEvent[]): Promise<boolean> {
-    const { codec, writer, ledger_topic: topic, books, news, figures, log, signal } = this.#options;
+    const { codec, writer, ledger_topic, books, changes, metrics, log, signal } = this.#options;
     const expected = books.ledger.end;
-    const offset = await writer.append(topic, PARTITION, toEntries(codec, events));
-    await news.until(() => books.ledger.end >= offset + BigInt(events.length));
-    figures.appended(events.length);
+    const offset = await writer.append(ledger_topic, PARTITION, toEntries(codec, events));
+    await changes.until(() => books.ledger.end >= offset + BigInt(events.length));
+    metrics.appended(events.length);
     if (offset === expected) return true;
-    figures.lostRace();
+    metrics.lostRace();
     log.info(
       { expected, got: offset, events: events.length },
-      'another treasury wrote first, or a batch stands in the ledger twice: deciding anew',
+      'another treasury wrote first, or the ledger holds a batch twice: deciding again',
     );
     await untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), signal);
     return false;
   }
+}
+
+/** Events as records whose key, headers and time make sense to a plain console consumer. */
+export function toEntries(codec: Codec, events: readonly TreasuryEvent[]): readonly LogEntry[] {
+  const trace_id = randomBytes(16).toString('hex');
+  return events.map((event) => ({
+    key: treasuryEventKey(event),
+    value: codec.encode(event),
+    headers: {
+      event_id: treasuryEventId(event),
+      event_type: event.type,
+      source: 'treasury',
+      trace_id,
+    },
+    timestamp: event.decided_at,
+  }));
 }

@@ -1,45 +1,46 @@
-/** How many deposits wait, for what, and since when: what a person looks at first when somebody's money does not come. */
+/**
+ * How many deposits wait, for what, and since when: the first thing to look at when somebody's
+ * money does not arrive.
+ */
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 
-const STATUSES = ['confirmed', 'mint_requested', 'needs_manual'] as const;
-type Status = (typeof STATUSES)[number];
+export type QueuedDeposits = Pick<Ledger, 'waiting' | 'waitingCount' | 'live'>;
 
 interface Queue {
+  readonly status: 'confirmed' | 'mint_requested' | 'needs_manual';
   readonly deposits: number;
-  /** Unix milliseconds of what has waited longest */
-  readonly since: number | undefined;
+  /** Unix milliseconds */
+  readonly oldest: number | undefined;
 }
 
-export type Queued = Pick<Ledger, 'waiting' | 'waitingCount' | 'live'>;
-
-export class QueueFigures {
-  /** those that wait for a person, since when, in the order in which they began to */
+export class QueueMetrics {
+  /** the times at which held deposits began to wait for a person, in order */
   readonly #held = new Map<string, number>();
-  readonly #ledger: () => Queued;
+  readonly #ledger: () => QueuedDeposits;
 
   /** `now` in Unix milliseconds. */
-  constructor(metrics: Metrics, ledger: () => Queued, now: () => number = Date.now) {
+  constructor(metrics: Metrics, ledger: () => QueuedDeposits, now: () => number = Date.now) {
     this.#ledger = ledger;
-    const queues = (): Readonly<Record<Status, Queue>> => this.#queues();
+    const queues = (): readonly Queue[] => this.#queues();
     metrics.gauge(
       'treasury_queue_deposits',
-      'deposits on their way: to be minted, requested, or waiting for a person',
+      'deposits to be minted, requested, or waiting for a person',
       ['status'],
       function () {
-        const found = queues();
-        for (const status of STATUSES) this.set({ status }, found[status].deposits);
+        for (const { status, deposits } of queues()) this.set({ status }, deposits);
       },
     );
     metrics.gauge(
       'treasury_queue_oldest_seconds',
-      'for how long the oldest of them is there; 0: there is none',
+      'age of the oldest of them in its status; 0: there is none',
       ['status'],
       function () {
-        const found = queues();
-        for (const status of STATUSES)
-          this.set({ status }, secondsSince(found[status].since, now()));
+        for (const { status, oldest } of queues()) {
+          const age = oldest === undefined ? 0 : now() - oldest;
+          this.set({ status }, Math.max(0, age / 1_000));
+        }
       },
     );
   }
@@ -51,25 +52,15 @@ export class QueueFigures {
       this.#held.delete(event.deposit_id);
   }
 
-  #queues(): Readonly<Record<Status, Queue>> {
+  #queues(): readonly Queue[] {
     const { waiting, waitingCount, live } = this.#ledger();
-    return {
-      confirmed: { deposits: waitingCount, since: oldest(waiting, ({ since }) => since) },
-      mint_requested: { deposits: live.size, since: oldest(live.values(), ({ at }) => at) },
-      needs_manual: {
-        deposits: this.#held.size,
-        since: oldest(this.#held.values(), (since) => since),
-      },
-    };
+    const [queued] = waiting;
+    const [mint] = live.values();
+    const [held] = this.#held.values();
+    return [
+      { status: 'confirmed', deposits: waitingCount, oldest: queued?.since },
+      { status: 'mint_requested', deposits: live.size, oldest: mint?.at },
+      { status: 'needs_manual', deposits: this.#held.size, oldest: held },
+    ];
   }
-}
-
-/** They stand in their order: the first is the oldest. */
-function oldest<Item>(items: Iterable<Item>, since: (item: Item) => number): number | undefined {
-  for (const item of items) return since(item);
-  return undefined;
-}
-
-function secondsSince(ms: number | undefined, now: number): number {
-  return ms === undefined ? 0 : Math.max(0, (now - ms) / 1_000);
 }

@@ -1,6 +1,7 @@
 /**
- * The transfers that were read and are not decided yet, by partition, in order. Bounded: one that is held up (somebody's address is not known) keeps the others of
- * its partition waiting, here up to a limit, the rest in the log, from where they are read again later.
+ * The transfers that were read and are not decided yet, by partition, in order. Bounded: one that
+ * is held up (somebody's address is not known) keeps the others of its partition waiting, here up
+ * to a limit, the rest in the log, from where they are read again later.
  */
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
@@ -9,7 +10,10 @@ import { assert } from '../../runtime/process/errors.ts';
 import { partitionKey, recreated, type Positions } from '../../runtime/kafka/position.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 
-/** Of one partition; reading stops, or what more there is of a partition that is held up is left in the log. */
+/**
+ * Of one partition; reading stops, or what more there is of a partition that is held up is left in
+ * the log.
+ */
 const WAITING_MAX = 2_000;
 
 type Transfer = Recorded<TransferObserved>;
@@ -34,7 +38,10 @@ export class TransferQueue {
   readonly #lanes: readonly Lane[];
   readonly #waitingMax: number;
 
-  /** `furthest` says which deposit stands furthest in a partition: reading goes on with its transfer, to see that it is still the same log. */
+  /**
+   * `furthest` says which deposit stands furthest in a partition: reading goes on with its
+   * transfer, to see that it is still the same log.
+   */
   constructor(
     topic: string,
     partitions: number,
@@ -87,7 +94,10 @@ export class TransferQueue {
     );
   }
 
-  /** Takes what was read. Throws `LogLost` when the log is not the one that the ledger was written from. */
+  /**
+   * Takes what was read. Throws `LogLost` when the log is not the one that the ledger was written
+   * from.
+   */
   put({ partition, events, fingerprints }: Decoded<TransferEvent>): void {
     const lane = this.#lane(partition);
     for (const [at, recorded] of events.entries()) {
@@ -127,7 +137,10 @@ export class TransferQueue {
     });
   }
 
-  /** These transfers cannot be decided; those at the front hold their partition up, any other partition is not held up. True when that is news. */
+  /**
+   * These transfers cannot be decided; those at the front hold their partition up, any other
+   * partition is not held up. True when that is news.
+   */
   holdUp(undecided: readonly { readonly observed: Transfer; readonly why: string }[]): boolean {
     const changed = this.#lanes.filter((lane) => {
       const why = undecided.find(({ observed }) => observed === lane.waiting[0])?.why;
@@ -138,7 +151,10 @@ export class TransferQueue {
     return changed.length > 0;
   }
 
-  /** True when records left in the log can be taken now: the reader must then go back to the positions, at once. */
+  /**
+   * True when records left in the log can be taken now: the reader must then go back to the
+   * positions, at once.
+   */
   reclaim(): boolean {
     const due = this.#lanes.filter(
       ({ left, waiting }) => left && waiting.length <= this.#waitingMax / 2,

@@ -1,4 +1,7 @@
-/** What `chain.blocks` says of the mint authority, and whether the ledger knows of every Mint that it signed. */
+/**
+ * What `chain.blocks` says of the mint authority, and whether the ledger knows of every Mint that
+ * it signed.
+ */
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { Sender, type SentTransaction } from '../../../projections/chain/sender.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
@@ -39,7 +42,10 @@ export class ChainBook {
     return { next_offset: this.sender.end, last_record: this.#last };
   }
 
-  /** Final Mints of the authority that were never requested, or were given up, as far as this ledger tells: read it to its end before it is believed. */
+  /**
+   * Final Mints of the authority that were never requested, or were given up, as far as this ledger
+   * tells: read it to its end before it is believed.
+   */
   unexplained(ledger: Ledger): readonly SentTransaction[] {
     this.#unexplained = this.#unexplained.filter((sent) => !isExplained(ledger, sent));
     return this.#unexplained;

@@ -1,6 +1,7 @@
 /**
- * Decides what is minted next and what became of it. An intent is appended first, and only what counts once it is read back is ever sent (`broadcaster.ts`); how a mint
- * ended is read from final blocks and from nothing else.
+ * Requests mints and concludes them. An intent is appended first, and only an intent that counts
+ * once it is read back is broadcast (`broadcaster.ts`). A mint's outcome is read from final blocks
+ * and from nothing else.
  */
 import { toHex } from '../../../schemas/address.ts';
 import type { RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
@@ -11,32 +12,25 @@ import {
   mintCallOf,
 } from '../../../projections/deposits/domain/minting.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
-import type { Logger } from '../../runtime/process/log.ts';
-import type { Books } from '../ledger/books.ts';
 import type { ChainBook } from './chain-book.ts';
-import type { LedgerWriter } from '../ledger/ledger-writer.ts';
-import { ONE_KEY } from './mint-authority.ts';
-import type { MintSigner } from './mint-signer.ts';
+import { ONE_KEY } from './mint-signer.ts';
+import type { MintingContext, MintingOptions } from './minting.ts';
 
-/** In one append: each costs a signature, some 0.5 ms, while which nothing else is decided. */
+/**
+ * Intents of one append. Each takes a signature, some 0.5 ms, during which nothing else is decided.
+ */
 const INTENTS_OF_A_BATCH = 50;
 const CONCLUSIONS_OF_A_BATCH = 500;
-/** Mints under way: the node does not take any number of one sender. */
+/** Mints in flight: the node limits the pending transactions of one sender. */
 const LIVE_MAX = 500;
 
-export interface MinterOptions {
-  readonly books: Books;
+export interface MinterOptions extends MintingContext, Pick<MintingOptions, 'signer' | 'allowed'> {
   readonly chain: ChainBook;
-  readonly signer: MintSigner;
-  readonly appender: LedgerWriter;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  /** resolves once the chain and the key are known to be the right ones; throws a fault without retry when they are not */
-  readonly look: () => Promise<void>;
-  /** resolves once the ledger, the addresses and the chain are read to where they end now, or the signal is aborted */
-  readonly catchUp: () => Promise<void>;
-  /** why nothing may be minted now; undefined when it may */
-  readonly allowed: () => string | undefined;
+  /**
+   * resolves once the node's chain and mint authority are those of the settings; throws a fault
+   * without retry when they are others
+   */
+  readonly checkAuthority: () => Promise<void>;
   /** Unix milliseconds */
   readonly now: () => number;
 }
@@ -46,33 +40,37 @@ export class Minter {
   #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
-  /** nonces of mints under way that were requested with our key */
+  /** nonces of mints in flight that were requested with our key */
   readonly #ours = new Set<number>();
 
   constructor(options: MinterOptions) {
     this.#options = options;
   }
 
-  /** Why nothing is minted any more until a person has looked; undefined while all is well. */
+  /** Why minting is halted; undefined while it is not. */
   get halted(): string | undefined {
     return this.#halted;
   }
 
-  /** Why nothing is sent or requested at this moment; undefined when it may be. */
+  /** Why nothing is requested or broadcast at this moment; undefined when minting is open. */
   get closed(): string | undefined {
     const { chain, books, allowed } = this.#options;
     if (this.#halted !== undefined) return this.#halted;
     if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
     if (chain.sender.finalHeight < 0) return 'no block is final yet';
-    if (chain.unexplained(books.ledger).length > 0) return 'a Mint is looked for in the ledger';
+    if (chain.unexplained(books.ledger).length > 0)
+      return 'a Mint is being looked up in the ledger';
     return allowed();
   }
 
-  /** To be called once, before anything is minted. Resolves when both logs are read to where they ended at the call. */
+  /**
+   * To be called once, before anything is minted. Resolves when both logs are read to where they
+   * end at the call.
+   */
   async begin(): Promise<void> {
-    const { look, catchUp, signal, books, chain, log } = this.#options;
-    // what the chain says of the nonces of another key says nothing of our mints
-    await look();
+    const { checkAuthority, catchUp, signal, books, chain, log } = this.#options;
+    // another key's nonces say nothing about our mints
+    await checkAuthority();
     await catchUp();
     if (signal.aborted) return;
     if (this.#haltOtherKey([...books.ledger.requested].at(-1))) return;
@@ -84,11 +82,14 @@ export class Minter {
     );
   }
 
-  /** Appends what is due. False when nothing came of it: then only something new to read, or time, changes that. */
+  /**
+   * Appends due intents and conclusions. False: nothing is due before something new is read, or
+   * time passes.
+   */
   async round(): Promise<boolean> {
     const { catchUp, signal, appender } = this.#options;
     if (!this.#isCaughtUp || this.#halted !== undefined) return false;
-    this.#tellClosed();
+    this.#reportClosed();
     if (!this.#isDue()) return false;
     await catchUp();
     if (signal.aborted || this.#haltUnexplained() || this.#haltForeign()) return false;
@@ -131,7 +132,7 @@ export class Minter {
     return this.closed === undefined && this.#options.books.ledger.live.size < LIVE_MAX;
   }
 
-  /** The ledger is read to its end: a Mint that it does not know now was never requested. */
+  /** The ledger is read to its end: a Mint without an intent now was never requested. */
   #haltUnexplained(): boolean {
     const { books, chain, log } = this.#options;
     const [first, ...more] = chain.unexplained(books.ledger);
@@ -148,7 +149,10 @@ export class Minter {
     return true;
   }
 
-  /** Mints under way that another key has signed: whether they are on the chain cannot be told from the transactions of ours, so nothing is concluded of them. */
+  /**
+   * Mints in flight that another key has signed cannot be concluded from the transactions of our
+   * key.
+   */
   #haltForeign(): boolean {
     const { live } = this.#options.books.ledger;
     for (const nonce of this.#ours) if (!live.has(nonce)) this.#ours.delete(nonce);
@@ -160,7 +164,10 @@ export class Minter {
     return false;
   }
 
-  /** Halts when this mint was not requested with our key. A ledger has one mint authority for ever: its nonces go on where those of that key are, and what became of them only its transactions tell. */
+  /**
+   * Halts when this mint was not requested with our key: a ledger has one mint authority for ever,
+   * whose nonces and transactions the outcomes are read from.
+   */
   #haltOtherKey(mint: RequestedMint | undefined): boolean {
     const { signer, log } = this.#options;
     if (mint === undefined || signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash))
@@ -171,7 +178,7 @@ export class Minter {
     return true;
   }
 
-  #tellClosed(): void {
+  #reportClosed(): void {
     const { closed } = this;
     if (closed === this.#closed) return;
     this.#closed = closed;

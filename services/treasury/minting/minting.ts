@@ -1,30 +1,25 @@
-/** The half of the treasury that mints: what it reads of the chain, requests in the ledger and sends to the node. */
+/** Minting: follows the chain, requests mints in the ledger and broadcasts them to the node. */
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import type { HealthProblem } from '../../runtime/process/health.ts';
-import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
-import type { Books } from '../ledger/books.ts';
+import type { LedgerWriter, TreasuryContext } from '../ledger/ledger-writer.ts';
 import { Broadcaster } from './broadcaster.ts';
 import { ChainBook } from './chain-book.ts';
-import type { Figures } from '../metrics.ts';
-import type { LedgerWriter } from '../ledger/ledger-writer.ts';
-import { assertAuthority } from './mint-authority.ts';
+import { assertAuthority, type MintSigner } from './mint-signer.ts';
 import { Minter } from './minter.ts';
-import type { MintSigner } from './mint-signer.ts';
-import type { News } from '../news.ts';
 
 export interface MintingOptions {
   readonly signer: MintSigner;
   readonly node: ChainNode;
   readonly chain_id: number;
-  /** why nothing may be minted now; undefined when it may */
+  /** why nothing may be minted now; undefined when it is allowed */
   readonly allowed: () => string | undefined;
-  /** how often it is looked whether time alone has made something due */
+  /** interval of the checks for mints that time alone makes due */
   readonly every_ms: number;
-  /** how long after it was sent a mint that no block has is sent again */
+  /** a mint in no block is broadcast again after this time */
   readonly again_ms: number;
-  /** how long after it was requested a mint that no block has is a matter for a person */
+  /** a mint in no block this long after its request needs a person */
   readonly late_ms: number;
   /** another name than that of `chain.blocks` */
   readonly chain_topic?: string;
@@ -36,14 +31,12 @@ export function chainTopicOf({ chain_topic: topic }: MintingOptions): string {
   return topic ?? CHAIN_BLOCKS.name;
 }
 
-interface Surroundings {
-  readonly books: Books;
-  readonly news: News;
-  readonly figures: Figures;
+export interface MintingContext extends TreasuryContext {
   readonly appender: LedgerWriter;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  /** resolves once the ledger, the addresses and the chain are read to where they end now, or the signal is aborted */
+  /**
+   * resolves once the ledger, the addresses and the chain are read to where they end now, or the
+   * signal is aborted
+   */
   readonly catchUp: () => Promise<void>;
 }
 
@@ -53,57 +46,51 @@ export class Minting {
   readonly #minter: Minter;
   readonly #broadcaster: Broadcaster;
   readonly #everyMs: number;
-  readonly #news: News;
-  readonly #signal: AbortSignal;
+  readonly #context: MintingContext;
 
-  constructor(options: MintingOptions, around: Surroundings) {
+  constructor(options: MintingOptions, context: MintingContext) {
     const { signer, now = Date.now } = options;
     this.topic = chainTopicOf(options);
     this.chain = new ChainBook(this.topic, signer.address);
-    const { log, signal } = around;
-    const look = (): Promise<void> =>
+    this.#everyMs = options.every_ms;
+    this.#context = context;
+    const { log, signal } = context;
+    const checkAuthority = (): Promise<void> =>
       retrying({ what: 'asking the node for its chain', log, signal }, () =>
         assertAuthority(options),
       );
-    this.#minter = new Minter({ ...around, ...options, look, chain: this.chain, now });
-    this.#broadcaster = new Broadcaster({
-      ...around,
-      ...options,
-      chain: this.chain,
-      minter: this.#minter,
-      now,
-    });
-    this.#everyMs = options.every_ms;
-    this.#news = around.news;
-    this.#signal = around.signal;
+    const parts = { ...context, ...options, chain: this.chain, now };
+    this.#minter = new Minter({ ...parts, checkAuthority });
+    this.#broadcaster = new Broadcaster({ ...parts, minter: this.#minter });
   }
 
-  /** That the reserve keeps minting closed is told by the reconciliation. */
+  /** Without the reserve's closing of minting, which the reconciliation reports. */
   get problem(): HealthProblem | undefined {
     const { halted } = this.#minter;
     if (halted !== undefined) return { status: 'halted', phase: 'minting', message: halted };
     return this.#broadcaster.problem;
   }
 
-  /** Why nothing is minted at this moment; undefined when it is. */
+  /** Why nothing is minted at this moment; undefined when minting is open. */
   get closed(): string | undefined {
     return this.#minter.closed;
   }
 
-  /** Requests and concludes what is due; false when nothing was. */
+  /** Requests and concludes due mints; false when nothing was due. */
   round(): Promise<boolean> {
     return this.#minter.round();
   }
 
-  /** Sends what counts, until the signal is aborted. */
+  /** Broadcasts requested mints until the signal is aborted. */
   async run(): Promise<void> {
+    const { changes, signal } = this.#context;
     await this.#minter.begin();
-    this.#news.tell();
-    // a window moves and a mint is due again without anything to read
-    const ticking = setInterval(() => this.#news.tell(), this.#everyMs);
+    changes.notify();
+    // time alone makes mints due: the window moves, a broadcast is repeated
+    const ticking = setInterval(() => changes.notify(), this.#everyMs);
     try {
-      while (!this.#signal.aborted) {
-        const { next } = this.#news;
+      while (!signal.aborted) {
+        const { next } = changes;
         await this.#broadcaster.pass();
         await next;
       }

@@ -1,12 +1,16 @@
 /**
- * Money that is on a deposit address and that the ledger does not know of yet: the watcher asks each address in its turn, a balance shows at once. It is told from money
- * that nobody can explain by its receipts.
+ * Money that is on a deposit address and that the ledger does not know of yet: the watcher asks
+ * each address in its turn, a balance shows at once. It is told from money that nobody can explain
+ * by its receipts.
  */
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { Received } from '../../../projections/reserve/receipts.ts';
 import type { BalanceProvider } from './custody.ts';
 
-/** A transfer may be listed late: so much before the newest known one is looked at again, in block time. */
+/**
+ * A transfer may be listed late: so much before the newest known one is looked at again, in block
+ * time.
+ */
 const OVERLAP_MS = 3_600_000;
 const RECEIPTS_MAX = 200;
 
@@ -21,15 +25,19 @@ export interface ArrivingOptions {
   readonly provider: Pick<BalanceProvider, 'list' | 'receipt'>;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
-  /** what arrived before should be in the ledger long since: it explains nothing. Unix milliseconds, in TRON's time */
+  /**
+   * what arrived before should be in the ledger long since: it explains nothing. Unix milliseconds,
+   * in TRON's time
+   */
   readonly since: number;
   /** so much is enough: nothing more is looked for */
   readonly wanted: bigint;
 }
 
 /**
- * How much came to these addresses by transfers that are solid on TRON and not in the ledger; at most what is wanted, which is what is there too much: part of it may have
- * been swept already. An address that is empty is not asked about. Throws the provider's faults.
+ * How much came to these addresses by transfers that are solid on TRON and not in the ledger; at
+ * most what is wanted, which is what is there too much: part of it may have been swept already. An
+ * address that is empty is not asked about. Throws the provider's faults.
  */
 export async function arrivingAt(
   places: readonly Place[],

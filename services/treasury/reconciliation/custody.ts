@@ -1,6 +1,6 @@
 /**
- * What is in custody: the USDT of every deposit address that ever received, and of the addresses where swept money lies. All or nothing: a balance that cannot be read
- * is a fault, never 0.
+ * What is in custody: the USDT of every deposit address that ever received, and of the addresses
+ * where swept money lies. All or nothing: a balance that cannot be read is a fault, never 0.
  */
 import type { TronGrid } from '../../runtime/trongrid/trongrid.ts';
 

@@ -1,6 +1,6 @@
 /**
- * The logs that a reconciliation is made from, read by itself: what the minter has in memory is not taken for granted. `catchUp` says that everything is folded which
- * stood in a log when it was called.
+ * The logs behind a reconciliation. It reads them itself and does not rely on what the minter has
+ * in memory.
  */
 import type { Kafka } from 'kafkajs';
 import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
@@ -11,18 +11,13 @@ import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { Receipts } from '../../../projections/reserve/receipts.ts';
 import { ChainSupply } from '../../../projections/reserve/supply.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
-import { Fault } from '../../runtime/process/errors.ts';
-import { partitionKey, type Position } from '../../runtime/kafka/position.ts';
-import { readLogEnds, watchLog } from '../../runtime/kafka/ends.ts';
-import type { Logger } from '../../runtime/process/log.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
-import { News } from '../news.ts';
-import { TopicReader } from '../ledger/topic-reader.ts';
+import { LogFollower, onePartition, PARTITION } from '../log-follower.ts';
 import type { NewestRun } from './newest-run.ts';
 
-const PARTITION = 0;
-const WATCH_MS = 1_000;
 export const READING_ENDED = 'reading_ended';
 
 export interface LogNames {
@@ -36,7 +31,6 @@ export const LOG_NAMES: LogNames = {
   ledger: TREASURY_LEDGER.name,
   runs: RESERVE_RUNS.name,
 };
-/** Their declarations: for whoever makes sure that they are there, and opens the codec. */
 export const LOG_TOPICS = [CHAIN_BLOCKS, TREASURY_LEDGER, RESERVE_RUNS];
 
 export interface ReserveLogsOptions {
@@ -56,69 +50,75 @@ export class ReserveLogs {
   readonly supply = new ChainSupply();
   readonly newest: NewestRun;
   readonly names: LogNames;
-  readonly #options: ReserveLogsOptions;
-  readonly #stopping = new AbortController();
-  readonly #signal: AbortSignal;
-  readonly #news: News;
-  readonly #applied = new Map<string, bigint>();
+  readonly #follower: LogFollower;
   #lastOfLedger: Buffer | null = null;
   #lastOfChain: Buffer | null = null;
-  #failed: { readonly error: unknown } | undefined;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(options: ReserveLogsOptions) {
-    this.#options = options;
     this.newest = options.newest;
     this.names = options.names ?? LOG_NAMES;
-    this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
-    this.#news = new News(this.#signal);
-  }
-
-  /** Reads until the signal is aborted. Throws `LogLost` or a fault without retry for a log that cannot be right. */
-  async run(): Promise<void> {
-    const { kafka, log, newest, onLag } = this.#options;
-    const { chain, ledger, runs } = this.names;
-    const watching = watchLog({
-      kafka,
-      topics: [chain, ledger, runs],
-      log,
-      signal: this.#signal,
-      every_ms: WATCH_MS,
-      applied: this.#applied,
-      onLag,
-      onLost: (lost) => this.#fail(lost),
+    const { log } = options;
+    this.#follower = new LogFollower({
+      ...options,
+      retrying: (what, attempt) => retrying({ what, log, signal: this.#follower.signal }, attempt),
+      applied: () =>
+        (['chain', 'ledger', 'runs'] as const).map((which) => ({
+          topic: this.names[which],
+          partition: PARTITION,
+          next_offset: this.#end(which),
+        })),
+      onFailure: (error) => {
+        this.#failure ??= { error };
+      },
     });
-    await Promise.all([
-      watching,
-      this.#follow(
-        chain,
-        isChainEvent,
-        () => ({ next_offset: this.supply.end, last_record: this.#lastOfChain }),
-        (decoded) => this.#foldChain(decoded),
-      ),
-      this.#follow(
-        ledger,
-        isTreasuryEvent,
-        () => ({ next_offset: this.ledger.end, last_record: this.#lastOfLedger }),
-        (decoded) => this.#foldLedger(decoded),
-      ),
-      this.#follow(
-        runs,
-        isReserveEvent,
-        () => newest.position,
-        (decoded) => newest.fold(decoded),
-      ),
-    ]);
-    if (this.#failed !== undefined) throw this.#failed.error;
   }
 
-  /** Resolves once everything is folded that stands in this log now. Throws `READING_ENDED` when that will not be any more. */
+  /**
+   * Reads until the signal is aborted. Throws `LogLost` or a fault without retry for an impossible
+   * log.
+   */
+  async run(): Promise<void> {
+    const { chain, ledger, runs } = this.names;
+    const { newest } = this;
+    const follower = this.#follower;
+    follower.watch([chain, ledger, runs]);
+    follower.follow({
+      topic: chain,
+      isEvent: isChainEvent,
+      positions: onePartition(chain, () => ({
+        next_offset: this.supply.end,
+        last_record: this.#lastOfChain,
+      })),
+      fold: (decoded) => this.#foldChain(decoded),
+    });
+    follower.follow({
+      topic: ledger,
+      isEvent: isTreasuryEvent,
+      positions: onePartition(ledger, () => ({
+        next_offset: this.ledger.end,
+        last_record: this.#lastOfLedger,
+      })),
+      fold: (decoded) => this.#foldLedger(decoded),
+    });
+    follower.follow({
+      topic: runs,
+      isEvent: isReserveEvent,
+      positions: onePartition(runs, () => newest.position),
+      fold: (decoded) => newest.fold(decoded),
+    });
+    await follower.ended();
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /**
+   * Resolves once this log is folded to where it ends now. Throws `READING_ENDED` when it will not
+   * be.
+   */
   async catchUp(which: keyof LogNames): Promise<void> {
-    const { kafka, log } = this.#options;
     const topic = this.names[which];
-    const patient = { what: `looking at the end of ${topic}`, log, signal: this.#signal };
-    const { high } = await retrying(patient, () => readLogEnds(kafka, topic, PARTITION));
-    await this.#news.until(() => this.#end(which) >= high);
-    if (this.#signal.aborted)
+    await this.#follower.catchUp([{ topic, end: () => this.#end(which) }]);
+    if (this.#follower.signal.aborted)
       throw new Fault(READING_ENDED, `${topic} was not read to its end: the reading has ended`, {
         retry: false,
       });
@@ -126,44 +126,6 @@ export class ReserveLogs {
 
   #end(which: keyof LogNames): bigint {
     return { chain: this.supply, ledger: this.ledger, runs: this.newest }[which].end;
-  }
-
-  async #follow<Event extends { readonly type: string }>(
-    topic: string,
-    isEvent: (event: { readonly type: string }) => event is Event,
-    position: () => Position,
-    fold: (decoded: Decoded<Event>) => void,
-  ): Promise<void> {
-    const { kafka, codec, log } = this.#options;
-    const signal = this.#signal;
-    const reader = new TopicReader<Event>({
-      kafka,
-      codec,
-      log,
-      signal,
-      retrying: (what, attempt) => retrying({ what: `${what} (${topic})`, log, signal }, attempt),
-      topic,
-      isEvent,
-      positions: () => new Map([[partitionKey(topic, PARTITION), position()]]),
-      fold: (decoded) => {
-        fold(decoded);
-        this.#applied.set(partitionKey(topic, PARTITION), position().next_offset);
-        this.#news.tell();
-      },
-    });
-    try {
-      await reader.run();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  /** What ends the reading of one ends that of all. */
-  #fail(error: unknown): void {
-    // what was being tried again when the signal came ends with its last fault, which is in the log already
-    if (error instanceof Fault && this.#signal.aborted) return;
-    this.#failed ??= { error };
-    this.#stopping.abort();
   }
 
   #foldLedger({ events, fingerprints }: Decoded<TreasuryEvent>): void {

@@ -1,11 +1,15 @@
 /**
  * One measurement. The order makes that no figure is older than one it must not be older than:
  *
- *   1. the final block. 2. the ledger after it: whatever was minted in that block was intended before. 3. the balances after that: whatever was minted had arrived before.
- *   4. the ledger once more, and that is the offset of the figures; what came to an address meanwhile has that balance read again. So whatever the ledger knows is in custody.
+ * 1. the final block. 2. the ledger after it: whatever was minted in that block was intended
+ * before. 3. the balances after that: whatever was minted had arrived before.
+ * 4. the ledger once more, and that is the offset of the figures; what came to an address meanwhile
+ * has that balance read again. So whatever the ledger knows is in custody.
  *
- * Money that is swept from a deposit address while balances are read could be counted twice, or not at all: it would show in a custody address, which are read first and
- * last and must not have changed, else all is done again. Money that arrived and is not in the ledger yet is not of its offset, and not counted.
+ * Money that is swept from a deposit address while balances are read could be counted twice, or not
+ * at all: it would show in a custody address, which are read first and last and must not have
+ * changed, else all is done again. Money that arrived and is not in the ledger yet is not of its
+ * offset, and not counted.
  */
 import {
   positionOf,
@@ -53,7 +57,9 @@ export interface Measured {
   readonly position: Position;
 }
 
-/** Throws a fault with retry when there can be no figures now, as when one balance cannot be read. */
+/**
+ * Throws a fault with retry when there can be no figures now, as when one balance cannot be read.
+ */
 export async function measure(options: MeasureOptions): Promise<Measured> {
   for (let tries = 1; tries <= TRIES; tries++) {
     const measured = await attempt(options);

@@ -1,9 +1,9 @@
-/** What is shown of reconciliations on /metrics. */
+/** The metrics of reconciliations. */
 import { RUN_STATUSES } from '../../../schemas/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 
-/** What of a run is an amount. */
+/** The amounts of a run. */
 const AMOUNTS = [
   'onchain_supply',
   'genesis_allocation',
@@ -15,25 +15,23 @@ const AMOUNTS = [
   'retained_fees',
 ] as const;
 
-/** What is asked at each scrape. */
-export interface ReserveNow {
+/** Read at each scrape. */
+export interface ReserveState {
   readonly run: ReserveReconciled | undefined;
-  /** whether nothing may be minted */
   readonly is_closed: boolean;
   /** Unix milliseconds */
   readonly at: number;
 }
 
-export interface ReserveFigures {
-  /** this process made a run */
+export interface ReserveMetrics {
   made(run: ReserveReconciled): void;
-  /** a run of so many balances begins, which is expected to take so long */
+  /** a run begins: balances to read, and the expected duration */
   planned(balances: number, expected_ms: number): void;
   failed(code: string): void;
   lag(topic: string, partition: number, records: bigint): void;
 }
 
-export function openReserveFigures(metrics: Metrics, now: () => ReserveNow): ReserveFigures {
+export function openReserveMetrics(metrics: Metrics, state: () => ReserveState): ReserveMetrics {
   const runs = metrics.counter('reserve_runs_total', 'reconciliations made by this process', [
     'status',
   ]);
@@ -44,11 +42,11 @@ export function openReserveFigures(metrics: Metrics, now: () => ReserveNow): Res
   );
   const balances = metrics.gauge(
     'reserve_run_balances',
-    'balances that a run has to read, as of the last one begun',
+    'balances to read in the newest run begun',
   );
   const expected = metrics.gauge(
     'reserve_run_expected_seconds',
-    'how long that takes at the rate allowed',
+    'duration of that run at the allowed request rate',
   );
   const lag = metrics.gauge('reserve_lag_records', 'records that reconciling has not read yet', [
     'topic',
@@ -56,37 +54,38 @@ export function openReserveFigures(metrics: Metrics, now: () => ReserveNow): Res
   ]);
   metrics.gauge(
     'reserve_newest_run',
-    '1 at the status of the newest run, whoever made it',
+    '1 for the status of the newest run of any process',
     ['status'],
     function () {
-      for (const status of RUN_STATUSES) this.set({ status }, Number(now().run?.status === status));
+      for (const status of RUN_STATUSES)
+        this.set({ status }, Number(state().run?.status === status));
     },
   );
   metrics.gauge(
     'reserve_newest_run_age_seconds',
-    'since the newest run; -1: there is none',
+    'age of the newest run; -1: there is none',
     [],
     function () {
-      const { run, at } = now();
+      const { run, at } = state();
       this.set(run === undefined ? -1 : (at - run.run_at) / 1_000);
     },
   );
   metrics.gauge(
     'reserve_amount',
-    'figures of the newest run in CLT base units, which are micro-USDT',
+    'amounts of the newest run in CLT base units, which are micro-USDT',
     ['figure'],
     function () {
-      const { run } = now();
+      const { run } = state();
       if (run !== undefined)
         for (const figure of AMOUNTS) this.set({ figure }, Number(run[figure]));
     },
   );
   metrics.gauge(
     'reserve_minting_closed',
-    '1 while nothing may be minted for what the newest run says, or for its age',
+    '1 while the status or the age of the newest run forbids minting',
     [],
     function () {
-      this.set(Number(now().is_closed));
+      this.set(Number(state().is_closed));
     },
   );
   return {

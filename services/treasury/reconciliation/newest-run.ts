@@ -33,8 +33,9 @@ export class NewestRun {
   }
 
   /**
-   * Of the runs in the log the last one is the newest: whose clock is right is not known. One of an older block or ledger than that of a run before it took longer to
-   * measure, and tells nothing new.
+   * Of the runs in the log the last one is the newest: whose clock is right is not known. One of an
+   * older block or ledger than that of a run before it took longer to measure, and tells nothing
+   * new.
    */
   fold({ events, fingerprints }: Decoded<ReserveReconciled>): void {
     for (const [at, { event, offset }] of events.entries()) {

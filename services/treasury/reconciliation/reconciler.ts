@@ -1,6 +1,8 @@
 /**
- * Makes reconciliations: on a schedule, and whenever somebody asks for one. That custody is not what it should be is measured a second time before it is said first, and the
- * second result is said, whatever it is: balances come from machines that do not all know the same at the same moment. What the chain says needs no second look.
+ * Makes reconciliations: on a schedule, and whenever somebody asks for one. That custody is not
+ * what it should be is measured a second time before it is said first, and the second result is
+ * said, whatever it is: balances come from machines that do not all know the same at the same
+ * moment. What the chain says needs no second look.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { isSupplyExplained, statusOf } from '../../../projections/reserve/position.ts';
@@ -11,7 +13,7 @@ import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import type { Progress } from './custody.ts';
-import type { ReserveFigures } from './metrics.ts';
+import type { ReserveMetrics } from './metrics.ts';
 import type { ReserveLogs } from './logs.ts';
 import { measure, type Measured, type MeasureOptions } from './measure.ts';
 
@@ -24,11 +26,14 @@ export interface ReconcilerOptions extends Omit<MeasureOptions, 'logs' | 'progre
   readonly codec: Pick<Codec, 'encode'>;
   readonly writer: Pick<KafkaWriter, 'append'>;
   readonly log: Logger;
-  readonly figures: ReserveFigures;
+  readonly metrics: ReserveMetrics;
   readonly signal: AbortSignal;
   /** from the newest run on, whoever made it, to the next */
   readonly every_ms: number;
-  /** before what is not ok is measured again: by then every machine of the provider knows what one of them knew */
+  /**
+   * before what is not ok is measured again: by then every machine of the provider knows what one
+   * of them knew
+   */
   readonly confirm_ms: number;
   /** how long it takes to ask so many questions of the provider, milliseconds */
   readonly expectedMs: (questions: number) => number;
@@ -49,7 +54,10 @@ export class Reconciler {
     this.#measuring = { ...options, progress: { planned, read: () => options.progress?.read() } };
   }
 
-  /** Makes a run whenever the newest is `every_ms` old, until the signal is aborted. One that cannot be made is tried again; throws what no retry can mend. */
+  /**
+   * Makes a run whenever the newest is `every_ms` old, until the signal is aborted. One that cannot
+   * be made is tried again; throws what no retry can mend.
+   */
   async run(): Promise<void> {
     const { logs, signal } = this.#options;
     try {
@@ -65,7 +73,10 @@ export class Reconciler {
     }
   }
 
-  /** Makes one run now: it is in the log, and read back, when this resolves. Throws faults; then there is no run. */
+  /**
+   * Makes one run now: it is in the log, and read back, when this resolves. Throws faults; then
+   * there is no run.
+   */
   async once(): Promise<ReserveReconciled> {
     const measured = await this.#measured();
     const { position, final, ledger_offset: offset } = measured;
@@ -92,13 +103,13 @@ export class Reconciler {
   }
 
   async #try(): Promise<void> {
-    const { figures, log, every_ms: every, signal } = this.#options;
+    const { metrics, log, every_ms: every, signal } = this.#options;
     try {
       await this.once();
       this.#failures = 0;
     } catch (error) {
       if (!(error instanceof Fault) || !error.retry || signal.aborted) throw error;
-      figures.failed(error.code);
+      metrics.failed(error.code);
       log.warn({ err: error }, 'there is no reconciliation this time');
       const pause = Math.min(
         FAILED_MS_MIN * 2 ** Math.min(this.#failures++, 10),
@@ -123,18 +134,21 @@ export class Reconciler {
     return measure(this.#measuring);
   }
 
-  /** A run that takes longer than the time between two makes the figures old, and may stop minting for their age. */
+  /**
+   * A run that takes longer than the time between two makes the figures old, and may stop minting
+   * for their age.
+   */
   #planned(balances: number): void {
     const {
       expectedMs,
       every_ms: every,
       block_age_max_ms: ageMax,
-      figures,
+      metrics,
       log,
       progress,
     } = this.#options;
     const expected = expectedMs(balances);
-    figures.planned(balances, expected);
+    metrics.planned(balances, expected);
     progress?.planned(balances);
     const isSlow = expected > every;
     if (isSlow && !this.#isSlow) {
@@ -166,9 +180,9 @@ export class Reconciler {
   }
 
   #tell(run: ReserveReconciled): void {
-    const { log, figures } = this.#options;
+    const { log, metrics } = this.#options;
     const { type: _type, block_hash: hash, ...said } = run;
-    figures.made(run);
+    metrics.made(run);
     const about = { ...said, block_hash: hash.toString('hex') };
     if (run.status === 'mismatch')
       log.error(

@@ -1,4 +1,4 @@
-/** Reconciling as a whole: opened once for the treasury's life, or for one run on demand. */
+/** Reconciles on a schedule for the life of the treasury, or once on demand. */
 import type { Kafka } from 'kafkajs';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
@@ -8,27 +8,25 @@ import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
-import { Backoff } from '../../runtime/trongrid/backoff.ts';
-import { TokenBucket } from '../../runtime/trongrid/token-bucket.ts';
-import { TronGrid } from '../../runtime/trongrid/trongrid.ts';
+import { openTronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { aborted } from '../../runtime/process/retry.ts';
 import type { BalanceProvider, Progress } from './custody.ts';
-import { openReserveFigures } from './metrics.ts';
+import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
 import { MintGate } from './mint-gate.ts';
 import { NewestRun } from './newest-run.ts';
 import { Reconciler } from './reconciler.ts';
 import type { ReconciliationConfig } from './settings.ts';
 
-/** Longer than TRON's machines are apart from each other: two of its blocks. */
+/** Two blocks of TRON: longer than the lag between the provider's machines. */
 const CONFIRM_MS = 6_000;
 const RESTORE =
   'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start again; no reconciliation is made meanwhile';
 
 export interface ReconciliationOptions {
-  readonly config: ReconciliationConfig & { readonly usdt_contract: Buffer };
+  readonly config: ReconciliationConfig;
   readonly kafka: Kafka;
-  /** of `LOG_TOPICS` at least */
+  /** knows at least `LOG_TOPICS` */
   readonly codec: Codec;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -37,17 +35,16 @@ export interface ReconciliationOptions {
   readonly newest?: NewestRun;
   /** Unix milliseconds */
   readonly now?: () => number;
-  /** instead of TRON's provider of the settings */
+  /** replaces the provider of the settings */
   readonly provider?: BalanceProvider;
   readonly confirm_ms?: number;
-  /** told how far each run is */
   readonly progress?: Progress;
   readonly names?: LogNames;
 }
 
 export class Reconciliation {
-  /** How long it takes to ask so many questions of the provider, at the rate that the settings allow: milliseconds. */
-  readonly expectedMs: (questions: number) => number;
+  /** Milliseconds that this number of provider requests takes at the rates of the settings. */
+  readonly expectedMs: (requests: number) => number;
   readonly #gate: MintGate;
   readonly #options: ReconciliationOptions;
   readonly #stopping = new AbortController();
@@ -62,22 +59,28 @@ export class Reconciliation {
     const { config, metrics, log, now = Date.now, newest = new NewestRun(), names } = options;
     const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     this.#gate = new MintGate({ newest, age_max_ms: config.reconcile_age_max_ms, now });
-    const figures = openReserveFigures(metrics, () => ({
+    const reserveMetrics = openReserveMetrics(metrics, () => ({
       run: newest.run,
       is_closed: this.mintingAllowed() !== undefined,
       at: now(),
     }));
-    const onLag = figures.lag.bind(figures);
     this.#logs = new ReserveLogs({
       ...options,
       signal,
       newest,
-      onLag,
+      onLag: (topic, partition, records) => reserveMetrics.lag(topic, partition, records),
       ...(names === undefined ? {} : { names }),
     });
     this.#writer = new KafkaWriter(options.kafka, { log, signal });
-    const bucket = openBucket(config, signal);
-    this.expectedMs = (questions) => bucket.expectedMs(questions);
+    // the treasury has rates of its own: its requests come in bulk and are not urgent
+    const { provider, bucket } = openTronGrid({
+      ...config,
+      requests_per_second: config.reconcile_requests_per_second,
+      requests_per_day: config.reconcile_requests_per_day,
+      signal,
+      onRequest() {},
+    });
+    this.expectedMs = (requests) => bucket.expectedMs(requests);
     this.#reconciler = new Reconciler({
       ...options,
       ...config,
@@ -86,10 +89,10 @@ export class Reconciliation {
       every_ms: config.reconcile_every_ms,
       confirm_ms: options.confirm_ms ?? CONFIRM_MS,
       expectedMs: this.expectedMs,
-      provider: options.provider ?? openProvider(options, bucket, signal),
+      provider: options.provider ?? provider,
       logs: this.#logs,
       writer: this.#writer,
-      figures,
+      metrics: reserveMetrics,
       signal,
       now,
     });
@@ -102,12 +105,15 @@ export class Reconciliation {
     return { status: 'halted', phase: 'reconciling', message };
   }
 
-  /** Why nothing may be minted now, and what to do; undefined when it may. To be asked before each intent and before each broadcast. */
+  /**
+   * Why nothing may be minted now, and what to do; undefined when it may. Checked before each
+   * intent and each broadcast.
+   */
   mintingAllowed(): string | undefined {
     return this.#halted === undefined ? this.#gate.mintingAllowed() : this.problem?.message;
   }
 
-  /** Reconciles on the schedule until the signal is aborted; halted, it waits for that. Throws what nobody foresaw. */
+  /** Reconciles on the schedule until the signal is aborted, halted or not. Throws bugs. */
   async run(): Promise<void> {
     const working = this.#reconciler.run().catch((error: unknown) => this.#end(error));
     await this.#whileReading(working);
@@ -115,7 +121,7 @@ export class Reconciliation {
     await aborted(this.#options.signal);
   }
 
-  /** Makes one run and ends. Throws why there is none. */
+  /** Makes one run and ends. Throws the reason when there is none. */
   async once(): Promise<ReserveReconciled> {
     let run: ReserveReconciled | undefined;
     const make = async (): Promise<void> => {
@@ -143,10 +149,10 @@ export class Reconciliation {
   }
 
   #end(error: unknown): void {
-    // what is cut off by the end is not what ended it
+    // a failure after the end is a consequence of it
     if (this.#stopping.signal.aborted || (error instanceof Fault && this.#options.signal.aborted))
       return;
-    // why the reading ended is told by the reading
+    // the reading reports its own failure
     if (error instanceof Fault && error.code === READING_ENDED) return;
     if (error instanceof LogLost) this.#halt(`${error.message}. ${RESTORE}`);
     else if (error instanceof Fault) this.#halt(error.message);
@@ -158,35 +164,4 @@ export class Reconciliation {
     this.#halted = reason;
     this.#options.log.error({ reason }, 'reconciling halted');
   }
-}
-
-/** Milliseconds, only ever going on. */
-function clock(): number {
-  return performance.now();
-}
-
-/** The treasury has a rate of its own: its questions are many at once, and not urgent. */
-function openBucket(config: ReconciliationConfig, signal: AbortSignal): TokenBucket {
-  const {
-    reconcile_requests_per_second: requests_per_second,
-    reconcile_requests_per_day: requests_per_day,
-  } = config;
-  return new TokenBucket({ requests_per_second, requests_per_day, now: clock, signal });
-}
-
-function openProvider(
-  { config }: ReconciliationOptions,
-  bucket: TokenBucket,
-  signal: AbortSignal,
-): TronGrid {
-  const { tron_api_key: key } = config;
-  return new TronGrid({
-    ...config,
-    tron_api_key: key === '' ? undefined : key,
-    contract: config.usdt_contract,
-    bucket,
-    backoff: new Backoff({ ...config, now: clock, random: Math.random }),
-    signal,
-    onRequest() {},
-  });
 }

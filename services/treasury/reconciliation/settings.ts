@@ -1,10 +1,11 @@
-/** What reconciling needs to be told, by the treasury's own process and by the operator's. */
+/** Settings of reconciliations, shared by the treasury and the operator's command. */
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
-import { httpUrl, integer, text, type Config, type Setting } from '../../runtime/process/config.ts';
+import { integer, type Config, type Setting } from '../../runtime/process/config.ts';
+import { TRONGRID_SETTINGS } from '../../runtime/trongrid/settings.ts';
 
 const DAY_MS = 86_400_000;
 
-/** 20 bytes each, separated by commas. */
+/** 20 bytes each. */
 const CUSTODY_ADDRESSES: Setting<readonly Buffer[]> = {
   name: 'APP_CUSTODY_ADDRESSES',
   expected: 'addresses of TRON in base58, separated by commas',
@@ -25,14 +26,12 @@ const TOLERANCE: Setting<bigint> = {
 };
 
 export const RECONCILIATION_SETTINGS = {
-  tron_url: httpUrl('APP_TRON_URL'),
-  // never shown, and empty where the provider needs none
-  tron_api_key: { ...text('APP_TRON_API_KEY', { default: '' }), secret: true },
-  /** where the USDT lies that is not on deposit addresses any more */
+  ...TRONGRID_SETTINGS,
+  /** addresses of the swept USDT */
   custody_addresses: CUSTODY_ADDRESSES,
-  /** how much more than is explained may be in custody */
+  /** unexplained surplus in custody that is tolerated, micro-USD */
   reserve_tolerance: TOLERANCE,
-  /** a day of these and of the watcher's is what a provider's key allows */
+  /** the watcher's requests come on top of these; a provider's key has to allow both */
   reconcile_requests_per_second: integer('APP_RECONCILE_REQUESTS_PER_SECOND', {
     default: 3,
     min: 1,
@@ -43,21 +42,18 @@ export const RECONCILIATION_SETTINGS = {
     min: 0,
     max: 1_000_000_000,
   }),
-  /** a transfer that arrived longer ago, and is not in the ledger, explains no surplus any more */
+  /** a transfer not in the ledger explains a surplus for this long after its arrival */
   arriving_max_ms: integer('APP_ARRIVING_MAX_MS', {
     default: DAY_MS,
     min: 1_000,
     max: 365 * DAY_MS,
   }),
-  attempts_max: integer('APP_TRON_ATTEMPTS_MAX', { default: 4, min: 1, max: 100 }),
-  backoff_ms_min: integer('APP_TRON_BACKOFF_MS_MIN', { default: 500, min: 1, max: 60_000 }),
-  backoff_ms_max: integer('APP_TRON_BACKOFF_MS_MAX', { default: 60_000, min: 1, max: 3_600_000 }),
   reconcile_every_ms: integer('APP_RECONCILE_EVERY_MS', {
     default: 900_000,
     min: 100,
     max: DAY_MS,
   }),
-  /** nothing is minted when the newest run is older; 0: however old it is */
+  /** an older newest run closes minting; 0: no limit */
   reconcile_age_max_ms: integer('APP_RECONCILE_AGE_MAX_MS', {
     default: 3_600_000,
     min: 0,
@@ -67,7 +63,7 @@ export const RECONCILIATION_SETTINGS = {
 
 export type ReconciliationConfig = Config<typeof RECONCILIATION_SETTINGS>;
 
-/** What would make the settings contradict each other; empty when nothing does. */
+/** Contradictions between the settings. */
 export function reconciliationProblems({
   reconcile_every_ms: every,
   reconcile_age_max_ms: ageMax,

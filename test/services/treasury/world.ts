@@ -31,7 +31,7 @@ import { openCodec, type Codec } from '../../../services/runtime/kafka/codec.ts'
 import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka/writer.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
-import { toEntries } from '../../../services/treasury/ledger/records.ts';
+import { toEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
 import { Treasury, type TreasuryOptions } from '../../../services/treasury/treasury.ts';
 import { accountAt, BEGIN, depositKey, USDT_CONTRACT, XPUB } from '../../support/deposit-log.ts';
 import { never, readAll, silentLog, testKafka } from '../../support/kafka.ts';

@@ -25,7 +25,7 @@ test('it takes what it needs, and stays within what the provider allows when not
   expect(readWatcherConfig(NEEDED)).toMatchObject({
     tron_url: 'https://api.trongrid.io',
     tron_api_key: '',
-    contract: Buffer.from('a614f803b6fd780986a42c78ec9c7f77e6ded13c', 'hex'),
+    usdt_contract: Buffer.from('a614f803b6fd780986a42c78ec9c7f77e6ded13c', 'hex'),
     pass_addresses_max: 50,
     requests_per_second: 10,
     requests_per_day: 90_000,
@@ -42,7 +42,7 @@ test('every setting that is missing or wrong is named at once, and no key is rep
     APP_PASS_ADDRESSES_MAX: '0',
   });
   expect(wrong).toEqual([
-    'APP_USDT_CONTRACT is "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u": expected the address of the USDT contract, base58',
+    'APP_USDT_CONTRACT is "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u": expected an address of TRON in base58 (34 characters, T first)',
     'APP_PASS_ADDRESSES_MAX is "0": expected a whole number from 1 to 10000',
   ]);
 });

@@ -41,8 +41,8 @@ export class Watching {
     });
     this.provider = new TronGrid({
       tron_url: world.devnet.tron_url,
-      tron_api_key: undefined,
-      contract: addressBytes(USDT),
+      tron_api_key: '',
+      usdt_contract: addressBytes(USDT),
       bucket,
       backoff: new Backoff({
         backoff_ms_min: 1,
@@ -62,7 +62,7 @@ export class Watching {
         codec: world.codec,
         onAppended: (events) => void this.events.push(...events),
       }),
-      contract: addressBytes(USDT),
+      usdt_contract: addressBytes(USDT),
       receipts_max: 1_000,
       pass_addresses_max: 50,
       pass_cold_min: 10,

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
-import { QueueFigures } from '../../../../services/treasury/ledger/queue-metrics.ts';
+import { QueueMetrics } from '../../../../services/treasury/ledger/queue-metrics.ts';
 import { depositEvents } from '../../../support/deposit-events.ts';
 import { BEGIN, HOUR_MS, MintLedger, USD } from '../../../support/mint-ledger.ts';
 
-async function figures(metrics: Metrics): Promise<Record<string, string>> {
+async function samples(metrics: Metrics): Promise<Record<string, string>> {
   const lines = [
     ...(await metrics.text()).matchAll(/^treasury_queue_(\w+)\{status="(\w+)".*\} (\S+)$/gm),
   ];
@@ -17,12 +17,12 @@ test('how many deposits wait for what, and for how long the oldest of them does'
   const made = new MintLedger();
   const metrics = new Metrics('treasury');
   let now = BEGIN;
-  const queue = new QueueFigures(
+  const queue = new QueueMetrics(
     metrics,
     () => made.ledger,
     () => now,
   );
-  expect(await figures(metrics)).toMatchObject({
+  expect(await samples(metrics)).toMatchObject({
     'deposits confirmed': '0',
     'oldest_seconds confirmed': '0',
     'oldest_seconds needs_manual': '0',
@@ -33,7 +33,7 @@ test('how many deposits wait for what, and for how long the oldest of them does'
   const small = made.deposit(USD / 2n, BEGIN + HOUR_MS);
   for (const event of made.log) queue.applied(event);
   now = BEGIN + 2 * HOUR_MS;
-  expect(await figures(metrics)).toEqual({
+  expect(await samples(metrics)).toEqual({
     'deposits confirmed': '2',
     'deposits mint_requested': '0',
     'deposits needs_manual': '1',
@@ -42,7 +42,7 @@ test('how many deposits wait for what, and for how long the oldest of them does'
     'oldest_seconds needs_manual': '3600',
   });
   queue.applied(depositEvents(small).rejected('alice'));
-  expect(await figures(metrics)).toMatchObject({
+  expect(await samples(metrics)).toMatchObject({
     'deposits needs_manual': '0',
     'oldest_seconds needs_manual': '0',
   });

@@ -40,7 +40,7 @@ class Reconciling {
         },
       },
       writer: { append: () => Promise.resolve(0n) },
-      figures: {
+      metrics: {
         made() {},
         planned() {},
         failed: (code) => void this.failures.push(code),

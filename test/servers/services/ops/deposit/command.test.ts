@@ -11,7 +11,7 @@ import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';
 import { openCodec } from '../../../../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
-import { toEntries } from '../../../../../services/treasury/ledger/records.ts';
+import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
 import { applyStretch, openTables } from '../../../../projections/deposits/applied.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { depositEvents } from '../../../../support/deposit-events.ts';

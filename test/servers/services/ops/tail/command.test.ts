@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
 import { openCodec, type Codec } from '../../../../../services/runtime/kafka/codec.ts';
 import type { LogEntry } from '../../../../../services/runtime/kafka/writer.ts';
-import { toEntries } from '../../../../../services/treasury/ledger/records.ts';
+import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
 import {
   appendAll,
   deleteRecordsBefore,

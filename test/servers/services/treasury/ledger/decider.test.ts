@@ -6,7 +6,7 @@ import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
 import { TREASURY_LEDGER, TRON_TRANSFERS } from '../../../../../schemas/topics.ts';
 import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
 import { TRANSFERS_OF_EACH } from '../../../../../services/treasury/ledger/decider.ts';
-import { toEntries } from '../../../../../services/treasury/ledger/records.ts';
+import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
 import { confirmedEvent, depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt, depositKey, transferLog } from '../../../../support/deposit-log.ts';
 import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';

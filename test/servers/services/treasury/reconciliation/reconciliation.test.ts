@@ -12,7 +12,7 @@ import { parseTronAddress, toTronAddress } from '../../../../../schemas/tron-add
 import { openCodec, type Codec } from '../../../../../services/runtime/kafka/codec.ts';
 import { openHttp } from '../../../../../services/runtime/http/server.ts';
 import { Metrics } from '../../../../../services/runtime/process/metrics.ts';
-import { toEntries } from '../../../../../services/treasury/ledger/records.ts';
+import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
 import { LOG_TOPICS, type LogNames } from '../../../../../services/treasury/reconciliation/logs.ts';
 import { NewestRun } from '../../../../../services/treasury/reconciliation/newest-run.ts';
 import {

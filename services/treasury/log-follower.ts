@@ -1,0 +1,256 @@
+/** Reading of topics in the background, from the positions of their folds. */
+import { randomUUID } from 'node:crypto';
+import type { Kafka } from 'kafkajs';
+import type { Codec } from '../runtime/kafka/codec.ts';
+import { decode, type Decoded } from '../runtime/kafka/decode.ts';
+import { withAdmin } from '../runtime/kafka/client.ts';
+import { readLogEnds, watchLog, type Retrying } from '../runtime/kafka/ends.ts';
+import { partitionKey, type Position, type Positions } from '../runtime/kafka/position.ts';
+import { LogReader } from '../runtime/kafka/reader.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import { aborted } from '../runtime/process/retry.ts';
+
+/** The partition of a topic that has only one. */
+export const PARTITION = 0;
+const WATCH_MS = 1_000;
+const AHEAD_BYTES_MAX = 8 * 1024 * 1024;
+const RECORDS_MAX = 500;
+const BYTES_MAX = 1024 * 1024;
+
+/** Wakes those who wait for a change of the folds. */
+export class Changes {
+  readonly #signal: AbortSignal;
+  #next = Promise.withResolvers<undefined>();
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener('abort', () => this.notify(), { once: true });
+  }
+
+  /** Resolves at the next change or abort. Take it before looking at what may change. */
+  get next(): Promise<undefined> {
+    return this.#next.promise;
+  }
+
+  notify(): void {
+    const { resolve } = this.#next;
+    this.#next = Promise.withResolvers();
+    resolve(undefined);
+  }
+
+  /** Resolves once the condition holds, or the signal is aborted. */
+  async until(holds: () => boolean): Promise<void> {
+    while (!this.#signal.aborted) {
+      const { next } = this;
+      if (holds()) return;
+      await next;
+    }
+  }
+}
+
+export interface AppliedOffset {
+  readonly topic: string;
+  readonly partition: number;
+  /** first offset that is not applied */
+  readonly next_offset: bigint;
+}
+
+export interface LogFollowerOptions {
+  readonly kafka: Kafka;
+  readonly codec: Codec;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly retrying: Retrying;
+  /** the end of the applied records, for lag and loss */
+  readonly applied: () => readonly AppliedOffset[];
+  readonly onLag: (topic: string, partition: number, records: bigint) => void;
+  /** receives every failure; the first one ends all reading */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface FollowedTopic<Event extends { readonly type: string }> {
+  readonly topic: string;
+  /** any other event is a damaged log */
+  readonly isEvent: (event: { readonly type: string }) => event is Event;
+  readonly positions: () => Positions;
+  /** resolves when the fold can take more */
+  readonly room?: () => Promise<void>;
+  /**
+   * takes records of one partition, in order, without a gap after the position; may throw `LogLost`
+   */
+  readonly fold: (decoded: Decoded<Event>) => void;
+}
+
+/** The positions of a topic with one partition. */
+export function onePartition(topic: string, position: () => Position): () => Positions {
+  return () => new Map([[partitionKey(topic, PARTITION), position()]]);
+}
+
+export class LogFollower {
+  /** ends with the caller's signal or with the first failure */
+  readonly signal: AbortSignal;
+  readonly changes: Changes;
+  readonly #options: LogFollowerOptions;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>[] = [];
+  /** by `partitionKey` */
+  readonly #applied = new Map<string, bigint>();
+
+  constructor(options: LogFollowerOptions) {
+    this.#options = options;
+    this.signal = AbortSignal.any([options.signal, this.#stopping.signal]);
+    this.changes = new Changes(this.signal);
+  }
+
+  /** Watches the ends of these logs for lag and loss. */
+  watch(topics: readonly string[]): void {
+    const { kafka, log, onLag } = this.#options;
+    const watching = watchLog({
+      kafka,
+      topics,
+      log,
+      signal: this.signal,
+      every_ms: WATCH_MS,
+      applied: this.#applied,
+      onLag,
+      onLost: (lost) => this.fail(lost),
+    });
+    this.run(watching);
+  }
+
+  follow<Event extends { readonly type: string }>(
+    topic: FollowedTopic<Event>,
+  ): {
+    /** returns to the positions */
+    rewind(): void;
+  } {
+    const fold = (decoded: Decoded<Event>): void => {
+      topic.fold(decoded);
+      this.noteApplied();
+      this.changes.notify();
+    };
+    const reader = new TopicReader({ ...topic, fold }, { ...this.#options, signal: this.signal });
+    this.run(reader.run());
+    return reader;
+  }
+
+  /** Ends all reading when this work fails. */
+  run(work: Promise<void>): void {
+    this.#running.push(work.catch((error: unknown) => this.fail(error)));
+  }
+
+  /** To be called when records are applied otherwise than by their fold. */
+  noteApplied(): void {
+    for (const { topic, partition, next_offset: next } of this.#options.applied())
+      this.#applied.set(partitionKey(topic, partition), next);
+  }
+
+  /**
+   * Resolves once these topics, of one partition each, are folded to where they end now, or the
+   * signal is aborted.
+   */
+  async catchUp(
+    folds: readonly { readonly topic: string; readonly end: () => bigint }[],
+  ): Promise<void> {
+    const { kafka, retrying } = this.#options;
+    const ends = await retrying('looking at the ends of the logs', () =>
+      Promise.all(folds.map(({ topic }) => readLogEnds(kafka, topic, PARTITION))),
+    );
+    await this.changes.until(() =>
+      folds.every(({ end }, index) => end() >= (ends[index]?.high ?? 0n)),
+    );
+  }
+
+  fail(error: unknown): void {
+    // an attempt that the abort cut short ends with its last fault, which is logged already
+    if (error instanceof Fault && this.signal.aborted) return;
+    this.#options.onFailure(error);
+    this.#stopping.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.ended();
+  }
+
+  /** Resolves when everything that runs has ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+}
+
+/**
+ * Reads one topic, decoded, as the only member of a group of its own: no partition can be taken
+ * away, and several processes all read everything. The group's offsets are never committed, and the
+ * broker forgets the group, also after a kill.
+ */
+class TopicReader<Event extends { readonly type: string }> {
+  readonly #topic: FollowedTopic<Event>;
+  readonly #options: LogFollowerOptions;
+  readonly #groupId = `treasury-${randomUUID()}`;
+  readonly #reader: LogReader;
+
+  constructor(topic: FollowedTopic<Event>, options: LogFollowerOptions) {
+    this.#topic = topic;
+    this.#options = options;
+    this.#reader = new LogReader({
+      ...options,
+      retrying: (what, attempt) => options.retrying(`${what} (${topic.topic})`, attempt),
+      group_id: this.#groupId,
+      topics: [topic.topic],
+      positions: () => Promise.resolve(topic.positions()),
+      ahead_bytes_max: AHEAD_BYTES_MAX,
+    });
+  }
+
+  /** Returns to the positions. */
+  rewind(): void {
+    this.#reader.rewind();
+  }
+
+  /**
+   * Reads until the signal is aborted. Throws `LogLost` or `log_damaged` for an impossible log, and
+   * what the fold throws.
+   */
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    // closing the reader ends a pending `take`
+    const closed = aborted(signal).then(() => this.#close());
+    await Promise.race([this.#reader.start(), closed]);
+    while (!signal.aborted) {
+      await this.#topic.room?.();
+      await this.#step();
+    }
+    await closed;
+  }
+
+  async #step(): Promise<void> {
+    const { codec, retrying } = this.#options;
+    const { topic, isEvent, fold } = this.#topic;
+    const chunk = await this.#reader.take(RECORDS_MAX, BYTES_MAX);
+    if (chunk === undefined) return;
+    const decoded = await retrying(`decoding ${topic}`, () =>
+      decode({ name: 'the treasury', isEvent }, codec, chunk),
+    );
+    if (this.#reader.isStale(chunk)) return;
+    fold(decoded);
+    if (decoded.poison === undefined) return;
+    const { offset, reason } = decoded.poison;
+    throw new Fault(
+      'log_damaged',
+      `${topic}/${chunk.partition}: the record at offset ${offset} cannot be read: ${reason}. What to do: look at that record with a console consumer and at who wrote it; once this software can read it, or the topic is restored, start the treasury again`,
+      { retry: false },
+    );
+  }
+
+  async #close(): Promise<void> {
+    const { kafka, log } = this.#options;
+    try {
+      await this.#reader.close();
+      await withAdmin(kafka, (admin) => admin.deleteGroups([this.#groupId]));
+    } catch (error) {
+      log.debug({ err: error }, 'a consumer group is left for the broker to delete');
+    }
+  }
+}
