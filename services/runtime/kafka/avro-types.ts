@@ -1,8 +1,8 @@
 /**
  * The Avro types of events, as `avsc` reads them but for three differences: amounts are bigints,
  * addresses come from a cache, and a claimed length beyond the end of the bytes is refused at once.
- * A block has thousands of addresses and amounts: a new buffer for each would be most of the cost of
- * decoding it.
+ * A block has thousands of addresses and amounts: a new buffer for each would be most of the cost
+ * of decoding it.
  */
 import avro from 'avsc';
 import { decodeDecimal, encodeDecimal } from '../../../schemas/money.ts';

@@ -1,4 +1,4 @@
-/** What was fetched and not yet taken: in order, bounded by bytes. One taker. */
+/** Fetched records that were not taken yet: in order, bounded by bytes, for one taker. */
 import { bytesOf, type LogRecord } from './record.ts';
 
 export interface Chunk {
@@ -14,27 +14,28 @@ export class ChunkQueue {
   readonly #bytesMax: number;
   #chunks: Chunk[] = [];
   #bytes = 0;
-  #failed: { readonly error: unknown } | undefined;
-  #waiting: { resolve: () => void } | undefined;
+  #ended: { readonly error: unknown } | undefined;
+  /** resolves when there is a chunk, or the end */
+  #filled = Promise.withResolvers<void>();
   #room: (() => void) | undefined;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** What comes after the end is dropped. */
+  /** Drops chunks after the end. */
   put(chunk: Chunk): void {
-    if (this.#failed !== undefined) return;
+    if (this.#ended !== undefined) return;
     this.#chunks.push(chunk);
     this.#bytes += chunk.bytes;
-    this.#wake();
+    this.#filled.resolve();
   }
 
   isFull(): boolean {
-    return this.#failed === undefined && this.#bytes >= this.#bytesMax;
+    return this.#ended === undefined && this.#bytes >= this.#bytesMax;
   }
 
-  /** Resolves when something was taken, or after `ms`. */
+  /** Resolves when a chunk was taken, or after `ms`. */
   room(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -53,70 +54,51 @@ export class ChunkQueue {
 
   /** Ends the queue: with an error, or undefined when it is closed. The first end counts. */
   fail(error: unknown): void {
-    this.#failed ??= { error };
-    this.#wake();
+    this.#ended ??= { error };
+    this.#filled.resolve();
     this.#room?.();
   }
 
-  /** Waits for a chunk and joins to it what follows of the same partition, or splits it where it has more; one record always. Undefined when closed. */
+  /**
+   * Waits for records, and takes those of one partition and generation up to the limits; one record
+   * always. Undefined when closed.
+   */
   async take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
-    while (this.#chunks.length === 0 && this.#failed === undefined) {
-      await new Promise<void>((resolve) => {
-        this.#waiting = { resolve };
-      });
+    while (this.#chunks.length === 0 && this.#ended === undefined) {
+      this.#filled = Promise.withResolvers();
+      await this.#filled.promise;
     }
-    if (this.#failed !== undefined) {
-      if (this.#failed.error === undefined) return undefined;
-      throw this.#failed.error;
-    }
-    const first = this.#split(recordsMax, bytesMax);
+    if (this.#ended?.error !== undefined) throw this.#ended.error;
+    const [first] = this.#chunks;
+    if (this.#ended !== undefined || first === undefined) return undefined;
     const records: LogRecord[] = [];
     let bytes = 0;
-    let taken = 0;
-    for (const chunk of this.#chunks) {
-      const joins =
-        chunk.topic === first.topic &&
-        chunk.partition === first.partition &&
-        chunk.generation === first.generation;
-      if (
-        taken > 0 &&
-        (!joins ||
-          records.length + chunk.records.length > recordsMax ||
-          bytes + chunk.bytes > bytesMax)
-      )
+    for (let chunk: Chunk | undefined = first; isSameRun(first, chunk); chunk = this.#chunks[0]) {
+      const before = records.length;
+      for (const record of chunk.records) {
+        const size = bytesOf(record);
+        const isFull = records.length === recordsMax || bytes + size > bytesMax;
+        if (isFull && records.length > 0) break;
+        records.push(record);
+        bytes += size;
+      }
+      const rest = chunk.records.slice(records.length - before);
+      if (rest.length > 0) {
+        this.#chunks[0] = { ...chunk, records: rest };
         break;
-      for (const record of chunk.records) records.push(record);
-      bytes += chunk.bytes;
-      taken++;
+      }
+      this.#chunks.shift();
     }
-    this.#chunks.splice(0, taken);
     this.#bytes -= bytes;
     this.#room?.();
     return { ...first, records, bytes };
   }
+}
 
-  /** The first chunk, of which what is beyond the limits becomes a chunk of its own. */
-  #split(recordsMax: number, bytesMax: number): Chunk {
-    const [first] = this.#chunks;
-    if (first === undefined)
-      throw new Error('a queue that is neither empty nor failed has a first chunk');
-    let count = 0;
-    let bytes = 0;
-    for (const record of first.records) {
-      const more = bytes + bytesOf(record);
-      if (count > 0 && (count === recordsMax || more > bytesMax)) break;
-      bytes = more;
-      count++;
-    }
-    if (count === first.records.length) return first;
-    const begin = { ...first, records: first.records.slice(0, count), bytes };
-    const rest = { ...first, records: first.records.slice(count), bytes: first.bytes - bytes };
-    this.#chunks.splice(0, 1, begin, rest);
-    return begin;
-  }
-
-  #wake(): void {
-    this.#waiting?.resolve();
-    this.#waiting = undefined;
-  }
+function isSameRun(first: Chunk, chunk: Chunk | undefined): chunk is Chunk {
+  return (
+    chunk?.topic === first.topic &&
+    chunk.partition === first.partition &&
+    chunk.generation === first.generation
+  );
 }

@@ -1,6 +1,7 @@
 /**
- * Events to bytes and back: Avro in Confluent's wire format (a zero byte, the schema's id in four bytes, the body). The registry hands out the ids and keeps
- * every version ever written; encoding and decoding are synchronous with the types kept here, since awaiting every record costs more than decoding it.
+ * Encodes and decodes events: Avro in Confluent's wire format (a zero byte, the schema's id in four
+ * bytes, the body). The schema registry assigns ids and keeps all versions. Encoding and decoding
+ * are synchronous: awaiting each record costs more than decoding it.
  */
 import { readFile } from 'node:fs/promises';
 import { COMPATIBILITY, SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
@@ -27,13 +28,16 @@ interface Known {
 export interface Codec {
   /** The bytes of an event. Its `type` names the schema. */
   encode(event: { readonly type: string }): Buffer;
-  /** Looks up the schemas of these records that are not known yet; must be awaited before they are decoded. Throws a fault with retry while the registry is away. */
+  /**
+   * Reads the unknown schemas of these values; to be awaited before `decode`. Throws a fault with
+   * retry while the registry is away.
+   */
   learn(values: readonly (Buffer | null)[]): Promise<void>;
-  /** The event, with its `type`. Throws `undecodable` with what is wrong. */
+  /** The event, with its `type`. Throws `undecodable`. */
   decode(value: Buffer | null): { readonly type: string };
 }
 
-/** Without it the client waits for ever for a registry that accepts connections and does not answer. */
+/** The client itself waits for ever for a registry that accepts connections and does not answer. */
 const answersInTime: Middleware = () => ({
   prepareRequest: async (next) => (await next()).enhance({ timeout: ANSWER_MS }),
 });
@@ -45,7 +49,7 @@ export function undecodable(reason: string): Fault {
 interface Parsed {
   readonly namespace: string;
   readonly type: avro.Type;
-  /** as it is read: fields that nobody wants are passed over */
+  /** skips unread fields */
   readonly reader: avro.Type;
   readonly text: string;
 }
@@ -54,7 +58,7 @@ async function parseSchema(avsc: URL, unread: Unread): Promise<Parsed> {
   const text = await readFile(avsc, 'utf8');
   const schema: avro.schema.RecordType = JSON.parse(text);
   const lean: avro.schema.RecordType = JSON.parse(text, (_, part: unknown) =>
-    passingOver(part, unread),
+    withoutUnread(part, unread),
   );
   return { namespace: schema.namespace ?? '', type: typeOf(schema), reader: typeOf(lean), text };
 }
@@ -63,18 +67,18 @@ function typeOf(schema: avro.Schema): avro.Type {
   return avro.Type.forSchema(schema, { ...AVRO_OPTIONS });
 }
 
-/** A part of a schema: when it is a record, with the fields of it that are not read marked as such. */
-function passingOver(part: unknown, unread: Unread): unknown {
+/** Marks the unread fields of a record. */
+function withoutUnread(part: unknown, unread: Unread): unknown {
   if (!isRecord(part)) return part;
   for (const name of unread[part.name] ?? []) {
     const field = part.fields.find((each) => each.name === name);
-    // of a type that has a name, others would be read as this one
+    // a named type may be used by other fields
     if (
       field === undefined ||
       Array.isArray(field.type) ||
       (typeof field.type === 'object' && 'name' in field.type)
     )
-      throw new Error(`${part.name} has no field ${name} that can be passed over`);
+      throw new Error(`${part.name} has no field ${name} that can be skipped`);
     if (typeof field.type === 'object') Object.assign(field.type, { logicalType: UNREAD });
     else Object.assign(field, { type: { type: field.type, logicalType: UNREAD } });
   }
@@ -86,8 +90,8 @@ function isRecord(part: unknown): part is avro.schema.RecordType {
 }
 
 /**
- * Registers every event of these topics (FULL_TRANSITIVE: each version can read each other's records) and keeps their ids. Fields that are not read are undefined
- * in what is decoded.
+ * Registers every event of these topics (FULL_TRANSITIVE: each version reads the records of all
+ * others). Unread fields are undefined in decoded events.
  */
 export async function openCodec(
   registryUrl: string,
@@ -150,7 +154,7 @@ export async function openCodec(
       for (const id of missing) {
         await learnId(id).catch((error: unknown) => {
           if (!(error instanceof Fault) || error.retry) throw error;
-          // what cannot be decoded shows at the record itself, so that those before it still count
+          // `decode` throws at the record itself, so that the records before it are applied
           refused.set(id, error.message);
         });
       }
@@ -193,7 +197,10 @@ export class WriterSchemas {
     );
   }
 
-  /** Throws `undecodable` where there is no such schema, a fault with retry while the registry is away. */
+  /**
+   * Throws `undecodable` where there is no such schema, a fault with retry while the registry is
+   * away.
+   */
   async read(id: number): Promise<avro.Type> {
     const schema: unknown = await this.client.getSchema(id).catch((cause: unknown) => {
       throw propertyOf(cause, 'status') === 404
@@ -211,8 +218,9 @@ export function schemaIdOf(value: Buffer): number | undefined {
 }
 
 /**
- * The client registers first and sets the compatibility afterwards: whoever finds a subject in between, or left there by a kill, sets it as well. Of services
- * that register a new schema at the same moment all but one are told that it exists already: they ask again.
+ * The client registers first and sets the compatibility afterwards: a service that finds a subject
+ * in between, or after a kill, sets it. Of services that register a schema at the same moment all
+ * but one get "already exists": they ask again.
  */
 async function register(
   registry: SchemaRegistry,
@@ -244,7 +252,6 @@ async function setCompatibility(registryUrl: string, subject: string): Promise<v
   await response.arrayBuffer();
 }
 
-/** The registry's word when two services register the same new schema at the same moment. */
 function isJustRegistered(error: unknown): boolean {
   return /already exists/i.test(messageOf(error));
 }
@@ -258,7 +265,7 @@ function isCompatibilityUnset(error: unknown): boolean {
 
 function decoderOf(reader: avro.Type, writer: avro.Type, what: string): Known['decode'] {
   try {
-    // a detour where they are the same
+    // a resolver between equal schemas only costs time
     const resolver = reader.equals(writer) ? undefined : reader.createResolver(writer);
     return (body) => reader.fromBuffer(body, resolver);
   } catch (cause) {

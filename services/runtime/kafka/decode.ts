@@ -1,4 +1,4 @@
-/** Records decoded ahead of the transaction that folds them: what costs processor time, done while the batch before waits for Postgres. */
+/** Decodes records while the batch before waits for Postgres. */
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Projection, Recorded } from '../../../projections/contract/projection.ts';
 import type { Chunk } from './chunk-queue.ts';
@@ -6,10 +6,10 @@ import { undecodable, type Codec } from './codec.ts';
 import { Fault } from '../process/errors.ts';
 import { bytesOf, fingerprint, type LogRecord } from './record.ts';
 
-/** So much is decoded at a stretch (a millisecond or two): the transaction under way goes on in between. */
+/** Decoding yields to the event loop after this many bytes, a millisecond or two. */
 const STRETCH_BYTES = 64 * 1024;
 
-/** Says which records are passed over. */
+/** The records that a person has skipped. */
 export interface RecordFilter {
   hasRecord(topic: string, partition: number, record: LogRecord): boolean;
 }
@@ -28,13 +28,16 @@ export interface Decoded<Event> {
   readonly events: readonly Recorded<Event>[];
   /** one a record */
   readonly fingerprints: readonly Buffer[];
-  /** one a record: its bytes in memory before it was decoded, about */
+  /** one a record: its approximate bytes in memory before decoding */
   readonly sizes: readonly number[];
-  /** the record after these cannot be read by anybody, or is one that a person has it pass over */
+  /** the record after these: it cannot be decoded, or a person has it skipped */
   readonly poison?: Poison;
 }
 
-/** Decodes a chunk up to the first record that cannot be, or is to be passed over. Throws a fault while the schema registry is away and a schema is not known yet. */
+/**
+ * Decodes a chunk up to the first poison record. Throws a fault while an unknown schema cannot be
+ * read.
+ */
 export async function decode<Event extends { readonly type: string }>(
   projection: Pick<Projection<Event>, 'name' | 'isEvent'>,
   codec: Codec,

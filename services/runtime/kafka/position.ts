@@ -1,4 +1,4 @@
-/** Where reading goes on, and the ways in which a log can turn out not to be the one that was read. */
+/** The position of a reader, and the ways in which a log can differ from the one that was read. */
 
 export interface Position {
   /** offset of the first record not applied yet */
@@ -7,17 +7,20 @@ export interface Position {
   readonly last_record: Buffer | null;
 }
 
-/** How often in a row the end must lie below what was applied: a broker that is just starting may answer with an old end once. */
+/**
+ * An end below the position must be seen this often in a row: a starting broker may give an old
+ * end.
+ */
 export const CONFIRMATIONS = 3;
 
-/** By `partitionKey`; a partition without entry begins at 0. */
+/** By `partitionKey`; a partition without a position begins at 0. */
 export type Positions = ReadonlyMap<string, Position>;
 
 export function partitionKey(topic: string, partition: number): string {
   return `${topic}/${partition}`;
 }
 
-/** The log is not, or no longer, what the checkpoint says was read. Nothing that the software can do by itself is right: it halts and a person decides. */
+/** The log is not the one that was read. The service halts, and a person decides. */
 export class LogLost extends Error {
   readonly remedy: string;
 

@@ -7,7 +7,10 @@ import { readLogEnds } from './ends.ts';
 import { toLogRecord, type LogRecord } from './record.ts';
 
 const EVENTS_FETCH_BYTES = 4 * 1024 * 1024;
-/** How long a new group may fail to start: a broker that has just started needs kafkajs to join again. */
+/**
+ * How long a new group may fail to start: a broker that has just started needs kafkajs to join
+ * again.
+ */
 const JOIN_MS = 10_000;
 
 export interface LogRange {
@@ -21,7 +24,10 @@ export interface LogRange {
   readonly bytes_max?: number;
 }
 
-/** Calls `take` with each record of the range, decoded, in order. Throws as `readLogBatches` does, and `undecodable`. */
+/**
+ * Calls `take` with each record of the range, decoded, in order. Throws as `readLogBatches` does,
+ * and `undecodable`.
+ */
 export function readLogEvents(
   { kafka, codec }: { readonly kafka: Kafka; readonly codec: Pick<Codec, 'learn' | 'decode'> },
   range: LogRange,
@@ -33,7 +39,10 @@ export function readLogEvents(
   });
 }
 
-/** Calls `take` with each record of offsets `from` to `to` - 1, in order. Throws as `readLogBatches` does. */
+/**
+ * Calls `take` with each record of offsets `from` to `to` - 1, in order. Throws as `readLogBatches`
+ * does.
+ */
 export function readLogRange(
   kafka: Kafka,
   topic: string,
@@ -48,10 +57,10 @@ export function readLogRange(
 }
 
 /**
- * Calls `take` with the records of the range, in order, a fetch at a time: memory does not depend on
- * the length of the range. Reads through a consumer group of its own, which it deletes afterwards.
- * Throws a fault with retry when the brokers fail or the log does not hold the range, and what `take`
- * throws; `take` may have had a part by then.
+ * Calls `take` with the records of the range, in order, a fetch at a time: memory does not depend
+ * on the length of the range. Reads through a consumer group of its own, which it deletes
+ * afterwards. Throws a fault with retry when the brokers fail or the log does not hold the range,
+ * and what `take` throws; `take` may have had a part by then.
  */
 export async function readLogBatches(
   kafka: Kafka,

@@ -1,9 +1,9 @@
 /**
- * Reads topics from the positions of checkpoints, as a member of a consumer group. Offsets committed
- * to Kafka are never read: kafkajs resets them without an error when the log no longer holds them.
- * On each assignment the partitions are paused, the checkpoints read, and reading begins one record
- * before the position: that record must be the one applied last. A log that is another one, or has
- * lost records, ends the reader with `LogLost`.
+ * Reads topics from the positions of checkpoints, as a member of a consumer group. Offsets
+ * committed to Kafka are never read: kafkajs resets them without an error when the log no longer
+ * holds them. On each assignment the partitions are paused, the checkpoints read, and reading
+ * begins one record before the position: that record must be the one applied last. A log that is
+ * another one, or has lost records, ends the reader with `LogLost`.
  */
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { disconnect, kafkaFault } from './client.ts';
@@ -81,7 +81,9 @@ export class LogReader {
     this.#topicIds = new TopicIds(options.kafka);
   }
 
-  /** Joins the group; reads in the background, through all failures of the brokers, until `close`. */
+  /**
+   * Joins the group; reads in the background, through all failures of the brokers, until `close`.
+   */
   async start(): Promise<void> {
     await this.#options.retrying('joining the consumer group', () => this.#connect());
   }
@@ -96,7 +98,10 @@ export class LogReader {
     await Promise.all(clients.map((client) => disconnect(client, log)));
   }
 
-  /** The next records of one partition, in order, within the limits; undefined when closed. Throws `LogLost`. */
+  /**
+   * The next records of one partition, in order, within the limits; undefined when closed. Throws
+   * `LogLost`.
+   */
   take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
     return this.#queue.take(recordsMax, bytesMax);
   }
@@ -200,7 +205,9 @@ export class LogReader {
     return ++this.#generation;
   }
 
-  /** Synchronous up to the pause: records fetched before the seek must not count as the next ones. */
+  /**
+   * Synchronous up to the pause: records fetched before the seek must not count as the next ones.
+   */
   #reposition(): void {
     const consumer = this.#consumer;
     if (consumer === undefined) return;
@@ -271,7 +278,8 @@ export class LogReader {
     const key = partitionKey(topic, partition);
     const reading = this.#reading.get(key);
     if (reading === undefined || payload.isStale()) return;
-    // asked after the fetch: the records are of the topic that reading began with if it still has its id
+    // asked after the fetch: the records are of the topic that reading began with if it still has
+    // its id
     const topicId = await this.#topicIds.idOf(topic);
     if (generation !== this.#generation) return;
     if (topicId !== reading.topic_id)
@@ -308,15 +316,17 @@ export class LogReader {
     }
   }
 
-  /** A jump within one fetch is a hole in the log; one between two fetches is when it is repeated. */
+  /**
+   * A jump within one fetch is a hole in the log; one between two fetches is when it is repeated.
+   */
   #isHole(key: string, expected: bigint, fetched: number): boolean {
     return this.#options.lenient === true && (fetched > 0 || this.#missing.get(key) === expected);
   }
 
   /**
-   * kafkajs skipped to another offset, as it does when the log does not hold the wanted one. Seeking
-   * again looks at the ends, which show whether records are lost; a second jump from the same offset
-   * is a hole.
+   * kafkajs skipped to another offset, as it does when the log does not hold the wanted one.
+   * Seeking again looks at the ends, which show whether records are lost; a second jump from the
+   * same offset is a hole.
    */
   #jumped(topic: string, partition: number, reading: Reading, got: bigint): void {
     const expected = reading.verified ? reading.next : reading.next - 1n;

@@ -1,4 +1,4 @@
-/** A record of the log as the projector sees it, and what tells one log from another. */
+/** A record of the log, and the fingerprint that tells one log from another. */
 import { createHash } from 'node:crypto';
 import type { KafkaMessage } from 'kafkajs';
 
@@ -21,15 +21,17 @@ export function toLogRecord(message: KafkaMessage): LogRecord {
   };
 }
 
-/** What an object of the client costs beside its bytes, about. */
+/** Approximate size of kafkajs' object. */
 const RECORD_OVERHEAD_BYTES = 256;
 
-/** What it takes in memory, about: many small records count too. */
+/** Approximate bytes in memory. */
 export function bytesOf(record: LogRecord): number {
   return (record.value?.length ?? 0) + (record.key?.length ?? 0) + RECORD_OVERHEAD_BYTES;
 }
 
-/** SHA-256 over everything a record is: no two logs have the same record at the same place, since every append carries a trace id of its own. */
+/**
+ * SHA-256 over the whole record. Each append has its own trace id, so records of two logs differ.
+ */
 export function fingerprint(record: LogRecord): Buffer {
   const hash = createHash('sha256');
   hash.update(`${record.offset} ${record.timestamp}`);
@@ -42,7 +44,7 @@ export function fingerprint(record: LogRecord): Buffer {
   return hash.digest();
 }
 
-/** Length first, so that no two sequences of parts run into each other. */
+/** Length first: no two sequences of parts hash alike. */
 function part(hash: ReturnType<typeof createHash>, value: Buffer | string | null): void {
   if (value === null) {
     hash.update('|-');
@@ -52,7 +54,7 @@ function part(hash: ReturnType<typeof createHash>, value: Buffer | string | null
   hash.update(value);
 }
 
-/** The running digest of a log: the one before, and one record more. */
+/** The digest of a log after one more record. */
 export function digestNext(digest: Buffer, recordFingerprint: Buffer): Buffer {
   return createHash('sha256').update(digest).update(recordFingerprint).digest();
 }

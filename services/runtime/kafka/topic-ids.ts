@@ -1,7 +1,7 @@
 /**
  * Topic ids: Kafka gives each creation of a topic an id of its own, which tells a topic that was
- * deleted and created again from the one before. kafkajs 2.2.4 fetches by name and never asks for the
- * id, so this file sends the request (Metadata, version 12) over connections of kafkajs.
+ * deleted and created again from the one before. kafkajs 2.2.4 fetches by name and never asks for
+ * the id, so this file sends the request (Metadata, version 12) over connections of kafkajs.
  * Source: https://kafka.apache.org/protocol#The_Messages_Metadata
  */
 import { createRequire } from 'node:module';
@@ -36,7 +36,9 @@ interface TopicMetadata {
   readonly id: string;
 }
 
-/** The parts of kafkajs' wire format that are used; `UVarInt` lengths are those of compact types. */
+/**
+ * The parts of kafkajs' wire format that are used; `UVarInt` lengths are those of compact types.
+ */
 interface Encoder {
   writeUVarInt(value: number): Encoder;
   writeBuffer(bytes: Buffer): Encoder;
@@ -64,7 +66,10 @@ export class TopicIds {
     this.#cluster = clusterOf(kafka);
   }
 
-  /** The id as 32 hex digits. Throws a fault with retry while no broker answers or the topic does not exist. */
+  /**
+   * The id as 32 hex digits. Throws a fault with retry while no broker answers or the topic does
+   * not exist.
+   */
   async idOf(topic: string): Promise<string> {
     try {
       await this.#cluster.connect();

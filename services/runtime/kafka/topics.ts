@@ -1,6 +1,6 @@
 /**
- * Topics as declared: created where they are missing, refused where their settings would lose records
- * or change their order.
+ * Topics as declared: created where they are missing, refused where their settings would lose
+ * records or change their order.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
@@ -11,7 +11,10 @@ import { withAdmin } from './client.ts';
 const LEADER_TRIES = 100;
 const LEADER_EVERY_MS = 50;
 
-/** Creates missing topics. Throws `topic_settings` (no retry) when a topic differs from its declaration. */
+/**
+ * Creates missing topics. Throws `topic_settings` (no retry) when a topic differs from its
+ * declaration.
+ */
 export async function ensureTopics(kafka: Kafka, topics: readonly Topic[]): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics());

@@ -1,8 +1,10 @@
 /**
- * The one way to append to the log. kafkajs loses acknowledged records when two sends of an idempotent producer overlap, and when a batch is given up after a
- * rejection; so: one send in flight, one partition a send, and every rejection means "outcome unknown": the identical batch goes out again on the same
- * producer (same sequence numbers, so the broker drops the repetition) until the broker acknowledges it. Only a broker that has lost the sequence makes a new
- * producer; a batch may then stand twice in the log, which event ids and sequences are for.
+ * Appends to the log. kafkajs loses acknowledged records when two sends of an idempotent producer
+ * overlap, and when a batch is given up after a rejection. So there is one send in flight, of one
+ * partition, and a rejection means "outcome unknown": the same batch is sent again by the same
+ * producer (the broker drops repeated sequence numbers) until it is acknowledged. Only when the
+ * broker has lost the sequence is there a new producer; the batch may then be in the log twice,
+ * which readers see by event ids and sequences.
  */
 import { CompressionTypes, Partitioners, type IHeaders, type Kafka, type Producer } from 'kafkajs';
 import { Fault } from '../process/errors.ts';
@@ -20,12 +22,12 @@ export interface LogEntry {
 
 export interface WriterOptions {
   readonly log: Logger;
-  /** ends the retrying of a draining process: the outcome of the batch is then unknown to it */
+  /** ends retries when the process drains: the outcome of the batch is then unknown */
   readonly signal: AbortSignal;
-  /** waiting before the same batch is sent again */
+  /** back-off before the same batch is sent again */
   readonly retry_ms_min?: number;
   readonly retry_ms_max?: number;
-  /** how long a draining process still waits for an answer that is on its way */
+  /** how long a draining process waits for an acknowledgement */
   readonly answer_ms?: number;
 }
 
@@ -34,7 +36,7 @@ const TOO_LARGE =
 const NOT_ALLOWED = "give this service's account the right to write";
 const NOT_OURS = 'look at the configuration of the topic: it is not as this software declares it';
 
-/** The broker said that it will never take this batch; nothing of it was appended. With what to do. */
+/** Errors after which the broker never accepts the batch, and the remedy; nothing was appended. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   ['MESSAGE_TOO_LARGE', TOO_LARGE],
   ['RECORD_LIST_TOO_LARGE', TOO_LARGE],
@@ -49,7 +51,9 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   ['CLUSTER_AUTHORIZATION_FAILED', NOT_ALLOWED],
 ]);
 
-/** The broker no longer knows this producer's sequence, or knows the batch but not where it stands: only a new producer gets on. */
+/**
+ * The broker has lost this producer's sequence, or the batch's offset: only a new producer helps.
+ */
 const SEQUENCE_LOST = new Set([
   'OUT_OF_ORDER_SEQUENCE_NUMBER',
   'DUPLICATE_SEQUENCE_NUMBER',
@@ -79,8 +83,9 @@ export class KafkaWriter {
   }
 
   /**
-   * Appends the entries, in order and together, to one partition; resolves with the offset of the first once the broker has acknowledged all.
-   * Throws `append_refused` (nothing was appended) or, when draining, `append_unknown` (it may have been; the writer then appends nothing more).
+   * Appends the entries as one batch; resolves with the first offset once it is acknowledged.
+   * Throws `append_refused` (nothing was appended) or, when draining, `append_unknown` (the batch
+   * may be in the log; the writer then appends nothing more).
    */
   append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
     const sent = this.#queue.then(() => this.#send(topic, partition, entries));
@@ -95,7 +100,7 @@ export class KafkaWriter {
   }
 
   async #send(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
-    // the next batch of a producer that left one behind would get that one's sequence numbers, and be dropped as its repetition
+    // after an unacknowledged batch the next one would get its sequence numbers, and be dropped
     if (this.#ended)
       throw new Fault(
         'append_unknown',
@@ -111,7 +116,7 @@ export class KafkaWriter {
     }));
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#whileWaited(this.#attempt(topic, messages));
+        return await this.#inTime(this.#attempt(topic, messages));
       } catch (cause) {
         const type = protocolType(cause);
         const remedy = REFUSED.get(type ?? '');
@@ -161,8 +166,8 @@ export class KafkaWriter {
     return BigInt(metadata.baseOffset);
   }
 
-  /** The answer; once the process drains, only if it comes soon. */
-  async #whileWaited<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  /** The answer; while the process drains, within `answer_ms`. */
+  async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
     const given = Promise.withResolvers<never>();
     let timer: NodeJS.Timeout | undefined;
     const limit = (): void => {
@@ -187,7 +192,7 @@ export class KafkaWriter {
       idempotent: true,
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,
-      // every record names its partition; naming the partitioner spares a warning
+      // every record names its partition; setting the partitioner avoids a warning
       createPartitioner: Partitioners.DefaultPartitioner,
       retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 },
     });
@@ -209,7 +214,7 @@ export class KafkaWriter {
   }
 }
 
-/** The broker's own word on the failure, however deep kafkajs wrapped it. */
+/** The broker's error type, however deep kafkajs has wrapped it. */
 function protocolType(error: unknown): string | undefined {
   for (
     let at: unknown = error, depth = 0;

@@ -13,7 +13,9 @@ export const STARTING: HealthProblem = {
 
 /** The body of `/status`. */
 export interface ServiceStatus {
-  /** working: long work that ends by itself; waiting: a dependency is away; halted: needs a person */
+  /**
+   * working: long work that ends by itself; waiting: a dependency is away; halted: needs a person
+   */
   readonly status: 'starting' | 'working' | 'waiting' | 'ready' | 'halted';
   /** snake_case */
   readonly phase: string;
@@ -79,7 +81,9 @@ export interface ActivityOptions {
   readonly silent?: (ms: number) => HealthProblem;
 }
 
-/** What a process without requests does: its phase, the faults it retries, whether it has halted. */
+/**
+ * What a process without requests does: its phase, the faults it retries, whether it has halted.
+ */
 export class Activity {
   readonly #options: ActivityOptions;
   /** a text: the phase of a process that is ready */
@@ -94,8 +98,8 @@ export class Activity {
   }
 
   /**
-   * In a phase given by name the process is ready, in one given as a problem it is not. Clears faults:
-   * an attempt of many steps has recovered once it enters a phase.
+   * In a phase given by name the process is ready, in one given as a problem it is not. Clears
+   * faults: an attempt of many steps has recovered once it enters a phase.
    */
   enter(phase: HealthProblem | string): void {
     this.#phase = phase;

@@ -46,8 +46,8 @@ export class Closing {
 
 /**
  * Runs a service and ends the process. `run` opens resources, adds each to `closing`, and returns
- * once the service serves, or works until `signal` aborts. When `run` throws, the process drains and
- * exits 2, or 1 for a `ConfigError` (a setting contradicts the log).
+ * once the service serves, or works until `signal` aborts. When `run` throws, the process drains
+ * and exits 2, or 1 for a `ConfigError` (a setting contradicts the log).
  */
 export async function runMain<Of extends ServiceConfig>(
   name: string,

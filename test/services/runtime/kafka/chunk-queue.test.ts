@@ -18,15 +18,15 @@ function offsets(taken: Chunk | undefined): number[] {
   return (taken?.records ?? []).map(({ offset }) => Number(offset));
 }
 
-test('what follows of the same partition is taken together, up to the limits', async () => {
+test('chunks of one partition are taken together, up to the limits', async () => {
   const queue = new ChunkQueue(100 * RECORD);
   for (const from of [0, 2, 4, 6]) queue.put(chunk(from, 2));
-  expect(offsets(await queue.take(5, 100 * RECORD))).toEqual([0, 1, 2, 3]);
-  expect(offsets(await queue.take(100, 3 * RECORD))).toEqual([4, 5]);
-  expect(offsets(await queue.take(2, 2 * RECORD))).toEqual([6, 7]);
+  expect(offsets(await queue.take(5, 100 * RECORD))).toEqual([0, 1, 2, 3, 4]);
+  expect(offsets(await queue.take(100, 2 * RECORD))).toEqual([5, 6]);
+  expect(offsets(await queue.take(100, 100 * RECORD))).toEqual([7]);
 });
 
-test('a chunk of more bytes than wanted is split, down to one record, and room is made for just what was taken', async () => {
+test('a chunk over the limit of bytes is split, down to one record, and only records taken make room', async () => {
   const queue = new ChunkQueue(4 * RECORD);
   queue.put(chunk(0, 5));
   queue.put(chunk(5, 1));
@@ -37,7 +37,7 @@ test('a chunk of more bytes than wanted is split, down to one record, and room i
   expect(offsets(await queue.take(100, 3 * RECORD))).toEqual([3, 4, 5]);
 });
 
-test('a chunk of more records than wanted is split, and nothing of it is lost', async () => {
+test('a chunk over the limit of records is split without losing one', async () => {
   const queue = new ChunkQueue(100 * RECORD);
   queue.put(chunk(0, 5));
   queue.put(chunk(5, 1));
@@ -46,7 +46,7 @@ test('a chunk of more records than wanted is split, and nothing of it is lost', 
   expect(offsets(await queue.take(2, 100 * RECORD))).toEqual([4, 5]);
 });
 
-test('another partition, topic or generation is never joined to what is before it', async () => {
+test('chunks of different topics, partitions or generations are taken one by one', async () => {
   const queue = new ChunkQueue(100 * RECORD);
   const different = [{}, { partition: 1 }, { topic: 'u' }, { generation: 2 }];
   for (const [at, change] of different.entries()) queue.put(chunk(at, 1, change));
@@ -54,7 +54,7 @@ test('another partition, topic or generation is never joined to what is before i
     expect(await queue.take(100, 100 * RECORD)).toMatchObject({ ...chunk(at, 1, change) });
 });
 
-test('it is full from its limit of bytes on, and room is told when something was taken', async () => {
+test('the queue is full at its limit of bytes, and room() resolves when records are taken', async () => {
   const queue = new ChunkQueue(4 * RECORD);
   queue.put(chunk(0, 3));
   expect(queue.isFull()).toBe(false);
@@ -66,7 +66,7 @@ test('it is full from its limit of bytes on, and room is told when something was
   expect(queue.isFull()).toBe(false);
 });
 
-test('clearing empties it and makes room', async () => {
+test('clear() empties the queue and makes room', async () => {
   const queue = new ChunkQueue(10);
   queue.put(chunk(0, 1));
   const room = queue.room(60_000);
@@ -76,14 +76,14 @@ test('clearing empties it and makes room', async () => {
   expect(offsets(await queue.take(10, 10))).toEqual([5]);
 });
 
-test('a taker that waits gets what comes next', async () => {
+test('a waiting taker gets the next chunk', async () => {
   const queue = new ChunkQueue(10);
   const taken = queue.take(10, 10);
   queue.put(chunk(7, 1));
   expect(offsets(await taken)).toEqual([7]);
 });
 
-test('the first end counts: a closed queue gives nothing, a failed one its error, and neither is ever full again', async () => {
+test('the first end counts: a closed queue gives undefined, a failed one its error, and neither is full', async () => {
   const closed = new ChunkQueue(10);
   const waiting = closed.take(1, 1);
   closed.fail(undefined);
