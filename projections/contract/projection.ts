@@ -24,7 +24,7 @@ export interface Recorded<Event> {
 }
 
 /** What a fold has to know of what stands in the tables. The rows reach it under `name`; int8 and numeric arrive as text, or as the fold itself wrote them. */
-export type Load = KeyedLoad | AskedLoad;
+export type Load = KeyedLoad | SelectLoad;
 
 /** Whole rows by their keys, of a table whose key is one column. Those written last need not be asked for again. */
 export interface KeyedLoad {
@@ -34,7 +34,7 @@ export interface KeyedLoad {
 }
 
 /** A bound SELECT, its tables named without schema. */
-export interface AskedLoad {
+export interface SelectLoad {
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];

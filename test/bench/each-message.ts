@@ -21,7 +21,7 @@ import type {
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
-import { askedLoad } from '../../services/projector/load/asked-load.ts';
+import { selectOf } from '../../services/projector/engine/table-reader.ts';
 import { CopyRows } from '../../services/runtime/postgres/copy-rows.ts';
 import { withAdmin } from '../../services/runtime/kafka/client.ts';
 import type { Stack } from '../support/stack.ts';
@@ -129,7 +129,7 @@ class EventWriter {
 
   async #load(batch: readonly Recorded<ChainEvent>[]): Promise<Loaded> {
     const loaded: Record<string, readonly LoadedRow[]> = {};
-    for (const { name, text, values } of explorer.loads(batch).map(askedLoad))
+    for (const { name, text, values } of explorer.loads(batch).map(selectOf))
       loaded[name] = (
         await this.#client.query<LoadedRow>({ name: `load_${name}`, text, values: [...values] })
       ).rows;

@@ -3,9 +3,9 @@ import { cpSync, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { PROJECTIONS } from '../../services/projector/registry.ts';
-import { readEnds } from '../../services/projector/load/bulk-load.ts';
+import { readEnds } from '../../services/projector/engine/progress.ts';
 import { compareTables, TEXT_SETTINGS } from '../../services/projector/rebuild/compare.ts';
-import { endsOf } from '../../services/projector/rebuild/switch.ts';
+import { readOffsets } from '../../services/projector/rebuild/switch.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { freshDatabase } from '../support/database.ts';
 import { USDT_CONTRACT } from '../support/deposit-log.ts';
@@ -73,7 +73,7 @@ async function atEnd(stack: Stack, url: string): Promise<void> {
   await withClient(url, async (client) => {
     for (const { name, topics } of PROJECTIONS) {
       const isDone = async (): Promise<boolean> => {
-        const [reached, ends] = [await endsOf(client, name), await readEnds(kafka, topics)];
+        const [reached, ends] = [await readOffsets(client, name), await readEnds(kafka, topics)];
         return [...ends].every(([key, end]) => (reached.get(key) ?? 0n) === end);
       };
       await until(isDone, `${name} to come to the end of its log`, PATIENCE_MS);

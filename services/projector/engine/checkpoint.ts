@@ -1,4 +1,7 @@
-/** How far a projection has come in each partition. It moves in the transaction of the rows that it stands for, and by compare-and-set. */
+/**
+ * How far a projection has come in each partition. A checkpoint moves by compare-and-set, in the
+ * transaction of the rows that it stands for.
+ */
 import type { ClientBase } from 'pg';
 import { DIGEST_OF_NOTHING, digestNext } from '../../runtime/kafka/record.ts';
 
@@ -14,7 +17,7 @@ export interface Checkpoint {
   readonly cluster_id: string;
   /** offset of the first record not applied yet */
   readonly next_offset: bigint;
-  /** fingerprint of the record at next_offset - 1: the same log has it still; null at the beginning */
+  /** fingerprint of the record at next_offset - 1, to recognise the log; null at the beginning */
   readonly last_record: Buffer | null;
   /** running digest of all records applied */
   readonly digest: Buffer;
@@ -35,7 +38,7 @@ function fromRow(row: CheckpointRow): Checkpoint {
   return { ...row, next_offset: BigInt(row.next_offset) };
 }
 
-/** Where a partition is once the records that come next, of which these are the fingerprints, are applied too. */
+/** The checkpoint after the records with these fingerprints, which come next. */
 export function advanced(from: Checkpoint, fingerprints: readonly Buffer[]): Checkpoint {
   return {
     ...from,
@@ -55,7 +58,10 @@ export async function readCheckpoints(
   return rows.map(fromRow);
 }
 
-/** Locks one checkpoint until the transaction ends, so that doubled projectors go one after the other; begins it at offset 0. */
+/**
+ * Locks a checkpoint until the transaction ends, so that two projectors take turns; creates it at
+ * offset 0.
+ */
 export async function lockCheckpoint(
   client: ClientBase,
   { projection, version }: ProjectionId,
@@ -78,11 +84,11 @@ export async function lockCheckpoint(
   );
   const begun = (await client.query<CheckpointRow>(lock)).rows[0];
   if (begun === undefined)
-    throw new Error(`the checkpoint of ${projection} on ${topic} vanished while it was begun`);
+    throw new Error(`the checkpoint of ${projection} on ${topic} vanished while it was created`);
   return fromRow(begun);
 }
 
-/** Moves a checkpoint from where it was read; false when somebody else has moved it. */
+/** Moves a checkpoint from where it was read; false when another process has moved it. */
 export async function advanceCheckpoint(
   client: ClientBase,
   { projection, version }: ProjectionId,

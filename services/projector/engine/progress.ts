@@ -1,17 +1,93 @@
-/** How far a projection is behind its log, as far as anybody can tell: also of one that waits for its turn, and also while the brokers are silent. */
+/**
+ * How far a projection is behind its log: also for a process that stands by, and while the brokers
+ * are silent.
+ */
+import type { Kafka } from 'kafkajs';
+import type { Outcomes } from '../../../projections/contract/projection.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { Fault } from '../../runtime/process/errors.ts';
+import { withAdmin } from '../../runtime/kafka/client.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 
+/** An offset of each partition, by `partitionKey`. */
+export type Offsets = ReadonlyMap<string, bigint>;
+
+/** Where each partition ends. Throws a fault with retry. */
+export function readEnds(kafka: Kafka, topics: readonly string[]): Promise<Offsets> {
+  return withAdmin(kafka, async (admin) => {
+    const ends = new Map<string, bigint>();
+    for (const topic of topics) {
+      for (const { partition, high } of await admin.fetchTopicOffsets(topic))
+        ends.set(partitionKey(topic, partition), BigInt(high));
+    }
+    return ends;
+  });
+}
+
+/** Records below `ends` that are not applied. */
+export function recordsBehind(ends: Offsets, applied: Offsets): bigint {
+  let behind = 0n;
+  for (const [key, end] of ends) {
+    const left = end - (applied.get(key) ?? 0n);
+    if (left > 0n) behind += left;
+  }
+  return behind;
+}
+
+export function recordsIn({ applied, replayed, ignored }: Outcomes): number {
+  return applied + replayed + ignored;
+}
+
+const RATE_WINDOW_MS = 30_000;
+
+/** A rate over the last half minute, or since the count before the last if that is longer. */
+export class Rate {
+  readonly #now: () => number;
+  #counts: { readonly at: number; readonly count: number }[] = [];
+
+  /** `now`: a monotonic clock, ms */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  count(count: number): void {
+    const at = this.#now();
+    this.#counts.push({ at, count });
+    const within = this.#counts.findIndex((each) => each.at >= at - RATE_WINDOW_MS);
+    this.#counts = this.#counts.slice(Math.max(0, Math.min(within, this.#counts.length - 2)));
+  }
+
+  /** Undefined before the second count. */
+  get perSecond(): number | undefined {
+    const [first, ...others] = this.#counts;
+    if (first === undefined || others.length === 0) return undefined;
+    const sum = others.reduce((so, { count }) => so + count, 0);
+    const seconds = (this.#now() - first.at) / 1_000;
+    return seconds > 0 && sum > 0 ? sum / seconds : undefined;
+  }
+
+  /** Both undefined before the second count. */
+  estimate(behind: bigint): {
+    readonly records_per_second: number | undefined;
+    readonly seconds_left: number | undefined;
+  } {
+    const rate = this.perSecond;
+    return {
+      records_per_second: rate === undefined ? undefined : Math.round(rate),
+      seconds_left: rate === undefined ? undefined : Math.ceil(Number(behind) / rate),
+    };
+  }
+}
+
 export interface ProgressOptions {
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** how long nothing may be heard of the ends of the log */
+  /** how long the brokers may be silent */
   readonly silence_ms: number;
   readonly checkpoints: () => Promise<readonly Checkpoint[]>;
-  /** told that a checkpoint stands before what was applied here: Postgres ended without having written the last commits down, rows and all */
+  /** a checkpoint is below what was applied here: Postgres has lost the last commits */
   readonly onUndone: () => void;
 }
 
@@ -34,18 +110,18 @@ export class Progress {
     );
   }
 
-  /** Told each time the end of a partition was seen, with how many records lie behind what is applied. */
-  heard(topic: string, partition: number, records: bigint): void {
+  /** The end of a partition was read; `lag` in records. */
+  heard(topic: string, partition: number, lag: bigint): void {
     this.#heardAt = performance.now();
-    this.#lag.set({ topic, partition }, Number(records));
+    this.#lag.set({ topic, partition }, Number(lag));
     const key = partitionKey(topic, partition);
     const applied = this.applied.get(key);
-    // nothing was applied here meanwhile: perhaps another process works and this one only waits, or what was applied is not there any more and no record will tell
+    // nothing was applied here since: another process works, or Postgres has lost commits
     if (this.#seen.get(key) === applied) void this.#refresh();
     this.#seen.set(key, applied);
   }
 
-  /** The brokers have said nothing for too long. */
+  /** A fault while the brokers have been silent for too long. */
   get silence(): Fault | undefined {
     const ms = performance.now() - this.#heardAt;
     if (ms <= this.#options.silence_ms) return undefined;
@@ -59,7 +135,7 @@ export class Progress {
   async #refresh(): Promise<void> {
     if (this.#refreshing) return;
     this.#refreshing = true;
-    // what is committed while the answer is under way may be missing in it
+    // the answer may miss commits made while it is in flight
     const before = new Map(this.applied);
     try {
       const checkpoints = await this.#options.checkpoints();
@@ -77,12 +153,12 @@ export class Progress {
       if (undone.length === 0) return;
       this.#options.log.warn(
         { partitions: undone.map(([key]) => key) },
-        'Postgres has lost the last commits: they are projected once more',
+        'Postgres has lost the last commits: applying them again',
       );
       this.#options.onUndone();
     } catch (error) {
-      // whoever works has the same trouble, and says so
-      this.#options.log.debug({ err: error }, 'the checkpoints are not known');
+      // the process that works reports the same fault
+      this.#options.log.debug({ err: error }, 'the checkpoints cannot be read');
     } finally {
       this.#refreshing = false;
     }

@@ -1,76 +1,75 @@
-/** What halts a projection until a person has it skipped: kept in a table for people to see, and passed over in one transaction with the checkpoint. */
+/**
+ * A poison record halts its projection until a person has it skipped. The record is listed in a
+ * table meanwhile; skipping it is one transaction with the checkpoint.
+ */
 import type { Pool } from 'pg';
 import type { Projection } from '../../../projections/contract/projection.ts';
-import { advanceCheckpoint, lockCheckpoint, type ProjectionId } from './checkpoint.ts';
-import { anotherVersion, beginWriting, readStanding } from '../tables/live-tables.ts';
+import { advanceCheckpoint, advanced, lockCheckpoint, type ProjectionId } from './checkpoint.ts';
+import { anotherVersion, beginWriting, readTableVersion } from '../tables/live-tables.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { anotherCluster, unreadable, type LogLost } from '../../runtime/kafka/position.ts';
-import { digestNext } from '../../runtime/kafka/record.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import type { RecordAt, Skips } from './skips.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 
-/** How often it is looked whether a person has decided. */
-const LOOK_AGAIN_MS = 1_000;
+const POLL_MS = 1_000;
 
-export interface Passing {
+export interface SkipOptions {
   readonly projection: Pick<Projection, 'name' | 'version'>;
   readonly pool: Pool;
   readonly cluster_id: string;
-  /** undefined: nobody may have anything passed over */
+  /** undefined: nobody may skip a record */
   readonly skips: Skips | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly retrying: Retrying;
-  /** told that it stands still, and with undefined when it goes on */
+  /** called when the projection halts, and with undefined when it goes on */
   readonly onHalted: (lost: LogLost | undefined) => void;
 }
 
-/** Passes over a record once a person has decided so, and waits for that; true when the checkpoint moved here. Throws `LogLost` where nobody may. */
-export async function passOver(
-  passing: Passing,
+/**
+ * Waits until a person skips the record, then moves the checkpoint over it; false when the
+ * checkpoint was moved elsewhere. Throws `LogLost` where nobody may skip.
+ */
+export async function skipPoison(
+  options: SkipOptions,
   record: RecordAt,
   reason: string,
 ): Promise<boolean> {
-  const { projection, pool, skips, signal, retrying } = passing;
+  const { projection, pool, skips, signal, retrying } = options;
   if (skips === undefined) throw unreadable(record.topic, record.partition, record.offset, reason);
-  if (!skips.has(record)) await standStill(passing, skips, record, reason);
+  if (!skips.has(record)) await awaitSkip(options, skips, record, reason);
   if (signal.aborted) return false;
   const id = { projection: projection.name, version: projection.version };
-  return await retrying('passing over a record', () =>
-    skipRecord(pool, id, passing.cluster_id, record),
+  return await retrying('skipping a record', () =>
+    skipRecord(pool, id, options.cluster_id, record),
   );
 }
 
-async function standStill(
-  passing: Passing,
+async function awaitSkip(
+  options: SkipOptions,
   skips: Skips,
   record: RecordAt,
   why: string,
 ): Promise<void> {
-  const { projection, pool, log, signal, retrying, onHalted } = passing;
-  await retrying('noting what cannot be applied', () =>
-    noteQuarantined(pool, projection.name, record, why),
-  );
+  const { projection, pool, log, signal, retrying, onHalted } = options;
+  await retrying('quarantining a record', () => quarantine(pool, projection.name, record, why));
   const lost = unreadable(record.topic, record.partition, record.offset, why, projection.name);
   const { message: reason, remedy } = lost;
   onHalted(lost);
   log.error({ projection: projection.name, reason, remedy }, 'projection halted');
   while (!skips.has(record)) {
-    await untilAborted(LOOK_AGAIN_MS, signal);
+    await untilAborted(POLL_MS, signal);
     if (signal.aborted) return;
-    await retrying('reading what is passed over', () => skips.refresh());
+    await retrying('reading the skips', () => skips.refresh());
   }
-  log.warn(
-    { projection: projection.name, reason },
-    'a person has this record passed over: projecting again',
-  );
+  log.warn({ projection: projection.name, reason }, 'record skipped by a person: projecting again');
   onHalted(undefined);
 }
 
-/** Notes that a projection halts at this record. Again and again is once. Throws faults. */
-async function noteQuarantined(
+/** Lists the record at which a projection halts. Idempotent. Throws faults. */
+async function quarantine(
   pool: Pool,
   projection: string,
   record: RecordAt,
@@ -83,8 +82,9 @@ async function noteQuarantined(
 }
 
 /**
- * Moves the checkpoint over this record, which changes no row. False when the checkpoint stands elsewhere: somebody else has moved it. Throws faults, and
- * `LogLost` for another cluster's checkpoint; trying again is always right.
+ * Moves the checkpoint over this record, which changes no row. False when another process has moved
+ * the checkpoint. Throws faults, and `LogLost` for the checkpoint of another cluster; a retry is
+ * always right.
  */
 export async function skipRecord(
   pool: Pool,
@@ -97,18 +97,14 @@ export async function skipRecord(
   let failed: Error | undefined;
   try {
     await beginWriting(client, id.projection);
-    const standing = await readStanding(client, id.projection);
-    if (standing?.version !== id.version) throw anotherVersion(id, standing);
+    const tables = await readTableVersion(client, id.projection);
+    if (tables?.version !== id.version) throw anotherVersion(id, tables);
     const from = await lockCheckpoint(client, id, topic, partition, clusterId);
     if (from.cluster_id !== clusterId)
       throw anotherCluster(topic, partition, from.cluster_id, clusterId);
-    const to = {
-      ...from,
-      next_offset: offset + 1n,
-      last_record: fingerprint,
-      digest: digestNext(from.digest, fingerprint),
-    };
-    const isMoved = from.next_offset === offset && (await advanceCheckpoint(client, id, from, to));
+    const isMoved =
+      from.next_offset === offset &&
+      (await advanceCheckpoint(client, id, from, advanced(from, [fingerprint])));
     await client.query(
       `UPDATE projector.quarantine SET skipped_at = coalesce(skipped_at, now())
         WHERE projection = $1 AND topic = $2 AND partition = $3 AND record_offset = $4`,
@@ -120,7 +116,7 @@ export async function skipRecord(
     failed = faultOf(error);
     throw failed;
   } finally {
-    // a connection that failed is not trusted again: it may still hold the transaction
+    // a failed connection may still hold the transaction: it is closed
     client.release(failed);
   }
 }

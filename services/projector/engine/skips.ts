@@ -1,6 +1,7 @@
 /**
- * The records that a projection passes over because a person said so. They are in the log, in `projector.skips`, and read before anything is folded: a replay
- * passes over the same. Only projections that no money hangs on may: one that has no `skips` halts until its log is right.
+ * The records that a person has a projection skip. They are read from the topic `projector.skips`
+ * before anything is folded, so that a replay skips the same. A projection of money has none: it
+ * halts until its log is right.
  */
 import type { Kafka } from 'kafkajs';
 import type { Projection } from '../../../projections/contract/projection.ts';
@@ -13,7 +14,7 @@ import { fingerprint, type LogRecord } from '../../runtime/kafka/record.ts';
 
 type Skipping = Pick<Projection, 'skips' | 'topics'>;
 
-/** A record of the log, by its place and its content. */
+/** A record of the log, by its position and its content. */
 export interface RecordAt {
   readonly topic: string;
   readonly partition: number;
@@ -30,7 +31,7 @@ export interface SkipsOptions {
   readonly topics: readonly string[];
 }
 
-/** The topics that whoever folds this projection reads. */
+/** The topics to read for this projection. */
 export function topicsOf({ topics, skips }: Skipping): readonly Topic[] {
   return TOPICS.filter(
     (topic) =>
@@ -38,7 +39,7 @@ export function topicsOf({ topics, skips }: Skipping): readonly Topic[] {
   );
 }
 
-/** Undefined for a projection that passes over nothing. */
+/** Undefined for a projection that may not skip. */
 export function skipsOf(
   projection: Skipping,
   { kafka, codec }: Pick<SkipsOptions, 'kafka' | 'codec'>,
@@ -50,7 +51,7 @@ export function skipsOf(
 
 export class Skips {
   readonly #options: SkipsOptions;
-  /** fingerprints by place */
+  /** fingerprints, by position */
   readonly #known = new Map<string, Buffer>();
   #end = 0n;
 
@@ -58,38 +59,39 @@ export class Skips {
     this.#options = options;
   }
 
-  /** Reads what was decided since the last time. Throws a fault with retry while brokers or schema registry are away. */
+  /**
+   * Reads the decisions since the last call. Throws a fault with retry while brokers or schema
+   * registry are away.
+   */
   async refresh(): Promise<void> {
     const { kafka, codec } = this.#options;
     const end = await this.#endOfLog();
     const records: LogRecord[] = [];
     await readLogRange(kafka, PROJECTOR_SKIPS.name, 0, this.#end, end, (record) => {
-      // those of others need not be readable here
+      // records of other projections need not be readable here
       if (this.#isOwn(record)) records.push(record);
     });
     await codec.learn(records.map(({ value }) => value));
     for (const record of records) {
       const event = codec.decode(record.value);
-      // the first decision on a place stands
+      // the first decision on a record stands
       if (isSkipEvent(event)) {
-        const place = placeOf(event.topic, event.partition, event.record_offset);
-        if (!this.#known.has(place)) this.#known.set(place, event.fingerprint);
+        const position = positionKey(event.topic, event.partition, event.record_offset);
+        if (!this.#known.has(position)) this.#known.set(position, event.fingerprint);
       }
     }
     this.#end = end;
   }
 
-  /** Whether this very record is passed over. */
+  /** Whether exactly this record is skipped. */
   has({ topic, partition, offset, fingerprint: print }: RecordAt): boolean {
-    return this.#known.get(placeOf(topic, partition, offset))?.equals(print) === true;
+    return this.#known.get(positionKey(topic, partition, offset))?.equals(print) === true;
   }
 
-  /** The same of a record whose fingerprint is not known yet, and costs something. */
+  /** The same; takes the record's fingerprint only if its position is skipped. */
   hasRecord(topic: string, partition: number, record: LogRecord): boolean {
-    const known =
-      this.#known.size === 0
-        ? undefined
-        : this.#known.get(placeOf(topic, partition, record.offset));
+    if (this.#known.size === 0) return false;
+    const known = this.#known.get(positionKey(topic, partition, record.offset));
     return known?.equals(fingerprint(record)) === true;
   }
 
@@ -99,7 +101,7 @@ export class Skips {
     return topics.some((topic) => text.startsWith(skipKeysOf(name, topic)));
   }
 
-  /** 0 while nobody has ever made the topic. */
+  /** 0 while the topic does not exist. */
   #endOfLog(): Promise<bigint> {
     return withAdmin(this.#options.kafka, async (admin) => {
       if (!(await admin.listTopics()).includes(PROJECTOR_SKIPS.name)) return 0n;
@@ -109,6 +111,6 @@ export class Skips {
   }
 }
 
-function placeOf(topic: string, partition: number, offset: bigint | number): string {
+function positionKey(topic: string, partition: number, offset: bigint | number): string {
   return `${topic}/${partition}@${offset}`;
 }

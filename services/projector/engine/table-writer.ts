@@ -1,4 +1,4 @@
-/** Writes the changes of a fold: the fast ways of Postgres, every value bound. */
+/** Writes the changes of a fold: COPY, MERGE and array parameters; every value is bound. */
 import type { ClientBase } from 'pg';
 import { CopyRows } from '../../runtime/postgres/copy-rows.ts';
 import type {
@@ -12,10 +12,10 @@ import type {
 } from '../../../projections/contract/projection.ts';
 import { copyIn, type Statement } from '../../runtime/postgres/copy-in.ts';
 
-/** From so many rows on an upsert is faster by way of a table beside. */
+/** From this size, upsert through a staging table. */
 const STAGED_FROM_ROWS = 1_000;
 
-/** Inside the caller's transaction; tables are found by its search_path. Returns how many rows were touched. */
+/** Inside the caller's transaction, in the schema of its search_path. Returns the rows touched. */
 export async function writeChanges(client: ClientBase, changes: Changes): Promise<number> {
   let rows = 0;
   for (const cut of changes.cuts) rows += await cutRows(client, cut);
@@ -37,7 +37,7 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
   return rows;
 }
 
-/** Rows that replace the one with the same key, at most one a key. Inside the caller's transaction; returns how many there were. */
+/** Upserts, at most one row a key, inside the caller's transaction. Returns the rows touched. */
 export async function writeUpserts(
   client: ClientBase,
   upserts: readonly CopyRows[],
@@ -104,7 +104,7 @@ async function upsertRows(client: ClientBase, { table, rows }: TableRows): Promi
   return rowCount ?? 0;
 }
 
-/** Many rows are copied beside the table and joined with it: nearly twice as fast as looking each of them up. */
+/** COPY into a staging table and MERGE: nearly twice as fast as one lookup a row. */
 function merged(rows: CopyRows): readonly Statement[] {
   const { table } = rows;
   const staged = `staged_${table.name}`;
@@ -125,7 +125,7 @@ function merged(rows: CopyRows): readonly Statement[] {
   ];
 }
 
-/** The columns that are not of the key. */
+/** The columns outside the key. */
 function othersOf({ columns, key }: Table): readonly string[] {
   return Object.keys(columns).filter((column) => !key.includes(column));
 }
@@ -134,7 +134,7 @@ function unnest(table: Table, columns: readonly string[]): string {
   return `unnest(${columns.map((column, at) => `$${at + 1}::${typeOf(table, column)}[]`).join(', ')})`;
 }
 
-/** One array a column, as `unnest` takes them. */
+/** One array a column, for `unnest`. */
 function arraysOf(table: Table, columns: readonly string[], rows: readonly Row[]): unknown[][] {
   return columns.map((column, at) => {
     const type = typeOf(table, column);

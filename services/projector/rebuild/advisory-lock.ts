@@ -1,30 +1,30 @@
 /**
- * A connection to Postgres that stands for a task which only one process may do at a time, on whatever machine: the server ends it when its process ends, and
- * then another may take the task over.
+ * An advisory lock of Postgres, for a task that only one process may run at a time, on any machine.
+ * It belongs to a session: Postgres releases it when the process ends.
  */
 import { Client, type ClientConfig } from 'pg';
 import { lockKeyOf } from '../tables/live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
-/** The first of two keys of the lock: what it is for. The second is of the task. */
+/** First key of the lock: its purpose. The second is `lockKeyOf` the task. */
 const LOCK = 7_301_980;
 
-/** A process that says nothing for so long within a transaction is frozen. */
+/** A session that is idle in a transaction for so long is terminated. */
 const SILENCE_MS = 30_000;
 const LOCK_MS = 10_000;
-/** Of what Postgres keeps of a name. */
+/** Postgres truncates names to this. */
 const NAME_BYTES_MAX = 63;
 
-export interface SoleSessionOptions {
+export interface AdvisoryLockOptions {
   readonly postgres_url: string;
-  /** two sessions of the same task are never open at once */
+  /** only one holder at a time */
   readonly task: string;
-  /** told to whom is refused */
-  readonly who: string;
+  /** shown to others as the holder */
+  readonly holder: string;
 }
 
-export class SoleSession {
-  /** what it throws are errors of Postgres */
+export class AdvisoryLock {
+  /** the session of the lock; throws errors of pg */
   readonly client: Client;
   readonly #lost = new AbortController();
 
@@ -34,14 +34,14 @@ export class SoleSession {
     client.on('end', () => this.#lost.abort());
   }
 
-  /** Opens the only session of the task, or tells who has it and since when. Throws a fault, with retry while Postgres is away. */
-  static async open({
+  /** Takes the lock, or returns its holder. Throws a fault, with retry while Postgres is away. */
+  static async take({
     postgres_url: url,
     task,
-    who,
-  }: SoleSessionOptions): Promise<SoleSession | { readonly held_by: string }> {
-    const client = new Client(configOf(url, who));
-    // comes out of the query in hand
+    holder,
+  }: AdvisoryLockOptions): Promise<AdvisoryLock | { readonly held_by: string }> {
+    const client = new Client(configOf(url, holder));
+    // thrown by the query in flight too
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -49,17 +49,17 @@ export class SoleSession {
         'SELECT pg_try_advisory_lock($1, $2) AS locked',
         [LOCK, lockKeyOf(task)],
       );
-      if (rows[0]?.locked === true) return new SoleSession(client);
-      const holder = await holderOf(client, task);
+      if (rows[0]?.locked === true) return new AdvisoryLock(client);
+      const heldBy = await holderOf(client, task);
       await client.end();
-      return { held_by: holder };
+      return { held_by: heldBy };
     } catch (error) {
       await client.end().catch(() => undefined);
       throw faultOf(error);
     }
   }
 
-  /** Aborted when the server has ended the session: another may be at the task. */
+  /** Aborted when the session has ended: another process may hold the lock. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
@@ -69,10 +69,10 @@ export class SoleSession {
   }
 }
 
-function configOf(url: string, who: string): ClientConfig {
+function configOf(url: string, holder: string): ClientConfig {
   return {
     connectionString: url,
-    application_name: Buffer.from(who).subarray(0, NAME_BYTES_MAX).toString(),
+    application_name: Buffer.from(holder).subarray(0, NAME_BYTES_MAX).toString(),
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
     statement_timeout: SILENCE_MS,
@@ -91,6 +91,6 @@ async function holderOf(client: Client, task: string): Promise<string> {
   );
   const [holder] = rows;
   return holder === undefined
-    ? 'one that has just ended'
+    ? 'a process that has just ended'
     : `${holder.who}, since ${holder.since} UTC`;
 }

@@ -1,6 +1,7 @@
 /**
- * Holds two schemas against each other, table by table, by hashes that do not depend on the order of the rows: sums of the hashes of each row's text. The rows are
- * counted out into buckets by their key, so that where two tables differ only one bucket has to be looked through.
+ * Compares two schemas, table by table, by hashes independent of row order: sums of the hashes of
+ * each row's text. Rows are grouped into buckets by key, so that of two tables that differ only one
+ * bucket is read.
  */
 import type { ClientBase } from 'pg';
 import type { Table } from '../../../projections/contract/projection.ts';
@@ -13,10 +14,10 @@ export interface Side {
   readonly schema: string;
 }
 
-/** What differs first, in words of the table: cells as Postgres writes them, undefined where there is no such row or table. */
+/** The first difference. Cells are text of Postgres; undefined where there is no row or table. */
 export interface Difference {
   readonly key: Readonly<Record<string, string | null>>;
-  /** undefined: one side does not have the row, or not the table's columns */
+  /** undefined: one side lacks the row, or columns of the table */
   readonly column: string | undefined;
   readonly live: string | null | undefined;
   readonly fresh: string | null | undefined;
@@ -26,7 +27,7 @@ export interface Compared {
   readonly table: string;
   /** of the live side */
   readonly rows: bigint;
-  /** 32 hex digits, of the live side: of the same rows in any order the same */
+  /** of the live side, 32 hex digits, independent of row order */
   readonly digest: string;
   /** undefined: equal */
   readonly difference: Difference | undefined;
@@ -45,11 +46,11 @@ interface Shape {
 const BUCKETS = 1024;
 const HALF = 1n << 64n;
 
-/** Whatever these sessions were set to, a cell has one text. */
+/** With these settings a value has one text in all sessions. */
 export const TEXT_SETTINGS =
   "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1";
 
-/** All tables of both schemas, by name. `tables` says what names a row; one that is not among them is named by all its columns. */
+/** All tables of both schemas, by name. `tables` gives keys; without it all columns are the key. */
 export async function compareTables(
   live: Side,
   fresh: Side,
@@ -127,7 +128,7 @@ async function bucketsOf(
   shape: Shape,
 ): Promise<ReadonlyMap<number, Bucket>> {
   const { rows } = await client.query<{ bucket: number; rows: string; one: string; other: string }>(
-    // the inner text is made once a row
+    // OFFSET 0: the text of a row is made once
     `SELECT ${bucketOf('key')} AS bucket, count(*)::text AS rows, sum(hashtextextended(cells, 0))::text AS one, sum(hashtextextended(cells, 1))::text AS other
        FROM (SELECT ${rowText(shape.key)} AS key, ${rowText(shape.columns)} AS cells FROM ${quoted(schema)}.${quoted(table)} OFFSET 0) t GROUP BY 1`,
   );
@@ -170,7 +171,7 @@ interface Cells {
   readonly cells: readonly (string | null)[];
 }
 
-/** The first by key that is not on both sides, of one bucket. */
+/** The first difference of one bucket, by key. */
 async function differenceIn(
   live: Side,
   fresh: Side,
@@ -195,7 +196,7 @@ async function differenceIn(
   );
 }
 
-/** By the text of the key, the rows of one bucket in the order of their texts. */
+/** The rows of one bucket, by the text of their key, sorted. */
 async function cellsIn(
   { client, schema }: Side,
   table: string,

@@ -1,46 +1,45 @@
-/** How far a rebuild is, told at each step and about once a second while one lasts. */
-import { Rate } from '../engine/rate.ts';
-import type { Ends } from './replay.ts';
+/** The progress of a rebuild, reported at each step and about once a second during it. */
+import { Rate, recordsBehind, type Offsets } from '../engine/progress.ts';
 
-const TELL_EVERY_MS = 1_000;
+const REPORT_MS = 1_000;
 
 export interface RebuildStep {
   readonly step: 'loading' | 'indexing' | 'catching_up' | 'switching' | 'comparing';
-  /** what of it is done now, such as `index 3 of 9 (blocks_hash)` */
+  /** the current part of the step, such as `index 3 of 9 (blocks_hash)` */
   readonly what?: string;
-  /** records of the log folded so far by this call */
+  /** records folded by this call */
   readonly records: number;
-  /** of those that were in the log when the step began, how many are left */
+  /** of the records that were in the log when the step began */
   readonly records_behind: bigint;
   readonly records_per_second: number | undefined;
   readonly seconds_left: number | undefined;
 }
 
 export class RebuildProgress {
-  readonly #tell: (step: RebuildStep) => void;
+  readonly #report: (step: RebuildStep) => void;
   readonly #rate = new Rate();
   readonly #timer: NodeJS.Timeout;
   #step: RebuildStep['step'] | undefined;
   #what: string | undefined;
   #records = 0;
-  #ends: Ends = new Map();
-  #applied: Ends = new Map();
+  #ends: Offsets = new Map();
+  #applied: Offsets = new Map();
 
-  constructor(tell: (step: RebuildStep) => void = () => undefined) {
-    this.#tell = tell;
-    this.#timer = setInterval(() => this.#now(), TELL_EVERY_MS);
+  constructor(report: (step: RebuildStep) => void = () => undefined) {
+    this.#report = report;
+    this.#timer = setInterval(() => this.#now(), REPORT_MS);
   }
 
   get records(): number {
     return this.#records;
   }
 
-  /** Whose positions count. */
-  watch({ applied }: { readonly applied: Ends }): void {
+  /** The offsets that count as applied. */
+  watch({ applied }: { readonly applied: Offsets }): void {
     this.#applied = applied;
   }
 
-  begin(step: RebuildStep['step'], ends: Ends = new Map()): void {
+  begin(step: RebuildStep['step'], ends: Offsets = new Map()): void {
     this.#step = step;
     this.#what = undefined;
     this.#ends = ends;
@@ -63,18 +62,13 @@ export class RebuildProgress {
 
   #now(): void {
     if (this.#step === undefined) return;
-    const behind = [...this.#ends].reduce((sum, [key, end]) => {
-      const left = end - (this.#applied.get(key) ?? 0n);
-      return left > 0n ? sum + left : sum;
-    }, 0n);
-    const rate = this.#rate.perSecond;
-    this.#tell({
+    const behind = recordsBehind(this.#ends, this.#applied);
+    this.#report({
       step: this.#step,
       ...(this.#what === undefined ? {} : { what: this.#what }),
       records: this.#records,
       records_behind: behind,
-      records_per_second: rate === undefined ? undefined : Math.round(rate),
-      seconds_left: rate === undefined ? undefined : Math.ceil(Number(behind) / rate),
+      ...this.#rate.estimate(behind),
     });
   }
 }

@@ -1,31 +1,31 @@
 /**
- * Builds a projection's tables anew from offset 0, beside those that are read, and puts them in their place. Killed anywhere it goes on where it was with the
- * next call; of several at once one builds. The tables that were read before are kept, and `rollback` puts them back.
+ * Builds new tables of a projection from offset 0, next to the live ones, and puts them in their
+ * place. After a kill the next call goes on; of several calls at once one builds. The replaced
+ * tables are kept, and `rollback` puts them back.
  */
 import { hostname } from 'node:os';
 import type { Kafka } from 'kafkajs';
 import type { ClientBase, Pool } from 'pg';
 import type { Projection, Table } from '../../../projections/contract/projection.ts';
-import { readEnds } from '../load/bulk-load.ts';
+import { readEnds, type Offsets } from '../engine/progress.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
 import { buildIndexes } from '../tables/index-build.ts';
-import { readStanding, type Standing } from '../tables/live-tables.ts';
+import { readTableVersion, type TableVersion } from '../tables/live-tables.ts';
 import { CONFIRMATIONS } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
 import { faultOf, openWriter, withFaults } from '../../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
-import { nextOf, previousOf } from './names.ts';
 import { RebuildProgress, type RebuildStep } from './progress.ts';
-import { Replay, type Ends } from './replay.ts';
-import { SoleSession } from './advisory-lock.ts';
-import { dropTables, endsOf, switchTables } from './switch.ts';
+import { Replay } from './replay.ts';
+import { AdvisoryLock } from './advisory-lock.ts';
+import { dropTables, nextName, previousName, readOffsets, switchTables } from './switch.ts';
 
-const TRY_AGAIN_MS = 200;
-const LOOK_AGAIN_MS = 1_000;
-/** Workers, of a vacuum too, would take processors from those who are read: that is not worth the seconds. */
-const GENTLY = { max_parallel_maintenance_workers: '0' };
+const RETRY_MS = 200;
+const POLL_MS = 1_000;
+/** Parallel workers would take processors from the readers of the live tables. */
+const SESSION = { max_parallel_maintenance_workers: '0' };
 
 export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
@@ -34,18 +34,18 @@ export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly codec: Codec;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** told at each step, and about once a second while one lasts */
+  /** called at each step, and about once a second during it */
   readonly onStep?: (step: RebuildStep) => void;
-  /** what an earlier call had begun is thrown away, not gone on with */
+  /** drops the unfinished tables of an earlier call */
   readonly afresh?: boolean;
 }
 
 export interface Rebuilt {
-  /** of the tables that are read now */
+  /** of the live tables */
   readonly version: number;
-  /** of those that are kept */
+  /** of the tables that are kept */
   readonly kept_version: number;
-  /** records of the log that this call has folded */
+  /** records folded by this call */
   readonly records: number;
 }
 
@@ -55,32 +55,35 @@ export type RebuildRefusal = Refusal<
 
 type Client = Pick<ClientBase, 'query'>;
 
-/** Everything that one call works with. */
+/** The resources of one call. */
 export interface Work<Event extends { readonly type: string }> {
   readonly options: RebuildOptions<Event>;
-  /** the only session at this task */
+  /** holds the advisory lock of the task */
   readonly session: Client;
-  /** also aborted when the session is lost */
+  /** aborted by the caller, and when the session is lost */
   readonly signal: AbortSignal;
   readonly progress: RebuildProgress;
 }
 
-/** Throws `LogLost` and faults; one with retry when servers were away for too long or the signal was aborted: calling again goes on. */
+/**
+ * Throws `LogLost` and faults; one with retry when a server was away for too long or the signal was
+ * aborted: the next call goes on.
+ */
 export function rebuild<Event extends { readonly type: string }>(
   options: RebuildOptions<Event>,
 ): Promise<Rebuilt | RebuildRefusal> {
   return alone('rebuild', options, async (work) => {
     const { projection } = options;
-    const live = await readStanding(work.session, projection.name);
+    const live = await readTableVersion(work.session, projection.name);
     const refused = refusalOf(projection, live);
     if (refused !== undefined) return refused;
-    const next = { ...projection, name: nextOf(projection.name) };
-    const begun = await readStanding(work.session, next.name);
+    const next = { ...projection, name: nextName(projection.name) };
+    const begun = await readTableVersion(work.session, next.name);
     if (begun !== undefined && (options.afresh === true || begun.version !== next.version))
       await dropTables(work.session, next.name);
     await prepareDatabase(options.postgres_url, next, { beside: projection.name });
     return await withReplay(work, next, false, async (replay, pool) => {
-      if ((await readStanding(work.session, next.name))?.indexed !== true)
+      if ((await readTableVersion(work.session, next.name))?.indexed !== true)
         await load(work, next, replay, pool);
       return await takePlace(work, replay, pool, {
         name: next.name,
@@ -91,16 +94,16 @@ export function rebuild<Event extends { readonly type: string }>(
   });
 }
 
-/** Puts the tables back that were read before the last rebuild or rollback, when they have caught up; those that are read now are kept in turn. */
+/** Puts back the tables that were replaced last, once they have caught up, and keeps the live ones. */
 export function rollback<Event extends { readonly type: string }>(
   options: RebuildOptions<Event>,
 ): Promise<Rebuilt | RebuildRefusal> {
   return alone('rebuild', options, async (work) => {
     const { projection } = options;
-    const previous = { ...projection, name: previousOf(projection.name) };
+    const previous = { ...projection, name: previousName(projection.name) };
     const [live, kept] = [
-      await readStanding(work.session, projection.name),
-      await readStanding(work.session, previous.name),
+      await readTableVersion(work.session, projection.name),
+      await readTableVersion(work.session, previous.name),
     ];
     if (kept === undefined || live === undefined)
       return {
@@ -125,7 +128,7 @@ export function rollback<Event extends { readonly type: string }>(
 
 function refusalOf(
   { name, version }: Pick<Projection, 'name' | 'version'>,
-  live: Standing | undefined,
+  live: TableVersion | undefined,
 ): RebuildRefusal | undefined {
   if (live === undefined)
     return {
@@ -145,16 +148,16 @@ function refusalOf(
   return undefined;
 }
 
-/** The only one at this task, in all processes; another is refused and told who it is. */
+/** Runs a task that only one process may run at a time; another is refused, with its holder. */
 export async function alone<Event extends { readonly type: string }, Result>(
   task: 'rebuild' | 'verify',
   options: RebuildOptions<Event>,
   use: (work: Work<Event>) => Promise<Result | RebuildRefusal>,
 ): Promise<Result | RebuildRefusal> {
   const { projection, postgres_url, log, signal } = options;
-  const who = `pid ${process.pid} on ${hostname()}, ${task} ${projection.name}`;
-  const open = (): ReturnType<typeof SoleSession.open> =>
-    SoleSession.open({ postgres_url, task: `${task} ${projection.name}`, who });
+  const holder = `pid ${process.pid} on ${hostname()}, ${task} ${projection.name}`;
+  const open = (): ReturnType<typeof AdvisoryLock.take> =>
+    AdvisoryLock.take({ postgres_url, task: `${task} ${projection.name}`, holder });
   const session = await retrying({ what: 'connecting to Postgres', log, signal }, open);
   if ('held_by' in session)
     return {
@@ -171,7 +174,7 @@ export async function alone<Event extends { readonly type: string }, Result>(
     });
   } catch (error) {
     if (signal.aborted || !session.lost.aborted) throw faultOf(error);
-    const message = `Postgres has ended the session that keeps another ${task} out: the next call goes on where this one was`;
+    const message = `Postgres has ended the session that keeps another ${task} out: the next call goes on from here`;
     throw new Fault('session_lost', message, { retry: true, cause: error });
   } finally {
     progress.end();
@@ -179,7 +182,7 @@ export async function alone<Event extends { readonly type: string }, Result>(
   }
 }
 
-/** With a replay into the tables of that name. */
+/** Opens a replay into the tables of that name. */
 export async function withReplay<Event extends { readonly type: string }, Result>(
   { options, signal, progress }: Work<Event>,
   projection: Projection<Event>,
@@ -193,7 +196,7 @@ export async function withReplay<Event extends { readonly type: string }, Result
       postgres_url,
       application_name: name,
       schema: name,
-      session: GENTLY,
+      session: SESSION,
     },
     log,
   );
@@ -222,25 +225,25 @@ async function load<Event extends { readonly type: string }>(
   pool: Pool,
 ): Promise<void> {
   const { kafka, log } = options;
-  const patient = { log, signal };
-  // where the checkpoints stand: the load of an earlier call may have come some way
+  const retry = { log, signal };
+  // an earlier call may have loaded a part
   await replay.refresh();
-  const ends = await retrying({ ...patient, what: 'looking where the log ends' }, () =>
+  const ends = await retrying({ ...retry, what: 'reading the end of the log' }, () =>
     readEnds(kafka, next.topics),
   );
   progress.begin('loading', ends);
   await replay.advance(ends, { loading: true });
   progress.begin('indexing');
   const onStep = (what: string): void => progress.say(what);
-  await retrying({ ...patient, what: 'building the indexes' }, () =>
+  await retrying({ ...retry, what: 'building the indexes' }, () =>
     buildIndexes({ pool, projection: next, log, signal, onStep, at_once: 1, warm: false }),
   );
-  await retrying({ ...patient, what: 'vacuuming the tables' }, () =>
+  await retrying({ ...retry, what: 'vacuuming the tables' }, () =>
     vacuum(pool, next.tables, onStep, signal),
   );
 }
 
-/** What the first who read them would have to do otherwise, row by row. */
+/** Sets the visibility map and hint bits, which the first readers would have to set row by row. */
 async function vacuum(
   pool: Pool,
   tables: readonly Table[],
@@ -264,9 +267,9 @@ async function vacuum(
 
 interface Place {
   readonly name: string;
-  /** version of the tables that are replaced */
+  /** version of the replaced tables */
   readonly kept: number;
-  /** those that are replaced take the name of these; else those that were kept before are dropped */
+  /** the replaced tables get the name of these; else the tables kept before are dropped */
   readonly exchange: boolean;
 }
 
@@ -279,15 +282,15 @@ async function takePlace<Event extends { readonly type: string }>(
 ): Promise<Rebuilt> {
   const { options, session, signal, progress } = work;
   const { projection, kafka, log } = options;
-  const build = (await readStanding(session, name))?.build;
+  const build = (await readTableVersion(session, name))?.build;
   let catching = Promise.resolve();
-  const catchUp = (ends: Ends): Promise<void> =>
+  const catchUp = (ends: Offsets): Promise<void> =>
     (catching = replay.advance(ends, { loading: false }));
-  const keep = previousOf(projection.name);
+  const keep = previousName(projection.name);
   const of_another_log = await isBeyondLog(work);
   for (;;) {
     await replay.refresh();
-    const ends = await retrying({ what: 'looking where the log ends', log, signal }, () =>
+    const ends = await retrying({ what: 'reading the end of the log', log, signal }, () =>
       readEnds(kafka, projection.topics),
     );
     progress.begin('catching_up', ends);
@@ -297,28 +300,28 @@ async function takePlace<Event extends { readonly type: string }>(
     const switched = switchTables({
       session,
       projection: projection.name,
-      beside: name,
+      staged: name,
       keep,
       of_another_log,
       catchUp,
     });
-    // a COMMIT whose answer was lost may have happened
+    // a COMMIT without an answer may have happened
     const isDone = await switched.catch(async (error: unknown) => {
-      if ((await readStanding(pool, projection.name))?.build !== build) throw error;
+      if ((await readTableVersion(pool, projection.name))?.build !== build) throw error;
       return true;
     });
     if (isDone) break;
     await catching;
-    await untilAborted(TRY_AGAIN_MS, signal);
+    await untilAborted(RETRY_MS, signal);
     if (signal.aborted)
-      throw new Fault('stopped', 'told to stop: the next call goes on where this one was', {
+      throw new Fault('stopped', 'stopped: the next call goes on from here', {
         retry: true,
       });
   }
   return { version: projection.version, kept_version: kept, records: progress.records };
 }
 
-/** Whether the tables that are read stand beyond the end of the log, as after its loss: they were made of another one, and where they stand means nothing. */
+/** Whether the live tables are beyond the end of the log: they were made of another one. */
 async function isBeyondLog<Event extends { readonly type: string }>({
   options,
   session,
@@ -326,12 +329,12 @@ async function isBeyondLog<Event extends { readonly type: string }>({
 }: Work<Event>): Promise<boolean> {
   const { projection, kafka, log } = options;
   for (let looks = 1; ; looks++) {
-    const reached = await endsOf(session, projection.name);
-    const ends = await retrying({ what: 'looking where the log ends', log, signal }, () =>
+    const reached = await readOffsets(session, projection.name);
+    const ends = await retrying({ what: 'reading the end of the log', log, signal }, () =>
       readEnds(kafka, projection.topics),
     );
     if ([...reached].every(([key, next]) => next <= (ends.get(key) ?? 0n))) return false;
     if (looks === CONFIRMATIONS) return true;
-    await untilAborted(LOOK_AGAIN_MS, signal);
+    await untilAborted(POLL_MS, signal);
   }
 }

@@ -1,14 +1,16 @@
 /**
- * Folds a log into tables that nobody reads: no hint, no figure, nothing but rows and checkpoints. It goes from where its own checkpoints stand to given ends and
- * waits there to be told how to go on. One thing is done after the other, here or at the server, so that it takes one processor and no more, and half the time
- * none: a load takes twice as long as it could, and whoever reads does not notice.
+ * Folds a log into tables that nobody reads: writes rows and checkpoints, publishes and measures
+ * nothing. Goes from its checkpoints to given ends and waits there for the next call. One step
+ * follows the other, here or in Postgres, with pauses while loading: a load takes twice as long as
+ * it could, and readers of the live tables do not notice it.
  */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../../projections/contract/projection.ts';
-import { applyBatch, type Applied } from '../engine/apply-batch.ts';
-import { Batches } from '../engine/batches.ts';
+import { applyBatch, type Applied, type Conflict } from '../engine/apply-batch.ts';
+import { BatchLookahead, type Batch } from '../engine/batches.ts';
+import type { Offsets } from '../engine/progress.ts';
 import { readCheckpoints } from '../engine/checkpoint.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
@@ -24,57 +26,50 @@ import {
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
-import type { Prepared } from '../engine/prepare.ts';
 import { skipRecord } from '../engine/quarantine.ts';
-import { memoryFor } from '../load/row-memory.ts';
 import { skipsOf, type RecordAt, type Skips } from '../engine/skips.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 
-/** One fetch: another one is not asked for before it is taken. */
-const AHEAD_BYTES_MAX = 1;
-/** How long it rests after each batch while it loads, in times what that took. */
-const REST = 1;
-/** It may also have waited for a server that was away. */
-const REST_MS_MAX = 2_000;
-const LOOK_AGAIN_MS = 250;
-
-/** First offset that is not to be applied, by `partitionKey`. */
-export type Ends = ReadonlyMap<string, bigint>;
+/** Fetches once, and not again before that is taken. */
+const READ_AHEAD_BYTES = 1;
+/** Pause after each batch of a load, in multiples of the batch's duration. */
+const PAUSE = 1;
+/** A batch may have waited for a server that was away. */
+const PAUSE_MS_MAX = 2_000;
+const POLL_MS = 250;
 
 export interface ReplayOptions<Event extends { readonly type: string }> {
-  /** under the name of the tables that it is folded into */
+  /** its name is that of the tables to fold into */
   readonly projection: Projection<Event>;
   readonly kafka: Kafka;
   readonly codec: Codec;
-  /** finds those tables */
+  /** its search_path is those tables */
   readonly pool: Pool;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** true: nothing at or beyond the ends is ever applied; else what comes with the last of a batch is */
+  /** never applies records at or beyond the ends; else the last batch may go beyond */
   readonly exact?: boolean;
-  /** told of so many records after each batch */
+  /** called with the records of each batch */
   readonly onApplied?: (records: number) => void;
 }
 
 export class Replay<Event extends { readonly type: string }> {
   readonly #options: ReplayOptions<Event>;
   readonly #reader: LogReader;
-  readonly #batches: Batches<Event>;
+  readonly #batches: BatchLookahead<Event>;
   readonly #groupId: string;
-  readonly #memory;
   readonly #skips: Skips | undefined;
   readonly #applied = new Map<string, bigint>();
   #clusterId = '';
-  #ends: Ends = new Map();
+  #ends: Offsets = new Map();
   #loading = false;
-  /** records at or beyond the ends were read and let go */
-  #letGo = false;
+  /** records at or beyond the ends were read and dropped */
+  #hasDropped = false;
 
   constructor(options: ReplayOptions<Event>) {
     this.#options = options;
     const { projection, codec } = options;
     this.#groupId = `replay-${projection.name}-${randomUUID()}`;
-    this.#memory = memoryFor(projection);
     this.#skips = skipsOf(projection, options);
     const tryAgain = <Result>(what: string, attempt: () => Promise<Result>): Promise<Result> =>
       this.#retrying(what, attempt);
@@ -84,18 +79,18 @@ export class Replay<Event extends { readonly type: string }> {
       topics: projection.topics,
       retrying: tryAgain,
       positions: () => this.#positions(),
-      ahead_bytes_max: AHEAD_BYTES_MAX,
+      ahead_bytes_max: READ_AHEAD_BYTES,
     });
-    const isOn = (): boolean => this.#loading;
-    this.#batches = new Batches({
+    const isLoading = (): boolean => this.#loading;
+    this.#batches = new BatchLookahead({
       projection,
       codec,
       skips: this.#skips,
       take: (records, bytes) => this.#take(records, bytes),
       retrying: tryAgain,
       load: {
-        get isOn() {
-          return isOn();
+        get isLoading() {
+          return isLoading();
         },
         goesBeyond: (topic, partition, offset) => this.#endOf(topic, partition) > offset + 1n,
       },
@@ -103,14 +98,14 @@ export class Replay<Event extends { readonly type: string }> {
   }
 
   /** First offset not applied yet, by `partitionKey`. */
-  get applied(): Ends {
+  get applied(): Offsets {
     return this.#applied;
   }
 
-  /** Begins to read. Throws a fault when the signal is aborted. */
+  /** Starts to read. Throws a fault when the signal is aborted. */
   async start(): Promise<void> {
     const { signal } = this.#options;
-    await this.#retrying('reading what is passed over', async () => this.#skips?.refresh());
+    await this.#retrying('reading the skips', async () => this.#skips?.refresh());
     if (signal.aborted) throw stopped();
     await this.#reader.start();
   }
@@ -125,33 +120,33 @@ export class Replay<Event extends { readonly type: string }> {
   }
 
   /**
-   * Goes on until everything below the ends is applied; `loading`: into tables that have no indexes yet. Throws `LogLost`, a fault without retry, and the last
-   * fault when the signal is aborted. One call at a time.
+   * Applies everything below the ends; `loading`: the tables have no indexes yet. Throws `LogLost`,
+   * a fault without retry, and the last fault when the signal is aborted. One call at a time.
    */
-  async advance(ends: Ends, { loading }: { readonly loading: boolean }): Promise<void> {
+  async advance(ends: Offsets, { loading }: { readonly loading: boolean }): Promise<void> {
     const { signal } = this.#options;
     this.#ends = ends;
     this.#loading = loading;
-    if (this.#letGo) this.#rewind();
+    if (this.#hasDropped) this.#rewind();
     const stop = aborted(signal);
     while (!this.#hasReached(ends)) {
       const begun = performance.now();
       const batch = await Promise.race([this.#batches.next(), stop]);
       if (batch === undefined) throw stopped();
-      if (!this.#reader.isStale(batch)) await this.#apply(batch.prepared);
+      if (!this.#reader.isStale(batch)) await this.#apply(batch);
       if (this.#loading)
-        await untilAborted(Math.min(REST_MS_MAX, (performance.now() - begun) * REST), signal);
+        await untilAborted(Math.min(PAUSE_MS_MAX, (performance.now() - begun) * PAUSE), signal);
     }
   }
 
-  /** Has what is applied asked for anew: Postgres may have lost the last commits, rows and checkpoint. */
+  /** Reads the checkpoints again: Postgres may have lost the last commits. */
   async refresh(): Promise<void> {
     this.#applied.clear();
     await this.#retrying('reading the checkpoints', () => this.#positions());
     this.#rewind();
   }
 
-  #hasReached(ends: Ends): boolean {
+  #hasReached(ends: Offsets): boolean {
     return [...ends].every(([key, end]) => (this.#applied.get(key) ?? 0n) >= end);
   }
 
@@ -165,17 +160,17 @@ export class Replay<Event extends { readonly type: string }> {
       if (chunk === undefined || this.#options.exact !== true) return chunk;
       const end = this.#endOf(chunk.topic, chunk.partition);
       const records = chunk.records.filter(({ offset }) => offset < end);
-      if (records.length < chunk.records.length) this.#letGo = true;
+      if (records.length < chunk.records.length) this.#hasDropped = true;
       if (records.length > 0) return { ...chunk, records };
     }
   }
 
   #rewind(): void {
-    this.#letGo = false;
+    this.#hasDropped = false;
     this.#reader.rewind();
   }
 
-  async #apply(batch: Prepared<Event>): Promise<void> {
+  async #apply(batch: Batch<Event>): Promise<void> {
     const { topic, partition } = batch;
     if (batch.events.length > 0) {
       const applied = await this.#write(batch);
@@ -186,25 +181,23 @@ export class Replay<Event extends { readonly type: string }> {
         throw unreadable(topic, partition, applied.broken.offset, applied.broken.reason);
     }
     if (batch.poison !== undefined)
-      await this.#pass({ topic, partition, ...batch.poison }, batch.poison.reason);
+      await this.#skip({ topic, partition, ...batch.poison }, batch.poison.reason);
   }
 
-  /** Passes over a record that a person has decided on. */
-  async #pass(record: RecordAt, reason: string): Promise<void> {
+  /** Skips a record that a person had skipped. Throws `LogLost` for any other. */
+  async #skip(record: RecordAt, reason: string): Promise<void> {
     const { topic, partition, offset } = record;
     const { pool, projection } = this.#options;
     if (this.#skips?.has(record) !== true) throw unreadable(topic, partition, offset, reason);
     const id = { projection: projection.name, version: projection.version };
-    const isMoved = await this.#retrying('passing over a record', () =>
+    const isMoved = await this.#retrying('skipping a record', () =>
       skipRecord(pool, id, this.#clusterId, record),
     );
     if (isMoved) this.#applied.set(partitionKey(topic, partition), offset + 1n);
     this.#rewind();
   }
 
-  async #write(
-    batch: Prepared<Event>,
-  ): Promise<Extract<Applied, { readonly outcome: 'applied' | 'conflict' }>> {
+  async #write(batch: Batch<Event>): Promise<Applied | Conflict> {
     const { projection, pool, signal } = this.#options;
     for (;;) {
       const to = {
@@ -212,8 +205,7 @@ export class Replay<Event extends { readonly type: string }> {
         projection,
         cluster_id: this.#clusterId,
         signal,
-        ...(this.#memory === undefined ? {} : { memory: this.#memory }),
-        ...(this.#loading ? { loading: true } : {}),
+        loading: this.#loading,
       };
       const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
       if (applied.outcome === 'applied' || applied.outcome === 'conflict') return applied;
@@ -224,14 +216,14 @@ export class Replay<Event extends { readonly type: string }> {
           { retry: false },
         );
       }
-      // another process is further with these same tables
+      // another process has built the indexes of these tables, or builds them
       if (applied.phase === 'live') this.#loading = false;
-      else await untilAborted(LOOK_AGAIN_MS, signal);
+      else await untilAborted(POLL_MS, signal);
       if (signal.aborted) throw stopped();
     }
   }
 
-  /** The checkpoints of these tables, held against the cluster they were written for. */
+  /** Where to read from: the checkpoints, which must be of this cluster. */
   async #positions(): Promise<Positions> {
     const { kafka, pool, projection } = this.#options;
     const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
@@ -254,7 +246,7 @@ export class Replay<Event extends { readonly type: string }> {
 }
 
 function stopped(): Fault {
-  return new Fault('stopped', 'told to stop: the next start goes on where this one was', {
+  return new Fault('stopped', 'stopped: the next start goes on from here', {
     retry: true,
   });
 }

@@ -1,64 +1,85 @@
 /**
- * Puts the tables that stand beside a projection's in their place, in one short transaction: two schemas and their checkpoints are renamed. Nobody who reads waits
- * or fails: statements in hand end on the tables they began with, later ones find the others by their name. The projector stands still for that moment and goes
- * on where the other tables stand, which is never before where its own did.
+ * Puts staged tables in place of a projection's, in one short transaction that renames two schemas
+ * and their checkpoints. No reader waits or fails: statements in flight end on the old tables, later
+ * ones find the new tables by name. The projector pauses for that moment and goes on from the new
+ * tables' checkpoints, which are never below those of the old ones.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import { readCheckpoints } from '../engine/checkpoint.ts';
 import { propertyOf } from '../../runtime/process/errors.ts';
-import { readStanding, resumeWriting, suspendWriting } from '../tables/live-tables.ts';
+import { readTableVersion, resumeWriting, suspendWriting } from '../tables/live-tables.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
-import type { Ends } from './replay.ts';
+import type { Offsets } from '../engine/progress.ts';
 
-/** How long the projector may be kept waiting for a batch of its own to end, and then for the other tables to catch up with it. */
+/** How long the projector's batch in flight is waited for. */
 const LOCK_MS = 2_000;
+/** How long the projector then waits for the staged tables to catch up. */
 const CATCH_UP_MS = 5_000;
 const FROZEN_MS = 15_000;
 /**
- * A statement that was being parsed at the moment of the switch may have found one table before and the next one after it: for so long both have the same rows.
+ * A statement parsed during the switch may read one old and one new table: for so long both have
+ * the same rows.
  */
 const SETTLE_MS = 100;
 
 type Client = Pick<ClientBase, 'query'>;
 
+/** Schema of the tables that are built to take a projection's place. */
+export function nextName(projection: string): string {
+  return `${projection}_next`;
+}
+
+/** Schema of the tables that were replaced last, kept until the next switch. */
+export function previousName(projection: string): string {
+  return `${projection}_previous`;
+}
+
+/** Schema of the tables that are built to be compared. */
+export function verifyName(projection: string): string {
+  return `${projection}_verify`;
+}
+
 export interface Switching {
-  /** of the only session at this task */
+  /** holds the advisory lock of the rebuild */
   readonly session: Client;
   readonly projection: string;
   /** name of the tables that take the projection's place */
-  readonly beside: string;
-  /** the name that those are kept under which stand there now */
+  readonly staged: string;
+  /** the name that the replaced tables get */
   readonly keep: string;
-  /** the projection's tables were made of another log than those beside them: where they stand means nothing */
+  /** the live tables were made of another log: their checkpoints mean nothing */
   readonly of_another_log: boolean;
-  /** has everything below these ends applied to the tables beside */
-  readonly catchUp: (ends: Ends) => Promise<void>;
+  /** applies everything below these offsets to the staged tables */
+  readonly catchUp: (ends: Offsets) => Promise<void>;
 }
 
-/** false: somebody was in the way for too long, or the tables beside have not come as far; nothing has changed, and the projector goes on. Throws faults. */
+/**
+ * False: a lock took too long, or the staged tables did not catch up; nothing has changed, and the
+ * projector goes on. Throws faults.
+ */
 export async function switchTables({
   session,
   projection,
-  beside,
+  staged,
   keep,
-  of_another_log: anywhere,
+  of_another_log: ofAnotherLog,
   catchUp,
 }: Switching): Promise<boolean> {
   try {
-    // should this process freeze from here on, the server ends its session, and the projector goes on
+    // should this process freeze, the server ends its session, and the projector goes on
     await session.query(`SET lock_timeout = ${LOCK_MS}; SET idle_session_timeout = ${FROZEN_MS}`);
     await suspendWriting(session, projection);
-    const ends = anywhere ? new Map<string, bigint>() : await endsOf(session, projection);
+    const ends = ofAnotherLog ? new Map<string, bigint>() : await readOffsets(session, projection);
     if (!(await inTime(catchUp(ends)))) return false;
-    await suspendWriting(session, beside);
-    if (!(await isBeyond(session, beside, ends))) return false;
+    await suspendWriting(session, staged);
+    if (!(await isBeyond(session, staged, ends))) return false;
     await session.query('BEGIN');
-    // three names, since two may have to be exchanged
+    // `staged` and `keep` may be the same name
     const aside = `${projection}_aside`;
     await rename(session, projection, aside);
-    await rename(session, beside, projection);
+    await rename(session, staged, projection);
     await rename(session, aside, keep);
     await session.query(
       'UPDATE projector.projections SET beside = NULLIF($2, projection) WHERE projection IN ($1, $2)',
@@ -73,8 +94,8 @@ export async function switchTables({
     if (propertyOf(fault, 'code') === 'storage_conflict') return false;
     throw fault;
   } finally {
-    // a session that is gone has let go of them already
-    for (const name of [projection, beside])
+    // a lost session has released its locks already
+    for (const name of [projection, staged])
       await resumeWriting(session, name).catch(() => undefined);
     await session.query('SET idle_session_timeout = 0').catch(() => undefined);
   }
@@ -92,7 +113,7 @@ async function rename(session: Client, from: string, to: string): Promise<void> 
   ]);
 }
 
-/** Removes tables that nobody reads, with all that is known of them. */
+/** Drops tables that nobody reads, with their checkpoints. */
 export async function dropTables(session: Client, name: string): Promise<void> {
   await session.query('BEGIN');
   try {
@@ -106,13 +127,13 @@ export async function dropTables(session: Client, name: string): Promise<void> {
   }
 }
 
-/** Where the tables of that name stand, whatever version they are of. */
-export async function endsOf(session: Client, name: string): Promise<Ends> {
-  const standing = await readStanding(session, name);
-  if (standing === undefined) return new Map();
+/** The checkpoints of the tables of that name, of any version. */
+export async function readOffsets(session: Client, name: string): Promise<Offsets> {
+  const tables = await readTableVersion(session, name);
+  if (tables === undefined) return new Map();
   const checkpoints = await readCheckpoints(session, {
     projection: name,
-    version: standing.version,
+    version: tables.version,
   });
   return new Map(
     checkpoints.map(({ topic, partition, next_offset: next }) => [
@@ -122,8 +143,8 @@ export async function endsOf(session: Client, name: string): Promise<Ends> {
   );
 }
 
-async function isBeyond(session: Client, name: string, ends: Ends): Promise<boolean> {
-  const reached = await endsOf(session, name);
+async function isBeyond(session: Client, name: string, ends: Offsets): Promise<boolean> {
+  const reached = await readOffsets(session, name);
   return [...ends].every(([key, end]) => (reached.get(key) ?? 0n) >= end);
 }
 

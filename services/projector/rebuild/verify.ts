@@ -1,14 +1,13 @@
 /**
- * Folds a projection's log anew, into tables of its own that are thrown away afterwards, and holds every row that is read against them: both at the same offsets,
- * while the projector goes on.
+ * Folds the log of a projection into tables of its own, compares every row of the live tables with
+ * them at the same offsets, and drops them. The projector goes on meanwhile.
  */
 import { Client } from 'pg';
 import { Fault } from '../../runtime/process/errors.ts';
-import { readStanding } from '../tables/live-tables.ts';
+import { readTableVersion } from '../tables/live-tables.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import { compareTables, TEXT_SETTINGS, type Compared } from './compare.ts';
-import { verifyOf } from './names.ts';
 import {
   alone,
   withReplay,
@@ -16,24 +15,28 @@ import {
   type RebuildRefusal,
   type Work,
 } from './rebuild.ts';
-import { dropTables, endsOf } from './switch.ts';
-import type { Ends, Replay } from './replay.ts';
+import { dropTables, readOffsets, verifyName } from './switch.ts';
+import type { Offsets } from '../engine/progress.ts';
+import type { Replay } from './replay.ts';
 
 export interface Verified {
   readonly version: number;
-  /** first offset not applied, by topic and partition: where both stood */
-  readonly positions: Ends;
+  /** checkpoints of both sides, by `partitionKey` */
+  readonly positions: Offsets;
   /** every table, by name */
   readonly tables: readonly Compared[];
 }
 
-/** Throws `LogLost` and faults; one with retry when servers were away for too long or the signal was aborted: calling again goes on where this one was. */
+/**
+ * Throws `LogLost` and faults; one with retry when a server was away for too long or the signal was
+ * aborted: the next call goes on.
+ */
 export function verify<Event extends { readonly type: string }>(
   options: RebuildOptions<Event>,
 ): Promise<Verified | RebuildRefusal> {
   return alone('verify', options, async (work) => {
     const { projection } = options;
-    const live = await readStanding(work.session, projection.name);
+    const live = await readTableVersion(work.session, projection.name);
     if (live === undefined || !live.indexed)
       return {
         refused: 'not_loaded',
@@ -44,8 +47,8 @@ export function verify<Event extends { readonly type: string }>(
         refused: 'another_version',
         message: `the tables of ${projection.name} are of version ${live.version}, this software folds version ${projection.version}: only software of the same version can verify them`,
       };
-    const fresh = { ...projection, name: verifyOf(projection.name) };
-    if (await isOfNoUse(work, fresh.name)) await dropTables(work.session, fresh.name);
+    const fresh = { ...projection, name: verifyName(projection.name) };
+    if (await isUseless(work, fresh.name)) await dropTables(work.session, fresh.name);
     await prepareDatabase(options.postgres_url, fresh, { beside: projection.name });
     const verified = await withReplay(work, fresh, true, (replay) =>
       compare(work, fresh.name, replay),
@@ -55,15 +58,18 @@ export function verify<Event extends { readonly type: string }>(
   });
 }
 
-/** What an earlier call has begun: of another version, or further than what is read now. */
-async function isOfNoUse<Event extends { readonly type: string }>(
+/** The tables of an earlier call are of another version, or beyond the live ones. */
+async function isUseless<Event extends { readonly type: string }>(
   { options, session }: Work<Event>,
   name: string,
 ): Promise<boolean> {
   const { projection, afresh = false } = options;
-  const begun = await readStanding(session, name);
+  const begun = await readTableVersion(session, name);
   if (begun === undefined) return false;
-  const [ends, reached] = [await endsOf(session, projection.name), await endsOf(session, name)];
+  const [ends, reached] = [
+    await readOffsets(session, projection.name),
+    await readOffsets(session, name),
+  ];
   return (
     afresh ||
     begun.version !== projection.version ||
@@ -77,17 +83,17 @@ async function compare<Event extends { readonly type: string }>(
   replay: Replay<Event>,
 ): Promise<Verified> {
   const { projection, postgres_url } = options;
-  const load = async (step: 'loading' | 'catching_up', ends: Ends): Promise<void> => {
+  const load = async (step: 'loading' | 'catching_up', ends: Offsets): Promise<void> => {
     await replay.refresh();
     progress.begin(step, ends);
-    // their indexes would be of no use
+    // comparing needs no indexes
     await replay.advance(ends, { loading: true });
   };
-  await load('loading', await endsOf(session, projection.name));
+  await load('loading', await readOffsets(session, projection.name));
   return await withClient(postgres_url, async (snapshot) => {
     await snapshot.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const ends = await endsOf(snapshot, projection.name);
-    const build = (await readStanding(snapshot, projection.name))?.build;
+    const ends = await readOffsets(snapshot, projection.name);
+    const build = (await readTableVersion(snapshot, projection.name))?.build;
     await load('catching_up', ends);
     progress.begin('comparing');
     const tables = await withClient(postgres_url, (client) =>
@@ -97,11 +103,11 @@ async function compare<Event extends { readonly type: string }>(
         projection.tables,
       ),
     );
-    // by its name the snapshot would have found the others
-    if ((await readStanding(session, projection.name))?.build !== build)
+    // the snapshot finds tables by name
+    if ((await readTableVersion(session, projection.name))?.build !== build)
       throw new Fault(
         'tables_replaced',
-        `other tables were put in place of ${projection.name} meanwhile: verify them again`,
+        `the tables of ${projection.name} were replaced during the comparison: verify again`,
         {
           retry: true,
         },
@@ -120,7 +126,7 @@ async function withClient<Result>(
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
   });
-  // comes out of the query in hand
+  // thrown by the query in flight too
   client.on('error', () => undefined);
   try {
     await client.connect();

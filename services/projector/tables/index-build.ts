@@ -4,10 +4,10 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { ClientBase, Pool, PoolClient } from 'pg';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { Fault, propertyOf } from '../../runtime/process/errors.ts';
-import { isIndexed, markIndexed, tryBuildLock } from '../load/load-state.ts';
+import { isIndexed, markIndexed, tryBuildLock } from '../tables/live-tables.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
-import { endStalledWriters } from './stalled-writers.ts';
+import { terminateStalledWriters } from './live-tables.ts';
 import { aborted, untilAborted } from '../../runtime/process/retry.ts';
 import { warmTables } from './warm-tables.ts';
 
@@ -89,7 +89,7 @@ async function work(build: IndexBuild, under: Under, statements: readonly string
   const client = await openSession(pool, under);
   while (!(await tryBuildLock(client, id))) {
     onStep('indexes (another projector is at it)');
-    await endStalledWriters(pool, log);
+    await terminateStalledWriters(pool, log);
     await untilAborted(LOCK_EVERY_MS, signal);
     if (signal.aborted) throw stopped();
   }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import knex, { type Knex } from 'knex';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { anotherVersion } from './live-tables.ts';
-import { autovacuum } from '../load/load-state.ts';
+import { autovacuum } from '../tables/live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
 /** Key of the advisory lock under which everything here happens: projectors start together. */

@@ -44,6 +44,7 @@ export async function applyStretch<Event extends { readonly type: string }>(
   );
   const loads = projection.loads(recorded);
   const batch = {
+    generation: 1,
     topic,
     partition,
     events: recorded,

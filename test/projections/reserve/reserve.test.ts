@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { reserve } from '../../../projections/reserve/reserve.ts';
 import type { Folded, Row } from '../../../projections/contract/projection.ts';
-import { askedLoad } from '../../../services/projector/load/asked-load.ts';
+import { selectOf } from '../../../services/projector/engine/table-reader.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import { plainRows, rowsIn } from '../../support/plain-rows.ts';
 
@@ -94,7 +94,7 @@ test('what a run needs to know is asked for by the ids of the batch', () => {
   expect(
     reserve
       .loads(batch)
-      .map(askedLoad)
+      .map(selectOf)
       .map(({ name, values }) => [name, values]),
   ).toEqual([
     ['head', []],

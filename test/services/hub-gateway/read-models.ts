@@ -108,6 +108,7 @@ export class ReadModels {
     );
     const loads = projection.loads(recorded);
     const batch = {
+      generation: 1,
       topic: TOPIC,
       partition: 0,
       events: recorded,

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
-import { askedLoad } from '../../../../services/projector/load/asked-load.ts';
-import { Batches, type BatchesOptions } from '../../../../services/projector/engine/batches.ts';
+import { selectOf } from '../../../../services/projector/engine/table-reader.ts';
+import {
+  BatchLookahead,
+  type BatchesOptions,
+} from '../../../../services/projector/engine/batches.ts';
 import type { Chunk } from '../../../../services/runtime/kafka/chunk-queue.ts';
 import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
@@ -38,10 +41,10 @@ function chunk(from: number, types: readonly string[], generation = 1): Chunk {
 function open(
   chunks: readonly Chunk[],
   change: Partial<BatchesOptions<Step>> = {},
-): { batches: Batches<Step>; asked: [number, number][] } {
+): { batches: BatchLookahead<Step>; asked: [number, number][] } {
   const left = [...chunks];
   const asked: [number, number][] = [];
-  const batches = new Batches<Step>({
+  const batches = new BatchLookahead<Step>({
     projection,
     codec,
     take(...limits) {
@@ -49,26 +52,24 @@ function open(
       return Promise.resolve(left.shift());
     },
     retrying: insisting,
-    load: { isOn: true, goesBeyond: () => true },
+    load: { isLoading: true, goesBeyond: () => true },
     ...change,
   });
   return { batches, asked };
 }
 
-async function offsetsOfAll(batches: Batches<Step>): Promise<unknown[]> {
+async function offsetsOfAll(batches: BatchLookahead<Step>): Promise<unknown[]> {
   const all: unknown[] = [];
   for (let next = await batches.next(); next !== undefined; next = await batches.next()) {
-    all.push([next.generation, ...next.prepared.events.map(({ offset }) => Number(offset))]);
-    expect(next.prepared.loads.map(askedLoad)[0]?.values).toEqual(
-      next.prepared.events.map(({ offset }) => offset),
-    );
+    all.push([next.generation, ...next.events.map(({ offset }) => Number(offset))]);
+    expect(next.loads.map(selectOf)[0]?.values).toEqual(next.events.map(({ offset }) => offset));
   }
   return all;
 }
 
 test('live, each chunk is a batch at once', async () => {
   const { batches, asked } = open([chunk(0, ['go', 'go']), chunk(2, ['go'])], {
-    load: { isOn: false, goesBeyond: () => true },
+    load: { isLoading: false, goesBeyond: () => true },
   });
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0, 1],
@@ -94,7 +95,7 @@ test('while loading a batch may have any number of records, ends where all is se
 test('where the load ends everything is applied, and what comes after is not held', async () => {
   const chunks = [chunk(0, ['settle', 'go']), chunk(2, ['go', 'go']), chunk(4, ['go'])];
   const { batches } = open(chunks, {
-    load: { isOn: true, goesBeyond: (_topic, _partition, offset) => offset < 3n },
+    load: { isLoading: true, goesBeyond: (_topic, _partition, offset) => offset < 3n },
   });
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0],
@@ -115,8 +116,8 @@ test('a record that cannot be read ends the batch, with all that was held before
   const { batches } = open([chunk(0, ['settle', 'go']), chunk(2, ['go', 'strange', 'go'])]);
   await batches.next();
   const last = await batches.next();
-  expect(last?.prepared.events.map(({ offset }) => offset)).toEqual([1n, 2n]);
-  expect(last?.prepared.poison).toMatchObject({
+  expect(last?.events.map(({ offset }) => offset)).toEqual([1n, 2n]);
+  expect(last?.poison).toMatchObject({
     offset: 3n,
     reason: 'strange is no event that steps folds',
   });

@@ -7,7 +7,7 @@ import type { Projection } from '../../../../projections/contract/projection.ts'
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { prepareDatabase } from '../../../../services/projector/tables/migrations.ts';
 import { openWriter } from '../../../../services/runtime/postgres/pool.ts';
-import type { Prepared } from '../../../../services/projector/engine/prepare.ts';
+import type { Batch } from '../../../../services/projector/engine/batches.ts';
 import type { FaultMode, FaultProxy } from '../../../support/fault-proxy.ts';
 import { silentLog } from '../../../support/kafka.ts';
 
@@ -53,7 +53,7 @@ export function batchOf(
   events: readonly ChainEvent[],
   from = 0n,
   projection: Pick<Projection<ExplorerEvent>, 'loads'> = explorer,
-): Prepared<ChainEvent> {
+): Batch<ChainEvent> {
   const recorded = events.map((event, at) => ({
     event,
     partition: 0,
@@ -61,6 +61,7 @@ export function batchOf(
     timestamp: 0,
   }));
   return {
+    generation: 1,
     topic: 'chain.blocks',
     partition: 0,
     events: recorded,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Rate } from '../../../../services/projector/engine/rate.ts';
+import { Rate } from '../../../../services/projector/engine/progress.ts';
 
 function open(): { rate: Rate; at: (ms: number) => Rate } {
   let now = 0;

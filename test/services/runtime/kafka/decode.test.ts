@@ -6,7 +6,6 @@ import { undecodable, type Codec } from '../../../../services/runtime/kafka/code
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { bytesOf, fingerprint, type LogRecord } from '../../../../services/runtime/kafka/record.ts';
 import { decode } from '../../../../services/runtime/kafka/decode.ts';
-import { withLoads } from '../../../../services/projector/engine/prepare.ts';
 import { chainEvents } from '../../../support/chain.ts';
 
 const EVENTS = [...chainEvents({ seed: 1, blocks: 6, reorg_probability: 0.3 })];
@@ -53,10 +52,6 @@ test('a batch is decoded with the fingerprint and the size of each record, then 
     })),
     fingerprints: taken.records.map(fingerprint),
     sizes: taken.records.map(bytesOf),
-  });
-  expect(withLoads(explorer, decoded)).toEqual({
-    ...decoded,
-    loads: explorer.loads(decoded.events),
   });
 });
 

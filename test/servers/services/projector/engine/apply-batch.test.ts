@@ -3,7 +3,10 @@ import type { Pool } from 'pg';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { explorer } from '../../../../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
-import { applyBatch, type Applied } from '../../../../../services/projector/engine/apply-batch.ts';
+import {
+  applyBatch,
+  type ApplyOutcome,
+} from '../../../../../services/projector/engine/apply-batch.ts';
 import {
   readCheckpoints,
   type Checkpoint,
@@ -38,10 +41,10 @@ function apply(
   { pool, projection }: Tables,
   events: readonly ChainEvent[],
   from = 0n,
-  patienceMs = 60_000,
-): Promise<Applied> {
+  timeoutMs = 60_000,
+): Promise<ApplyOutcome> {
   return applyBatch(
-    { pool, projection, cluster_id: CLUSTER, patience_ms: patienceMs },
+    { pool, projection, cluster_id: CLUSTER, timeout_ms: timeoutMs },
     batchOf(events, from, projection),
   );
 }

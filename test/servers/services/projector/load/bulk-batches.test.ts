@@ -6,7 +6,7 @@ import { explorer } from '../../../../../projections/explorer/explorer.ts';
 import type { Cut } from '../../../../../projections/contract/projection.ts';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import { applyBatch } from '../../../../../services/projector/engine/apply-batch.ts';
-import { Batches } from '../../../../../services/projector/engine/batches.ts';
+import { BatchLookahead } from '../../../../../services/projector/engine/batches.ts';
 import type { Chunk } from '../../../../../services/runtime/kafka/chunk-queue.ts';
 import type { Codec } from '../../../../../services/runtime/kafka/codec.ts';
 import { chainEvents } from '../../../../support/chain.ts';
@@ -35,7 +35,7 @@ interface Loaded {
 async function load(
   events: readonly ChainEvent[],
   sizes: readonly number[],
-  carryBytesMax: number,
+  unfinalizedBytesMax: number,
 ): Promise<Loaded> {
   const cuts: Cut[] = [];
   const projection = {
@@ -53,23 +53,23 @@ async function load(
     decode: (value) => events[Number(String(value))] ?? { type: 'nothing' },
   };
   const chunks = chunksOf(events.length, sizes);
-  const batches = new Batches({
+  const batches = new BatchLookahead({
     projection,
     codec,
     take: () => Promise.resolve(chunks.shift()),
     retrying: insisting,
     load: {
-      isOn: true,
+      isLoading: true,
       goesBeyond: (_topic, _partition, offset) => offset + 1n < BigInt(events.length),
     },
-    carry_bytes_max: carryBytesMax,
+    unfinalized_bytes_max: unfinalizedBytesMax,
   });
   const tables = await openTables(writerUrl, projection, { indexed: false });
   let applied = 0;
   for (let next = await batches.next(); next !== undefined; next = await batches.next()) {
-    expect(
-      await applyBatch({ ...tables, cluster_id: CLUSTER, loading: true }, next.prepared),
-    ).toMatchObject({ outcome: 'applied' });
+    expect(await applyBatch({ ...tables, cluster_id: CLUSTER, loading: true }, next)).toMatchObject(
+      { outcome: 'applied' },
+    );
     applied++;
   }
   const wrong = differences(await readTables(tables.pool, projection.name), plainFold(events));

@@ -3,7 +3,7 @@ import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { settled } from '../../../../../projections/chain/settled.ts';
 import type { Projection } from '../../../../../projections/contract/projection.ts';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
-import { markIndexed, tryBuildLock } from '../../../../../services/projector/load/load-state.ts';
+import { markIndexed, tryBuildLock } from '../../../../../services/projector/tables/live-tables.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import type { RunnerStatus } from '../../../../../services/projector/engine/runner.ts';
 import { chainEvents, TestChain } from '../../../../support/chain.ts';

@@ -9,7 +9,7 @@ import {
   TEXT_SETTINGS,
   type Difference,
 } from '../../../../../services/projector/rebuild/compare.ts';
-import { verifyOf } from '../../../../../services/projector/rebuild/names.ts';
+import { verifyName } from '../../../../../services/projector/rebuild/switch.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { Random } from '../../../../support/random.ts';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
     await prepareDatabase(writer_url, projection);
     await prepareDatabase(
       writer_url,
-      { ...projection, name: verifyOf(projection.name) },
+      { ...projection, name: verifyName(projection.name) },
       { beside: projection.name },
     );
   }
@@ -80,7 +80,7 @@ async function differencesAfter(
   await change();
   const compared = await compareTables(
     { client, schema: projection },
-    { client, schema: verifyOf(projection) },
+    { client, schema: verifyName(projection) },
     tables,
   );
   await client.query('ROLLBACK');
@@ -118,7 +118,8 @@ test.each(PROJECTIONS.map(({ name, tables }) => [name, tables] as const))(
     const random = new Random(7);
     for (const table of tables) {
       for (const number of rowsOf(table)) await insert(name, table, number);
-      for (const number of rowsOf(table).toReversed()) await insert(verifyOf(name), table, number);
+      for (const number of rowsOf(table).toReversed())
+        await insert(verifyName(name), table, number);
     }
     expect(await differencesAfter(name, tables, () => Promise.resolve())).toEqual({});
 

@@ -3,7 +3,7 @@ import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { beginWriting } from '../../../../../services/projector/tables/live-tables.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import { openReader } from '../../../../../services/runtime/postgres/pool.ts';
-import { nextOf, previousOf } from '../../../../../services/projector/rebuild/names.ts';
+import { nextName, previousName } from '../../../../../services/projector/rebuild/switch.ts';
 import { rebuild, rollback } from '../../../../../services/projector/rebuild/rebuild.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
@@ -122,7 +122,7 @@ test(
     await expect.poll(() => appliedUpTo(world)).toBeGreaterThan(replaced + 10n);
     const written = await appending.stop();
     await expectProjected(world, events.slice(0, written));
-    expect(await isThere(world, nextOf(name))).toBe(false);
+    expect(await isThere(world, nextName(name))).toBe(false);
 
     const again = appendOn(world, events, written);
     expect(await rollback(optionsOf(world))).toMatchObject({ version: 2, kept_version: 2 });
@@ -160,11 +160,11 @@ test(
     await expectProjected(world, events);
     await prepareDatabase(
       urls.writer_url,
-      { ...world.projection, name: nextOf(name) },
+      { ...world.projection, name: nextName(name) },
       { beside: name },
     );
 
-    const writing = await holdWrites(urls.writer_url, nextOf(name), 'head');
+    const writing = await holdWrites(urls.writer_url, nextName(name), 'head');
     const first = spawnRebuild(world);
     await expect.poll(() => first.printed()).toMatch(new RegExp(`loading  ${events.length}`));
     expect(await rebuild(optionsOf(world))).toEqual({
@@ -176,7 +176,7 @@ test(
     await first.kill();
     await writing.letGo();
 
-    const indexing = await holdIndexing(urls.writer_url, nextOf(name), 'activity');
+    const indexing = await holdIndexing(urls.writer_url, nextName(name), 'activity');
     const second = spawnRebuild(world);
     await expect
       .poll(() => second.printed())
@@ -200,10 +200,10 @@ test(
       expect.stringMatching(/"kept_version":2,"records":0/),
     ]);
     await expectProjected(world, events);
-    expect([await isThere(world, nextOf(name)), await isThere(world, previousOf(name))]).toEqual([
-      false,
-      true,
-    ]);
+    expect([
+      await isThere(world, nextName(name)),
+      await isThere(world, previousName(name)),
+    ]).toEqual([false, true]);
   },
 );
 
@@ -266,18 +266,18 @@ test('without tables, before they are loaded, and with nothing kept it is refuse
     remedy: expect.any(String),
   });
   // what it had built is thrown away when told so
-  const held = await hold(urls.writer_url, `SELECT FROM ${nextOf(name)}.head`);
+  const held = await hold(urls.writer_url, `SELECT FROM ${nextName(name)}.head`);
   await held.letGo();
   const before = await world.pool.query(
     'SELECT created_at FROM projector.projections WHERE projection = $1',
-    [nextOf(name)],
+    [nextName(name)],
   );
   await expect(rebuild(optionsOf(world, { afresh: true }))).rejects.toMatchObject({
     remedy: expect.any(String),
   });
   const now = await world.pool.query(
     'SELECT created_at FROM projector.projections WHERE projection = $1',
-    [nextOf(name)],
+    [nextName(name)],
   );
   expect(now.rows).not.toEqual(before.rows);
 });

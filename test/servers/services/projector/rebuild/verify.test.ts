@@ -1,7 +1,7 @@
 import { beforeAll, expect, inject, test } from 'vitest';
 import type { Compared } from '../../../../../services/projector/rebuild/compare.ts';
 import { verify, type Verified } from '../../../../../services/projector/rebuild/verify.ts';
-import { verifyOf } from '../../../../../services/projector/rebuild/names.ts';
+import { verifyName } from '../../../../../services/projector/rebuild/switch.ts';
 import { verifiedText } from '../../../../../services/ops/rebuild/verify.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
@@ -75,14 +75,17 @@ test('what is projected while it is verified is what the log says; one changed c
     /\nfirst {8}transactions, row seq 17: amount is (\d+), by the log \d+\n/,
   );
   const left = await world.pool.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [
-    verifyOf(name),
+    verifyName(name),
   ]);
   expect(left.rows).toEqual([]);
 });
 
 async function verifyStarted({ pool, projection }: World): Promise<boolean> {
   return (
-    (await pool.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [verifyOf(projection.name)]))
-      .rows.length > 0
+    (
+      await pool.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [
+        verifyName(projection.name),
+      ])
+    ).rows.length > 0
   );
 }

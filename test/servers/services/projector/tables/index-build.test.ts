@@ -4,7 +4,7 @@ import {
   buildIndexes,
   statementsOf,
 } from '../../../../../services/projector/tables/index-build.ts';
-import { enterLoad, tryBuildLock } from '../../../../../services/projector/load/load-state.ts';
+import { enterLoad, tryBuildLock } from '../../../../../services/projector/tables/live-tables.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { silentLog } from '../../../../support/kafka.ts';

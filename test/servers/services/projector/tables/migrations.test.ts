@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import { explorer } from '../../../../../projections/explorer/explorer.ts';
-import { markIndexed } from '../../../../../services/projector/load/load-state.ts';
+import { markIndexed } from '../../../../../services/projector/tables/live-tables.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 

@@ -1,0 +1,62 @@
+/** Reads the rows that a fold needs. */
+import type { ClientBase } from 'pg';
+import type {
+  KeyedLoad,
+  Load,
+  Loaded,
+  LoadedRow,
+  SelectLoad,
+  Value,
+} from '../../../projections/contract/projection.ts';
+
+/** Rows of an open transaction that Postgres does not have yet. */
+export interface UnwrittenRows {
+  find(load: KeyedLoad): {
+    readonly rows: readonly LoadedRow[];
+    /** keys of the other rows */
+    readonly missing: readonly Value[];
+  };
+}
+
+/** From Postgres, except rows that are not written yet. */
+export async function loadRows(
+  client: Pick<ClientBase, 'query'>,
+  loads: readonly Load[],
+  unwritten?: UnwrittenRows,
+): Promise<Loaded> {
+  const loaded: Record<string, readonly LoadedRow[]> = {};
+  for (const load of loads) {
+    if ('text' in load || unwritten === undefined) {
+      loaded[load.name] = await select(client, load);
+      continue;
+    }
+    const { rows, missing } = unwritten.find(load);
+    loaded[load.name] =
+      missing.length === 0
+        ? rows
+        : [...rows, ...(await select(client, { ...load, keys: missing }))];
+  }
+  return loaded;
+}
+
+/** The SELECT of a load. */
+export function selectOf(load: Load): SelectLoad {
+  if ('text' in load) return load;
+  const { name, table, keys } = load;
+  const [key = ''] = table.key;
+  const text = `SELECT ${Object.keys(table.columns).join(', ')} FROM ${table.name} WHERE ${key} = ANY($1::${table.columns[key] ?? ''}[])`;
+  return { name, text, values: [keys] };
+}
+
+async function select(
+  client: Pick<ClientBase, 'query'>,
+  load: Load,
+): Promise<readonly LoadedRow[]> {
+  const { name, text, values } = selectOf(load);
+  const { rows } = await client.query<LoadedRow>({
+    name: `load_${name}`,
+    text,
+    values: [...values],
+  });
+  return rows;
+}
