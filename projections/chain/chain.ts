@@ -1,10 +1,12 @@
 /**
- * The chain as topic `chain.blocks` tells it: a block on top of the newest, the newest leaving again, or a height becoming final. Whoever folds the topic, the
- * writer included, judges by this one file, so that repetitions, a second writer and a damaged log mean the same to everybody.
+ * The chain as topic `chain.blocks` tells it: a block is appended, the newest block is reverted, or
+ * a height becomes final. Everybody who folds the topic, the writer included, judges with this
+ * file, so that repetitions, a second writer and a damaged log mean the same to all.
  *
- * The log itself is the compare-and-set. An event's `sequence` is the offset that its writer wrote it for, knowing everything before; it counts only where it
- * stands at just that offset. A batch that came after somebody else's, or stands in the log a second time, or strayed into another topic, thus shows by each
- * single record that it has no effect, and from any record that counts on, the log can be read without what came before.
+ * The log itself is the compare-and-set. An event's `sequence` is the offset that its writer wrote
+ * it for, knowing everything before; the event counts only at that offset. Each record of a batch
+ * that lost a race, is repeated, or strayed into another topic thus shows that it has no effect,
+ * and from any record that counts the log can be read without the records before it.
  */
 import type { ChainHeaderEvent } from '../../schemas/chain.blocks/events.ts';
 import { bytesIn, countIn } from '../contract/loaded-row.ts';
@@ -14,7 +16,7 @@ export type Chain =
   | { readonly status: 'empty' }
   | {
       readonly status: 'growing';
-      /** of the last event applied, which is also its offset */
+      /** of the last event applied, equal to its offset */
       readonly sequence: number;
       readonly top: { readonly height: number; readonly hash: Buffer };
       /** -1: nothing is final yet */
@@ -25,9 +27,9 @@ export type Growing = Extract<Chain, { readonly status: 'growing' }>;
 
 export type Judged =
   | { readonly verdict: 'applied'; readonly chain: Growing }
-  /** folded before */
+  /** a repetition */
   | { readonly verdict: 'replayed' }
-  /** not where its writer wrote it for: without effect */
+  /** not at the offset that it was written for: no effect */
   | { readonly verdict: 'ignored' }
   | { readonly verdict: 'broken'; readonly reason: string };
 
@@ -44,12 +46,12 @@ export function chainFromHead(head: LoadedRow | undefined): Chain {
   };
 }
 
-/** True for an event that counts. */
+/** True for an event at the offset that it was written for: no other counts. */
 export function isInPlace(event: ChainHeaderEvent, offset: bigint): boolean {
   return BigInt(event.sequence) === offset;
 }
 
-/** The one step of the fold, by the record's offset. Total: a log that cannot be right is `broken`, never guessed at. */
+/** The one step of the fold. Total: an impossible log is `broken`, never guessed at. */
 export function evolve(chain: Chain, event: ChainHeaderEvent, offset: bigint): Judged {
   if (!isInPlace(event, offset)) return { verdict: 'ignored' };
   if (chain.status === 'empty') return begun(event);
@@ -69,7 +71,7 @@ function begun(event: ChainHeaderEvent): Judged {
   };
 }
 
-/** Why the event cannot come next; undefined when it can. */
+/** Why the event cannot come next. */
 function misfit(
   { top, finalized_height: finalized }: Growing,
   event: ChainHeaderEvent,

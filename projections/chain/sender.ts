@@ -1,7 +1,4 @@
-/**
- * One account's own transactions as `chain.blocks` tells them: those in final blocks, which nothing takes back, and those in blocks that still may leave. Knows of no
- * other account, and of a final block only what is asked for.
- */
+/** One account's own transactions in `chain.blocks`, in final and in revertible blocks. */
 import type {
   BlockAppended,
   BlockTransaction,
@@ -15,7 +12,7 @@ export interface SentTransaction {
   readonly function_call_type: string;
   readonly block_height: number;
   readonly block_hash: Buffer;
-  /** what a Mint minted, to whom; undefined: it is no Mint, or the chain did not carry it out */
+  /** what a Mint minted; undefined: another call, or a failed one */
   readonly minted: { readonly to: Buffer; readonly amount: bigint } | undefined;
 }
 
@@ -24,13 +21,13 @@ export class Sender {
   readonly #onFinal: (transaction: SentTransaction) => void;
   #chain: Chain = EMPTY_CHAIN;
   #end = 0n;
-  /** of the blocks that are not final, by height */
+  /** of the revertible blocks, by height */
   readonly #standing = new Map<number, readonly SentTransaction[]>();
   readonly #standingHashes = new Set<string>();
   readonly #final = new Map<number, SentTransaction>();
   #nextNonce = 0;
 
-  /** `onFinal` is told of each of its transactions once its block is final, in the order of the chain. */
+  /** `onFinal` receives each transaction once its block is final, in the order of the chain. */
   constructor(address: Buffer, onFinal: (transaction: SentTransaction) => void) {
     this.#address = address;
     this.#onFinal = onFinal;
@@ -51,12 +48,12 @@ export class Sender {
     return this.#nextNonce;
   }
 
-  /** Its transaction with this nonce; undefined while none is final. */
+  /** Its final transaction with this nonce. */
   finalAt(nonce: number): SentTransaction | undefined {
     return this.#final.get(nonce);
   }
 
-  /** Whether it stands in a block, final or not. */
+  /** Whether the transaction is in a block, final or not. */
   has(nonce: number, txHash: Buffer): boolean {
     return (
       this.#final.get(nonce)?.tx_hash.equals(txHash) === true ||
@@ -64,7 +61,10 @@ export class Sender {
     );
   }
 
-  /** Folds the record at this offset; every record must be given, in order. `broken`: the log cannot be right, and says why. */
+  /**
+   * Folds the record at this offset; every record must be given, in order. `broken`: an impossible
+   * log.
+   */
   apply(event: ChainEvent, offset: bigint): { readonly broken: string } | undefined {
     if (offset < this.#end) return undefined;
     if (offset > this.#end)
@@ -117,7 +117,7 @@ function sentIn(
   block: BlockAppended,
   { hash, index, nonce, function_call_type, to, amount }: BlockTransaction,
 ): SentTransaction {
-  // what moved a balance is in the block's effects: the transaction alone says only what was asked for
+  // only balance effects prove that a call was carried out
   const isDone =
     function_call_type === 'Mint' &&
     block.balance_effects.some(

@@ -1,6 +1,6 @@
 /**
- * What of a stretch of `chain.blocks` is certain. A block that is final never leaves the chain again, so everything up to its record may be stored for good; blocks
- * that came and went before it have then left without ever having been stored.
+ * The settled part of a batch of `chain.blocks`: records up to a final block can be stored for
+ * good, and blocks that left the chain before it need never be stored.
  */
 import type { ChainHeaderEvent } from '../../schemas/chain.blocks/events.ts';
 import type { Recorded } from '../contract/projection.ts';
@@ -9,11 +9,13 @@ import { isInPlace } from './chain.ts';
 interface Standing {
   readonly height: number;
   readonly hash: Buffer;
-  /** how many records there are up to and including its own */
+  /** records up to and including its own */
   readonly records: number;
 }
 
-/** How many leading records of the batch no later one can undo: up to and including the newest of its blocks that it says is final. 0 when it says so of none. */
+/**
+ * Leading records of the batch that no later record can undo: those up to its newest final block.
+ */
 export function settled(batch: readonly Recorded<ChainHeaderEvent>[]): number {
   let standing: Standing[] = [];
   let count = 0;
@@ -39,7 +41,7 @@ export function settled(batch: readonly Recorded<ChainHeaderEvent>[]): number {
   return count;
 }
 
-/** Heights of the blocks that the batch takes off without having put them on: those that stood before it. */
+/** Heights of earlier blocks that the batch reverts. */
 export function revertedBelow(batch: readonly Recorded<ChainHeaderEvent>[]): readonly number[] {
   const below: number[] = [];
   let own = 0;

@@ -8,10 +8,7 @@ import { int8, type Query } from '../contract/page.ts';
 /** Rows of an account's list at most. */
 export const LISTED_MAX = 20;
 
-/**
- * One row when the account has a deposit address. Columns: deposit_address, derivation_index,
- * requested_at.
- */
+/** At most one row. Columns: deposit_address, derivation_index, requested_at. */
 export function addressOf(owner: Buffer): Query {
   return {
     name: 'deposits_address',
@@ -20,10 +17,7 @@ export function addressOf(owner: Buffer): Query {
   };
 }
 
-/**
- * One row once anything of `deposit.addresses` is folded. Columns: log_end, extended_public_key
- * (null: none is pinned).
- */
+/** At most one row. Columns: log_end, extended_public_key (null: none is pinned). */
 export function addressBook(): Query {
   return {
     name: 'deposits_book',

@@ -1,26 +1,26 @@
 /**
- * The reserve's position: supply, ledger and custody held against each other. The figures are of one ledger offset and one final block; what the position is follows
- * from them alone. Amounts are base units, which are micro-USD.
+ * The reserve's position: supply, ledger and custody compared at one ledger offset and one final
+ * block. Amounts are base units, which are micro-USD.
  */
 import type { RunStatus } from '../../schemas/reconciliation.ts';
 import type { Ledger } from '../deposits/domain/ledger.ts';
 import type { ChainSupply, FinalSupply } from './supply.ts';
 
-/** What the treasury's ledger says, up to one offset and for mints up to one final block. */
+/** The ledger's side, up to one offset, and for mints up to one final block. */
 export interface LedgerPosition {
-  /** the first record that it does not know */
+  /** the first record that is not included */
   readonly ledger_offset: bigint;
   readonly treasury_minted: bigint;
-  /** credits of deposits whose mint is not in that block or one before, whatever they wait for */
+  /** credits of all deposits that are not minted up to that block */
   readonly held: bigint;
-  /** what arrived and is credited to nobody */
+  /** arrived and credited to nobody */
   readonly retained_fees: bigint;
 }
 
 /**
- * A mint counts where a live intent of the ledger names its transaction, and it gave the owner of the deposit just the credit. So a mint that nobody decided, a second one for a
- * deposit, and one of another amount or to somebody else are not the treasury's: the supply then is more than is explained. The block must be older than the ledger:
- * every intent is appended before its transaction is sent.
+ * A mint counts when a live intent names its transaction, and it gave the deposit's owner exactly
+ * the credit. Any other mint (undecided, repeated, of another amount or account) stays unexplained
+ * supply. The block must be older than the ledger: every intent is appended before its broadcast.
  */
 export function ledgerPosition(
   ledger: Ledger,
@@ -71,7 +71,10 @@ export function positionOf(ledger: LedgerPosition, final: FinalSupply, custody: 
   };
 }
 
-/** What there is in custody beyond what is owed, held and retained; below zero where fees were spent, or something is missing. */
+/**
+ * Custody beyond what is owed, held and retained; negative when fees were spent or money is
+ * missing.
+ */
 export function surplusOf({
   ledger_liability,
   held,
@@ -81,7 +84,7 @@ export function surplusOf({
   return custody_reported - (ledger_liability + held + retained_fees);
 }
 
-/** Whether the token that exists is just what was there at the beginning and what the treasury minted, less what was burned. */
+/** Whether the supply is the genesis allocation plus the treasury's mints less what was burned. */
 export function isSupplyExplained({
   onchain_supply,
   genesis_allocation,
@@ -90,7 +93,7 @@ export function isSupplyExplained({
   return onchain_supply === genesis_allocation + ledger_liability;
 }
 
-/** `tolerance`: how much more there may be in custody than is explained. */
+/** `tolerance`: accepted surplus. */
 export function statusOf(position: Position, tolerance: bigint): RunStatus {
   if (!isSupplyExplained(position) || position.custody_reported < position.ledger_liability)
     return 'mismatch';

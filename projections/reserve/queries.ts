@@ -1,9 +1,10 @@
-/** What can be asked of the reserve's tables. */
+/** Queries of the reserve's tables. */
 import { named, topOf, valuesOf, type Page, type Query } from '../contract/page.ts';
 
 /**
- * Columns: run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply, genesis_allocation, treasury_minted, burned, ledger_liability,
- * custody_reported, held, retained_fees, status, place.
+ * Columns: run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply,
+ * genesis_allocation, treasury_minted, burned, ledger_liability, custody_reported, held,
+ * retained_fees, status, cursor.
  */
 export function runsPage(page: Page): Query {
   return {

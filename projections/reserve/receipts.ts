@@ -1,9 +1,9 @@
-/** Which deposit addresses ever received, and by which transactions, as the ledger tells it. */
+/** The transfers that deposit addresses received, from the ledger. */
 import type { DepositConfirmed } from '../../schemas/treasury.ledger/events.ts';
 
 export interface Received {
   readonly tx_id: Buffer;
-  /** where its DepositConfirmed stands in treasury.ledger */
+  /** offset of its DepositConfirmed in treasury.ledger */
   readonly offset: bigint;
   /** Unix milliseconds, of the block on TRON */
   readonly block_timestamp: number;
@@ -14,7 +14,7 @@ export class Receipts {
   readonly #byAddress = new Map<string, Received[]>();
   #newest = 0;
 
-  /** To be told of each DepositConfirmed that counts, in order. */
+  /** Takes each DepositConfirmed that counts, in order. */
   add({ tx_id, deposit_address, block_timestamp }: DepositConfirmed, offset: bigint): void {
     const key = deposit_address.toString('latin1');
     const received = { tx_id, offset, block_timestamp };
@@ -24,19 +24,19 @@ export class Receipts {
     this.#newest = Math.max(this.#newest, block_timestamp);
   }
 
-  /** The block time of the newest deposit, 0 before the first: TRON was solid up to there. */
+  /** Block time of the newest deposit, 0 before the first: TRON is solid up to there. */
   get newest_block_timestamp(): number {
     return this.#newest;
   }
 
-  /** In the order of their first deposits; only those that a deposit from this offset on came to, when one is given. */
+  /** In the order of first deposits; with an offset, only those with a deposit from there on. */
   addresses(fromOffset = 0n): readonly Buffer[] {
     return [...this.#byAddress]
       .filter(([, received]) => (received.at(-1)?.offset ?? -1n) >= fromOffset)
       .map(([key]) => Buffer.from(key, 'latin1'));
   }
 
-  /** What came to an address as far as the ledger said before this offset. */
+  /** An address' transfers before this ledger offset. */
   of(address: Buffer, beforeOffset: bigint): readonly Received[] {
     return (this.#byAddress.get(address.toString('latin1')) ?? []).filter(
       ({ offset }) => offset < beforeOffset,

@@ -1,4 +1,4 @@
-/** The reserve's fold: every reconciliation of `reserve.runs` as one row. A run that stands in the log again is known by its id. */
+/** The reserve's projection: each reconciliation of `reserve.runs` as one row, by its id. */
 import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
 import { countIn, textIn } from '../contract/loaded-row.ts';
 import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../contract/projection.ts';

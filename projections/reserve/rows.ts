@@ -1,4 +1,4 @@
-/** The reserve's tables as the fold writes them; `table.sql` says what each column means. */
+/** The reserve's tables as the fold writes them; `table.sql` describes each column. */
 import type { Table } from '../contract/projection.ts';
 
 export const HEAD: Table = { name: 'head', columns: { one: 'bool', runs: 'int8' }, key: ['one'] };

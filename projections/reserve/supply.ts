@@ -1,24 +1,24 @@
 /**
- * The chain's side of a reconciliation: what exists of the token and by which mints, as `chain.blocks` tells it. Only final blocks count. What is created and burned is
- * read off balance effects alone, so that a call which did not do what it says cannot change a figure.
+ * The chain's side of a reconciliation: the supply and its mints in final blocks of `chain.blocks`.
+ * Created and burned amounts are read from balance effects alone, whatever a call claims.
  */
 import type { BlockAppended, ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
 
-/** What stands up to one final block, the first of the chain counted in. Amounts are base units. */
+/** The state after one final block, from the first block on. Amounts are base units. */
 export interface FinalSupply {
   readonly height: number;
   readonly hash: Buffer;
-  /** Unix milliseconds, of the block */
+  /** block time, Unix milliseconds */
   readonly timestamp: number;
-  /** what the first block created */
+  /** created by the first block */
   readonly genesis_allocation: bigint;
-  /** the sum of all balance effects */
+  /** sum of all balance effects */
   readonly supply: bigint;
   readonly burned: bigint;
 }
 
-/** What one transaction created for one account. */
+/** Created by one transaction for one account. */
 export interface ChainMint {
   readonly height: number;
   readonly to: Buffer;
@@ -40,7 +40,7 @@ export class ChainSupply {
   #chain: Chain = EMPTY_CHAIN;
   #end = 0n;
   #final: FinalSupply | undefined;
-  /** of the blocks that may still leave, the newest last */
+  /** changes of the revertible blocks, the newest last */
   readonly #open: BlockChange[] = [];
   /** by transaction, its hash in latin1 */
   readonly #mints = new Map<string, readonly ChainMint[]>();
@@ -55,12 +55,15 @@ export class ChainSupply {
     return this.#final;
   }
 
-  /** What a transaction of a final block created; empty when it created nothing, or is in none. */
+  /** Mints of a transaction in a final block. */
   mintsOf(txHash: Buffer): readonly ChainMint[] {
     return this.#mints.get(txHash.toString('latin1')) ?? [];
   }
 
-  /** Folds the record of `chain.blocks` at this offset; every record must be given, in order. `broken`: the log cannot be right, and nothing more may be folded. */
+  /**
+   * Folds the record at this offset; every record must be given, in order. `broken`: an impossible
+   * log, of which nothing more may be folded.
+   */
   apply(event: ChainEvent, offset: bigint): SupplyVerdict {
     if (offset < this.#end) return 'replayed';
     if (offset > this.#end)

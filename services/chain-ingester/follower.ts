@@ -151,10 +151,7 @@ export class Follower {
     return blocks;
   }
 
-  /**
-   * The node is on another branch: reverts down to the newest common block, then appends the node's
-   * blocks.
-   */
+  /** Reverts down to the newest common block, then appends the node's blocks. */
   async #otherBranch(tail: Tail, from: number): Promise<readonly ChainEvent[]> {
     const { node, log } = this.#options;
     let height = from;
@@ -184,10 +181,7 @@ export class Follower {
     return [...events, ...extension.events];
   }
 
-  /**
-   * New finality of our blocks, if the node's head is one of them: then all blocks below it are the
-   * node's as well.
-   */
+  /** New finality, if the node's head is our block: then so are all blocks below it. */
   #finality(tail: Tail, chain: NodeChain, ours: Buffer | undefined): ChainEvent | undefined {
     return ours?.equals(chain.head.hash) === true
       ? finalized(tail, chain.finalized_height)

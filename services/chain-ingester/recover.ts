@@ -12,10 +12,7 @@ import { beginningAt, continued, EMPTY_TAIL, reachesFinality, type Tail } from '
 export const PARTITION = 0;
 const FIRST_WINDOW = 32n;
 
-/**
- * The current tail of the log. Throws a fault: with retry while brokers or registry are away,
- * without for an impossible log.
- */
+/** The current tail of the log. Throws a fault, without retry for an impossible log. */
 export async function recoverTail(kafka: Kafka, codec: Codec): Promise<Tail> {
   const { low, high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, PARTITION);
   for (let window = FIRST_WINDOW; ; window *= 4n) {

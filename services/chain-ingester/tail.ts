@@ -114,10 +114,7 @@ export function nextHeight({ chain }: Tail): number {
   return chain.status === 'empty' ? 0 : chain.top.height + 1;
 }
 
-/**
- * The event that appends the block; undefined when it does not link to the newest block: the node
- * is on another branch.
- */
+/** The event that appends the block; undefined when the node is on another branch. */
 export function appended(tail: Tail, block: NodeBlock): BlockAppended | undefined {
   const { chain } = tail;
   if (

@@ -37,10 +37,7 @@ export class ChainNode {
   readonly #signal: AbortSignal;
   readonly #timeoutMs: number | undefined;
 
-  /**
-   * `url` without a path; `signal` ends every request; `timeoutMs` replaces the timeouts of reads
-   * and submissions.
-   */
+  /** `url` without a path; `signal` ends every request; `timeoutMs` replaces both timeouts. */
   constructor(url: string, signal: AbortSignal, timeoutMs?: number) {
     this.#url = url;
     this.#signal = signal;
@@ -63,9 +60,7 @@ export class ChainNode {
     return response.status === 404 ? undefined : parsed(path, response, parseBlock);
   }
 
-  /**
-   * Blocks from a height on, ascending and linked, at most `limit`, and the length of the answer.
-   */
+  /** At most `limit` blocks from a height on, ascending and linked, and the answer's length. */
   async blocks(
     from: number,
     limit: number,
@@ -76,10 +71,7 @@ export class ChainNode {
     return { blocks, bytes: response.text.length };
   }
 
-  /**
-   * Nonce of the account's next transaction, with those that wait for a block counted in.
-   * `account`: 0x + hex.
-   */
+  /** Next nonce of the account (0x + hex), counting transactions that wait for a block. */
   async nextNonce(account: string): Promise<number> {
     return (await this.#read(`/v1/accounts/${account}`, parseAccount)).pending_nonce;
   }

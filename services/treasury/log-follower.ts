@@ -76,9 +76,7 @@ export interface FollowedTopic<Event extends { readonly type: string }> {
   readonly positions: () => Positions;
   /** resolves when the fold can take more */
   readonly room?: () => Promise<void>;
-  /**
-   * takes records of one partition, in order, without a gap after the position; may throw `LogLost`
-   */
+  /** takes records of one partition, in order, without a gap; may throw `LogLost` */
   readonly fold: (decoded: Decoded<Event>) => void;
 }
 
@@ -147,8 +145,7 @@ export class LogFollower {
   }
 
   /**
-   * Resolves once these topics, of one partition each, are folded to where they end now, or the
-   * signal is aborted.
+   * Resolves once these topics, of one partition each, are folded to their ends, or at the abort.
    */
   async catchUp(
     folds: readonly { readonly topic: string; readonly end: () => bigint }[],
@@ -209,10 +206,7 @@ class TopicReader<Event extends { readonly type: string }> {
     this.#reader.rewind();
   }
 
-  /**
-   * Reads until the signal is aborted. Throws `LogLost` or `log_damaged` for an impossible log, and
-   * what the fold throws.
-   */
+  /** Reads until the abort. Throws `LogLost` or `log_damaged`, and what the fold throws. */
   async run(): Promise<void> {
     const { signal } = this.#options;
     // closing the reader ends a pending `take`

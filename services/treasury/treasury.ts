@@ -25,10 +25,7 @@ import { LogFollower, onePartition, PARTITION, type AppliedOffset } from './log-
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
 import { chainTopicOf, Minting, type MintingOptions } from './minting/minting.ts';
 
-/**
- * The newest deposit addresses whose owners are checked at the start. Deriving an address takes
- * almost a millisecond.
- */
+/** Deposit addresses whose owners are checked at the start, which takes almost 1 ms each. */
 const OWNERS_CHECKED = 1_000;
 /** How long the brokers may be silent about the ends of the logs. */
 const SILENCE_MS = 10_000;
@@ -230,8 +227,7 @@ export class Treasury {
   }
 
   /**
-   * Resolves once the ledger and the addresses, and with `minting` the chain, are read to where
-   * they end now, or the signal is aborted.
+   * Resolves once the ledger, the addresses, and with `minting` the chain are read to their ends.
    */
   #catchUp(minting?: Minting): Promise<void> {
     const { addresses, ledger } = this.#topics;
@@ -245,10 +241,7 @@ export class Treasury {
     ]);
   }
 
-  /**
-   * An impossible log and a fault that no retry can mend halt the treasury; any other error is a
-   * bug.
-   */
+  /** An impossible log and a fault without retry halt the treasury; any other error is a bug. */
   #failed(error: unknown): void {
     if (error instanceof LogLost) this.#halt(`${error.message}. ${RESTORE}`);
     else if (error instanceof Fault && !error.retry) this.#halt(error.message);

@@ -17,9 +17,7 @@ import type { Entry, ReadModel, SeenLogs } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
-/**
- * About 250 bytes each: far below the topic's largest batch, unless one transaction alone has more.
- */
+/** About 250 bytes each: far below the topic's largest batch. */
 const BATCH_EVENTS = 1_000;
 /** Tolerated lead of a block's time over this clock. */
 const CLOCKS_APART_MS = 60_000;
@@ -34,10 +32,7 @@ export interface AddressCheckOptions {
   readonly usdt_contract: Buffer;
   /** Unix milliseconds */
   readonly now: () => number;
-  /**
-   * receipts that one check asks for; the rest is left for the next check, so that no address can
-   * starve the others
-   */
+  /** receipts of one check; the rest is left for the next, so that no address starves others */
   readonly receipts_max: number;
 }
 
@@ -51,10 +46,7 @@ export interface Range {
 }
 
 export interface Checked {
-  /**
-   * every transfer to the address from the beginning of the list up to this block time is in the
-   * log
-   */
+  /** all transfers from the beginning of the list up to this block time are in the log */
   readonly until: number;
   /** earliest block time of an undecided transaction; undefined: all are decided */
   readonly undecided_from: number | undefined;
@@ -180,8 +172,8 @@ export class AddressCheck {
   }
 
   /**
-   * Payments to other addresses go first: after an abort half way, the checked address still has no
-   * trace of the transaction, so its next check decides it again.
+   * Payments to other addresses go first: after an abort half way, the checked address has no trace
+   * of the transaction, so its next check decides it again.
    */
   async #append(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<number> {
     const indexes = await this.#indexes(entry, decisions);
@@ -198,10 +190,7 @@ export class AddressCheck {
     return own.length + [...others.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
-  /**
-   * In batches that never split a transaction's payments to an address: a trace of one of its logs
-   * is a trace of all.
-   */
+  /** A batch never splits a transaction's payments to an address: a trace of one is one of all. */
   async #appendAll(partition: number, events: readonly TransferObserved[]): Promise<void> {
     let batch: TransferObserved[] = [];
     for (const [at, event] of events.entries()) {

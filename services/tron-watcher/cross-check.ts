@@ -27,10 +27,7 @@ export interface CrossCheckOptions {
   readonly onOutcome: (outcome: CrossCheckOutcome) => void;
 }
 
-/**
- * True for about one in `every` cold checks of each address, derived from the address and its last
- * check; 0: never.
- */
+/** About one in `every` cold checks, derived from the address and its last check; 0: never. */
 export function isCrossChecked(
   { hot, address, checked_at: at }: Pick<Entry, 'hot' | 'address' | 'checked_at'>,
   every: number,

@@ -32,8 +32,7 @@ export class PartitionShare {
   }
 
   /**
-   * Joins the group and stays in it, also after failures of the brokers, until `close`. Throws a
-   * fault with retry when the brokers do not answer.
+   * Joins the group and stays in it until `close`. Throws a fault when the brokers do not answer.
    */
   start(): Promise<void> {
     return this.#connect();

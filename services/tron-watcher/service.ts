@@ -21,10 +21,7 @@ import { Watcher } from './watcher.ts';
 
 const clock = (): number => performance.now();
 const IDLE_MS = 1_000;
-/**
- * Part of the group's session for which a heartbeat keeps this watcher's share of the requests:
- * nobody else has it by then.
- */
+/** Part of the group's session for which a heartbeat keeps this watcher's share of requests. */
 const LEASE = 2 / 3;
 /** Every query is an index range: only a broken database takes longer. */
 const STATEMENT_MS = 10_000;
@@ -169,10 +166,7 @@ function readEnds(kafka: Kafka): Promise<readonly (readonly [partition: number, 
   });
 }
 
-/**
- * The tables exist once the projector has run for the first time; until then they are awaited like
- * a server that is away.
- */
+/** Awaits tables that the projector has not created yet, like a server that is away. */
 async function waitable<Result>(pass: Promise<Result>): Promise<Result> {
   try {
     return await pass;

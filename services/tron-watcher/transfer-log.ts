@@ -25,8 +25,8 @@ export class TransferLog {
   }
 
   /**
-   * Appends one batch, all or none; resolves at the acknowledgement. The caller keeps it below the
-   * topic's largest batch. Throws `append_refused` or `append_unknown`.
+   * Appends one batch, all or none; resolves at the acknowledgement. Throws `append_refused` (as
+   * for a batch that is too large) or `append_unknown`.
    */
   async append(partition: number, events: readonly TransferEvent[]): Promise<void> {
     if (events.length === 0) return;
@@ -44,10 +44,7 @@ export class TransferLog {
       if (end > (this.#ends.get(partition) ?? 0n)) this.#ends.set(partition, end);
   }
 
-  /**
-   * True once everything known to be in the log is folded. `folded`: first offset of each partition
-   * that is not.
-   */
+  /** Whether all known records are folded. `folded`: first unfolded offset of each partition. */
   isFolded(folded: ReadonlyMap<number, bigint>): boolean {
     return [...this.#ends].every(([partition, end]) => (folded.get(partition) ?? 0n) >= end);
   }

@@ -15,10 +15,7 @@ import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
-/**
- * Cap on this clock's lead over the newest solidified block: an address checked "in the future"
- * would not be due until then.
- */
+/** Cap on this clock's lead over the chain: no address is checked "in the future". */
 const CLOCK_AHEAD_MS = 3_600_000;
 /** Bad answers in a row after which the provider is at fault, not the addresses. */
 const BAD_ADDRESSES_MAX = 3;
@@ -87,8 +84,8 @@ export class Watcher {
   }
 
   /**
-   * Checks the due addresses of these partitions once; returns their number. Throws faults of the
-   * provider, of Postgres and of the brokers; earlier results are in the log.
+   * Checks the due addresses of these partitions once; returns their number. Throws faults of
+   * provider, Postgres and brokers; earlier results are in the log.
    */
   async pass(partitions: readonly number[]): Promise<number> {
     const { provider, now, onStep } = this.#options;
@@ -173,10 +170,7 @@ export class Watcher {
     return checked;
   }
 
-  /**
-   * Addresses with bad answers, while others succeed, keep their cursors and wait for their next
-   * turn.
-   */
+  /** Addresses with bad answers, while others succeed, keep their cursors until their next turn. */
   async #conclude({ latest, done, failed, fruitful }: Pass): Promise<void> {
     const { transfers, now, onStep } = this.#options;
     const stayed = fruitful
@@ -198,10 +192,7 @@ export class Watcher {
     }
   }
 
-  /**
-   * Waits until the read model shows the appended records: before that, checked addresses would be
-   * due again.
-   */
+  /** Waits until the read model shows the appended records: until then they would be due again. */
   async #folded(): Promise<void> {
     const { transfers, model, signal, onStep } = this.#options;
     for (

@@ -30,9 +30,7 @@ export interface Book {
   readonly addresses: number;
 }
 
-/**
- * The meaning of an event after those folded so far. `isKnown`: the event's account has an address.
- */
+/** The meaning of the next event. `isKnown`: the event's account has an address. */
 export function judge(
   { key, addresses }: Book,
   event: DepositAddressEvent,
@@ -86,8 +84,7 @@ export class AddressBook {
   }
 
   /**
-   * Folds the record at this offset. Every record must be given, in order; a repetition has no
-   * effect.
+   * Folds the record at this offset. Every record must be given, in order; repeats have no effect.
    */
   apply(event: DepositAddressEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';

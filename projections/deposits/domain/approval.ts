@@ -22,10 +22,7 @@ export type HumanRefusal =
   | 'nothing_to_mint'
   | 'over_rolling_cap';
 
-/**
- * Has a held deposit minted in spite of its limits; it still waits for the rolling cap. No events
- * when it is approved already.
- */
+/** Has a held deposit minted in spite of its limits. No events when it is approved already. */
 export function approve(
   ledger: Ledger,
   { deposit_id, actor, reason, now }: HumanDecision,

@@ -173,9 +173,7 @@ class Batch {
   }
 }
 
-/**
- * Holds a deposit that is confirmed outside its limits; no events when there is nothing to hold.
- */
+/** Holds a deposit that is confirmed outside its limits; no events for any other. */
 export function hold(
   ledger: Ledger,
   id: string,

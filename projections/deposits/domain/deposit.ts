@@ -103,9 +103,7 @@ export interface Circumstances {
   readonly cap_left: bigint;
 }
 
-/**
- * `decide`: to be confirmed or held. `watch_mint`: broadcast until a final block shows the outcome.
- */
+/** `decide`: to be confirmed or held. `watch_mint`: broadcast until a final block concludes it. */
 export type Phase = 'decide' | 'mint' | 'await_cap' | 'await_human' | 'watch_mint' | 'nothing';
 
 /** The one next step. */

@@ -92,10 +92,7 @@ export class Ledger {
     return this.#counts.get(address.toString('latin1')) ?? 0;
   }
 
-  /**
-   * Deposits that wait to be minted, in the order of service, with those that are confirmed and
-   * about to be held.
-   */
+  /** Deposits that wait to be minted, in the order of service, with those about to be held. */
   get waiting(): Iterable<QueuedDeposit> {
     return this.#queue.waiting;
   }
@@ -124,9 +121,7 @@ export class Ledger {
     return this.#requested.values();
   }
 
-  /**
-   * Mints requested and not given up, in order: at least those in the window of the rolling cap.
-   */
+  /** Mints requested and not given up, in order: at least those in the window of the cap. */
   get counted(): Iterable<CountedMint> {
     return this.#book.counted;
   }
@@ -142,8 +137,7 @@ export class Ledger {
   }
 
   /**
-   * Folds the record of `treasury.ledger` at this offset. Every record must be given, in order; a
-   * repetition has no effect.
+   * Folds the record at this offset. Every record must be given, in order; repeats have no effect.
    */
   apply(event: TreasuryEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';

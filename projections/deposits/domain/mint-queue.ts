@@ -4,16 +4,11 @@
  */
 import type { DepositEvent } from '../../../schemas/treasury.ledger/events.ts';
 
-/**
- * How long a deposit that does not fit under the rolling cap lets smaller ones pass; from then on
- * it goes first.
- */
+/** A deposit that does not fit under the rolling cap lets smaller ones pass for this long. */
 export const PATIENCE_MS = 86_400_000;
 
 export interface QueuePosition {
-  /**
-   * ledger offset of the event that put the deposit here: its confirmation or a person's approval
-   */
+  /** ledger offset of the confirmation, or of a person's approval */
   readonly offset: number;
   /** time of that event, Unix milliseconds */
   readonly since: number;
@@ -24,8 +19,8 @@ export interface QueuedDeposit extends QueuePosition {
 }
 
 /**
- * The position after an event that counts. A deposit keeps its position while its mint is in
- * flight; undefined: it has none, and minting is not its next step.
+ * The position after an event that counts; undefined: minting is not the next step. A deposit keeps
+ * its position while its mint is in flight.
  */
 export function positionAfter(
   before: QueuePosition | undefined,
@@ -46,8 +41,8 @@ export function positionAfter(
 }
 
 /**
- * The time from which on nothing behind a deposit is minted before it, Unix milliseconds;
- * undefined: it is above the rolling cap itself, so it keeps nobody waiting.
+ * From this time on nothing behind the deposit is minted before it, Unix milliseconds; undefined: a
+ * deposit above the rolling cap itself delays nobody.
  */
 export function goesFirstAt(
   { since }: QueuePosition,

@@ -74,10 +74,7 @@ export interface Intending {
   readonly most: number;
 }
 
-/**
- * The intents to mint what is due. No transaction may be broadcast before its intent is read back
- * and counts.
- */
+/** The intents to mint. Broadcast nothing before an intent is read back and counts. */
 export function intend(
   ledger: Ledger,
   { now, final_nonce, hash_of, most }: Intending,
@@ -132,10 +129,7 @@ export interface FinalTransaction {
   readonly minted: { readonly to: Buffer; readonly amount: bigint } | undefined;
 }
 
-/**
- * The ends of mints in flight that final blocks show. `finalAt`: the mint authority's final
- * transaction with a nonce.
- */
+/** The outcomes of mints in flight. `finalAt`: the authority's final transaction with a nonce. */
 export function conclude(
   ledger: Ledger,
   finalAt: (nonce: number) => FinalTransaction | undefined,

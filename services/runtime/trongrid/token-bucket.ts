@@ -31,10 +31,7 @@ export class TokenBucket {
   #saved: number;
   #counted: number;
 
-  /**
-   * Begins with a minute's part of the day's tokens, so that frequent restarts do not use up the
-   * day.
-   */
+  /** Begins with a minute's tokens, so that frequent restarts do not use up the day. */
   constructor(options: BucketOptions) {
     this.#options = options;
     this.#saved = Math.max(1, (options.requests_per_day * 60_000) / DAY_MS);
@@ -51,10 +48,7 @@ export class TokenBucket {
     this.#shareUntil = this.#options.now() + for_ms;
   }
 
-  /**
-   * Milliseconds that this number of requests takes from now on, with all tokens and immediate
-   * responses.
-   */
+  /** Milliseconds that this number of requests takes with all tokens. */
   expectedMs(requests: number): number {
     const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
     const bySecond = (requests * SECOND_MS) / perSecond;

@@ -1,7 +1,4 @@
-/**
- * The ledger and the addresses as far as they are read, with what tells that a topic is not the one
- * that the ledger was written from.
- */
+/** The ledger and the addresses as read so far, with checks that both topics belong together. */
 import { hold } from '../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
@@ -13,14 +10,14 @@ export class Books {
   readonly ledger = new Ledger();
   readonly #onApplied: (event: TreasuryEvent) => void;
   readonly #unheld = new Set<string>();
-  /** the deposit that stands furthest in each partition of `tron.transfers` */
+  /** the newest deposit of each partition of `tron.transfers` */
   readonly #furthest = new Map<number, DepositConfirmed>();
   /** the first deposit of each deposit address, by its bytes in latin1 */
   readonly #firsts = new Map<string, DepositConfirmed>();
   #lastOfLedger: Buffer | null = null;
   #lastOfAddresses: Buffer | null = null;
 
-  /** `onApplied` is told of every event that counts. */
+  /** `onApplied` receives every event that counts. */
   constructor(onApplied: (event: TreasuryEvent) => void) {
     this.#onApplied = onApplied;
   }
@@ -40,20 +37,17 @@ export class Books {
     this.#lastOfAddresses = fingerprints.at(-1) ?? this.#lastOfAddresses;
   }
 
-  /** Where `treasury.ledger` is read on. */
+  /** Where reading of `treasury.ledger` continues. */
   get ledgerPosition(): Position {
     return { next_offset: this.ledger.end, last_record: this.#lastOfLedger };
   }
 
-  /** Where `deposit.addresses` is read on. */
+  /** Where reading of `deposit.addresses` continues. */
   get addressesPosition(): Position {
     return { next_offset: this.ledger.addresses.end, last_record: this.#lastOfAddresses };
   }
 
-  /**
-   * A deposit that is confirmed and should be held; it is its writer's last word only when the
-   * ledger is read to its end.
-   */
+  /** A confirmed deposit that should be held. Reliable once the ledger is read to its end. */
   get unheld(): string | undefined {
     return this.#unheld.values().next().value;
   }
@@ -62,10 +56,7 @@ export class Books {
     return this.#furthest.get(partition);
   }
 
-  /**
-   * Among the newest so many deposit addresses that have deposits, the first deposit of one that
-   * its owner does not have in `deposit.addresses`, if there is any.
-   */
+  /** A first deposit, among those of the newest addresses, whose owner has another address now. */
   strangerAmong(newest: number): DepositConfirmed | undefined {
     const { addresses } = this.ledger;
     return [...this.#firsts.values()]
@@ -76,7 +67,7 @@ export class Books {
       );
   }
 
-  /** The earlier deposit of the same address that was another's, if there is one. */
+  /** An earlier deposit of the same address with another owner. */
   contradicted({ deposit_address, clt_address }: DepositConfirmed): DepositConfirmed | undefined {
     const first = this.#firsts.get(deposit_address.toString('latin1'));
     return first === undefined || first.clt_address.equals(clt_address) ? undefined : first;

@@ -20,10 +20,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 import type { LedgerWriter, TreasuryContext } from './ledger-writer.ts';
 import type { TransferQueue } from './transfer-queue.ts';
 
-/**
- * Per partition in one batch: 1,200 transfers with two events each stay below the megabyte that the
- * topic takes.
- */
+/** Per partition: a batch of 1,200 transfers with two events each stays below a megabyte. */
 export const TRANSFERS_OF_EACH = 200;
 /** Refusals that are part of life on TRON; any other one shows a misbehaving writer. */
 const USUAL: ReadonlySet<string> = new Set(['zero_value', 'self_transfer']);
@@ -34,10 +31,7 @@ export interface DeciderOptions extends TreasuryContext {
   /** 20 bytes */
   readonly usdt_contract: Buffer;
   readonly appender: LedgerWriter;
-  /**
-   * resolves once the ledger and the addresses are read to where they end now, or the signal is
-   * aborted
-   */
+  /** resolves once the ledger and the addresses are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
 }
 
@@ -48,10 +42,7 @@ export class Decider {
     this.#options = options;
   }
 
-  /**
-   * Puts the limits of the settings in force, once, at the start: of two treasuries with different
-   * limits, those of the last start stand.
-   */
+  /** Puts the limits of the settings in force, at the start: those of the last start stand. */
   async setPolicy(): Promise<void> {
     const { books, network, limits, catchUp, signal } = this.#options;
     for (;;) {
@@ -65,15 +56,11 @@ export class Decider {
     }
   }
 
-  /**
-   * Decides the transfers read so far as far as possible. False: there is nothing to do before
-   * something new is read.
-   */
+  /** Decides the transfers read so far. False: nothing to do before something new is read. */
   async round(queue: TransferQueue): Promise<boolean> {
     const { books, catchUp, signal } = this.#options;
     if (queue.waiting === 0 && books.unheld === undefined) return false;
-    // after the transfers were read: their writer knew their addresses, so an address unknown now
-    // is nobody's
+    // read after the transfers: an address that is unknown now is nobody's
     await catchUp();
     if (signal.aborted) return false;
     if (books.unheld !== undefined) return this.#hold(books.unheld);

@@ -16,10 +16,7 @@ import { PARTITION, type Changes } from '../log-follower.ts';
 import type { TreasuryMetrics } from '../metrics.ts';
 import type { Books } from './books.ts';
 
-/**
- * The loser of a race pauses: two treasuries that write all the time would fill the ledger with
- * void records.
- */
+/** The loser of a race pauses, so that two treasuries do not fill the ledger with void records. */
 const YIELD_MS_MIN = 100;
 const YIELD_MS_MAX = 1_000;
 

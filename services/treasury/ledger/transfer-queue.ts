@@ -1,7 +1,7 @@
 /**
- * The transfers that were read and are not decided yet, by partition, in order. Bounded: one that
- * is held up (somebody's address is not known) keeps the others of its partition waiting, here up
- * to a limit, the rest in the log, from where they are read again later.
+ * The transfers that are read and not decided, by partition, in order. A partition is held up by a
+ * transfer whose address is unknown. The queue is bounded: further records of a partition that is
+ * held up stay in the log and are read again later.
  */
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
@@ -10,26 +10,23 @@ import { assert } from '../../runtime/process/errors.ts';
 import { partitionKey, recreated, type Positions } from '../../runtime/kafka/position.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 
-/**
- * Of one partition; reading stops, or what more there is of a partition that is held up is left in
- * the log.
- */
+/** Transfers of one partition in the queue. */
 const WAITING_MAX = 2_000;
 
 type Transfer = Recorded<TransferObserved>;
 
 interface Lane {
   readonly partition: number;
-  /** the next record to take */
+  /** offset of the next record to take */
   next: bigint;
   /** fingerprint of the record before it */
   last: Buffer | null;
-  /** the deposit whose transfer the first record must be */
+  /** the deposit whose transfer the first record must be; undefined once checked */
   begin: DepositConfirmed | undefined;
   waiting: Transfer[];
   /** why its first transfer cannot be decided */
   held_up: string | undefined;
-  /** records were left in the log */
+  /** whether records were left in the log */
   left: boolean;
 }
 
@@ -39,8 +36,8 @@ export class TransferQueue {
   readonly #waitingMax: number;
 
   /**
-   * `furthest` says which deposit stands furthest in a partition: reading goes on with its
-   * transfer, to see that it is still the same log.
+   * `furthest`: the newest deposit of a partition. Reading starts at its transfer, to check that
+   * the log is the same.
    */
   constructor(
     topic: string,
@@ -57,7 +54,7 @@ export class TransferQueue {
     });
   }
 
-  /** Where reading goes on. */
+  /** Where reading continues. */
   get positions(): Positions {
     return new Map(
       this.#lanes.map(({ partition, next, last }) => [
@@ -67,7 +64,7 @@ export class TransferQueue {
     );
   }
 
-  /** By partition, the first offset that is not decided. */
+  /** The first undecided offset of each partition. */
   get decided(): readonly bigint[] {
     return this.#lanes.map(
       ({ waiting, next, begin }) => waiting[0]?.offset ?? (begin === undefined ? next : next + 1n),
@@ -78,7 +75,7 @@ export class TransferQueue {
     return this.#lanes.reduce((sum, { waiting }) => sum + waiting.length, 0);
   }
 
-  /** Why partitions are held up, a text each. */
+  /** Why partitions are held up. */
   get heldUp(): readonly string[] {
     return this.#lanes.flatMap(({ partition, waiting: [first], held_up: why }) =>
       why === undefined || first === undefined
@@ -87,7 +84,7 @@ export class TransferQueue {
     );
   }
 
-  /** False while a partition that is not held up has enough waiting. */
+  /** False while a partition that is not held up is full. */
   get hasRoom(): boolean {
     return this.#lanes.every(
       ({ waiting, held_up: why }) => why !== undefined || waiting.length < this.#waitingMax,
@@ -95,8 +92,7 @@ export class TransferQueue {
   }
 
   /**
-   * Takes what was read. Throws `LogLost` when the log is not the one that the ledger was written
-   * from.
+   * Adds records. Throws `LogLost` when the log is not the one that the ledger was written from.
    */
   put({ partition, events, fingerprints }: Decoded<TransferEvent>): void {
     const lane = this.#lane(partition);
@@ -122,12 +118,12 @@ export class TransferQueue {
     }
   }
 
-  /** The first so many of each partition. */
+  /** The first transfers of each partition. */
   first(ofEach: number): readonly Transfer[] {
     return this.#lanes.flatMap(({ waiting }) => waiting.slice(0, ofEach));
   }
 
-  /** Takes off the front of each partition what is decided, and gives it. */
+  /** Removes decided transfers from the front of each partition and returns them. */
   settle(isDecided: (transfer: Transfer) => boolean): readonly Transfer[] {
     return this.#lanes.flatMap((lane) => {
       const undecided = lane.waiting.findIndex((transfer) => !isDecided(transfer));
@@ -138,8 +134,8 @@ export class TransferQueue {
   }
 
   /**
-   * These transfers cannot be decided; those at the front hold their partition up, any other
-   * partition is not held up. True when that is news.
+   * Holds up the partitions that begin with one of these transfers, and no others. True when that
+   * is a change.
    */
   holdUp(undecided: readonly { readonly observed: Transfer; readonly why: string }[]): boolean {
     const changed = this.#lanes.filter((lane) => {
@@ -151,10 +147,7 @@ export class TransferQueue {
     return changed.length > 0;
   }
 
-  /**
-   * True when records left in the log can be taken now: the reader must then go back to the
-   * positions, at once.
-   */
+  /** True when there is room for records left in the log: the reader must rewind at once. */
   reclaim(): boolean {
     const due = this.#lanes.filter(
       ({ left, waiting }) => left && waiting.length <= this.#waitingMax / 2,

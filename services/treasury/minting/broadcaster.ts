@@ -46,10 +46,7 @@ export class Broadcaster {
       : { status: 'waiting', phase, waits_for: 'node', message: late };
   }
 
-  /**
-   * A mint that was requested long ago and is in no block. While minting is closed, the reason for
-   * that is reported elsewhere.
-   */
+  /** A mint that was requested long ago and is in no block, while minting is open. */
   get #late(): string | undefined {
     const { books, chain, minter, late_ms: most, now } = this.#options;
     if (minter.closed !== undefined) return undefined;

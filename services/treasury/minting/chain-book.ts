@@ -1,6 +1,6 @@
 /**
- * What `chain.blocks` says of the mint authority, and whether the ledger knows of every Mint that
- * it signed.
+ * The mint authority's transactions in `chain.blocks`, and those of its Mints that the ledger does
+ * not explain.
  */
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { Sender, type SentTransaction } from '../../../projections/chain/sender.ts';
@@ -12,7 +12,7 @@ import type { Decoded } from '../../runtime/kafka/decode.ts';
 export class ChainBook {
   readonly sender: Sender;
   readonly #topic: string;
-  /** final Mints that no intent was found for so far */
+  /** final Mints without a known intent */
   #unexplained: SentTransaction[] = [];
   #last: Buffer | null = null;
 
@@ -23,7 +23,7 @@ export class ChainBook {
     });
   }
 
-  /** Throws `log_damaged` for a log that cannot be right. */
+  /** Throws `log_damaged` for an impossible log. */
   fold({ events, fingerprints }: Decoded<ChainEvent>): void {
     for (const { event, offset } of events) {
       const verdict = this.sender.apply(event, offset);
@@ -37,14 +37,14 @@ export class ChainBook {
     this.#last = fingerprints.at(-1) ?? this.#last;
   }
 
-  /** Where `chain.blocks` is read on. */
+  /** Where reading of `chain.blocks` continues. */
   get position(): Position {
     return { next_offset: this.sender.end, last_record: this.#last };
   }
 
   /**
-   * Final Mints of the authority that were never requested, or were given up, as far as this ledger
-   * tells: read it to its end before it is believed.
+   * Final Mints that were never requested, or were given up. Reliable once the ledger is read to
+   * its end.
    */
   unexplained(ledger: Ledger): readonly SentTransaction[] {
     this.#unexplained = this.#unexplained.filter((sent) => !isExplained(ledger, sent));
@@ -55,7 +55,7 @@ export class ChainBook {
 function isExplained(ledger: Ledger, { tx_hash, minted }: SentTransaction): boolean {
   const mint = ledger.requestedBy(tx_hash);
   if (mint === undefined) return false;
-  // what the chain did not carry out is requested anew, with other bytes
+  // a failed mint is requested again, with other bytes
   if (minted === undefined) return true;
   const deposit = ledger.deposit(mint.deposit_id);
   return 'mint' in deposit && deposit.mint.tx_hash.equals(tx_hash);

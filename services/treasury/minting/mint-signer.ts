@@ -66,10 +66,7 @@ interface Authority {
 export const ONE_KEY =
   'a ledger has one mint authority for ever: the key cannot be replaced, another one needs a chain and a ledger of its own';
 
-/**
- * Checks that the node's chain and mint authority are those of the settings. Throws a fault: with
- * retry when the node does not answer, without when they are others.
- */
+/** Throws a fault unless the node's chain and mint authority are those of the settings. */
 export async function assertAuthority({ node, chain_id, signer }: Authority): Promise<void> {
   const chain = await node.chain();
   if (chain.chain_id === chain_id && chain.mint_authority.equals(signer.address)) return;

@@ -16,9 +16,7 @@ import type { ChainBook } from './chain-book.ts';
 import { ONE_KEY } from './mint-signer.ts';
 import type { MintingContext, MintingOptions } from './minting.ts';
 
-/**
- * Intents of one append. Each takes a signature, some 0.5 ms, during which nothing else is decided.
- */
+/** Intents of one append. Each takes a signature (0.5 ms), during which nothing else is decided. */
 const INTENTS_OF_A_BATCH = 50;
 const CONCLUSIONS_OF_A_BATCH = 500;
 /** Mints in flight: the node limits the pending transactions of one sender. */
@@ -26,10 +24,7 @@ const LIVE_MAX = 500;
 
 export interface MinterOptions extends MintingContext, Pick<MintingOptions, 'signer' | 'allowed'> {
   readonly chain: ChainBook;
-  /**
-   * resolves once the node's chain and mint authority are those of the settings; throws a fault
-   * without retry when they are others
-   */
+  /** throws a fault unless the node's chain and mint authority are those of the settings */
   readonly checkAuthority: () => Promise<void>;
   /** Unix milliseconds */
   readonly now: () => number;
@@ -63,10 +58,7 @@ export class Minter {
     return allowed();
   }
 
-  /**
-   * To be called once, before anything is minted. Resolves when both logs are read to where they
-   * end at the call.
-   */
+  /** Checks the authority and reads both logs to their ends. To be called once, at the start. */
   async begin(): Promise<void> {
     const { checkAuthority, catchUp, signal, books, chain, log } = this.#options;
     // another key's nonces say nothing about our mints
@@ -82,10 +74,7 @@ export class Minter {
     );
   }
 
-  /**
-   * Appends due intents and conclusions. False: nothing is due before something new is read, or
-   * time passes.
-   */
+  /** Appends due intents and conclusions; false when nothing is due. */
   async round(): Promise<boolean> {
     const { catchUp, signal, appender } = this.#options;
     if (!this.#isCaughtUp || this.#halted !== undefined) return false;
@@ -149,10 +138,7 @@ export class Minter {
     return true;
   }
 
-  /**
-   * Mints in flight that another key has signed cannot be concluded from the transactions of our
-   * key.
-   */
+  /** The transactions of our key cannot conclude mints that another key has signed. */
   #haltForeign(): boolean {
     const { live } = this.#options.books.ledger;
     for (const nonce of this.#ours) if (!live.has(nonce)) this.#ours.delete(nonce);
@@ -165,8 +151,7 @@ export class Minter {
   }
 
   /**
-   * Halts when this mint was not requested with our key: a ledger has one mint authority for ever,
-   * whose nonces and transactions the outcomes are read from.
+   * A ledger has one mint authority for ever: outcomes are read from its nonces and transactions.
    */
   #haltOtherKey(mint: RequestedMint | undefined): boolean {
     const { signer, log } = this.#options;

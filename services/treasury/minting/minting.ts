@@ -33,10 +33,7 @@ export function chainTopicOf({ chain_topic: topic }: MintingOptions): string {
 
 export interface MintingContext extends TreasuryContext {
   readonly appender: LedgerWriter;
-  /**
-   * resolves once the ledger, the addresses and the chain are read to where they end now, or the
-   * signal is aborted
-   */
+  /** resolves once ledger, addresses and chain are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
 }
 

@@ -1,23 +1,19 @@
 /**
- * Money that is on a deposit address and that the ledger does not know of yet: the watcher asks
- * each address in its turn, a balance shows at once. It is told from money that nobody can explain
- * by its receipts.
+ * Transfers that a balance shows before the watcher has found them, read from receipts, so that
+ * they do not count as unexplained money.
  */
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { Received } from '../../../projections/reserve/receipts.ts';
 import type { BalanceProvider } from './custody.ts';
 
-/**
- * A transfer may be listed late: so much before the newest known one is looked at again, in block
- * time.
- */
+/** Block time before the newest known transfer that is listed again, for rows listed late. */
 const OVERLAP_MS = 3_600_000;
 const RECEIPTS_MAX = 200;
 
 export interface Place {
   readonly address: Buffer;
   readonly balance: bigint;
-  /** what the ledger knows came to it */
+  /** its transfers in the ledger */
   readonly known: readonly Received[];
 }
 
@@ -25,19 +21,15 @@ export interface ArrivingOptions {
   readonly provider: Pick<BalanceProvider, 'list' | 'receipt'>;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
-  /**
-   * what arrived before should be in the ledger long since: it explains nothing. Unix milliseconds,
-   * in TRON's time
-   */
+  /** earlier arrivals explain nothing: they should be in the ledger. Unix milliseconds, of TRON */
   readonly since: number;
-  /** so much is enough: nothing more is looked for */
+  /** the search ends at this sum */
   readonly wanted: bigint;
 }
 
 /**
- * How much came to these addresses by transfers that are solid on TRON and not in the ledger; at
- * most what is wanted, which is what is there too much: part of it may have been swept already. An
- * address that is empty is not asked about. Throws the provider's faults.
+ * Sum of the solidified transfers to these addresses that are not in the ledger, at most `wanted`:
+ * part of it may have been swept. Skips empty addresses. Throws the provider's faults.
  */
 export async function arrivingAt(
   places: readonly Place[],

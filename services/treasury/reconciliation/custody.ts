@@ -1,6 +1,6 @@
 /**
- * What is in custody: the USDT of every deposit address that ever received, and of the addresses
- * where swept money lies. All or nothing: a balance that cannot be read is a fault, never 0.
+ * Custody: the USDT of all deposit addresses that ever received, and of the custody addresses. A
+ * balance that cannot be read is a fault, never 0.
  */
 import type { TronGrid } from '../../runtime/trongrid/trongrid.ts';
 
@@ -9,14 +9,14 @@ export type Balances = ReadonlyMap<string, bigint>;
 
 export type BalanceProvider = Pick<TronGrid, 'head' | 'balance' | 'list' | 'receipt'>;
 
-/** Who wants to know how far the reading of balances is. */
+/** The progress of reading balances. */
 export interface Progress {
-  /** it begins: so many balances are to be read, and a few more of those that change meanwhile */
+  /** the balances to read at the beginning; a few that change meanwhile are added */
   planned(balances: number): void;
   read(): void;
 }
 
-/** One after the other: the provider allows no more. */
+/** One at a time, as the provider demands. */
 export async function readBalances(
   provider: Pick<BalanceProvider, 'balance'>,
   addresses: readonly Buffer[],
@@ -32,7 +32,7 @@ export async function readBalances(
   return balances;
 }
 
-/** Later readings replace earlier ones of the same address. */
+/** Later readings of an address replace earlier ones. */
 export function totalOf(...readings: readonly Balances[]): bigint {
   const newest = new Map<string, bigint>();
   for (const reading of readings)

@@ -74,10 +74,7 @@ export class ReserveLogs {
     });
   }
 
-  /**
-   * Reads until the signal is aborted. Throws `LogLost` or a fault without retry for an impossible
-   * log.
-   */
+  /** Reads until the abort. Throws `LogLost` or a fault without retry for an impossible log. */
   async run(): Promise<void> {
     const { chain, ledger, runs } = this.names;
     const { newest } = this;
@@ -111,10 +108,7 @@ export class ReserveLogs {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  /**
-   * Resolves once this log is folded to where it ends now. Throws `READING_ENDED` when it will not
-   * be.
-   */
+  /** Resolves once this log is folded to its end. Throws `READING_ENDED` when it will not be. */
   async catchUp(which: keyof LogNames): Promise<void> {
     const topic = this.names[which];
     await this.#follower.catchUp([{ topic, end: () => this.#end(which) }]);

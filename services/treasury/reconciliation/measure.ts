@@ -1,15 +1,15 @@
 /**
- * One measurement. The order makes that no figure is older than one it must not be older than:
+ * One measurement. Its order makes every figure at least as new as the figures it depends on:
  *
- * 1. the final block. 2. the ledger after it: whatever was minted in that block was intended
- * before. 3. the balances after that: whatever was minted had arrived before.
- * 4. the ledger once more, and that is the offset of the figures; what came to an address meanwhile
- * has that balance read again. So whatever the ledger knows is in custody.
+ * 1. The final block.
+ * 2. The ledger: every mint in that block was intended before.
+ * 3. The balances: every deposit in the ledger had arrived before.
+ * 4. The ledger again, whose offset is that of the figures. Addresses that received meanwhile have
+ *    their balances read again, so that everything in the ledger is in custody.
  *
- * Money that is swept from a deposit address while balances are read could be counted twice, or not
- * at all: it would show in a custody address, which are read first and last and must not have
- * changed, else all is done again. Money that arrived and is not in the ledger yet is not of its
- * offset, and not counted.
+ * Money that is swept during the measurement could be counted twice or not at all. Custody
+ * addresses are read first and last: when one has changed, the measurement starts again. Money that
+ * arrived and is not in the ledger is not counted.
  */
 import {
   positionOf,
@@ -31,7 +31,7 @@ import {
 } from './custody.ts';
 import type { ReserveLogs } from './logs.ts';
 
-/** Sweeping that goes on and on: then there is no run now. */
+/** Attempts before sweeping is considered endless. */
 const TRIES = 3;
 
 export interface MeasureOptions {
@@ -40,11 +40,11 @@ export interface MeasureOptions {
   /** 20 bytes */
   readonly usdt_contract: Buffer;
   readonly custody_addresses: readonly Buffer[];
-  /** how much more than is explained may be in custody */
+  /** tolerated surplus, base units */
   readonly tolerance: bigint;
-  /** a final block must not be older; 0: however old */
+  /** maximum age of the final block; 0: none */
   readonly block_age_max_ms: number;
-  /** a transfer that arrived longer ago, and is not in the ledger, explains no surplus any more */
+  /** maximum age of a transfer that explains a surplus */
   readonly arriving_max_ms: number;
   readonly progress: Progress;
   /** Unix milliseconds */
@@ -57,9 +57,7 @@ export interface Measured {
   readonly position: Position;
 }
 
-/**
- * Throws a fault with retry when there can be no figures now, as when one balance cannot be read.
- */
+/** Throws a fault with retry when no figures are possible now. */
 export async function measure(options: MeasureOptions): Promise<Measured> {
   for (let tries = 1; tries <= TRIES; tries++) {
     const measured = await attempt(options);
@@ -111,7 +109,7 @@ async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
   };
 }
 
-/** How much of a surplus is on its way into the ledger. */
+/** The part of a surplus that is on its way into the ledger. */
 async function explained(
   position: Position,
   {

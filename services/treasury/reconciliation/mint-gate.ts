@@ -1,10 +1,10 @@
-/** Nothing is minted while the newest reconciliation is a mismatch, or too old to say anything. */
+/** Closes minting while the newest reconciliation is a mismatch or too old. */
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { NewestRun } from './newest-run.ts';
 
 export interface MintGateOptions {
   readonly newest: Pick<NewestRun, 'run' | 'is_read'>;
-  /** 0: however old */
+  /** 0: no limit */
   readonly age_max_ms: number;
   /** Unix milliseconds */
   readonly now: () => number;
@@ -19,7 +19,7 @@ export class MintGate {
     this.#options = options;
   }
 
-  /** Why nothing may be minted now, and what to do; undefined when it may. */
+  /** Why nothing may be minted now, and what to do. */
   mintingAllowed(): string | undefined {
     const { newest, age_max_ms: ageMax, now } = this.#options;
     if (!newest.is_read) return 'the reconciliations are not read yet: it goes on by itself';

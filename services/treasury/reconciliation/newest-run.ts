@@ -1,4 +1,4 @@
-/** `reserve.runs` as far as it is read: the newest run, whoever made it. */
+/** The newest run of any process in `reserve.runs`, as read so far. */
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Position } from '../../runtime/kafka/position.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
@@ -9,7 +9,7 @@ export class NewestRun {
   #last: Buffer | null = null;
   #isRead = false;
 
-  /** Undefined: there was none, as far as is read. */
+  /** Undefined: there is none, as read so far. */
   get run(): ReserveReconciled | undefined {
     return this.#run;
   }
@@ -19,7 +19,7 @@ export class NewestRun {
     return this.#end;
   }
 
-  /** The log was read to its end once: what is the newest then is the newest. */
+  /** The log was read to its end once: its newest run is known. */
   get is_read(): boolean {
     return this.#isRead;
   }
@@ -33,9 +33,8 @@ export class NewestRun {
   }
 
   /**
-   * Of the runs in the log the last one is the newest: whose clock is right is not known. One of an
-   * older block or ledger than that of a run before it took longer to measure, and tells nothing
-   * new.
+   * The last run in the log is the newest, since clocks differ, unless its block or ledger offset
+   * is older than that of a run before it: that run took longer to measure.
    */
   fold({ events, fingerprints }: Decoded<ReserveReconciled>): void {
     for (const [at, { event, offset }] of events.entries()) {

@@ -1,8 +1,7 @@
 /**
- * Makes reconciliations: on a schedule, and whenever somebody asks for one. That custody is not
- * what it should be is measured a second time before it is said first, and the second result is
- * said, whatever it is: balances come from machines that do not all know the same at the same
- * moment. What the chain says needs no second look.
+ * Makes reconciliations, on a schedule and on demand. A change for the worse in custody is measured
+ * a second time, and the second result is published: the provider's machines are not all at the
+ * same block. The chain's figures need no second measurement.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { isSupplyExplained, statusOf } from '../../../projections/reserve/position.ts';
@@ -28,17 +27,14 @@ export interface ReconcilerOptions extends Omit<MeasureOptions, 'logs' | 'progre
   readonly log: Logger;
   readonly metrics: ReserveMetrics;
   readonly signal: AbortSignal;
-  /** from the newest run on, whoever made it, to the next */
+  /** from the newest run of any process to the next */
   readonly every_ms: number;
-  /**
-   * before what is not ok is measured again: by then every machine of the provider knows what one
-   * of them knew
-   */
+  /** before the second measurement: by then all machines of the provider agree */
   readonly confirm_ms: number;
-  /** how long it takes to ask so many questions of the provider, milliseconds */
+  /** milliseconds that this number of provider requests takes */
   readonly expectedMs: (questions: number) => number;
   readonly progress?: Progress;
-  /** who makes them, for the records' headers */
+  /** header `source` of the records */
   readonly source: string;
 }
 
@@ -54,10 +50,7 @@ export class Reconciler {
     this.#measuring = { ...options, progress: { planned, read: () => options.progress?.read() } };
   }
 
-  /**
-   * Makes a run whenever the newest is `every_ms` old, until the signal is aborted. One that cannot
-   * be made is tried again; throws what no retry can mend.
-   */
+  /** Makes a run whenever the newest is `every_ms` old, and retries it, until the abort. */
   async run(): Promise<void> {
     const { logs, signal } = this.#options;
     try {
@@ -73,10 +66,7 @@ export class Reconciler {
     }
   }
 
-  /**
-   * Makes one run now: it is in the log, and read back, when this resolves. Throws faults; then
-   * there is no run.
-   */
+  /** Makes one run, which is in the log and read back when this resolves. Throws faults. */
   async once(): Promise<ReserveReconciled> {
     const measured = await this.#measured();
     const { position, final, ledger_offset: offset } = measured;
@@ -95,7 +85,7 @@ export class Reconciler {
     return run;
   }
 
-  /** A clock that was set back does not put the next one off by more than the time between two. */
+  /** A clock that was set back delays the next run by at most `every_ms`. */
   #wait(): number {
     const { logs, every_ms: every, now } = this.#options;
     const { run } = logs.newest;
@@ -134,10 +124,7 @@ export class Reconciler {
     return measure(this.#measuring);
   }
 
-  /**
-   * A run that takes longer than the time between two makes the figures old, and may stop minting
-   * for their age.
-   */
+  /** Warns when a run takes longer than the interval: its figures age, and may close minting. */
   #planned(balances: number): void {
     const {
       expectedMs,

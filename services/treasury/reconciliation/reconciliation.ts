@@ -105,10 +105,7 @@ export class Reconciliation {
     return { status: 'halted', phase: 'reconciling', message };
   }
 
-  /**
-   * Why nothing may be minted now, and what to do; undefined when it may. Checked before each
-   * intent and each broadcast.
-   */
+  /** Why nothing may be minted now, and what to do. Checked before each intent and broadcast. */
   mintingAllowed(): string | undefined {
     return this.#halted === undefined ? this.#gate.mintingAllowed() : this.problem?.message;
   }

@@ -1,4 +1,4 @@
-/** `GET /public/reconciliation`: the newest run, as it stands in the log. */
+/** `GET /public/reconciliation`: the newest run in the log. */
 import {
   reconciliationJson,
   RUN_STATUSES,
@@ -9,7 +9,6 @@ import type { Route } from '../../runtime/http/handler.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { NewestRun } from './newest-run.ts';
 
-/** Whoever publishes it further asks seldom. */
 const HEADERS = { 'cache-control': 'public, max-age=1' };
 
 export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>): Route {
@@ -18,7 +17,7 @@ export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>):
     method: 'get',
     path: '/public/reconciliation',
     handle() {
-      // "never" must not be said before it is known
+      // "never" must not be published before the log is read
       if (!newest.is_read)
         throw new Fault('starting', 'the reconciliations are not read yet', { retry: true });
       const { run } = newest;
@@ -46,7 +45,7 @@ function published(run: ReserveReconciled | undefined): Reconciliation {
       treasury_minted,
       ledger_liability,
       custody_reported,
-      // the log takes any word; one that is not known is nothing to rely on
+      // an unknown status is not relied on
       status: RUN_STATUSES.find((status) => status === run.status) ?? 'mismatch',
     },
   };
