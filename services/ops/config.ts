@@ -1,4 +1,7 @@
-/** Where the operator's commands look: settings as everywhere, and what is not set comes from the stack file of a stack on this machine. */
+/**
+ * Settings of the operator's commands: variables as everywhere, and what they do not give comes
+ * from the stack file of a stack on this machine.
+ */
 import { readFileSync } from 'node:fs';
 import {
   httpUrl,
@@ -6,21 +9,21 @@ import {
   postgresUrl,
   readConfig,
   type Config,
-  type Environment,
   type Settings,
 } from '../runtime/process/config.ts';
-import type { LocalService } from './status/service-health.ts';
+import { TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
 
-const SETTINGS = {
-  kafka_brokers: list('APP_KAFKA_BROKERS'),
+export const KAFKA = { kafka_brokers: list('APP_KAFKA_BROKERS') } as const;
+export const REGISTRY = { registry_url: httpUrl('APP_REGISTRY_URL') } as const;
+export const POSTGRES = { postgres_url: postgresUrl('APP_POSTGRES_URL') } as const;
+export const POSTGRES_READER = {
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
-  node_url: httpUrl('APP_NODE_URL'),
 } as const;
+export const NODE = { node_url: httpUrl('APP_NODE_URL') } as const;
+export const USDT = { usdt_contract: TRONGRID_SETTINGS.usdt_contract } as const;
 
-export type OpsConfig = Config<typeof SETTINGS>;
-
-/** Key of the stack file for each variable. */
-const OF_STACK_FILE: Readonly<Record<string, string>> = {
+/** Keys of the stack file. */
+const STACK_KEYS: Readonly<Record<string, string>> = {
   APP_KAFKA_BROKERS: 'kafka_brokers',
   APP_POSTGRES_READER_URL: 'postgres_reader_url',
   APP_POSTGRES_URL: 'postgres_url',
@@ -33,64 +36,36 @@ const OF_STACK_FILE: Readonly<Record<string, string>> = {
   APP_RECONCILE_REQUESTS_PER_DAY: 'reconcile_requests_per_day',
 };
 
-/** Where the stack's registry has Confluent's interface; its file names the server alone. */
+/** Confluent's interface of the stack's registry: the stack file names the server alone. */
 const REGISTRY_PATH = '/apis/ccompat/v7';
 
 /** Throws a `ConfigError` with everything that is missing. */
-export function readOpsConfig(env: Environment, stackFile: string): OpsConfig {
-  return readConfig(environmentOf(env, stackFile, SETTINGS), SETTINGS);
-}
-
-/** The variables of these settings, as given or as the stack file says. */
-export function environmentOf(
-  env: Environment,
+export function readSettings<Of extends Settings>(
+  settings: Of,
   stackFile: string,
-  settings: Settings,
-): Environment {
-  const stack = stackOf(stackFile);
-  const found = Object.values(settings).map(
-    ({ name }) => [name, env[name] ?? ofStack(stack, name)] as const,
-  );
-  return Object.fromEntries(
-    found.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-  );
+  env = process.env,
+): Config<Of> {
+  const stack = readStackFile(stackFile);
+  const given = Object.values(settings).map(({ name }) => [
+    name,
+    env[name] ?? fromStack(stack, name),
+  ]);
+  return readConfig(Object.fromEntries(given), settings);
 }
 
-function ofStack(stack: Readonly<Record<string, unknown>>, variable: string): unknown {
-  const said = stack[OF_STACK_FILE[variable] ?? ''];
-  if (typeof said === 'number') return String(said);
-  const isServer =
-    variable === 'APP_REGISTRY_URL' &&
-    typeof said === 'string' &&
-    URL.parse(said)?.pathname === '/';
-  return isServer ? `${said.replace(/\/$/, '')}${REGISTRY_PATH}` : said;
+function fromStack(stack: object, variable: string): string | undefined {
+  const value: unknown = Reflect.get(stack, STACK_KEYS[variable] ?? '');
+  if (typeof value === 'number') return String(value);
+  if (typeof value !== 'string') return undefined;
+  const isServer = variable === 'APP_REGISTRY_URL' && URL.parse(value)?.pathname === '/';
+  return isServer ? `${value.replace(/\/$/, '')}${REGISTRY_PATH}` : value;
 }
 
-/** The services of a stack on this machine, with their HTTP addresses; undefined where there is no stack file. */
-export function localServices(stackFile: string): readonly LocalService[] | undefined {
-  const { pids, ports } = stackOf(stackFile);
-  if (!isObject(pids) || !isObject(ports)) return undefined;
-  return Object.keys(pids).flatMap((name) => {
-    const port: unknown = Reflect.get(ports, name.replace(/-gateway$/, '').replaceAll('-', '_'));
-    return typeof port === 'number' && HTTP_SERVICE.test(name)
-      ? [{ name, url: `http://127.0.0.1:${port}` }]
-      : [];
-  });
-}
-
-/** The others of a stack are servers, which speak something else. */
-const HTTP_SERVICE = /-gateway$|^projector-|^(?:chain-ingester|tron-watcher|treasury|devnet)$/;
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
-
-function stackOf(file: string): Readonly<Record<string, unknown>> {
+/** Empty where there is no such file. */
+export function readStackFile(file: string): object {
   try {
     const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return typeof parsed === 'object' && parsed !== null
-      ? Object.fromEntries(Object.entries(parsed))
-      : {};
+    return typeof parsed === 'object' && parsed !== null ? parsed : {};
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
     throw error;

@@ -1,6 +1,7 @@
 /**
- * The audit itself: every log from offset 0, and every invariant of the money that they can tell. What is derived from another log is read up to a later moment than what
- * it came from was: tables before logs, the chain before the ledger, the ledger before the transfers, those before the addresses.
+ * The audit: every log from offset 0, every invariant of the money. The end of a log that derives
+ * from another one is taken first, so that its sources are read at least as far: tables before
+ * logs, the chain before the ledger, the ledger before the transfers, these before the addresses.
  */
 import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
@@ -24,10 +25,14 @@ import type { Reader } from '../../runtime/postgres/pool.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { Findings } from './findings.ts';
 import { LedgerAudit } from './ledger-audit.ts';
-import { auditDeposits, MarkAudit, readDeposits, readMarks } from './projection-audit.ts';
+import {
+  auditDeposits,
+  CheckpointAudit,
+  readDeposits,
+  readCheckpoints,
+} from './projection-audit.ts';
 import { TransferAudit } from './transfer-audit.ts';
 
-/** All that is read. */
 export const AUDITED_TOPICS = [
   DEPOSIT_ADDRESSES,
   TRON_TRANSFERS,
@@ -40,27 +45,23 @@ export interface AuditSources {
   readonly kafka: Kafka;
   /** of `AUDITED_TOPICS` */
   readonly codec: Codec;
-  /** undefined: the tables are not looked at */
+  /** undefined: tables are not audited */
   readonly reader: Reader | undefined;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
-  /** told in a line each how far it is, when it takes long */
-  readonly say?: (line: string) => void;
+  /** gets a line every few seconds */
+  readonly onProgress?: (line: string) => void;
 }
 
-export interface Audited {
+export interface AuditResult {
   readonly findings: Findings;
-  /** what was read: the first offset that was not */
-  readonly read: readonly {
-    readonly topic: string;
-    readonly partition: number;
-    readonly end: bigint;
-  }[];
+  /** by partition, the offset after the last record */
+  readonly read: readonly PartitionEnd[];
   readonly deposits: number;
   readonly mints: number;
-  /** transfers that the treasury has not decided yet */
+  /** transfers that the treasury has not decided */
   readonly waiting: number;
-  /** records of the ledger that count for nothing: lost races and repetitions */
+  /** records of the ledger without effect: lost races and repetitions */
   readonly without_effect: number;
   readonly sums: {
     readonly arrived: bigint;
@@ -72,26 +73,28 @@ export interface Audited {
   readonly compared: boolean;
 }
 
-interface Ended {
+interface PartitionEnd {
   readonly topic: string;
   readonly partition: number;
   readonly end: bigint;
 }
 
-/** Between two words on how far it is. */
-const TELL_MS = 5_000;
+const PROGRESS_EVERY_MS = 5_000;
 
-/** Throws faults: what does not answer, and records that cannot be read. */
+/** Throws faults, also for records that cannot be decoded. */
 export async function auditLogs({
   kafka,
   codec,
   reader,
   usdt_contract,
-  say,
-}: AuditSources): Promise<Audited> {
+  onProgress,
+}: AuditSources): Promise<AuditResult> {
   const findings = new Findings();
-  let told = performance.now();
-  const marks = new MarkAudit(reader === undefined ? [] : await readMarks(reader), findings);
+  let reported = performance.now();
+  const checkpoints = new CheckpointAudit(
+    reader === undefined ? [] : await readCheckpoints(reader),
+    findings,
+  );
   const stored = reader === undefined ? undefined : await readDeposits(reader);
   const chainEnds = await endsOf(kafka, CHAIN_BLOCKS);
   const ledgerEnds = await endsOf(kafka, TREASURY_LEDGER);
@@ -99,7 +102,7 @@ export async function auditLogs({
   const addressEnds = await endsOf(kafka, DEPOSIT_ADDRESSES);
   const runEnds = await endsOf(kafka, RESERVE_RUNS);
   const read = async <Event extends { readonly type: string }>(
-    ends: readonly Ended[],
+    ends: readonly PartitionEnd[],
     isEvent: (event: { readonly type: string }) => event is Event,
     take: (event: Event, offset: bigint, partition: number) => void,
   ): Promise<void> => {
@@ -112,15 +115,15 @@ export async function auditLogs({
             throw undecodable(
               `${topic}/${partition}@${record.offset}: ${event.type} does not belong here`,
             );
-          marks.record(topic, partition, record);
-          if (say !== undefined && performance.now() - told > TELL_MS) {
-            told = performance.now();
-            say(`${topic}/${partition}: offset ${record.offset} of ${end}`);
+          checkpoints.record(topic, partition, record);
+          if (onProgress !== undefined && performance.now() - reported > PROGRESS_EVERY_MS) {
+            reported = performance.now();
+            onProgress(`${topic}/${partition}: offset ${record.offset} of ${end}`);
           }
           take(event, record.offset, partition);
         },
       );
-      marks.finish(topic, partition, end);
+      checkpoints.finish(topic, partition, end);
     }
   };
 
@@ -131,8 +134,8 @@ export async function auditLogs({
   await read(transferEnds, isTransferEvent, (event, offset, partition) =>
     transfers.transfer(event, partition, offset),
   );
-  const ledger = new LedgerAudit(findings, (event, place, policy) =>
-    transfers.confirmed(event, place, policy),
+  const ledger = new LedgerAudit(findings, (event, position, policy) =>
+    transfers.confirmed(event, position, policy),
   );
   const compare = (offset: bigint): void => {
     if (stored?.next_offset === offset) auditDeposits(ledger.ledger, stored, findings);
@@ -159,10 +162,10 @@ export async function auditLogs({
   };
 }
 
-/** Of each partition. A topic that is not there is an empty one: whatever has read more of it will be found. */
-async function endsOf(kafka: Kafka, { name, partitions }: Topic): Promise<readonly Ended[]> {
+/** A topic that does not exist is empty: checkpoints beyond its end are violations. */
+async function endsOf(kafka: Kafka, { name, partitions }: Topic): Promise<readonly PartitionEnd[]> {
   const exists = await withAdmin(kafka, async (admin) => (await admin.listTopics()).includes(name));
-  const ends: Ended[] = [];
+  const ends: PartitionEnd[] = [];
   for (let partition = 0; partition < partitions; partition++) {
     ends.push({
       topic: name,

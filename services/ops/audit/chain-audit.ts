@@ -1,4 +1,7 @@
-/** I2 and I3 on the chain: every Mint of a final block is one that the ledger requested, once for each deposit, and every credit is such a Mint. */
+/**
+ * I2 and I3 on the chain: the ledger requested every Mint of a final block, once for each deposit,
+ * and every credit is such a Mint.
+ */
 import { EMPTY_CHAIN, evolve, type Chain } from '../../../projections/chain/chain.ts';
 import type {
   BlockAppended,
@@ -6,19 +9,19 @@ import type {
   ChainEvent,
 } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
-import type { Findings, Place } from './findings.ts';
+import type { Findings, LogPosition } from './findings.ts';
 import type { Intent } from './ledger-audit.ts';
 
-interface Standing {
+interface PendingBlock {
   readonly block: Pick<BlockAppended, 'height' | 'hash'>;
-  readonly place: Place;
+  readonly position: LogPosition;
   readonly mints: readonly Mint[];
-  /** hashes in hex */
-  readonly takers: readonly string[];
+  /** hashes in hex of transactions that replaced a mint */
+  readonly replacements: readonly string[];
 }
 
 interface Mint extends Pick<BlockTransaction, 'hash' | 'nonce' | 'to' | 'amount'> {
-  /** whether a balance moved by it */
+  /** whether it moved a balance */
   readonly done: boolean;
 }
 
@@ -26,24 +29,27 @@ export class ChainAudit {
   readonly #findings: Findings;
   readonly #intents: ReadonlyMap<string, Intent>;
   #chain: Chain = EMPTY_CHAIN;
-  /** blocks that are not final */
-  readonly #standing = new Map<number, Standing>();
-  /** by deposit, its Mint in a final block */
+  /** blocks that are not final, by height */
+  readonly #pending = new Map<number, PendingBlock>();
+  /** Mints in final blocks, by deposit */
   readonly #minted = new Map<
     string,
-    { readonly hash: string; readonly block: Standing['block'] }
+    { readonly hash: string; readonly block: PendingBlock['block'] }
   >();
-  /** transactions that took the nonce of a mint that was given up, by hash in hex: where they are final; undefined: nowhere yet */
-  readonly #takers: Map<string, number | undefined>;
+  /**
+   * Transactions that took the nonce of a mint that was given up: their final height by hash in hex,
+   * undefined while they are not final.
+   */
+  readonly #replacements: Map<string, number | undefined>;
   readonly counts = { records: 0, mints: 0 };
 
-  /** `intents`: of the whole ledger, whose end was looked at after that of the chain. */
+  /** `intents` of the whole ledger, whose end was taken after the end of the chain. */
   constructor(intents: ReadonlyMap<string, Intent>, findings: Findings) {
     this.#intents = intents;
     const givenUp = [...intents.values()].flatMap(({ given_up_for: other }) =>
       other === undefined ? [] : [other.tx_hash.toString('hex')],
     );
-    this.#takers = new Map(givenUp.map((hash) => [hash, undefined]));
+    this.#replacements = new Map(givenUp.map((hash) => [hash, undefined]));
     this.#findings = findings;
   }
 
@@ -52,61 +58,66 @@ export class ChainAudit {
   }
 
   apply(event: ChainEvent, offset: bigint): void {
-    const place = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
+    const position = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
     this.counts.records++;
     const judged = evolve(this.#chain, event, offset);
     if (judged.verdict === 'broken')
-      this.#findings.look('I2', place, false, () => `the chain cannot be right: ${judged.reason}`);
+      this.#findings.check(
+        'I2',
+        position,
+        false,
+        () => `the chain cannot be right: ${judged.reason}`,
+      );
     if (judged.verdict !== 'applied') return;
     const before = this.finalHeight;
     this.#chain = judged.chain;
     if (event.type === 'BlockAppended')
-      this.#standing.set(event.height, {
+      this.#pending.set(event.height, {
         block: event,
-        place,
+        position,
         mints: mintsIn(event),
-        takers: this.#takersIn(event),
+        replacements: this.#replacementsIn(event),
       });
-    if (event.type === 'BlockReverted') this.#standing.delete(event.height);
+    if (event.type === 'BlockReverted') this.#pending.delete(event.height);
     if (event.type !== 'BlocksFinalized') return;
     for (let height = before + 1; height <= event.height; height++) {
-      const standing = this.#standing.get(height);
-      if (standing === undefined) continue;
-      for (const mint of standing.mints) this.#final(mint, standing);
-      for (const hash of standing.takers) this.#takers.set(hash, height);
-      this.#standing.delete(height);
+      const pending = this.#pending.get(height);
+      if (pending === undefined) continue;
+      for (const mint of pending.mints) this.#final(mint, pending);
+      for (const hash of pending.replacements) this.#replacements.set(hash, height);
+      this.#pending.delete(height);
     }
   }
 
-  #takersIn({ transactions }: BlockAppended): readonly string[] {
-    if (this.#takers.size === 0) return [];
+  #replacementsIn({ transactions }: BlockAppended): readonly string[] {
+    if (this.#replacements.size === 0) return [];
     return transactions
       .map(({ hash }) => hash.toString('hex'))
-      .filter((hash) => this.#takers.has(hash));
+      .filter((hash) => this.#replacements.has(hash));
   }
 
-  #final(mint: Mint, { place, block }: Standing): void {
+  #final(mint: Mint, { position, block }: PendingBlock): void {
     const hash = mint.hash.toString('hex');
     const intent = this.#intents.get(hash);
     this.counts.mints++;
-    this.#findings.look(
+    this.#findings.check(
       'I2',
-      place,
+      position,
       intent !== undefined,
       () => `Mint 0x${hash} was never requested in the ledger`,
     );
     if (intent === undefined) return;
     const other = this.#minted.get(intent.deposit_id);
     if (mint.done) this.#minted.set(intent.deposit_id, { hash, block });
-    this.#findings.look(
+    this.#findings.check(
       'I2',
-      place,
+      position,
       other === undefined || !mint.done,
       () => `deposit ${intent.deposit_id} is minted twice: by 0x${other?.hash} and 0x${hash}`,
     );
-    this.#findings.look(
+    this.#findings.check(
       'I2',
-      place,
+      position,
       intent.outcome !== 'dead' && (intent.outcome !== 'failed' || !mint.done),
       () =>
         `Mint 0x${hash} of deposit ${intent.deposit_id} is final, and the ledger has given it up`,
@@ -114,38 +125,38 @@ export class ChainAudit {
     const isSame =
       !mint.done ||
       (mint.amount === intent.amount && mint.to.equals(intent.to) && mint.nonce === intent.nonce);
-    this.#findings.look(
+    this.#findings.check(
       'I3',
-      place,
+      position,
       isSame,
       () => `Mint 0x${hash} is not what was requested for deposit ${intent.deposit_id}`,
     );
   }
 
-  /** In the end: whatever the ledger has credited is minted, as far as the log of the chain goes. */
+  /** After the last record: every credit of the ledger is minted, as far as the chain's log goes. */
   finish(): void {
     for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this
       .#intents) {
       if (other !== undefined && other.height <= this.finalHeight)
-        this.#findings.look(
+        this.#findings.check(
           'I2',
           { topic: TREASURY_LEDGER.name, partition: 0, offset: other.offset },
-          this.#takers.get(other.tx_hash.toString('hex')) === other.height,
+          this.#replacements.get(other.tx_hash.toString('hex')) === other.height,
           () =>
             `the mint of deposit ${deposit_id} was given up for 0x${other.tx_hash.toString('hex')}, which is not in final block ${other.height}`,
         );
-      // what became final after the chain was read is not known here
+      // a block that became final after the chain was read
       if (outcome !== 'credited' || block === undefined || block.height > this.finalHeight)
         continue;
-      const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
+      const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
       const minted = this.#minted.get(deposit_id);
       const isMinted =
         minted?.hash === hash &&
         minted.block.height === block.height &&
         minted.block.hash.equals(block.hash);
-      this.#findings.look(
+      this.#findings.check(
         'I2',
-        place,
+        position,
         isMinted,
         () =>
           `deposit ${deposit_id} is credited by 0x${hash} in block ${block.height}, which the chain does not have`,

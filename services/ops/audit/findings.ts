@@ -1,4 +1,4 @@
-/** What an audit has looked at, and what of it must not be so. */
+/** What an audit has checked, and the violations that it found. */
 
 export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8';
 
@@ -13,25 +13,25 @@ export const INVARIANTS: Readonly<Record<Invariant, string>> = {
   I8: 'the read model of deposits is what the ledger says at the same offset',
 };
 
-export interface Place {
+/** A place in the log that a finding is about. */
+export interface LogPosition {
   readonly topic: string;
   readonly partition: number;
   readonly offset: bigint;
 }
 
-export interface Violation extends Place {
+export interface Violation extends LogPosition {
   readonly invariant: Invariant;
   readonly what: string;
 }
 
-/** Beyond this many, more say nothing new. */
-const VIOLATIONS_KEPT = 100;
+const VIOLATIONS_MAX = 100;
 
 export class Findings {
-  /** the first of them, in the order in which they were found */
+  /** the first ones, in the order in which they were found */
   readonly violations: Violation[] = [];
   violationCount = 0;
-  /** by invariant, how many things were looked at */
+  /** how many checks were made, by invariant */
   readonly checked: Record<Invariant, number> = {
     I1: 0,
     I2: 0,
@@ -43,12 +43,12 @@ export class Findings {
     I8: 0,
   };
 
-  /** Something was looked at; `holds` or not. */
-  look(invariant: Invariant, place: Place, holds: boolean, what: () => string): void {
+  /** Counts a check; without `holds` it is a violation. */
+  check(invariant: Invariant, position: LogPosition, holds: boolean, what: () => string): void {
     this.checked[invariant]++;
     if (holds) return;
     this.violationCount++;
-    if (this.violations.length < VIOLATIONS_KEPT)
-      this.violations.push({ ...place, invariant, what: what() });
+    if (this.violations.length < VIOLATIONS_MAX)
+      this.violations.push({ ...position, invariant, what: what() });
   }
 }

@@ -1,4 +1,7 @@
-/** I3 to I6 along `treasury.ledger`: the fold says which events count; what they amount to is worked out anew here, from the events alone. */
+/**
+ * I3 to I6 along `treasury.ledger`. The fold decides which events count; sums, limits and statuses
+ * are computed here a second time, from the events alone.
+ */
 import { isWrittenFor, Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
@@ -10,12 +13,12 @@ import type {
   PolicySet,
   TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
-import type { Findings, Place } from './findings.ts';
+import type { Findings, LogPosition } from './findings.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What of it a deposit may become. */
-const ARROWS: Readonly<Record<Deposit['status'], readonly Deposit['status'][]>> = {
+/** The statuses that may follow each status. */
+const TRANSITIONS: Readonly<Record<Deposit['status'], readonly Deposit['status'][]>> = {
   absent: ['confirmed'],
   confirmed: ['needs_manual', 'mint_requested'],
   needs_manual: ['confirmed', 'needs_manual'],
@@ -23,27 +26,32 @@ const ARROWS: Readonly<Record<Deposit['status'], readonly Deposit['status'][]>> 
   credited: [],
 };
 
+/** A mint that was requested. */
 export interface Intent {
   readonly deposit_id: string;
   readonly nonce: number;
   readonly to: Buffer;
   readonly amount: bigint;
   readonly offset: bigint;
-  /** by the ledger */
+  /** Unix milliseconds, never less than that of the intent before */
   readonly at: number;
   outcome: 'live' | 'credited' | 'dead' | 'failed';
-  /** what has taken its nonce, as its end says */
+  /** the transaction that took its nonce, by `MintDead` */
   given_up_for:
     { readonly tx_hash: Buffer; readonly height: number; readonly offset: bigint } | undefined;
-  /** where a credit says that it stands */
+  /** the block of its credit, by `MintCredited` */
   block: { readonly height: number; readonly hash: Buffer } | undefined;
 }
 
-type OnConfirmed = (event: DepositConfirmed, place: Place, policy: PolicySet | undefined) => void;
+type OnConfirmed = (
+  event: DepositConfirmed,
+  position: LogPosition,
+  policy: PolicySet | undefined,
+) => void;
 
 export class LedgerAudit {
   readonly ledger = new Ledger();
-  /** every intent that counts, by the hash of its transaction in hex */
+  /** by transaction hash in hex; those that count */
   readonly intents = new Map<string, Intent>();
   readonly counts = { records: 0, without_effect: 0 };
   readonly #findings: Findings;
@@ -52,13 +60,13 @@ export class LedgerAudit {
   #policy: PolicySet | undefined;
   readonly #terms = new Map<string, DepositConfirmed>();
   readonly #approved = new Set<string>();
-  /** in order */
+  /** the same in the order of the ledger */
   readonly #counted: Intent[] = [];
-  /** by deposit */
+  /** the newest one of each deposit */
   readonly #newest = new Map<string, Intent>();
   readonly #sums = { arrived: 0n, minted: 0n, fees: 0n, held: 0n };
 
-  /** `onConfirmed` is told of every confirmation that counts. */
+  /** `onConfirmed` gets every confirmation that counts, with the policy in force before it. */
   constructor(findings: Findings, onConfirmed: OnConfirmed) {
     this.#findings = findings;
     this.#onConfirmed = onConfirmed;
@@ -74,33 +82,37 @@ export class LedgerAudit {
   }
 
   apply(event: TreasuryEvent, offset: bigint): void {
-    const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
+    const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
     const before = event.type === 'PolicySet' ? undefined : this.ledger.deposit(event.deposit_id);
     this.counts.records++;
-    if (this.ledger.apply(event, offset) !== 'applied') this.#withoutEffect(event, place);
+    if (this.ledger.apply(event, offset) !== 'applied') this.#withoutEffect(event, position);
     else if (event.type === 'PolicySet') this.#setPolicy(event);
-    else this.#deposit(event, place, before?.status ?? 'absent');
+    else this.#deposit(event, position, before?.status ?? 'absent');
     const { arrived, minted, fees, held } = this.#sums;
-    this.#findings.look(
+    this.#findings.check(
       'I5',
-      place,
+      position,
       arrived === minted + fees + held,
       () => `${arrived} arrived; ${minted} minted, ${fees} fees, ${held} held`,
     );
   }
 
-  /** Whoever writes for the place where it stands knew all that is before it: only what came after somebody else's may count for nothing. */
-  #withoutEffect(event: TreasuryEvent, place: Place): void {
+  /**
+   * An event may have no effect when its writer lost a race: then it was written for an earlier
+   * offset than the one it has. At the offset that it was written for this is a violation.
+   */
+  #withoutEffect(event: TreasuryEvent, position: LogPosition): void {
     this.counts.without_effect++;
-    if (!isWrittenFor(event, place.offset)) return;
+    if (!isWrittenFor(event, position.offset)) return;
     const invariant = event.type === 'MintIntended' ? 'I4' : 'I6';
     const whose =
       event.type === 'PolicySet' ? `version ${event.version}` : `deposit ${event.deposit_id}`;
-    this.#findings.look(
+    this.#findings.check(
       invariant,
-      place,
+      position,
       false,
-      () => `${event.type} of ${whose} does not fit what is before it, and counts for nothing`,
+      () =>
+        `${event.type} of ${whose} does not follow from the events before it, and has no effect`,
     );
   }
 
@@ -109,12 +121,12 @@ export class LedgerAudit {
     this.#policies.set(event.version, event);
   }
 
-  #deposit(event: DepositEvent, place: Place, before: Deposit['status']): void {
+  #deposit(event: DepositEvent, position: LogPosition, before: Deposit['status']): void {
     const after = this.ledger.deposit(event.deposit_id).status;
-    this.#findings.look(
+    this.#findings.check(
       'I6',
-      place,
-      ARROWS[before].includes(after),
+      position,
+      TRANSITIONS[before].includes(after),
       () => `deposit ${event.deposit_id} went from ${before} to ${after} by ${event.type}`,
     );
     const intent = this.#newest.get(event.deposit_id);
@@ -122,7 +134,7 @@ export class LedgerAudit {
       case 'DepositConfirmed':
         this.#terms.set(event.deposit_id, event);
         this.#confirmed(event);
-        return this.#onConfirmed(event, place, this.#policy);
+        return this.#onConfirmed(event, position, this.#policy);
       case 'DepositHeld':
         this.#approved.delete(event.deposit_id);
         if (intent?.outcome === 'live') intent.outcome = 'failed';
@@ -133,14 +145,14 @@ export class LedgerAudit {
       case 'DepositRejected':
         return;
       case 'MintIntended':
-        return this.#intended(event, place);
+        return this.#intended(event, position);
       case 'MintDead':
         if (intent === undefined) return;
         intent.outcome = 'dead';
         intent.given_up_for = {
           tx_hash: event.other_tx_hash,
           height: event.block_height,
-          offset: place.offset,
+          offset: position.offset,
         };
         return;
       case 'MintCredited':
@@ -158,7 +170,7 @@ export class LedgerAudit {
     this.#sums.held += credit;
   }
 
-  #intended(event: MintIntended, place: Place): void {
+  #intended(event: MintIntended, position: LogPosition): void {
     const { deposit_id: id, nonce, to, amount, tx_hash } = event;
     const terms = this.#terms.get(id);
     const isCredit =
@@ -166,9 +178,9 @@ export class LedgerAudit {
       amount === terms.gross - terms.fee &&
       to.equals(terms.clt_address) &&
       event.fee === terms.fee;
-    this.#findings.look(
+    this.#findings.check(
       'I3',
-      place,
+      position,
       isCredit,
       () => `the mint requested for deposit ${id} is not of what it credits, or not for its owner`,
     );
@@ -179,7 +191,7 @@ export class LedgerAudit {
       nonce,
       to,
       amount,
-      offset: place.offset,
+      offset: position.offset,
       at,
       outcome: 'live',
       block: undefined,
@@ -187,24 +199,24 @@ export class LedgerAudit {
     };
     const sum = this.#within(at) + amount;
     const cap = this.#policy?.rolling_cap ?? 0n;
-    this.#findings.look(
+    this.#findings.check(
       'I4',
-      place,
+      position,
       sum <= cap,
       () => `${sum} within 24 hours is above the rolling cap of ${cap}`,
     );
     const limits = this.#policies.get(terms?.policy_version ?? 0);
     const isInside = limits !== undefined && holdReasonOf(limits, amount) === undefined;
-    this.#findings.look(
+    this.#findings.check(
       'I4',
-      place,
+      position,
       isInside || this.#approved.has(id),
       () => `deposit ${id} is outside the limits of a single mint, and nobody has approved it`,
     );
     const isNext = nonce > (last?.nonce ?? -1);
-    this.#findings.look(
+    this.#findings.check(
       'I2',
-      place,
+      position,
       isNext,
       () => `nonce ${nonce} was requested before, or is below that of another mint`,
     );
@@ -213,7 +225,7 @@ export class LedgerAudit {
     this.#newest.set(id, intent);
   }
 
-  /** What was requested in the 24 hours up to a moment and was not given up. */
+  /** The sum of the mints requested in the 24 hours before `at` and not given up. */
   #within(at: number): bigint {
     let sum = 0n;
     for (let index = this.#counted.length - 1; index >= 0; index--) {

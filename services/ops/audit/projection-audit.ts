@@ -1,4 +1,7 @@
-/** I7 and I8: what the projections say that they have applied, against the log itself; and the rows of deposits against the ledger at the same offset. */
+/**
+ * I7: the checkpoints of projections against the log. I8: the rows of the deposits read model
+ * against the ledger at the same offset.
+ */
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { deposits } from '../../../projections/deposits/deposits.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
@@ -14,16 +17,16 @@ import { byteaDigits } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import type { Findings } from './findings.ts';
 
-export interface AppliedMark {
+export interface Checkpoint {
   readonly projection: string;
   readonly topic: string;
   readonly partition: number;
   readonly next_offset: bigint;
-  /** in hex: over all records applied */
+  /** of all records applied, in hex */
   readonly digest: string;
 }
 
-export async function readMarks(reader: Reader): Promise<readonly AppliedMark[]> {
+export async function readCheckpoints(reader: Reader): Promise<readonly Checkpoint[]> {
   const rows = await reader.rows({
     name: 'audit_checkpoints',
     text: `SELECT projection, topic, partition, next_offset, digest FROM projector.checkpoints c
@@ -40,37 +43,39 @@ export async function readMarks(reader: Reader): Promise<readonly AppliedMark[]>
   }));
 }
 
-/** Follows each partition's running digest, and holds it against the marks on the way. */
-export class MarkAudit {
+/** Computes the running digest of each partition, and compares it at each checkpoint. */
+export class CheckpointAudit {
   readonly #findings: Findings;
-  readonly #marks: ReadonlyMap<string, readonly AppliedMark[]>;
+  readonly #checkpoints: ReadonlyMap<string, readonly Checkpoint[]>;
   readonly #digests = new Map<string, Buffer>();
 
-  constructor(marks: readonly AppliedMark[], findings: Findings) {
+  constructor(checkpoints: readonly Checkpoint[], findings: Findings) {
     this.#findings = findings;
-    this.#marks = Map.groupBy(marks, ({ topic, partition }) => partitionKey(topic, partition));
+    this.#checkpoints = Map.groupBy(checkpoints, ({ topic, partition }) =>
+      partitionKey(topic, partition),
+    );
   }
 
-  /** Each record, in order, from offset 0 on. */
+  /** Takes each record in order from offset 0. */
   record(topic: string, partition: number, record: LogRecord): void {
     const key = partitionKey(topic, partition);
-    const marks = this.#marks.get(key);
-    if (marks === undefined) return;
+    const checkpoints = this.#checkpoints.get(key);
+    if (checkpoints === undefined) return;
     const digest = digestNext(this.#digests.get(key) ?? DIGEST_OF_NOTHING, fingerprint(record));
     this.#digests.set(key, digest);
-    for (const mark of marks)
-      if (mark.next_offset === record.offset + 1n)
-        this.#look(mark, digest.toString('hex') === mark.digest);
+    for (const checkpoint of checkpoints)
+      if (checkpoint.next_offset === record.offset + 1n)
+        this.#check(checkpoint, digest.toString('hex') === checkpoint.digest);
   }
 
-  /** The log has no more: a mark beyond its end is of records that are not there. */
+  /** After the last record: a checkpoint beyond the end is of records that do not exist. */
   finish(topic: string, partition: number, end: bigint): void {
-    for (const mark of this.#marks.get(partitionKey(topic, partition)) ?? [])
-      if (mark.next_offset > end) this.#look(mark, false);
+    for (const checkpoint of this.#checkpoints.get(partitionKey(topic, partition)) ?? [])
+      if (checkpoint.next_offset > end) this.#check(checkpoint, false);
   }
 
-  #look({ projection, topic, partition, next_offset: offset }: AppliedMark, holds: boolean): void {
-    this.#findings.look(
+  #check({ projection, topic, partition, next_offset: offset }: Checkpoint, holds: boolean): void {
+    this.#findings.check(
       'I7',
       { topic, partition, offset },
       holds,
@@ -80,13 +85,13 @@ export class MarkAudit {
 }
 
 export interface StoredDeposits {
-  /** the ledger's offset that they are of */
+  /** the offset of the ledger up to which they are folded */
   readonly next_offset: bigint;
-  /** by id, a text of all that has to be the same */
+  /** the compared columns as one text, by deposit id */
   readonly rows: ReadonlyMap<string, string>;
 }
 
-/** In one statement, hence of one moment; undefined where there is no read model. */
+/** One statement, hence one snapshot. Undefined where there is no read model. */
 export async function readDeposits(reader: Reader): Promise<StoredDeposits | undefined> {
   try {
     const rows = await reader.rows({
@@ -108,23 +113,23 @@ export async function readDeposits(reader: Reader): Promise<StoredDeposits | und
   }
 }
 
-/** The rows as they must be by this ledger. */
-export function storedOf(ledger: Ledger): ReadonlyMap<string, string> {
+/** The rows that follow from this ledger. */
+export function ledgerRows(ledger: Ledger): ReadonlyMap<string, string> {
   return new Map([...ledger.deposits.keys()].map((id) => [id, textOf(cellsOf(ledger, id))]));
 }
 
-/** Holds the rows against a ledger that stands at just their offset. */
+/** Compares the rows with a ledger at the same offset. */
 export function auditDeposits(
   ledger: Ledger,
   { rows, next_offset: offset }: StoredDeposits,
   findings: Findings,
 ): void {
-  const place = { topic: TREASURY_LEDGER.name, partition: 0, offset };
-  for (const [id, folded] of storedOf(ledger)) {
+  const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
+  for (const [id, folded] of ledgerRows(ledger)) {
     const stored = rows.get(id);
-    findings.look(
+    findings.check(
       'I8',
-      place,
+      position,
       stored === folded,
       () =>
         `deposit ${id} is ${stored ?? 'missing'} in the read model, and ${folded} by the ledger`,
@@ -132,15 +137,15 @@ export function auditDeposits(
   }
   for (const id of rows.keys())
     if (!ledger.deposits.has(id))
-      findings.look(
+      findings.check(
         'I8',
-        place,
+        position,
         false,
         () => `deposit ${id} is in the read model, and not in the ledger`,
       );
 }
 
-/** In the order of the statement's columns. */
+/** The columns of `readDeposits`. */
 function cellsOf(ledger: Ledger, id: string): Cells {
   const deposit = ledger.deposit(id);
   if (deposit.status === 'absent') return [];

@@ -1,4 +1,7 @@
-/** I1: the transfers that are deposits, read from `deposit.addresses` and `tron.transfers` alone, against the deposits that the ledger has confirmed. */
+/**
+ * I1: transfers to deposit addresses, by `deposit.addresses` and `tron.transfers` alone, against the
+ * deposits that the ledger has confirmed.
+ */
 import { AddressBook } from '../../../projections/deposits/domain/address-book.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
@@ -7,9 +10,9 @@ import { TRON_TRANSFERS } from '../../../schemas/topics.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import type { DepositConfirmed, PolicySet } from '../../../schemas/treasury.ledger/events.ts';
-import type { Findings, Place } from './findings.ts';
+import type { Findings, LogPosition } from './findings.ts';
 
-interface Expected {
+interface ExpectedDeposit {
   readonly partition: number;
   readonly offset: bigint;
   readonly transfer: TransferObserved;
@@ -21,10 +24,10 @@ export class TransferAudit {
   readonly #book = new AddressBook();
   readonly #usdtContract: Buffer;
   readonly #findings: Findings;
-  /** by deposit id: where the transfer stands first */
-  readonly #expected = new Map<string, Expected>();
+  /** by deposit id, with the first position of the transfer */
+  readonly #expected = new Map<string, ExpectedDeposit>();
   readonly #ordinals = new Map<string, number>();
-  /** by partition, the last offset that is decided */
+  /** the last decided offset, by partition */
   readonly #decided = new Map<number, bigint>();
 
   /** `usdtContract`: 20 bytes. */
@@ -33,12 +36,12 @@ export class TransferAudit {
     this.#findings = findings;
   }
 
-  /** All of `deposit.addresses` comes first. */
+  /** First: all of `deposit.addresses`. */
   address(event: DepositAddressEvent, offset: bigint): void {
     this.#book.apply(event, offset);
   }
 
-  /** Then all of `tron.transfers`, each partition in order. */
+  /** Second: all of `tron.transfers`, each partition in order. */
   transfer(event: TransferEvent, partition: number, offset: bigint): void {
     if (event.type !== 'TransferObserved' || event.value <= 0n || event.from.equals(event.to))
       return;
@@ -51,8 +54,8 @@ export class TransferAudit {
       this.#expected.set(id, { partition, offset, transfer: event, owner, confirmed: false });
   }
 
-  /** Then each confirmation that counts, with the policy in force before it. */
-  confirmed(event: DepositConfirmed, place: Place, policy: PolicySet | undefined): void {
+  /** Third: each confirmation that counts, with the policy in force before it. */
+  confirmed(event: DepositConfirmed, position: LogPosition, policy: PolicySet | undefined): void {
     const expected = this.#expected.get(event.deposit_id);
     const address = event.deposit_address.toString('latin1');
     const ordinal = this.#ordinals.get(address) ?? 0;
@@ -61,9 +64,9 @@ export class TransferAudit {
       expected === undefined
         ? 'is no transfer to a deposit address'
         : misfit(event, expected, { ordinal, policy });
-    this.#findings.look(
+    this.#findings.check(
       'I1',
-      place,
+      position,
       wrong === undefined,
       () => `deposit ${event.deposit_id} ${wrong}`,
     );
@@ -73,14 +76,17 @@ export class TransferAudit {
     if (offset > (this.#decided.get(partition) ?? -1n)) this.#decided.set(partition, offset);
   }
 
-  /** In the end: whatever stands before a decided transfer is decided. How many others wait for the treasury. */
+  /**
+   * Last: every transfer before a decided one is decided. Returns the number of the others, which
+   * wait for the treasury.
+   */
   finish(): number {
     let waiting = 0;
     for (const [id, { partition, offset, confirmed }] of this.#expected) {
       if (confirmed) continue;
       const isLeftOut = offset < (this.#decided.get(partition) ?? -1n);
       if (!isLeftOut) waiting++;
-      this.#findings.look(
+      this.#findings.check(
         'I1',
         { topic: TRON_TRANSFERS.name, partition, offset },
         !isLeftOut,
@@ -93,12 +99,12 @@ export class TransferAudit {
 
 function misfit(
   event: DepositConfirmed,
-  { partition, offset, transfer, owner, confirmed }: Expected,
+  { partition, offset, transfer, owner, confirmed }: ExpectedDeposit,
   { ordinal, policy }: { readonly ordinal: number; readonly policy: PolicySet | undefined },
 ): string | undefined {
   if (confirmed) return 'is confirmed twice';
   if (event.transfer_partition !== partition || BigInt(event.transfer_offset) !== offset)
-    return `names another place than ${partition}@${offset}`;
+    return `names another position than ${partition}@${offset}`;
   if (!event.deposit_address.equals(transfer.to) || !event.clt_address.equals(owner))
     return 'is of another address or owner than its transfer';
   if (event.gross !== transfer.value)

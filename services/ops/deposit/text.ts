@@ -1,53 +1,21 @@
-/** Deposits as the operator sees them: rows of the read model as JSON, and as text for people. Amounts are micro-USDT in JSON, USDT in text. */
+/** Deposits as JSON, with amounts in micro-USDT, and as text, with amounts in USDT. */
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { byteaBytes, byteaDigits, byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
+import {
+  byteaBytes,
+  byteaDigits,
+  byteaHex,
+  isoTime,
+  type Cell,
+} from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
+import { sixDecimals } from '../connections.ts';
 
-export interface ListedDeposit {
-  readonly id: string;
-  readonly clt_address: string;
-  readonly amount_usdt: string;
-  readonly fee_usdt: string;
-  readonly credit_usdt: string;
-  readonly status: string;
-  readonly reason: string | null;
-  readonly approved: boolean;
-  readonly rejected: boolean;
-  readonly created_at: string;
-}
+export type ListedDeposit = ReturnType<typeof listed>;
+export type ShownDeposit = ReturnType<typeof shown>;
 
-export interface ShownDeposit extends ListedDeposit {
-  readonly deposit_address: string;
-  readonly tron_tx_id: string;
-  readonly log_index: number;
-  readonly mint_nonce: string | null;
-  readonly mint_tx_hash: string | null;
-  readonly events: readonly ShownEvent[];
-}
-
-export interface ShownEvent {
-  readonly event: string;
-  readonly at: string;
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: string;
-  /** what there is of reason, actor, gross, fee, credit, nonce, tx_hash, block_height */
-  readonly details: Readonly<Record<string, string>>;
-}
-
-/** Of `byStatus`. */
-export function listed([
-  id,
-  clt,
-  gross,
-  fee,
-  credit,
-  status,
-  reason,
-  approved,
-  rejected,
-  created,
-]: Cells): ListedDeposit {
+/** A row of `byStatus`, or the beginning of one of `depositById` without its deposit address. */
+export function listed(cells: Cells) {
+  const [id, clt, gross, fee, credit, status, reason, approved, rejected, created] = cells;
   return {
     id: id ?? '',
     clt_address: byteaHex(clt),
@@ -62,64 +30,32 @@ export function listed([
   };
 }
 
-/** Of `depositById` and `eventsById`. */
-export function shown(cells: Cells, events: readonly Cells[]): ShownDeposit {
-  const [
-    id,
-    clt,
-    address,
-    gross,
-    fee,
-    credit,
-    status,
-    reason,
-    approved,
-    rejected,
-    created,
-    txId,
-    logIndex,
-    nonce,
-    hash,
-  ] = cells;
+/** A row of `depositById` and the rows of `eventsById`. */
+export function shown([id = null, clt = null, address, ...cells]: Cells, events: readonly Cells[]) {
+  const [txId, logIndex, nonce, hash] = cells.slice(8);
   return {
-    ...listed(
-      [id, clt, gross, fee, credit, status, reason, approved, rejected, created].map(
-        (cell) => cell ?? null,
-      ),
-    ),
+    ...listed([id, clt, ...cells]),
     deposit_address: toTronAddress(byteaBytes(address)),
     tron_tx_id: byteaDigits(txId),
     log_index: Number(logIndex),
     mint_nonce: nonce ?? null,
-    mint_tx_hash: hash === null || hash === undefined ? null : byteaHex(hash),
-    events: events.map(eventOf),
+    mint_tx_hash: hexOrNull(hash),
+    events: events.map(shownEvent),
   };
 }
 
-function eventOf([
-  event,
-  reason,
-  actor,
-  gross,
-  fee,
-  credit,
-  nonce,
-  hash,
-  height,
-  topic,
-  partition,
-  offset,
-  at,
-]: Cells): ShownEvent {
-  const details = {
+function shownEvent(cells: Cells) {
+  const [event, reason, actor, gross, fee, credit, nonce, hash, block_height, ...place] = cells;
+  const [topic, partition, offset, at] = place;
+  const given = {
     reason,
     actor,
     gross,
     fee,
     credit,
     nonce,
-    tx_hash: hash === null || hash === undefined ? null : byteaHex(hash),
-    block_height: height,
+    tx_hash: hexOrNull(hash),
+    block_height,
   };
   return {
     event: event ?? '',
@@ -127,59 +63,48 @@ function eventOf([
     topic: topic ?? '',
     partition: Number(partition),
     offset: offset ?? '',
+    /** those of the event that have a value */
     details: Object.fromEntries(
-      Object.entries(details).filter(
+      Object.entries(given).filter(
         (entry): entry is [string, string] => typeof entry[1] === 'string',
       ),
     ),
   };
 }
 
+function hexOrNull(cell: Cell): string | null {
+  return typeof cell === 'string' ? byteaHex(cell) : null;
+}
+
 export function listText(deposits: readonly ListedDeposit[], status: string): string {
   if (deposits.length === 0) return `no deposit is ${status}`;
-  const lines = deposits.map(
-    ({ id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected }) => {
-      const why = [reason ?? '', rejected ? 'rejected' : '']
-        .filter((word) => word !== '')
-        .join(', ');
-      return `${id}  ${created_at}  ${clt_address}  arrived ${usdt(amount_usdt)}, credit ${usdt(credit_usdt)}${why === '' ? '' : `  (${why})`}`;
-    },
-  );
+  const lines = deposits.map((deposit) => {
+    const { id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected } = deposit;
+    const why = [reason, rejected ? 'rejected' : null].filter((word) => word !== null).join(', ');
+    const amounts = `arrived ${sixDecimals(amount_usdt)}, credit ${sixDecimals(credit_usdt)}`;
+    return `${id}  ${created_at}  ${clt_address}  ${amounts}${why === '' ? '' : `  (${why})`}`;
+  });
   return lines.join('\n');
 }
 
 export function showText(deposit: ShownDeposit): string {
-  const {
-    id,
-    status,
-    reason,
-    approved,
-    rejected,
-    clt_address,
-    deposit_address,
-    amount_usdt,
-    fee_usdt,
-    credit_usdt,
-    events,
-  } = deposit;
-  const standing = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null]
-    .filter((word) => word !== null)
-    .join(', ');
+  const { status, reason, approved, rejected, amount_usdt, fee_usdt, credit_usdt } = deposit;
+  const words = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null];
+  const amounts = [
+    `arrived ${sixDecimals(amount_usdt)}`,
+    `fee ${sixDecimals(fee_usdt)}`,
+    `credit ${sixDecimals(credit_usdt)}`,
+  ];
   return [
-    `deposit   ${id}`,
-    `status    ${standing}`,
-    `owner     ${clt_address}`,
-    `address   ${deposit_address}, transaction ${deposit.tron_tx_id}, log ${deposit.log_index}`,
-    `amounts   arrived ${usdt(amount_usdt)}, fee ${usdt(fee_usdt)}, credit ${usdt(credit_usdt)}`,
-    ...events.map(({ event, at, topic, partition, offset, details }) => {
-      const said = Object.entries(details).map(([name, value]) => `${name} ${value}`);
-      return `${at}  ${topic}/${partition}@${offset}  ${event}${said.length === 0 ? '' : `: ${said.join(', ')}`}`;
+    `deposit   ${deposit.id}`,
+    `status    ${words.filter((word) => word !== null).join(', ')}`,
+    `owner     ${deposit.clt_address}`,
+    `address   ${deposit.deposit_address}, transaction ${deposit.tron_tx_id}, log ${deposit.log_index}`,
+    `amounts   ${amounts.join(', ')}`,
+    ...deposit.events.map(({ event, at, topic, partition, offset, details }) => {
+      const given = Object.entries(details).map(([name, value]) => `${name} ${value}`);
+      const tail = given.length === 0 ? '' : `: ${given.join(', ')}`;
+      return `${at}  ${topic}/${partition}@${offset}  ${event}${tail}`;
     }),
   ].join('\n');
-}
-
-/** Every digit. */
-function usdt(units: string): string {
-  const digits = units.padStart(7, '0');
-  return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }

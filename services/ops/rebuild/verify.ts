@@ -1,47 +1,27 @@
-/** `ops verify`: whether the tables of a projection are what their log says. */
+/** `ops verify`: whether the tables of a projection are what its log says. */
 import type { Compared, Difference } from '../../projector/rebuild/compare.ts';
 import { verify as verifyTables, type Verified } from '../../projector/rebuild/verify.ts';
-import { NAMES, projectionOf, withRebuildOptions } from './steps.ts';
-import { Misuse, readArguments } from '../usage.ts';
+import { jsonOf, print } from '../connections.ts';
+import { withProjection, type ProjectionArguments } from './steps.ts';
 
-const USAGE = `usage: npm run ops -- verify <projection> [--afresh] [--json] [--help]
-
-Folds the log of a projection anew from its beginning, into tables beside those that are read, and compares every row of every table, both at the same
-offsets. Projector and gateways go on meanwhile. Interrupted, it goes on where it was with the next call.
-
-  <projection>  one of: ${NAMES.join(', ')}
-  --afresh      throws away what an interrupted call had built
-  --json        JSON lines instead of text
-  --stack       the stack file to take addresses from where no APP_... variable gives them; default .local/stack.json, in APP_LOCAL_DIR where that is set
-
-Exits 0 when all rows are equal, 1 when it is refused, 2 when they differ (with the first row that does) or something did not answer.
-`;
-
-const OPTIONS = {
-  afresh: { type: 'boolean', default: false },
-  json: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
-  stack: { type: 'string' },
-} as const;
-
-/** `args` are those behind `verify`. The exit code. */
-export async function verify(args: readonly string[], stackFile: string): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS, USAGE);
-  if (values.help) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
-  const named = projectionOf(positionals, USAGE);
-  const outcome = await withRebuildOptions(
-    named,
-    { ...values, stack_file: values.stack ?? stackFile },
-    verifyTables,
+export async function verify(args: ProjectionArguments): Promise<number> {
+  const { projection } = args;
+  const verified = await withProjection(args, verifyTables);
+  const { version, positions, tables } = verified;
+  const equal = isEqual(verified);
+  print(
+    args.json === true
+      ? jsonOf({
+          step: 'done',
+          projection,
+          version,
+          equal,
+          positions: Object.fromEntries(positions),
+          tables,
+        })
+      : verifiedText(projection, verified),
   );
-  if ('refused' in outcome) throw new Misuse(outcome.message);
-  process.stdout.write(
-    `${values.json ? verifiedJson(named.name, outcome) : verifiedText(named.name, outcome)}\n`,
-  );
-  return isEqual(outcome) ? 0 : 2;
+  return equal ? 0 : 2;
 }
 
 function isEqual({ tables }: Verified): boolean {
@@ -83,18 +63,4 @@ function differenceText(table: string, { key, column, live, fresh }: Difference)
   return fresh === undefined
     ? `${where}: there is ${live}, by the log there is none`
     : `${where}: ${live}, by the log ${fresh}`;
-}
-
-function verifiedJson(name: string, { version, positions, tables }: Verified): string {
-  const whole = {
-    step: 'done',
-    projection: name,
-    version,
-    equal: isEqual({ version, positions, tables }),
-    positions: Object.fromEntries(positions),
-    tables,
-  };
-  return JSON.stringify(whole, (_key, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
 }

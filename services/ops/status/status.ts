@@ -1,17 +1,22 @@
-/** `ops status`: how far the node, the log and every projection are. */
+/** `ops status`: how far the node, the log and every projection are, and how the services are. */
 import { setTimeout as after } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
 import { TOPICS } from '../../../schemas/topics.ts';
-import type { ChainNode } from '../../runtime/clt-node.ts';
+import { ChainNode } from '../../runtime/clt-node.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import { readTopicEnds, type LogEnd } from '../../runtime/kafka/ends.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
+import { KAFKA, NODE, POSTGRES_READER, readSettings } from '../config.ts';
+import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
+import type { SharedArguments } from '../usage.ts';
 import {
+  localServices,
   readServices,
   serviceLines,
+  stateText,
   type LocalService,
   type ServiceHealth,
-} from './service-health.ts';
+} from './services.ts';
 
 export interface Position {
   readonly projection: string;
@@ -19,13 +24,13 @@ export interface Position {
   readonly topic: string;
   readonly partition: number;
   readonly next_offset: bigint;
-  /** records of the log that are not applied; null while the brokers do not answer */
+  /** records of the log that are not applied; null when the brokers do not answer */
   readonly lag: bigint | null;
-  /** records a second that were applied while this was asked for */
+  /** records applied in a second */
   readonly rate: number;
-  /** how long ago the checkpoint last moved, in seconds */
+  /** since the checkpoint last moved */
   readonly idle_seconds: number;
-  /** its tables are still filled and have no indexes: what is read from them is slow */
+  /** its tables are being filled and have no indexes yet: queries are slow */
   readonly loading: boolean;
 }
 
@@ -33,7 +38,7 @@ export interface Status {
   readonly node: { readonly height: number; readonly finalized_height: number } | null;
   readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
-  /** null: no stack file says which there are */
+  /** null: there is no stack file that lists them */
   readonly services: readonly ServiceHealth[] | null;
   /** what did not answer, and why */
   readonly faults: readonly string[];
@@ -49,10 +54,22 @@ export interface StatusSources {
 type Checkpoint = Omit<Position, 'lag' | 'rate'>;
 
 const TOPIC_NAMES = TOPICS.map(({ name }) => name);
-/** Between two looks at the checkpoints. */
+/** Between two reads of the checkpoints. */
 const RATE_MS = 1_000;
 
-/** What does not answer is null, with its reason among the faults. */
+export async function status(args: SharedArguments): Promise<number> {
+  const services = localServices(args.stack);
+  const config = readSettings({ ...KAFKA, ...POSTGRES_READER, ...NODE }, args.stack);
+  const node = new ChainNode(config.node_url, new AbortController().signal);
+  const kafka = kafkaOf(config);
+  const result = await withReader(config, (reader) =>
+    readStatus({ node, kafka, reader, services }),
+  );
+  print(args.json === true ? jsonOf(result) : statusText(result));
+  return result.faults.length === 0 ? 0 : 2;
+}
+
+/** A part that does not answer is null, with its reason among the faults. */
 export async function readStatus({
   node,
   kafka,
@@ -60,7 +77,7 @@ export async function readStatus({
   services: local,
 }: StatusSources): Promise<Status> {
   const faults: string[] = [];
-  // the checkpoints before the ends of the log: the other way round a projection would seem to be ahead of it
+  // checkpoints first: read after the ends of the log they could lie beyond them
   const [checkpoints, services] = await Promise.all([
     answered(() => readMoving(reader), faults),
     local === undefined ? null : readServices(local),
@@ -73,12 +90,12 @@ export async function readStatus({
     checkpoints === null
       ? null
       : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) }));
-  for (const { name, ready, matter } of services ?? [])
-    if (!ready) faults.push(`${name} is not ready: ${matter ?? ''}`);
+  for (const service of services ?? [])
+    if (service.status !== 'ready') faults.push(`${service.name}: ${stateText(service)}`);
   for (const { projection, topic, partition, lag } of projections ?? []) {
     if (lag !== null && lag < 0n) {
       faults.push(
-        `${topic}/${partition} ends ${-lag} records before what ${projection} has applied: its end was lost or it was created again; see /ready of the projector`,
+        `${topic}/${partition} ends ${-lag} records before what ${projection} has applied: its end was lost or it was created again; see /status of the projector`,
       );
     }
   }
@@ -97,7 +114,7 @@ async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Pro
   }
 }
 
-/** Looks twice, for the rate. */
+/** Reads twice, for the rate. */
 async function readMoving(reader: Reader): Promise<readonly Omit<Position, 'lag'>[]> {
   const before = new Map(
     (await readPositions(reader)).map((position) => [nameOf(position), position.next_offset]),
@@ -156,29 +173,15 @@ export function statusText({ node, log, projections, services, faults }: Status)
   for (const { topic, partition, low, high } of log ?? [])
     lines.push(`log         ${topic}/${partition}: offsets ${low} to ${high}`);
   if (projections === null) lines.push('projections Postgres does not answer');
-  for (const {
-    projection,
-    version,
-    topic,
-    partition,
-    next_offset,
-    lag,
-    rate,
-    idle_seconds,
-    loading,
-  } of projections ?? []) {
+  for (const position of projections ?? []) {
+    const { projection, version, topic, partition, next_offset, lag, rate, loading } = position;
+    const moved = `${rate} records/s, moved ${position.idle_seconds} s ago`;
+    const load = loading ? ', being loaded: no indexes yet' : '';
     lines.push(
-      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, ${rate} records/s, moved ${idle_seconds} s ago${loading ? ', being loaded: no indexes yet' : ''}`,
+      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, ${moved}${load}`,
     );
   }
   lines.push(...serviceLines(services ?? []));
   for (const fault of faults) lines.push(`fault       ${fault}`);
   return lines.join('\n');
-}
-
-/** For scripts: one JSON object, offsets as text. */
-export function statusJson(status: Status): string {
-  return JSON.stringify(status, (_key, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
 }

@@ -1,4 +1,4 @@
-/** From where to where each partition is shown: offsets, moments, or how many of the newest. */
+/** The range of each partition that is shown: offsets, times, or so many of the newest records. */
 import type { Admin, Kafka } from 'kafkajs';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { didYouMean, Misuse } from '../usage.ts';
@@ -9,23 +9,23 @@ export type Bound =
 
 export interface PartitionRange {
   readonly partition: number;
-  /** where reading begins: at the first record to be shown, or where the log ends before that */
+  /** where reading begins: at `from`, or at the end of the log where that lies before it */
   readonly start: bigint;
   /** offset of the first record to be shown */
   readonly from: bigint;
-  /** the first that is not; undefined: there is no such end. A partition nobody asked for ends where it begins */
+  /** the offset after the last record, if there is one; `from` for a partition not asked for */
   readonly to: bigint | undefined;
-  /** Unix milliseconds: records end before the first that is not older; undefined: there is no such end */
+  /** Unix milliseconds: the range ends before the first record that is not older */
   readonly before: number | undefined;
 }
 
-export interface Asked {
+export interface RangeOptions {
   readonly topic: string;
-  /** all of them where none is named */
+  /** empty: all */
   readonly partitions: readonly number[];
   readonly from: Bound;
   readonly to: Bound | undefined;
-  /** go on after what is there now */
+  /** go on beyond the end that the log has now */
   readonly follow: boolean;
 }
 
@@ -35,7 +35,7 @@ const TIME =
 const AGO = /^([1-9][0-9]{0,5})(s|m|h|d) ?ago$/;
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** An offset, a time (ISO 8601, UTC where it names no zone), `10m ago`, or `end`. Throws `Misuse`. `now` is Unix milliseconds. */
+/** An offset, a time (ISO 8601, UTC without a zone), `10m ago`, or `end`. Throws `Misuse`. */
 export function parseBound(option: string, text: string, now: number): Bound {
   if (text === 'end') return { newest: 0n };
   if (OFFSET.test(text)) return { offset: BigInt(text) };
@@ -54,19 +54,22 @@ interface Found {
   readonly partition: number;
   readonly low: bigint;
   readonly high: bigint;
-  /** where the two bounds stand, of those that are times */
+  /** the offsets of the two bounds, where these are times */
   readonly begin: bigint | undefined;
   readonly stop: bigint | undefined;
 }
 
-/** Throws `Misuse` for a topic or a partition that is not there, a fault with retry when the brokers do not answer. `now` is Unix milliseconds. */
+/**
+ * Throws `Misuse` for a topic or a partition that does not exist, a fault with retry when the
+ * brokers do not answer. `now`: Unix milliseconds.
+ */
 export async function findRanges(
   kafka: Kafka,
-  asked: Asked,
+  options: RangeOptions,
   now: number,
 ): Promise<readonly PartitionRange[]> {
-  const { topic, partitions, from, to, follow } = asked;
-  const { topics, found } = await withAdmin(kafka, (admin) => look(admin, asked));
+  const { topic, partitions, from, to, follow } = options;
+  const { topics, found } = await withAdmin(kafka, (admin) => look(admin, options));
   if (found === undefined) {
     const known =
       topics.length === 0 ? 'there are none yet' : `there are ${topics.toSorted().join(', ')}`;
@@ -78,9 +81,9 @@ export async function findRanges(
   return found.map(({ partition, low, high, begin: begun, stop: stopped }) => {
     const isWanted = partitions.length === 0 || partitions.includes(partition);
     if (!isWanted) return { partition, start: high, from: high, to: high, before: undefined };
-    const begin = largest(low, placeOf(from, begun, high));
-    const stop = to === undefined ? undefined : placeOf(to, stopped, high);
-    // nobody knows yet which record will be the first of a time to come
+    const begin = largest(low, offsetOf(from, begun, high));
+    const stop = to === undefined ? undefined : offsetOf(to, stopped, high);
+    // a time to come has no offset yet
     const before =
       follow && to !== undefined && 'time' in to && to.time > now ? to.time : undefined;
     const end = follow ? stop : smallest(high, stop ?? high);
@@ -96,7 +99,7 @@ export async function findRanges(
 
 async function look(
   admin: Admin,
-  { topic, from, to }: Asked,
+  { topic, from, to }: RangeOptions,
 ): Promise<{ readonly topics: readonly string[]; readonly found: readonly Found[] | undefined }> {
   const topics = (await admin.listTopics()).filter((name) => !name.startsWith('__'));
   if (!topics.includes(topic)) return { topics, found: undefined };
@@ -119,7 +122,7 @@ async function look(
   return { topics, found: found.toSorted((a, b) => a.partition - b.partition) };
 }
 
-function placeOf(bound: Bound, at: bigint | undefined, high: bigint): bigint {
+function offsetOf(bound: Bound, at: bigint | undefined, high: bigint): bigint {
   if ('offset' in bound) return bound.offset;
   return 'time' in bound ? (at ?? high) : largest(0n, high - bound.newest);
 }

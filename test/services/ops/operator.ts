@@ -1,6 +1,8 @@
-/** The operator's command line as a person or a script would start it. */
+/** The operator's command line, as a person or a script starts it, and in this process. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { vi } from 'vitest';
+import { runOps } from '../../../services/ops/cli.ts';
 
 const MAIN = join(import.meta.dirname, '../../../services/ops/main.ts');
 const OUTPUT_MAX = 64 * 1024 * 1024;
@@ -12,7 +14,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** What it can be told otherwise than in words: nothing of this process' own settings. */
+/** Nothing of this process' own settings. */
 const env = { PATH: process.env['PATH'] };
 
 /** Resolves when it has ended. */
@@ -33,7 +35,7 @@ export function ops(...args: string[]): Promise<Ended> {
   });
 }
 
-/** In a shell, with what stands behind it there. */
+/** In a shell, followed by `rest`. */
 export function opsInShell(args: readonly string[], rest: string): Promise<Ended> {
   const quoted = [process.execPath, ...FLAGS, MAIN, ...args].map((word) => `'${word}'`).join(' ');
   return new Promise((resolve) => {
@@ -47,15 +49,31 @@ export function opsInShell(args: readonly string[], rest: string): Promise<Ended
   });
 }
 
+/** In this process. Only what needs no server: output that comes later is not seen. */
+export async function opsHere(words: string): Promise<Ended> {
+  let [stdout, stderr] = ['', ''];
+  const spies = [
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => (stdout += String(text)) !== ''),
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => (stderr += String(text)) !== ''),
+    vi.spyOn(console, 'log').mockImplementation((text) => void (stdout += `${String(text)}\n`)),
+  ];
+  try {
+    const code = await runOps(words.split(' ').filter((word) => word !== ''));
+    return { code, stdout, stderr };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
 export interface Running {
   readonly process: ChildProcess;
   /** everything printed so far */
   printed(): string;
-  /** how it ended */
+  /** the exit code */
   readonly ended: Promise<number | null>;
 }
 
-/** Goes on by itself: the caller ends it. */
+/** Runs until the caller ends it. */
 export function startOps(...args: string[]): Running {
   const child = spawn(process.execPath, [...FLAGS, MAIN, ...args], {
     env,

@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  commandOf,
-  didYouMean,
-  Misuse,
-  readArguments,
-  refuseWords,
-} from '../../../services/ops/usage.ts';
+import { count, decision, didYouMean, Misuse } from '../../../services/ops/usage.ts';
 
 const COMMANDS = [
   'status',
@@ -29,48 +23,23 @@ test.each([
   ['qua', 'quarantine'],
   ['dance', undefined],
   ['', undefined],
-])('who types "%s" is asked whether it is %s', (word, meant) => {
+])('for "%s" the command %s is suggested', (word, meant) => {
   expect(didYouMean(word, COMMANDS)).toBe(meant === undefined ? '' : `, did you mean ${meant}?`);
 });
 
-test('an option that there is not is refused, naming the one that was meant; a value that is missing too', () => {
-  const options = { json: { type: 'boolean' }, limit: { type: 'string' } } as const;
-  const read = (...args: string[]) => readArguments(args, options, 'usage: read\n');
-  expect(read('a', '--limit', '5', 'b')).toMatchObject({
-    values: { limit: '5' },
-    positionals: ['a', 'b'],
-  });
-  expect(() => read('--limt', '5')).toThrow(
-    new Misuse('there is no option --limt, did you mean --limit?', 'usage: read'),
-  );
-  expect(() => read('--loud')).toThrow(new Misuse('there is no option --loud\n\nusage: read'));
-  expect(() => read('--limit')).toThrow(Misuse);
+test('a count is a whole number from 1 to its maximum', () => {
+  expect(count('--limit', '100', 100)).toBe(100);
+  for (const text of ['0', '-1', '1.5', '101', '1e1', ''])
+    expect(() => count('--limit', text, 100)).toThrow(Misuse);
 });
 
-test('a command of a command is found; another one, none, and an option that only another one takes are refused with what there is', () => {
-  const commands = {
-    name: 'deposit',
-    options: { list: ['limit'], show: [], reject: ['reason'] },
-    usage: 'usage: deposit',
-  };
-  const asked = (...args: string[]) =>
-    commandOf(
-      args,
-      args.filter((arg) => !arg.startsWith('--')),
-      commands,
-    );
-  expect(asked('list', '--limit=5', '--json')).toEqual(['list']);
-  expect(asked('show', 'one', 'two')).toEqual(['show', 'one', 'two']);
-  for (const [args, problem] of [
-    [[], 'a command is missing: one of list, show, reject'],
-    [['lst'], 'there is no deposit lst, did you mean list?'],
-    [['constructor'], 'there is no deposit constructor'],
-    [['list', '--reason=this'], 'deposit list takes no --reason'],
-    [['show', 'one', '--limit', '5'], 'deposit show takes no --limit'],
-  ] as const)
-    expect(() => asked(...args)).toThrow(new Misuse(`${problem}\n\nusage: deposit`));
-  expect(() => refuseWords('audit', ['everything', 'now'], 'usage: audit')).toThrow(
-    new Misuse('audit takes no words behind it, not "everything now"', 'usage: audit'),
-  );
-  expect(refuseWords('audit', [], 'usage: audit')).toBeUndefined();
+test('a decision needs an actor and a reason of at most 1,000 characters', () => {
+  expect(decision({ actor: ' alice ', reason: 'known to us' })).toEqual({
+    actor: 'alice',
+    reason: 'known to us',
+  });
+  for (const text of ['', '  ', 'x'.repeat(1_001)]) {
+    expect(() => decision({ actor: text, reason: 'why' })).toThrow(Misuse);
+    expect(() => decision({ actor: 'alice', reason: text })).toThrow(Misuse);
+  }
 });

@@ -208,7 +208,7 @@ const WRONG: readonly (readonly [
       })),
     'I6',
     'treasury.ledger/0@12',
-    /MintCredited of deposit .* counts for nothing/,
+    /MintCredited of deposit .* has no effect/,
   ],
   [
     'a rejection of what is credited',
@@ -222,7 +222,7 @@ const WRONG: readonly (readonly [
       })),
     'I6',
     'treasury.ledger/0@12',
-    /DepositRejected of deposit .* counts for nothing/,
+    /DepositRejected of deposit .* has no effect/,
   ],
   [
     'an intent for what waits for a person',
@@ -240,7 +240,7 @@ const WRONG: readonly (readonly [
       })),
     'I4',
     'treasury.ledger/0@12',
-    /MintIntended of deposit .* counts for nothing/,
+    /MintIntended of deposit .* has no effect/,
   ],
   [
     'a credit in another block than the one of its Mint',

@@ -10,14 +10,14 @@ import type {
 import {
   INVARIANTS,
   type Invariant,
-  type Place,
+  type LogPosition,
   Findings,
 } from '../../../../services/ops/audit/findings.ts';
 import {
   auditDeposits,
-  MarkAudit,
-  storedOf,
-  type AppliedMark,
+  CheckpointAudit,
+  ledgerRows,
+  type Checkpoint,
 } from '../../../../services/ops/audit/projection-audit.ts';
 import {
   DIGEST_OF_NOTHING,
@@ -40,7 +40,7 @@ test('of 25 treasuries that do everything right the audit finds nothing', () => 
     for (const { type } of logs.ledger) types.add(type);
     const { findings, ledger } = audited(logs);
     expect({ seed, violations: findings.violations }).toEqual({ seed, violations: [] });
-    auditDeposits(ledger, { next_offset: ledger.end, rows: storedOf(ledger) }, findings);
+    auditDeposits(ledger, { next_offset: ledger.end, rows: ledgerRows(ledger) }, findings);
     expect(findings.violationCount).toBe(0);
   }
   // all that can be there was there
@@ -49,7 +49,7 @@ test('of 25 treasuries that do everything right the audit finds nothing', () => 
 
 interface Mutant {
   readonly logs: Logs;
-  readonly place: Place;
+  readonly place: LogPosition;
 }
 
 type Mutate = (logs: Logs, random: Random) => Mutant | undefined;
@@ -279,7 +279,7 @@ function recordsOf(count: number): readonly LogRecord[] {
 }
 
 /** What a projection that has applied so many of these records says of it. */
-function markAt(records: readonly LogRecord[], next: number): AppliedMark {
+function markAt(records: readonly LogRecord[], next: number): Checkpoint {
   let digest: Buffer = DIGEST_OF_NOTHING;
   for (const record of records.slice(0, next)) digest = digestNext(digest, fingerprint(record));
   return {
@@ -291,9 +291,9 @@ function markAt(records: readonly LogRecord[], next: number): AppliedMark {
   };
 }
 
-function lookedAt(records: readonly LogRecord[], marks: readonly AppliedMark[]): Findings {
+function lookedAt(records: readonly LogRecord[], marks: readonly Checkpoint[]): Findings {
   const findings = new Findings();
-  const audit = new MarkAudit(marks, findings);
+  const audit = new CheckpointAudit(marks, findings);
   for (const record of records) audit.record('tron.transfers', 3, record);
   audit.finish('tron.transfers', 3, BigInt(records.length));
   return findings;
@@ -329,7 +329,7 @@ test('I7: what a projection has applied of another log, in another order, or bey
 test('I8: a changed cell, a missing and an extra row of the read model are found at the offset of the rows', () => {
   for (const seed of SEEDS.slice(0, 5)) {
     const { ledger } = audited(randomLogs(seed));
-    const rows = storedOf(ledger);
+    const rows = ledgerRows(ledger);
     const [id = '', text = ''] = [...rows][new Random(seed).below(rows.size)] ?? [];
     const changed = new Map([
       ...rows,

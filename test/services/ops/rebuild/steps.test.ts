@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { NAMES, projectionOf, stepText } from '../../../../services/ops/rebuild/steps.ts';
-import { Misuse } from '../../../../services/ops/usage.ts';
-import { PROJECTIONS } from '../../../../services/projector/registry.ts';
+import { stepText } from '../../../../services/ops/rebuild/steps.ts';
 import type { RebuildStep } from '../../../../services/projector/rebuild/progress.ts';
 
 const begun: RebuildStep = {
@@ -36,18 +34,6 @@ test.each<[RebuildStep, string]>([
   [{ ...begun, step: 'catching_up', records_behind: 12n }, 'catching up  12 records behind'],
   [{ ...begun, step: 'switching' }, 'switching'],
   [{ ...begun, step: 'comparing' }, 'comparing'],
-])('how far a rebuild is is told in a line: %#', (step, line) => {
+])('the progress of a rebuild is one line: %#', (step, line) => {
   expect(stepText(step)).toBe(line);
-});
-
-test('every projection there is can be rebuilt and verified, by its name', () => {
-  for (const projection of PROJECTIONS)
-    expect(projectionOf([projection.name], '')).toBe(projection);
-  expect(NAMES).toHaveLength(PROJECTIONS.length);
-  expect(() => projectionOf([], 'usage: rebuild')).toThrow(
-    new Misuse(`which projection? one of: ${NAMES.join(', ')}`, 'usage: rebuild'),
-  );
-  expect(() => projectionOf(['explore'], 'usage: rebuild')).toThrow(
-    new Misuse('there is no projection explore, did you mean explorer?', 'usage: rebuild'),
-  );
 });

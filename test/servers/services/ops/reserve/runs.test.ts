@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,30 +5,13 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { Pool } from 'pg';
 import { reserve } from '../../../../../projections/reserve/reserve.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
-import { readReserveConfig } from '../../../../../services/ops/reserve/config.ts';
-import { allowedMs } from '../../../../../services/ops/reserve/runs.ts';
-import { TokenBucket } from '../../../../../services/runtime/trongrid/token-bucket.ts';
-import { never } from '../../../../support/kafka.ts';
+import { readSettings } from '../../../../../services/ops/config.ts';
+import { RESERVE_SETTINGS } from '../../../../../services/ops/reserve/runs.ts';
+import { ops } from '../../../../services/ops/operator.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 
-const MAIN = join(import.meta.dirname, '../../../../../services/ops/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-'));
 const stackFile = join(folder, 'stack.json');
-
-function ops(
-  ...args: string[]
-): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [MAIN, ...args],
-      { env: { PATH: process.env['PATH'] } },
-      (error, stdout, stderr) => {
-        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-      },
-    );
-  });
-}
 
 beforeAll(async () => {
   const stack = inject('stack');
@@ -57,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the reconciliations there were are shown newest first, for people and for scripts', async () => {
+test('reconciliations are listed newest first, as text and as JSON', async () => {
   const text = await ops('reserve', 'runs', '--stack', stackFile);
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout.trim().split('\n')).toHaveLength(3);
@@ -72,22 +54,14 @@ test('the reconciliations there were are shown newest first, for people and for 
   ]);
 });
 
-test('bad usage is refused with what there is', async () => {
-  const refused = await Promise.all([
-    ops('reserve', 'walk'),
-    ops('reserve', 'runs', '--limit', '101', '--stack', stackFile),
-    ops('reserve', 'runs', 'all', '--stack', stackFile),
-  ]);
-  for (const each of refused)
-    expect(each).toMatchObject({ code: 1, stderr: expect.stringMatching(/reserve|--limit/) });
-  const missing = await ops('reserve', 'run', '--stack', stackFile);
-  expect(missing).toMatchObject({
+test('a run without the needed settings is refused with their names', async () => {
+  expect(await ops('reserve', 'run', '--stack', stackFile)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('APP_USDT_CONTRACT is not set'),
   });
 });
 
-test('what the stack file says is taken where no variable says otherwise', () => {
+test('the stack file gives the settings that no variable gives', () => {
   const file = join(folder, 'whole.json');
   const urls = {
     registry_url: 'http://127.0.0.1:18081',
@@ -100,25 +74,11 @@ test('what the stack file says is taken where no variable says otherwise', () =>
   };
   const rates = { reconcile_requests_per_second: 200, reconcile_requests_per_day: 0 };
   writeFileSync(file, JSON.stringify({ ...urls, ...addresses, ...rates }));
-  const config = readReserveConfig({ APP_TRON_URL: 'https://nile.trongrid.io' }, file);
+  const config = readSettings(RESERVE_SETTINGS, file, { APP_TRON_URL: 'https://nile.trongrid.io' });
   expect(config).toMatchObject({
     registry_url: 'http://127.0.0.1:18081/apis/ccompat/v7',
     tron_url: 'https://nile.trongrid.io',
   });
   expect(config.custody_addresses).toHaveLength(1);
   expect(config).toMatchObject(rates);
-});
-
-test('a run may take as long as its balances take at the rate allowed, however many addresses there are', () => {
-  const bucket = new TokenBucket({
-    requests_per_second: 3,
-    requests_per_day: 9_000,
-    now: () => 0,
-    signal: never,
-  });
-  for (const balances of [1, 65, 1_000, 100_000]) {
-    const expected = bucket.expectedMs(balances);
-    expect(allowedMs(expected)).toBeGreaterThan(2 * expected);
-    expect(allowedMs(expected)).toBeGreaterThanOrEqual(600_000);
-  }
 });

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,31 +11,12 @@ import { openLog } from '../../../../../services/runtime/process/log.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { ScriptedNode } from '../../../../support/scripted-node.ts';
+import { ops } from '../../../../services/ops/operator.ts';
 
-const MAIN = join(import.meta.dirname, '../../../../../services/ops/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-'));
 const stackFile = join(folder, 'stack.json');
 const node = new ScriptedNode();
 let writerUrl: string;
-
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function ops(...args: string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [MAIN, ...args],
-      { env: { PATH: process.env['PATH'] } },
-      (error, stdout, stderr) => {
-        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-      },
-    );
-  });
-}
 
 beforeAll(async () => {
   const stack = inject('stack');
@@ -54,6 +34,7 @@ beforeAll(async () => {
     stackFile,
     JSON.stringify({
       ...stack,
+      services: {},
       node_url: await node.listen(),
       postgres_reader_url: database.reader_url,
     }),
@@ -65,7 +46,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('status tells node, log and projections, for people and for scripts', async () => {
+test('status shows node, log and projections as text and as JSON', async () => {
   const text = await ops('status', '--stack', stackFile);
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout).toMatch(/^node +height 6, final up to 4$/m);
@@ -88,16 +69,19 @@ test('status tells node, log and projections, for people and for scripts', async
   });
 });
 
-test('what does not answer is named, and the exit code says so', async () => {
+test('a node that does not answer is a fault with exit code 2', async () => {
   const away = join(folder, 'away.json');
-  writeFileSync(away, JSON.stringify({ ...inject('stack'), node_url: 'http://127.0.0.1:1' }));
+  writeFileSync(
+    away,
+    JSON.stringify({ ...inject('stack'), services: {}, node_url: 'http://127.0.0.1:1' }),
+  );
   const { code, stdout } = await ops('status', '--stack', away);
   expect(code).toBe(2);
   expect(stdout).toMatch(/^node +does not answer$/m);
   expect(stdout).toMatch(/^fault +the CLT node did not serve \/v1\/chain/m);
 });
 
-test('a log that ends before what was applied is a fault, not a number', async () => {
+test('a log that ends before the checkpoint is a fault', async () => {
   const kafka = openKafka(
     { kafka_brokers: [inject('stack').kafka_brokers], client_id: 'ops-test' },
     openLog({ service: 'test', level: 'silent' }),
@@ -111,23 +95,15 @@ test('a log that ends before what was applied is a fault, not a number', async (
   const { code, stdout } = await ops('status', '--stack', stackFile);
   expect(code).toBe(2);
   expect(stdout).toMatch(
-    /^fault +chain.blocks\/0 ends \d+ records before what explorer has applied: .*\/ready of the projector$/m,
+    /^fault +chain.blocks\/0 ends \d+ records before what explorer has applied: .*\/status of the projector$/m,
   );
 });
 
-test('bad usage and missing settings are refused with what to do', async () => {
-  expect(await ops('--help')).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining('usage: npm run ops'),
-  });
-  expect(await ops('dance')).toMatchObject({
+test('a stack file without services is refused with what to do', async () => {
+  const older = join(folder, 'older.json');
+  writeFileSync(older, JSON.stringify(inject('stack')));
+  expect(await ops('status', '--stack', older)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('usage: npm run ops'),
+    stderr: expect.stringContaining('lists no services'),
   });
-  expect(await ops('status', '--loud')).toMatchObject({ code: 1 });
-  const nothing = await ops('status', '--stack', join(folder, 'none.json'));
-  expect(nothing.code).toBe(1);
-  expect(nothing.stderr).toMatch(
-    /APP_KAFKA_BROKERS is not set[\s\S]*APP_POSTGRES_READER_URL is not set[\s\S]*APP_NODE_URL is not set/,
-  );
 });

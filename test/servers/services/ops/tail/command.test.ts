@@ -13,7 +13,7 @@ import {
   testKafka,
 } from '../../../../support/kafka.ts';
 import { BEGIN, MintLedger, USD } from '../../../../support/mint-ledger.ts';
-import { tail } from '../../../../../services/ops/tail/command.ts';
+import { tail, type TailArguments } from '../../../../../services/ops/tail/tail.ts';
 import { Misuse } from '../../../../../services/ops/usage.ts';
 import { ops, opsInShell, startOps } from '../../../../services/ops/operator.ts';
 
@@ -36,14 +36,17 @@ let codec: Codec;
 /** partition 0: the ledger, then a record that nobody can read; partition 1: the ledger */
 let topic: string;
 
-/** In this process: what it prints. */
-async function printed(...args: string[]): Promise<string> {
+/** The output of a tail in this process. */
+async function printed(args: Partial<TailArguments>): Promise<string> {
   let text = '';
   const write = (piece: string): Promise<boolean> => {
     text += piece;
     return Promise.resolve(true);
   };
-  expect(await tail([topic, '--stack', stackFile, ...args], '', write)).toBe(0);
+  const none = { from: undefined, last: undefined, to: undefined, limit: undefined };
+  const all = { ...none, where: undefined, partition: [], key: [], type: [], header: [] };
+  const ended = { topic, stack: stackFile, json: undefined, 'no-follow': true };
+  expect(await tail({ ...all, ...ended, ...args }, write)).toBe(0);
   return text;
 }
 
@@ -61,8 +64,8 @@ function parsed(text: string): readonly Line[] {
     .map((line): Line => JSON.parse(line));
 }
 
-async function lines(...args: string[]): Promise<readonly Line[]> {
-  return parsed(await printed('--json', '--no-follow', ...args));
+async function lines(args: Partial<TailArguments>): Promise<readonly Line[]> {
+  return parsed(await printed({ json: true, ...args }));
 }
 
 function places(found: readonly Line[]): readonly string[] {
@@ -79,7 +82,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('every record is shown once, in the order of its partition, with all that is known of it', async () => {
+test('every record is shown once, in the order of its partition, with key, headers and decoded value', async () => {
   const { code, stdout, stderr } = await ops(
     'tail',
     topic,
@@ -126,44 +129,41 @@ test('every record is shown once, in the order of its partition, with all that i
   });
 });
 
-test('records are chosen by partition, key, type, header, expression, place, time and number', async () => {
-  const chosen = async (...args: string[]): Promise<readonly string[]> =>
-    places(await lines(...args));
-  expect(await chosen('--partition', '1', '--key', small)).toEqual(['1@1', '1@2']);
-  expect(
-    await chosen('--type', 'DepositConfirmed', '--type', 'PolicySet', '--partition', '0'),
-  ).toEqual(['0@0', '0@1', '0@3']);
-  expect(await chosen('--header', 'event_type=Nothing')).toEqual(['0@4']);
-  expect(await chosen('--where', `deposit_id = ${large} and credit >= 8000000`)).toEqual([
+test('records are filtered by partition, key, type, header, expression, offset, time and number', async () => {
+  const chosen = async (args: Partial<TailArguments>): Promise<readonly string[]> =>
+    places(await lines(args));
+  expect(await chosen({ partition: ['1'], key: [small] })).toEqual(['1@1', '1@2']);
+  expect(await chosen({ type: ['DepositConfirmed', 'PolicySet'], partition: ['0'] })).toEqual([
+    '0@0',
+    '0@1',
     '0@3',
-    '1@3',
   ]);
-  expect(await chosen('--from', '1', '--to', '3')).toEqual(['0@1', '0@2', '1@1', '1@2']);
-  expect(await chosen('--last', '1')).toEqual(['0@4', '1@3']);
-  expect(await chosen('--from', new Date(BEGIN + 1).toISOString())).toEqual(['0@3', '0@4', '1@3']);
-  expect(await chosen('--to', new Date(BEGIN + 1).toISOString(), '--partition', '1')).toEqual([
-    '1@0',
-    '1@1',
-    '1@2',
-  ]);
-  expect(await chosen('--from', 'end')).toEqual([]);
-  expect(await lines('--limit', '2')).toHaveLength(2);
+  expect(await chosen({ header: ['event_type=Nothing'] })).toEqual(['0@4']);
+  const where = `deposit_id = ${large} and credit >= 8000000`;
+  expect(await chosen({ where })).toEqual(['0@3', '1@3']);
+  expect(await chosen({ from: '1', to: '3' })).toEqual(['0@1', '0@2', '1@1', '1@2']);
+  expect(await chosen({ last: '1' })).toEqual(['0@4', '1@3']);
+  const time = new Date(BEGIN + 1).toISOString();
+  expect(await chosen({ from: time })).toEqual(['0@3', '0@4', '1@3']);
+  expect(await chosen({ to: time, partition: ['1'] })).toEqual(['1@0', '1@1', '1@2']);
+  expect(await chosen({ from: 'end' })).toEqual([]);
+  expect(await lines({ limit: '2' })).toHaveLength(2);
 });
 
-test('for people each record is a few lines that can be read', async () => {
-  const text = await printed('--no-follow', '--partition', '0', '--from', '1', '--to', '2');
+test('a record as text is its position, its headers and a line for each field', async () => {
+  const text = await printed({ partition: ['0'], from: '1', to: '2' });
   expect(text).toMatch(
     new RegExp(
       `^${topic}/0@1  ${new Date(BEGIN).toISOString()}  DepositConfirmed  key ${small}\n    event_id=`,
     ),
   );
   expect(text).toMatch(/^ {4}credit {13}500000$/m);
-  expect(await printed('--no-follow', '--last', '1', '--partition', '0')).toContain(
+  expect(await printed({ last: '1', partition: ['0'] })).toContain(
     'not readable: the value does not begin as Avro',
   );
 });
 
-test('it goes on with what is appended, until it is told to stop', async () => {
+test('appended records are followed until SIGINT', async () => {
   const own = await freshTopic(kafka);
   const running = startOps('tail', own, '--json', '--stack', stackFile);
   onTestFinished(() => void running.process.kill('SIGKILL'));
@@ -175,7 +175,7 @@ test('it goes on with what is appended, until it is told to stop', async () => {
   expect(await running.ended).toBe(0);
 });
 
-test('a reader that goes away ends it, though there is nothing more to show', async () => {
+test('the end of the reader of its pipe ends it, without another record', async () => {
   const { code, stdout } = await opsInShell(
     ['tail', topic, '--json', '--stack', stackFile, '--partition', '1'],
     '| head -n 1',
@@ -188,30 +188,15 @@ test('a topic that has lost its beginning is shown from where it begins now', as
   const own = await freshTopic(kafka);
   await appendAll(kafka, own, toEntries(codec, made.log));
   await deleteRecordsBefore(kafka, own, 2);
-  let text = '';
-  const write = (piece: string): Promise<boolean> => {
-    text += piece;
-    return Promise.resolve(true);
-  };
-  await tail([own, '--stack', stackFile, '--json', '--no-follow'], '', write);
-  expect(parsed(text).map(({ offset }) => offset)).toEqual(['2', '3']);
+  expect((await lines({ topic: own })).map(({ offset }) => offset)).toEqual(['2', '3']);
 });
 
-test.each([
-  [['--partition', '2'], 'has partitions 0 to 1, no 2'],
-  [['--from', 'yesterday'], '--from is an offset, a time like'],
-  [['--from', '1', '--last', '2'], '--from and --last exclude each other'],
-  [['--where', 'amount >'], 'here a value is expected'],
-  [['--header', 'source'], '--header is name=value'],
-  [['--follow'], 'there is no option --follow, did you mean --no-follow?'],
-  [['--limit', '0'], '--limit is a whole number above zero'],
-  [['another'], 'name one topic'],
-])('%s is refused with what to do', async (args, problem) => {
-  await expect(printed(...args)).rejects.toThrow(problem);
-  await expect(printed(...args)).rejects.toThrow(Misuse);
+test('a partition that does not exist is refused', async () => {
+  const refused = printed({ partition: ['2'] });
+  await expect(refused).rejects.toThrow(new Misuse(`${topic} has partitions 0 to 1, no 2`));
 });
 
-test('what is refused says so and ends with 1; a field that nothing has is told', async () => {
+test('an unknown topic is refused with a suggestion; a field that no record has is named', async () => {
   const [absent, misspelt] = await Promise.all([
     ops('tail', `${topic}x`, '--stack', stackFile),
     ops('tail', topic, '--no-follow', '--where', 'amuont > 5', '--stack', stackFile),

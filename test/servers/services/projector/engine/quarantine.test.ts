@@ -110,14 +110,14 @@ test('what cannot be applied halts it; once a person has it passed over, it goes
   expect(await ops(...skipping)).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(
-      `passes over ${world.log.topic}/0@9 is decided: projector.skips/0@`,
+      `the skip of ${world.log.topic}/0@9 by ${name} was decided now: projector.skips/0@`,
     ),
   });
   await expectProjected(world, events);
   expect(running.runner.status).toEqual({ status: 'running' });
   expect(await running.counted('projection_records_total', 'skipped')).toBe(1);
   expect((await ops('quarantine', 'list', '--stack', stackFile)).stdout).toMatch(
-    new RegExp(`^${name} +${world.log.topic}/0@9  passed over since `, 'm'),
+    new RegExp(`^${name} +${world.log.topic}/0@9  skipped since `, 'm'),
   );
   expect(await ops(...skipping)).toMatchObject({
     code: 1,
@@ -240,7 +240,7 @@ test('what is asked wrongly is refused before anything is written', async () => 
   expect(refused.map(({ stderr }) => stderr)).toEqual([
     expect.stringContaining('a command is missing'),
     expect.stringContaining('did you mean skip?'),
-    expect.stringContaining('--actor and --reason are both needed'),
-    expect.stringContaining('nothing that may be passed over halts'),
+    expect.stringContaining('Missing required arguments: actor, reason'),
+    expect.stringContaining('no record that may be skipped halts'),
   ]);
 });

@@ -1,0 +1,54 @@
+/** Clients of the servers, as the operator's commands open them, and how results are printed. */
+import type { Kafka } from 'kafkajs';
+import { openKafka } from '../runtime/kafka/client.ts';
+import { openReader, type Reader } from '../runtime/postgres/pool.ts';
+import { openLog } from '../runtime/process/log.ts';
+
+const STATEMENT_MS = 5_000;
+
+/** Faults end a command with a message, so that nothing else is logged. */
+export const LOG = openLog({ service: 'ops', level: 'fatal' });
+
+export function kafkaOf(settings: { readonly kafka_brokers: readonly string[] }): Kafka {
+  return openKafka({ ...settings, client_id: 'ops' }, LOG);
+}
+
+/** Opens a reader, and closes it after `use`. */
+export async function withReader<Result>(
+  settings: { readonly postgres_reader_url: string },
+  use: (reader: Reader) => Promise<Result>,
+  statement_timeout_ms = STATEMENT_MS,
+): Promise<Result> {
+  const reader = openReader(
+    { ...settings, application_name: 'ops', statement_timeout_ms, connections_max: 1 },
+    LOG,
+  );
+  try {
+    return await use(reader);
+  } finally {
+    await reader.close();
+  }
+}
+
+/** JSON of one line, with large integers as text. */
+export function jsonOf(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) =>
+    typeof part === 'bigint' ? part.toString() : part,
+  );
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Towards the person alone: progress, refusals. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Micro-USDT, which are base units of CLT, with every digit: `-1.500000`. */
+export function sixDecimals(units: string): string {
+  const negative = units.startsWith('-');
+  const digits = (negative ? units.slice(1) : units).padStart(7, '0');
+  return `${negative ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}

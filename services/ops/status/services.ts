@@ -1,0 +1,109 @@
+/** The services of a stack, by their own /status, and the metrics that a person looks at first. */
+import { messageOf } from '../../runtime/process/errors.ts';
+import type { ServiceStatus } from '../../runtime/process/health.ts';
+import { readStackFile } from '../config.ts';
+import { Misuse } from '../usage.ts';
+
+export interface LocalService {
+  readonly name: string;
+  readonly url: string;
+}
+
+export interface ServiceHealth extends LocalService, Omit<ServiceStatus, 'status'> {
+  readonly status: ServiceStatus['status'] | 'unreachable';
+  /** by their label; those that the service has */
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+const ANSWER_MS = 4_000;
+
+/** The metrics that are shown: their label here, their name, and the label that tells them apart. */
+const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] = [
+  ['node height', 'chain_node_height'],
+  ['log height', 'chain_log_height'],
+  ['records behind', 'projection_lag_records'],
+  ['records behind', 'treasury_lag_records'],
+  ['deposits', 'treasury_queue_deposits', 'status'],
+  ['oldest in seconds', 'treasury_queue_oldest_seconds', 'status'],
+  ['minting closed', 'treasury_minting_closed'],
+  ['newest run', 'reserve_newest_run', 'status'],
+  ['its age in seconds', 'reserve_newest_run_age_seconds'],
+  ['reserve', 'reserve_amount', 'figure'],
+  ['partitions watched', 'tron_partitions_assigned'],
+  ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
+  ['sockets', 'hub_sockets'],
+  ['behind', 'hub_sockets_behind'],
+  ['deliveries', 'hub_deliveries'],
+];
+
+/** The services that the stack file lists; undefined where there is no stack file. */
+export function localServices(stackFile: string): readonly LocalService[] | undefined {
+  const stack = readStackFile(stackFile);
+  if (Object.keys(stack).length === 0) return undefined;
+  const services: unknown = Reflect.get(stack, 'services');
+  if (typeof services !== 'object' || services === null)
+    throw new Misuse(
+      `${stackFile} lists no services: an earlier version of the software started this stack; stop it and start it again (npm run down, npm run up)`,
+    );
+  return Object.entries(services).map(([name, { url }]: [string, { readonly url: string }]) => ({
+    name,
+    url,
+  }));
+}
+
+export function readServices(services: readonly LocalService[]): Promise<readonly ServiceHealth[]> {
+  return Promise.all(services.map(readService));
+}
+
+async function readService({ name, url }: LocalService): Promise<ServiceHealth> {
+  try {
+    const [status, metrics] = await Promise.all([get(`${url}/status`), get(`${url}/metrics`)]);
+    const answered: ServiceStatus = JSON.parse(status);
+    return { name, url, ...answered, metrics: metricsIn(metrics) };
+  } catch (error) {
+    const message = `does not answer: ${messageOf(error)}`;
+    const nothing = { phase: 'unknown', waits_for: null, eta_s: null, metrics: {} };
+    return { name, url, status: 'unreachable', ...nothing, message };
+  }
+}
+
+async function get(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return response.text();
+}
+
+const SAMPLE = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/gm;
+
+/** Sums of the samples that have the same label here. */
+function metricsIn(text: string): Readonly<Record<string, number>> {
+  const sums = new Map<string, number>();
+  for (const [, metric, labels = '', value] of text.matchAll(SAMPLE)) {
+    for (const [label, shown, by] of SHOWN) {
+      if (shown !== metric) continue;
+      const part =
+        by === undefined ? undefined : new RegExp(`(?:^|,)${by}="([^"]*)"`).exec(labels)?.[1];
+      const whole = part === undefined ? label : `${label} ${part}`;
+      sums.set(whole, (sums.get(whole) ?? 0) + Number(value));
+    }
+  }
+  return Object.fromEntries(sums);
+}
+
+/** For people: one line a service. */
+export function serviceLines(services: readonly ServiceHealth[]): readonly string[] {
+  return services.map((service) => {
+    const metrics = Object.entries(service.metrics).map(
+      ([label, value]) => `${label} ${Number.isInteger(value) ? value : value.toFixed(1)}`,
+    );
+    return `service     ${service.name.padEnd(22)} ${[stateText(service), ...metrics].join(', ')}`;
+  });
+}
+
+/** `ready`, or why not and for how long. */
+export function stateText({ status, phase, waits_for, eta_s, message }: ServiceHealth): string {
+  if (status === 'ready') return phase === 'serving' ? 'ready' : `ready (${phase})`;
+  const wait = waits_for === null ? '' : ` for ${waits_for}`;
+  const eta = eta_s === null ? '' : `, about ${eta_s} s left`;
+  return `${status.toUpperCase()} (${phase})${wait}: ${message ?? ''}${eta}`;
+}

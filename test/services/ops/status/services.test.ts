@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  localServices,
+  readServices,
+  serviceLines,
+} from '../../../../services/ops/status/services.ts';
+import type { ServiceStatus } from '../../../../services/runtime/process/health.ts';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+
+const READY: ServiceStatus = {
+  status: 'ready',
+  phase: 'serving',
+  waits_for: null,
+  eta_s: null,
+  message: null,
+};
+
+/** The URL of a service with this status and these metrics. */
+async function service(status: ServiceStatus, metrics = new Metrics('test')): Promise<string> {
+  const server = createServer((request, response) => {
+    if (request.url === '/status') response.end(JSON.stringify(status));
+    else if (request.url === '/metrics') void metrics.text().then((text) => response.end(text));
+    else response.writeHead(404).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+}
+
+test('each service is shown with its status and its main metrics', async () => {
+  const treasury = new Metrics('treasury');
+  const queue = treasury.gauge('treasury_queue_deposits', 'deposits', ['status']);
+  queue.set({ status: 'confirmed' }, 3);
+  queue.set({ status: 'needs_manual' }, 1);
+  const lag = treasury.gauge('treasury_lag_records', 'lag', ['topic', 'partition']);
+  lag.set({ topic: 'tron.transfers', partition: 0 }, 2);
+  lag.set({ topic: 'tron.transfers', partition: 1 }, 5);
+  const services = await readServices([
+    {
+      name: 'treasury',
+      url: await service(
+        {
+          status: 'waiting',
+          phase: 'following',
+          waits_for: 'kafka',
+          eta_s: null,
+          message: 'the brokers do not answer',
+        },
+        treasury,
+      ),
+    },
+    {
+      name: 'projector-explorer',
+      url: await service({
+        ...READY,
+        status: 'working',
+        phase: 'loading',
+        eta_s: 40,
+        message: 'loading the log',
+      }),
+    },
+    { name: 'hub-gateway', url: await service(READY) },
+    { name: 'chain-ingester', url: await service({ ...READY, phase: 'standing_by' }) },
+    { name: 'gone', url: 'http://127.0.0.1:1' },
+  ]);
+  expect(services).toMatchObject([
+    {
+      status: 'waiting',
+      metrics: { 'deposits confirmed': 3, 'deposits needs_manual': 1, 'records behind': 7 },
+    },
+    { status: 'working' },
+    { status: 'ready', metrics: {} },
+    { status: 'ready' },
+    { status: 'unreachable', message: expect.stringMatching(/^does not answer: /), metrics: {} },
+  ]);
+  expect(serviceLines(services).slice(0, 4)).toEqual([
+    'service     treasury               WAITING (following) for kafka: the brokers do not answer, deposits confirmed 3, deposits needs_manual 1, records behind 7',
+    'service     projector-explorer     WORKING (loading): loading the log, about 40 s left',
+    'service     hub-gateway            ready',
+    'service     chain-ingester         ready (standing_by)',
+  ]);
+});
+
+test('the services are those of the stack file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'clt-ops-services-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'stack.json');
+  const url = 'http://127.0.0.1:17011';
+  writeFileSync(file, JSON.stringify({ services: { 'chain-ingester': { url, pid: 2 } } }));
+  expect(localServices(file)).toEqual([{ name: 'chain-ingester', url }]);
+  expect(localServices(join(folder, 'none.json'))).toBeUndefined();
+  writeFileSync(file, JSON.stringify({ pids: {}, ports: {} }));
+  expect(() => localServices(file)).toThrow('lists no services');
+});
