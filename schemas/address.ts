@@ -1,4 +1,4 @@
-/** Addresses (20 bytes) and hashes (32 bytes): bytes in the log and in Postgres, `0x` + lower-case hex towards people. */
+/** Addresses (20 bytes) and hashes (32 bytes): bytes in Kafka and Postgres, 0x + hex in APIs. */
 
 const ADDRESS = /^(?:0x)?([0-9a-f]{40})$/i;
 const HASH = /^(?:0x)?([0-9a-f]{64})$/i;

@@ -1,33 +1,33 @@
-/** The topics as an AsyncAPI 3.0 document, for tools and people that have never seen this code: made from `topics.ts` and the Avro schemas alone. */
+/** The topics as an AsyncAPI 3.0 document, made from `topics.ts` and the Avro schemas. */
 import { TOPICS, type EventSchema, type Topic } from './topics.ts';
 
-/** An Avro schema as its file says it. */
+/** An Avro schema as parsed from its file. */
 type Avro = Readonly<Record<string, unknown>>;
 
 const BINDING_VERSION = '0.5.0';
 const AVRO_FORMAT = 'application/vnd.apache.avro;version=1.9.0';
 
-const ABOUT = `Everything that happened in the system, in the order in which it did, kept for ever: replaying a topic from offset 0 gives every read model again.
+const ABOUT = `The events of the system, kept for ever. Replaying the topics from offset 0 rebuilds every read model.
 
-A value is Avro in Confluent's wire format: a zero byte, the id of the schema in four bytes (big-endian), the body. The id leads to the schema at the registry; subjects are named by topic and record, compatibility is FULL_TRANSITIVE.
-Amounts are \`decimal\` with scale 0 (CLT base units, which are micro-USDT), hashes and addresses are bytes, times are milliseconds since 1970 in UTC. Delivery is at least once to whoever reads; the same fact has the same \`event_id\` in every retry.`;
+A value is Avro in Confluent's wire format: a zero byte, the schema id in four bytes (big-endian), the body. The registry resolves the id; subjects are named by topic and record, compatibility is FULL_TRANSITIVE.
+Amounts are \`decimal\` with scale 0 (CLT base units, which are micro-USDT), hashes and addresses are bytes, times are milliseconds since 1970 in UTC. Delivery is at least once; the same fact has the same \`event_id\` in every retry.`;
 
 const HEADERS = {
   type: 'object',
   required: ['event_id', 'event_type', 'source', 'trace_id'],
   properties: {
-    event_id: { type: 'string', description: 'the same fact has the same id in every retry' },
-    event_type: { type: 'string', description: "name of the event, equal to the Avro record's" },
+    event_id: { type: 'string', description: 'the same for every retry of one fact' },
+    event_type: { type: 'string', description: 'name of the event and of its Avro record' },
     source: { type: 'string', description: 'the service that wrote it' },
     trace_id: {
       type: 'string',
-      description: 'of the attempt that wrote it, 32 hex digits',
+      description: '32 hex digits, of the attempt that wrote the record',
       pattern: '^[0-9a-f]{32}$',
     },
   },
 } as const;
 
-/** The document as JSON. `schemaOf` gives the parsed Avro schema of an event. */
+/** The document as JSON. `schemaOf` returns the parsed Avro schema of an event. */
 export function asyncApi(
   schemaOf: (event: EventSchema) => Avro,
   topics: readonly Topic[] = TOPICS,
@@ -72,7 +72,7 @@ function configurationOf(config: Topic['config']): object {
   );
 }
 
-/** As the document wants it: numbers as numbers, the policy as a list. */
+/** The form that the Kafka binding specifies: numbers as numbers, the cleanup policy as a list. */
 function settingOf(name: string, value: string): unknown {
   if (name === 'cleanup.policy') return value.split(',');
   return /^-?[0-9]+$/.test(value) ? Number(value) : value;
@@ -81,7 +81,7 @@ function settingOf(name: string, value: string): unknown {
 function readingOf({ name, events }: Topic): object {
   return {
     action: 'receive',
-    summary: `From offset 0, and on: ${name} as it stands in the log.`,
+    summary: `Every record of ${name}, from offset 0.`,
     channel: { $ref: `#/channels/${name}` },
     messages: events.map(({ type }) => ({ $ref: `#/channels/${name}/messages/${type}` })),
   };

@@ -1,11 +1,14 @@
-/** Coordinates in degrees as canonical decimal text: no exponent, no leading or trailing zeros, no -0, at most 15 digits behind the point. */
+/**
+ * Degrees as canonical decimal text: no exponent, no leading or trailing zeros, no -0, at most 15
+ * decimal places.
+ */
 
 export const LATITUDE_MAX = 90;
 export const LONGITUDE_MAX = 180;
 
 const CANONICAL = /^-?(0|[1-9][0-9]{0,2})(\.[0-9]{0,14}[1-9])?$/;
 
-/** Why the text is no coordinate from -limit to limit; undefined when it is one. Compared as text: no digit is lost to rounding. */
+/** The problem of a coordinate, or undefined when it is canonical and within +-limit. */
 export function coordinateProblem(
   text: string,
   limit: number,

@@ -1,21 +1,21 @@
-/** Ids that follow from what they name, so that a replay gives the same ones: the first 16 bytes of a SHA-256, marked as a UUID of version 8. */
+/** Deterministic ids: the first 16 bytes of a SHA-256 as a UUID of version 8 (RFC 9562). */
 import { getBytes, sha256 } from 'ethers';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** Id of the deposit that a transfer is: of its transaction's id (32 bytes) and its place among the transaction's logs. */
+/** The id of a transfer's deposit, from its transaction id (32 bytes) and log index. */
 export function depositIdOf(txId: Uint8Array, logIndex: number): string {
-  const place = Buffer.alloc(4);
-  place.writeUInt32BE(logIndex);
-  return uuidOf(Buffer.concat([txId, place]));
+  const index = Buffer.alloc(4);
+  index.writeUInt32BE(logIndex);
+  return uuidOf(Buffer.concat([txId, index]));
 }
 
-/** Id of the standing invoice that a deposit address (20 bytes) is. */
+/** The id of the standing invoice of a deposit address (20 bytes). */
 export function invoiceIdOf(depositAddress: Uint8Array): string {
   return uuidOf(depositAddress);
 }
 
-/** The id in lower case, when the text can be the id of a deposit; otherwise undefined. */
+/** The id in lower case; undefined when the text cannot be a deposit's id. */
 export function parseDepositId(text: string): string | undefined {
   const id = text.toLowerCase();
   return UUID.test(id) ? id : undefined;

@@ -1,10 +1,10 @@
-/** What a deposit costs, what it credits, and when a person has to look at it. Amounts are micro-USDT, which is CLT base units. */
+/** Fees, credits and holds of deposits. Amounts are micro-USDT, which are CLT base units. */
 import type { PolicyLimits } from './treasury.ledger/events.ts';
 
 export const NETWORKS = ['mainnet', 'testnet'] as const;
 export type Network = (typeof NETWORKS)[number];
 
-/** USDT's own contracts, on Nile and on the mainnet. Source: tronscan.org and nile.tronscan.org. */
+/** The USDT contracts on mainnet and Nile. Source: tronscan.org and nile.tronscan.org. */
 export const USDT_CONTRACTS: Readonly<Record<Network, string>> = {
   mainnet: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
   testnet: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
@@ -12,7 +12,7 @@ export const USDT_CONTRACTS: Readonly<Record<Network, string>> = {
 
 const USD = 1_000_000n;
 
-/** The limits of each network where no setting says otherwise. */
+/** The default limits of each network. */
 export const NETWORK_LIMITS: Readonly<Record<Network, PolicyLimits>> = {
   mainnet: {
     first_fee: 4n * USD,
@@ -30,11 +30,11 @@ export const NETWORK_LIMITS: Readonly<Record<Network, PolicyLimits>> = {
   },
 };
 
-/** Why a person has to decide: the two by the policy, or a mint that the chain took and did not carry out. */
+/** Why a person must decide: two by policy, or a mint that the chain took and did not execute. */
 export const HOLD_REASONS = ['below_minimum', 'over_single_cap', 'mint_failed'] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
-/** A network's limits with those that are set instead; or all that is wrong with them. */
+/** The network's limits with overrides, or every problem of the result. */
 export function limitsOf(
   network: Network,
   set: Partial<PolicyLimits> = {},
@@ -44,7 +44,7 @@ export function limitsOf(
   return problems.length === 0 ? { limits } : { problems };
 }
 
-/** What would make limits contradict each other; empty when nothing does. */
+/** Contradictions between limits; empty when there are none. */
 export function problemsOf(limits: PolicyLimits): readonly string[] {
   const { first_fee, later_fee, minimum, single_cap, rolling_cap } = limits;
   const negative = Object.entries({
@@ -65,22 +65,22 @@ export function problemsOf(limits: PolicyLimits): readonly string[] {
   ];
 }
 
-/** The network fee of an address' deposit, 0 being its first. */
+/** The network fee of an address's deposit; ordinal 0 is its first. */
 export function feeOf(limits: PolicyLimits, addressOrdinal: number): bigint {
   return addressOrdinal === 0 ? limits.first_fee : limits.later_fee;
 }
 
-/** What is credited of what arrived; 0 where the fee is as much or more. */
+/** The credit: gross less fee, at least 0. */
 export function creditOf(gross: bigint, fee: bigint): bigint {
   return gross > fee ? gross - fee : 0n;
 }
 
-/** What the fee is larger than what arrived: gross = credit + fee - shortfall, always. */
+/** The part of the fee above gross: gross = credit + fee - shortfall. */
 export function shortfallOf(gross: bigint, fee: bigint): bigint {
   return fee > gross ? fee - gross : 0n;
 }
 
-/** Why a credit is not minted without a person; undefined when it is. Equal to a limit passes; nothing at all never does. */
+/** Why a credit is held; undefined when it is minted. Limits are inclusive; 0 is always held. */
 export function holdReasonOf(
   limits: PolicyLimits,
   credit: bigint,

@@ -1,11 +1,11 @@
-/** The nine calls that a transaction of the CLT chain can make, each with its arguments in the order of the signed bytes. */
+/** The nine calls of the CLT chain, each with its arguments in the order of the signed bytes. */
 import { toHex } from './address.ts';
 import { AMOUNT_MAX } from './money.ts';
 import { LATITUDE_MAX, LONGITUDE_MAX, coordinateProblem } from './coordinate.ts';
 import type { Rlp } from './rlp.ts';
 import { decodeInteger, encodeInteger } from './rlp.ts';
 
-/** Base units up to 2^256 - 1 · 20 bytes · 32 bytes · canonical degrees. What is optional is null, and no byte at all in the signed bytes. */
+/** Optional arguments are null in code and empty in the signed bytes. */
 interface ArgumentTypes {
   readonly amount: bigint;
   readonly address: string;
@@ -38,7 +38,7 @@ const CALLS = {
 
 export type FunctionCallType = keyof typeof CALLS;
 
-/** Addresses and hashes as 0x + lower-case hex, amounts as bigint, coordinates as canonical decimal text. */
+/** Addresses and hashes are 0x + lower-case hex, coordinates canonical decimal text. */
 export type FunctionCall = {
   readonly [Type in FunctionCallType]: {
     readonly function_call_type: Type;
@@ -80,7 +80,7 @@ export type CallRefusal =
 
 type Value = string | bigint | null;
 
-/** The arguments as JSON shows them: amounts are decimal text. */
+/** The arguments as JSON: amounts are decimal text. */
 export function argumentsJson(call: FunctionCall): Readonly<Record<string, string | null>> {
   return Object.fromEntries(
     Object.entries<Value>(call.arguments).map(([name, value]) => [
@@ -90,7 +90,7 @@ export function argumentsJson(call: FunctionCall): Readonly<Record<string, strin
   );
 }
 
-/** The arguments as they are signed. */
+/** The arguments as signed. */
 export function encodeArguments(call: FunctionCall): readonly Uint8Array[] {
   const values: Readonly<Record<string, Value>> = call.arguments;
   return Object.entries<ArgumentType>(CALLS[call.function_call_type]).map(([name, type]) =>
@@ -98,7 +98,7 @@ export function encodeArguments(call: FunctionCall): readonly Uint8Array[] {
   );
 }
 
-/** The call of that name with arguments as they are signed; strict, so that a call has one encoding. */
+/** Decodes the arguments of a call strictly, so that a call has exactly one encoding. */
 export function decodeCall(
   name: string,
   items: readonly Rlp[],
@@ -119,7 +119,7 @@ export function decodeCall(
   return isCall(call) ? { call } : { refused: 'wrong_arity' };
 }
 
-/** Every parameter of the call has its value; that each has its type is what `decodeArgument` made sure of. */
+/** Whether every parameter has a value; `decodeArgument` has checked the types. */
 function isCall(call: {
   readonly function_call_type: FunctionCallType;
   readonly arguments: Readonly<Record<string, Value>>;

@@ -1,18 +1,18 @@
-/** Amounts: `bigint` in code, decimal text on the wire, `numeric` in Postgres, two's complement bytes (Avro `decimal`, scale 0) in the log. */
+/** Amounts: `bigint` in code, text in JSON, `numeric` in Postgres, Avro `decimal` in Kafka. */
 
-/** The largest amount anything here may name: 2^256 - 1. */
+/** The largest amount: 2^256 - 1. */
 export const AMOUNT_MAX = (1n << 256n) - 1n;
 
 const CANONICAL = /^(0|[1-9][0-9]{0,77})$/;
 
-/** Decimal text without sign, leading zeros, point or exponent, at most 2^256 - 1; anything else is undefined. */
+/** Decimal text without sign or leading zeros, up to `AMOUNT_MAX`; other text is undefined. */
 export function parseAmount(text: string): bigint | undefined {
   if (!CANONICAL.test(text)) return undefined;
   const amount = BigInt(text);
   return amount <= AMOUNT_MAX ? amount : undefined;
 }
 
-/** Big-endian two's complement, as short as the value allows; zero is one zero byte. */
+/** Avro's `decimal` with scale 0: minimal big-endian two's complement; zero is one byte. */
 export function encodeDecimal(value: bigint): Buffer {
   let bytes = 1;
   while (BigInt.asIntN(bytes * 8, value) !== value) bytes++;

@@ -1,7 +1,8 @@
 /**
- * A signed transaction as bytes: rlp([chain_id, nonce, function_call_type, arguments, v, r, s]), integers big-endian without leading zeros, text as UTF-8,
- * addresses and hashes as 20 and 32 bytes, what is absent as no byte. Signed is keccak256(rlp([chain_id, nonce, function_call_type, arguments])). A
- * transaction has exactly one encoding, hence one hash: whatever else decodes to the same is refused.
+ * Raw transactions: rlp([chain_id, nonce, function_call_type, arguments, v, r, s]). Integers are
+ * big-endian without leading zeros, text is UTF-8, addresses and hashes are 20 and 32 bytes, absent
+ * values are empty. The signed digest is keccak256(rlp([chain_id, nonce, function_call_type,
+ * arguments])). A transaction has exactly one encoding, hence one hash: others are refused.
  */
 import { keccak256, recoverAddress } from 'ethers';
 import type { CallRefusal, FunctionCall } from './function-call.ts';
@@ -9,7 +10,7 @@ import { decodeCall, encodeArguments } from './function-call.ts';
 import type { Rlp, RlpRefusal } from './rlp.ts';
 import { decodeInteger, decodeRlp, encodeInteger, encodeRlp } from './rlp.ts';
 
-export interface UnsignedTransaction {
+interface UnsignedTransaction {
   readonly chain_id: number;
   readonly nonce: number;
   readonly call: FunctionCall;
@@ -26,7 +27,7 @@ export interface SignedTransaction extends UnsignedTransaction {
   readonly signature: Signature;
 }
 
-export type RawRefusal =
+type RawRefusal =
   | RlpRefusal
   | CallRefusal
   | 'not_hex'
@@ -37,18 +38,19 @@ export type RawRefusal =
   | 'signature_r_out_of_range'
   | 'signature_s_out_of_range';
 
-/** The largest raw transaction that anyone takes, in bytes. */
+/** The largest raw transaction, in bytes. */
 export const RAW_BYTES_MAX = 128 * 1024;
 
-const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+/** The order of the curve secp256k1. */
+export const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const HEX = /^(?:0x)?((?:[0-9a-f]{2})+)$/i;
 
-/** keccak256 of what the sender signs, 0x + hex. */
+/** The digest that the sender signs, 0x + hex. */
 export function unsignedDigest(transaction: UnsignedTransaction): string {
   return keccak256(encodeRlp(unsignedItems(transaction)));
 }
 
-/** The bytes to submit. */
+/** The raw bytes of a signed transaction. */
 export function encodeRaw(transaction: SignedTransaction): Uint8Array {
   const { v, r, s } = transaction.signature;
   return encodeRlp([
@@ -64,7 +66,7 @@ export function transactionHash(raw: Uint8Array): string {
   return keccak256(raw);
 }
 
-/** Raw bytes of hex text, 0x or not, any case. `bytes_max` is checked before anything is decoded. */
+/** Parses hex with or without 0x, in any case. Checks `bytes_max` before decoding. */
 export function parseRawText(
   text: string,
   bytes_max = RAW_BYTES_MAX,
@@ -74,7 +76,7 @@ export function parseRawText(
   return digits === undefined ? { refused: 'not_hex' } : { raw: Buffer.from(digits, 'hex') };
 }
 
-/** The transaction that the bytes are, or why they are none. The signature's numbers are checked, not whose it is: see `recoverSigner`. */
+/** Decodes a transaction. It checks the ranges of the signature; `recoverSigner` its signer. */
 export function decodeRaw(
   raw: Uint8Array,
   bytes_max = RAW_BYTES_MAX,
@@ -107,7 +109,7 @@ export function decodeRaw(
   };
 }
 
-/** Address of the key that signed, 0x + lower-case hex. Refused when r is on no point of the curve. */
+/** The signer's address, 0x + lower-case hex. Refused when r is on no point of the curve. */
 export function recoverSigner(
   transaction: SignedTransaction,
 ): { readonly signer: string } | { readonly refused: 'bad_signature' } {
@@ -115,7 +117,7 @@ export function recoverSigner(
   try {
     return { signer: recoverAddress(digest, transaction.signature).toLowerCase() };
   } catch {
-    // what ethers throws here has no code, and the numbers' ranges are checked already: only the curve is left
+    // the ranges are checked already: only an r that is on no point of the curve is left
     return { refused: 'bad_signature' };
   }
 }
@@ -149,7 +151,7 @@ function signatureOf(
 ): { readonly signature: Signature } | { readonly refused: RawRefusal } {
   if (v !== 27n && v !== 28n) return { refused: 'signature_v_not_27_or_28' };
   if (r === 0n || r >= CURVE_ORDER) return { refused: 'signature_r_out_of_range' };
-  // the upper half of the curve is the same signature once more: one of the two has to go, or a transaction would have two hashes
+  // s and CURVE_ORDER - s are both valid: allowing one keeps the hash unique
   if (s === 0n || s > CURVE_ORDER / 2n) return { refused: 'signature_s_out_of_range' };
   return { signature: { v: v === 27n ? 27 : 28, r: toHex32(r), s: toHex32(s) } };
 }

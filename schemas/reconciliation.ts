@@ -1,21 +1,22 @@
 /**
- * What the treasury tells everyone: `GET /public/reconciliation` answers `{"last_run": null}` before its first run, afterwards its newest run. Amounts are base
- * units, JSON integers with every digit; decimal text is read too. Fields that are not named here are ignored.
+ * The treasury's `GET /public/reconciliation`: `{"last_run": null}` before the first run, then the
+ * newest run. Amounts are base units as exact JSON integers; decimal text is accepted too. Other
+ * fields are ignored.
  */
-import type { Parsed } from './chain-node.ts';
+import type { Parsed } from './json-reader.ts';
 import { parseAmount } from './money.ts';
 
 export const RUN_STATUSES = ['ok', 'mismatch', 'over_backed_drift'] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-/** One reconciliation: all figures are of one ledger offset and one final block. */
+/** One reconciliation. All figures are of one ledger offset and one final block. */
 export interface ReconciliationRun {
-  /** ISO 8601, UTC, as the treasury wrote it */
+  /** ISO 8601, UTC */
   readonly run_at: string;
   readonly onchain_supply: bigint;
   readonly genesis_allocation: bigint;
   readonly treasury_minted: bigint;
-  /** minted less burned since: below zero when more was burned than the treasury ever minted */
+  /** minted less burned; negative when more was burned than the treasury minted */
   readonly ledger_liability: bigint;
   readonly custody_reported: bigint;
   readonly status: RunStatus;
@@ -26,7 +27,7 @@ export interface Reconciliation {
   readonly last_run: ReconciliationRun | null;
 }
 
-/** The treasury's answer from its text; a problem names the field and what it should have been, and repeats nothing of it. */
+/** Parses the answer. A problem names the field and what is expected, and repeats no value. */
 export function parseReconciliation(text: string): Parsed<Reconciliation> {
   try {
     const run = field(parseDigits(text), 'last_run');
@@ -42,7 +43,7 @@ export function reconciliationJson({ last_run: run }: Reconciliation): string {
   return `{"last_run":${run === null ? 'null' : runJson(run)}}`;
 }
 
-/** A run as JSON text, integers with every digit. */
+/** A run as JSON text with exact integers. */
 export function runJson(run: ReconciliationRun): string {
   return (
     `{"run_at":${JSON.stringify(run.run_at)},"onchain_supply":${run.onchain_supply},"genesis_allocation":${run.genesis_allocation},` +
@@ -51,10 +52,10 @@ export function runJson(run: ReconciliationRun): string {
   );
 }
 
-/** Where the JSON is not what it should be. Never leaves this file. */
+/** Thrown by the readers below, caught by `parseReconciliation`. */
 class Mismatch extends Error {}
 
-/** JSON in which each number is the text that stood there, so that none loses a digit. */
+/** Parses JSON with each number as its source text, so that no digit is lost. */
 function parseDigits(text: string): unknown {
   try {
     return JSON.parse(text, digitsOf);
@@ -119,7 +120,7 @@ function signedOf(text: string): bigint | undefined {
 
 const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 
-/** The same text; a day that is not in the calendar, which would be read as another one, is undefined. */
+/** The same text; undefined for a day that is not in the calendar. */
 function utcTimeOf(text: string): string | undefined {
   const time = UTC_TIME.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) return undefined;

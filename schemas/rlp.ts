@@ -1,11 +1,14 @@
-/** Recursive length prefix (RLP), read strictly: a value has one encoding, and any other bytes are refused. */
+/**
+ * Recursive length prefix (RLP), decoded strictly: a value has exactly one encoding. Source:
+ * https://ethereum.org/en/developers/docs/data-structures-and-encoding/rlp/
+ */
 
 export type Rlp = Uint8Array | readonly Rlp[];
 
 export type RlpRefusal =
   'rlp_truncated' | 'rlp_not_minimal' | 'rlp_nested_too_deep' | 'trailing_bytes';
 
-/** The one item that the bytes are; lists inside one another at most `depth_max` deep. Byte strings are views of `bytes`. */
+/** Decodes one item, with lists nested up to `depth_max`. Byte strings are views of `bytes`. */
 export function decodeRlp(
   bytes: Uint8Array,
   depth_max: number,
@@ -43,7 +46,7 @@ function itemAt(bytes: Uint8Array, at: number, limit: number, depth: number): Re
   return { item: items, end };
 }
 
-/** Where the payload stands: a length up to 55 is in the first byte, a longer one in the 1 to 8 bytes behind it. */
+/** The payload's range: a length up to 55 is in the first byte, others in the next 1 to 8 bytes. */
 function payload(
   bytes: Uint8Array,
   at: number,
@@ -64,7 +67,6 @@ function payload(
   return start + length > limit ? 'rlp_truncated' : { start, end: start + length };
 }
 
-/** The canonical bytes of an item. */
 export function encodeRlp(item: Rlp): Uint8Array {
   if (item instanceof Uint8Array) {
     return item.length === 1 && (item[0] ?? 0) < 0x80
@@ -82,7 +84,7 @@ function prefix(length: number, base: number): Uint8Array {
   return Uint8Array.of(base + 55 + digits.length, ...digits);
 }
 
-/** Big-endian without leading zeros; zero is no byte at all. */
+/** Big-endian without leading zeros; zero is empty. */
 export function encodeInteger(value: bigint): Uint8Array {
   if (value === 0n) return new Uint8Array(0);
   const digits = value.toString(16);

@@ -1,13 +1,14 @@
 /**
- * Signing in with a wallet. The challenge names the chain, the key and the time, as text; it is signed in one of three forms, each with a digest of its own, so that a
- * signature made for one form, chain or time is none for another.
+ * Sign-in with a wallet. The challenge is text with the chain, the key and the time. It is signed
+ * in one of three forms with distinct digests, so that a signature is valid for one form, chain and
+ * time only.
  */
 import { computeAddress, keccak256, SigningKey } from 'ethers';
+import { CURVE_ORDER, type Signature } from './raw-transaction.ts';
 
-/** How far a challenge's time may be from the server's, either way and inclusive. */
+/** The maximum distance of a challenge's time from the server's, inclusive. */
 export const TIMESTAMP_SECONDS_MAX = 120;
 
-/** As a client sends it. */
 export interface AuthSignature {
   readonly r: string;
   readonly s: string;
@@ -15,7 +16,7 @@ export interface AuthSignature {
 }
 
 export interface SignInRequest {
-  /** a wallet address, 0x + 40 hex digits, or an uncompressed public key, 130 hex digits with or without 0x; byte for byte part of the challenge */
+  /** 0x + 40 hex digits, or an uncompressed key: 130 hex digits; part of the challenge as sent */
   readonly publicKey: string;
   /** Unix seconds */
   readonly timestamp: number;
@@ -24,22 +25,21 @@ export interface SignInRequest {
 
 export type SignInRefusal = 'wrong_time' | 'wrong_signature';
 
-/** Which text the wallet was shown, or signed unseen. */
+/** raw: the plain digest. eip191, tip191: the prefixed message that a wallet displays. */
 export const SIGN_IN_FORMS = ['raw', 'eip191', 'tip191'] as const;
 export type SignInForm = (typeof SIGN_IN_FORMS)[number];
 
-const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const WALLET_ADDRESS = /^0x[0-9a-f]{40}$/;
 const PUBLIC_KEY = /^(?:0x)?(04[0-9a-fA-F]{128})$/;
 const SCALAR = /^(?:0x)?([0-9a-fA-F]{64})$/;
 
-/** The text that is signed. */
+/** The signed text. */
 export function challengeOf(chain_id: number, publicKey: string, timestamp: number): string {
   return `service-auth:${chain_id}:${publicKey}:${timestamp}`;
 }
 
-/** What a wallet signs for this text, 0x + hex. */
+/** The digest that a wallet signs for this text, 0x + hex. */
 export function challengeDigest(form: SignInForm, challenge: string): string {
   switch (form) {
     case 'raw':
@@ -51,7 +51,7 @@ export function challengeDigest(form: SignInForm, challenge: string): string {
   }
 }
 
-/** Undefined when the challenge of this request was signed by its key within the time; `now_ms` in Unix milliseconds. */
+/** Undefined when the key signed the challenge and its time is current. */
 export function refuseSignIn(
   request: SignInRequest,
   chain_id: number,
@@ -71,7 +71,7 @@ export function refuseSignIn(
   return isSigned ? undefined : 'wrong_signature';
 }
 
-/** The account, 0x + lower-case hex, of a public key in either form, the address of a wallet or the key itself; undefined when it is neither. */
+/** The account (0x + lower-case hex) of a `publicKey`; undefined when it is malformed. */
 export function accountOfKey(publicKey: string): string | undefined {
   if (ADDRESS.test(publicKey)) return publicKey.toLowerCase();
   const digits = PUBLIC_KEY.exec(publicKey)?.[1];
@@ -79,17 +79,17 @@ export function accountOfKey(publicKey: string): string | undefined {
   try {
     return computeAddress(`0x${digits}`).toLowerCase();
   } catch {
-    // a point that is not on the curve is nobody's key
+    // the point is not on the curve
     return undefined;
   }
 }
 
-/** A wallet knows itself by its address, in lower case; keys and addresses in any other shape sign raw. */
+/** Wallets send a lower-case address; every other key signs raw. */
 function formsOf(publicKey: string): readonly SignInForm[] {
   return WALLET_ADDRESS.test(publicKey) ? SIGN_IN_FORMS : ['raw'];
 }
 
-/** Whether a recovered key, 0x04.., is the one that was named; undefined when none was. */
+/** A test of a recovered key (0x04..) against `publicKey`; undefined when that is malformed. */
 function keyTest(publicKey: string): ((recovered: string) => boolean) | undefined {
   if (ADDRESS.test(publicKey))
     return (recovered) => computeAddress(recovered).toLowerCase() === publicKey.toLowerCase();
@@ -99,15 +99,8 @@ function keyTest(publicKey: string): ((recovered: string) => boolean) | undefine
     : (recovered) => recovered.toLowerCase() === `0x${digits.toLowerCase()}`;
 }
 
-interface CheckedSignature {
-  /** 0x + 64 hex digits */
-  readonly r: string;
-  readonly s: string;
-  readonly v: 27 | 28;
-}
-
-/** What ethers does not see to: it takes other v, high s, and breaks on numbers that are out of range. */
-function checkedSignature({ r, s, v }: AuthSignature): CheckedSignature | undefined {
+/** Stricter than ethers, which accepts other v and high s, and throws on numbers out of range. */
+function checkedSignature({ r, s, v }: AuthSignature): Signature | undefined {
   const [rDigits, sDigits] = [SCALAR.exec(r)?.[1], SCALAR.exec(s)?.[1]];
   if (rDigits === undefined || sDigits === undefined || (v !== 27 && v !== 28)) return undefined;
   const [rValue, sValue] = [BigInt(`0x${rDigits}`), BigInt(`0x${sDigits}`)];
@@ -116,17 +109,17 @@ function checkedSignature({ r, s, v }: AuthSignature): CheckedSignature | undefi
   return { r: `0x${rDigits}`, s: `0x${sDigits}`, v };
 }
 
-/** The uncompressed public key that made the signature, 0x04..; undefined when r is on no point of the curve. */
-function signerOf(digest: string, signature: CheckedSignature): string | undefined {
+/** The uncompressed key of the signer, 0x04..; undefined when r is on no point of the curve. */
+function signerOf(digest: string, signature: Signature): string | undefined {
   try {
     return SigningKey.recoverPublicKey(digest, signature);
   } catch {
-    // what ethers throws here has no code; the numbers' ranges are checked, so only the curve is left
+    // the ranges are checked already: only an r that is on no point of the curve is left
     return undefined;
   }
 }
 
-/** EIP-191 and, with another network's name, TIP-191: the length is that of the UTF-8 bytes. */
+/** EIP-191 and TIP-191. The length counts UTF-8 bytes. */
 function prefixedDigest(network: 'Ethereum' | 'TRON', challenge: string): string {
   const message = Buffer.from(challenge);
   return keccak256(

@@ -1,36 +1,36 @@
-/** Every topic of the system. Read this first: what is written where, under which key, and for how long (for ever). */
+/** Every topic of the system: its events, keys, partitions and configuration. */
 
 export interface EventSchema {
-  /** name of the event, equal to the Avro record's name and to the header `event_type` */
+  /** the event's name, its Avro record's name and its header `event_type` */
   readonly type: string;
-  /** the Avro schema's file */
+  /** the file of the Avro schema */
   readonly avsc: URL;
 }
 
 export interface Topic {
   readonly name: string;
-  /** what it carries, in a sentence for people */
+  /** the content, in a sentence for people */
   readonly about: string;
-  /** what the record key says, always text */
+  /** the content of the record key, which is text */
   readonly key: string;
   readonly partitions: number;
-  /** the largest record, as a batch on the wire, in bytes */
+  /** the largest record as a batch on the wire, in bytes */
   readonly record_bytes_max: number;
-  /** topic configuration at the broker */
+  /** the topic's configuration */
   readonly config: Readonly<Record<string, string>>;
   readonly events: readonly EventSchema[];
 }
 
 const MIB = 1024 * 1024;
 
-/** Nothing is ever deleted or compacted: a replay from offset 0 is the audit. */
+/** Nothing is deleted or compacted: the audit replays from offset 0. */
 const KEPT_FOR_EVER = {
   'cleanup.policy': 'delete',
   'retention.ms': '-1',
   'retention.bytes': '-1',
 } as const;
 
-/** What an acknowledged record of these says about money is on disk, whatever becomes of the machine. */
+/** For topics about money: an acknowledged record is on disk. */
 const ON_DISK = {
   ...KEPT_FOR_EVER,
   'max.message.bytes': String(MIB),
@@ -45,7 +45,7 @@ function eventOf(topic: string, type: string): EventSchema {
 export const CHAIN_BLOCKS: Topic = {
   name: 'chain.blocks',
   about:
-    'The CLT chain as the node told it, in one order. A block of 20,000 transactions is one record.',
+    'The CLT chain in the order in which the node reported it. A block of up to 20,000 transactions is one record.',
   key: 'height of the block, decimal',
   partitions: 1,
   record_bytes_max: 32 * MIB,
@@ -61,7 +61,7 @@ export const CHAIN_BLOCKS: Topic = {
 
 export const RESERVE_RUNS: Topic = {
   name: 'reserve.runs',
-  about: 'What the treasury found whenever it held supply, ledger and custody against each other.',
+  about: "The treasury's reconciliations of supply, ledger and custody.",
   key: 'id of the run',
   partitions: 1,
   record_bytes_max: MIB,
@@ -75,8 +75,8 @@ export const RESERVE_RUNS: Topic = {
 
 export const DEPOSIT_ADDRESSES: Topic = {
   name: 'deposit.addresses',
-  about: 'Who asked for a deposit address, in the one order that says whose is whose.',
-  key: 'account of the chain token, 0x + hex; `scheme` for how addresses are derived',
+  about: 'Requests for deposit addresses. Their order determines the address of each account.',
+  key: 'account of the chain token, 0x + hex; `scheme` for the derivation scheme',
   partitions: 1,
   record_bytes_max: MIB,
   config: ON_DISK,
@@ -87,9 +87,10 @@ export const DEPOSIT_ADDRESSES: Topic = {
 
 export const TRON_TRANSFERS: Topic = {
   name: 'tron.transfers',
-  about: "What TRON's provider told of deposit addresses, and up to when it was asked.",
-  key: 'deposit address, base58; `checked` for which of them were asked about',
-  // schemas/tron-partition.ts says in which of them an address is
+  about:
+    'Transfers to deposit addresses on TRON, and the time up to which each address was checked.',
+  key: 'deposit address, base58; `checked` for checks of addresses',
+  // by schemas/tron-partition.ts
   partitions: 6,
   record_bytes_max: MIB,
   config: ON_DISK,
@@ -98,7 +99,7 @@ export const TRON_TRANSFERS: Topic = {
 
 export const TREASURY_LEDGER: Topic = {
   name: 'treasury.ledger',
-  about: 'Everything the treasury, or a person through it, has decided.',
+  about: 'The decisions of the treasury, and of persons through it.',
   key: 'id of the deposit; `policy` for its limits',
   partitions: 1,
   record_bytes_max: MIB,
@@ -117,8 +118,8 @@ export const TREASURY_LEDGER: Topic = {
 
 export const PROJECTOR_SKIPS: Topic = {
   name: 'projector.skips',
-  about: 'What a person has a projection pass over, where no money hangs on it.',
-  key: 'projection, topic, partition and offset of what is passed over',
+  about: 'Records that a person lets a projection skip. Only projections without money allow it.',
+  key: 'projection, topic, partition and offset of the skipped record',
   partitions: 1,
   record_bytes_max: MIB,
   config: {
@@ -139,8 +140,9 @@ export const TOPICS: readonly Topic[] = [
 ];
 
 /**
- * The registry's subject of one event: topic and record name, so that each event evolves by itself. (A union under `<topic>-value` could never gain an
- * event: FULL_TRANSITIVE refuses a branch that older readers do not know.)
+ * The registry's subject of one event: topic and record name (TopicRecordNameStrategy), so that
+ * each event evolves on its own. A union under `<topic>-value` could never gain an event, because
+ * FULL_TRANSITIVE refuses a branch that older readers do not know.
  */
 export function subjectOf(topic: Topic, event: EventSchema, namespace: string): string {
   return `${topic.name}-${namespace}.${event.type}`;

@@ -1,14 +1,17 @@
-/** Addresses of TRON: 20 bytes in the log and in Postgres. Towards people base58check of 0x41 and the 20 bytes; some answers say the same 21 bytes as hex. */
+/**
+ * TRON addresses: 20 bytes in Kafka and Postgres; in APIs base58check of 0x41 and the 20 bytes.
+ * Some of TRON's APIs use the 21 bytes as hex.
+ */
 import { decodeBase58, encodeBase58, getBytes, sha256, toBeHex } from 'ethers';
 
 const PREFIX = 0x41;
-/** Those of 25 bytes that begin with 0x41: always 34 characters, always a T at first. */
+/** 25 bytes that begin with 0x41 always have 34 characters and begin with T. */
 const BASE58 = /^T[1-9A-HJ-NP-Za-km-z]{33}$/;
 const HEX = /^41([0-9a-f]{40})$/i;
 const BYTES = 20;
 const WITH_CHECKSUM = 25;
 
-/** The 20 bytes of an address in base58check, or in hex with its prefix 41 (42 digits, any case, no 0x); anything else is undefined. */
+/** Accepts base58check, or 41 + 40 hex digits in any case; other text is undefined. */
 export function parseTronAddress(text: string): Buffer | undefined {
   const digits = HEX.exec(text)?.[1];
   if (digits !== undefined) return Buffer.from(digits, 'hex');
@@ -28,7 +31,7 @@ function fromBase58(text: string): Buffer | undefined {
 /** Base58check of an address of 20 bytes. */
 export function toTronAddress(address: Uint8Array): string {
   if (address.length !== BYTES)
-    throw new RangeError(`an address of TRON has ${BYTES} bytes, not ${address.length}`);
+    throw new RangeError(`a TRON address has ${BYTES} bytes, not ${address.length}`);
   const payload = Buffer.concat([Uint8Array.of(PREFIX), address]);
   return encodeBase58(Buffer.concat([payload, checksum(payload)]));
 }

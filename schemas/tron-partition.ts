@@ -1,6 +1,6 @@
 /**
- * In which partition of `tron.transfers` an address is: CRC-32 (that of zip and Ethernet) of its 20 bytes, modulo 6. Every record that was ever written stands where
- * this function said. It can never change.
+ * The partition of an address in `tron.transfers`: CRC-32 (IEEE 802.3) of its 20 bytes, modulo 6.
+ * It must never change: every written record is where this function put it.
  */
 import { TRON_TRANSFERS } from './topics.ts';
 

@@ -67,7 +67,10 @@ export function rideRequests(bounds: Bounds | undefined, limit: number): Query {
  */
 const DENSE_FROM = 5_000;
 
-/** Rows with a pickup in the box, by the spatial index. $`at` to $`at + 3`: west, south, east, north. */
+/**
+ * Rows with a pickup in the box, by the spatial index. $`at` to $`at + 3`: west, south, east,
+ * north.
+ */
 function indexedRows(at: number): string {
   return `SELECT * FROM ride_market.open_requests WHERE ${PICKUP} <@ ${box(at)}`;
 }

@@ -1,4 +1,7 @@
-/** The watcher's queries: addresses to check next, and logged transfers. Times are Unix milliseconds. */
+/**
+ * The watcher's queries: addresses to check next, and logged transfers. Times are Unix
+ * milliseconds.
+ */
 import type { Query } from '../contract/page.ts';
 
 /**

@@ -89,7 +89,10 @@ function queueOfAddresses(addresses: readonly Buffer[]): Load {
   };
 }
 
-/** A request's address is known only after derivation. The result is empty once both topics are read. */
+/**
+ * A request's address is known only after derivation. The result is empty once both topics are
+ * read.
+ */
 const UNREQUESTED: Load = {
   name: 'queue_unrequested',
   text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE NOT q.requested`,

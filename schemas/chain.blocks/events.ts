@@ -1,4 +1,4 @@
-/** The events of topic `chain.blocks`, as they stand in its Avro schemas beside this file. Hashes are 32 bytes, addresses 20, amounts CLT base units. */
+/** Events of topic `chain.blocks`. Hashes are 32 bytes, addresses 20, amounts CLT base units. */
 
 export interface BlockTransaction {
   readonly hash: Buffer;
@@ -58,7 +58,7 @@ export interface BlocksFinalized {
 
 export type ChainEvent = BlockAppended | BlockReverted | BlocksFinalized;
 
-/** The same to whoever does not read these fields of transactions. */
+/** `ChainEvent` without some fields of its transactions. */
 export type ChainEventWithout<Field extends keyof BlockTransaction> =
   BlockAppendedWithout<Field> | BlockReverted | BlocksFinalized;
 
@@ -69,7 +69,7 @@ export interface BlockAppendedWithout<Field extends keyof BlockTransaction> exte
   readonly transactions: readonly Omit<BlockTransaction, Field>[];
 }
 
-/** The same to whoever reads headers alone. */
+/** `ChainEvent` without its transactions' fields. */
 export type ChainHeaderEvent = ChainEventWithout<keyof BlockTransaction>;
 
 const TYPES: Readonly<Record<ChainEvent['type'], true>> = {
@@ -78,12 +78,12 @@ const TYPES: Readonly<Record<ChainEvent['type'], true>> = {
   BlocksFinalized: true,
 };
 
-/** Whether a decoded record is one of this topic's events: its schema has given it the shape that its type says. */
+/** Whether a decoded record is an event of this topic. Its Avro schema guarantees the shape. */
 export function isChainEvent(event: { readonly type: string }): event is ChainEvent {
   return Object.hasOwn(TYPES, event.type);
 }
 
-/** The same fact has the same id in every retry: its place in the chain's own count, what happened, and to which block. */
+/** Stable across retries: sequence, type and block. */
 export function chainEventId(event: ChainEvent): string {
   return `${event.sequence}:${event.type}:${event.hash.toString('hex')}`;
 }

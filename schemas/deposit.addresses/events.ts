@@ -1,4 +1,4 @@
-/** The events of topic `deposit.addresses`, as they stand in its Avro schemas beside this file. Addresses are the 20 bytes of the chain token's accounts, times Unix milliseconds. */
+/** Events of topic `deposit.addresses`. Accounts are 20 bytes, times Unix milliseconds. */
 
 export interface SchemePinned {
   readonly type: 'SchemePinned';
@@ -29,14 +29,14 @@ const TYPES: Readonly<Record<DepositAddressEvent['type'], true>> = {
   PanelOpened: true,
 };
 
-/** Whether a decoded record is one of this topic's events: its schema has given it the shape that its type says. */
+/** Whether a decoded record is an event of this topic. Its Avro schema guarantees the shape. */
 export function isDepositAddressEvent(event: {
   readonly type: string;
 }): event is DepositAddressEvent {
   return Object.hasOwn(TYPES, event.type);
 }
 
-/** The same fact has the same id in every retry: that an account asked is one fact however often it asks, that it looked is another each time. */
+/** Stable across retries. All requests of one account are one fact; each panel opening is one. */
 export function depositAddressEventId(event: DepositAddressEvent): string {
   switch (event.type) {
     case 'SchemePinned':

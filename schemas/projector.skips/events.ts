@@ -1,4 +1,4 @@
-/** The event of topic `projector.skips`, as it stands in its Avro schema beside this file. */
+/** The event of topic `projector.skips`. */
 
 export interface RecordSkipped {
   readonly type: 'RecordSkipped';
@@ -8,7 +8,7 @@ export interface RecordSkipped {
   readonly record_offset: number;
   /** SHA-256 of the whole record, 32 bytes */
   readonly fingerprint: Buffer;
-  /** why it could not be applied */
+  /** why the record could not be applied */
   readonly error: string;
   readonly actor: string;
   readonly reason: string;
@@ -16,21 +16,26 @@ export interface RecordSkipped {
   readonly decided_at: number;
 }
 
-type Place = Pick<RecordSkipped, 'projection' | 'topic' | 'partition'> & {
+type RecordPosition = Pick<RecordSkipped, 'projection' | 'topic' | 'partition'> & {
   readonly record_offset: bigint | number;
 };
 
-/** Key of the record: the projection and the place. */
-export function skipKey({ projection, topic, partition, record_offset: offset }: Place): string {
+/** The record's key: the projection and the position of the skipped record. */
+export function skipKey({
+  projection,
+  topic,
+  partition,
+  record_offset: offset,
+}: RecordPosition): string {
   return `${projection} ${topic}/${partition}@${offset}`;
 }
 
-/** What the keys of all records begin with that a projection passes over in a topic. */
+/** The common prefix of the keys of a projection's skips in a topic. */
 export function skipKeysOf(projection: string, topic: string): string {
   return `${projection} ${topic}/`;
 }
 
-/** The same decision has the same id in every retry. */
+/** Stable across retries. */
 export function skipEventId(event: RecordSkipped): string {
   return `${skipKey(event)}:${event.fingerprint.toString('hex').slice(0, 16)}`;
 }

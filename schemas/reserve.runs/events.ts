@@ -1,11 +1,11 @@
-/** The events of topic `reserve.runs`, as they stand in its Avro schema beside this file. Figures are CLT base units; hashes are 32 bytes. */
+/** The event of topic `reserve.runs`. Amounts are CLT base units, hashes 32 bytes. */
 
 export interface ReserveReconciled {
   readonly type: 'ReserveReconciled';
   readonly run_id: string;
   /** Unix milliseconds */
   readonly run_at: number;
-  /** the first record of treasury.ledger that the figures do not know */
+  /** the first record of treasury.ledger that the figures do not include */
   readonly ledger_offset: number;
   /** the final block */
   readonly block_height: number;
@@ -21,7 +21,7 @@ export interface ReserveReconciled {
   readonly status: string;
 }
 
-/** Whether a decoded record is this topic's event: its schema has given it the shape that its type says. */
+/** Whether a decoded record is an event of this topic. Its Avro schema guarantees the shape. */
 export function isReserveEvent(event: { readonly type: string }): event is ReserveReconciled {
   return event.type === 'ReserveReconciled';
 }

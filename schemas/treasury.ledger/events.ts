@@ -1,6 +1,7 @@
 /**
- * The events of topic `treasury.ledger`, as they stand in its Avro schemas beside this file. `sequence` is the offset that an event was written for: it counts only
- * where it stands at just that offset. Amounts are micro-USDT, which is CLT base units; hashes 32 bytes, addresses 20; times Unix milliseconds.
+ * Events of topic `treasury.ledger`. `sequence` is the offset that an event was written for: at any
+ * other offset it has no effect. Amounts are micro-USDT, which are CLT base units; hashes are 32
+ * bytes, addresses 20; times Unix milliseconds.
  */
 
 interface Decided {
@@ -13,9 +14,9 @@ export interface PolicyLimits {
   /** of an address' first deposit */
   readonly first_fee: bigint;
   readonly later_fee: bigint;
-  /** the smallest credit that is minted without a person */
+  /** the smallest credit that is minted without approval */
   readonly minimum: bigint;
-  /** the largest credit that is minted without a person */
+  /** the largest credit that is minted without approval */
   readonly single_cap: bigint;
   /** of all mints within 24 hours */
   readonly rolling_cap: bigint;
@@ -36,9 +37,9 @@ export interface DepositConfirmed extends Decided {
   readonly deposit_address: Buffer;
   /** the owner */
   readonly clt_address: Buffer;
-  /** what arrived */
+  /** the transferred amount */
   readonly gross: bigint;
-  /** the network fee; it may be more than what arrived */
+  /** the network fee, which may exceed `gross` */
   readonly fee: bigint;
   /** gross - fee, at least 0 */
   readonly credit: bigint;
@@ -47,7 +48,7 @@ export interface DepositConfirmed extends Decided {
   readonly address_ordinal: number;
   readonly block_number: number;
   readonly block_timestamp: number;
-  /** where the transfer stands in `tron.transfers` */
+  /** the transfer's position in `tron.transfers` */
   readonly transfer_partition: number;
   readonly transfer_offset: number;
 }
@@ -55,7 +56,7 @@ export interface DepositConfirmed extends Decided {
 export interface DepositHeld extends Decided {
   readonly type: 'DepositHeld';
   readonly deposit_id: string;
-  /** a `HoldReason`; text in the log, so that another reason needs no other schema */
+  /** a `HoldReason`; text, so that a new reason needs no new schema */
   readonly reason: string;
 }
 
@@ -101,7 +102,7 @@ export interface MintDead extends Decided {
   readonly block_height: number;
 }
 
-/** What happens to one deposit. */
+/** The events of one deposit. */
 export type DepositEvent =
   | DepositConfirmed
   | DepositHeld
@@ -124,7 +125,7 @@ const TYPES: Readonly<Record<TreasuryEvent['type'], true>> = {
   MintDead: true,
 };
 
-/** Whether a decoded record is one of this topic's events: its schema has given it the shape that its type says. */
+/** Whether a decoded record is an event of this topic. Its Avro schema guarantees the shape. */
 export function isTreasuryEvent(event: { readonly type: string }): event is TreasuryEvent {
   return Object.hasOwn(TYPES, event.type);
 }
@@ -134,7 +135,7 @@ export function treasuryEventKey(event: TreasuryEvent): string {
   return event.type === 'PolicySet' ? 'policy' : event.deposit_id;
 }
 
-/** The same fact has the same id in every retry: the place that it was written for, what happened, and to what. */
+/** Stable across retries: sequence, type and key. */
 export function treasuryEventId(event: TreasuryEvent): string {
   return `${event.sequence}:${event.type}:${treasuryEventKey(event)}`;
 }

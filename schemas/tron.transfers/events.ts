@@ -1,12 +1,12 @@
 /**
- * The events of topic `tron.transfers`, as they stand in its Avro schemas beside this file. Addresses of TRON are 20 bytes, without the prefix 0x41; transaction
+ * Events of topic `tron.transfers`. Addresses are 20 bytes, without the prefix 0x41; transaction
  * ids 32 bytes; amounts micro-USDT; times Unix milliseconds.
  */
 
 export interface TransferObserved {
   readonly type: 'TransferObserved';
   readonly tx_id: Buffer;
-  /** its place among the transaction's logs */
+  /** index among the transaction's logs */
   readonly log_index: number;
   readonly block_number: number;
   readonly block_timestamp: number;
@@ -21,7 +21,7 @@ export interface TransferObserved {
 
 export interface CheckedAddress {
   readonly address: Buffer;
-  /** every transfer to it that was solidified up to this block time stands before the record, in its partition */
+  /** every transfer solidified up to this block time precedes the record in its partition */
   readonly until: number;
 }
 
@@ -38,17 +38,17 @@ const TYPES: Readonly<Record<TransferEvent['type'], true>> = {
   AddressesChecked: true,
 };
 
-/** Whether a decoded record is one of this topic's events: its schema has given it the shape that its type says. */
+/** Whether a decoded record is an event of this topic. Its Avro schema guarantees the shape. */
 export function isTransferEvent(event: { readonly type: string }): event is TransferEvent {
   return Object.hasOwn(TYPES, event.type);
 }
 
-/** What names a transfer: its transaction's id in hex and its place among the transaction's logs. */
+/** The identity of a transfer: transaction id in hex and log index. */
 export function transferKey(txId: Buffer, logIndex: number): string {
   return `${txId.toString('hex')}:${logIndex}`;
 }
 
-/** The same fact has the same id in every retry. */
+/** Stable across retries. */
 export function transferEventId(event: TransferEvent): string {
   if (event.type === 'TransferObserved') return transferKey(event.tx_id, event.log_index);
   return `${event.type}:${event.checked_at}:${event.checked.map(({ address }) => address.toString('hex').slice(0, 8)).join('.')}`;

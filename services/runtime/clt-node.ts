@@ -10,8 +10,8 @@ import {
   parseChain,
   type NodeBlock,
   type NodeChain,
-  type Parsed,
 } from '../../schemas/chain-node.ts';
+import type { Parsed } from '../../schemas/json-reader.ts';
 import { Fault, messageOf } from './process/errors.ts';
 
 /** Timeout of a read. A long poll adds the time that it asks the node to wait. */

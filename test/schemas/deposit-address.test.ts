@@ -57,7 +57,7 @@ test.each([-1, 0.5, 2 ** 31, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])(
   },
 );
 
-test('an extended private key is refused, whatever it is of, and never repeated', () => {
+test('an extended private key of any network is refused and not repeated', () => {
   const problems = [
     wallet.extendedKey,
     wallet.extendedKey.replace('xprv', 'tprv'),
@@ -66,7 +66,7 @@ test('an extended private key is refused, whatever it is of, and never repeated'
   ].map(problemOf);
   for (const problem of problems) {
     expect(problem).toMatch(
-      /^it is an extended private key, whoever holds it can spend every deposit: .*give the xpub/,
+      /^it is an extended private key, which can spend every deposit: .*set the xpub/,
     );
     expect(problem).not.toContain(wallet.extendedKey.slice(4, 20));
   }

@@ -59,6 +59,6 @@ test('what was printed is read as the same, and any single character changed is 
   }
 });
 
-test('bytes of another length are a bug', () => {
-  expect(() => toTronAddress(Buffer.alloc(21))).toThrow('an address of TRON has 20 bytes, not 21');
+test('encoding throws for other than 20 bytes', () => {
+  expect(() => toTronAddress(Buffer.alloc(21))).toThrow('a TRON address has 20 bytes, not 21');
 });

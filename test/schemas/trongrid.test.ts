@@ -5,9 +5,9 @@ import {
   parseList,
   parseReceipt,
   transfersIn,
-  type Parsed,
   type TronReceipt,
 } from '../../schemas/trongrid.ts';
+import type { Parsed } from '../../schemas/json-reader.ts';
 import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
 import { recordedList, recordedReceipt } from '../support/trongrid/recorded.ts';
 
@@ -103,7 +103,7 @@ test('a Transfer of the contract that is not one of a TRC-20 token is a problem,
     { data: '' },
     { data: `${WORD}00` },
   ])
-    expect(problemOf(transfersIn(receipt({ log: [logWith(change)] }), USDT))).toMatch(/^log\[0\] /);
+    expect(problemOf(transfersIn(receipt({ log: [logWith(change)] }), USDT))).toMatch(/^log\[0\]/);
 });
 
 test('{} is no receipt yet; every other shape is a problem', () => {

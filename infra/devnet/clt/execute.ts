@@ -24,8 +24,8 @@ export interface Executed {
 }
 
 /**
- * Executes on the overlay, or refuses and leaves it unchanged. `producer` is undefined for a waiting
- * transaction, which then pays the fee: it is affordable in a block of any producer.
+ * Executes on the overlay, or refuses and leaves it unchanged. `producer` is undefined for a
+ * waiting transaction, which then pays the fee: it is affordable in a block of any producer.
  */
 export function execute(
   state: StateOverlay,

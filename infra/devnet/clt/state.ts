@@ -147,7 +147,9 @@ export class StateOverlay implements StateReader {
     this.apply(write('accounts', address, { ...account, balance }));
   }
 
-  /** Applies the changes to the state and returns their undo. The overlay must not be used again. */
+  /**
+   * Applies the changes to the state and returns their undo. The overlay must not be used again.
+   */
   commit(): Undo {
     return {
       accounts: setRows(this.#state.rows.accounts, this.#changes.accounts),

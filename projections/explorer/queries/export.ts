@@ -60,8 +60,8 @@ export function seqsOf({ low, high }: Heights, end: ExportEnd): Query {
 
 /**
  * A query for one row: low and high of the ordinals whose rows have a `key` in a range, same. Keys
- * never fall along the ordinals, so a binary search finds both bounds. `count` is SQL for the number
- * of rows of the group $5, `row` selects ordinal and key of one of them.
+ * never fall along the ordinals, so a binary search finds both bounds. `count` is SQL for the
+ * number of rows of the group $5, `row` selects ordinal and key of one of them.
  */
 function ordinalsQuery(
   name: string,

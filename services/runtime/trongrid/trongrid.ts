@@ -9,10 +9,10 @@ import {
   parseList,
   parseReceipt,
   type ListPage,
-  type Parsed,
   type TronHead,
   type TronReceipt,
 } from '../../../schemas/trongrid.ts';
+import type { Parsed } from '../../../schemas/json-reader.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 import { Backoff, type BackoffOptions } from './backoff.ts';
