@@ -1,6 +1,6 @@
 /** Databases of a bench: empty ones, gone when done with, on a server that has nothing left to write. */
 import { Client, Pool } from 'pg';
-import { postgresUrl } from '../../infra/local/postgres.ts';
+import { postgresUrl } from '../../infra/postgres/databases.ts';
 import { superuser } from '../../infra/postgres/settings.ts';
 import { freshDatabase } from '../support/database.ts';
 import type { Stack } from '../support/stack.ts';

@@ -1,7 +1,7 @@
 /** The gateway's lists against a bare node:http and pg server that sends the same statements' rows. */
 import { join } from 'node:path';
-import { plainEnvironment, spawnChild } from '../../infra/local/child.ts';
-import { checkout } from '../../infra/local/folder.ts';
+import { childFault, plainEnvironment, spawnChild } from '../../infra/local/process/child.ts';
+import { checkout } from '../../infra/local/stack/folder.ts';
 import { toHex } from '../../schemas/address.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
 import { Random } from '../support/random.ts';
@@ -154,11 +154,11 @@ async function spawnBareServer(
   );
   const url = `http://127.0.0.1:${port}`;
   const stop = async (): Promise<void> => {
-    await child.stop('SIGKILL', 0);
+    await child.kill();
     release();
   };
   const answers = async (): Promise<boolean> => {
-    if (child.exited !== undefined) throw child.faultOf('ended');
+    if (child.exited !== undefined) throw new Error(childFault(child, 'ended'));
     const response = await fetch(`${url}/`);
     await response.arrayBuffer();
     return response.status === 404;

@@ -1,7 +1,7 @@
 /** A server that a bench measures the system against: a script beside this file, as a process of its own. */
 import { join } from 'node:path';
-import { plainEnvironment, spawnChild } from '../../infra/local/child.ts';
-import { checkout } from '../../infra/local/folder.ts';
+import { childFault, plainEnvironment, spawnChild } from '../../infra/local/process/child.ts';
+import { checkout } from '../../infra/local/stack/folder.ts';
 import { takePort } from '../support/free-ports.ts';
 import type { Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
@@ -37,12 +37,12 @@ export async function startSideServer(
   const child = await spawnChild(script.replace('.ts', ''), command, stack.folder);
   const url = `http://127.0.0.1:${port}`;
   const stop = async (): Promise<void> => {
-    await child.stop('SIGKILL', 0);
+    await child.kill();
     release();
   };
   try {
     await until(async () => {
-      if (child.exited !== undefined) throw child.faultOf('ended');
+      if (child.exited !== undefined) throw new Error(childFault(child, 'ended'));
       return await answers(url);
     }, name);
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Random input to a hub in front of a moving chain, for as long as wanted. */
-import { defaultCommon } from '../../infra/local/choices.ts';
+import { defaultSettings } from '../../infra/local/stack/settings.ts';
 import { fuzz } from '../services/hub-gateway/fuzz.ts';
 import { startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
@@ -44,7 +44,7 @@ export const hubFuzz: FaultRun<'inputs'> = {
           pk: known.find((each) => each.length === 42) ?? '',
           exp: Math.floor(Date.now() / 1_000) + 86_400,
         },
-        defaultCommon.jwt_secret,
+        defaultSettings.APP_JWT_SECRET,
       );
       const violations: string[] = [];
       const counts: Record<string, number> = {};

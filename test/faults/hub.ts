@@ -4,7 +4,7 @@
  */
 import { setTimeout as after } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { defaultCommon } from '../../infra/local/choices.ts';
+import { defaultSettings } from '../../infra/local/stack/settings.ts';
 import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { Random } from '../support/random.ts';
@@ -86,7 +86,7 @@ class HubRun {
     const { url } = this.#processes.at('hub-gateway');
     const token = goodToken(
       { pk: `0x${'aa'.repeat(20)}`, exp: Math.floor(Date.now() / 1_000) + 86_400 },
-      defaultCommon.jwt_secret,
+      defaultSettings.APP_JWT_SECRET,
     );
     const lists = watchedLists(await this.#someone());
     await this.#blocks(5);

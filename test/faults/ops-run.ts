@@ -3,8 +3,8 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { plainEnvironment } from '../../infra/local/child.ts';
-import type { Addresses } from '../../infra/local/addresses.ts';
+import { plainEnvironment } from '../../infra/local/process/child.ts';
+import type { Addresses } from '../../infra/local/stack/addresses.ts';
 
 const MAIN = join(import.meta.dirname, '../../services/ops/main.ts');
 

@@ -1,6 +1,6 @@
 /** The services of a fault run by what they are there for: what is killed is started again at once in the same place, as a supervisor would. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Exit } from '../../infra/local/child.ts';
+import type { Exit } from '../../infra/local/process/child.ts';
 import type { ServiceHandle, Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 

@@ -2,11 +2,11 @@
 import { createReadStream, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Folder } from '../../infra/local/folder.ts';
-import { defaultCommon } from '../../infra/local/choices.ts';
-import { serviceEnvironment, services } from '../../infra/local/services.ts';
-import type { Addresses } from '../../infra/local/addresses.ts';
-import type { Ports } from '../../infra/local/ports.ts';
+import type { Folder } from '../../infra/local/stack/folder.ts';
+import { defaultSettings } from '../../infra/local/stack/settings.ts';
+import { serviceEnvironment, services } from '../../infra/local/stack/services.ts';
+import type { Addresses } from '../../infra/local/stack/addresses.ts';
+import type { Ports } from '../../infra/local/stack/ports.ts';
 
 const SECRET_NAME = /SECRET|PASSWORD|PRIVATE|_KEY$/;
 /** Shorter ones would be found by chance. */
@@ -38,7 +38,7 @@ export function secretsOf(
 ): ReadonlyMap<string, string> {
   const place = { http_host: '127.0.0.1', ports, data: folder.data };
   const given = [
-    ...services.map((spec) => serviceEnvironment(spec, defaultCommon, addresses, place)),
+    ...services.map((spec) => serviceEnvironment(spec, defaultSettings, addresses, place)),
     ...settings,
   ];
   const secrets = given

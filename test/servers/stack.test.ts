@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { Kafka, logLevel } from 'kafkajs';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isFree } from '../../infra/local/port-holder.ts';
+import { isFree } from '../../infra/local/stack/ports.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 let stack: Stack;

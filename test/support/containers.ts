@@ -11,13 +11,17 @@ import {
   kafkaSettings,
   kafkaVariable,
 } from '../../infra/kafka/settings.ts';
-import { countBrokers } from '../../infra/local/kafka-probe.ts';
-import type { Ports } from '../../infra/local/ports.ts';
-import { postgresAnswers, settlePostgres } from '../../infra/local/postgres.ts';
-import { redisAnswers, redisSettings } from '../../infra/local/redis.ts';
-import { registryAnswers, registryDatabase, registryJava } from '../../infra/local/registry.ts';
-import type { ServerName } from '../../infra/local/servers.ts';
-import { redis_image, registry_image } from '../../infra/local/versions.ts';
+import { kafkaAnswers } from '../../infra/local/servers/kafka.ts';
+import type { Ports } from '../../infra/local/stack/ports.ts';
+import { postgresAnswers, settlePostgres } from '../../infra/postgres/databases.ts';
+import { redis_image, redisAnswers, redisSettings } from '../../infra/local/servers/redis.ts';
+import {
+  registry_image,
+  registryAnswers,
+  registryDatabase,
+  registryJava,
+} from '../../infra/local/servers/registry.ts';
+import type { ServerName } from '../../infra/local/servers/servers.ts';
 import {
   initdbArguments,
   postgresArguments,
@@ -61,12 +65,10 @@ function containerServer(
       await settle?.();
     },
     async kill(signal = 'SIGKILL') {
-      if (started === undefined) return undefined;
+      if (started === undefined) return;
       const running = (await getContainerRuntimeClient()).container.getById(started.getId());
       await running.kill({ signal });
-      if (signal === 'SIGSTOP' || signal === 'SIGCONT') return undefined;
-      await running.wait();
-      return { code: null, signal };
+      if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await running.wait();
     },
     async stop() {
       await started?.stop();
@@ -109,12 +111,7 @@ export function containerServers(ports: Ports): Readonly<Record<ServerName, Serv
     .withExposedPorts({ container: 6379, host: ports.redis });
   const host = `127.0.0.1:${ports.postgres}`;
   return {
-    kafka: containerServer(
-      'kafka',
-      ports.kafka,
-      kafka,
-      async () => (await countBrokers(ports.kafka)) > 0,
-    ),
+    kafka: containerServer('kafka', ports.kafka, kafka, () => kafkaAnswers(ports.kafka)),
     postgres: containerServer(
       'postgres',
       ports.postgres,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import type { Addresses } from '../../infra/local/addresses.ts';
-import { createDatabase, postgresUrl } from '../../infra/local/postgres.ts';
+import type { Addresses } from '../../infra/local/stack/addresses.ts';
+import { createDatabase, postgresUrl } from '../../infra/postgres/databases.ts';
 import { superuser } from '../../infra/postgres/settings.ts';
 
 type Where = Pick<Addresses, 'postgres_url'>;

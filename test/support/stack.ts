@@ -1,28 +1,35 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { removeShelter } from '../../infra/local/account.ts';
-import { archiveClasses } from '../../infra/local/archive-classes.ts';
-import { localAddresses, type Addresses } from '../../infra/local/addresses.ts';
-import { cacheOf } from '../../infra/local/cache.ts';
-import { spawnChild, type Child, type Exit } from '../../infra/local/child.ts';
-import { defaultCommon } from '../../infra/local/choices.ts';
-import { claim } from '../../infra/local/claim.ts';
-import { folderAt, openFolder, type Folder } from '../../infra/local/folder.ts';
-import { leftoversIn, stopLeftovers } from '../../infra/local/leftovers.ts';
-import { defaultPorts, portNames, type PortName, type Ports } from '../../infra/local/ports.ts';
-import { findPrograms } from '../../infra/local/programs.ts';
-import { silentReport } from '../../infra/local/report.ts';
-import { waitUntilReady } from '../../infra/local/server.ts';
+import { cacheFolder } from '../../infra/local/fetch/cache.ts';
+import { findPrograms } from '../../infra/local/fetch/programs.ts';
+import { silentReport } from '../../infra/local/cli/report.ts';
+import { spawnChild, type Child, type Exit } from '../../infra/local/process/child.ts';
 import {
-  createServers,
-  startServers,
-  stopServers,
-  type ServerName,
-  type Servers,
-} from '../../infra/local/servers.ts';
-import { readyAnswers } from '../../infra/local/service-server.ts';
-import { serviceCommand, services, type ServiceSpec } from '../../infra/local/services.ts';
+  acquirePidFile,
+  livingProcesses,
+  signalProcess,
+  writePidFile,
+} from '../../infra/local/process/pid-files.ts';
+import { waitUntilReady, type Server } from '../../infra/local/process/server.ts';
+import { createServers, type ServerName } from '../../infra/local/servers/servers.ts';
+import { localAddresses, type Addresses } from '../../infra/local/stack/addresses.ts';
+import { stopOrphans } from '../../infra/local/stack/boot.ts';
+import { folderAt, openFolder, type Folder } from '../../infra/local/stack/folder.ts';
+import {
+  defaultPorts,
+  portNames,
+  type PortName,
+  type Ports,
+} from '../../infra/local/stack/ports.ts';
+import {
+  serviceCommand,
+  serviceEnvironment,
+  serviceIsReady,
+  services,
+  type ServiceSpec,
+} from '../../infra/local/stack/services.ts';
+import { defaultSettings } from '../../infra/local/stack/settings.ts';
 import { engineSocket } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
 
@@ -33,8 +40,8 @@ export interface ServerHandle {
   readonly pid: number | undefined;
   /** Resolves when it answers. */
   start(): Promise<void>;
-  /** SIGKILL unless told otherwise; resolves when it has ended (at once for SIGSTOP and SIGCONT). */
-  kill(signal?: NodeJS.Signals): Promise<Exit | undefined>;
+  /** SIGKILL by default. Resolves when it has ended, or at once for SIGSTOP and SIGCONT. */
+  kill(signal?: NodeJS.Signals): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -46,8 +53,8 @@ export interface ServiceHandle {
   readonly url: string;
   /** Everything it has printed so far. */
   log(): string;
-  /** Resolves when `/ready` answers 200; rejects with its last lines when it ends before. */
-  ready(patience_ms?: number): Promise<void>;
+  /** Resolves when its status is ready; rejects with its last log lines when it ends before. */
+  ready(timeout_ms?: number): Promise<void>;
   kill(signal?: NodeJS.Signals): Promise<void>;
   waitExit(): Promise<Exit>;
 }
@@ -64,19 +71,17 @@ export interface Stack {
 }
 
 const PREFIX = 'clt-test-stack-';
-/** A broker that lives as long as a test is not worth the second compiler's time; one that is measured is. */
+/** A broker of a test does not live long enough for the second compiler; one of a bench does. */
 const KAFKA_JAVA = process.env['VITEST'] === undefined ? [] : ['-XX:TieredStopAtLevel=1'];
 const never = new AbortController().signal;
 
-/** Ends and removes what killed test runs left behind. */
+/** Ends and removes the stacks of killed test runs. */
 export async function removeAbandoned(): Promise<void> {
   for (const entry of readdirSync(tmpdir())) {
     if (!entry.startsWith(PREFIX)) continue;
     const folder = folderAt(join(tmpdir(), entry));
-    const taken = claim(folder.claim_file);
-    if (!taken.held) continue;
-    await stopLeftovers(folder, 2_000);
-    removeShelter(folder);
+    if ((await acquirePidFile(folder.supervisor_file)) !== undefined) continue;
+    await stopOrphans(folder, 2_000);
     rmSync(folder.root, { recursive: true, force: true });
   }
 }
@@ -97,36 +102,42 @@ function handleOf(spec: ServiceSpec, child: Child, ports: readonly number[]): Se
     pid: child.pid,
     url,
     log: () => readFileSync(child.log_file, 'utf8'),
-    ready: (patience_ms = 45_000) =>
-      waitUntilReady(child, ports, () => readyAnswers(url), patience_ms, never),
-    kill: async (signal = 'SIGKILL') => {
-      if (child.exited !== undefined) return;
-      child.signal(signal);
-      if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await child.exit;
-    },
+    ready: (timeout_ms = 45_000) => waitUntilReady(child, () => serviceIsReady(url), timeout_ms),
+    kill: (signal) => child.kill(signal),
     waitExit: () => child.exit,
   };
 }
 
-/** A folder that this process holds from the moment that it has its name. */
+function serverHandle(server: Server): ServerHandle {
+  return {
+    name: server.name,
+    port: server.port,
+    get pid() {
+      return server.pid;
+    },
+    start: () => server.start(),
+    kill: async (signal) => await server.child?.kill(signal),
+    stop: () => server.stop(),
+  };
+}
+
+/** Creates a folder that belongs to this process from the moment that it has its name. */
 function makeFolder(): Folder {
   const unnamed = mkdtempSync(join(tmpdir(), 'clt-test-new-'));
-  claim(folderAt(unnamed).claim_file);
+  writePidFile(folderAt(unnamed).supervisor_file, process.pid);
   const named = folderAt(join(tmpdir(), `${PREFIX}${basename(unnamed).slice(-6)}`));
   renameSync(unnamed, named.root);
-  // Postgres runs under another account when this one is root, and must reach its data.
-  chmodSync(named.root, 0o711);
   openFolder(named);
   return named;
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The last resort: when this process ends without having stopped its stack, the stack is killed. Gives what undoes this. */
+/** Kills the stack when this process ends without having stopped it. Returns the function that undoes this. */
 function killAtExit(folder: Folder): () => void {
   const killAll = (): void => {
-    for (const { identity } of leftoversIn(folder)) process.kill(identity.pid, 'SIGKILL');
-    removeShelter(folder);
+    for (const identity of livingProcesses(folder.pids).values())
+      signalProcess(identity, 'SIGKILL');
     rmSync(folder.root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   };
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -141,11 +152,19 @@ function killAtExit(folder: Folder): () => void {
   };
 }
 
-async function localServers(folder: Folder, ports: Ports): Promise<Servers> {
-  const cache = cacheOf(process.env);
+/** The servers of a stack on this machine, or in containers where Docker answers; none is started. */
+async function stackServers(folder: Folder, ports: Ports): Promise<Stack['servers']> {
+  if ((await engineSocket()) !== undefined)
+    return (await import('./containers.ts')).containerServers(ports);
+  const cache = cacheFolder(process.env);
   const programs = await findPrograms(cache, process.env, silentReport, never);
-  await archiveClasses(cache, folder, programs, ports, silentReport, never);
-  return createServers(folder, programs, ports, KAFKA_JAVA);
+  const servers = createServers(folder, programs, ports, KAFKA_JAVA);
+  return {
+    kafka: serverHandle(servers.kafka),
+    postgres: serverHandle(servers.postgres),
+    registry: serverHandle(servers.registry),
+    redis: serverHandle(servers.redis),
+  };
 }
 
 /** Starts a stack of its own on free ports, beside any other, with its own data; `services` names what else to start (true: all of them). */
@@ -165,19 +184,13 @@ export async function startStack(
   const addresses = localAddresses(ports);
   const spawned: Child[] = [];
 
-  const socket = await engineSocket();
-  const local = socket === undefined ? await localServers(folder, ports) : undefined;
-  const servers: Stack['servers'] =
-    local ?? (await import('./containers.ts')).containerServers(ports);
+  const servers = await stackServers(folder, ports);
 
   const stop = async (): Promise<void> => {
-    await Promise.all(spawned.map((child) => child.stop('SIGKILL', 0)));
-    if (local === undefined)
-      await Promise.all(Object.values(servers).map((server) => server.stop()));
-    else await stopServers(local);
+    await Promise.all(spawned.map((child) => child.kill()));
+    await Promise.all(Object.values(servers).map((server) => server.stop()));
     forget();
     for (const one of taken) one.release();
-    removeShelter(folder);
     rmSync(folder.root, { recursive: true, force: true });
   };
 
@@ -188,7 +201,8 @@ export async function startStack(
     const own: Record<PortName, number> = { ...ports };
     if (doubled) for (const port of spec.ports) own[port] = await nextPort();
     const place = { http_host: '127.0.0.1', ports: own, data: join(folder.data, name) };
-    const command = serviceCommand(spec, defaultCommon, addresses, place, {}, extra);
+    const environment = serviceEnvironment(spec, defaultSettings, addresses, place);
+    const command = serviceCommand(spec, { ...environment, ...extra });
     const child = await spawnChild(`${name}-${earlier.length + 1}`, command, folder);
     spawned.push(child);
     return handleOf(
@@ -199,9 +213,7 @@ export async function startStack(
   };
 
   try {
-    if (local === undefined)
-      await Promise.all(Object.values(servers).map((server) => server.start()));
-    else await startServers(local, never);
+    await Promise.all(Object.values(servers).map((server) => server.start()));
     const wanted = services.filter(
       ({ name }) =>
         options.services === true ||

@@ -8,16 +8,20 @@ import {
   kafkaSettings,
   kafkaVariable,
 } from '../../../infra/kafka/settings.ts';
-import type { Addresses } from '../../../infra/local/addresses.ts';
-import { kafkaProperties } from '../../../infra/local/kafka.ts';
-import { defaultPorts, portVariable, type PortName } from '../../../infra/local/ports.ts';
-import { postgresUrl } from '../../../infra/local/postgres.ts';
-import { redisSettings } from '../../../infra/local/redis.ts';
-import { registryDatabase, registryJava, registry_path } from '../../../infra/local/registry.ts';
-import { serverNames } from '../../../infra/local/servers.ts';
-import { commonVariables, defaultCommon } from '../../../infra/local/choices.ts';
-import { serviceEnvironment, services } from '../../../infra/local/services.ts';
-import { redis_image, registry_image } from '../../../infra/local/versions.ts';
+import type { Addresses } from '../../../infra/local/stack/addresses.ts';
+import { kafkaProperties } from '../../../infra/local/servers/kafka.ts';
+import { defaultPorts, portVariable, type PortName } from '../../../infra/local/stack/ports.ts';
+import { postgresUrl } from '../../../infra/postgres/databases.ts';
+import { redis_image, redisSettings } from '../../../infra/local/servers/redis.ts';
+import {
+  registryDatabase,
+  registryJava,
+  registry_image,
+  registry_path,
+} from '../../../infra/local/servers/registry.ts';
+import { serverNames } from '../../../infra/local/servers/servers.ts';
+import { settingNames, defaultSettings } from '../../../infra/local/stack/settings.ts';
+import { serviceEnvironment, services } from '../../../infra/local/stack/services.ts';
 import {
   database,
   initdbArguments,
@@ -59,12 +63,12 @@ function serviceOf(name: string): ComposeService {
   return service;
 }
 
-/** What compose puts for `${NAME:-value}` when NAME is not set. */
+/** Replaces `${NAME:-value}` by its default, as compose does when NAME is not set. */
 function withDefaults(text: string): string {
   return text.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1');
 }
 
-/** What is empty counts as not set: it is there for the user to set. */
+/** The environment that the file sets; empty variables are placeholders for the user. */
 function environmentOf(name: string): Record<string, string> {
   const all = Object.entries(serviceOf(name).environment ?? {}).map(
     ([key, value]) => [key, withDefaults(value)] as const,
@@ -72,15 +76,15 @@ function environmentOf(name: string): Record<string, string> {
   return Object.fromEntries(all.filter(([, value]) => value !== ''));
 }
 
-/** The local stack takes two fifths of its machine's memory; whoever runs compose says how much there is. */
-function ofThatMemory(argument: string): string {
+/** The local stack takes two fifths of the memory; compose reads the size from a variable. */
+function withBufferVariable(argument: string): string {
   return argument.replace(
     /^shared_buffers=(.*)/,
     'shared_buffers=${APP_POSTGRES_SHARED_BUFFERS:-$1}',
   );
 }
 
-/** The line that publishes a port of ours on this machine only, movable by the same variable as in the local stack. */
+/** The line that publishes a port on 127.0.0.1; the variable of the local stack moves it. */
 function published(name: PortName, inside: number = defaultPorts[name]): string {
   return `127.0.0.1:\${${portVariable(name)}:-${defaultPorts[name]}}:${inside}`;
 }
@@ -96,17 +100,17 @@ const addresses: Addresses = {
   treasury_url: `http://treasury:${defaultPorts.treasury}`,
 };
 
-/** What only looks on, and is not part of the local stack. */
-const ONLOOKERS = ['prometheus', 'grafana'];
+/** Monitoring, which the local stack does not have. */
+const MONITORING = ['prometheus', 'grafana'];
 
-test('docker compose runs exactly the servers and services of the local stack, and what looks on', () => {
+test('docker compose runs the servers and services of the local stack, and the monitoring', () => {
   expect(Object.keys(compose).toSorted()).toEqual(
-    [...serverNames, ...services.map(({ name }) => name), ...ONLOOKERS].toSorted(),
+    [...serverNames, ...services.map(({ name }) => name), ...MONITORING].toSorted(),
   );
 });
 
-test('what looks on is pinned to a version, published on this machine only, and given files that are there', () => {
-  for (const name of ONLOOKERS) {
+test('the monitoring has pinned versions, ports on 127.0.0.1, and mounts files that exist', () => {
+  for (const name of MONITORING) {
     const { image, ports, volumes = [] } = serviceOf(name);
     expect(image).toMatch(/:v?\d+\.\d+\.\d+$/);
     expect(ports).toHaveLength(1);
@@ -160,7 +164,7 @@ test('the schema registry has the same settings and keeps its ids on a volume', 
 test('Postgres has the same settings, roles and grants', () => {
   expect(serviceOf('postgres').command).toEqual([
     'postgres',
-    ...postgresArguments().map(ofThatMemory),
+    ...postgresArguments().map(withBufferVariable),
   ]);
   expect(environmentOf('postgres')).toEqual({
     POSTGRES_PASSWORD: superuser.password,
@@ -180,7 +184,7 @@ test('Postgres has the same settings, roles and grants', () => {
   );
 });
 
-test('Redis keeps nothing in either', () => {
+test('Redis has the same settings, without persistence', () => {
   expect(serviceOf('redis').command).toEqual(['redis-server', ...redisSettings]);
   expect(serviceOf('redis').ports).toEqual([published('redis', 6379)]);
 });
@@ -192,20 +196,20 @@ test.each(services)(
     expect(service.command).toEqual([spec.entry, ...spec.args]);
     const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
     expect(environmentOf(spec.name)).toEqual(
-      serviceEnvironment(spec, defaultCommon, addresses, place),
+      serviceEnvironment(spec, defaultSettings, addresses, place),
     );
     expect(service.ports).toEqual(spec.ports.map((name) => published(name)));
   },
 );
 
 test.each(services)(
-  'what the user may choose for $name in the local stack can be chosen in docker compose',
+  'the variables that a user may set for $name work in docker compose too',
   (spec) => {
     const settings = serviceOf(spec.name).environment ?? {};
     const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
-    const given = Object.keys(serviceEnvironment(spec, defaultCommon, addresses, place));
+    const given = Object.keys(serviceEnvironment(spec, defaultSettings, addresses, place));
     const chosen = [
-      ...commonVariables.filter((name) => given.includes(name)),
+      ...settingNames.filter((name) => given.includes(name)),
       ...Object.keys(spec.defaults),
     ];
     expect(chosen).toEqual(
@@ -215,7 +219,7 @@ test.each(services)(
   },
 );
 
-test('who refers, how long a token lives, and whether it is used once can be set for the hub of docker compose', () => {
+test('the optional settings of the hub can be set in docker compose', () => {
   const settings = serviceOf('hub-gateway').environment ?? {};
   for (const name of [
     'APP_REQUEST_REFERRER',
@@ -239,7 +243,7 @@ test('a projector may take a day to load its tables', () => {
   expect(patient).toEqual(Object.keys(compose).filter((name) => name.startsWith('projector-')));
 });
 
-test('every container has a health check, and waits for the health of what it needs', () => {
+test('every container has a health check and waits for healthy dependencies', () => {
   for (const [name, service] of Object.entries(compose)) {
     expect(service.healthcheck.test.length, name).toBeGreaterThan(1);
     const needed = Object.entries(service.depends_on ?? {});

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { defaultPorts } from '../../../infra/local/ports.ts';
-import { services } from '../../../infra/local/services.ts';
+import { defaultPorts } from '../../../infra/local/stack/ports.ts';
+import { services } from '../../../infra/local/stack/services.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -52,7 +52,7 @@ async function names(): Promise<ReadonlySet<string>> {
     .filter((path) => path.endsWith('.ts'))
     .map((path) => read(join('services', path)));
   const registered = [
-    ...sources.join('\n').matchAll(/\.(counter|gauge|histogram)\(\s*'([a-z_]+)'/g),
+    ...sources.join('\n').matchAll(/\b(counter|gauge|histogram)\(\s*'([a-z_]+)'/g),
   ];
   // the treasury and the hub register a list of gauges at once
   const listed = [...sources.join('\n').matchAll(/\[\s*'((?:treasury|hub)_[a-z_]+)',\s*'/g)].map(

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeAll, expect, inject, test } from 'vitest';
-import { createDatabase, postgresUrl } from '../../../infra/local/postgres.ts';
+import { createDatabase, postgresUrl } from '../../../infra/postgres/databases.ts';
 import { superuser } from '../../../infra/postgres/settings.ts';
 import { PROJECTIONS } from '../../../services/projector/registry.ts';
 import { freshDatabase } from '../../support/database.ts';

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
-import { cacheOf } from '../../../infra/local/cache.ts';
-import { findPrograms } from '../../../infra/local/programs.ts';
-import { silentReport } from '../../../infra/local/report.ts';
-import { runOrFail } from '../../../infra/local/subprocess.ts';
+import { cacheFolder } from '../../../infra/local/fetch/cache.ts';
+import { findPrograms } from '../../../infra/local/fetch/programs.ts';
+import { silentReport } from '../../../infra/local/cli/report.ts';
+import { runOrFail } from '../../../infra/local/process/run-program.ts';
 import { openCodec } from '../../../services/runtime/kafka/codec.ts';
 import {
   CHAIN_BLOCKS,
@@ -176,7 +176,7 @@ test("Java's console consumer sees keys, headers and timestamps that make sense"
   await appendAll(kafka, topic, entries);
 
   const { java, kafka_classpath: classpath } = await findPrograms(
-    cacheOf(process.env),
+    cacheFolder(process.env),
     process.env,
     silentReport,
     never,
@@ -193,7 +193,6 @@ test("Java's console consumer sees keys, headers and timestamps that make sense"
     'print.value=false',
   ];
   const lines = await runOrFail(
-    'the console consumer',
     java,
     [
       '-XX:TieredStopAtLevel=1',

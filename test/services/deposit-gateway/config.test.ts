@@ -1,6 +1,6 @@
 import { HDNodeWallet } from 'ethers';
 import { expect, test } from 'vitest';
-import { defaultCommon } from '../../../infra/local/choices.ts';
+import { defaultSettings } from '../../../infra/local/stack/settings.ts';
 import { accountAt, OTHER_XPUB, XPUB } from '../../support/deposit-log.ts';
 import { ConfigError } from '../../../services/runtime/process/config.ts';
 import {
@@ -47,7 +47,7 @@ test('on the mainnet the key and the secret that everybody knows are refused', (
   expect(read(mainnet)).toEqual([
     expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/),
   ]);
-  expect(read({ ...mainnet, APP_JWT_SECRET: defaultCommon.jwt_secret })).toEqual([
+  expect(read({ ...mainnet, APP_JWT_SECRET: defaultSettings.APP_JWT_SECRET })).toEqual([
     expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/),
     expect.stringMatching(/^APP_JWT_SECRET is the public secret of the development stack/),
   ]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { NETWORK_LIMITS, USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { ConfigError } from '../../../services/runtime/process/config.ts';
 import { readTreasuryConfig } from '../../../services/treasury/config.ts';
-import { defaultCommon } from '../../../infra/local/choices.ts';
+import { defaultSettings } from '../../../infra/local/stack/settings.ts';
 import { USDT_CONTRACT } from '../../support/deposit-log.ts';
 
 const GOOD = {
@@ -120,23 +120,26 @@ test('on the mainnet there is no key but the one that is set, and what everybody
   const mainnet = { ...GOOD, APP_NETWORK: 'mainnet', APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet };
   const { APP_MINT_KEY: _key, ...without } = mainnet;
   expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_MINT_KEY is not set: /)]);
-  for (const known of [defaultCommon.mint_key, defaultCommon.mint_key.slice(2).toUpperCase()])
+  for (const known of [
+    defaultSettings.APP_MINT_KEY,
+    defaultSettings.APP_MINT_KEY.slice(2).toUpperCase(),
+  ])
     expect(problemsOf({ ...mainnet, APP_MINT_KEY: known })).toEqual([
       expect.stringMatching(/^APP_MINT_KEY is the key of the devnet/),
     ]);
   expect(
-    problemsOf({ ...mainnet, APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses }),
+    problemsOf({ ...mainnet, APP_CUSTODY_ADDRESSES: defaultSettings.APP_CUSTODY_ADDRESSES }),
   ).toEqual([
     expect.stringMatching(/^APP_CUSTODY_ADDRESSES has T\w+, whose private key everybody knows/),
   ]);
-  expect(problemsOf({ ...mainnet, APP_USDT_CONTRACT: defaultCommon.usdt_contract })).toEqual([
+  expect(problemsOf({ ...mainnet, APP_USDT_CONTRACT: defaultSettings.APP_USDT_CONTRACT })).toEqual([
     expect.stringMatching(/^APP_USDT_CONTRACT is T\w+, a token of the testnet/),
   ]);
   expect(
     problemsOf({
       ...GOOD,
-      APP_MINT_KEY: defaultCommon.mint_key,
-      APP_CUSTODY_ADDRESSES: defaultCommon.custody_addresses,
+      APP_MINT_KEY: defaultSettings.APP_MINT_KEY,
+      APP_CUSTODY_ADDRESSES: defaultSettings.APP_CUSTODY_ADDRESSES,
     }),
   ).toEqual([]);
 });

@@ -1,26 +1,17 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { removeShelter } from '../../../../infra/local/account.ts';
-import { folderAt, type Folder } from '../../../../infra/local/folder.ts';
-import { leftoversIn, stopLeftovers } from '../../../../infra/local/leftovers.ts';
-import { isFree } from '../../../../infra/local/port-holder.ts';
-import { portVariable, type PortName } from '../../../../infra/local/ports.ts';
-import { isAlive, type ProcessIdentity } from '../../../../infra/local/process-identity.ts';
-import { serverNames } from '../../../../infra/local/servers.ts';
+import { folderAt, type Folder } from '../../../../infra/local/stack/folder.ts';
+import { livingProcesses } from '../../../../infra/local/process/pid-files.ts';
+import { isFree } from '../../../../infra/local/stack/ports.ts';
+import { portVariable, type PortName } from '../../../../infra/local/stack/ports.ts';
+import { isAlive, type ProcessIdentity } from '../../../../infra/local/process/identity.ts';
+import { serverNames } from '../../../../infra/local/servers/servers.ts';
 import { runMain, type CommandRun } from '../../../support/command-line.ts';
 import { takePort } from '../../../support/free-ports.ts';
 
@@ -46,15 +37,12 @@ afterAll(() => {
 
 beforeEach(() => {
   folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-main-')));
-  chmodSync(folder.root, 0o711);
   settings = { APP_LOCAL_DIR: folder.root };
   for (const [name, port] of ports) settings[portVariable(name)] = String(port);
 });
 afterEach(async () => {
   for (const one of runs.splice(0)) one.signal('SIGKILL');
   await runMain(['down'], settings).ended();
-  await stopLeftovers(folder, 1_000);
-  removeShelter(folder);
   rmSync(folder.root, { recursive: true, force: true });
 });
 
@@ -65,7 +53,7 @@ function run(...args: readonly string[]): CommandRun {
 }
 
 function running(): ProcessIdentity[] {
-  return leftoversIn(folder).map(({ identity }) => identity);
+  return [...livingProcesses(folder.pids).values()];
 }
 
 interface StackFile {
@@ -86,7 +74,7 @@ async function expectNothingLeft(were: readonly ProcessIdentity[]): Promise<void
   expect(running()).toEqual([]);
   for (const port of ports.values()) expect(await isFree(port)).toBe(true);
   expect(existsSync(folder.stack_file)).toBe(false);
-  expect(existsSync(folder.claim_file)).toBe(false);
+  expect(existsSync(folder.supervisor_file)).toBe(false);
 }
 
 async function withAdmin<T>(work: (admin: ReturnType<Kafka['admin']>) => Promise<T>): Promise<T> {
@@ -113,7 +101,7 @@ async function query(sql: string): Promise<unknown[]> {
 }
 
 test(
-  'start runs until Ctrl-C, which exits 0 and leaves no process; a fallen server is started again; a second start finds the data',
+  'start restarts a crashed server, drains on Ctrl-C with exit code 0, and a second start finds the data',
   { timeout: BOOTS_MS },
   async () => {
     const first = run('start', '--servers-only');
@@ -145,7 +133,7 @@ test(
     expect(await withAdmin((admin) => admin.listTopics())).toContain('kept');
     expect(await query('SELECT a FROM kept.rows')).toEqual([{ a: 7 }]);
     expect(stackFile().jwt_secret).toBe(stack.jwt_secret);
-    // npm passes on a Ctrl-C that the terminal has sent already: that is one, not two.
+    // npm repeats the Ctrl-C of the terminal; the two count as one.
     second.signal('SIGINT');
     second.signal('SIGINT');
     expect(await second.ended()).toBe(0);
@@ -154,26 +142,26 @@ test(
 );
 
 test(
-  'up returns when all is ready; a start beside it is refused; what a killed supervisor leaves is found again, and down ends it all',
+  'up returns when the stack is ready, refuses a second one, and stops the orphans of a killed supervisor',
   { timeout: BOOTS_MS },
   async () => {
     expect(await run('up', '--servers-only').ended()).toBe(0);
     const were = running();
     expect(were).toHaveLength(serverNames.length);
-    const beside = run('start', '--servers-only');
-    expect(await beside.ended()).toBe(1);
-    expect(beside.printed()).toContain(
-      `runs already (process ${stackFile().supervisor_pid}); npm run down stops it`,
+    const second = run('start', '--servers-only');
+    expect(await second.ended()).toBe(1);
+    expect(second.printed()).toContain(
+      `already running (process ${stackFile().supervisor_pid}); npm run down stops it`,
     );
     const again = run('up', '--servers-only');
     expect(await again.ended()).toBe(0);
-    expect(again.printed()).toContain('runs already');
+    expect(again.printed()).toContain('already running');
 
     process.kill(stackFile().supervisor_pid, 'SIGKILL');
     expect(running()).toEqual(were);
     const third = run('up', '--servers-only');
     expect(await third.ended()).toBe(0);
-    expect(third.printed()).toContain('an interrupted run had left behind');
+    expect(third.printed()).toContain('stopped processes that a killed run had left');
     expect(were.filter(isAlive)).toEqual([]);
 
     const are = running();
@@ -182,7 +170,7 @@ test(
     expect(readdirSync(folder.root)).not.toContain('data');
     const nothing = run('down');
     expect(await nothing.ended()).toBe(0);
-    expect(nothing.printed()).toContain('nothing of this folder runs');
+    expect(nothing.printed()).toContain('nothing of this folder is running');
   },
 );
 
@@ -200,7 +188,7 @@ test(
   },
 );
 
-test('a second Ctrl-C kills what does not end by itself', { timeout: BOOTS_MS }, async () => {
+test('a second Ctrl-C kills a server that does not end', { timeout: BOOTS_MS }, async () => {
   const start = run('start', '--servers-only');
   await start.prints('ready in');
   const were = running();
@@ -217,21 +205,17 @@ test('a second Ctrl-C kills what does not end by itself', { timeout: BOOTS_MS },
   expect(were.filter(isAlive)).toEqual([]);
 });
 
-test(
-  'an up that is killed while it waits takes the boot with it',
-  { timeout: BOOTS_MS },
-  async () => {
-    const up = run('up', '--servers-only');
-    await expect.poll(() => running().length).toBeGreaterThan(0);
-    up.signal('SIGKILL');
-    await up.ended();
-    await expect.poll(() => existsSync(folder.claim_file)).toBe(false);
-    await expectNothingLeft([]);
-  },
-);
+test('a boot ends when the up that waits for it is killed', { timeout: BOOTS_MS }, async () => {
+  const up = run('up', '--servers-only');
+  await expect.poll(() => running().length).toBeGreaterThan(0);
+  up.signal('SIGKILL');
+  await up.ended();
+  await expect.poll(() => existsSync(folder.supervisor_file)).toBe(false);
+  await expectNothingLeft([]);
+});
 
 test.each(['start', 'up'])(
-  '%s names the holder of a port that is in use, and starts nothing',
+  '%s refuses a port that is in use, and starts nothing',
   async (command) => {
     const port = ports.get('postgres');
     const server = createServer().listen(port, '127.0.0.1');
@@ -240,9 +224,7 @@ test.each(['start', 'up'])(
       const refused = run(command, '--servers-only');
       expect(await refused.ended()).toBe(1);
       expect(refused.printed()).toMatch(
-        new RegExp(
-          `port ${port} \\(postgres\\) is held by process ${process.pid} .*set APP_POSTGRES_PORT`,
-        ),
+        new RegExp(`port ${port} \\(postgres\\) is in use .*set APP_POSTGRES_PORT`),
       );
       expect(running()).toEqual([]);
     } finally {
@@ -251,11 +233,11 @@ test.each(['start', 'up'])(
   },
 );
 
-test('bad usage is refused with the usage', async () => {
+test('bad usage is refused with exit code 1 and the usage', async () => {
   for (const args of [[], ['sing'], ['start', 'now'], ['start', '--wipe']]) {
     const refused = run(...args);
     expect(await refused.ended()).toBe(1);
-    expect(refused.printed()).toContain('usage:');
+    expect(refused.printed()).toContain('infra/local/main.ts');
   }
   const unknown = run('start', '--fast');
   expect(await unknown.ended()).toBe(1);

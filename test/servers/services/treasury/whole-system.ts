@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultCommon } from '../../../../infra/local/choices.ts';
+import { defaultSettings } from '../../../../infra/local/stack/settings.ts';
 import { mintAuthorityKey, signCallText } from '../../../../infra/devnet/clt/keys.ts';
 import { toHex } from '../../../../schemas/address.ts';
 import { accountAt } from '../../../support/deposit-log.ts';
@@ -65,12 +65,11 @@ export class WholeSystem {
     for (const name of SERVICES) await this.#processes.start(name);
     await this.#processes.whileAllRun(this.#processes.at('deposit-gateway').ready(PATIENCE_MS));
     await this.#processes.whileAllRun(this.#processes.at('treasury').ready(PATIENCE_MS));
-    const { usdt_contract, custody_addresses, reconcile_requests_per_second: rate } = defaultCommon;
     const stack = {
       ...addresses,
-      usdt_contract,
-      custody_addresses,
-      reconcile_requests_per_second: Number(rate),
+      usdt_contract: defaultSettings.APP_USDT_CONTRACT,
+      custody_addresses: defaultSettings.APP_CUSTODY_ADDRESSES,
+      reconcile_requests_per_second: Number(defaultSettings.APP_RECONCILE_REQUESTS_PER_SECOND),
       reconcile_requests_per_day: 0,
     };
     writeFileSync(join(folder.root, 'ops.json'), JSON.stringify(stack));
@@ -146,7 +145,7 @@ export class WholeSystem {
   /** A Mint that nobody asked for, with the authority's own key; its hash. */
   async mintByHand(account: number, amount: bigint): Promise<string> {
     const { node_url: url } = this.stack.addresses;
-    const key = mintAuthorityKey(defaultCommon.devnet_seed);
+    const key = mintAuthorityKey(defaultSettings.APP_DEVNET_SEED);
     const { pending_nonce: nonce }: { readonly pending_nonce: number } = await answered(
       `${url}/v1/accounts/${key.address}`,
     );
@@ -154,7 +153,7 @@ export class WholeSystem {
       function_call_type: 'Mint',
       arguments: { to: toHex(accountAt(account)), amount, reference: null },
     } as const;
-    const raw_transaction = signCallText(key, Number(defaultCommon.chain_id), nonce, call);
+    const raw_transaction = signCallText(key, Number(defaultSettings.APP_CHAIN_ID), nonce, call);
     const { transaction_hash: hash }: { readonly transaction_hash: string } = await answered(
       `${url}/v1/transactions`,
       { raw_transaction },
@@ -206,7 +205,7 @@ export class WholeSystem {
   #deposits<Answer>(method: string, account: number, path = ''): Promise<Answer> {
     const token = goodToken(
       { pk: toHex(accountAt(account)), exp: Math.floor(Date.now() / 1_000) + 60 },
-      defaultCommon.jwt_secret,
+      defaultSettings.APP_JWT_SECRET,
     );
     return answered(
       `${this.#processes.at('deposit-gateway').url}/api/v1/deposits${path}`,

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { postgresUrl } from '../../../../../infra/local/postgres.ts';
+import { postgresUrl } from '../../../../../infra/postgres/databases.ts';
 import { superuser } from '../../../../../infra/postgres/settings.ts';
 import type { Table } from '../../../../../projections/contract/projection.ts';
 import { warmTables } from '../../../../../services/projector/tables/warm-tables.ts';

@@ -1,0 +1,187 @@
+/** The commands start, up and down. Each returns its exit code. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Refusal } from '../process/fault.ts';
+import {
+  acquirePidFile,
+  endProcesses,
+  livingProcesses,
+  readPidFile,
+  signalProcess,
+} from '../process/pid-files.ts';
+import { boot, stopOrphans, type BootOptions } from '../stack/boot.ts';
+import type { Folder } from '../stack/folder.ts';
+import { readSettings } from '../stack/settings.ts';
+import { removeStackFile, stackSummary } from '../stack/stack-file.ts';
+import { seconds, type Report } from './report.ts';
+
+export const DONE = 0;
+export const REFUSED = 1;
+export const FAULT = 2;
+const INTERRUPTED = 130;
+
+/** A supervisor that was asked to stop is killed after this time. */
+const STOP_MS = 240_000;
+/** npm repeats a Ctrl-C that the terminal has sent to the same process: only a later one is a second one. */
+const SAME_SIGNAL_MS = 1_000;
+/** How often `up` shows what its detached half has printed. */
+const COPY_MS = 100;
+const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Boots the stack, calls `ready`, and runs it until a signal or an abort of `stop`. */
+async function runStack(
+  options: BootOptions,
+  stop: AbortController,
+  ready: () => void,
+): Promise<number> {
+  const { folder, report } = options;
+  const holder = await acquirePidFile(folder.supervisor_file);
+  if (holder !== undefined)
+    throw new Refusal(
+      `the stack of ${folder.root} is already running (process ${holder.pid}); npm run down stops it`,
+    );
+  let interrupted_at: number | undefined;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    stop.abort();
+    if (signal !== 'SIGINT') return;
+    interrupted_at ??= performance.now();
+    if (performance.now() - interrupted_at <= SAME_SIGNAL_MS) return;
+    for (const identity of livingProcesses(folder.pids).values())
+      signalProcess(identity, 'SIGKILL');
+    report.line('  killed everything');
+    process.exit(INTERRUPTED);
+  };
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  try {
+    const stack = await boot(options, stop.signal);
+    ready();
+    if (!stop.signal.aborted) await once(stop.signal, 'abort');
+    const begun = performance.now();
+    report.line('  stopping; a second Ctrl-C kills');
+    await stack.stop();
+    const duration = seconds(performance.now() - begun);
+    report.line(`  stopped in ${duration}; the data stays in ${folder.data}`);
+    return DONE;
+  } catch (error) {
+    if (!stop.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError')
+      throw error;
+    report.line('  stopped before it was ready');
+    return DONE;
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+    rmSync(folder.supervisor_file, { force: true });
+  }
+}
+
+function printSummary({ folder, report }: BootOptions): void {
+  report.line('');
+  for (const line of stackSummary(folder)) report.line(line);
+}
+
+/** Runs the stack until a signal. As the detached half of `up` it also tells its parent when it is ready. */
+export async function start(options: BootOptions): Promise<number> {
+  const { report, env } = options;
+  const { APP_NETWORK, APP_CHAIN_ID } = readSettings(env);
+  const isDetached = process.connected;
+  const begun = performance.now();
+  const stop = new AbortController();
+  // Nobody would know of a stack whose `up` was killed before it was ready.
+  const onDisconnect = (): void => stop.abort();
+  if (isDetached) process.on('disconnect', onDisconnect);
+  report.line(`\n  CLT stack · ${APP_NETWORK} · chain ${APP_CHAIN_ID}\n`);
+  try {
+    return await runStack(options, stop, () => {
+      printSummary(options);
+      const hint = isDetached ? 'npm run down' : 'Ctrl-C';
+      const duration = seconds(performance.now() - begun);
+      report.line(`\n  ready in ${duration} · ${hint} stops everything, the data stays\n`);
+      process.off('disconnect', onDisconnect);
+      process.send?.('ready');
+    });
+  } finally {
+    // A listener keeps the channel open, and an open channel keeps this process alive.
+    process.off('disconnect', onDisconnect);
+  }
+}
+
+/** Starts the stack detached, and returns when it is ready; otherwise nothing is left running. */
+export async function up(options: BootOptions): Promise<number> {
+  const { folder, report, servers_only } = options;
+  const holder = readPidFile(folder.supervisor_file);
+  if (holder !== undefined && existsSync(folder.stack_file)) {
+    report.line(`  already running (process ${holder.pid}); npm run down stops it`);
+    printSummary(options);
+    return DONE;
+  }
+  mkdirSync(folder.root, { recursive: true });
+  const log_file = join(folder.root, 'supervisor.log');
+  const log = openSync(log_file, 'w');
+  const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+  const child = fork(main, ['start', ...(servers_only ? ['--servers-only'] : [])], {
+    detached: true,
+    stdio: ['ignore', log, log, 'ipc'],
+  });
+  closeSync(log);
+  for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
+  let copied = 0;
+  const copyLog = (): void => {
+    const printed = readFileSync(log_file).subarray(copied);
+    process.stdout.write(printed);
+    copied += printed.length;
+  };
+  const copying = setInterval(copyLog, COPY_MS);
+  const exited = once(child, 'exit');
+  const isReady = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
+  clearInterval(copying);
+  copyLog();
+  if (isReady === undefined)
+    return child.exitCode === DONE ? INTERRUPTED : (child.exitCode ?? FAULT);
+  child.disconnect();
+  child.unref();
+  return DONE;
+}
+
+/** Stops this folder's stack, or what a killed supervisor left of it; with `wipe` the data is removed. */
+export async function down(folder: Folder, wipe: boolean, report: Report): Promise<number> {
+  const begun = performance.now();
+  let stopped = false;
+  for (;;) {
+    const holder = await acquirePidFile(folder.supervisor_file);
+    if (holder === undefined) break;
+    report.now(`stopping (process ${holder.pid})`);
+    // not SIGINT: a second one kills everything
+    await endProcesses([holder], 'SIGTERM', STOP_MS);
+    stopped = true;
+  }
+  try {
+    const orphans = await stopOrphans(folder);
+    if (orphans.length > 0)
+      report.line(`  stopped processes that a killed run had left: ${orphans.join(', ')}`);
+    removeStackFile(folder);
+    const duration = seconds(performance.now() - begun);
+    const wasRunning = stopped || orphans.length > 0;
+    report.line(wasRunning ? `  stopped in ${duration}` : '  nothing of this folder is running');
+    if (wipe) {
+      // Earlier versions, run as root, could link to the data of Postgres below /var/lib.
+      const postgres = join(folder.data, 'postgres');
+      const linked = existsSync(postgres) ? realpathSync(postgres) : postgres;
+      for (const path of [linked, folder.data, folder.logs, folder.logs_before, folder.scratch])
+        rmSync(path, { recursive: true, force: true });
+      report.line(`  removed the data in ${folder.data}`);
+    }
+    return DONE;
+  } finally {
+    rmSync(folder.supervisor_file, { force: true });
+  }
+}

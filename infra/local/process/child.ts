@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Folder } from '../stack/folder.ts';
+import { StackFault } from './fault.ts';
+import { STOP_SIGNAL, writePidFile } from './pid-files.ts';
+
+const TAIL_LINES = 12;
+const TAIL_COLUMNS = 600;
+
+/** A program to run. `env` is its whole environment: nothing is inherited. */
+export interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A process of the stack; its output goes to a log file. */
+export interface Child {
+  readonly name: string;
+  readonly pid: number;
+  readonly log_file: string;
+  /** Resolves when it has ended. */
+  readonly exit: Promise<Exit>;
+  /** How it ended; undefined while it runs. */
+  exited: Exit | undefined;
+  /** Sends a signal. Resolves when it has ended, or at once for SIGSTOP and SIGCONT, which do not end it. */
+  kill(signal?: NodeJS.Signals): Promise<void>;
+  /** Asks it to end, and kills it when it has not ended within `timeout_ms`. */
+  stop(timeout_ms: number): Promise<void>;
+}
+
+/** The environment that every program needs. */
+export function plainEnvironment(
+  extra: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return { PATH, HOME, TZ: 'UTC', LC_ALL: 'C', ...extra };
+}
+
+export function describeExit({ code, signal }: Exit): string {
+  return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+}
+
+/** The last lines of a log file that are not blank. */
+export function logTail(file: string, count = TAIL_LINES): string[] {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return lines.filter((line) => line.trim() !== '').slice(-count);
+}
+
+/** A message about a process, with the last lines of its log. */
+export function childFault({ name, log_file }: Child, what: string): string {
+  const lines = logTail(log_file).map((line) => `  | ${line.slice(0, TAIL_COLUMNS)}`);
+  return [`${name} ${what}; the end of ${log_file}:`, ...lines].join('\n');
+}
+
+/**
+ * Starts a process and writes its pid file. It has a session of its own, since a Ctrl-C at the terminal must not reach
+ * it. Rejects with a StackFault when it cannot be started.
+ */
+export async function spawnChild(name: string, command: Command, folder: Folder): Promise<Child> {
+  const { file, args, env, cwd } = command;
+  const log_file = join(folder.logs, `${name}.log`);
+  const pid_file = join(folder.pids, `${name}.json`);
+  const log = openSync(log_file, 'a');
+  const stdio = ['ignore' as const, log, log];
+  const started = spawn(file, args, { cwd, env, stdio, detached: true });
+  closeSync(log);
+  const { pid } = started;
+  if (pid === undefined) {
+    const [error]: unknown[] = await once(started, 'error');
+    throw new StackFault(`${name} could not be started: ${String(error)}`, { cause: error });
+  }
+  writePidFile(pid_file, pid);
+  const { promise: exit, resolve } = Promise.withResolvers<Exit>();
+  const child: Child = {
+    name,
+    pid,
+    log_file,
+    exit,
+    exited: undefined,
+    async kill(signal = 'SIGKILL') {
+      started.kill(signal);
+      if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await exit;
+    },
+    async stop(timeout_ms) {
+      started.kill(STOP_SIGNAL);
+      const timer = setTimeout(() => started.kill('SIGKILL'), timeout_ms);
+      await exit;
+      clearTimeout(timer);
+    },
+  };
+  started.once('exit', (code, signal) => {
+    child.exited = { code, signal };
+    rmSync(pid_file, { force: true });
+    resolve(child.exited);
+  });
+  return child;
+}

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { codeOf, StackFault } from './fault.ts';
+
+const TAIL_LINES = 12;
+
+export interface Outcome {
+  /** `missing`: there is no such program */
+  readonly end: 'done' | 'failed' | 'missing';
+  /** Everything it printed. */
+  readonly output: string;
+}
+
+interface Options {
+  readonly signal: AbortSignal;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  readonly onOutput?: (text: string) => void;
+}
+
+/** Runs a program to its end. An abort kills it. */
+export async function runProgram(
+  file: string,
+  args: readonly string[],
+  { onOutput, ...options }: Options,
+): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  const limits = { killSignal: 'SIGKILL', maxBuffer: 2 ** 26 } as const;
+  const child = execFile(file, args, { ...options, ...limits }, (error, stdout, stderr) => {
+    const failure = codeOf(error) === 'ENOENT' ? 'missing' : 'failed';
+    resolve({ end: error === null ? 'done' : failure, output: stdout + stderr });
+  });
+  child.stdout?.on('data', (text: string) => onOutput?.(text));
+  const outcome = await promise;
+  options.signal.throwIfAborted();
+  return outcome;
+}
+
+/** Runs a program that has to succeed and returns its output. Throws a StackFault otherwise. */
+export async function runOrFail(
+  file: string,
+  args: readonly string[],
+  options: Options,
+): Promise<string> {
+  const { end, output } = await runProgram(file, args, options);
+  if (end === 'done') return output;
+  const lines = output.split(/[\r\n]+/).filter((line) => line.trim() !== '');
+  const shown = end === 'missing' ? ['there is no such program'] : lines.slice(-TAIL_LINES);
+  throw new StackFault([`${file} failed:`, ...shown.map((line) => `  | ${line}`)].join('\n'));
+}

@@ -1,0 +1,118 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Folder } from '../stack/folder.ts';
+import { assertFree } from '../stack/ports.ts';
+import { childFault, describeExit, spawnChild, type Child, type Command } from './child.ts';
+import { StackFault } from './fault.ts';
+
+const POLL_MS = 50;
+const READY_MS = 90_000;
+const STOP_MS = 30_000;
+
+/** One server: how it is prepared, started and probed. */
+export interface ServerSpec {
+  readonly name: string;
+  /** The port that clients use, then the others that it listens on. */
+  readonly ports: readonly [number, ...number[]];
+  /** It fails when it is neither ready nor working for this long. */
+  readonly ready_ms?: number;
+  /** It is killed when it has not ended this long after it was asked to. */
+  readonly stop_ms?: number;
+  /** Creates the data folder if there is none, and returns the command to run. */
+  prepare(signal: AbortSignal): Promise<Command>;
+  /** Rejects while it does not answer, and with a `Working` while it is busy with long work. */
+  isReady(): Promise<boolean>;
+  /** Runs after each start, once it is ready. */
+  settle?(): Promise<void>;
+  /** Whether a start that failed like this is worth another try. */
+  isTransient?(child: Child): boolean;
+}
+
+/** A server is not ready because of work that ends by itself, such as loading tables. */
+export class Working extends Error {}
+
+/** A server ended before it was ready. */
+export class EarlyExit extends StackFault {}
+
+/** Resolves when the child is ready. Rejects when it ends, or is neither ready nor working for `ready_ms`. */
+export async function waitUntilReady(
+  child: Child,
+  isReady: () => Promise<boolean>,
+  ready_ms = READY_MS,
+  signal?: AbortSignal,
+  onWorking?: (text: string) => void,
+): Promise<void> {
+  let deadline = performance.now() + ready_ms;
+  let last: unknown = 'no answer';
+  for (;;) {
+    try {
+      if ((await isReady()) && child.exited === undefined) return;
+    } catch (error) {
+      last = error;
+      if (error instanceof Working) {
+        deadline = performance.now() + ready_ms;
+        onWorking?.(error.message);
+      }
+    }
+    signal?.throwIfAborted();
+    if (child.exited !== undefined)
+      throw new EarlyExit(childFault(child, `${describeExit(child.exited)} before it was ready`));
+    if (performance.now() > deadline) {
+      const reason = last instanceof Error ? last.message : String(last);
+      const waited = `was not ready within ${ready_ms / 1_000} s (${reason})`;
+      throw new StackFault(childFault(child, waited));
+    }
+    await pause(POLL_MS, undefined, { signal });
+  }
+}
+
+/** A server process that can be started, killed and started again on the same ports and data. */
+export class Server {
+  readonly name: string;
+  readonly port: number;
+  readonly #spec: ServerSpec;
+  readonly #folder: Folder;
+  /** The process of the last start. */
+  child: Child | undefined;
+
+  constructor(spec: ServerSpec, folder: Folder) {
+    this.name = spec.name;
+    this.port = spec.ports[0];
+    this.#spec = spec;
+    this.#folder = folder;
+  }
+
+  /** The pid of the running process, or undefined. */
+  get pid(): number | undefined {
+    return this.child?.exited === undefined ? this.child?.pid : undefined;
+  }
+
+  /** Resolves when it is ready. Rejects with a StackFault that shows the end of its log; then nothing of it runs. */
+  async start(signal?: AbortSignal, onWorking?: (text: string) => void): Promise<void> {
+    if (this.pid !== undefined)
+      throw new StackFault(`${this.name} is already running as process ${this.pid}`);
+    const { ports, ready_ms } = this.#spec;
+    const begun = performance.now();
+    for (;;) {
+      const command = await this.#spec.prepare(signal ?? new AbortController().signal);
+      // Otherwise a program that holds a port could answer in place of the new process.
+      await assertFree(this.name, ports);
+      signal?.throwIfAborted();
+      const child = await spawnChild(this.name, command, this.#folder);
+      this.child = child;
+      try {
+        await waitUntilReady(child, () => this.#spec.isReady(), ready_ms, signal, onWorking);
+        return await this.#spec.settle?.();
+      } catch (error) {
+        await this.stop();
+        const isLate = performance.now() - begun > (ready_ms ?? READY_MS);
+        if (isLate || signal?.aborted || this.#spec.isTransient?.(child) !== true) throw error;
+      }
+      await pause(POLL_MS, undefined, { signal });
+    }
+  }
+
+  /** Ends it in order, and by force when it does not end in time. Does nothing when it is not running. */
+  async stop(): Promise<void> {
+    await this.child?.stop(this.#spec.stop_ms ?? STOP_MS);
+  }
+}

@@ -1,0 +1,37 @@
+import { createConnection } from 'node:net';
+import type { Programs } from '../fetch/programs.ts';
+import { plainEnvironment } from '../process/child.ts';
+import type { ServerSpec } from '../process/server.ts';
+import type { Folder } from '../stack/folder.ts';
+
+export const redis_version = '7.0.15';
+export const redis_image = `redis:${redis_version}`;
+
+/** Redis carries change notifications only, so nothing is written to disk. */
+export const redisSettings: readonly string[] = ['--save', '', '--appendonly', 'no'];
+
+/** Whether Redis on this port of 127.0.0.1 answers a PING. */
+export async function redisAnswers(port: number): Promise<boolean> {
+  return await new Promise<boolean>((resolve, reject) => {
+    const socket = createConnection({ port, host: '127.0.0.1', timeout: 1_000 });
+    socket.once('connect', () => socket.write('PING\r\n'));
+    socket.once('data', (answer: Buffer) => {
+      resolve(answer.toString().startsWith('+PONG'));
+      socket.destroy();
+    });
+    socket.once('timeout', () => socket.destroy(new Error('no answer within 1000 ms')));
+    socket.once('error', reject);
+    socket.once('close', () => resolve(false));
+  });
+}
+
+export function redisServer(folder: Folder, programs: Programs, port: number): ServerSpec {
+  const args = ['--bind', '127.0.0.1', '--port', String(port), ...redisSettings];
+  const command = { file: programs.redis_server, args, env: plainEnvironment(), cwd: folder.data };
+  return {
+    name: 'redis',
+    ports: [port],
+    prepare: () => Promise.resolve(command),
+    isReady: () => redisAnswers(port),
+  };
+}

@@ -1,0 +1,51 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Programs } from '../fetch/programs.ts';
+import { plainEnvironment } from '../process/child.ts';
+import type { ServerSpec } from '../process/server.ts';
+import type { Folder } from '../stack/folder.ts';
+
+export const registry_version = '2.6.13.Final';
+/** The image runs the same program: this version's H2 database, with a file in place of memory. */
+export const registry_image = `apicurio/apicurio-registry-mem:${registry_version}`;
+/** A registry has few requests, so a quick start matters more than speed. */
+export const registryJava: readonly string[] = ['-Xmx256m', '-XX:TieredStopAtLevel=1'];
+export const registry_path = '/apis/ccompat/v7';
+
+/** Without WRITE_DELAY=0 a kill loses schema ids, which are then assigned again. */
+export function registryDatabase(file: string): string {
+  return `jdbc:h2:file:${file};WRITE_DELAY=0`;
+}
+
+/** Whether a registry on this port of 127.0.0.1 lists its subjects. */
+export async function registryAnswers(port: number): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${port}${registry_path}/subjects`, {
+    signal: AbortSignal.timeout(2_000),
+  });
+  await response.arrayBuffer();
+  return response.status === 200;
+}
+
+/** The schema registry: Apicurio, with Confluent's API. */
+export function registryServer(folder: Folder, programs: Programs, port: number): ServerSpec {
+  const data = join(folder.data, 'registry');
+  const args = [
+    ...registryJava,
+    '-XX:-UsePerfData',
+    `-Djava.io.tmpdir=${folder.scratch}`,
+    `-Dquarkus.http.port=${port}`,
+    '-Dquarkus.http.host=127.0.0.1',
+    '-jar',
+    programs.registry_jar,
+  ];
+  const env = { REGISTRY_DATASOURCE_URL: registryDatabase(join(data, 'registry')) };
+  return {
+    name: 'registry',
+    ports: [port],
+    prepare() {
+      mkdirSync(data, { recursive: true });
+      return Promise.resolve({ file: programs.java, args, env: plainEnvironment(env), cwd: data });
+    },
+    isReady: () => registryAnswers(port),
+  };
+}

@@ -1,0 +1,129 @@
+import { seconds, type Report } from '../cli/report.ts';
+import { cacheFolder } from '../fetch/cache.ts';
+import { findPrograms } from '../fetch/programs.ts';
+import { endProcesses, livingProcesses, STOP_SIGNAL } from '../process/pid-files.ts';
+import type { Server } from '../process/server.ts';
+import { supervise, type Supervised } from '../process/supervise.ts';
+import { createServers, serverNames } from '../servers/servers.ts';
+import { localAddresses } from './addresses.ts';
+import { openFolder, type Folder } from './folder.ts';
+import { assertPortsFree, portNames, readPorts } from './ports.ts';
+import { services, serviceServer } from './services.ts';
+import { folderSettings, userSettings } from './settings.ts';
+import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
+
+/** Postgres may have much memory to write to disk. */
+const ORPHANS_STOP_MS = 120_000;
+
+export interface BootOptions {
+  readonly folder: Folder;
+  readonly env: NodeJS.ProcessEnv;
+  readonly report: Report;
+  /** Without devnet and services. */
+  readonly servers_only: boolean;
+}
+
+/** A running stack, whose processes are restarted when they crash. */
+export interface RunningStack {
+  /** Drains the services, then stops the servers. */
+  stop(): Promise<void>;
+}
+
+/** Ends what a killed supervisor left running, services before servers, and returns the names. */
+export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS): Promise<string[]> {
+  const services_left = livingProcesses(folder.pids);
+  const orphans = [...services_left.keys()];
+  const servers_left = serverNames.flatMap((name) => services_left.get(name) ?? []);
+  for (const name of serverNames) services_left.delete(name);
+  await endProcesses([...services_left.values()], STOP_SIGNAL, timeout_ms);
+  await endProcesses(servers_left, STOP_SIGNAL, timeout_ms);
+  return orphans;
+}
+
+/** Boots the stack and resolves when it is ready. Rejects when the boot fails or `signal` aborts; then nothing runs. */
+export async function boot(
+  { folder, env, report, servers_only }: BootOptions,
+  signal: AbortSignal,
+): Promise<RunningStack> {
+  const ports = readPorts(env);
+  const orphans = await stopOrphans(folder);
+  if (orphans.length > 0)
+    report.line(`  stopped processes that a killed run had left: ${orphans.join(', ')}`);
+  openFolder(folder);
+  removeStackFile(folder);
+  const settings = await folderSettings(env, folder);
+  const addresses = localAddresses(ports);
+  const needed = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'] as const;
+  await assertPortsFree(ports, servers_only ? needed : portNames);
+  const programs = await findPrograms(cacheFolder(env), env, report, signal);
+
+  const servers = Object.values(createServers(folder, programs, ports));
+  const specs = servers_only ? [] : services;
+  const user = userSettings(env);
+  const ours = specs.map((spec) => serviceServer(spec, settings, addresses, ports, folder, user));
+  const all = [...servers, ...ours];
+  const stopping = new AbortController();
+  const either = AbortSignal.any([signal, stopping.signal]);
+  const supervised: Supervised[] = [];
+  let areServersReady = false;
+  const write = (): void => {
+    const pids = all.flatMap(({ name, pid }) => (pid === undefined ? [] : [[name, pid] as const]));
+    const running = Object.fromEntries(pids);
+    writeStackFile(folder, describeStack(folder, ports, addresses, settings, running));
+  };
+  const start = (server: Server): Supervised => {
+    const started = supervise(server, ours.includes(server), either, {
+      line: (text) => report.line(`  ${text}`),
+      working: (text) => report.now(`${server.name}: ${text}`),
+      ready(after_ms, isRestart) {
+        const { name, pid } = server;
+        if (areServersReady) write();
+        report.line(
+          isRestart
+            ? `  ${name} is ready again (process ${pid})`
+            : `  ready    ${name.padEnd(24)} ${seconds(after_ms).padStart(8)}`,
+        );
+      },
+    });
+    supervised.push(started);
+    return started;
+  };
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    removeStackFile(folder);
+    await stopInOrder(all, report);
+    await Promise.all(supervised.map(({ ended }) => ended));
+  };
+
+  try {
+    report.now('starting the servers');
+    await Promise.all(servers.map((server) => start(server).ready));
+    areServersReady = true;
+    write();
+    // A projector may load for hours, and the services before it are useful meanwhile.
+    for (const server of ours) {
+      report.now(`starting ${server.name}`);
+      await Promise.race([start(server).answering, anyFailure(supervised)]);
+    }
+    await Promise.all(supervised.map(({ ready }) => ready));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+/** Rejects when one of them cannot become ready; never resolves otherwise. */
+function anyFailure(supervised: readonly Supervised[]): Promise<never> {
+  return new Promise((_, reject) => {
+    for (const { ready } of supervised) ready.catch(reject);
+  });
+}
+
+async function stopInOrder(started: readonly Server[], report: Report): Promise<void> {
+  for (const server of started.toReversed()) {
+    if (server.pid === undefined) continue;
+    report.now(`stopping ${server.name}`);
+    await server.stop();
+  }
+}

@@ -1,0 +1,54 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The checkout that this file belongs to. */
+export const checkout = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** The paths of one stack; everything it writes is below `root`. */
+export interface Folder {
+  readonly root: string;
+  /** Survives restarts; `down --wipe` removes it. */
+  readonly data: string;
+  readonly logs: string;
+  /** The logs of the run before. */
+  readonly logs_before: string;
+  /** One pid file for each running process. */
+  readonly pids: string;
+  /** Temporary files of the Java servers. */
+  readonly scratch: string;
+  readonly stack_file: string;
+  /** The pid file of the supervisor. */
+  readonly supervisor_file: string;
+}
+
+/** The paths below `root`; creates nothing. */
+export function folderAt(root: string): Folder {
+  const top = resolve(root);
+  return {
+    root: top,
+    data: join(top, 'data'),
+    logs: join(top, 'logs'),
+    logs_before: join(top, 'logs.before'),
+    pids: join(top, 'pids'),
+    scratch: join(top, 'scratch'),
+    stack_file: join(top, 'stack.json'),
+    supervisor_file: join(top, 'running.json'),
+  };
+}
+
+/** The folder of this checkout's stack: `.local`, or APP_LOCAL_DIR. */
+export function folderOf(env: NodeJS.ProcessEnv): Folder {
+  return folderAt(env['APP_LOCAL_DIR'] ?? join(checkout, '.local'));
+}
+
+/** Creates the folder, and moves the logs of the last run to `logs.before`. */
+export function openFolder(folder: Folder): void {
+  if (existsSync(folder.logs)) {
+    rmSync(folder.logs_before, { recursive: true, force: true });
+    renameSync(folder.logs, folder.logs_before);
+  }
+  rmSync(folder.scratch, { recursive: true, force: true });
+  for (const path of [folder.root, folder.data, folder.logs, folder.pids, folder.scratch])
+    mkdirSync(path, { recursive: true });
+}

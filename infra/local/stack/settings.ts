@@ -1,0 +1,120 @@
+/** The settings that a user may choose for the whole stack, with their defaults. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAddress } from '../../../schemas/address.ts';
+import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
+import {
+  DEVELOPMENT_CUSTODY,
+  DEVELOPMENT_JWT_SECRET,
+  DEVELOPMENT_XPUB,
+} from '../../../schemas/development.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
+import type { Folder } from './folder.ts';
+import { portNames, portVariable } from './ports.ts';
+
+const MAINNET = 'mainnet';
+
+export const defaultSettings = {
+  APP_NETWORK: 'testnet',
+  APP_CHAIN_ID: '7777',
+  APP_LOG_LEVEL: 'info',
+  APP_DRAIN_MS: '10000',
+  // the hub signs tokens with it
+  APP_JWT_SECRET: DEVELOPMENT_JWT_SECRET,
+  // the devnet derives its keys from it
+  APP_DEVNET_SEED: 'clt-devnet',
+  // the mint authority of a devnet with that seed; no other chain accepts it
+  APP_MINT_KEY: '0xc80c4a2b5390da9a5ebf241d252f4da0cd04c2a4ef946f29ce829b6814a15ba7',
+  APP_DEPOSIT_XPUB: DEVELOPMENT_XPUB,
+  // TRON addresses in base58; the custody addresses hold what was swept, separated by commas
+  APP_USDT_CONTRACT: USDT_CONTRACTS.testnet,
+  APP_CUSTODY_ADDRESSES: DEVELOPMENT_CUSTODY,
+  // the devnet has no quota; 0: no limit
+  APP_RECONCILE_REQUESTS_PER_SECOND: '200',
+  APP_RECONCILE_REQUESTS_PER_DAY: '0',
+} as const;
+
+export type SettingName = keyof typeof defaultSettings;
+export type StackSettings = Readonly<Record<SettingName, string>>;
+
+function isSettingName(name: string): name is SettingName {
+  return name in defaultSettings;
+}
+
+export const settingNames = Object.keys(defaultSettings).filter(isSettingName);
+
+const SECRETS: readonly SettingName[] = ['APP_JWT_SECRET', 'APP_DEVNET_SEED', 'APP_MINT_KEY'];
+
+/** Variables that only the stack reads; a service gets a secret only when its table entry asks for it. */
+const STACK_ONLY = new Set<string>([
+  'APP_CACHE_DIR',
+  'APP_LOCAL_DIR',
+  ...SECRETS,
+  ...portNames.map(portVariable),
+]);
+
+/** The user's APP_ settings, which every service gets unless the stack decides them. */
+export function userSettings(env: NodeJS.ProcessEnv): Record<string, string> {
+  const settings: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env))
+    if (value !== undefined && name.startsWith('APP_') && !STACK_ONLY.has(name))
+      settings[name] = value;
+  return settings;
+}
+
+function chosenSettings(env: NodeJS.ProcessEnv): Partial<StackSettings> {
+  return Object.fromEntries(
+    settingNames.map((name) => [name, env[name]]).filter(([, value]) => value?.trim()),
+  );
+}
+
+/** The user's choices, and the network's defaults for the rest. */
+export function readSettings(env: NodeJS.ProcessEnv): StackSettings {
+  const chosen = chosenSettings(env);
+  const mainnet = { APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet };
+  return { ...defaultSettings, ...(chosen.APP_NETWORK === MAINNET ? mainnet : {}), ...chosen };
+}
+
+/**
+ * The same with the secrets of this folder. On the mainnet every publicly known key is replaced by one that only this
+ * folder has, so that its limits can be tried on the devnet and no default is ever a key to money.
+ */
+export async function folderSettings(
+  env: NodeJS.ProcessEnv,
+  folder: Folder,
+): Promise<StackSettings> {
+  const chosen = chosenSettings(env);
+  const settings = { ...readSettings(env) };
+  const isMainnet = settings.APP_NETWORK === MAINNET;
+  settings.APP_JWT_SECRET = chosen.APP_JWT_SECRET ?? folderSecret(folder, 'jwt-secret');
+  if (isMainnet)
+    settings.APP_DEVNET_SEED = chosen.APP_DEVNET_SEED ?? folderSecret(folder, 'devnet-seed');
+  if (settings.APP_DEVNET_SEED === defaultSettings.APP_DEVNET_SEED) return settings;
+  const { APP_MINT_KEY, ...deposits } = await seedKeys(settings.APP_DEVNET_SEED);
+  return { ...settings, APP_MINT_KEY, ...(isMainnet ? deposits : {}), ...chosen };
+}
+
+/** A secret that is created once and lives as long as the data. */
+function folderSecret(folder: Folder, name: string): string {
+  const file = join(folder.data, name);
+  if (!existsSync(file)) writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 });
+  return readFileSync(file, 'utf8');
+}
+
+/** The keys of the devnet with this seed. */
+async function seedKeys(
+  seed: string,
+): Promise<Pick<StackSettings, 'APP_MINT_KEY' | 'APP_DEPOSIT_XPUB' | 'APP_CUSTODY_ADDRESSES'>> {
+  // imported only when needed, since it takes long
+  const { HDNodeWallet, id } = await import('ethers');
+  const { deriveKey, mintAuthorityKey } = await import('../../devnet/clt/keys.ts');
+  const custody = parseAddress(deriveKey(seed, 'custody').address);
+  if (custody === undefined) throw new Error('the custody key has no address');
+  const wallet = HDNodeWallet.fromSeed(id(`clt-deposits:${seed}`)).derivePath("m/44'/195'/0'/0");
+  return {
+    APP_MINT_KEY: mintAuthorityKey(seed).signing_key.privateKey,
+    APP_DEPOSIT_XPUB: wallet.neuter().extendedKey,
+    APP_CUSTODY_ADDRESSES: toTronAddress(custody),
+  };
+}

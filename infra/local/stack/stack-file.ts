@@ -1,0 +1,93 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import type { Addresses } from './addresses.ts';
+import type { Folder } from './folder.ts';
+import type { Ports } from './ports.ts';
+import { services } from './services.ts';
+import type { StackSettings } from './settings.ts';
+
+/** The contents of `stack.json`, which people and scripts rely on. */
+export type StackFile = ReturnType<typeof describeStack>;
+
+function http(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Describes a stack on this machine. HTTP addresses have no path; those of services that do not run are null. */
+export function describeStack(
+  folder: Folder,
+  ports: Ports,
+  at: Addresses,
+  settings: StackSettings,
+  pids: Readonly<Record<string, number>>,
+) {
+  const running = (name: string, url: string): string | null => (name in pids ? url : null);
+  return {
+    deposit_url: running('deposit-gateway', http(ports.deposit)),
+    hub_url: running('hub-gateway', `${http(ports.hub)}/graphql`),
+    hub_ws_url: running('hub-gateway', `ws://127.0.0.1:${ports.hub}/graphql/ws`),
+    explorer_url: running('explorer-gateway', http(ports.explorer)),
+    treasury_url: running('treasury', http(ports.treasury)),
+    node_url: running('devnet', at.node_url),
+    tron_url: running('devnet', at.tron_url),
+    devnet_url: running('devnet', http(ports.devnet)),
+    kafka_brokers: at.kafka_brokers,
+    registry_url: http(ports.registry),
+    postgres_url: at.postgres_url,
+    postgres_reader_url: at.postgres_reader_url,
+    redis_url: at.redis_url,
+    jwt_secret: settings.APP_JWT_SECRET,
+    chain_id: Number(settings.APP_CHAIN_ID),
+    network: settings.APP_NETWORK,
+    usdt_contract: settings.APP_USDT_CONTRACT,
+    custody_addresses: settings.APP_CUSTODY_ADDRESSES,
+    reconcile_requests_per_second: Number(settings.APP_RECONCILE_REQUESTS_PER_SECOND),
+    reconcile_requests_per_day: Number(settings.APP_RECONCILE_REQUESTS_PER_DAY),
+    services: Object.fromEntries(
+      services.flatMap(({ name, ports: [port] }) => {
+        const pid = pids[name];
+        return pid === undefined ? [] : [[name, { url: http(ports[port]), pid }]];
+      }),
+    ),
+    pids,
+    supervisor_pid: process.pid,
+    ports,
+    logs: folder.logs,
+    data: folder.data,
+  };
+}
+
+/** Replaces stack.json in one step; only this user may read it, since it holds secrets. */
+export function writeStackFile(folder: Folder, stack: StackFile): void {
+  const half = `${folder.stack_file}.${process.pid}`;
+  writeFileSync(half, `${JSON.stringify(stack, undefined, 2)}\n`, { mode: 0o600 });
+  renameSync(half, folder.stack_file);
+}
+
+export function removeStackFile(folder: Folder): void {
+  rmSync(folder.stack_file, { force: true });
+}
+
+const SUMMARY: readonly (readonly [label: string, key: keyof StackFile, path: string])[] = [
+  ['explorer', 'explorer_url', '/api/v1/blocks'],
+  ['deposits', 'deposit_url', '/docs'],
+  ['hub', 'hub_url', ''],
+  ['hub sockets', 'hub_ws_url', ''],
+  ['clt node', 'node_url', '/v1/chain'],
+  ['tron', 'tron_url', '/walletsolidity/getnowblock'],
+  ['devnet admin', 'devnet_url', ''],
+  ['kafka', 'kafka_brokers', ''],
+  ['schema registry', 'registry_url', ''],
+  ['postgres', 'postgres_reader_url', ''],
+  ['redis', 'redis_url', ''],
+];
+
+/** The addresses in stack.json as a table for a person. */
+export function stackSummary(folder: Folder): string[] {
+  const stack: Partial<StackFile> = JSON.parse(readFileSync(folder.stack_file, 'utf8'));
+  const rows = SUMMARY.flatMap(([label, key, path]) => {
+    const value = stack[key];
+    return typeof value === 'string' ? [[label, `${value}${path}`] as const] : [];
+  });
+  const files = [['logs', folder.logs] as const, ['for scripts', folder.stack_file] as const];
+  return [...rows, ...files].map(([label, value]) => `  ${label.padEnd(18)}${value}`);
+}

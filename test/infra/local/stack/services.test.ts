@@ -1,0 +1,179 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { mintAuthorityKey } from '../../../../infra/devnet/clt/keys.ts';
+import { Working } from '../../../../infra/local/process/server.ts';
+import { localAddresses } from '../../../../infra/local/stack/addresses.ts';
+import { checkout, folderAt, type Folder } from '../../../../infra/local/stack/folder.ts';
+import { defaultPorts, portNames } from '../../../../infra/local/stack/ports.ts';
+import {
+  serviceCommand,
+  serviceEnvironment,
+  serviceIsReady,
+  services,
+} from '../../../../infra/local/stack/services.ts';
+import {
+  defaultSettings,
+  folderSettings,
+  readSettings,
+  userSettings,
+} from '../../../../infra/local/stack/settings.ts';
+import { toHex } from '../../../../schemas/address.ts';
+import { DEVELOPMENT_MINT_AUTHORITY } from '../../../../schemas/development.ts';
+import { authorityOf } from '../../../../services/treasury/minting/mint-signer.ts';
+
+const place = { http_host: '127.0.0.1', ports: defaultPorts, data: '/data' };
+const at = localAddresses(defaultPorts);
+
+/** The environment of a service where the user has set these variables. */
+function environmentOf(
+  name: string,
+  env: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const spec = services.find((each) => each.name === name);
+  if (spec === undefined) throw new Error(`there is no service ${name}`);
+  return serviceEnvironment(spec, readSettings(env), at, place, userSettings(env));
+}
+
+/** The names of the services whose environment has this variable. */
+function knowing(variable: string, env: Readonly<Record<string, string>>): readonly string[] {
+  return services.map(({ name }) => name).filter((name) => variable in environmentOf(name, env));
+}
+
+test.each(services)('$name is a program of this checkout with ports of the table', (spec) => {
+  expect(existsSync(join(checkout, spec.entry))).toBe(true);
+  expect(spec.ports.every((port) => portNames.includes(port))).toBe(true);
+});
+
+test.each(services)('$name runs on this Node and inherits no environment', (spec) => {
+  const { file, env } = serviceCommand(spec, environmentOf(spec.name));
+  expect(file).toBe(process.execPath);
+  const known = Object.keys(env).filter((name) => !name.startsWith('APP_'));
+  const options = 'NODE_OPTIONS' in spec.defaults ? ['NODE_OPTIONS'] : [];
+  expect(known.toSorted()).toEqual(
+    ['HOME', 'LC_ALL', 'NODE_COMPILE_CACHE', ...options, 'PATH', 'TZ'].toSorted(),
+  );
+});
+
+test.each(['explorer-gateway', 'hub-gateway', 'deposit-gateway', 'tron-watcher'])(
+  '%s gets the connection of the reader, not of the writer',
+  (name) => {
+    const text = JSON.stringify(environmentOf(name));
+    expect(text).toContain('clt_reader');
+    expect(text).not.toContain('clt_writer');
+  },
+);
+
+test('a secret reaches only the services that need it, even when the user sets it', () => {
+  const env = {
+    APP_JWT_SECRET: 'a secret of the user, 32 characters',
+    APP_MINT_KEY: `0x${'1'.repeat(64)}`,
+    APP_DEVNET_SEED: 'a seed of the user',
+  };
+  expect(knowing('APP_JWT_SECRET', env)).toEqual(['deposit-gateway', 'hub-gateway']);
+  expect(knowing('APP_MINT_KEY', env)).toEqual(['treasury']);
+  expect(knowing('APP_DEVNET_SEED', env)).toEqual(['devnet']);
+  expect(environmentOf('hub-gateway', env)['APP_JWT_SECRET']).toBe(env.APP_JWT_SECRET);
+});
+
+test('the settings of the user reach the services, but do not change what the stack decides', () => {
+  const env = {
+    APP_NETWORK: 'mainnet',
+    APP_RATE_PER_SECOND: '7',
+    APP_HTTP_PORT: '1',
+    APP_STATEMENT_TIMEOUT_MS: '50',
+    APP_LOCAL_DIR: '/x',
+    APP_EXPLORER_PORT: '2',
+    EDITOR: 'vi',
+  };
+  const environment = environmentOf('explorer-gateway', env);
+  expect(environment).toMatchObject({
+    APP_NETWORK: 'mainnet',
+    APP_RATE_PER_SECOND: '7',
+    APP_HTTP_PORT: '17003',
+    APP_STATEMENT_TIMEOUT_MS: '50',
+  });
+  for (const name of ['APP_LOCAL_DIR', 'APP_EXPLORER_PORT', 'EDITOR'])
+    expect(environment).not.toHaveProperty(name);
+});
+
+const LOADING = { status: 'working', phase: 'building_indexes', waits_for: null, message: null };
+const WAITING = { status: 'waiting', phase: 'opening', eta_s: null, message: null };
+
+test.each([
+  ['ready', { ...LOADING, status: 'ready', eta_s: null }, true],
+  ['working', { ...LOADING, eta_s: 12 }, new Working('building indexes, about 12 s left')],
+  [
+    'waiting for a projection that loads',
+    { ...WAITING, waits_for: 'projection:explorer' },
+    new Working('waiting for projection:explorer'),
+  ],
+  ['waiting for Kafka', { ...WAITING, waits_for: 'kafka' }, new Error('waiting for kafka')],
+  [
+    'halted',
+    { ...WAITING, status: 'halted', waits_for: null, message: 'A record is poison.' },
+    new Error('A record is poison.'),
+  ],
+])('a service is probed by its status: %s', async (_, status, expected) => {
+  const server = createServer((request, response) =>
+    response.end(request.url === '/status' ? JSON.stringify(status) : ''),
+  ).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const outcome = await serviceIsReady(`http://127.0.0.1:${port}`).catch((error: unknown) => error);
+  expect(outcome).toEqual(expected);
+  expect(outcome instanceof Working).toBe(expected instanceof Working);
+});
+
+function ownFolder(): Folder {
+  const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-settings-')));
+  mkdirSync(folder.data);
+  onTestFinished(() => rmSync(folder.root, { recursive: true }));
+  return folder;
+}
+
+const KEYS = [
+  'APP_MINT_KEY',
+  'APP_DEPOSIT_XPUB',
+  'APP_CUSTODY_ADDRESSES',
+  'APP_DEVNET_SEED',
+] as const;
+
+test('a mainnet stack has keys of its own, which live as long as its data', async () => {
+  const folder = ownFolder();
+  const mainnet = await folderSettings({ APP_NETWORK: 'mainnet' }, folder);
+  for (const name of KEYS) expect(mainnet[name], name).not.toBe(defaultSettings[name]);
+  expect(mainnet.APP_USDT_CONTRACT).toBe('TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
+  expect(mainnet.APP_JWT_SECRET).toMatch(/^[0-9a-f]{64}$/);
+  expect(await folderSettings({ APP_NETWORK: 'mainnet' }, folder)).toEqual(mainnet);
+  const other = await folderSettings({ APP_NETWORK: 'mainnet' }, ownFolder());
+  expect(other.APP_MINT_KEY).not.toBe(mainnet.APP_MINT_KEY);
+});
+
+test('the keys that the user sets are used on the mainnet too', async () => {
+  const chosen = {
+    APP_MINT_KEY: '1',
+    APP_DEPOSIT_XPUB: '2',
+    APP_CUSTODY_ADDRESSES: '3',
+    APP_DEVNET_SEED: '4',
+    APP_USDT_CONTRACT: '5',
+  };
+  const env = { APP_NETWORK: 'mainnet', ...chosen };
+  expect(await folderSettings(env, ownFolder())).toMatchObject(chosen);
+});
+
+test('the mint key of the treasury is the one of the devnet, with any seed', async () => {
+  const folder = ownFolder();
+  const plain = await folderSettings({}, folder);
+  expect(plain).toEqual({ ...defaultSettings, APP_JWT_SECRET: plain.APP_JWT_SECRET });
+  expect(toHex(authorityOf(plain.APP_MINT_KEY))).toBe(DEVELOPMENT_MINT_AUTHORITY);
+  for (const seed of ['clt-devnet', 'another']) {
+    const { APP_MINT_KEY: key } = await folderSettings({ APP_DEVNET_SEED: seed }, folder);
+    expect(toHex(authorityOf(key))).toBe(mintAuthorityKey(seed).address);
+  }
+});

@@ -1,0 +1,152 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { plainEnvironment } from '../../../../infra/local/process/child.ts';
+import { Server, Working, type ServerSpec } from '../../../../infra/local/process/server.ts';
+import { folderAt, openFolder, type Folder } from '../../../../infra/local/stack/folder.ts';
+import { takePort } from '../../../support/free-ports.ts';
+
+let folder: Folder;
+let port = 0;
+let release = (): void => undefined;
+const servers: Server[] = [];
+beforeEach(async () => {
+  folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-server-')));
+  openFolder(folder);
+  ({ port, release } = await takePort());
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.child?.kill();
+  release();
+  rmSync(folder.root, { recursive: true, force: true });
+});
+
+const LISTENS =
+  "require('node:http').createServer((_, answer) => answer.end('ok')).listen(PORT, '127.0.0.1');";
+
+/** A server that is a line of JavaScript. */
+function serverOf(script: string, more: Partial<ServerSpec> = {}): Server {
+  const server = new Server(
+    {
+      name: 'small',
+      ports: [port],
+      prepare: () =>
+        Promise.resolve({
+          file: process.execPath,
+          args: ['-e', script.replace('PORT', String(port))],
+          env: plainEnvironment(),
+          cwd: folder.root,
+        }),
+      isReady: async () => (await fetch(`http://127.0.0.1:${port}`)).ok,
+      ...more,
+    },
+    folder,
+  );
+  servers.push(server);
+  return server;
+}
+
+test('a server can be killed, frozen, woken and started again on the same port', async () => {
+  const server = serverOf(LISTENS);
+  await server.start();
+  const first = server.pid;
+  await server.child?.kill('SIGSTOP');
+  expect(server.pid).toBe(first);
+  await server.child?.kill('SIGCONT');
+  await server.child?.kill();
+  expect(server.child?.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  expect(server.pid).toBeUndefined();
+  expect(readdirSync(folder.pids)).toEqual([]);
+  await server.start();
+  expect(server.pid).not.toBe(first);
+  expect(readdirSync(folder.pids)).toEqual(['small.json']);
+  await expect(server.start()).rejects.toThrow('already running');
+  await server.stop();
+  expect(server.pid).toBeUndefined();
+  await server.stop();
+});
+
+test('a server whose port is in use is not started', async () => {
+  const other = createServer().listen(port, '127.0.0.1');
+  await once(other, 'listening');
+  try {
+    const server = serverOf(LISTENS);
+    await expect(server.start()).rejects.toThrow(
+      `small cannot start: another program uses its port ${port}`,
+    );
+    expect(server.child).toBeUndefined();
+  } finally {
+    other.close();
+  }
+});
+
+test('the time limit of a server does not run while it is working', async () => {
+  const reports: string[] = [];
+  let remaining = 10;
+  const isReady = (): Promise<boolean> => {
+    remaining -= 1;
+    return remaining > 0 ? Promise.reject(new Working(`${remaining} left`)) : Promise.resolve(true);
+  };
+  const server = serverOf('setInterval(() => {}, 1000)', { ready_ms: 200, isReady });
+  await server.start(undefined, (text) => void reports.push(text));
+  expect(reports).toHaveLength(9);
+});
+
+test('a server that is neither ready nor working in time is stopped, with its reason', async () => {
+  const server = serverOf('setInterval(() => {}, 1000)', {
+    ready_ms: 200,
+    isReady: () => Promise.reject(new Error('no schema')),
+  });
+  await expect(server.start()).rejects.toThrow('small was not ready within 0.2 s (no schema)');
+  expect(server.pid).toBeUndefined();
+});
+
+test('a server that ends before it is ready is reported with the end of its log', async () => {
+  const server = serverOf(`console.log('one\\n'); console.error('no disk'); process.exit(3)`);
+  await expect(server.start()).rejects.toThrow(
+    /small exited with code 3 before it was ready; the end of .*small\.log:\n {2}\| one\n {2}\| no disk$/,
+  );
+});
+
+test('a missing program is reported and leaves no pid file', async () => {
+  const prepare = (): ReturnType<ServerSpec['prepare']> =>
+    Promise.resolve({ file: join(folder.root, 'nothing'), args: [], env: {}, cwd: folder.root });
+  await expect(serverOf('', { prepare }).start()).rejects.toThrow('small could not be started');
+  expect(readdirSync(folder.pids)).toEqual([]);
+});
+
+test('a server that ignores the stop signal is killed', async () => {
+  const server = serverOf(`process.on('SIGINT', () => {}); ${LISTENS}`, { stop_ms: 100 });
+  await server.start();
+  await server.stop();
+  expect(server.child?.exited).toEqual({ code: null, signal: 'SIGKILL' });
+});
+
+test('an aborted start leaves no process', async () => {
+  const stop = new AbortController();
+  const server = serverOf('setInterval(() => {}, 1000)');
+  const outcome = expect(server.start(stop.signal)).rejects.toThrow('abort');
+  await expect.poll(() => server.pid).toBeDefined();
+  stop.abort();
+  await outcome;
+  expect(server.pid).toBeUndefined();
+});
+
+test('a start that fails for a transient reason is tried again', async () => {
+  let attempts = 0;
+  const server = serverOf('', {
+    prepare: () => {
+      attempts += 1;
+      const script = attempts < 3 ? 'exit 1' : 'exec sleep 60';
+      const env = plainEnvironment();
+      return Promise.resolve({ file: 'sh', args: ['-c', script], env, cwd: folder.root });
+    },
+    isReady: () => Promise.resolve(attempts === 3),
+    isTransient: (child) => child.exited?.code === 1,
+  });
+  await server.start();
+  expect(attempts).toBe(3);
+});
