@@ -1,4 +1,4 @@
-/** The hub is ready when it knows the chain's parameters and both read models are there with all their indexes. */
+/** The hub is ready when the chain's parameters are known and both read models are indexed. */
 import type { Reader, Statement } from '../runtime/postgres/pool.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
 import type { ChainParameters } from './graphql/chain-parameters.ts';

@@ -1,5 +1,6 @@
 /** Opens and wires the hub: queries and mutations over HTTP, all operations over sockets. */
 import { performance } from 'node:perf_hooks';
+import type { Query } from '../../projections/contract/page.ts';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
@@ -8,7 +9,6 @@ import { preflight } from '../runtime/http/cors.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
-import type { Logger } from '../runtime/process/log.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { changedKeys, ReadVersion, VERSION_CHECK_MS } from '../runtime/read-version.ts';
@@ -18,7 +18,7 @@ import { Apollo } from './graphql/apollo.ts';
 import { SignIns } from './graphql/authentication.ts';
 import { Balances } from './graphql/balances.ts';
 import { ChainParameters } from './graphql/chain-parameters.ts';
-import type { Hub } from './graphql/context.ts';
+import type { Hub, Model } from './graphql/context.ts';
 import { Documents } from './graphql/documents.ts';
 import { HUB_ERRORS } from './graphql/errors.ts';
 import { hubSchema } from './graphql/schema.ts';
@@ -58,15 +58,15 @@ export async function serve(
   const documents = new Documents(schema, introspection);
   const formatting = { log, suggestions: introspection };
   const subscriptions = new SharedSubscriptions({ ...config, schema, hub, formatting });
-  const versions = openVersions(service, reader, subscriptions);
+  const market = followReadModels(service, reader, subscriptions);
 
   const apollo = new Apollo({ schema, formatting, introspection, documents, metrics });
   await apollo.start();
   closing.add('Apollo', () => apollo.stop());
-  const cache = new AnswerCache(versions.market, config);
+  const cache = new AnswerCache(market, config);
   const rate = config.rate_per_second === 0 ? undefined : new RateLimit(config);
-  const shared = { ...config, schema, hub, documents, formatting, tokens: config, now };
-  const protocol = socketProtocol({ ...shared, subscriptions });
+  const executable = { schema, hub, documents, formatting, subscriptions };
+  const protocol = socketProtocol({ ...config, ...executable, now });
   const sockets = new SocketServer({ settings: config, protocol, rate, log, now: clock });
 
   for (const [name, help, value] of [
@@ -86,7 +86,7 @@ export async function serve(
     ...config,
     log,
     metrics,
-    routes: graphqlRoutes({ apollo, hub, cache, tokens: config, now }),
+    routes: graphqlRoutes({ ...config, apollo, hub, cache, now }),
     checks: hubChecks(reader, chain),
     errors: HUB_ERRORS,
     guards: [
@@ -106,24 +106,21 @@ export async function serve(
   return http.url;
 }
 
-/** Versions of the read models, whose changes go to the subscriptions. */
-function openVersions(
+/** Follows both read models for the subscriptions. Returns the version of the market. */
+function followReadModels(
   { config, log, closing }: Service<HubGatewayConfig>,
   reader: ReturnType<typeof openReader>,
   subscriptions: SharedSubscriptions,
-): { readonly market: ReadVersion } {
-  const market = new ReadVersion({
-    reader,
-    position: marketHead(),
-    now: clock,
-    onChange: (keys) => subscriptions.notify('market', keys),
-  });
-  const accounts = new ReadVersion({
-    reader,
-    position: indexedPosition(),
-    now: clock,
-    onChange: (keys) => subscriptions.notify('accounts', keys),
-  });
+): ReadVersion {
+  const open = (model: Model, position: Query): ReadVersion =>
+    new ReadVersion({
+      reader,
+      position,
+      now: clock,
+      onChange: (keys) => subscriptions.notify(model, keys),
+    });
+  const market = open('market', marketHead());
+  const accounts = open('accounts', indexedPosition());
   const versions = new Map([
     ['projection:ride_market', market],
     ['projection:explorer', accounts],
@@ -139,24 +136,16 @@ function openVersions(
   );
   closing.add('Redis', () => notifications.close());
   // finds changes whose notifications were lost
-  const checking = setInterval(
-    () => void checkVersions([market, accounts], subscriptions, log),
-    VERSION_CHECK_MS,
-  );
+  const check = async (): Promise<void> => {
+    if (subscriptions.size === 0) return;
+    try {
+      await Promise.all([market.current(), accounts.current()]);
+      subscriptions.retryFailed();
+    } catch (error) {
+      log.debug({ err: error }, 'the versions of the read models cannot be checked');
+    }
+  };
+  const checking = setInterval(() => void check(), VERSION_CHECK_MS);
   closing.add('version checks', () => clearInterval(checking));
-  return { market };
-}
-
-async function checkVersions(
-  versions: readonly ReadVersion[],
-  subscriptions: SharedSubscriptions,
-  log: Logger,
-): Promise<void> {
-  if (subscriptions.size === 0) return;
-  try {
-    await Promise.all(versions.map((version) => version.current()));
-    subscriptions.retryFailed();
-  } catch (error) {
-    log.debug({ err: error }, 'the versions of the read models cannot be checked');
-  }
+  return market;
 }

@@ -1,6 +1,7 @@
 /**
- * The version of a read model: a number that grows with every change of it that is known. It moves with change
- * notifications, when Redis is back, and when Postgres shows another position, since any notification may be lost.
+ * The version of a read model: a number that grows with every change of it that is known. It moves
+ * with change notifications, when Redis is back, and when Postgres shows another position, since
+ * any notification may be lost.
  */
 import type { Query } from '../../projections/contract/page.ts';
 import type { Reader } from './postgres/pool.ts';
@@ -14,7 +15,7 @@ export interface ReadVersionOptions {
   readonly position: Query;
   /** ms of a monotonic clock */
   readonly now: () => number;
-  /** called for each change that is known, with the keys that it touched; undefined: any may have changed */
+  /** called for each known change, with the keys that it touched; undefined: any */
   readonly onChange?: (keys: readonly string[] | undefined) => void;
 }
 
@@ -29,7 +30,7 @@ export class ReadVersion {
     this.#options = options;
   }
 
-  /** Moves to the next version. Without keys any row may have changed, as when notifications may have been missed. */
+  /** Moves to the next version. Without keys any row may have changed. */
   changed(keys?: readonly string[]): void {
     this.#version++;
     this.#options.onChange?.(keys);
@@ -43,8 +44,8 @@ export class ReadVersion {
   }
 
   /**
-   * The version, at most a second old when notifications are lost: rows read after this belong to it or to a newer
-   * one. Throws a fault when Postgres had to be asked and could not be.
+   * The version, at most a second old when notifications are lost: rows read after this belong to
+   * it or to a newer one. Throws a fault when Postgres had to be asked and could not be.
    */
   async current(): Promise<number> {
     if (this.known === undefined) await (this.#check ??= this.#checkPosition());
@@ -67,7 +68,7 @@ export class ReadVersion {
   }
 }
 
-/** The keys that a change notification names; undefined when it names none, so that any row may have changed. */
+/** The keys that a change notification names; undefined: none, so any row may have changed. */
 export function changedKeys(message: string): readonly string[] | undefined {
   let notification: unknown;
   try {

@@ -1,4 +1,4 @@
-/** Apollo Server behind the HTTP routes: GraphQL requests as values in, HTTP responses as values out. */
+/** Apollo Server behind the HTTP routes: GraphQL requests in, HTTP responses out. */
 import { performance } from 'node:perf_hooks';
 import type { IncomingHttpHeaders } from 'node:http';
 import {
@@ -18,6 +18,7 @@ import {
   type GraphQLSchema,
   type OperationDefinitionNode,
 } from 'graphql';
+import type { Made } from '../../runtime/http/answer-cache.ts';
 import type { HttpResponse } from '../../runtime/http/handler.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { Truncation, type HubContext } from './context.ts';
@@ -45,12 +46,6 @@ export interface GraphqlRequest {
   readonly search: string;
   /** parsed JSON */
   readonly body: unknown;
-}
-
-export interface Answer {
-  readonly answer: HttpResponse;
-  /** whether every anonymous request with the same body gets the same response */
-  readonly isShared: boolean;
 }
 
 export class Apollo {
@@ -97,7 +92,7 @@ export class Apollo {
   async answer(
     { method, headers, search, body }: GraphqlRequest,
     context: Pick<HubContext, 'hub' | 'caller'>,
-  ): Promise<Answer> {
+  ): Promise<Made> {
     const errors = this.#subscriptionErrors(body, search);
     if (errors.length > 0)
       return { answer: { status: 400, body: JSON.stringify({ errors }) }, isShared: false };
@@ -127,8 +122,8 @@ export class Apollo {
   }
 
   /**
-   * Errors of an invalid subscription. graphql-js throws some of them during validation, which Apollo reports as a
-   * fault of the server. Apollo refuses valid subscriptions itself.
+   * Errors of an invalid subscription. graphql-js throws some of them during validation, which
+   * Apollo reports as a fault of the server. Apollo refuses valid subscriptions itself.
    */
   #subscriptionErrors(body: unknown, search: string): readonly GraphQLFormattedError[] {
     const query = queryIn(body, search);
@@ -158,8 +153,8 @@ function ignore(): void {
 }
 
 /**
- * Adds the names of truncated lists. Marks the response to an anonymous query without errors as shared: a field that
- * depends on the caller is an error for anonymous callers.
+ * Adds the names of truncated lists. Marks the response to an anonymous query without errors as
+ * shared: a field that depends on the caller is an error for anonymous callers.
  */
 const responseMarks: ApolloServerPlugin<HttpContext> = {
   requestDidStart: () =>
@@ -184,8 +179,8 @@ const landingPage: ApolloServerPlugin = {
 };
 
 /**
- * Observes the duration of operations by their root field. A label is a field of the schema, `several` or `refused`,
- * so callers cannot add labels. Cached responses are counted elsewhere.
+ * Observes the duration of operations by their root field. A label is a field of the schema,
+ * `several` or `refused`, so callers cannot add labels. Cached responses are counted elsewhere.
  */
 export function operationTimes(metrics: Metrics): ApolloServerPlugin {
   const seconds = metrics.histogram(

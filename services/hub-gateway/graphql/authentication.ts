@@ -15,17 +15,13 @@ export interface Caller {
   readonly expires_at: number;
 }
 
-export interface TokenSettings {
-  readonly jwt_secret: string;
-}
-
 /**
  * The caller of an Authorization header, or of the same text in a socket's `connection_init`.
  * Undefined without a valid token: the caller is anonymous. `now_ms` in Unix milliseconds.
  */
 export async function callerOf(
   authorization: unknown,
-  { jwt_secret: secret }: TokenSettings,
+  secret: string,
   now_ms: number,
 ): Promise<Caller | undefined> {
   const token = typeof authorization === 'string' ? bearerToken(authorization) : undefined;
@@ -35,7 +31,8 @@ export async function callerOf(
   return account === undefined ? undefined : { account, expires_at: claims.exp };
 }
 
-export interface SignInSettings extends TokenSettings {
+export interface SignInSettings {
+  readonly jwt_secret: string;
   readonly chain_id: number;
   readonly jwt_expiration_hours: number;
   /** whether a challenge is accepted only once */
@@ -49,8 +46,9 @@ export interface SignedIn {
 }
 
 /**
- * Issues tokens for signed challenges. The life of a token counts from the time in the challenge: every hub gives the
- * same token for the same challenge, so a retry works and nothing prolongs a token.
+ * Issues tokens for signed challenges. The life of a token counts from the time in the challenge:
+ * every hub gives the same token for the same challenge, so a retry works and nothing prolongs a
+ * token.
  */
 export class SignIns {
   readonly #settings: SignInSettings;
@@ -79,7 +77,7 @@ export class SignIns {
     return { token: await signToken({ pk: publicKey, exp }, secret), expiresAt: exp };
   }
 
-  /** False for a challenge that was used, and for one from before this process, which may have been. */
+  /** False for a used challenge, and for one from before this process, which may be used. */
   #use(publicKey: string, timestamp: number): boolean {
     const now = Math.floor(this.#now() / 1_000);
     for (const [challenge, until] of this.#used) {

@@ -1,4 +1,4 @@
-/** Balances from the explorer's read model. Those of one turn of the event loop share a query: each socket may watch another account. */
+/** Balances from the explorer's read model. Those of one turn of the event loop share a query. */
 import { balancesOf } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { byteaHex } from '../../runtime/postgres/cells.ts';

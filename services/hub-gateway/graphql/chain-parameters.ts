@@ -1,4 +1,4 @@
-/** The chain's parameters, read from the node once at the start: a hub of another chain needs another start. */
+/** The chain's parameters, read from the node once: a hub belongs to one chain. */
 import { toHex } from '../../../schemas/address.ts';
 import type { NodeChain } from '../../../schemas/chain-node.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
@@ -7,6 +7,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 import type { HealthProblem } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
+import type { HubGatewayConfig } from '../config.ts';
 
 /** As the schema shows it. */
 export interface ChainInfo {
@@ -17,11 +18,7 @@ export interface ChainInfo {
   readonly mintAuthority: string;
 }
 
-export interface ChainSettings {
-  readonly chain_id: number;
-  readonly network: string;
-}
-
+type ChainSettings = Pick<HubGatewayConfig, 'chain_id' | 'network'>;
 const UNKNOWN = 'the CLT node has not answered yet with the parameters of its chain: is it up?';
 
 export class ChainParameters {
@@ -38,7 +35,7 @@ export class ChainParameters {
     return { status: 'waiting', phase: 'opening', waits_for: 'node', message: UNKNOWN };
   }
 
-  /** Retries until the node answers. Throws a `ConfigError` when the node belongs to another chain. */
+  /** Retries until the node answers. Throws a `ConfigError` when it belongs to another chain. */
   async load(
     node: Pick<ChainNode, 'chain'>,
     settings: ChainSettings,

@@ -1,4 +1,4 @@
-/** The context of resolvers: the sources that they read, the caller, and what they report of an operation. */
+/** The context of resolvers: their sources, the caller, and what they report of an operation. */
 import type { ExecutionResult } from 'graphql';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';

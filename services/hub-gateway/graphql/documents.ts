@@ -1,4 +1,4 @@
-/** Parsing, validation and limits of documents. HTTP and sockets apply the same rules; valid documents are cached. */
+/** Parsing, validation and limits of documents, with a cache; the same for HTTP and sockets. */
 import {
   GraphQLError,
   Kind,
@@ -79,16 +79,10 @@ export function withCode(error: GraphQLError, code: string): GraphQLError {
   return error;
 }
 
-interface Size {
-  readonly depth: number;
-  readonly fields: number;
-  readonly aliases: number;
-  readonly root_fields: number;
-}
+const NOTHING = { depth: 0, fields: 0, aliases: 0, root_fields: 0 };
+type Size = Readonly<typeof NOTHING>;
 
-const NOTHING: Size = { depth: 0, fields: 0, aliases: 0, root_fields: 0 };
-
-/** A validation rule that limits the size of an operation. A fragment counts at each of its uses. */
+/** A validation rule for the size of an operation. A fragment counts at each of its uses. */
 export function operationLimits(context: ValidationContext): ASTVisitor {
   const sizes = new Map<FragmentDefinitionNode, Size>();
   const sizeOf = (set: SelectionSetNode | undefined): Size => {

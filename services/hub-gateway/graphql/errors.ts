@@ -1,6 +1,6 @@
 /**
- * Errors as callers see them: `extensions.code` for programs, a sentence with the remedy for people. Details of faults
- * and bugs go to the log only.
+ * Errors as callers see them: `extensions.code` for programs, a sentence with the remedy for
+ * people. Details of faults and bugs go to the log only.
  */
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { ErrorShape } from '../../runtime/http/handler.ts';
@@ -30,7 +30,8 @@ export function forbidden(message: string): Refused {
   return new Refused('FORBIDDEN', message);
 }
 export function notFound(message: string): Refused {
-  return new Refused('NOT_FOUND', message);
+  const remedy = 'one that was sent just now is there once a block holds it';
+  return new Refused('NOT_FOUND', `${message}; ${remedy}`);
 }
 
 const UPSTREAM: GraphQLFormattedError = {
@@ -62,7 +63,7 @@ export interface ErrorFormatting {
   readonly suggestions: boolean;
 }
 
-/** The error as HTTP and sockets send it. `error` is what was thrown, `formatted` GraphQL's own form of it. */
+/** The error as it is sent. `error` is what was thrown, `formatted` GraphQL's own form of it. */
 export function formatError(
   { log, suggestions }: ErrorFormatting,
   formatted: GraphQLFormattedError,

@@ -1,4 +1,4 @@
-/** The lists of the ride market: query, change keys and shape of each. A query and the subscription of the same list share an entry. */
+/** The lists of the ride market, each for a query and the subscription of the same list. */
 import {
   ENDED_TRIPS_KEY,
   offersKey,
@@ -30,7 +30,7 @@ import {
 
 export interface List {
   readonly query: Query;
-  /** of a list without a limit argument, whose query asks for one row more; undefined: the caller gave the limit */
+  /** of a list without a limit argument, whose query asks for one row more */
   readonly rows_max?: number;
   readonly toObject: (cells: Cells) => object;
   /** whether a change of this key touches the list */

@@ -1,4 +1,4 @@
-/** Strict reading of arguments beyond GraphQL's types. A refusal names the expected form and never repeats the input. */
+/** Strict reading of arguments beyond GraphQL's types. A refusal never repeats the input. */
 import type { Bounds, Parties } from '../../../projections/ride-market/queries.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { coordinateText, LATITUDE_MAX, LONGITUDE_MAX } from '../../../schemas/coordinate.ts';

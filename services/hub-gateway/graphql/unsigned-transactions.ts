@@ -1,4 +1,4 @@
-/** Unsigned transactions for wallets to sign. Refuses what the chain would refuse, as far as the read model knows. */
+/** Unsigned transactions to sign. Refuses what the chain would, as far as the read model knows. */
 import {
   offerByHash,
   requestByHash,
@@ -12,8 +12,8 @@ import type { Hub, HubContext } from './context.ts';
 import { forbidden, invalid, notFound } from './errors.ts';
 import { readAmount, readHash, readLatitude, readLongitude } from './parameters.ts';
 
-/** As the schema shows it. */
-interface UnsignedTransactionJson {
+/** The value of the schema's JSON. */
+interface UnsignedTransaction {
   readonly from: string;
   readonly nonce: number;
   readonly chain_id: number;
@@ -30,27 +30,8 @@ interface RideRequestArguments {
   readonly dropoffLongitude: number;
   readonly fare: string;
 }
-interface RequestArguments {
-  readonly rideRequestTransactionHash: string;
-}
-interface RideOfferArguments extends RequestArguments {
-  readonly fare: string;
-}
-interface OfferArguments {
-  readonly rideOfferTransactionHash: string;
-}
-interface TripArguments {
-  readonly rideAcceptanceTransactionHash: string;
-}
-interface RidePayArguments extends TripArguments {
-  readonly fare: string;
-}
-interface BurnArguments {
-  readonly amount: string;
-  readonly redemptionRef?: string | null;
-}
 
-type Unsigned = Promise<UnsignedTransactionJson>;
+type Unsigned = Promise<UnsignedTransaction>;
 
 export function rideRequest(
   caller: Caller,
@@ -72,12 +53,12 @@ export function rideRequest(
 
 export async function rideOffer(
   caller: Caller,
-  args: RideOfferArguments,
+  args: { readonly rideRequestTransactionHash: string; readonly fare: string },
   { hub }: HubContext,
 ): Unsigned {
   const hash = readHash('rideRequestTransactionHash', args.rideRequestTransactionHash);
   const fare = readAmount('fare', args.fare);
-  const { status, passenger } = await requestOf(hub, hash);
+  const { status, passenger } = await findRequest(hub, hash);
   if (passenger === caller.account) throw forbidden('nobody can offer a ride to themselves');
   if (status !== 'open')
     throw invalid(`the ride request is ${status}: only an open one takes offers`);
@@ -90,15 +71,12 @@ export async function rideOffer(
 
 export async function rideAcceptance(
   caller: Caller,
-  args: OfferArguments,
+  args: { readonly rideOfferTransactionHash: string },
   { hub }: HubContext,
 ): Unsigned {
   const hash = readHash('rideOfferTransactionHash', args.rideOfferTransactionHash);
   const [row] = await hub.reader.rows(offerByHash(hash));
-  if (row === undefined)
-    throw notFound(
-      'there is no such ride offer; one that was sent just now is there once a block holds it',
-    );
+  if (row === undefined) throw notFound('there is no such ride offer');
   const [status, , , , passenger] = row;
   if (byteaHex(passenger) !== caller.account)
     throw forbidden('only the passenger of the ride request can accept its offers');
@@ -112,12 +90,12 @@ export async function rideAcceptance(
 
 export async function ridePay(
   caller: Caller,
-  args: RidePayArguments,
+  args: { readonly rideAcceptanceTransactionHash: string; readonly fare: string },
   { hub }: HubContext,
 ): Unsigned {
   const hash = readHash('rideAcceptanceTransactionHash', args.rideAcceptanceTransactionHash);
   const fare = readAmount('fare', args.fare);
-  const { status, passenger } = await tripOf(hub, hash);
+  const { status, passenger } = await findTrip(hub, hash);
   if (passenger !== caller.account) throw forbidden('only the passenger can pay for the trip');
   if (status !== 'active')
     throw invalid(`the trip is ${status}: only an active one can be paid for`);
@@ -129,11 +107,11 @@ export async function ridePay(
 
 export async function rideCancel(
   caller: Caller,
-  args: TripArguments,
+  args: { readonly rideAcceptanceTransactionHash: string },
   { hub }: HubContext,
 ): Unsigned {
   const hash = readHash('rideAcceptanceTransactionHash', args.rideAcceptanceTransactionHash);
-  const { status, driver, passenger } = await tripOf(hub, hash);
+  const { status, driver, passenger } = await findTrip(hub, hash);
   if (passenger !== caller.account && driver !== caller.account)
     throw forbidden('only a party of the trip can cancel it');
   if (status !== 'active')
@@ -146,11 +124,11 @@ export async function rideCancel(
 
 export async function rideRequestCancel(
   caller: Caller,
-  args: RequestArguments,
+  args: { readonly rideRequestTransactionHash: string },
   { hub }: HubContext,
 ): Unsigned {
   const hash = readHash('rideRequestTransactionHash', args.rideRequestTransactionHash);
-  const { status, passenger } = await requestOf(hub, hash);
+  const { status, passenger } = await findRequest(hub, hash);
   if (passenger !== caller.account)
     throw forbidden('only the passenger can cancel the ride request');
   if (status !== 'open')
@@ -163,7 +141,7 @@ export async function rideRequestCancel(
 
 export function burn(
   caller: Caller,
-  { amount, redemptionRef }: BurnArguments,
+  { amount, redemptionRef }: { readonly amount: string; readonly redemptionRef?: string | null },
   { hub }: HubContext,
 ): Unsigned {
   const reference =
@@ -176,27 +154,21 @@ export function burn(
   });
 }
 
-async function requestOf(
+async function findRequest(
   { reader }: Hub,
   hash: Buffer,
 ): Promise<{ readonly status: string; readonly passenger: string }> {
   const [row] = await reader.rows(requestByHash(hash));
-  if (row === undefined)
-    throw notFound(
-      'there is no such ride request; one that was sent just now is there once a block holds it',
-    );
+  if (row === undefined) throw notFound('there is no such ride request');
   return { status: String(row[0]), passenger: byteaHex(row[1]) };
 }
 
-async function tripOf(
+async function findTrip(
   { reader }: Hub,
   hash: Buffer,
 ): Promise<{ readonly status: string; readonly driver: string; readonly passenger: string }> {
   const [row] = await reader.rows(tripByHash(hash));
-  if (row === undefined)
-    throw notFound(
-      'there is no trip of this acceptance; one that was sent just now is there once a block holds it',
-    );
+  if (row === undefined) throw notFound('there is no trip of this acceptance');
   return { status: String(row[0]), driver: byteaHex(row[1]), passenger: byteaHex(row[2]) };
 }
 

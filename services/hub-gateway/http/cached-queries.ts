@@ -1,6 +1,7 @@
 /**
- * The hot path: anonymous queries with a cached response are answered in front of Express. Only plain requests take
- * it. All others, and those without a cached response, go on to the application.
+ * The hot path: anonymous queries with a cached response are answered in front of Express. Only
+ * plain requests take it. All others, and those without a cached response, go on to the
+ * application.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AnswerCache, KeptResponse } from '../../runtime/http/answer-cache.ts';
@@ -97,7 +98,7 @@ interface WireForm {
   readonly body: Buffer;
 }
 
-/** Encoded once a cached response: encoding it for each request would cost more than all the rest. */
+/** Encoded once for all requests: encoding costs more than everything else here. */
 const wireForms = new WeakMap<KeptResponse, WireForm>();
 
 function wireFormOf(cached: KeptResponse): WireForm {

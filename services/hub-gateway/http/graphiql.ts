@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import type { HttpResponse } from '../../runtime/http/handler.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
 
-const EXAMPLE = `# Try the operations of the schema; its documentation is behind the book icon.
-# The headers tab takes {"Authorization": "Bearer <token>"}, with the token of generateToken.
+const EXAMPLE = `# Headers take the token of generateToken:
+# {"Authorization": "Bearer <token>"}
 
 query Market {
-  chainInfo { chainId isTestnet txFee totalSupply mintAuthority }
-  listRideRequests { txHash fare passengerAddress pickupLocation { latitude longitude } }
+  chainInfo { chainId txFee totalSupply }
+  listRideRequests { txHash fare passengerAddress }
 }
 
 subscription Requests {

@@ -1,11 +1,11 @@
 /** POST and GET /graphql: the cache, and Apollo behind it. */
 import type { Request } from 'express';
-import type { AnswerCache } from '../../runtime/http/answer-cache.ts';
-import type { HttpResponse, Route } from '../../runtime/http/handler.ts';
+import type { AnswerCache, Made } from '../../runtime/http/answer-cache.ts';
+import type { GetRoute, HttpResponse, Route } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import { GRAPHQL_PATH } from '../config.ts';
-import type { Answer, Apollo, GraphqlRequest } from '../graphql/apollo.ts';
-import { callerOf, type TokenSettings } from '../graphql/authentication.ts';
+import type { Apollo, GraphqlRequest } from '../graphql/apollo.ts';
+import { callerOf } from '../graphql/authentication.ts';
 import type { Hub } from '../graphql/context.ts';
 import { bodyReadBefore, cacheKey } from './cached-queries.ts';
 import { GraphiqlPage } from './graphiql.ts';
@@ -18,7 +18,7 @@ export interface GraphqlOptions {
   readonly apollo: Apollo;
   readonly hub: Hub;
   readonly cache: AnswerCache;
-  readonly tokens: TokenSettings;
+  readonly jwt_secret: string;
   /** Unix milliseconds */
   readonly now: () => number;
 }
@@ -26,10 +26,10 @@ export interface GraphqlOptions {
 type Response = HttpResponse | Refusal;
 
 export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
-  const { apollo, hub, cache, tokens, now } = options;
+  const { apollo, hub, cache, jwt_secret: secret, now } = options;
   const page = new GraphiqlPage();
-  const make = async (request: GraphqlRequest): Promise<Answer> => {
-    const caller = await callerOf(request.headers.authorization, tokens, now());
+  const make = async (request: GraphqlRequest): Promise<Made> => {
+    const caller = await callerOf(request.headers.authorization, secret, now());
     return apollo.answer(request, { hub, caller });
   };
 
@@ -48,15 +48,13 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     return cache.answer(key, () => make(asked));
   };
 
-  const get = async ({
-    headers,
-    originalUrl,
-  }: Pick<Request, 'headers' | 'originalUrl'>): Promise<Response> => {
+  const get: GetRoute['handle'] = async ({ headers, originalUrl }) => {
     const at = originalUrl.indexOf('?');
     const search = at === -1 ? '' : originalUrl.slice(at);
     const { answer } = await make({ method: 'GET', headers, search, body: undefined });
-    // Apollo decides who gets a page: browsers, where there is one
-    return answer.content_type === 'text/html' ? page.response() : answer;
+    // Apollo recognizes browsers, where introspection is on
+    const isPage = 'content_type' in answer && answer.content_type === 'text/html';
+    return isPage ? page.response() : answer;
   };
   return [
     { method: 'post', path: GRAPHQL_PATH, handle: post },

@@ -6,14 +6,15 @@ class BodyAborted extends Error {
   readonly status = 400;
 }
 
-/** The whole body as text; undefined beyond `bytesMax`, without keeping it in memory. Rejects when the client disconnects. */
+/** The whole body as text; undefined beyond `bytesMax`. Rejects when the client disconnects. */
 export function readBody(request: IncomingMessage, bytesMax: number): Promise<string | undefined> {
   return new Promise((resolve, reject) => collect(request, [], bytesMax, resolve, reject));
 }
 
 /**
- * Reads a body as `readBody` does. A body that came with its headers is taken without stream events, which cost more
- * than the rest of a cached response. `done` is also called with undefined when the client disconnects.
+ * Reads a body as `readBody` does. A body that came with its headers is taken without stream
+ * events, which cost more than the rest of a cached response. `done` is also called with undefined
+ * when the client disconnects.
  */
 export function takeBody(
   request: IncomingMessage,

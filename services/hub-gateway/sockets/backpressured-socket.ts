@@ -1,7 +1,8 @@
 /**
- * The outgoing side of a socket. Results are written as they come until the client has too many bytes outstanding. Then
- * the socket is behind: it gets nothing until it has drained, and then the latest result of each subscription that
- * missed one. A socket that stays behind for too long is closed.
+ * The outgoing side of a socket. Results are written as they come until the client has too many
+ * bytes outstanding. Then the socket is behind: it gets nothing until it has drained, and then the
+ * latest result of each subscription that missed one. A socket that stays behind for too long is
+ * closed.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
@@ -53,7 +54,7 @@ export class BackpressuredSocket {
     return this.#behindSince !== undefined;
   }
 
-  /** Sends `prefix`, the payload and `}`, or later the then latest result. The prefix identifies the subscription. */
+  /** Sends `prefix`, the payload and `}`, or once drained the latest result of this prefix. */
   deliver(prefix: string, payload: Payload, latest: () => Payload | undefined): void {
     if (this.#isFull()) this.#missed.set(prefix, latest);
     else this.#write(prefix, payload);
@@ -64,7 +65,7 @@ export class BackpressuredSocket {
     this.#missed.delete(prefix);
   }
 
-  /** Call at each message received: reading stops while the socket is behind, which bounds its outstanding responses. */
+  /** Call at each message: a socket that is behind is not read, so its responses stay bounded. */
   received(): void {
     if (this.#isFull()) this.#socket.pause();
   }

@@ -1,4 +1,4 @@
-/** graphql-transport-ws by graphql-ws: its hooks limit, validate, authenticate and execute the operations of the hub. */
+/** The protocol graphql-transport-ws, by graphql-ws; its hooks admit and execute operations. */
 import { createHash } from 'node:crypto';
 import {
   execute,
@@ -11,7 +11,7 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
-import { callerOf, type Caller, type TokenSettings } from '../graphql/authentication.ts';
+import { callerOf, type Caller } from '../graphql/authentication.ts';
 import { Truncation, type Hub, type HubContext } from '../graphql/context.ts';
 import { ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
 import { formatError, invalid, Refused, type ErrorFormatting } from '../graphql/errors.ts';
@@ -29,7 +29,7 @@ export interface ProtocolOptions {
   readonly documents: Documents;
   readonly subscriptions: SharedSubscriptions;
   readonly formatting: ErrorFormatting;
-  readonly tokens: TokenSettings;
+  readonly jwt_secret: string;
   readonly socket_operations_max: number;
   readonly socket_init_ms: number;
   /** Unix milliseconds */
@@ -65,11 +65,11 @@ interface OperationContext extends HubContext {
 }
 
 export function socketProtocol(options: ProtocolOptions): Server<Session> {
-  const { schema, hub, documents, subscriptions, formatting, tokens, now } = options;
+  const { schema, hub, documents, subscriptions, formatting, now } = options;
   const { socket_operations_max: operationsMax } = options;
 
   const connect = async ({ extra: session, connectionParams }: Connection): Promise<true> => {
-    session.caller = await callerOf(connectionParams?.['Authorization'], tokens, now());
+    session.caller = await callerOf(connectionParams?.['Authorization'], options.jwt_secret, now());
     return true;
   };
 
@@ -156,9 +156,10 @@ async function executeOnce(args: ExecutionArgs): Promise<ExecutionResult> {
 }
 
 /**
- * The operations of a socket that have no result yet. A client may complete an operation and reuse its id before the
- * result is there. graphql-ws would then take the first result for that of the second operation, and never end the
- * second. So the result of an operation whose id is reused never arrives.
+ * The operations of a socket that have no result yet. A client may complete an operation and reuse
+ * its id before the result is there. graphql-ws would then take the first result for that of the
+ * second operation, and never end the second. So the result of an operation whose id is reused
+ * never arrives.
  */
 class PendingOperations {
   readonly #newest = new Map<string, symbol>();
@@ -168,7 +169,7 @@ class PendingOperations {
     return this.#size;
   }
 
-  /** The result; when the id is reused meanwhile, `discard` gets the result and the promise stays pending. */
+  /** The result. When the id is reused, `discard` gets the result and the promise stays pending. */
   async run<Result>(
     id: string,
     operation: Promise<Result>,
@@ -195,7 +196,7 @@ class PendingOperations {
 type Step = IteratorResult<ExecutionResult, undefined>;
 const DONE: Step = { done: true, value: undefined };
 
-/** One subscription of one socket. Results go straight to the socket: graphql-ws sees an iterator that only ends. */
+/** One subscription of one socket. Results bypass graphql-ws, which sees an iterator that ends. */
 class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, Subscriber {
   readonly #subscription: Subscription;
   readonly #socket: BackpressuredSocket;

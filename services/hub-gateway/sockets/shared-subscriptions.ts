@@ -1,11 +1,18 @@
 /**
- * Open subscriptions. Subscribers to the same operation with the same variables share one subscription: it is executed
- * once and serialized once, and each subscriber gets the same text. A subscription is executed again after changes that
- * touch it, one execution at a time, so changes in quick succession are coalesced. Subscribers get a result only when it
- * differs from the one before.
+ * Open subscriptions. Subscribers to the same operation with the same variables share one
+ * subscription: it is executed once and serialized once, and each subscriber gets the same text. A
+ * subscription is executed again after changes that touch it, one execution at a time, so changes
+ * in quick succession are coalesced. Subscribers get a result only when it differs from the one
+ * before.
  */
 import { execute, type DocumentNode, type ExecutionResult, type GraphQLSchema } from 'graphql';
-import { Truncation, type Dependency, type Hub, type HubContext } from '../graphql/context.ts';
+import {
+  Truncation,
+  type Dependency,
+  type Hub,
+  type HubContext,
+  type Model,
+} from '../graphql/context.ts';
 import { formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
 
 /** Executions at once that read the market. The other connections to Postgres answer queries. */
@@ -52,7 +59,7 @@ export interface SharedSubscriptionsOptions {
   readonly subscription_bytes_max: number;
 }
 
-/** A place in a shared subscription. Its holder calls `stop` in the end, whether it started or not. */
+/** A place in a shared subscription. Its holder calls `stop` in the end, started or not. */
 export interface Subscription {
   /** Delivers the latest result at once, and each one that follows. */
   start(subscriber: Subscriber): void;
@@ -82,7 +89,7 @@ class SharedSubscription {
     this.operation = operation;
   }
 
-  isTouchedBy(model: Dependency['model'], keys: readonly string[] | undefined): boolean {
+  isTouchedBy(model: Model, keys: readonly string[] | undefined): boolean {
     if (this.dependencies.length === 0) return true;
     return this.dependencies.some(
       ({ model: read, isTouchedBy }) =>
@@ -115,7 +122,7 @@ export class SharedSubscriptions {
     return this.#deliveries;
   }
 
-  /** Opens a place once the first result is there, or gives the result with the errors that prevent it. `key` identifies the operation with its variables. */
+  /** A place once the first result is there, or the errors. `key`: operation and variables. */
   async open(key: string, operation: Operation): Promise<Subscription | ExecutionResult> {
     const shared = this.#shared.get(key) ?? this.#create(key, operation);
     shared.places++;
@@ -126,7 +133,7 @@ export class SharedSubscriptions {
   }
 
   /** Schedules what a change of these keys touches; without keys, all that reads the model. */
-  notify(model: Dependency['model'], keys: readonly string[] | undefined): void {
+  notify(model: Model, keys: readonly string[] | undefined): void {
     for (const shared of this.#shared.values())
       if (shared.isTouchedBy(model, keys)) this.#schedule(shared);
   }
@@ -162,7 +169,7 @@ export class SharedSubscriptions {
     };
   }
 
-  /** Forgets a subscription without places, and one whose first execution failed, so that the next attempt executes it again. */
+  /** Without places, or after a failed first execution, the subscription is forgotten. */
   #leave(shared: SharedSubscription): void {
     shared.places--;
     if (shared.places > 0 && shared.latest !== undefined) return;
@@ -198,7 +205,7 @@ export class SharedSubscriptions {
     }
     shared.isExecuting = true;
     const { dependencies } = shared;
-    // those of balances, of which there may be one a socket, share a query when they are executed together
+    // those of balances, perhaps one a socket, share a query when they are executed together
     if (dependencies.length > 0 && dependencies.every(({ model }) => model === 'accounts'))
       return void this.#refresh(shared);
     this.#queue.push(shared);

@@ -1,4 +1,4 @@
-/** The hub's sockets: admission, limits, liveness and shutdown. graphql-ws speaks the protocol on them. */
+/** The hub's sockets: admission, limits, liveness and shutdown. protocol.ts speaks on them. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Server } from 'graphql-ws';
@@ -189,7 +189,7 @@ function ignore(): void {
   // a connection may fail before it is served
 }
 
-/** Messages that only servers send: graphql-ws would report an internal error. It closes for malformed ones itself. */
+/** Messages that only servers send. graphql-ws would report an internal error for them. */
 function isServerMessage(text: string): boolean {
   try {
     const message: unknown = JSON.parse(text);

@@ -1,7 +1,7 @@
 /**
- * Responses made from a read model, kept until the model changes. Concurrent requests for the same key share one
- * response in the making. A response is kept from the second request of its key on: most keys are requested once,
- * and keeping those costs more than it saves.
+ * Responses made from a read model, kept until the model changes. Concurrent requests for the same
+ * key share one response in the making. A response is kept from the second request of its key on:
+ * most keys are requested once, and keeping those costs more than it saves.
  */
 import { LRUCache } from 'lru-cache';
 import { Fault, type Refusal } from '../process/errors.ts';
@@ -32,7 +32,7 @@ export class AnswerCache {
   readonly #entriesMax: number;
   readonly #kept: LRUCache<string, KeptResponse>;
   readonly #inFlight = new Map<string, Promise<Made>>();
-  /** keys requested once; cleared when there are too many, which costs some of them one more making */
+  /** keys requested once; cleared at the limit, after which some are made once more */
   readonly #requestedOnce = new Set<string>();
   /** the version that everything above belongs to */
   #keptVersion = 0;
@@ -52,7 +52,7 @@ export class AnswerCache {
     return this.#hits;
   }
 
-  /** The kept response of this key; undefined when there is none, or Postgres has to be asked whether it is stale. */
+  /** The kept response; undefined also when Postgres has to be asked whether it is stale. */
   find(key: string): KeptResponse | undefined {
     if (this.#version.known !== this.#keptVersion) return undefined;
     const found = this.#kept.get(key);
@@ -61,10 +61,12 @@ export class AnswerCache {
   }
 
   /**
-   * The response of this key, from the cache or made. While Postgres cannot be asked for the version, each request
-   * makes its own. Throws what `make` throws.
+   * The response of this key, from the cache or made. While Postgres cannot be asked for the
+   * version, each request makes its own. Throws what `make` throws.
    */
   async answer(key: string, make: () => Promise<Made>): Promise<HttpResponse | Refusal> {
+    const found = this.find(key);
+    if (found !== undefined) return found;
     const version = this.#entriesMax === 0 ? undefined : await this.#currentVersion();
     if (version === undefined) return (await make()).answer;
     if (version !== this.#keptVersion) this.#clear(version);

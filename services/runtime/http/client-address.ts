@@ -8,7 +8,7 @@ interface Socket {
 /** Node's, as far as they matter here. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Longest text of an address. A longer `ip` comes from a forged header and must not become a key. */
+/** Longest text of an address. A longer `ip` is forged and must not become a key. */
 const CHARACTERS_MAX = 45;
 
 /** The client of a request: its address, or the network that `networkOf` gives. */
@@ -23,7 +23,7 @@ export function clientOf({
   return networkOf(ip.length <= CHARACTERS_MAX ? ip : (socket.remoteAddress ?? ''));
 }
 
-/** The address that the outermost of `hops` trusted proxies was asked from. Each proxy appends one address. */
+/** The address that the outermost of `hops` proxies saw. Each proxy appends one address. */
 export function forwardedFor(
   { headers, socket }: { readonly headers: Headers; readonly socket: Socket },
   hops: number,
@@ -37,7 +37,7 @@ export function forwardedFor(
   return addresses[Math.min(hops, addresses.length - 1)];
 }
 
-/** An IPv4 address stands for itself, an IPv6 address for its /64 network, which belongs to one customer. */
+/** An IPv4 address itself; of an IPv6 address the /64 network, which belongs to one customer. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   if (address.toLowerCase().startsWith('::ffff:') && address.includes('.')) return address.slice(7);

@@ -1,4 +1,4 @@
-/** What nobody in his right mind would ask of the hub, and what some would: random operations, variables, bodies, tokens and socket messages, all from one seed. */
+/** Random operations, variables, bodies, tokens and socket messages, all from one seed. */
 import type { Random } from '../../support/random.ts';
 
 type Kind = 'query' | 'mutation' | 'subscription';

@@ -1,4 +1,4 @@
-/** Puts random input to a hub, over HTTP and over sockets, and judges every answer: never a fault of the server, never a broken connection, always the shape that the interface has. */
+/** Sends random input to a hub. No response may be a fault, malformed, or missing. */
 import { WebSocket } from 'ws';
 import { Random } from '../../support/random.ts';
 import { FuzzInputs } from './fuzz-inputs.ts';
@@ -202,7 +202,7 @@ interface Message {
   readonly payload?: unknown;
 }
 
-/** Sends the frames and waits until an operation behind them has come to its end, or the socket has. */
+/** Sends the frames and waits until an operation after them, or the socket, has ended. */
 async function converse(
   url: string,
   frames: readonly (string | Buffer)[],

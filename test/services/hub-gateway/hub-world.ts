@@ -1,4 +1,4 @@
-/** A hub inside the test, with a devnet behind it and read models that follow it, each block at the test's word. */
+/** A hub in this process over a devnet and read models that advance when the test says so. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -157,7 +157,7 @@ export class HubWorld {
     return String(signed.token);
   }
 
-  /** Has the hub build a transaction, signs it, and has the hub send it: the hash. The next block will hold it. */
+  /** Has the hub build a transaction, signs and sends it; the next block holds it. Its hash. */
   async send(wallet: TestWallet, token: string, field: string): Promise<string> {
     const built = await this.ask(`mutation { ${field} }`, {}, token);
     const [unsigned] = Object.values(built.data ?? {});

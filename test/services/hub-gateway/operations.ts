@@ -1,4 +1,4 @@
-/** Every operation of the hub, and whether it needs a token: the auth matrix of the specification, row by row. */
+/** Every operation of the hub, and whether the specification asks for a token. */
 const HASH = `0x${'11'.repeat(32)}`;
 const ADDRESS = `0x${'22'.repeat(20)}`;
 

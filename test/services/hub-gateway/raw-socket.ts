@@ -1,4 +1,4 @@
-/** A socket by hand: what is sent and what comes, message by message, and the code it closes with. */
+/** A bare WebSocket client: its messages one by one, and the code that closes it. */
 import { WebSocket } from 'ws';
 
 export interface SocketMessage {

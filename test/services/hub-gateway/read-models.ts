@@ -1,4 +1,4 @@
-/** The hub's read models in a database of their own, given a devnet's blocks as the projectors give them, notifications included; without Kafka. */
+/** The hub's read models in a database of their own, fed from a devnet without Kafka. */
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { ExplorerEvent } from '../../../projections/explorer/events.ts';
@@ -58,7 +58,7 @@ export class ReadModels {
     return new ReadModels(pools, notifications);
   }
 
-  /** What the node has done since: blocks that have left it are reverted, then the new ones put on top. */
+  /** Applies the node's blocks: reverts those that left its chain, then applies the new ones. */
   async follow(node: CltNode): Promise<void> {
     const from = Math.max(0, this.#standing.length - REORG_MAX);
     if (node.head.height < from) return;

@@ -1,4 +1,4 @@
-/** An unsigned transaction as a wallet gets it, made into what it signs: the arguments in the order that the chain's documents give, not in that of the JSON. */
+/** Reads unsigned transactions as a wallet does: arguments in the order of the chain's encoding. */
 
 export interface UnsignedJson {
   readonly from: string;

@@ -1,4 +1,4 @@
-/** The two clients that people use, side by side: graphql-ws' own and Apollo Client. What each of them sees of a subscription, and what each is answered to a query. */
+/** graphql-ws' client and Apollo Client side by side, with what each of them receives. */
 import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { OperationTypeNode } from 'graphql';
@@ -71,7 +71,7 @@ export class Watching {
   }
 }
 
-/** Of an answer with one field, its value; Apollo Client asks for the names of types on its own account. */
+/** The value of a response's only field. Apollo Client also asks for names of types. */
 function onlyField(data: unknown): unknown {
   const plain: unknown = JSON.parse(
     JSON.stringify(data ?? {}, (key, value: unknown) => (key === '__typename' ? undefined : value)),

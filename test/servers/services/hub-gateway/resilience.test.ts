@@ -1,4 +1,4 @@
-/** What may happen to a hub under open sockets: Redis goes and comes, clients do not read, many come at once, the process is told to stop. */
+/** The hub with open sockets: Redis restarts, slow clients, crowds and shutdown. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { FaultProxy } from '../../../support/fault-proxy.ts';
 import { walletOf } from '../../../support/wallets.ts';

@@ -194,7 +194,8 @@ test('a thousand subscriptions on one socket are twenty, and each of the others 
       socket.messages.filter(({ type }) => type === 'error').map(({ payload }) => codeOf(payload)),
     ),
   ).toEqual(new Set(['RATE_LIMITED']));
-  // one whose first answer is still being made counts until it is made, though nobody wants it any more
+  // one whose first answer is still being made counts until it is made, though nobody wants it any
+  // more
   await expect.poll(() => socket.results('3').length).toBe(1);
   socket.send({ id: '3', type: 'complete' });
   const [answer] = await socket.outcome('after', '{ __typename }');
