@@ -4,7 +4,7 @@ import { MintProtocol, MUTANTS, type Mutant } from './mint-protocol.ts';
 import { search, type Model } from './search.ts';
 
 test.each(SHORT_BOUNDS)(
-  'whatever two processes, the node and a person do, nothing is minted twice: $name',
+  'no order of two processes, the node and a person mints twice: $name',
   (bound) => {
     const model = new MintProtocol(bound);
     const { states, transitions, violation } = search(model);
@@ -35,7 +35,7 @@ function lettersMore(state: string): readonly (readonly [string, string])[] {
   return state.length < 3 ? [['a', `${state}a`] as const, ['b', `${state}b`] as const] : [];
 }
 
-test('the search looks at every state once and gives a shortest way to what must not be', () => {
+test('the search visits every state once and returns a shortest path to a violation', () => {
   const model: Model = { initial: '', next: lettersMore, violation: () => undefined };
   expect(search(model)).toEqual({ states: 15, transitions: 14, violation: undefined });
   const wrong = search({ ...model, violation: (state) => (state === 'ba' ? 'ba' : undefined) });

@@ -174,7 +174,7 @@ test('the table of states and events has every cell', () => {
   expect(CELLS).toHaveLength(Object.keys(CHAINS).length * Object.keys(EVENTS).length);
 });
 
-test('the new top is the block appended, or the parent of the one that left', () => {
+test('the new top is the appended block, or the parent of the reverted one', () => {
   const grown = [block(0, 0, 'a0', ''), block(1, 1, 'b1', 'a0')];
   expect(play(grown).chain).toMatchObject({ top: { height: 1, hash: hashOf('b1') } });
   expect(play([...grown, revert(2, 1, 'b1', 'a0')]).chain).toMatchObject({
@@ -182,7 +182,7 @@ test('the new top is the block appended, or the parent of the one that left', ()
   });
 });
 
-test('a batch that came second has no effect, however long it is and whatever of it would fit', () => {
+test('a batch that lost a race has no effect as a whole', () => {
   const winner = [block(0, 0, 'a0', ''), block(1, 1, 'b1', 'a0'), final(2, 0, 'a0')];
   const loser = [
     block(1, 1, 'b1', 'a0'),
@@ -224,7 +224,7 @@ test('writers that race, with batches landing late, twice and in any order, neve
   expect(applied).toBeGreaterThan(1_000);
 });
 
-test('a log read again from anywhere goes on as if nothing had happened', () => {
+test('a log read again from any offset continues unchanged', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1 }), fc.nat(), fc.nat(), (seed, from, to) => {
       const events = [

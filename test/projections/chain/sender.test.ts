@@ -20,7 +20,7 @@ function folded(log: readonly ChainEvent[]): {
 const MINT = { from: US, to: ALICE, amount: 5n, function_call_type: 'Mint' };
 const MINTED = { address: ALICE, kind: 'mint', delta: 5n, tx_index: 0 };
 
-test('nothing is known of transactions that are not final, but that they stand in a block', () => {
+test('a transaction that is not final is only known to be in a block', () => {
   const chain = new ChainByHand();
   chain.append();
   const { transactions } = chain.append({
@@ -38,7 +38,7 @@ test('nothing is known of transactions that are not final, but that they stand i
   expect([sender.has(0, hash), sender.has(0, Buffer.alloc(32))]).toEqual([true, false]);
 });
 
-test('in a final block they are there for good, with what they minted', () => {
+test('a transaction in a final block stays, with what it minted', () => {
   const chain = new ChainByHand();
   const block = chain.append({
     transactions: [MINT, { from: ALICE, to: US }, { from: US, to: ALICE }],
@@ -77,7 +77,7 @@ test.each([
   });
 });
 
-test('what leaves the chain leaves no trace, and what comes instead counts', () => {
+test('a reverted transaction leaves no trace, and its replacement counts', () => {
   const chain = new ChainByHand();
   chain.append();
   const gone =
@@ -93,7 +93,7 @@ test('what leaves the chain leaves no trace, and what comes instead counts', () 
   expect(final).toMatchObject([{ nonce: 0, tx_hash: other, function_call_type: 'Transfer' }]);
 });
 
-test('records given again change nothing, strays are without effect, a hole is an error, and a log that cannot be right is told', () => {
+test('repeats and strays have no effect, a gap is an error, and an impossible log is broken', () => {
   const chain = new ChainByHand();
   chain.append({ transactions: [MINT], effects: [MINTED] });
   chain.finalize();

@@ -27,13 +27,13 @@ test('nothing is settled while nothing is final', () => {
   expect(settled(recorded([...events, chain.revert()]))).toBe(0);
 });
 
-test('everything up to the record of the newest final block is settled, and what stands after it is not', () => {
+test('records up to that of the newest final block are settled, later ones are not', () => {
   const { chain, events } = grown(4);
   const batch = [...events, chain.finalize(1), chain.append(0), chain.finalize(2), chain.append(0)];
   expect(settled(recorded(batch))).toBe(3);
 });
 
-test('a branch that was left before the final block is settled with it, one that was left after it is not', () => {
+test('a branch reverted before the final block is settled with it, a later one is not', () => {
   const { chain, events } = grown(2);
   const left = [chain.append(0), chain.revert()];
   const after = [
@@ -47,14 +47,14 @@ test('a branch that was left before the final block is settled with it, one that
   expect(settled(recorded([...events, ...left, ...after]))).toBe(events.length + left.length + 1);
 });
 
-test('finality of a block that came before the batch settles nothing, nor does finality of a block that is not the one at its height', () => {
+test('finality of an earlier block, or of another block at its height, settles nothing', () => {
   const { chain, events } = grown(3);
   const final = chain.finalize(1);
   expect(settled(recorded([...events.slice(2), final], 2))).toBe(0);
   expect(settled(recorded([...events, { ...final, hash: Buffer.alloc(32, 7) }]))).toBe(0);
 });
 
-test('an event that does not stand where it was written for counts neither as a block, nor as a revert, nor as finality', () => {
+test('an event at another offset than it was written for counts for nothing', () => {
   const { chain, events } = grown(3);
   const final = chain.finalize(2);
   expect(settled(recorded([...events, { ...final, sequence: 9 }]))).toBe(0);
@@ -72,7 +72,7 @@ test('an event that does not stand where it was written for counts neither as a 
   expect(settled(recorded(twice))).toBe(3);
 });
 
-test('only blocks that the batch did not put on itself are reverted below it', () => {
+test('only blocks from before the batch are reverted below it', () => {
   const { chain, events } = grown(4);
   const batch = [
     chain.append(0),
@@ -109,7 +109,7 @@ function storedThatLeft(
 
 const SIZES = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 5 });
 
-test('whatever a log is cut into, no record that comes later undoes what was settled', () => {
+test('however a log is cut into batches, no later record undoes a settled one', () => {
   let cuts = 0;
   fc.assert(
     fc.property(fc.nat(), SIZES, (seed, sizes) => {
@@ -135,7 +135,7 @@ test('whatever a log is cut into, no record that comes later undoes what was set
   expect(cuts).toBeGreaterThan(100);
 });
 
-test('all that is certain is settled: what comes after is no block that the fold holds to be final', () => {
+test('every certain record is settled: no block after them is final to the fold', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -38,7 +38,7 @@ const CUTS = fc.record({
   back: fc.nat({ max: 6 }),
 });
 
-test('any cut, redelivery and interleaving gives the rows that a plain reading of the whole logs gives', () => {
+test('any batching, redelivery and interleaving gives the rows of a plain reading of the logs', () => {
   let deposited = 0;
   let statuses = new Set<string>();
   fc.assert(
@@ -81,7 +81,7 @@ test('batches of one, of seven and of everything give the same bytes', () => {
   }
 });
 
-test('ordinals are dense: every seq, and every ordinal of an owner and of a story, from 0 and without a gap', () => {
+test('seq and the ordinals of owners and timelines are dense from 0', () => {
   const folded = tables();
   folded.apply({ partition: 0, from: 0, events: ledgerLog({ seed: 8, accounts: 5, events: 800 }) });
   const groups: readonly (readonly [table: string, group: string, ordinal: string])[] = [
@@ -101,7 +101,7 @@ test('ordinals are dense: every seq, and every ordinal of an owner and of a stor
   }
 });
 
-test('what was deposited is credit and fees less what fees were short of, to the micro-USDT', () => {
+test('gross is credit and fees less shortfalls, to the micro-USDT', () => {
   const folded = tables();
   folded.apply({ partition: 0, from: 0, events: ledgerLog({ seed: 9, accounts: 5, events: 500 }) });
   const rows = folded.rows('deposits');
@@ -118,7 +118,7 @@ test('what was deposited is credit and fees less what fees were short of, to the
   );
 });
 
-test('whose deposits moved is announced, once each, and who got an address', () => {
+test('owners of changed deposits and of new addresses are announced once each', () => {
   const [one, other] = [
     confirmedEvent({ clt_address: accountAt(1) }),
     confirmedEvent({ clt_address: accountAt(2), log_index: 1 }),

@@ -222,7 +222,7 @@ function minting(amount: bigint, to = OWNER, hash = INTENDED.tx_hash): BlockByHa
   };
 }
 
-test('a mint of the ledger counts as soon as its block is final, whether or not the ledger says credited', () => {
+test('a mint counts once its block is final, before the ledger says credited', () => {
   const { supply, final } = chainOf(minting(FIRST.credit));
   const intended = ledgerPosition(ledgerOf(FIRST, SECOND, SHORT, INTENDED), supply, final);
   expect(intended).toEqual({
@@ -241,7 +241,7 @@ test('a mint of the ledger counts as soon as its block is final, whether or not 
   expect(ledgerPosition(credited, supply, final)).toEqual({ ...intended, ledger_offset: 6n });
 });
 
-test('a mint in a later block is held at an earlier one, whatever the ledger says', () => {
+test('a mint in a later block is held in the position of an earlier one', () => {
   const { supply, final } = chainOf({}, minting(FIRST.credit));
   const ledger = ledgerOf(
     FIRST,
@@ -275,7 +275,7 @@ test.each([
   expect(statusOf(position, 0n)).toBe('mismatch');
 });
 
-test('an intended transaction that created nothing is no mint', () => {
+test('an intended transaction without effect is no mint', () => {
   const { supply, final } = chainOf({ ...minting(FIRST.credit), effects: [] });
   expect(ledgerPosition(ledgerOf(FIRST, INTENDED), supply, final)).toMatchObject({
     treasury_minted: 0n,

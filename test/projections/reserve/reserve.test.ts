@@ -50,7 +50,7 @@ function rowsOf(folded: Extract<Folded, { readonly changes: unknown }>): readonl
   return folded.changes.appends.flatMap(rowsIn);
 }
 
-test('runs are numbered in the order of the log, on from those that were there', () => {
+test('runs are numbered in the order of the log, after the stored ones', () => {
   expect(
     rowsOf(fold([run('a'), run('b')], undefined, [])).map(([ordinal, id]) => [ordinal, id]),
   ).toEqual([
@@ -62,20 +62,20 @@ test('runs are numbered in the order of the log, on from those that were there',
   expect(folded.changes.upserts).toEqual([expect.objectContaining({ rows: [[true, 3]] })]);
 });
 
-test('a run that stands in the log again counts once, in the same batch and in a later one', () => {
+test('a repeated run counts once, in the same batch and in a later one', () => {
   const folded = fold([run('a'), run('b'), run('b'), run('c')], 1, ['a']);
   expect(rowsOf(folded).map(([, id]) => id)).toEqual(['b', 'c']);
   expect(folded.outcomes).toEqual({ applied: 2, replayed: 2, ignored: 0 });
   expect(folded.announced).toEqual(['b', 'c']);
 });
 
-test('a batch of nothing but repetitions changes nothing', () => {
+test('a batch of repetitions changes nothing', () => {
   const folded = fold([run('a')], 1, ['a']);
   expect(rowsOf(folded)).toEqual([]);
   expect(folded.changes.upserts.flatMap(({ rows }) => rows)).toEqual([]);
 });
 
-test('every value of the row stands in the column of its name', () => {
+test('every value is in the column of its name', () => {
   const event = run('a', 2n ** 80n);
   const [row = []] = rowsOf(fold([event], undefined, []));
   const names = Object.keys(reserve.tables[1]?.columns ?? {});
@@ -84,7 +84,7 @@ test('every value of the row stands in the column of its name', () => {
   expect(named).toEqual({ ordinal: 0, ...fields });
 });
 
-test('what a run needs to know is asked for by the ids of the batch', () => {
+test('known runs are loaded by the ids of the batch', () => {
   const batch = [run('a'), run('b')].map((event, at) => ({
     event,
     partition: 0,

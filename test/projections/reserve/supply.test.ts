@@ -30,7 +30,7 @@ function sum(deltas: readonly bigint[]): bigint {
 }
 
 test.each([1, 2, 3])(
-  'of a seeded chain that reorganises (seed %i) it knows what is in final blocks, and nothing else',
+  'the supply of a reorganizing chain (seed %i) is that of its final blocks',
   (seed) => {
     const events = [...chainEvents({ seed, blocks: 150, reorg_probability: 0.2 })];
     const supply = foldOf(events);
@@ -67,7 +67,7 @@ test.each([1, 2, 3])(
   },
 );
 
-test('a record that came second has no effect, and one that was folded before has none again', () => {
+test('a void record and a repeated record have no effect', () => {
   const chain = new ChainByHand();
   chain.append({ effects: [{ address: ALICE, kind: 'mint', delta: 7n }] });
   chain.finalize();
@@ -83,7 +83,7 @@ test('a record that came second has no effect, and one that was folded before ha
   expect(() => supply.apply(stray, 5n)).toThrow('chain.blocks goes on at 3, not at 5');
 });
 
-test('a log that cannot be right is told, and nothing of it counts', () => {
+test('an impossible log is broken, and nothing of it counts', () => {
   const chain = new ChainByHand();
   chain.append();
   chain.append();

@@ -42,7 +42,7 @@ function chainOfFour(): Tail {
   return blocks.reduce((tail, each) => continued(tail, present(appended(tail, each))), EMPTY_TAIL);
 }
 
-test('an empty log wants block 0 at offset 0', () => {
+test('the first block of an empty log is block 0 at offset 0', () => {
   expect([nextHeight(EMPTY_TAIL), nextSequence(EMPTY_TAIL)]).toEqual([0, 0]);
   expect(appended(EMPTY_TAIL, block(0, 'a', ''))).toMatchObject({
     type: 'BlockAppended',
@@ -59,7 +59,7 @@ test('a block that does not link to the newest one is not appended', () => {
   expect(appended(tail, block(3, 'd', 'c'))).toBeUndefined();
 });
 
-test('reverting takes off the newest block and goes on from its parent', () => {
+test('a revert removes the newest block, and the chain continues from its parent', () => {
   const tail = chainOfFour();
   const event = present(reverted(tail));
   expect(event).toMatchObject({
@@ -74,7 +74,7 @@ test('reverting takes off the newest block and goes on from its parent', () => {
   expect(appended(after, block(3, 'D', 'c'))).toMatchObject({ sequence: 5 });
 });
 
-test('a final block is never reverted, and finality never goes back', () => {
+test('a final block is never reverted, and finality never decreases', () => {
   const tail = chainOfFour();
   const final = continued(tail, present(finalized(tail, 2)));
   expect(finalized(final, 2)).toBeUndefined();
@@ -84,7 +84,7 @@ test('a final block is never reverted, and finality never goes back', () => {
   expect(reverted(reduced)).toBeUndefined();
 });
 
-test('a tail read from the middle of the log goes on like the whole one', () => {
+test('a tail read from the middle of the log continues like the whole one', () => {
   const whole = chainOfFour();
   const middle = present(
     beginningAt({ type: 'BlockAppended', sequence: 2, ...block(2, 'c', 'b') }, 2n),
@@ -100,7 +100,7 @@ test('a tail read from the middle of the log goes on like the whole one', () => 
   expect(reachesFinality(continued(grown, present(finalized(grown, 2))))).toBe(true);
 });
 
-test('reading never begins at a record that does not count, or that names no newest block', () => {
+test('reading back never begins at a void record or one without a newest block', () => {
   const lost = { type: 'BlockAppended' as const, sequence: 2, ...block(2, 'c', 'b') };
   expect(beginningAt(lost, 7n)).toBeUndefined();
   expect(
@@ -123,7 +123,7 @@ test('reading never begins at a record that does not count, or that names no new
   });
 });
 
-test('a record written for another place only moves the end of the log, and one that does not fit is told as damage', () => {
+test('a record written for another offset only moves the end of the log, and a misfit is a damaged log', () => {
   const tail = chainOfFour();
   const lost = { type: 'BlockAppended' as const, sequence: 1, ...block(1, 'b', 'a') };
   expect(continued(tail, lost)).toEqual({ ...tail, next_offset: tail.next_offset + 1n });

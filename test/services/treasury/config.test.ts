@@ -27,7 +27,7 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
   }
 }
 
-test('without settings of its own it takes the limits of its network', () => {
+test("the network's limits are the defaults", () => {
   expect(readTreasuryConfig(GOOD)).toMatchObject({
     http_port: 17_004,
     network: 'testnet',
@@ -61,7 +61,7 @@ test('each limit has a variable, in micro-USD', () => {
   expect(readTreasuryConfig({ ...GOOD, ...env })).toMatchObject({ limits });
 });
 
-test('everything that is missing or wrong is told at once', () => {
+test('all missing and wrong settings are reported at once', () => {
   expect(problemsOf({})).toEqual(Object.keys(GOOD).map((name) => expect.stringContaining(name)));
   const bad = {
     APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBg',
@@ -74,7 +74,7 @@ test('everything that is missing or wrong is told at once', () => {
   );
 });
 
-test('limits that contradict each other are refused with their variables', () => {
+test('contradicting limits are refused by their variables', () => {
   expect(problemsOf({ ...GOOD, APP_MINIMUM: '2000000000' })).toEqual([
     expect.stringMatching(/^APP_MINIMUM is above APP_SINGLE_CAP: /),
   ]);
@@ -83,7 +83,7 @@ test('limits that contradict each other are refused with their variables', () =>
   ]);
 });
 
-test('custody is on the addresses that are named, and reconciliations are made before the last one is too old', () => {
+test('custody addresses are parsed, and an age limit below the interval is refused', () => {
   expect(readTreasuryConfig(GOOD)).toMatchObject({
     custody_addresses: [],
     reserve_tolerance: 1_000_000n,
@@ -108,7 +108,7 @@ test('custody is on the addresses that are named, and reconciliations are made b
 });
 
 test.each(['0', '0x', 'f'.repeat(64), '0'.repeat(64), 'a secret word', 'a'.repeat(63)])(
-  'what is no key is refused and not repeated',
+  'a malformed key is refused and not repeated',
   (key) => {
     expect(problemsOf({ ...GOOD, APP_MINT_KEY: key })).toEqual([
       'APP_MINT_KEY is not the private key of the mint authority, 64 hex digits',
@@ -116,7 +116,7 @@ test.each(['0', '0x', 'f'.repeat(64), '0'.repeat(64), 'a secret word', 'a'.repea
   },
 );
 
-test('on the mainnet there is no key but the one that is set, and what everybody knows is refused by its variable', () => {
+test('the mainnet refuses well-known keys, addresses and tokens by their variables', () => {
   const mainnet = { ...GOOD, APP_NETWORK: 'mainnet', APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet };
   const { APP_MINT_KEY: _key, ...without } = mainnet;
   expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_MINT_KEY is not set: /)]);

@@ -6,7 +6,7 @@ const AWAY = new Fault('tron_unreachable', 'it cannot be reached; look at APP_TR
   retry: true,
 });
 
-test('before anything has gone well it says what it waits for, or what fails', () => {
+test('before the first success the problem is the current step or the fault', () => {
   const condition = new Condition(() => 0, 1_000);
   expect(condition.problem?.message).toBe('starting');
   condition.doing('joining_group');
@@ -19,7 +19,7 @@ test('before anything has gone well it says what it waits for, or what fails', (
   expect(condition.problem).toBeUndefined();
 });
 
-test('a failure is none that matters while it is short; after that it says since when, why and what to do', () => {
+test('a short failure is no problem; a long one states its duration, cause and remedy', () => {
   let now = 0;
   const condition = new Condition(() => now, 1_000);
   condition.passed();
@@ -34,7 +34,7 @@ test('a failure is none that matters while it is short; after that it says since
   expect(condition.problem).toBeUndefined();
 });
 
-test('what nobody fails but goes on for ever is told by what is being done', () => {
+test('an endless step without a fault is reported by its name', () => {
   let now = 0;
   const condition = new Condition(() => now, 1_000);
   condition.passed();

@@ -21,7 +21,7 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
   }
 }
 
-test('it takes what it needs, and stays within what the provider allows when nothing else is said', () => {
+test("the defaults stay within the provider's limits", () => {
   expect(readWatcherConfig(NEEDED)).toMatchObject({
     tron_url: 'https://api.trongrid.io',
     tron_api_key: '',
@@ -32,7 +32,7 @@ test('it takes what it needs, and stays within what the provider allows when not
   });
 });
 
-test('every setting that is missing or wrong is named at once, and no key is repeated', () => {
+test('all missing and wrong settings are reported at once, without keys', () => {
   const missing = problemsOf({});
   for (const name of Object.keys(NEEDED))
     expect(missing.join('\n')).toContain(`${name} is not set`);

@@ -90,7 +90,7 @@ function confirm(
   return refusal === undefined ? { events } : { refused: refusal.reason };
 }
 
-test('a transfer becomes a deposit of the owner of its address, with all that was decided in the event', () => {
+test('a transfer becomes a deposit of the owner of its address, with all terms in the event', () => {
   const ledger = ledgerOf();
   const observed = transfer({ address_index: 1, log_index: 2, offset: 77n });
   const { tx_id, to } = observed.event;
@@ -151,14 +151,14 @@ test.each([
   expect(confirm(ledgerOf(), transfer(change), DECIDING)).toEqual({ refused: reason });
 });
 
-test('without a policy nothing is decided, and without a scheme nobody is known', () => {
+test('without a policy nothing is decided, and without a scheme no address is known', () => {
   expect(confirm(ledgerOf({ limits: null }), transfer(), DECIDING)).toEqual({
     refused: 'no_policy',
   });
   expect(confirm(new Ledger(), transfer(), DECIDING)).toEqual({ refused: 'unknown_address' });
 });
 
-test("the first deposit of an address pays the first fee whether or not it was enough, each address' own", () => {
+test('the first deposit of each address pays the first fee, even when it is too small', () => {
   const ledger = ledgerOf();
   const observed = [1n, 10n * USD, 0n, 10n * USD].map((value) => transfer({ value }));
   const { events } = confirmAll(ledger, [...observed, transfer({ address_index: 1 })], DECIDING);
@@ -199,7 +199,7 @@ test.each([
   expect(ledger.deposit(id).status).toBe(reason === undefined ? 'confirmed' : 'needs_manual');
 });
 
-test('a deposit that is confirmed without being held, although it should be, is held next', () => {
+test('a deposit confirmed outside its limits is held next', () => {
   const ledger = ledgerOf();
   const observed = transfer({ value: 1n });
   const id = depositIdOf(observed.event.tx_id, 0);
@@ -246,7 +246,7 @@ test('a transfer to an unknown address holds up its own partition alone, until t
   expect(second.events).toHaveLength(waiting.length);
 });
 
-test('what is no deposit holds nothing up', () => {
+test('a refused transfer holds nothing up', () => {
   const [zero, sound] = [transfer({ value: 0n }), transfer()];
   const { events, refused, waiting } = confirmAll(ledgerOf(), [zero, sound, sound], DECIDING);
   expect(events).toHaveLength(1);
@@ -254,7 +254,7 @@ test('what is no deposit holds nothing up', () => {
   expect(waiting).toEqual([]);
 });
 
-test('a policy counts for the deposits after it, and those before keep theirs', () => {
+test('a policy applies to later deposits, and earlier ones keep theirs', () => {
   const ledger = ledgerOf();
   const [before, after] = [transfer(), transfer({ address_index: 1 })];
   append(ledger, eventsOf(confirm(ledger, before, DECIDING)));
@@ -276,7 +276,7 @@ test('a policy counts for the deposits after it, and those before keep theirs', 
   expect(ledger.policyOf(1)?.first_fee).toBe(2n * USD);
 });
 
-test('a policy that is in force is not set again, one that contradicts itself never, and the network stays', () => {
+test('a policy in force is not set again, a contradicting one never, and the network cannot change', () => {
   const ledger = ledgerOf();
   expect(setPolicy(ledger, { network: 'testnet', limits: { ...testnet } }, NOW)).toEqual({
     events: [],

@@ -174,7 +174,7 @@ function depositsOf(ledger: Ledger): readonly Expected[] {
   });
 }
 
-test('whoever races, restarts or repeats: every transfer is one deposit, on the same terms', () => {
+test('every transfer is one deposit on the same terms despite races, restarts and repeats', () => {
   let deposits = 0;
   let ignored = 0;
   for (let seed = 1; seed <= 60; seed++) {
@@ -195,7 +195,7 @@ test('whoever races, restarts or repeats: every transfer is one deposit, on the 
   expect(ignored).toBeGreaterThan(1_000);
 });
 
-test('a ledger is the same however much of what it had it is given again', () => {
+test('repeated records leave the ledger unchanged', () => {
   for (let seed = 1; seed <= 20; seed++) {
     const log = ledgerLog({ seed, accounts: 5, events: 150 });
     const once = openLedger();
@@ -215,7 +215,7 @@ test('a ledger is the same however much of what it had it is given again', () =>
   }
 });
 
-test('an event written for another place has no effect, and takes its place all the same', () => {
+test('an event written for another offset has no effect and still takes an offset', () => {
   const ledger = openLedger();
   const confirmed = confirmedEvent();
   expect(ledger.apply({ ...confirmed, sequence: 1 }, 0n)).toBe('ignored');
@@ -227,7 +227,7 @@ test('an event written for another place has no effect, and takes its place all 
   expect(ledger.end).toBe(3n);
 });
 
-test('policies are numbered one after the other; any other number has no effect', () => {
+test('policies are numbered consecutively; any other number has no effect', () => {
   const ledger = openLedger();
   const set = (version: number): TreasuryEvent => ({
     type: 'PolicySet',

@@ -108,7 +108,7 @@ class Match {
   }
 }
 
-test('in any order of intents, deaths, credits and policies just those intents count that a brute-force reading of the log lets count, to the millisecond', () => {
+test('in any order of events, the intents that count are those of a brute-force reading, to the millisecond', () => {
   const sum = { counted: 0, void: 0, at_edge: 0 };
   fc.assert(
     fc.property(MOVES, (moves) => {
@@ -191,7 +191,7 @@ test('a slow clock cannot move the window back, and a void intent with a fast on
   expect(made.write(intentOf(last, 60n * USD, 2, BEGIN + DAY_MS))).toBe('applied');
 });
 
-test('what is dead or was not carried out leaves the window, what is credited stays', () => {
+test('dead and failed mints leave the window, credited ones stay', () => {
   for (const [end, left] of [
     ['dead', 100n],
     ['failed', 100n],

@@ -59,7 +59,7 @@ function finalOf(
   };
 }
 
-test('what waits is intended in the order of the ledger, to its owner, of its credit, each with a nonce of its own', () => {
+test('waiting deposits are intended in ledger order, to their owners, each with a nonce of its own', () => {
   const made = opened();
   const [one, held, other] = [
     made.deposit(8n * USD),
@@ -97,7 +97,7 @@ test('what waits is intended in the order of the ledger, to its owner, of its cr
   expect(intend(made.ledger, INTENDING).events).toEqual([]);
 });
 
-test('the next nonce is above that of the last intent and not below the chain, and what was given up is intended anew', () => {
+test("the next nonce is above the last intent's and not below the chain's, and a dead mint is intended again", () => {
   const made = opened();
   const id = made.deposit(8n * USD);
   mintDue(made);
@@ -120,7 +120,7 @@ test('the next nonce is above that of the last intent and not below the chain, a
   ]);
 });
 
-test('a mint in a final block is credited; one that minted nothing, another amount or for another is held as failed', () => {
+test('a mint in a final block is credited; one without effect, of another amount or account is held', () => {
   for (const minted of [
     undefined,
     { to: OWNER, amount: 8n * USD - 1n },
@@ -158,7 +158,7 @@ test('above the rolling cap a deposit waits, lets smaller ones pass for a day, a
   expect(made.state(first)).toMatchObject({ status: 'mint_requested' });
 });
 
-test('who has waited a day is not passed any more', () => {
+test('a deposit that has waited a day is not passed any more', () => {
   const made = opened(1_000n);
   const [fills, large] = [made.deposit(600n * USD), made.deposit(500n * USD)];
   mintDue(made, BEGIN + 10 * HOUR_MS);
@@ -170,7 +170,7 @@ test('who has waited a day is not passed any more', () => {
   expect(due(made, BEGIN + 34 * HOUR_MS)).toEqual([large, small]);
 });
 
-test('one that is larger than the cap itself keeps nobody waiting, and is minted once the cap is large enough', () => {
+test('a deposit above the rolling cap itself delays nobody and is minted under a larger cap', () => {
   const made = opened(2_000n);
   const id = made.deposit(1_500n * USD);
   made.writeAll(eventsOf(approve(made.ledger, { deposit_id: id, ...PERSON })));
@@ -181,7 +181,7 @@ test('one that is larger than the cap itself keeps nobody waiting, and is minted
   expect(due(made, BEGIN + 5 * DAY_MS)).toEqual([id, small]);
 });
 
-test('one batch holds so many at the most, and nothing without a policy', () => {
+test('a batch holds at most the given number, and nothing without a policy', () => {
   const made = opened();
   for (let at = 0; at < 5; at++) made.deposit(8n * USD);
   expect(intend(made.ledger, { ...INTENDING, most: 3 }).events.map(({ nonce }) => nonce)).toEqual([
@@ -197,7 +197,7 @@ function eventsOf<Event>(
   return decision.events;
 }
 
-test('above the cap of a single one a person approves, and then it is minted; asking again changes nothing', () => {
+test('a deposit above the single cap is minted once a person approves, and a repeated approval changes nothing', () => {
   const made = opened();
   const id = made.deposit(1_000n * USD + 1n);
   expect(due(made)).toEqual([]);
@@ -223,7 +223,7 @@ test('above the cap of a single one a person approves, and then it is minted; as
   expect(approve(made.ledger, approving)).toEqual({ refused: 'not_waiting_for_a_person' });
 });
 
-test('rejected is for good', () => {
+test('a rejection is final', () => {
   const made = opened();
   const id = made.deposit(USD / 2n);
   const rejecting = { deposit_id: id, ...PERSON };
@@ -262,7 +262,7 @@ test.each([
   );
 });
 
-test('what was given up comes back to its place in the queue, before those that came after it', () => {
+test('a deposit whose mint is dead returns to its former position in the queue', () => {
   const made = opened();
   const [one, two] = [made.deposit(8n * USD), made.deposit(9n * USD)];
   made.writeAll(intend(made.ledger, { ...INTENDING, most: 1 }).events);
@@ -273,7 +273,7 @@ test('what was given up comes back to its place in the queue, before those that 
   expect(made.ledger.waitingCount).toBe(2);
 });
 
-test('the signer looks once more: a mint that is not in flight, not as the deposit credits it, or beyond a cap is not signed', () => {
+test('a mint that is not in flight, not as the deposit credits it, or beyond a cap is not signed', () => {
   const made = opened(100n);
   const id = made.deposit(60n * USD);
   mintDue(made);

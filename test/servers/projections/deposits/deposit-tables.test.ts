@@ -84,7 +84,7 @@ const standing = (id: string | null | undefined): TextRow =>
 const [newest] = theirs;
 const ID = newest?.['id'] ?? '';
 
-test('after random batches of both topics the tables hold what a plain reading gives', async () => {
+test('after random batches of both topics the tables equal a plain reading', async () => {
   expect(rowsOf('deposits').length).toBeGreaterThan(800);
   expect(differences(await readTables(pool, 'deposits'), plain)).toEqual([]);
 });
@@ -100,7 +100,7 @@ test('the list is the newest 20 of the account alone, newest first', async () =>
   expect(await reader.rows(depositsOf(accountAt(1_000)))).toEqual([]);
 });
 
-test("a deposit is found by its owner, and is not there for anybody else, like one that there isn't", async () => {
+test('a deposit exists for its owner only', async () => {
   const [row] = await reader.rows(depositOf(ID, OWNER));
   expect(row?.slice(0, 8)).toEqual([
     ID,
@@ -122,7 +122,7 @@ test("a deposit is found by its owner, and is not there for anybody else, like o
   }
 });
 
-test('the story of a deposit is told in order, with the place of each event in the log', async () => {
+test('the timeline of a deposit is in order, with the log offset of each event', async () => {
   const expected = rowsOf('deposit_events')
     .filter((row) => row['deposit_id'] === ID)
     .toSorted((one, other) => Number(one['ordinal']) - Number(other['ordinal']));

@@ -66,7 +66,7 @@ const QUERIES: Readonly<Record<string, readonly [query: Query, rows: number]>> =
   'a page by status further down': [byStatus('credited', { limit: 10, below: 20_000n }), 30],
 };
 
-test('each question is an index range no longer than its answer, and leaves out no row that it has read', async () => {
+test('each query is an index range no longer than its answer, without filtered rows', async () => {
   for (const [what, [query, most]] of Object.entries(QUERIES)) {
     for (const planCache of PLAN_CACHES) {
       const { scans, removed, nodes } = await explained(readerUrl, query, planCache);
@@ -86,7 +86,7 @@ test('each question is an index range no longer than its answer, and leaves out 
   }
 });
 
-test("whose a deposit is is asked of the index, so that another's is no more work than none", async () => {
+test("the owner is checked by the index, so that another owner's deposit costs no more than none", async () => {
   const { scans, removed } = await explained(
     readerUrl,
     depositOf(ID, accountAt(8)),
@@ -96,7 +96,7 @@ test("whose a deposit is is asked of the index, so that another's is no more wor
   expect(removed).toBeLessThanOrEqual(1);
 });
 
-test('whether a deposit waits for the cap is told without looking at all that wait, nor at mints that have left the window', async () => {
+test('waiting for the cap is decided without reading the whole queue or mints outside the window', async () => {
   // as long as the small tables fit into a page they are read whole
   const whole = new Set(['ledger', 'policies']);
   for (const planCache of PLAN_CACHES) {
@@ -115,7 +115,7 @@ test('whether a deposit waits for the cap is told without looking at all that wa
   }
 });
 
-test('a name always stands for the same text', () => {
+test("a query's name is unique to its text", () => {
   const texts = new Map<string, string>();
   for (const { name, text } of [
     ...Object.values(QUERIES).map(([query]) => query),

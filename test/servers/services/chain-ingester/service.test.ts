@@ -95,7 +95,7 @@ async function untilTold(finalized = node.finalized): Promise<void> {
   await expect.poll(async () => told(await events())).toEqual({ hashes: ofNode(), finalized });
 }
 
-test('the whole chain of the node comes into the log, and each new block after it', async () => {
+test("the node's chain and each new block are appended to the log", async () => {
   await begin(700);
   node.finalized = 650;
   const service = await ingester();
@@ -108,7 +108,7 @@ test('the whole chain of the node comes into the log, and each new block after i
   await untilTold();
 });
 
-test('records have keys, headers and times that make sense without the software', async () => {
+test('records have keys, headers and times for a plain console consumer', async () => {
   await begin(3);
   node.finalized = 1;
   await ingester();
@@ -126,7 +126,7 @@ test('records have keys, headers and times that make sense without the software'
   expect(new Set(read.map(({ headers }) => String(headers['event_id']))).size).toBe(read.length);
 });
 
-test('a reorganisation is told as reverts and new blocks, at the head and while the ingester was away', async () => {
+test('a reorganization is appended as reverts and new blocks, at the head and after an absence', async () => {
   await begin(20);
   node.finalized = 5;
   const first = await ingester();
@@ -141,7 +141,7 @@ test('a reorganisation is told as reverts and new blocks, at the head and while 
   expect(reverts.length).toBe(11);
 });
 
-test('a branch that is as high as the one before replaces it', async () => {
+test('a branch of equal height replaces the former one', async () => {
   await begin(10);
   const service = await ingester();
   await untilTold(0);
@@ -151,7 +151,7 @@ test('a branch that is as high as the one before replaces it', async () => {
   await untilTold(0);
 });
 
-test('two ingesters at once tell the chain once', async () => {
+test('two ingesters at once append the chain once', async () => {
   await begin(50);
   await Promise.all([ingester(), ingester()]);
   for (let round = 0; round < 20; round++) {
@@ -173,7 +173,7 @@ async function applied(): Promise<{ readonly hashes: string[] }> {
   return told(effective);
 }
 
-test('a writer whose long batch lost its place reads back what the log really says, and what it writes then counts', async () => {
+test('a writer whose batch lost a race reads the log back, and its next append counts', async () => {
   await begin(3_000);
   node.finalized = 2_980;
   await ensureTopics(kafka, [CHAIN_BLOCKS]);
@@ -205,7 +205,7 @@ function follower(): Follower {
   });
 }
 
-test('a node whose final blocks are others than those in the log is refused, and nothing is written', async () => {
+test('a node with other final blocks than the log is refused, and nothing is written', async () => {
   await begin(30);
   node.finalized = 25;
   const service = await ingester();
@@ -231,7 +231,7 @@ test('a node of another chain is refused', async () => {
   await expect.poll(() => service.log()).toMatch(/serves chain 1, this service is set to 7777/);
 });
 
-test('a record by a foreign writer is noticed and the log read again', async () => {
+test('a record of a foreign writer is noticed, and the log is read again', async () => {
   await begin(5);
   await ingester();
   await untilTold(0);

@@ -46,7 +46,7 @@ async function tablesOf(
   return tables;
 }
 
-test('settings that change rewrite no history: fee, credit, hold and mint of before stand, and a rebuild from offset 0 is byte-identical', async () => {
+test('changed settings keep the fees, credits, holds and mints of earlier deposits, and a rebuild from offset 0 is byte-identical', async () => {
   const world = await ownMintWorld(inject('stack'));
   await world.world.openAddresses(4);
   const before = world.start();

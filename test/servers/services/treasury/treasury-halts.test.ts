@@ -49,7 +49,7 @@ async function expectRefused(world: World, why: RegExp): Promise<void> {
   expect(await world.wholeLedger()).toEqual(before);
 }
 
-test('transfers that were created again while no treasury ran are refused: of the same length, longer or empty', async () => {
+test('a transfers topic that was recreated while no treasury ran is refused: of the same length, longer or empty', async () => {
   const world = await settled();
   const again = Array.from({ length: ACCOUNTS }, (_, index) => transferTo(index, 5_000_000n));
   await recreate(world, world.topics.transfers);
@@ -66,7 +66,7 @@ test('transfers that were created again while no treasury ran are refused: of th
   await expectRefused(world, /the record at offset \d+ is not the one that was applied/);
 });
 
-test('transfers that are created again while it runs halt it', async () => {
+test('recreating the transfers topic halts a running treasury', async () => {
   const world = await settled();
   const working = startTreasury(world);
   await working.ready();
@@ -81,7 +81,7 @@ test('transfers that are created again while it runs halt it', async () => {
   expect(await world.deposits()).toHaveLength(ACCOUNTS);
 });
 
-test('a ledger that is created again while it runs halts it, and it writes nothing to the new one', async () => {
+test('recreating the ledger halts a running treasury, which writes nothing to the new one', async () => {
   const world = await settled();
   const working = startTreasury(world);
   await working.ready();
@@ -95,7 +95,7 @@ test('a ledger that is created again while it runs halts it, and it writes nothi
   expect(await world.wholeLedger()).toEqual([]);
 });
 
-test('addresses that were created again with other owners, or with none, are refused', async () => {
+test('a recreated addresses topic with other owners, or none, is refused', async () => {
   const world = await settled();
   await recreate(world, world.topics.addresses);
   await world.tellAddresses([
@@ -110,7 +110,7 @@ test('addresses that were created again with other owners, or with none, are ref
 });
 
 test.each(['addresses', 'transfers', 'ledger'] as const)(
-  'a record of %s that nobody can read halts it',
+  'an undecodable record of %s halts the treasury',
   async (which) => {
     const world = await settled();
     const partition = which === 'transfers' ? transferPartition(depositKey().addressAt(0)) : 0;
@@ -122,7 +122,7 @@ test.each(['addresses', 'transfers', 'ledger'] as const)(
   },
 );
 
-test('an event of another topic in the ledger halts it', async () => {
+test('an event of another topic in the ledger halts the treasury', async () => {
   const world = await settled();
   const stray = { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN };
   await world.appendRaw(world.topics.ledger, 0, [
@@ -132,7 +132,7 @@ test('an event of another topic in the ledger halts it', async () => {
 });
 
 test.each(['addresses', 'ledger'] as const)(
-  '%s whose beginning was deleted halt it',
+  'the deleted beginning of %s halts the treasury',
   async (which) => {
     const world = await settled();
     await deleteRecordsBefore(world.kafka, world.topics[which].name, 3);

@@ -14,7 +14,7 @@ import {
 
 const stack = inject('stack');
 
-test('each transfer becomes a deposit with its fee, and is held where a person has to decide', async () => {
+test('each transfer becomes a deposit with its fee, held outside the limits', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(6);
   const transfers = [
@@ -76,7 +76,7 @@ test('each transfer becomes a deposit with its fee, and is held where a person h
   await expect.poll(() => working.counted('treasury_lag_records')).toBe(0);
 });
 
-test('a transfer seen three times is one deposit; two logs of one transaction are two; what is no deposit is none', async () => {
+test('a repeated transfer is one deposit, two logs of one transaction are two, and refused transfers are none', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(3);
   const seen = transferTo(0, 7_000_000n);
@@ -121,7 +121,7 @@ test('a transfer seen three times is one deposit; two logs of one transaction ar
   expect(await working.counted('treasury_transfers_waiting')).toBe(0);
 });
 
-test('a transfer to an address of nobody holds up its partition alone, until the address is handed out', async () => {
+test('a transfer to an unknown address holds up its partition alone until the address is assigned', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(10);
   const unknown = 10;
@@ -160,7 +160,7 @@ test('a transfer to an address of nobody holds up its partition alone, until the
   await working.ready();
 });
 
-test('other limits hold for the deposits after them and change none before; the same ones are not set again', async () => {
+test('changed limits apply to later deposits only, and unchanged limits are not set again', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(2);
   await world.observe(transferTo(0, 10_000_000n), transferTo(1, 1_003_000_000n));
@@ -196,7 +196,7 @@ test('other limits hold for the deposits after them and change none before; the 
   expect(await world.wholeLedger()).toEqual(now);
 });
 
-test('started again it goes on from its ledger: nothing is decided twice, and what came meanwhile is decided', async () => {
+test('a restarted treasury continues from its ledger and decides nothing twice', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(20);
   const firsts = Array.from({ length: 20 }, (_, index) => transferTo(index, 5_000_000n));
@@ -219,7 +219,7 @@ test('started again it goes on from its ledger: nothing is decided twice, and wh
   await second.ready();
 });
 
-test('a deposit that was confirmed by itself, though its credit is outside the limits, is held', async () => {
+test('a deposit confirmed outside its limits without a hold is held next', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(1);
   const policy = {

@@ -46,7 +46,7 @@ const FAILURES = {
   reset: 'unreachable',
 } as const;
 
-test('no failure of the provider is taken for "nothing found": every cursor stays until it answers, then nothing is missing and nothing doubled', async () => {
+test('no failure of the provider counts as "nothing found": cursors stay, and afterwards no transfer is missing or doubled', async () => {
   const world = await openTronWorld(stack);
   const addresses = await world.request(6);
   for (const [mode, outcome] of Object.entries(FAILURES)) {
@@ -105,7 +105,7 @@ function cursorsThatPassed({ events }: Watching, time: number): readonly string[
   return passed;
 }
 
-test('a list that is behind the solidified head loses nothing: the overlap is read again', async () => {
+test('a list behind the solidified head loses no transfer, because the overlap is read again', async () => {
   const world = await openTronWorld(stack);
   const address = first(await world.request(1));
   const watching = new Watching(world);
@@ -120,7 +120,7 @@ test('a list that is behind the solidified head loses nothing: the overlap is re
   expect(watching.observed.map(({ value }) => value)).toEqual([3n]);
 });
 
-test('what a provider left out for longer than the overlap is found when old ranges are listed again', async () => {
+test('a transfer listed later than the overlap is found by a cross-check of old ranges', async () => {
   const world = await openTronWorld(stack);
   const address = first(await world.request(1));
   await world.tron.transfer({ to: toTronAddress(address), value: '3', solidified: true });
@@ -138,7 +138,7 @@ test('what a provider left out for longer than the overlap is found when old ran
   expect(thorough.cross_checks).toEqual(['equal']);
 });
 
-test('a balance above what the log knows has the address listed from its beginning, and what is never listed is told', async () => {
+test("a balance above the log's sum lists the address from the beginning, and a transfer that is never listed is reported as missing", async () => {
   const world = await openTronWorld(stack);
   const address = first(await world.request(1));
   const to = toTronAddress(address);
@@ -180,7 +180,7 @@ function lieOnce(provider: TronGrid, change: (receipt: TronReceipt) => TronRecei
   };
 }
 
-test('a receipt that was cut short once is made whole when the balance shows it, with nothing twice', async () => {
+test('a truncated receipt is completed when the balance shows it, without doubles', async () => {
   const world = await openTronWorld(stack);
   const address = first(await world.request(1));
   const to = toTronAddress(address);
@@ -198,7 +198,7 @@ test('a receipt that was cut short once is made whole when the balance shows it,
   expect(watching.observed.map(({ value }) => value)).toEqual([11n, 12n]);
 });
 
-test('a receipt that showed nothing once is asked for again at the next cross-check, also where money has left', async () => {
+test('an empty receipt is requested again at the next cross-check, also where money has left', async () => {
   const world = await openTronWorld(stack);
   const address = first(await world.request(1));
   const to = toTronAddress(address);
@@ -220,7 +220,7 @@ test('a receipt that showed nothing once is asked for again at the next cross-ch
   expect(watching.observed.map(({ value }) => value)).toEqual([20n, 9n]);
 });
 
-test('a receipt of a time to come is no receipt: the address waits, nobody else does', async () => {
+test('a receipt of a future time is refused and delays its own address alone', async () => {
   const world = await openTronWorld(stack);
   const [deceived, other] = await world.request(2);
   if (deceived === undefined || other === undefined) throw new Error('there are two');
@@ -239,7 +239,7 @@ test('a receipt of a time to come is no receipt: the address waits, nobody else 
   ).toEqual([5n, 6n]);
 });
 
-test('an address or a transaction that the provider cannot tell of keeps nobody else waiting, and its own cursor stays', async () => {
+test('bad answers about one address or transaction delay no other address, and its cursor stays', async () => {
   const world = await openTronWorld(stack);
   const addresses = await world.request(5);
   const ids = await world.tron.block(

@@ -36,7 +36,7 @@ async function metric(service: ServiceHandle, name: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
 
-test('two watchers share the partitions; when one is killed or hangs the other has them all, and each keeps to its part of the requests, also the one that wakes', async () => {
+test('two watchers share the partitions and the requests, and one takes over when the other is killed or hangs', async () => {
   const world = await openTronWorld(stack);
   await world.request(30);
   const one = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
@@ -64,7 +64,7 @@ test('two watchers share the partitions; when one is killed or hangs the other h
   expect(await other.waitExit()).toMatchObject({ code: 0 });
 }, 120_000);
 
-test('while the provider is away /ready says so and what to do, figures tell of it, and nothing of the key is ever shown', async () => {
+test('a provider that is away shows in /ready with a remedy and in metrics, and the API key is never shown', async () => {
   const world = await openTronWorld(stack);
   await world.request(3);
   const service = await watcher(world, { APP_READY_SILENCE_MS: '500', APP_TRON_API_KEY: KEY });

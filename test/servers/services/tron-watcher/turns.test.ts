@@ -30,7 +30,7 @@ async function startCounting(world: TronWorld): Promise<void> {
   await world.devnet.admin('/admin/tron/requests', undefined, 'DELETE');
 }
 
-test('a pass asks about no more addresses than it may, one request each and one for the head, and never more within a second than allowed', async () => {
+test('a pass checks at most its share of addresses, with one request each and one for the head, within the allowed rate', async () => {
   const world = await openTronWorld(stack);
   await world.request(120);
   const watching = new Watching(world, { requests_per_second: 60 });
@@ -46,7 +46,7 @@ test('a pass asks about no more addresses than it may, one request each and one 
   }
 });
 
-test('hot addresses come first, cold ones by the check that is longest ago; a deposit to one that nobody looks at is found', async () => {
+test('hot addresses come first, then cold ones by their last check; a deposit to a cold one is found', async () => {
   const world = await openTronWorld(stack);
   const addresses = await world.request(120);
   const first = new Watching(world);
@@ -82,7 +82,7 @@ test('hot addresses come first, cold ones by the check that is longest ago; a de
   expect(cold.size).toBe(117);
 });
 
-test('however many are hot, cold ones keep their part of each pass, and a cold one is not asked about again at once', async () => {
+test('cold addresses keep their part of each pass, and none is checked again at once', async () => {
   const world = await openTronWorld(stack);
   await world.request(60);
   const watching = new Watching(world, { cold_every_ms: 3_600_000, pass_cold_min: 10 });
@@ -106,7 +106,7 @@ test('however many are hot, cold ones keep their part of each pass, and a cold o
   expect((await requests(world)).total - before.total).toBe(51);
 });
 
-test('two watchers with different partitions ask about each address once', async () => {
+test('two watchers with different partitions check each address once', async () => {
   const world = await openTronWorld(stack);
   await world.request(40);
   const [one, other] = [new Watching(world), new Watching(world)];

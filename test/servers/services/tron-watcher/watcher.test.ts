@@ -38,7 +38,7 @@ function at<Item>(items: readonly Item[], index: number): Item {
   return item;
 }
 
-test('a solidified transfer is in the log once, as its receipt has it, and a check says up to when everything is known', async () => {
+test('a solidified transfer is appended once, as in its receipt, and a check records its cursor', async () => {
   const { world, people } = await worldOf(2);
   const alice = at(people, 0);
   const id = await world.tron.transfer({
@@ -83,7 +83,7 @@ test('a solidified transfer is in the log once, as its receipt has it, and a che
   });
 });
 
-test('a clock that is days ahead puts nobody off for days: the time of a check is held against that of the provider', async () => {
+test("a clock that is days ahead delays no address: the time of a check is capped by the provider's", async () => {
   const { world, people } = await worldOf(1);
   const watching = new Watching(world, { now: () => Date.now() + 3 * 86_400_000 });
   expect(await watching.pass()).toBe(1);
@@ -98,7 +98,7 @@ test('a clock that is days ahead puts nobody off for days: the time of a check i
   );
 });
 
-test('two logs to one and one to another of the same transaction are three transfers, each with its address', async () => {
+test('three logs of one transaction to two addresses are three transfers, each with its address', async () => {
   const { world, people } = await worldOf(8);
   const alice = at(people, 0);
   const bob =
@@ -140,7 +140,7 @@ test('two logs to one and one to another of the same transaction are three trans
   expect(new Set(places)).toEqual(new Set([true]));
 });
 
-test('what only looks like a transfer is none: counterfeits, reverts, approvals, TRX, TRC-10, what is not solid, what was dropped', async () => {
+test('counterfeits, reverts, approvals, TRX, TRC-10, unsolidified and dropped transactions are no transfers', async () => {
   const { world, people } = await worldOf(1);
   const { base58: to } = at(people, 0);
   const value = '5000000';
@@ -179,7 +179,7 @@ test('what only looks like a transfer is none: counterfeits, reverts, approvals,
   expect(watching.observed.map(({ tx_id }) => tx_id.toString('hex'))).toEqual([mixed, open]);
 });
 
-test('a receipt that is not there yet holds the cursor before it, and is asked for again', async () => {
+test('a missing receipt keeps the cursor before it and is requested again', async () => {
   const { world, people } = await worldOf(1);
   const { base58: to, bytes } = at(people, 0);
   const first = await world.tron.transfer({ to, value: '1', solidified: true });
@@ -207,7 +207,7 @@ test('a receipt that is not there yet holds the cursor before it, and is asked f
   expect(watching.until(bytes)).toBe((await world.tron.head()).timestamp);
 });
 
-test('450 transfers of one block time are read over every page border, also by a provider that repeats itself, and by a few receipts at a time', async () => {
+test('450 transfers of one block time are read across page borders, repeated rows and small receipt limits', async () => {
   const { world, people } = await worldOf(2);
   const [alice, bob] = [at(people, 0), at(people, 1)];
   for (const { base58: to } of [alice, bob])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Backoff } from '../../../../services/runtime/trongrid/backoff.ts';
 
-test('nobody waits before anything has failed; pauses begin anew once it went well', () => {
+test('there is no pause before a failure, and a success resets the back-off', () => {
   let now = 0;
   const backoff = new Backoff({
     backoff_ms_min: 1,
@@ -18,7 +18,7 @@ test('nobody waits before anything has failed; pauses begin anew once it went we
   expect(backoff.rest_ms).toBe(1);
 });
 
-test('whoever waits has waited until it may be asked again', async () => {
+test('a waiter returns once the pause is over', async () => {
   const backoff = new Backoff({
     backoff_ms_min: 5,
     backoff_ms_max: 40,
@@ -49,7 +49,7 @@ test.each([
   }
 });
 
-test('what the provider asks for is kept, up to the limit, and not shortened by chance', () => {
+test("the provider's own pause is kept up to the limit, and jitter never shortens it", () => {
   const backoff = new Backoff({
     backoff_ms_min: 1,
     backoff_ms_max: 40_000,
@@ -62,7 +62,7 @@ test('what the provider asks for is kept, up to the limit, and not shortened by 
   expect(backoff.rest_ms).toBe(40_000);
 });
 
-test('a process that is told to stop does not wait', async () => {
+test('an abort ends the pause', async () => {
   const backoff = new Backoff({
     backoff_ms_min: 1,
     backoff_ms_max: 3_600_000,

@@ -14,7 +14,7 @@ function mostInOneSecond(moments: readonly number[]): number {
   );
 }
 
-test('however many ask at once, and however late answers are, no second sees more requests than allowed, and never two at a time', async () => {
+test('concurrent requests run one at a time within the rate, also with late responses', async () => {
   const bucket = new TokenBucket({
     requests_per_second: 40,
     requests_per_day: 0,
@@ -38,7 +38,7 @@ test('however many ask at once, and however late answers are, no second sees mor
   expect(mostInOneSecond(starts)).toBeLessThanOrEqual(40);
 });
 
-test('a process with a third of the work has a third of the tokens', async () => {
+test('a process with a third of the share has a third of the tokens', async () => {
   const bucket = new TokenBucket({
     requests_per_second: 60,
     requests_per_day: 0,
@@ -52,7 +52,7 @@ test('a process with a third of the work has a third of the tokens', async () =>
   expect(mostInOneSecond(starts)).toBeLessThanOrEqual(20);
 });
 
-test('a share that is not given anew lapses, and without a share nobody asks', async () => {
+test('a share expires unless it is renewed, and without one no request is sent', async () => {
   let now = 0;
   const asked: number[] = [];
   const bucket = new TokenBucket({
@@ -78,7 +78,7 @@ test('a share that is not given anew lapses, and without a share nobody asks', a
   expect(asked).toEqual([99, 6_000]);
 });
 
-test('the tokens of the day: a minute of them at first, then only what comes, and ten minutes are saved of what was not used', async () => {
+test("the day's bucket begins with a minute's tokens and saves at most ten minutes", async () => {
   let now = 0;
   let taken = 0;
   const stop = new AbortController();
@@ -112,7 +112,7 @@ test('the tokens of the day: a minute of them at first, then only what comes, an
   await Promise.all(asked);
 });
 
-test('a process that is told to stop waits for no token', async () => {
+test('an abort ends the wait for a token', async () => {
   const stop = new AbortController();
   const bucket = new TokenBucket({
     requests_per_second: 1,
@@ -126,7 +126,7 @@ test('a process that is told to stop waits for no token', async () => {
   expect(await asked).toBe('asked');
 });
 
-test('a request that fails ends its turn like any other', async () => {
+test('a failed request ends its turn like any other', async () => {
   const bucket = new TokenBucket({
     requests_per_second: 1_000,
     requests_per_day: 0,
@@ -137,7 +137,7 @@ test('a request that fails ends its turn like any other', async () => {
   expect(await bucket.run(() => Promise.resolve('next'))).toBe('next');
 });
 
-test('how long so many requests take is told by the second, and by the day once what was saved is used up', async () => {
+test("the expected duration follows the second's rate, then the day's once the saved tokens are used", async () => {
   let now = 0;
   const bySecond = new TokenBucket({
     requests_per_second: 4,

@@ -13,7 +13,7 @@ async function samples(metrics: Metrics): Promise<Record<string, string>> {
   );
 }
 
-test('how many deposits wait for what, and for how long the oldest of them does', async () => {
+test('the number of deposits in each status and the age of the oldest are exposed', async () => {
   const made = new MintLedger();
   const metrics = new Metrics('treasury');
   let now = BEGIN;

@@ -35,7 +35,7 @@ function empty(waitingMax: number): TransferQueue {
   return new TransferQueue(TOPIC, 2, () => undefined, waitingMax);
 }
 
-test('transfers wait in the order of their partition, checks do not, and what was read twice waits once', () => {
+test('transfers queue in the order of their partition, once each, and checks are skipped', () => {
   const queue = empty(10);
   queue.put(read(0, 0, [CHECK, ...some(2), CHECK]));
   queue.put(read(1, 0, some(1)));
@@ -59,7 +59,7 @@ test('transfers wait in the order of their partition, checks do not, and what wa
   );
 });
 
-test('what is decided leaves from the front of its partition only', () => {
+test('decided transfers leave only from the front of their partition', () => {
   const queue = empty(10);
   queue.put(read(0, 0, some(3)));
   queue.put(read(1, 0, some(1)));
@@ -68,7 +68,7 @@ test('what is decided leaves from the front of its partition only', () => {
   expect(queue.decided).toEqual([1n, 1n]);
 });
 
-test('a partition that is held up says why until its first transfer is decided, and that is news once', () => {
+test('a partition that is held up has a reason until its first transfer is decided, and changes once', () => {
   const queue = empty(10);
   queue.put(read(0, 0, some(2)));
   const [observed, behind] = queue.first(2);
@@ -82,7 +82,7 @@ test('a partition that is held up says why until its first transfer is decided, 
   expect(queue.holdUp([])).toBe(false);
 });
 
-test('a full partition stops the reading; one that is held up does not, what it has more stays in the log until there is room', () => {
+test('a full partition stops reading; further records of one that is held up stay in the log until there is room', () => {
   const queue = empty(4);
   queue.put(read(0, 0, some(4)));
   expect(queue.hasRoom).toBe(false);
@@ -102,7 +102,7 @@ test('a full partition stops the reading; one that is held up does not, what it 
   expect(queue.first(9).map(({ offset }) => offset)).toEqual([2n, 3n, 5n, 6n, 7n, 0n]);
 });
 
-test('the first record must be the transfer of the deposit that stands furthest, and is not decided again', () => {
+test("the first record must be the newest deposit's transfer and is not decided again", () => {
   const transfer = transferTo(0, 5n);
   const furthest = confirmedEvent({
     tx_id: transfer.tx_id,
@@ -127,7 +127,7 @@ test('the first record must be the transfer of the deposit that stands furthest,
     );
 });
 
-test('a record out of its place is a bug', () => {
+test('a record out of order is a bug', () => {
   expect(() => empty(4).put(read(0, 1, some(1)))).toThrow('goes on at 0, not at 1');
   expect(() => empty(4).put(read(2, 0, some(1)))).toThrow('has no partition 2');
 });

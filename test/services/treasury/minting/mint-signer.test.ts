@@ -12,7 +12,7 @@ const CALL = {
   reference: Buffer.alloc(32, 0xee),
 };
 
-test('it signs a Mint as the chain reads it, with the same bytes and hash each time', () => {
+test('a signed Mint is what the chain decodes, with the same bytes and hash each time', () => {
   const signer = new MintSigner(KEY.signing_key.privateKey, 7777);
   const { raw, tx_hash } = signer.sign(CALL);
   expect(toHex(signer.address)).toBe(KEY.address);
@@ -32,7 +32,7 @@ test('it signs a Mint as the chain reads it, with the same bytes and hash each t
   expect(signer.sign({ ...CALL, nonce: 8 }).tx_hash.equals(tx_hash)).toBe(false);
 });
 
-test('a key is 64 hex digits, with or without 0x, of a number that is one of the curve', () => {
+test('a key is 64 hex digits, with or without 0x, within the order of the curve', () => {
   const hex = 'AB'.repeat(32);
   expect([parseMintKey(hex), parseMintKey(`0x${hex}`)]).toEqual([
     `0x${'ab'.repeat(32)}`,

@@ -22,7 +22,7 @@ function world(): Simulated {
 /** Questions about balances in a quiet world: custody, Alice, Bob, custody again. */
 const QUIET = 4;
 
-test('all that came is found where it came to and where it was swept to', async () => {
+test('custody is the sum of deposit addresses and custody addresses', async () => {
   const { position, final, ledger_offset } = await world().measure();
   expect(position).toEqual({
     onchain_supply: 1_016n * USD,
@@ -38,7 +38,7 @@ test('all that came is found where it came to and where it was swept to', async 
 });
 
 test.each(Array.from({ length: QUIET + 1 }, (_, at) => at))(
-  'money that arrives before question %i and is decided before the ledger is looked at again is in the figures, all of it',
+  'money that arrives before request %i and is confirmed before the second look at the ledger is counted',
   async (when) => {
     for (const to of [ALICE, BOB, CAROL]) {
       const simulated = world();
@@ -61,7 +61,7 @@ test.each(Array.from({ length: QUIET + 1 }, (_, at) => at))(
 );
 
 test.each(Array.from({ length: QUIET }, (_, at) => at))(
-  'money that arrives before question %i and is not in the ledger yet is no surplus',
+  'money that arrives before request %i and is not in the ledger yet is no surplus',
   async (when) => {
     for (const to of [ALICE, BOB, CAROL]) {
       const simulated = world();
@@ -78,14 +78,14 @@ test.each(Array.from({ length: QUIET }, (_, at) => at))(
   },
 );
 
-test('money that came long ago, was swept and came again, unknown to the ledger, is no surplus either', async () => {
+test('money that arrived, was swept and arrived again before the ledger knew is no surplus', async () => {
   const simulated = world();
   simulated.pay(BOB, 3n * USD);
   const { position } = await simulated.measure();
   expect([statusOf(position, 0n), position.custody_reported]).toEqual(['ok', 20n * USD]);
 });
 
-test('money that came and was swept in part before the ledger knew of it is no surplus', async () => {
+test('money that was partly swept before the ledger knew of it is no surplus', async () => {
   const simulated = world();
   simulated.pay(ALICE, 30n * USD);
   simulated.pay(CUSTODY, 35n * USD, { from: ALICE });
@@ -94,7 +94,7 @@ test('money that came and was swept in part before the ledger knew of it is no s
 });
 
 test.each(Array.from({ length: QUIET }, (_, at) => at))(
-  'a sweep before question %i is counted once',
+  'a sweep before request %i is counted once',
   async (when) => {
     const simulated = world();
     simulated.beforeBalance = (asked) => {
@@ -105,14 +105,14 @@ test.each(Array.from({ length: QUIET }, (_, at) => at))(
   },
 );
 
-test('sweeping that does not end gives no figures', async () => {
+test('endless sweeping is a fault without figures', async () => {
   const simulated = world();
   simulated.beforeBalance = () => void simulated.pay(CUSTODY, 1n, { from: ALICE });
   await expect(simulated.measure()).rejects.toMatchObject({ code: 'custody_moving', retry: true });
 });
 
 test.each([0, 1, 2, 3])(
-  'a balance that cannot be read, question %i, gives no figures',
+  'an unreadable balance at request %i is a fault without figures',
   async (when) => {
     const simulated = world();
     simulated.beforeBalance = (asked) => {
@@ -123,7 +123,7 @@ test.each([0, 1, 2, 3])(
   },
 );
 
-test('money that no listed transfer explains is a surplus, wherever it is, and what arrives at the same time is not part of it', async () => {
+test('money that no listed transfer explains is a surplus, without what arrives at the same time', async () => {
   for (const to of [ALICE, BOB, CUSTODY]) {
     const simulated = world();
     simulated.pay(to, 5n * USD, { listed: false });
@@ -137,7 +137,7 @@ test('money that no listed transfer explains is a surplus, wherever it is, and w
   }
 });
 
-test('money that arrived long ago and never came into the ledger explains a surplus no more, wherever there are other deposits', async () => {
+test('an old transfer that never came into the ledger does not explain a surplus', async () => {
   for (const to of [ALICE, BOB]) {
     const simulated = world();
     simulated.pay(to, 30n * USD);
@@ -154,20 +154,20 @@ test('money that arrived long ago and never came into the ledger explains a surp
   }
 });
 
-test('how far it is is told: how many balances there are to read, and each that is read', async () => {
+test('progress reports the number of balances and each one that is read', async () => {
   const simulated = world();
   await simulated.measure();
   expect([simulated.planned, simulated.read]).toEqual([QUIET, QUIET]);
 });
 
-test('money that left for somewhere else is missing', async () => {
+test('money sent to an unknown address is missing', async () => {
   const simulated = world();
   simulated.pay(OUTSIDE, 5n * USD, { from: CUSTODY });
   const { position } = await simulated.measure();
   expect([statusOf(position, 0n), position.custody_reported]).toEqual(['mismatch', 15n * USD]);
 });
 
-test('a mint that nobody decided shows once it is final, and not before', async () => {
+test('an unrequested mint shows once it is final', async () => {
   const simulated = world();
   simulated.mint(ALICE, USD);
   expect(statusOf((await simulated.measure()).position, 0n)).toBe('ok');
@@ -175,7 +175,7 @@ test('a mint that nobody decided shows once it is final, and not before', async 
   expect(statusOf((await simulated.measure()).position, 0n)).toBe('mismatch');
 });
 
-test('a deposit that is minted while balances are read is held in figures of the block before', async () => {
+test('a deposit minted while balances are read is held in the figures of the earlier block', async () => {
   const simulated = world();
   let done = false;
   simulated.beforeBalance = (asked) => {
@@ -194,13 +194,13 @@ test('a deposit that is minted while balances are read is held in figures of the
   expect(statusOf(position, 0n)).toBe('ok');
 });
 
-test('a provider that is behind what it told before gives no figures', async () => {
+test('a provider behind its earlier block is a fault without figures', async () => {
   const simulated = world();
   simulated.head = BEGIN;
   await expect(simulated.measure()).rejects.toMatchObject({ code: 'tron_behind', retry: true });
 });
 
-test('a chain of which nothing is heard any more gives no figures', async () => {
+test('a stale chain is a fault without figures', async () => {
   const simulated = world();
   await expect(simulated.measure({ block_age_max_ms: 1_000 })).rejects.toMatchObject({
     code: 'chain_stale',

@@ -56,7 +56,7 @@ test.each([
   else expect(said).toMatch(why);
 });
 
-test('nothing is minted before it is known what the newest run is', () => {
+test('minting is closed until the newest run is known', () => {
   const gate = new MintGate({
     newest: { run: undefined, is_read: false },
     age_max_ms: 0,

@@ -87,7 +87,7 @@ class Reconciling {
   }
 }
 
-test('money that is missing, or too much, only at the first look is not said to be', async () => {
+test('a difference in custody that the second measurement does not show is not published', async () => {
   const missing = new Reconciling();
   missing.simulated.stale = 3;
   expect(await missing.reconciler.once()).toMatchObject({
@@ -107,7 +107,7 @@ test('money that is missing, or too much, only at the first look is not said to 
   });
 });
 
-test('money that is missing at the second look too is said to be, and so is a mint that nobody decided, which needs no second look', async () => {
+test('a difference in both measurements is published, and an unrequested mint after the first', async () => {
   const missing = new Reconciling();
   missing.simulated.pay(OUTSIDE, 5n * USD, { from: ALICE });
   expect(await missing.reconciler.once()).toMatchObject({
@@ -129,7 +129,7 @@ test('money that is missing at the second look too is said to be, and so is a mi
   expect(minted.simulated.asked).toBe(3);
 });
 
-test('there is a first run at once and others in their time, each with an id and a time of its own', async () => {
+test('the first run is immediate, later ones on schedule, each with its own id and time', async () => {
   const reconciling = new Reconciling();
   reconciling.start();
   await expect.poll(() => reconciling.runs.length, { interval: 5 }).toBeGreaterThanOrEqual(3);
@@ -140,7 +140,7 @@ test('there is a first run at once and others in their time, each with an id and
     expect(time - (times[at] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
 });
 
-test('a run that somebody else made counts for the schedule', async () => {
+test('a run of another process counts for the schedule', async () => {
   const others = new Reconciling(3_600_000);
   const run = await others.reconciler.once();
   const reconciling = new Reconciling(3_600_000);
@@ -150,7 +150,7 @@ test('a run that somebody else made counts for the schedule', async () => {
   expect([reconciling.simulated.asked, reconciling.runs.length]).toEqual([0, 1]);
 });
 
-test('while the provider fails there is no run; it is tried again before the next one is due', async () => {
+test('a failed run is retried before the next one is due', async () => {
   const reconciling = new Reconciling(3_600_000);
   const { simulated } = reconciling;
   simulated.beforeBalance = (asked) => {
@@ -162,7 +162,7 @@ test('while the provider fails there is no run; it is tried again before the nex
   expect(reconciling.runs).toMatchObject([{ status: 'ok' }]);
 });
 
-test('a run that takes longer than the time between two is warned of, once until it does no more, with what to raise', async () => {
+test('a run longer than the interval is warned of once, with the settings to raise', async () => {
   const reconciling = new Reconciling(1_000);
   const warnings = (): readonly string[] =>
     reconciling.lines.filter((line) => line.includes('takes longer than the time between two'));

@@ -40,7 +40,7 @@ function writeBefore(world: World, rival: readonly TreasuryEvent[]): void {
   onTestFinished(() => spy.mockRestore());
 }
 
-test('another treasury that confirms the same transfer first has its way: what came second does not count, and nothing is decided anew', async () => {
+test('of two confirmations of one transfer the first counts, and the loser decides nothing again', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(1);
   const working = startTreasury(world);
@@ -76,7 +76,7 @@ test('another treasury that confirms the same transfer first has its way: what c
   expect(await world.deposits()).toEqual([theirs]);
 });
 
-test('a batch that came second is decided anew, on what was there first', async () => {
+test('a batch that lost a race is decided again on the ledger of the winner', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(1);
   const working = startTreasury(world);
@@ -111,7 +111,7 @@ test('a batch that came second is decided anew, on what was there first', async 
   ]);
 });
 
-test('the largest batch there can be is taken by the topic in one append', async () => {
+test('the topic accepts the largest possible batch in one append', async () => {
   const world = await ownWorld(stack);
   const large = 10n ** 77n;
   const far = 2 ** 52;
@@ -147,7 +147,7 @@ test('the largest batch there can be is taken by the topic in one append', async
   expect(await world.appendTogether(entries)).toBe(0n);
 });
 
-test('more than one batch holds is decided batch after batch, in order', async () => {
+test('more transfers than a batch holds are decided in order, batch by batch', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(2);
   const count = 3 * TRANSFERS_OF_EACH + 7;
@@ -167,7 +167,7 @@ test('more than one batch holds is decided batch after batch, in order', async (
     );
 });
 
-test('more behind a transfer that is held up than is kept in memory is read again once it is decided, though nothing new comes', async () => {
+test('records beyond the bounded queue of a partition that was held up are read again without a new record', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(1);
   const home = transferPartition(depositKey().addressAt(0));
@@ -190,7 +190,7 @@ test('more behind a transfer that is held up than is kept in memory is read agai
 });
 
 test.each([11, 12])(
-  'three at once over a wild log (seed %i) decide every transfer once, in the order of its partition',
+  'three treasuries over a random log (seed %i) decide every transfer once, in the order of its partition',
   async (seed) => {
     const world = await ownWorld(stack);
     const log = transferLog({ seed, accounts: 25, events: 1_500 });

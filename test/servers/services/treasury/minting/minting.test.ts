@@ -27,7 +27,7 @@ async function credited(world: MintWorld, working: Working, count: number): Prom
   );
 }
 
-test('a first 10 USDT are 8.00 in CLT, a second 9.50 more, and what is left of 2.50 waits for a person', async () => {
+test('a first deposit of 10 USDT mints 8.00 CLT, a second 9.50, and a first of 2.50 is held below the minimum', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(2);
   const [first, second, small] = [
@@ -58,7 +58,7 @@ test('a first 10 USDT are 8.00 in CLT, a second 9.50 more, and what is left of 2
   await world.expectMinted();
 });
 
-test('above the cap of a single one it waits for a person; above the rolling cap it is minted by itself when the window has moved', async () => {
+test('a deposit above the single cap waits for a person; one above the rolling cap is minted when the window has moved', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(3);
   const limits = { ...NETWORK_LIMITS.testnet, single_cap: 50n * USD, rolling_cap: 100n * USD };
@@ -94,7 +94,7 @@ test('above the cap of a single one it waits for a person; above the rolling cap
   await world.expectMinted();
 });
 
-test('whatever the node answers, each is minted once: what it took and did not say, what it says and did not take, and a person who takes nonces', async () => {
+test('each deposit is minted once despite lost answers, false answers and a person who takes nonces', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(10);
   const working = world.start();
@@ -120,7 +120,7 @@ test('whatever the node answers, each is minted once: what it took and did not s
   await world.expectMinted();
 });
 
-test('a block that leaves with a mint in it is no matter: it is sent again, and credited when it is final', async () => {
+test('a mint in a reverted block is broadcast again and credited once it is final', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   for (let blocks = 0; blocks < 3; blocks++) await world.mine();
@@ -134,7 +134,7 @@ test('a block that leaves with a mint in it is no matter: it is sent again, and 
   await world.expectMinted();
 });
 
-test('two at once mint each deposit once', async () => {
+test('two treasuries at once mint each deposit once', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(8);
   const both = [world.start(), world.start()] as const;
@@ -150,7 +150,7 @@ test('two at once mint each deposit once', async () => {
   await world.expectMinted();
 });
 
-test('a Mint of the key that was never requested halts minting with an alarm; deposits are still confirmed', async () => {
+test('an unrequested Mint by the authority halts minting, and deposits are still confirmed', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(2);
   const call = {
@@ -174,7 +174,7 @@ test('a Mint of the key that was never requested halts minting with an alarm; de
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
 });
 
-test('while the gate is closed nothing is requested and nothing sent; once it is open what waits is minted', async () => {
+test('a closed gate stops intents and broadcasts; waiting deposits are minted once it opens', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   let closed: string | undefined = 'the reserve does not match';
@@ -189,7 +189,7 @@ test('while the gate is closed nothing is requested and nothing sent; once it is
   expect(await working.counted('treasury_minting_closed')).toBe(0);
 });
 
-test('with the key of somebody else nothing is sent, and the treasury says what to correct', async () => {
+test('a key that is not the mint authority halts the treasury with the setting to correct', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   await world.mine();
@@ -203,7 +203,7 @@ test('with the key of somebody else nothing is sent, and the treasury says what 
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
 });
 
-test('a mint under way that another key has signed is never given up because ours used its nonce: minting halts', async () => {
+test('minting halts at a mint in flight of another key, which is never given up for our use of its nonce', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   const transfer = transferTo(0, 10n * USD);
@@ -242,7 +242,7 @@ test('a mint under way that another key has signed is never given up because our
   expect(await world.mints()).toEqual([]);
 });
 
-test('a mint that is in no block for long is a matter for a person, until a block has it', async () => {
+test('a mint that is in no block for long is a health problem until a block has it', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   await world.mine();
@@ -272,7 +272,7 @@ class OtherAuthority extends ChainNode {
   }
 }
 
-test('a key in place of the one that the ledger was written with mints nothing, though the chain takes it: the key cannot be replaced, and it says so', async () => {
+test("a key other than the ledger's halts minting, although the chain accepts it", async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   const before = world.start();
@@ -296,7 +296,7 @@ test('a key in place of the one that the ledger was written with mints nothing, 
   );
 });
 
-test('a ledger that gives up a mint which no final block has displaced is not believed: it is not requested again, and halts minting once it is final', async () => {
+test('a MintDead without a displacing final block is not believed: the deposit is not requested again, and minting halts once the mint is final', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   await world.mine();

@@ -181,7 +181,7 @@ function start(
   return { working, stop };
 }
 
-test('a healthy reserve is ok, a surplus is drift, a mint that nobody decided is a mismatch that closes the gate, for everybody to see and over restarts', async () => {
+test('a healthy reserve is ok, a surplus is drift, and an unrequested mint is a published mismatch that closes the gate, also after restarts', async () => {
   await withReserve(async (reserve) => {
     const newest = new NewestRun();
     const http = await openHttp({
@@ -262,7 +262,7 @@ test('a healthy reserve is ok, a surplus is drift, a mint that nobody decided is
   });
 });
 
-test('missing custody is a mismatch; while the provider fails there is no run, and the next one goes well', async () => {
+test('missing custody is a mismatch; a failing provider delays the run', async () => {
   await withReserve(async (reserve) => {
     const { signal } = new AbortController();
     await reserve.credit();
@@ -290,7 +290,7 @@ test('missing custody is a mismatch; while the provider fails there is no run, a
   });
 });
 
-test('a log that cannot be right halts it, says why, and closes the gate', async () => {
+test('an impossible log halts reconciling, with the reason, and closes the gate', async () => {
   await withReserve(async (reserve) => {
     const newest = new NewestRun();
     const { working } = start(reserve, newest, 86_400_000);
