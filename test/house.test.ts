@@ -64,7 +64,7 @@ const ROOMS: readonly Room[] = [
   {
     room: 'services/explorer-gateway',
     rooms: [...HTTP_SERVICE, ...READER, 'services/runtime/kafka', 'services/runtime/clt-node'],
-    packages: ['express'],
+    packages: [],
     builtins: ['*'],
   },
   {
@@ -85,7 +85,7 @@ const ROOMS: readonly Room[] = [
     room: 'services/deposit-gateway',
     // appends to deposit.addresses
     rooms: [...HTTP_SERVICE, ...READER, 'services/runtime/kafka'],
-    packages: ['express'],
+    packages: ['lru-cache'],
     builtins: ['node:crypto', 'node:perf_hooks'],
   },
   {

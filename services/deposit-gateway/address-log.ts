@@ -1,4 +1,7 @@
-/** What the gateway says: events of `deposit.addresses`. What comes while an append is under way goes out together with the next one. */
+/**
+ * Appends the gateway's events to `deposit.addresses`. Requests that come during an append share the
+ * next one.
+ */
 import { randomBytes } from 'node:crypto';
 import {
   depositAddressEventId,
@@ -6,21 +9,22 @@ import {
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
 import type { Topic } from '../../schemas/topics.ts';
+import { openKafka } from '../runtime/kafka/client.ts';
 import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
-import { Fault } from '../runtime/process/errors.ts';
-import type { HealthProblem } from '../runtime/process/health.ts';
-import { openKafka, withAdmin } from '../runtime/kafka/client.ts';
+import { readTopicEnds } from '../runtime/kafka/ends.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter, type LogEntry } from '../runtime/kafka/writer.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import type { HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { retrying } from '../runtime/process/retry.ts';
 
 const PARTITION = 0;
-/** In one append: some 300 bytes each, of the MiB that the topic takes. */
+/** Requests in one append: some 600 bytes each, of the MiB that the topic takes. */
 const APPEND_MAX = 1_000;
-/** Waiting to be appended; while the brokers are away, more are refused. */
+/** Requests that wait for an append; more are refused. */
 const PENDING_MAX = 10_000;
-/** An append that takes longer is worth telling. */
+/** A longer append is a health problem. */
 const SLOW_MS = 5_000;
 
 export interface AddressLogOptions {
@@ -44,55 +48,52 @@ export class AddressLog {
   readonly #writer: KafkaWriter;
   readonly #codec: Promise<Codec>;
   #pending: Pending[] = [];
-  #oldest: number | undefined;
-  #busy = false;
+  /** since when the oldest request of the append in flight waits; undefined: none is in flight */
+  #inFlightSince: number | undefined;
 
-  /** Begins to open; appends wait until it has. */
+  /** Starts to open; appends wait until it has. */
   constructor(options: AddressLogOptions) {
     this.#options = options;
     this.#kafka = openKafka({ ...options, client_id: 'deposit-gateway' }, options.log);
     this.#writer = new KafkaWriter(this.#kafka, options);
     this.#codec = this.#open();
-    // whoever appends, and `opened`, hear of it
+    // appends and `opened` reject with it
     this.#codec.catch(() => undefined);
   }
 
-  /** Resolves once it can be appended to; rejects where that will never be. */
+  /** Resolves once events can be appended; rejects if they never can. */
   async opened(): Promise<void> {
     await this.#codec;
   }
 
-  /** Appending takes too long; undefined while it does not. */
+  /** An append that takes too long. */
   get problem(): HealthProblem | undefined {
-    if (this.#oldest === undefined) return undefined;
-    const waited = performance.now() - this.#oldest;
+    if (this.#inFlightSince === undefined) return undefined;
+    const waited = performance.now() - this.#inFlightSince;
     if (waited < SLOW_MS) return undefined;
     const message = `${this.#options.topic.name} has not been written to for ${Math.round(waited / 1_000)} s: is Kafka up?`;
     return { status: 'waiting', waits_for: 'kafka', message };
   }
 
-  /** Appends these events, one after the other; resolves with the offset of the first once the broker has them. Throws faults. */
+  /**
+   * Appends these events next to each other. Resolves with the offset of the first once the broker
+   * has them; throws faults.
+   */
   append(events: readonly DepositAddressEvent[]): Promise<bigint> {
     if (this.#pending.length >= PENDING_MAX) {
-      return Promise.reject(
-        new Fault('log_busy', `${PENDING_MAX} requests wait to be appended: is Kafka up?`, {
-          retry: true,
-        }),
-      );
+      const message = `${PENDING_MAX} requests wait to be appended: is Kafka up?`;
+      return Promise.reject(new Fault('log_busy', message, { retry: true }));
     }
-    const pending = { events, since: performance.now(), appended: Promise.withResolvers<bigint>() };
-    this.#pending.push(pending);
-    if (!this.#busy) void this.#flush();
-    return pending.appended.promise;
+    const appended = Promise.withResolvers<bigint>();
+    this.#pending.push({ events, since: performance.now(), appended });
+    if (this.#inFlightSince === undefined) void this.#flush();
+    return appended.promise;
   }
 
-  /** The offset at which the log goes on. Throws a fault with retry when the brokers do not answer. */
-  end(): Promise<bigint> {
-    const { topic } = this.#options;
-    return withAdmin(this.#kafka, async (admin) => {
-      const ends = await admin.fetchTopicOffsets(topic.name);
-      return BigInt(ends.find(({ partition }) => partition === PARTITION)?.high ?? '0');
-    });
+  /** The offset of the next record. Throws a fault with retry when the brokers do not answer. */
+  async end(): Promise<bigint> {
+    const ends = await readTopicEnds(this.#kafka, [this.#options.topic.name]);
+    return ends.find(({ partition }) => partition === PARTITION)?.high ?? 0n;
   }
 
   close(): Promise<void> {
@@ -110,9 +111,8 @@ export class AddressLog {
   }
 
   async #flush(): Promise<void> {
-    this.#busy = true;
     while (this.#pending.length > 0) {
-      this.#oldest = this.#pending[0]?.since;
+      this.#inFlightSince = this.#pending[0]?.since;
       await this.#codec.catch(() => undefined);
       const batch = this.#pending.splice(0, APPEND_MAX);
       try {
@@ -130,8 +130,7 @@ export class AddressLog {
         for (const { appended } of batch) appended.reject(error);
       }
     }
-    this.#oldest = undefined;
-    this.#busy = false;
+    this.#inFlightSince = undefined;
   }
 }
 

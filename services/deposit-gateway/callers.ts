@@ -1,10 +1,12 @@
-/** Who is asking. Each request under `/api/` but a browser's preflight is asked for its token before anything else, so that without one there is nothing to be learnt here. */
-import type { Request } from 'express';
+/**
+ * The callers of requests. Every request under `/api/` but a preflight is checked for its token before
+ * anything else, so a caller without one learns nothing.
+ */
 import { parseAddress, toHex } from '../../schemas/address.ts';
-import type { HttpResponse } from '../runtime/http/handler.ts';
-import { assert } from '../runtime/process/errors.ts';
+import type { HttpRequest, HttpResponse } from '../runtime/http/handler.ts';
 import { bearerToken, verifyToken } from '../runtime/http/token.ts';
-import { errorBody } from './error-answers.ts';
+import { assert } from '../runtime/process/errors.ts';
+import { errorBody } from './errors.ts';
 
 const ADDRESS_FORM = /^0x[0-9a-f]{40}$/i;
 
@@ -33,7 +35,7 @@ export interface CallersOptions {
   readonly now: () => number;
 }
 
-type HttpRequest = Pick<Request, 'path' | 'headers'>;
+type Checked = Pick<HttpRequest, 'path' | 'headers'>;
 
 export class Callers {
   readonly #options: CallersOptions;
@@ -43,8 +45,8 @@ export class Callers {
     this.#options = options;
   }
 
-  /** Why this caller gets no further; undefined when it may, and `of` knows its account. */
-  async refuse(request: HttpRequest): Promise<HttpResponse | undefined> {
+  /** The response to a caller who may not pass; undefined for others, whose account `of` gives. */
+  async refuse(request: Checked): Promise<HttpResponse | undefined> {
     if (!request.path.startsWith('/api/')) return undefined;
     const { jwt_secret: secret, allowed_accounts: allowed, now } = this.#options;
     const token = bearerToken(request.headers.authorization);
@@ -57,8 +59,8 @@ export class Callers {
     return undefined;
   }
 
-  /** The account (20 bytes) of a request that was let pass. */
-  of(request: HttpRequest): Buffer {
+  /** The account (20 bytes) of a request that passed. */
+  of(request: Checked): Buffer {
     const account = this.#accounts.get(request);
     assert(account !== undefined, 'a request was served without its token');
     return account;

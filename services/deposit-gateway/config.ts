@@ -5,14 +5,12 @@ import { DEVELOPMENT_XPUB } from '../../schemas/development.ts';
 import {
   choice,
   ConfigError,
+  GATEWAY_SETTINGS,
   httpUrl,
   integer,
   list,
-  postgresUrl,
   readConfig,
-  redisUrl,
   secret,
-  SERVICE_SETTINGS,
   type Config,
   type Environment,
   type Setting,
@@ -20,22 +18,12 @@ import {
 import { secretProblems } from '../runtime/http/token.ts';
 
 const SETTINGS = {
-  ...SERVICE_SETTINGS,
+  ...GATEWAY_SETTINGS,
   network: choice('APP_NETWORK', NETWORKS),
   kafka_brokers: list('APP_KAFKA_BROKERS'),
   registry_url: httpUrl('APP_REGISTRY_URL'),
-  postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
-  redis_url: redisUrl('APP_REDIS_URL'),
   jwt_secret: secret('APP_JWT_SECRET', { characters_min: 32 }),
-  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', {
-    default: 2_000,
-    min: 10,
-    max: 60_000,
-  }),
-  connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
   address_wait_ms: integer('APP_ADDRESS_WAIT_MS', { default: 10_000, min: 100, max: 10_000 }),
-  rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
-  rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
   /** new ones of one client; 0: any number */
   addresses_per_minute: integer('APP_ADDRESSES_PER_MINUTE', {
     default: 10,
@@ -43,7 +31,6 @@ const SETTINGS = {
     max: 1_000_000,
   }),
   addresses_burst: integer('APP_ADDRESSES_BURST', { default: 60, min: 1, max: 1_000_000 }),
-  trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
 } as const;
 
 /** Accounts as 0x + lower-case hex. */
@@ -60,20 +47,20 @@ const ALLOWED_ACCOUNTS: Setting<ReadonlySet<string> | undefined> = {
   },
 };
 
-/** Never shown: whoever gives a private key by mistake must not find it in the log as well. */
+/** Secret, so that a private key given by mistake is not logged as well. */
 function depositKey(env: Environment): Setting<DepositKey> {
   const name = 'APP_DEPOSIT_XPUB';
   const read = readDepositKey(env[name]?.trim() ?? '');
-  const matter = 'problem' in read ? `: ${read.problem}` : '';
+  const problem = 'problem' in read ? `: ${read.problem}` : '';
   return {
     name,
-    expected: `an extended public key at m/44'/195'/0'/0${matter}`,
+    expected: `an extended public key at m/44'/195'/0'/0${problem}`,
     secret: true,
     read: () => ('key' in read ? read.key : undefined),
   };
 }
 
-/** The list of accounts is needed on the mainnet, and of no effect elsewhere. */
+/** Required on the mainnet, ignored elsewhere. */
 function allowedAccounts(env: Environment): Setting<ReadonlySet<string> | undefined> {
   return env['APP_NETWORK']?.trim() === 'mainnet'
     ? ALLOWED_ACCOUNTS
@@ -97,7 +84,7 @@ export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig
   const problems = [
     ...(config.deposit_key.extended_public_key === DEVELOPMENT_XPUB
       ? [
-          'APP_DEPOSIT_XPUB is the key of the development stack, whose private keys everybody knows: on the mainnet it has to be set to one of your own, or what is deposited is gone',
+          'APP_DEPOSIT_XPUB is the key of the development stack, whose private keys are public, so deposits would be lost: set a key of your own on the mainnet',
         ]
       : []),
     ...secretProblems(config),

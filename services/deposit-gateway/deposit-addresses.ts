@@ -1,36 +1,41 @@
 /**
- * The one deposit address of each account. It is the log that gives it, by the order of first requests: the gateway asks there, and waits until the read model has what
- * it has become. That the panel was opened is said as well, so that the address is watched closely for a while.
+ * The deposit address of each account. The log assigns addresses in the order of first requests:
+ * the gateway appends a request, and waits until the read model shows the address. Opening the
+ * panel is appended as well, so that the address is watched closely for a while.
  */
+import { performance } from 'node:perf_hooks';
+import { LRUCache } from 'lru-cache';
 import { addressOf } from '../../projections/deposits/queries.ts';
 import { toHex } from '../../schemas/address.ts';
 import type { AddressRequested, PanelOpened } from '../../schemas/deposit.addresses/events.ts';
+import { RateLimit } from '../runtime/http/rate-limit.ts';
+import { byteaBytes, unixMilliseconds } from '../runtime/postgres/cells.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
-import type { RateLimit } from '../runtime/http/rate-limit.ts';
-import { byteaBytes, unixMilliseconds } from '../runtime/postgres/cells.ts';
-import type { Reader } from '../runtime/postgres/pool.ts';
 import { changedKeys } from '../runtime/read-version.ts';
 import type { AddressLog } from './address-log.ts';
-import { Notifications } from './notifications.ts';
 
-/** A notification may be lost: so often the read model is asked all the same. */
+/** The read model is read this often while a caller waits, since notifications may be lost. */
 const POLL_MS = 250;
-/** An address that was looked at is not said to be looked at again for so long. */
+/** A panel that is opened again within this time is not appended again. */
 const PANEL_MS = 10 * 60_000;
 const PANELS_MAX = 100_000;
-/** Requests that are in the log, of accounts that have not come back for what they have become. */
 const REQUESTED_MAX = 20_000;
 /** Callers that wait at the same time. */
 const WAITING_MAX = 2_000;
 
 export interface DepositAddressesOptions {
   readonly reader: Reader;
-  readonly addresses: Pick<AddressLog, 'append'>;
-  /** new addresses of one client; undefined: any number */
-  readonly limit: Pick<RateLimit, 'take'> | undefined;
-  /** how long a caller waits for a new address, ms */
+  readonly address_log: Pick<AddressLog, 'append'>;
+  /**
+   * New addresses of one client; 0: any number. Every new address is watched closely for a day, and
+   * all clients share the watcher's budget.
+   */
+  readonly addresses_per_minute: number;
+  readonly addresses_burst: number;
+  /** how long a caller waits for a new address */
   readonly address_wait_ms: number;
   /** Unix milliseconds */
   readonly now: () => number;
@@ -40,7 +45,7 @@ export interface DepositAddressesOptions {
   readonly signal: AbortSignal;
 }
 
-/** One client has asked for too many new addresses: all of them are watched closely for a day, and the watcher's budget is everybody's. */
+/** The client has requested too many new addresses. */
 export interface TooMany {
   readonly wait_ms: number;
 }
@@ -51,108 +56,110 @@ interface Known {
   readonly requested_at: number;
 }
 
+type Opened = Buffer | TooMany | undefined;
+
+/** Its maps are by account, 0x + hex. */
 export class DepositAddresses {
   readonly #options: DepositAddressesOptions;
+  readonly #limit: RateLimit | undefined;
   readonly #notifications = new Notifications();
-  readonly #answers;
+  readonly #outcomes;
   readonly #panels;
-  /** by account, as all others: those in flight are one */
-  readonly #asked = new Map<string, Promise<Buffer | TooMany | undefined>>();
-  /** appends of requests, from when they begin until the address shows */
-  readonly #requested = new Map<string, Promise<bigint>>();
-  /** when an address was last said to be looked at, the longest ago first */
-  readonly #opened = new Map<string, number>();
+  /** concurrent calls for one account share a promise */
+  readonly #inFlight = new Map<string, Promise<Opened>>();
+  /** appends of requests, from their start until the address shows */
+  readonly #requested = new LRUCache<string, Promise<bigint>>({ max: REQUESTED_MAX });
+  /** when a panel was last appended, Unix milliseconds */
+  readonly #panelOpenedAt = new LRUCache<string, number>({ max: PANELS_MAX });
   #waiting = 0;
 
   constructor(options: DepositAddressesOptions) {
-    const { metrics, signal } = options;
+    const { addresses_per_minute: perMinute, addresses_burst: burst, metrics, signal } = options;
     this.#options = options;
-    this.#answers = metrics.counter(
+    this.#limit =
+      perMinute === 0
+        ? undefined
+        : new RateLimit({ rate_per_second: perMinute / 60, rate_burst: burst });
+    this.#outcomes = metrics.counter(
       'deposit_addresses_total',
-      'requests for an address, by whether it was known, new, late, or refused',
+      'Requests for an address, by outcome: known, new, late, refused',
       ['outcome'],
     );
     this.#panels = metrics.counter(
       'deposit_panels_total',
-      'panels opened, by what was said of it',
+      'Panels opened, by outcome: said (appended), coalesced (appended lately), failed',
       ['outcome'],
     );
-    signal.addEventListener('abort', () => this.#notifications.tellAll(), { once: true });
+    signal.addEventListener('abort', () => this.#notifications.notify(undefined), { once: true });
   }
 
-  /** A notification of the read model came; undefined: some may have been missed. */
-  told(message: string | undefined): void {
-    const keys = message === undefined ? undefined : changedKeys(message);
-    if (keys === undefined) this.#notifications.tellAll();
-    else for (const key of keys) this.#notifications.tell(key);
+  /** A change notification of the read model; undefined: some may have been missed. */
+  onNotification(message: string | undefined): void {
+    this.#notifications.notify(message === undefined ? undefined : changedKeys(message));
   }
 
-  /** The deposit address (20 bytes) of an account (20 bytes), which opens its panel; undefined when it is not there in time. `client` is who asks, as limits tell callers apart. Throws faults. */
-  open(account: Buffer, client: string): Promise<Buffer | TooMany | undefined> {
+  /**
+   * The deposit address (20 bytes) of an account (20 bytes), whose panel it opens; undefined when it
+   * is not there in time. `client` is as limits count it. Throws faults.
+   */
+  open(account: Buffer, client: string): Promise<Opened> {
     const key = toHex(account);
-    const asked = this.#asked.get(key);
-    if (asked !== undefined) return asked;
-    const answer = this.#answer(account, key, client).finally(() => this.#asked.delete(key));
-    this.#asked.set(key, answer);
-    return answer;
+    let opening = this.#inFlight.get(key);
+    if (opening === undefined) {
+      opening = this.#open(account, key, client).finally(() => this.#inFlight.delete(key));
+      this.#inFlight.set(key, opening);
+    }
+    return opening;
   }
 
-  async #answer(
-    account: Buffer,
-    key: string,
-    client: string,
-  ): Promise<Buffer | TooMany | undefined> {
+  async #open(account: Buffer, key: string, client: string): Promise<Opened> {
     const known = await this.#read(account);
     if (known !== undefined) {
       this.#requested.delete(key);
       this.#openPanel(account, key, known.requested_at);
-      this.#answers.inc({ outcome: 'known' });
+      this.#outcomes.inc({ outcome: 'known' });
       return known.deposit_address;
     }
     const wait_ms = this.#requested.has(key)
       ? 0
-      : (this.#options.limit?.take(client, performance.now()) ?? 0);
+      : (this.#limit?.take(client, performance.now()) ?? 0);
     if (wait_ms > 0) {
-      this.#answers.inc({ outcome: 'refused' });
+      this.#outcomes.inc({ outcome: 'refused' });
       return { wait_ms };
     }
     if (this.#waiting >= WAITING_MAX)
       throw new Fault('log_busy', `${WAITING_MAX} callers wait for an address`, { retry: true });
     this.#waiting++;
     try {
-      const made = await this.#wait(account, key, this.#request(account, key));
-      if (made !== undefined) this.#requested.delete(key);
-      this.#answers.inc({ outcome: made === undefined ? 'late' : 'new' });
-      return made?.deposit_address;
+      const assigned = await this.#wait(account, key, this.#request(account, key));
+      if (assigned !== undefined) this.#requested.delete(key);
+      this.#outcomes.inc({ outcome: assigned === undefined ? 'late' : 'new' });
+      return assigned?.deposit_address;
     } finally {
       this.#waiting--;
       this.#notifications.forget(key);
     }
   }
 
-  /** Until the read model has the address, or time is up. */
-  async #wait(
-    account: Buffer,
-    key: string,
-    requested: Promise<bigint>,
-  ): Promise<Known | undefined> {
-    const { address_wait_ms: patience, signal } = this.#options;
-    const end = performance.now() + patience;
-    const failed = requested.then(() => Promise.withResolvers<never>().promise);
-    // it may fail when nobody waits for it any more
+  /** Until the read model has the address or the time is up. Throws when the append fails. */
+  async #wait(account: Buffer, key: string, append: Promise<bigint>): Promise<Known | undefined> {
+    const { address_wait_ms: timeout, signal } = this.#options;
+    const end = performance.now() + timeout;
+    const failed = append.then(() => Promise.withResolvers<never>().promise);
+    // it may fail after the waiting has ended
     failed.catch(() => undefined);
-    await inTime(Promise.race([requested, this.#notifications.next(key)]), patience);
+    await atMost(timeout, Promise.race([append, this.#notifications.next(key)]));
     for (;;) {
-      // before the question, so that what changes meanwhile is not slept through
+      // before the read, so that a change during it is not missed
       const notification = this.#notifications.next(key);
       const known = await this.#read(account);
       const left = end - performance.now();
       if (known !== undefined || left <= 0 || signal.aborted) return known;
-      await inTime(Promise.race([notification, failed]), Math.min(POLL_MS, left));
+      await atMost(Math.min(POLL_MS, left), Promise.race([notification, failed]));
     }
   }
 
-  /** Says in the log that this account asks, unless it has been said. */
+  /** Appends the account's request, once. */
   #request(account: Buffer, key: string): Promise<bigint> {
     const earlier = this.#requested.get(key);
     if (earlier !== undefined) return earlier;
@@ -162,37 +169,37 @@ export class DepositAddresses {
       clt_address: account,
       requested_at: at,
     };
-    const appended = this.#options.addresses.append([request, panelOf(account, at)]);
-    keep(this.#requested, key, appended, REQUESTED_MAX);
-    keep(this.#opened, key, at, PANELS_MAX);
+    const append = this.#options.address_log.append([request, panelOpened(account, at)]);
+    this.#requested.set(key, append);
+    this.#panelOpenedAt.set(key, at);
     this.#panels.inc({ outcome: 'said' });
-    appended.catch(() => {
-      // whoever waits for it hears of it; the next one asks anew
-      if (this.#requested.get(key) === appended) this.#requested.delete(key);
-      this.#opened.delete(key);
+    append.catch(() => {
+      // its callers see the error; the next call requests again
+      if (this.#requested.get(key) === append) this.#requested.delete(key);
+      this.#panelOpenedAt.delete(key);
     });
-    return appended;
+    return append;
   }
 
-  /** Says that an address is looked at. Nobody waits for that: it is found without it, only later. */
+  /** Appends that the panel is opened. Nobody waits for it: without it, deposits show only later. */
   #openPanel(account: Buffer, key: string, requestedAt: number): void {
-    const { now, addresses, log } = this.#options;
+    const { now, address_log: addressLog, log } = this.#options;
     const at = now();
-    // a first request opens the panel, also one that another gateway has taken
-    const before = Math.max(this.#opened.get(key) ?? 0, requestedAt);
-    if (at - before < PANEL_MS) {
+    // the first request opens the panel as well, also through another gateway
+    const last = Math.max(this.#panelOpenedAt.get(key) ?? 0, requestedAt);
+    if (at - last < PANEL_MS) {
       this.#panels.inc({ outcome: 'coalesced' });
       return;
     }
-    keep(this.#opened, key, at, PANELS_MAX);
-    addresses.append([panelOf(account, at)]).then(
+    this.#panelOpenedAt.set(key, at);
+    addressLog.append([panelOpened(account, at)]).then(
       () => this.#panels.inc({ outcome: 'said' }),
       (error: unknown) => {
-        if (this.#opened.get(key) === at) this.#opened.delete(key);
+        if (this.#panelOpenedAt.get(key) === at) this.#panelOpenedAt.delete(key);
         this.#panels.inc({ outcome: 'failed' });
         log.warn(
           { err: error },
-          'that a panel was opened may not have been said: its address waits for its turn among all others',
+          'an opened panel was not recorded: its address is polled in its turn among all others',
         );
       },
     );
@@ -206,28 +213,44 @@ export class DepositAddresses {
   }
 }
 
-function panelOf(account: Buffer, at: number): PanelOpened {
+/** Waits for change notifications by key. */
+export class Notifications {
+  readonly #awaited = new Map<string, PromiseWithResolvers<void>>();
+
+  /** Resolves with the next notification of this key. */
+  next(key: string): Promise<void> {
+    let awaited = this.#awaited.get(key);
+    if (awaited === undefined) {
+      awaited = Promise.withResolvers<void>();
+      this.#awaited.set(key, awaited);
+    }
+    return awaited.promise;
+  }
+
+  /** undefined: any key may have changed */
+  notify(keys: readonly string[] | undefined): void {
+    for (const key of keys ?? [...this.#awaited.keys()]) {
+      this.#awaited.get(key)?.resolve();
+      this.#awaited.delete(key);
+    }
+  }
+
+  forget(key: string): void {
+    this.#awaited.delete(key);
+  }
+}
+
+function panelOpened(account: Buffer, at: number): PanelOpened {
   return { type: 'PanelOpened', clt_address: account, opened_at: at };
 }
 
 /** Resolves with the promise, or after so many ms. */
-async function inTime(promise: Promise<unknown>, ms: number): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, ms);
+async function atMost(ms: number, promise: Promise<unknown>): Promise<void> {
+  const timeout = Promise.withResolvers<void>();
+  const timer = setTimeout(timeout.resolve, ms);
   try {
-    await Promise.race([promise, late.promise]);
+    await Promise.race([promise, timeout.promise]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** Puts it in as the newest; of more than `most` the oldest goes. */
-function keep<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size <= most) return;
-  for (const oldest of map.keys()) {
-    map.delete(oldest);
-    return;
   }
 }

@@ -1,4 +1,7 @@
-/** The interface's bodies as JSON text, made from the columns that Postgres wrote: amounts keep every digit, since none becomes a number on the way. */
+/**
+ * The interface's bodies as JSON text, made from the columns as Postgres writes them: amounts keep
+ * every digit, since none becomes a JavaScript number.
+ */
 import { invoiceIdOf } from '../../schemas/deposit-id.ts';
 import { HOLD_REASONS } from '../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
@@ -24,7 +27,10 @@ export function listBody(rows: readonly Cells[]): string {
   return `{"deposits":[${items.join(',')}]}`;
 }
 
-/** A row of `depositOf`. A permanent address expects no amount, so what is to be paid is what came; it is its own invoice, and never expires. */
+/**
+ * A row of `depositOf`. A permanent address expects no amount, so the amount to pay is the amount that
+ * arrived; the address is its own invoice and never expires.
+ */
 export function detailBody([id, account, address, gross, _fee, _credit, status]: Cells): string {
   return (
     `{"id":"${id}","clt_address":"${byteaHex(account)}","amount_usdt":${gross},"pay_amount_usdt":${gross},"status":"${status}",` +
@@ -45,13 +51,13 @@ export function timelineBody(
   );
 }
 
-/** Null: it goes on by itself, or is at its end. */
+/** Null: the deposit waits for nobody, or is at its end. */
 function waitingFor(status: Cell, rejected: Cell, waitsForCap: boolean): string {
   if (status === 'needs_manual' && rejected !== 't') return '"awaiting_approval"';
   return status === 'confirmed' && waitsForCap ? '"rolling_cap"' : 'null';
 }
 
-/** Who decided, and what that person wrote, stays with those who run the service. */
+/** The actor of a decision and their note are not shown. */
 function eventItem(cells: Cells): string {
   const [
     event,
@@ -82,7 +88,7 @@ function hashOf(event: Cell, hash: Cell): string {
   return event === 'TransferObserved' ? `"${byteaDigits(hash)}"` : `"${byteaHex(hash)}"`;
 }
 
-/** One of the words, or null. */
+/** A known reason, or null. */
 function reasonOf(reason: Cell): string {
   const word = HOLD_REASONS.find((known) => known === reason);
   return word === undefined ? 'null' : `"${word}"`;

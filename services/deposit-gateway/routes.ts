@@ -1,4 +1,4 @@
-/** All routes of deposits. What is not the caller's is not there. */
+/** All routes of deposits. Deposits of other callers do not exist. */
 import {
   depositOf,
   depositsOf,
@@ -13,7 +13,7 @@ import { clientOf } from '../runtime/http/client-address.ts';
 import { rateLimited } from '../runtime/http/rate-limit.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
-import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './error-answers.ts';
+import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './errors.ts';
 import { addressBody, detailBody, listBody, timelineBody } from './json.ts';
 
 const OPENAPI = new URL('../../schemas/deposit-api/openapi.yaml', import.meta.url);
@@ -28,7 +28,7 @@ export interface Sources {
 
 const PATH = '/api/v1/deposits';
 const LATE = unavailable(
-  'the address is asked for and not there yet: send the same request again shortly, it gives one address however often it is sent',
+  'the address is requested and not there yet: send the same request again shortly, it gives one address however often it is sent',
 );
 
 export function depositRoutes({ reader, callers, addresses, now }: Sources): readonly Route[] {

@@ -1,29 +1,31 @@
 /**
- * Which key deposit addresses are derived from is said once, by the first event of the log, for ever. Nothing is served before this gateway's key is known to be that
- * one: the read model says which it is; where it has none and knows the whole log, this gateway says it, and looks again, since another may have been first.
+ * Pins the key that deposit addresses are derived from: the first event of the log, for ever. The
+ * gateway serves nothing before its key is the pinned one. The read model shows the pinned key; if
+ * it has the whole log and shows none, the gateway appends its own key and reads again, since
+ * another gateway may have been first.
  */
 import { addressBook } from '../../projections/deposits/queries.ts';
 import { readDepositKey, SCHEME, type DepositKey } from '../../schemas/deposit-address.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
 import { ConfigError } from '../runtime/process/config.ts';
 import { Bug, Fault } from '../runtime/process/errors.ts';
 import { STARTING, waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
-import type { Reader } from '../runtime/postgres/pool.ts';
 import { retrying, untilAborted } from '../runtime/process/retry.ts';
 import type { AddressLog } from './address-log.ts';
 
-const LOOK_AGAIN_MS = 100;
+const POLL_MS = 100;
 const OPENING = { phase: 'opening', projection: 'deposits' };
 
 export interface PinningOptions {
   readonly key: DepositKey;
   readonly reader: Reader;
-  readonly addresses: Pick<AddressLog, 'append' | 'end' | 'opened'>;
+  readonly address_log: Pick<AddressLog, 'append' | 'end' | 'opened'>;
   /** Unix milliseconds */
   readonly now: () => number;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** called with why the key is not confirmed yet */
+  /** called with the reason why the key is not confirmed yet */
   readonly onWait: (problem: HealthProblem) => void;
 }
 
@@ -33,20 +35,20 @@ interface Book {
   readonly pinned: string | undefined;
 }
 
-/** Resolves once the key is the pinned one, or when told to stop. Throws a `ConfigError` when another is pinned. */
+/** Resolves once the key is pinned, or on shutdown. Throws a `ConfigError` when another one is. */
 export async function pinScheme(options: PinningOptions): Promise<void> {
-  const { key, reader, addresses, now, log, signal, onWait } = options;
+  const { key, reader, address_log: addressLog, now, log, signal, onWait } = options;
   const onFault = (fault: Fault | undefined): void =>
     onWait(fault === undefined ? STARTING : waitingFor(fault, OPENING));
-  const patient = { log, signal, onFault, what: 'looking which key is pinned' };
-  let said: bigint | undefined;
+  const retries = { log, signal, onFault, what: 'looking which key is pinned' };
+  let appendedAt: bigint | undefined;
   while (!signal.aborted) {
-    const { end, pinned } = await retrying(patient, () => readBook(reader));
+    const { end, pinned } = await retrying(retries, () => readBook(reader));
     if (pinned !== undefined) return confirm(key, pinned);
-    if (said !== undefined && end > said)
+    if (appendedAt !== undefined && end > appendedAt)
       throw new Bug('the key was pinned and folded, and none is pinned');
-    await addresses.opened();
-    const logEnd = await retrying(patient, () => addresses.end());
+    await addressLog.opened();
+    const logEnd = await retrying(retries, () => addressLog.end());
     if (end === logEnd) {
       const event = {
         type: 'SchemePinned',
@@ -54,10 +56,10 @@ export async function pinScheme(options: PinningOptions): Promise<void> {
         extended_public_key: key.extended_public_key,
         pinned_at: now(),
       } as const;
-      said = await addresses.append([event]);
+      appendedAt = await addressLog.append([event]);
       log.info(
-        { fingerprint: key.fingerprint, offset: said },
-        'the key that deposit addresses are derived from was pinned',
+        { fingerprint: key.fingerprint, offset: appendedAt },
+        'pinned the key that deposit addresses are derived from',
       );
     }
     onWait({
@@ -66,11 +68,11 @@ export async function pinScheme(options: PinningOptions): Promise<void> {
       waits_for: 'projection:deposits',
       message: `deposit.addresses is folded up to ${end} of ${logEnd} records: see /ready of projector deposits`,
     });
-    await untilAborted(LOOK_AGAIN_MS, signal);
+    await untilAborted(POLL_MS, signal);
   }
 }
 
-/** Whatever keeps it from being read may pass: the tables are not there before the projector has made them. */
+/** Every fault is worth a retry: the tables are missing until the projector has made them. */
 async function readBook(reader: Reader): Promise<Book> {
   const rows = await reader.rows(addressBook()).catch((error: unknown) => {
     throw error instanceof Fault
@@ -84,9 +86,9 @@ async function readBook(reader: Reader): Promise<Book> {
 function confirm(key: DepositKey, pinned: string): void {
   if (pinned === key.extended_public_key) return;
   const read = readDepositKey(pinned);
-  const which = 'key' in read ? `the one with fingerprint ${read.key.fingerprint}` : 'another one';
+  const other = 'key' in read ? `the one with fingerprint ${read.key.fingerprint}` : 'another one';
   throw new ConfigError([
-    `APP_DEPOSIT_XPUB is the key with fingerprint ${key.fingerprint}, deposit.addresses is pinned to ${which} for ever, and addresses of it may be in use: set that key, ` +
+    `APP_DEPOSIT_XPUB is the key with fingerprint ${key.fingerprint}, deposit.addresses is pinned to ${other} for ever, and addresses of it may be in use: set that key, ` +
       'or correct APP_POSTGRES_READER_URL and APP_KAFKA_BROKERS if they name another system',
   ]);
 }

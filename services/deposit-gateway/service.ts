@@ -1,16 +1,22 @@
-/** Opens what the gateway needs, makes sure of its key, and serves. */
+/** Opens what the gateway needs, confirms its key, and serves. */
+import { performance } from 'node:perf_hooks';
+import { addressBook } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
-import { openHttp } from '../runtime/http/server.ts';
+import { corsHeaders, preflight } from '../runtime/http/cors.ts';
+import type { Guard } from '../runtime/http/handler.ts';
+import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { openHttp, type HttpOptions } from '../runtime/http/server.ts';
+import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { STARTING, type HealthProblem } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
-import { openReader } from '../runtime/postgres/pool.ts';
-import { RateLimit } from '../runtime/http/rate-limit.ts';
-import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { aborted } from '../runtime/process/retry.ts';
+import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { AddressLog } from './address-log.ts';
-import { depositApp } from './app.ts';
+import { Callers } from './callers.ts';
 import type { DepositGatewayConfig } from './config.ts';
 import { DepositAddresses } from './deposit-addresses.ts';
+import { DEPOSIT_ERRORS, unavailable } from './errors.ts';
+import { depositRoutes } from './routes.ts';
 import { pinScheme } from './scheme.ts';
 
 const NAME = 'deposit-gateway';
@@ -26,27 +32,14 @@ export async function serve(
   closing.add('Postgres', () => reader.close());
   const addressLog = new AddressLog({ ...config, topic, log, signal });
   closing.add('Kafka', () => addressLog.close());
-  const { addresses_per_minute: perMinute, addresses_burst: burst } = config;
-  const limit =
-    perMinute === 0
-      ? undefined
-      : new RateLimit({ rate_per_second: perMinute / 60, rate_burst: burst });
-  const addresses = new DepositAddresses({
-    ...config,
-    reader,
-    addresses: addressLog,
-    limit,
-    now,
-    log,
-    metrics,
-    signal,
-  });
+  const sources = { reader, address_log: addressLog, now, log, signal };
+  const addresses = new DepositAddresses({ ...config, ...sources, metrics });
   const notifications = openNotificationSubscriber(
     { ...config, client_name: NAME },
     ['projection:deposits'],
     {
-      onNotification: (_channel, message) => addresses.told(message),
-      onSubscribed: () => addresses.told(undefined),
+      onNotification: (_channel, message) => addresses.onNotification(message),
+      onSubscribed: () => addresses.onNotification(undefined),
     },
     log,
   );
@@ -61,21 +54,71 @@ export async function serve(
   const http = await openHttp({ ...config, log, metrics, ...app });
   closing.add('HTTP', () => http.drain());
 
-  const onWait = (problem: HealthProblem): void => void (starting = problem);
   const start = async (): Promise<void> => {
     await pinScheme({
+      ...sources,
       key: config.deposit_key,
-      reader,
-      addresses: addressLog,
-      now,
-      log,
-      signal,
-      onWait,
+      onWait: (problem) => void (starting = problem),
     });
     if (!signal.aborted) starting = undefined;
-    // what is known is served without it; a log that can never be written to ends the process
+    // known addresses are served without it; a log that can never be written to ends the process
     await addressLog.opened();
   };
-  // what is being tried when the process is told to stop keeps nobody waiting
+  // a shutdown does not wait for the attempt in flight
   await Promise.race([start(), aborted(signal)]);
+}
+
+/** Room for a token far longer than any, so that it is refused like every other bad one. */
+const HEADER_BYTES_MAX = 256 * 1024;
+const NOT_STARTED = unavailable('the service is starting: try again shortly');
+
+type Settings = Pick<
+  DepositGatewayConfig,
+  'jwt_secret' | 'allowed_accounts' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'
+>;
+
+export interface DepositAppOptions {
+  readonly reader: Reader;
+  readonly addresses: Pick<DepositAddresses, 'open'>;
+  /** Unix milliseconds */
+  readonly now: () => number;
+  /** undefined once the API is served */
+  readonly starting: () => HealthProblem | undefined;
+  /** why nothing can be appended to the log */
+  readonly writing: () => HealthProblem | undefined;
+}
+
+/** The token is checked first, then the pilot's list; only a browser's preflight needs neither. */
+export function depositApp(
+  config: Settings,
+  { reader, addresses, now, starting, writing }: DepositAppOptions,
+): Pick<
+  HttpOptions,
+  'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops' | 'header_bytes_max'
+> {
+  const callers = new Callers({ ...config, now });
+  const limited =
+    config.rate_per_second === 0
+      ? []
+      : [rateGuard(new RateLimit(config), () => performance.now(), DEPOSIT_ERRORS)];
+  const started: Guard = ({ path }) =>
+    path.startsWith('/api/') && starting() !== undefined ? NOT_STARTED : undefined;
+  const readable = async (): Promise<undefined> => void (await reader.rows(addressBook()));
+  return {
+    routes: depositRoutes({ reader, callers, addresses, now }),
+    checks: [
+      { name: 'deposits', projection: 'deposits', check: () => starting() ?? readable() },
+      { name: 'log', check: writing },
+    ],
+    errors: DEPOSIT_ERRORS,
+    guards: [
+      preflight('GET, HEAD, POST'),
+      (request) => callers.refuse(request),
+      ...limited,
+      started,
+    ],
+    headers: corsHeaders('retry-after, x-request-id'),
+    trust_proxy_hops: config.trust_proxy_hops,
+    header_bytes_max: HEADER_BYTES_MAX,
+  };
 }

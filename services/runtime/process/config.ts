@@ -216,3 +216,20 @@ export const SERVICE_SETTINGS = {
 } as const;
 
 export type ServiceConfig = Config<typeof SERVICE_SETTINGS>;
+
+/** The settings of every gateway. */
+export const GATEWAY_SETTINGS = {
+  ...SERVICE_SETTINGS,
+  postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
+  redis_url: redisUrl('APP_REDIS_URL'),
+  statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', {
+    default: 2_000,
+    min: 10,
+    max: 60_000,
+  }),
+  connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
+  /** of one client; 0: any number */
+  rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
+  rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
+  trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
+} as const;

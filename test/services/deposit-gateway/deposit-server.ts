@@ -1,5 +1,5 @@
 /** The gateway's HTTP side inside the test process, on a real port, over a read model that the test fills. Every answer is held against the OpenAPI document. */
-import { depositApp, type DepositAppOptions } from '../../../services/deposit-gateway/app.ts';
+import { depositApp, type DepositAppOptions } from '../../../services/deposit-gateway/service.ts';
 import { openHttp } from '../../../services/runtime/http/server.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';

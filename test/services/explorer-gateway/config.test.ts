@@ -50,14 +50,14 @@ test('a treasury may be behind it or not: an empty address is none, a bad one is
   }
 });
 
-test('everything that is missing is said at once', () => {
+test('every problem is reported at once', () => {
   expect(() => readExplorerGatewayConfig({ APP_RATE_PER_SECOND: '-1' })).toThrow(
     new ConfigError([
       'APP_HTTP_PORT is not set: expected a port from 1 to 65535 (0: any free one)',
       'APP_POSTGRES_READER_URL is not set: expected an address like postgres://user:password@host:port/database',
       'APP_REDIS_URL is not set: expected an address like redis://host:port',
-      'APP_NODE_URL is not set: expected an address like http://host:port, without user and password',
       'APP_RATE_PER_SECOND is "-1": expected a whole number from 0 to 1000000',
+      'APP_NODE_URL is not set: expected an address like http://host:port, without user and password',
     ]),
   );
 });

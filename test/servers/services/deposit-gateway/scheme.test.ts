@@ -31,7 +31,7 @@ test('of two keys that are pinned at the same moment the first counts, and the g
     onTestFinished(() => log.close());
     const read = readDepositKey(xpub);
     if ('problem' in read) throw new Error(read.problem);
-    const addresses = {
+    const addressLog = {
       opened: () => log.opened(),
       append: log.append.bind(log),
       end: async () => {
@@ -45,7 +45,7 @@ test('of two keys that are pinned at the same moment the first counts, and the g
       ...common,
       key: read.key,
       reader,
-      addresses,
+      address_log: addressLog,
       now: Date.now,
       onWait: () => undefined,
     });

@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest';
-import { Notifications } from '../../../services/deposit-gateway/notifications.ts';
+import { Notifications } from '../../../services/deposit-gateway/deposit-addresses.ts';
 
-test('a notification wakes who waits for its key, and nobody else', async () => {
+test('a notification wakes those who wait for its key, and nobody else', async () => {
   const notifications = new Notifications();
   const woken: string[] = [];
   const waits = ['a', 'a', 'b'].map((key) => notifications.next(key).then(() => woken.push(key)));
-  notifications.tell('c');
-  notifications.tell('a');
+  notifications.notify(['c']);
+  notifications.notify(['a']);
   await Promise.all(waits.slice(0, 2));
   expect(woken).toEqual(['a', 'a']);
-  notifications.tellAll();
+  notifications.notify(undefined);
   await waits[2];
   expect(woken).toEqual(['a', 'a', 'b']);
 });
 
-test('one that comes before anybody waits is not kept', () => {
+test('a notification for which nobody waits is not kept', () => {
   const notifications = new Notifications();
   const before = notifications.next('a');
   expect(notifications.next('a')).toBe(before);
-  notifications.tell('a');
+  notifications.notify(['a']);
   expect(notifications.next('a')).not.toBe(before);
   const forgotten = notifications.next('b');
   notifications.forget('b');

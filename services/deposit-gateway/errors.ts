@@ -1,5 +1,8 @@
-/** The error answers of deposits: `{error}`, a sentence that says what to do. Whatever is not there is answered in the same bytes, whoever asks and whatever for. */
-import type { HttpResponse, ErrorShape, Failure } from '../runtime/http/handler.ts';
+/**
+ * The error responses of deposits: `{error}`, a sentence that says what to do. Everything that is
+ * not there is answered with the same bytes, for every caller.
+ */
+import type { ErrorShape, Failure, HttpResponse } from '../runtime/http/handler.ts';
 import type { Fault, Refusal } from '../runtime/process/errors.ts';
 
 export const NOT_FOUND: Refusal<'not_found'> = { refused: 'not_found', message: 'not found' };
@@ -27,7 +30,7 @@ export function errorBody(error: string): string {
   return JSON.stringify({ error });
 }
 
-/** Come back in a second. */
+/** 503, to be retried in a second. */
 export function unavailable(error: string): HttpResponse {
   return { status: 503, body: errorBody(error), headers: { 'retry-after': '1' } };
 }
