@@ -38,27 +38,20 @@ async function lastLineOf(
 
 const first = "import { beforeAll, describe, expect, test } from 'vitest';\n";
 
-test('a run ends with the line that other programs read', async () => {
-  const text = `${first}test('a', () => {}); test('b', () => {}); test.skip('c', () => {});`;
-  expect(await lastLineOf({ 'a.test.ts': text })).toEqual({
-    line: '2 passed, 0 failed, 1 skipped',
-    failed: false,
-  });
-});
-
-test('a failed test, a file that does not load, a set-up that breaks and an error outside all count as failed', async () => {
+test('the last line of a run counts failed tests, files that do not load, set-ups that break and errors outside tests', async () => {
   const files = {
-    'failed.test.ts': `${first}test('a', () => expect(1).toBe(2)); test('b', () => {});`,
+    'failed.test.ts': `${first}test('a', () => expect(1).toBe(2)); test('b', () => {}); test.skip('g', () => {});`,
     'broken.test.ts': `import './not-there.ts';\n${first}test('c', () => {});`,
     'set-up.test.ts': `${first}describe('d', () => { beforeAll(() => { throw new Error('no stack'); }); test('e', () => {}); });`,
     'outside.test.ts': `${first}test('f', () => { setTimeout(() => { throw new Error('late'); }, 0); return new Promise((end) => setTimeout(end, 50)); });`,
   };
   const { line, failed } = await lastLineOf(files);
   expect(failed).toBe(true);
-  expect(line).toMatch(/^2 passed, 4 failed(, 1 skipped)?$/);
+  // vitest skips the test behind a broken set-up, or fails it
+  expect(line).toMatch(/^2 passed, 4 failed, [12] skipped$/);
 });
 
-test('skipped tests are named only when there are some', () => {
+test('the line names skipped tests only when there are some', () => {
   expect(closingLine({ passed: 3, failed: 1, skipped: 0 })).toBe('3 passed, 1 failed');
   expect(closingLine({ passed: 3, failed: 1, skipped: 2 })).toBe('3 passed, 1 failed, 2 skipped');
 });

@@ -46,7 +46,7 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** Names that a scrape can have: those that services register, and those of every process of Node. */
+/** The names of a scrape: metrics of services, and those of every Node process. */
 async function names(): Promise<ReadonlySet<string>> {
   const sources = readdirSync(join(ROOT, 'services'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
@@ -67,8 +67,8 @@ async function names(): Promise<ReadonlySet<string>> {
 
 const WORDS = new Set(['by', 'on', 'and', 'or', 'without', 'ignoring', 'unless']);
 
-/** The figures that an expression asks for. */
-function asked(expression: string): readonly string[] {
+/** The metrics in an expression. */
+function metricsIn(expression: string): readonly string[] {
   const bare = expression
     .replaceAll(/"[^"]*"/g, '')
     .replaceAll(/\{[^}]*\}/g, '')
@@ -79,18 +79,18 @@ function asked(expression: string): readonly string[] {
     .filter((name) => !WORDS.has(name));
 }
 
-test('every figure that an alert or the dashboard asks for is one that a service has', async () => {
+test('alerts and the dashboard use registered metrics only', async () => {
   const known = await names();
   expect(known.size).toBeGreaterThan(60);
   expect(expressions.length).toBeGreaterThan(50);
-  expect(expressions.filter((expression) => asked(expression).length === 0)).toEqual([]);
-  expect(expressions.flatMap(asked).filter((name) => !known.has(name))).toEqual([]);
+  expect(expressions.filter((expression) => metricsIn(expression).length === 0)).toEqual([]);
+  expect(expressions.flatMap(metricsIn).filter((name) => !known.has(name))).toEqual([]);
   expect(
-    asked('sum by (status) (rate(no_such_total{status="5.."}[5m])) > 0.5 and on (x) up == 0'),
+    metricsIn('sum by (status) (rate(no_such_total{status="5.."}[5m])) > 0.5 and on (x) up == 0'),
   ).toEqual(['no_such_total', 'up']);
 });
 
-test('every service has its figures read, at the port it has in docker compose', () => {
+test('Prometheus scrapes every service at its port in docker compose', () => {
   const config: {
     readonly scrape_configs: readonly {
       readonly static_configs: readonly { readonly targets: readonly string[] }[];
