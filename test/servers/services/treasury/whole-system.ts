@@ -174,9 +174,12 @@ export class WholeSystem {
     return answered(`${this.#processes.at('explorer-gateway').url}/api/v1${path}`);
   }
 
-  /** What the treasury's /ready complains of. */
-  async matter(): Promise<string> {
-    return (await fetch(`${this.#processes.at('treasury').url}/ready`)).text();
+  /** The treasury's health problem; empty when it is ready. */
+  async problem(): Promise<string> {
+    const { message }: { readonly message: string | null } = await answered(
+      `${this.#processes.at('treasury').url}/status`,
+    );
+    return message ?? '';
   }
 
   /** The operator's command line, with a stack file of this stack. */

@@ -64,23 +64,20 @@ test('two watchers share the partitions and the requests, and one takes over whe
   expect(await other.waitExit()).toMatchObject({ code: 0 });
 }, 120_000);
 
-test('a provider that is away shows in /ready with a remedy and in metrics, and the API key is never shown', async () => {
+test('a provider that is away shows in /status with a remedy and in metrics, and the API key is never shown', async () => {
   const world = await openTronWorld(stack);
   await world.request(3);
   const service = await watcher(world, { APP_READY_SILENCE_MS: '500', APP_TRON_API_KEY: KEY });
   await service.ready();
   await expect.poll(() => metric(service, 'tron_pass_seconds_count')).toBeGreaterThan(0);
   await world.tron.fault('status_429');
-  const ready = async (): Promise<{ readonly status: number; readonly text: string }> => {
-    const answer = await fetch(`${service.url}/ready`);
-    return { status: answer.status, text: await answer.text() };
-  };
-  await expect.poll(ready).toMatchObject({
-    status: 503,
-    text: expect.stringMatching(
-      /no address was watched for \d+ s: tron_throttled.*429.*lower APP_TRON_REQUESTS_PER_SECOND/,
-    ),
+  const status = async (): Promise<unknown> => (await fetch(`${service.url}/status`)).json();
+  await expect.poll(status).toMatchObject({
+    status: 'waiting',
+    waits_for: 'trongrid',
+    message: expect.stringContaining('APP_TRON_REQUESTS_PER_SECOND'),
   });
+  expect((await fetch(`${service.url}/ready`)).status).toBe(503);
   expect(await (await fetch(`${service.url}/health`)).text()).toContain('ok');
   const text = await (await fetch(`${service.url}/metrics`)).text();
   expect(text).toMatch(
@@ -88,7 +85,7 @@ test('a provider that is away shows in /ready with a remedy and in metrics, and 
   );
   expect(text).toMatch(/tron_cold_check_age_seconds\{service="tron-watcher"\} [0-9.]+/);
   await world.devnet.admin('/admin/faults', undefined, 'DELETE');
-  await expect.poll(ready).toMatchObject({ status: 200 });
+  await expect.poll(status).toMatchObject({ status: 'ready', phase: 'watching' });
   await service.kill('SIGTERM');
   expect(await service.waitExit()).toMatchObject({ code: 0 });
   expect(service.log()).not.toContain(KEY);
