@@ -1,4 +1,4 @@
-/** Clients of the servers, as the operator's commands open them, and how results are printed. */
+/** What the operator's commands share at work: clients of the servers, signals, printing. */
 import type { Kafka } from 'kafkajs';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
@@ -28,6 +28,21 @@ export async function withReader<Result>(
   } finally {
     await reader.close();
   }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Aborted by SIGINT or SIGTERM. A second signal ends the process at once. */
+export function stopAtSignals(): AbortController {
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort();
+  for (const signal of SIGNALS) process.once(signal, stop);
+  stopping.signal.addEventListener(
+    'abort',
+    () => SIGNALS.forEach((signal) => process.off(signal, stop)),
+    { once: true },
+  );
+  return stopping;
 }
 
 /** JSON of one line, with large integers as text. */

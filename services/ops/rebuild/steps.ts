@@ -5,7 +5,7 @@ import type { RebuildStep } from '../../projector/rebuild/progress.ts';
 import type { RebuildOptions, RebuildRefusal } from '../../projector/rebuild/rebuild.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
 import { KAFKA, POSTGRES, readSettings, REGISTRY } from '../config.ts';
-import { jsonOf, kafkaOf, LOG, print } from '../connections.ts';
+import { jsonOf, kafkaOf, LOG, print, stopAtSignals } from '../connections.ts';
 import { Misuse, type SharedArguments } from '../usage.ts';
 
 export interface ProjectionArguments extends SharedArguments {
@@ -24,9 +24,7 @@ export async function withProjection<Result extends object>(
   const named = PROJECTIONS.find((each) => each.name === name);
   if (named === undefined) throw new Misuse(`there is no projection ${name}`);
   const config = readSettings({ ...KAFKA, ...REGISTRY, ...POSTGRES }, stack);
-  const stop = new AbortController();
-  const { signal } = stop;
-  for (const each of ['SIGINT', 'SIGTERM'] as const) process.once(each, () => stop.abort());
+  const { signal } = stopAtSignals();
   const onStep = json === true ? (step: RebuildStep) => print(jsonOf(step)) : printChanges();
   const outcome = await named.with(async (projection) => {
     const codec = await openCodec(config.registry_url, topicsOf(projection), projection.unread);

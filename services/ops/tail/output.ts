@@ -1,44 +1,26 @@
-/** Standard output as a place to write much to: never more in hand than one piece, and the end of who reads it is the end of the work, not a failure. */
+/** Standard output for much text. The end of its reader ends the work, and is no failure. */
 import { spawn } from 'node:child_process';
 import { fstatSync, write } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { propertyOf } from '../../runtime/process/errors.ts';
 
 const STANDARD_OUTPUT = 1;
+/** Before another try to write to a full pipe. */
 const FULL_MS = 5;
+const UTF8_BYTES_MAX = 3;
 
-const writeTo: (fd: number, bytes: Buffer, offset: number) => Promise<number> = (
-  fd,
-  bytes,
-  offset,
-) =>
-  new Promise((resolve, reject) => {
-    write(fd, bytes, offset, bytes.length - offset, null, (error, written) =>
-      error === null ? resolve(written) : reject(error),
-    );
-  });
+const writeSome = promisify(write);
+/** Pieces of text are encoded here: a buffer each would be hundreds of megabytes of garbage. */
+const encoded = Buffer.allocUnsafeSlow(1024 * 1024);
 
-/** Of one character of text, at the most. */
-const UTF8_BYTES = 3;
-/** Where pieces become bytes, one after the other: in bytes of its own each would be garbage, hundreds of megabytes in seconds. */
-const place = Buffer.allocUnsafeSlow(1024 * 1024);
-let isTaken = false;
-
-/** Writes all of it, waiting for as long as the reader takes. False when nobody reads any more. */
+/** Writes all of the text, one call at a time. False when nobody reads any more. */
 export async function writeOut(text: string, fd = STANDARD_OUTPUT): Promise<boolean> {
-  if (isTaken || text.length * UTF8_BYTES > place.length) return writeBytes(Buffer.from(text), fd);
-  isTaken = true;
-  try {
-    return await writeBytes(place.subarray(0, place.write(text)), fd);
-  } finally {
-    isTaken = false;
-  }
-}
-
-async function writeBytes(bytes: Buffer, fd: number): Promise<boolean> {
+  const fits = text.length * UTF8_BYTES_MAX <= encoded.length;
+  const bytes = fits ? encoded.subarray(0, encoded.write(text)) : Buffer.from(text);
   for (let at = 0; at < bytes.length;) {
     try {
-      at += await writeTo(fd, bytes, at);
+      at += (await writeSome(fd, bytes, at, bytes.length - at, null)).bytesWritten;
     } catch (error) {
       const code = propertyOf(error, 'code');
       if (code === 'EPIPE') return false;
@@ -50,8 +32,9 @@ async function writeBytes(bytes: Buffer, fd: number): Promise<boolean> {
 }
 
 /**
- * Calls `onGone` once nobody reads a pipe any more, so that `| head` ends also when there is nothing more to write. Node has no word for that; GNU tail, given the
- * same pipe, ends with its reader, and with this process. Where there is none, the next write tells.
+ * Calls `onGone` once nobody reads the pipe any more, so that `| head` ends also when there is
+ * nothing more to write. Node cannot tell, but GNU tail, given the same pipe, ends with its reader
+ * and with this process. Without GNU tail the next write notices.
  */
 export function watchReader(signal: AbortSignal, onGone: () => void, fd = STANDARD_OUTPUT): void {
   if (process.platform !== 'linux' || signal.aborted || !fstatSync(fd).isFIFO()) return;

@@ -13,7 +13,7 @@ export interface PartitionRange {
   readonly start: bigint;
   /** offset of the first record to be shown */
   readonly from: bigint;
-  /** the offset after the last record, if there is one; `from` for a partition not asked for */
+  /** the offset after the last record, if there is one */
   readonly to: bigint | undefined;
   /** Unix milliseconds: the range ends before the first record that is not older */
   readonly before: number | undefined;
@@ -50,81 +50,65 @@ export function parseBound(option: string, text: string, now: number): Bound {
   return { time };
 }
 
-interface Found {
-  readonly partition: number;
-  readonly low: bigint;
-  readonly high: bigint;
-  /** the offsets of the two bounds, where these are times */
-  readonly begin: bigint | undefined;
-  readonly stop: bigint | undefined;
-}
-
 /**
- * Throws `Misuse` for a topic or a partition that does not exist, a fault with retry when the
- * brokers do not answer. `now`: Unix milliseconds.
+ * The ranges of the partitions asked for. Throws `Misuse` for a topic or a partition that does not
+ * exist, a fault with retry when the brokers do not answer. `now`: Unix milliseconds.
  */
 export async function findRanges(
   kafka: Kafka,
   options: RangeOptions,
   now: number,
 ): Promise<readonly PartitionRange[]> {
-  const { topic, partitions, from, to, follow } = options;
-  const { topics, found } = await withAdmin(kafka, (admin) => look(admin, options));
-  if (found === undefined) {
+  const { topic, partitions } = options;
+  const { topics, ranges } = await withAdmin(kafka, (admin) => readRanges(admin, options, now));
+  if (!topics.includes(topic)) {
     const known =
       topics.length === 0 ? 'there are none yet' : `there are ${topics.toSorted().join(', ')}`;
     throw new Misuse(`there is no topic ${topic}${didYouMean(topic, topics)} (${known})`);
   }
-  const absent = partitions.find((wanted) => !found.some(({ partition }) => partition === wanted));
+  const absent = partitions.find((wanted) => !ranges.some(({ partition }) => partition === wanted));
   if (absent !== undefined)
-    throw new Misuse(`${topic} has partitions 0 to ${found.length - 1}, no ${absent}`);
-  return found.map(({ partition, low, high, begin: begun, stop: stopped }) => {
-    const isWanted = partitions.length === 0 || partitions.includes(partition);
-    if (!isWanted) return { partition, start: high, from: high, to: high, before: undefined };
-    const begin = largest(low, offsetOf(from, begun, high));
-    const stop = to === undefined ? undefined : offsetOf(to, stopped, high);
-    // a time to come has no offset yet
-    const before =
-      follow && to !== undefined && 'time' in to && to.time > now ? to.time : undefined;
-    const end = follow ? stop : smallest(high, stop ?? high);
-    return {
-      partition,
-      start: smallest(begin, high),
-      from: begin,
-      to: before === undefined ? end : undefined,
-      before,
-    };
-  });
+    throw new Misuse(`${topic} has partitions 0 to ${ranges.length - 1}, no ${absent}`);
+  return ranges.filter(
+    ({ partition }) => partitions.length === 0 || partitions.includes(partition),
+  );
 }
 
-async function look(
+async function readRanges(
   admin: Admin,
-  { topic, from, to }: RangeOptions,
-): Promise<{ readonly topics: readonly string[]; readonly found: readonly Found[] | undefined }> {
+  { topic, from, to, follow }: RangeOptions,
+  now: number,
+): Promise<{ readonly topics: readonly string[]; readonly ranges: readonly PartitionRange[] }> {
   const topics = (await admin.listTopics()).filter((name) => !name.startsWith('__'));
-  if (!topics.includes(topic)) return { topics, found: undefined };
-  const offsetsAt = async (bound: Bound | undefined): Promise<ReadonlyMap<number, bigint>> => {
-    const found =
-      bound === undefined || !('time' in bound)
-        ? []
-        : await admin.fetchTopicOffsetsByTimestamp(topic, bound.time);
-    return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
-  };
+  if (!topics.includes(topic)) return { topics, ranges: [] };
   const ends = await admin.fetchTopicOffsets(topic);
-  const [begins, stops] = [await offsetsAt(from), await offsetsAt(to)];
-  const found = ends.map(({ partition, low, high }) => ({
-    partition,
-    low: BigInt(low),
-    high: BigInt(high),
-    begin: begins.get(partition),
-    stop: stops.get(partition),
-  }));
-  return { topics, found: found.toSorted((a, b) => a.partition - b.partition) };
+  const begins = await offsetsOf(admin, topic, from);
+  const stops = await offsetsOf(admin, topic, to ?? { newest: 0n });
+  // a time to come has no offset yet
+  const before = follow && to !== undefined && 'time' in to && to.time > now ? to.time : undefined;
+  const isOpen = follow && (to === undefined || before !== undefined);
+  const ranges = ends.map(({ partition, ...end }) => {
+    const high = BigInt(end.high);
+    const begin = largest(BigInt(end.low), begins(partition, high));
+    const stop = stops(partition, high);
+    const last = follow ? stop : smallest(high, stop);
+    const start = smallest(begin, high);
+    return { partition, start, from: begin, to: isOpen ? undefined : last, before };
+  });
+  return { topics, ranges };
 }
 
-function offsetOf(bound: Bound, at: bigint | undefined, high: bigint): bigint {
-  if ('offset' in bound) return bound.offset;
-  return 'time' in bound ? (at ?? high) : largest(0n, high - bound.newest);
+/** The offset of the bound in a partition that ends at `high`. */
+async function offsetsOf(
+  admin: Admin,
+  topic: string,
+  bound: Bound,
+): Promise<(partition: number, high: bigint) => bigint> {
+  if ('offset' in bound) return () => bound.offset;
+  if ('newest' in bound) return (_, high) => largest(0n, high - bound.newest);
+  const found = await admin.fetchTopicOffsetsByTimestamp(topic, bound.time);
+  const offsets = new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
+  return (partition, high) => offsets.get(partition) ?? high;
 }
 
 function largest(a: bigint, b: bigint): bigint {

@@ -11,7 +11,7 @@ import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { aborted, retrying } from '../../runtime/process/retry.ts';
+import { retrying } from '../../runtime/process/retry.ts';
 import type { PartitionRange } from './range.ts';
 import type { RecordSchemas } from './record-schemas.ts';
 
@@ -24,7 +24,7 @@ const PIECE_CHARACTERS = 256 * 1024;
 export interface TailOptions {
   readonly kafka: Kafka;
   readonly topic: string;
-  /** one for each partition of the topic */
+  /** of the partitions that are read */
   readonly ranges: readonly PartitionRange[];
   readonly schemas: RecordSchemas;
   /** the text of a record, line end included; undefined when the record does not match */
@@ -51,7 +51,7 @@ export interface TailCounts {
  */
 export async function tailLog(options: TailOptions): Promise<TailCounts> {
   const tail = new Tail(options);
-  if (tail.isRead) return tail;
+  if (tail.open === 0) return tail;
   const { kafka, topic, log, signal } = options;
   const group_id = `ops-tail-${randomUUID()}`;
   const reader = new LogReader({
@@ -64,21 +64,23 @@ export async function tailLog(options: TailOptions): Promise<TailCounts> {
     ahead_bytes_max: AHEAD_BYTES_MAX,
     lenient: true,
   });
-  const closed = aborted(signal).then(() => reader.close());
+  const stop = (): void => void reader.close();
+  signal.addEventListener('abort', stop, { once: true });
   try {
     await reader.start();
     while (!signal.aborted) {
       const chunk = await reader.take(CHUNK_RECORDS, AHEAD_BYTES_MAX);
       if (chunk === undefined) break;
-      const open = tail.openCount;
-      if (!(await tail.show(chunk)) || tail.isRead) break;
-      // a partition that has been read is not fetched any more
-      if (tail.openCount < open) reader.rewind();
+      const { open } = tail;
+      if (!(await tail.show(chunk)) || tail.open === 0) break;
+      // without the partition that has been read to its end
+      if (tail.open < open) reader.rewind();
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    await (signal.aborted ? closed : reader.close());
+    signal.removeEventListener('abort', stop);
+    await reader.close();
     await withAdmin(kafka, (admin) => admin.deleteGroups([group_id])).catch(() => undefined);
   }
   return tail;
@@ -102,12 +104,8 @@ class Tail implements TailCounts {
     this.#next = new Map(open.map(({ partition, start }) => [partition, start]));
   }
 
-  /** Every range is read to its end. */
-  get isRead(): boolean {
-    return this.#next.size === 0;
-  }
-
-  get openCount(): number {
+  /** How many ranges are not read to their ends. */
+  get open(): number {
     return this.#next.size;
   }
 

@@ -3,7 +3,7 @@ import { openKafka } from '../../runtime/kafka/client.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Fault } from '../../runtime/process/errors.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
-import { LOG, note } from '../connections.ts';
+import { LOG, note, stopAtSignals } from '../connections.ts';
 import { count, Misuse, type SharedArguments } from '../usage.ts';
 import { watchReader, writeOut } from './output.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
@@ -28,7 +28,7 @@ export interface TailArguments extends SharedArguments {
 
 /** `write` takes text and resolves to whether more is wanted; standard output when not given. */
 export async function tail(args: TailArguments, write = writeOut): Promise<number> {
-  const { topic, json = false } = args;
+  const { topic } = args;
   const now = Date.now();
   const range = rangeOf(args, now);
   const limit = args.limit === undefined ? Infinity : count('--limit', args.limit);
@@ -38,7 +38,7 @@ export async function tail(args: TailArguments, write = writeOut): Promise<numbe
   const kafka = openKafka({ ...config, client_id: 'ops-tail' }, LOG);
   const ranges = await findRanges(kafka, range, now);
   const schemas = new RecordSchemas(config.registry_url);
-  const render = rendering({ topic, schemas, matches, where, json, types: new Set(args.type) });
+  const render = renderer(args, schemas, matches, where);
   const stopping = stopAtSignals();
   const { signal } = stopping;
   if (write === writeOut) watchReader(signal, () => stopping.abort());
@@ -95,23 +95,17 @@ function hasHeader(record: LogRecord, name: string, value: string): boolean {
   return [record.headers[name]].flat().some((each) => each !== undefined && textOf(each) === value);
 }
 
-interface Rendering {
-  readonly topic: string;
-  readonly schemas: RecordSchemas;
-  readonly matches: Matches;
-  readonly types: ReadonlySet<string>;
-  readonly where: Where | undefined;
-  readonly json: boolean;
-}
-
-function rendering(
-  options: Rendering,
+/** The text of each record that matches. */
+function renderer(
+  { topic, type: types, json = false }: TailArguments,
+  schemas: RecordSchemas,
+  matches: Matches,
+  where: Where | undefined,
 ): (partition: number, record: LogRecord) => string | undefined {
-  const { topic, schemas, matches, types, where, json } = options;
   return (partition, record) => {
     if (!matches(record)) return undefined;
     const shown = schemas.show(record.value);
-    if (types.size > 0 && !types.has(shown.type ?? '')) return undefined;
+    if (types.length > 0 && !types.includes(shown.type ?? '')) return undefined;
     const place = { topic, partition };
     const line = json || where !== undefined ? recordJson(place, record, shown) : '';
     if (where !== undefined) {
@@ -120,21 +114,6 @@ function rendering(
     }
     return json ? `${line}\n` : recordText(place, record, shown);
   };
-}
-
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
-
-/** A second signal ends the process at once. */
-function stopAtSignals(): AbortController {
-  const stopping = new AbortController();
-  const stop = (): void => stopping.abort();
-  for (const signal of SIGNALS) process.once(signal, stop);
-  stopping.signal.addEventListener(
-    'abort',
-    () => SIGNALS.forEach((signal) => process.off(signal, stop)),
-    { once: true },
-  );
-  return stopping;
 }
 
 /** How long something may be away before a person is told. */

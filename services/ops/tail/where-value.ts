@@ -1,25 +1,29 @@
-/** Fields of a record and what they are compared with. Numbers are compared exactly, whatever their size, also where they are shown as text. */
+/** The fields of a record and their comparison. Numbers are compared exactly, also as text. */
 
 export type Literal =
-  | boolean
-  | null
-  | { readonly text: string; /** where it is one: without quotes */ readonly number?: string };
-export type Operator = '=' | '!=' | '<' | '<=' | '>' | '>=' | 'contains';
+  boolean | null | { readonly text: string; /** of an unquoted number */ readonly number?: string };
 
-export const OPERATORS: ReadonlyMap<string, Operator> = new Map([
-  ['=', '='],
-  ['==', '='],
-  ['!=', '!='],
-  ['<', '<'],
-  ['<=', '<='],
-  ['>', '>'],
-  ['>=', '>='],
-  ['contains', 'contains'],
-]);
+/** Each operator by the order of the two sides, which is undefined where they have none. */
+const ORDERINGS = {
+  '=': (order?: number) => order === 0,
+  '==': (order?: number) => order === 0,
+  '!=': (order?: number) => order !== 0,
+  '<': (order = 0) => order < 0,
+  '<=': (order = 1) => order <= 0,
+  '>': (order = 0) => order > 0,
+  '>=': (order = -1) => order >= 0,
+} as const;
+
+export type Operator = keyof typeof ORDERINGS | 'contains';
+export const OPERATORS = [...Object.keys(ORDERINGS), 'contains'];
+
+export function isOperator(text: string): text is Operator {
+  return OPERATORS.includes(text);
+}
 
 /**
- * What stands at a path: every item where lists lie on the way, nothing where there is no such field. A path that does not begin with a field of the record
- * begins in its value, so that `amount` is `value.amount`.
+ * The values at a path: one for each item of the lists on the way, none without such a field. A path
+ * that begins with no field of the record begins in its value: `amount` is `value.amount`.
  */
 export function valuesAt(record: object, path: readonly string[]): readonly unknown[] {
   const [first = ''] = path;
@@ -33,45 +37,24 @@ function within(value: unknown, path: readonly string[]): readonly unknown[] {
   const [name, ...rest] = path;
   if (name === undefined) return [value];
   if (typeof value !== 'object' || value === null) return [];
-  // a header's or an argument's name may have a point in it
+  // the name of a header or an argument may contain a point
   const whole = path.join('.');
   if (rest.length > 0 && Object.hasOwn(value, whole)) return within(Reflect.get(value, whole), []);
   return Object.hasOwn(value, name) ? within(Reflect.get(value, name), rest) : [];
 }
 
-/** Whether one of the values compares so. No value at all equals null. */
+/** Whether the comparison is true of one of the values. No value at all equals null. */
 export function holds(values: readonly unknown[], operator: Operator, literal: Literal): boolean {
-  if (values.length === 0)
-    return (operator === '=') === (literal === null) && (operator === '=' || operator === '!=');
-  return values.some((value) => compares(value, operator, literal));
+  if (operator === 'contains') return values.some((value) => contains(value, literal));
+  const holdsFor = ORDERINGS[operator];
+  if (values.length === 0) return holdsFor(literal === null ? 0 : undefined);
+  return values.some((value) => holdsFor(compare(value, literal)));
 }
 
-function compares(value: unknown, operator: Operator, literal: Literal): boolean {
-  if (operator === 'contains')
-    return (
-      typeof literal === 'object' &&
-      literal !== null &&
-      textOf(value).toLowerCase().includes(literal.text.toLowerCase())
-    );
-  const order = compare(value, literal);
-  switch (operator) {
-    case '=':
-      return order === 0;
-    case '!=':
-      return order !== 0;
-    case '<':
-      return order !== undefined && order < 0;
-    case '<=':
-      return order !== undefined && order <= 0;
-    case '>':
-      return order !== undefined && order > 0;
-    case '>=':
-      return order !== undefined && order >= 0;
-  }
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+function contains(value: unknown, literal: Literal): boolean {
+  if (literal === null || typeof literal === 'boolean') return false;
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return text.toLowerCase().includes(literal.text.toLowerCase());
 }
 
 /** Below, at or above 0; undefined where the two have no order. */

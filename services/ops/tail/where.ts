@@ -1,14 +1,14 @@
 /**
- * The little language of `--where`: comparisons of fields, joined by and, or, not and parentheses. It is parsed here and evaluated over what is shown of a
- * record; nothing of it is ever run as code.
+ * The language of `--where`: comparisons of fields, joined by and, or, not and parentheses. An
+ * expression is parsed and evaluated over a record as it is shown, never run as code.
  *
  *   type = MintIntended and amount >= 5000000
  *   not (key = policy) and value.reason contains 'cap'
  *   transactions.from = 0x7e5f4552091a69125d5dfcb7b8c2659029395bdf       any of them
  */
-import { holds, OPERATORS, valuesAt, type Literal, type Operator } from './where-value.ts';
+import { holds, isOperator, OPERATORS, valuesAt, type Literal } from './where-value.ts';
 
-/** The expression cannot be read; the message shows where. */
+/** The expression cannot be parsed; the message shows where. */
 export class BadExpression extends Error {}
 
 const LENGTH_MAX = 10_000;
@@ -17,58 +17,27 @@ const DEPTH_MAX = 100;
 type Condition = (record: object) => boolean;
 
 export interface Where {
-  /** `record` is one as `recordJson` shows it, parsed */
+  /** `record`: the parsed line of `recordJson` */
   readonly matches: Condition;
-  /** fields that were asked for, and that no record so far had */
+  /** fields of the expression that no record had so far */
   readonly missing: ReadonlySet<string>;
 }
 
 interface Token {
-  readonly kind: 'bracket' | 'operator' | 'quoted' | 'word' | 'end';
+  readonly kind: 'symbol' | 'quoted' | 'word' | 'end';
   readonly text: string;
   readonly at: number;
 }
 
 const TOKEN =
-  /\s*(?:([()])|(<=|>=|!=|==|=|<|>)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:+@/-]+))/uy;
+  /\s*(?:([()]|<=|>=|!=|==|=|<|>)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:+@/-]+))/uy;
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/;
 const PATH = /^[\p{L}_][\p{L}\p{N}_-]*(?:\.[\p{L}\p{N}_-]+)*$/u;
 
-function tokensOf(text: string): readonly Token[] {
-  if (text.length > LENGTH_MAX)
-    throw new BadExpression(`an expression has at most ${LENGTH_MAX} characters`);
-  const tokens: Token[] = [];
-  TOKEN.lastIndex = 0;
-  let end = 0;
-  while (text.slice(end).trim() !== '') {
-    const match = TOKEN.exec(text);
-    const at = end + (text.slice(end).length - text.slice(end).trimStart().length);
-    if (match === null)
-      throw wrong(
-        text,
-        at,
-        /^['"]/.test(text.slice(at)) ? 'this quote is never closed' : 'this belongs to nothing',
-      );
-    const [, bracket, operator, single, double, word] = match;
-    const quoted = single ?? double;
-    if (bracket !== undefined) tokens.push({ kind: 'bracket', text: bracket, at });
-    else if (operator !== undefined) tokens.push({ kind: 'operator', text: operator, at });
-    else if (quoted !== undefined)
-      tokens.push({ kind: 'quoted', text: quoted.replaceAll(/\\(.)/g, '$1'), at });
-    else tokens.push({ kind: 'word', text: word ?? '', at });
-    end = TOKEN.lastIndex;
-  }
-  return [...tokens, { kind: 'end', text: '', at: text.length }];
-}
-
-function wrong(text: string, at: number, problem: string): BadExpression {
-  return new BadExpression(
-    `--where: ${problem}\n  ${text.replaceAll(/\s/g, ' ')}\n  ${' '.repeat(at)}^`,
-  );
-}
-
 /** Throws `BadExpression`. */
 export function parseWhere(text: string): Where {
+  if (text.length > LENGTH_MAX)
+    throw new BadExpression(`an expression has at most ${LENGTH_MAX} characters`);
   const parser = new Parser(text);
   return { matches: parser.parse(), missing: parser.missing };
 }
@@ -77,36 +46,52 @@ class Parser {
   readonly missing = new Set<string>();
   readonly #seen = new Set<string>();
   readonly #text: string;
-  readonly #tokens: readonly Token[];
-  #at = 0;
+  #token: Token;
   #depth = 0;
 
   constructor(text: string) {
     this.#text = text;
-    this.#tokens = tokensOf(text);
+    this.#token = this.#tokenAt(0);
   }
 
   parse(): Condition {
     const condition = this.#or();
-    if (this.#next.kind !== 'end') throw this.#wrong('here `and`, `or` or the end is expected');
+    if (this.#token.kind !== 'end') throw this.#bad('here `and`, `or` or the end is expected');
     return condition;
   }
 
-  get #next(): Token {
-    return this.#tokens[this.#at] ?? { kind: 'end', text: '', at: this.#text.length };
+  #tokenAt(from: number): Token {
+    const rest = this.#text.slice(from).trimStart();
+    const at = this.#text.length - rest.length;
+    if (rest === '') return { kind: 'end', text: '', at };
+    TOKEN.lastIndex = from;
+    const match = TOKEN.exec(this.#text);
+    const isOpen = /^['"]/.test(rest);
+    if (match === null)
+      throw this.#bad(isOpen ? 'this quote is never closed' : 'this belongs to nothing', at);
+    const [, symbol, single, double, word = ''] = match;
+    const quoted = single ?? double;
+    if (symbol !== undefined) return { kind: 'symbol', text: symbol, at };
+    if (quoted !== undefined)
+      return { kind: 'quoted', text: quoted.replaceAll(/\\(.)/g, '$1'), at };
+    return { kind: 'word', text: word, at };
   }
 
-  #wrong(problem: string, at = this.#next.at): BadExpression {
-    return wrong(this.#text, at, problem);
+  #bad(problem: string, at = this.#token.at): BadExpression {
+    const line = this.#text.replaceAll(/\s/g, ' ');
+    return new BadExpression(`--where: ${problem}\n  ${line}\n  ${' '.repeat(at)}^`);
   }
 
-  /** Whether this word, or bracket, comes next; then it is passed. */
+  /** Passes the next token, which is of one of these kinds and satisfies the test. */
+  #take(kinds: readonly Token['kind'][], test: (text: string) => boolean): Token | undefined {
+    const token = this.#token;
+    if (!kinds.includes(token.kind) || !test(token.text)) return undefined;
+    this.#token = this.#tokenAt(TOKEN.lastIndex);
+    return token;
+  }
+
   #takes(text: string): boolean {
-    const { kind, text: next } = this.#next;
-    const comes =
-      (kind === 'word' && next.toLowerCase() === text) || (kind === 'bracket' && next === text);
-    if (comes) this.#at++;
-    return comes;
+    return this.#take(['word', 'symbol'], (each) => each.toLowerCase() === text) !== undefined;
   }
 
   #or(): Condition {
@@ -122,9 +107,9 @@ class Parser {
   }
 
   #not(): Condition {
-    const { at } = this.#next;
+    const { at } = this.#token;
     if (++this.#depth > DEPTH_MAX)
-      throw this.#wrong(`more than ${DEPTH_MAX} parentheses and nots inside each other`);
+      throw this.#bad(`more than ${DEPTH_MAX} parentheses and nots inside each other`);
     const condition = this.#one(at);
     this.#depth--;
     return condition;
@@ -137,53 +122,35 @@ class Parser {
     }
     if (!this.#takes('(')) return this.#comparison();
     const condition = this.#or();
-    if (!this.#takes(')')) throw this.#wrong('this parenthesis is never closed', at);
+    if (!this.#takes(')')) throw this.#bad('this parenthesis is never closed', at);
     return condition;
   }
 
   #comparison(): Condition {
-    const path = this.#path();
-    const operator = this.#operator(path);
+    const path = this.#take(['word'], (text) => PATH.test(text))?.text;
+    if (path === undefined)
+      throw this.#bad('here the name of a field is expected, like `amount` or `headers.source`');
+    const operator = this.#token.text.toLowerCase();
+    if (!isOperator(operator) || this.#take(['symbol', 'word'], () => true) === undefined)
+      throw this.#bad(`after ${path} one of ${OPERATORS.join(' ')} is expected`);
     const literal = this.#literal();
-    const steps = path.split('.');
+    const names = path.split('.');
     return (record) => {
-      const values = valuesAt(record, steps);
-      this.#note(path, values.length > 0);
+      const values = valuesAt(record, names);
+      if (values.length > 0) this.#seen.add(path);
+      if (this.#seen.has(path)) this.missing.delete(path);
+      else this.missing.add(path);
       return holds(values, operator, literal);
     };
   }
 
-  #note(path: string, found: boolean): void {
-    if (found) this.#seen.add(path);
-    if (this.#seen.has(path)) this.missing.delete(path);
-    else this.missing.add(path);
-  }
-
-  #path(): string {
-    const { kind, text } = this.#next;
-    if (kind !== 'word' || !PATH.test(text))
-      throw this.#wrong('here the name of a field is expected, like `amount` or `headers.source`');
-    this.#at++;
-    return text;
-  }
-
-  #operator(path: string): Operator {
-    const { kind, text } = this.#next;
-    const written = kind === 'operator' || kind === 'word' ? text.toLowerCase() : '';
-    const operator = OPERATORS.get(written);
-    if (operator === undefined)
-      throw this.#wrong(`after ${path} one of ${[...OPERATORS.keys()].join(' ')} is expected`);
-    this.#at++;
-    return operator;
-  }
-
   #literal(): Literal {
-    const { kind, text } = this.#next;
-    if (kind !== 'word' && kind !== 'quoted')
-      throw this.#wrong(
+    const token = this.#take(['word', 'quoted'], () => true);
+    if (token === undefined)
+      throw this.#bad(
         "here a value is expected: a number, a word, 'text in quotes', true, false or null",
       );
-    this.#at++;
+    const { kind, text } = token;
     if (kind === 'quoted') return { text };
     if (text === 'null') return null;
     if (text === 'true' || text === 'false') return text === 'true';

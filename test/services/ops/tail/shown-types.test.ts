@@ -73,13 +73,6 @@ test('every kind of schema is shown, also those that no event of ours has', () =
     fields: [{ name: 'left', type: ['null', 'Tree'] }],
   };
   expect(shownBy(tree, { left: { left: { left: null } } })).toBe('{"left":{"left":{"left":null}}}');
-  const money: avro.Schema = { type: 'bytes', logicalType: 'decimal', precision: 20, scale: 2 };
-  const cents = (value: bigint): string =>
-    shownJson(
-      money,
-      Buffer.concat([Buffer.from([encodeDecimal(value).length * 2]), encodeDecimal(value)]),
-    );
-  expect([cents(123_456n), cents(-5n), cents(0n)]).toEqual(['"1234.56"', '"-0.05"', '"0.00"']);
 });
 
 test('amounts and long integers keep every digit, whatever their size', () => {
@@ -131,9 +124,7 @@ test('bytes that do not fit the schema are refused', () => {
   expect(show('010203040261')).toBe('{"hash":"0x01020304","note":"a"}');
   for (const hex of ['010203', '0102030404', '01020304026100', `01020304${'ff'.repeat(11)}`])
     expect(() => show(hex)).toThrow();
-  expect(() => shownJson(['null', 'string'], Buffer.from('04', 'hex'))).toThrow(
-    'a union does not have this branch',
-  );
+  expect(() => shownJson(['null', 'string'], Buffer.from('04', 'hex'))).toThrow();
 });
 
 test('a list or map that claims 2^40 items is refused at the end of the bytes', () => {
