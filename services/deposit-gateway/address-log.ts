@@ -1,6 +1,6 @@
 /**
- * Appends the gateway's events to `deposit.addresses`. Requests that come during an append share the
- * next one.
+ * Appends the gateway's events to `deposit.addresses`. Requests that come during an append share
+ * the next one.
  */
 import { randomBytes } from 'node:crypto';
 import {

@@ -1,6 +1,6 @@
 /**
- * The callers of requests. Every request under `/api/` but a preflight is checked for its token before
- * anything else, so a caller without one learns nothing.
+ * The callers of requests. Every request under `/api/` but a preflight is checked for its token
+ * before anything else, so a caller without one learns nothing.
  */
 import { parseAddress, toHex } from '../../schemas/address.ts';
 import type { HttpRequest, HttpResponse } from '../runtime/http/handler.ts';

@@ -99,8 +99,8 @@ export class DepositAddresses {
   }
 
   /**
-   * The deposit address (20 bytes) of an account (20 bytes), whose panel it opens; undefined when it
-   * is not there in time. `client` is as limits count it. Throws faults.
+   * The deposit address (20 bytes) of an account (20 bytes), whose panel it opens; undefined when
+   * it is not there in time. `client` is as limits count it. Throws faults.
    */
   open(account: Buffer, client: string): Promise<Opened> {
     const key = toHex(account);
@@ -181,7 +181,9 @@ export class DepositAddresses {
     return append;
   }
 
-  /** Appends that the panel is opened. Nobody waits for it: without it, deposits show only later. */
+  /**
+   * Appends that the panel is opened. Nobody waits for it: without it, deposits show only later.
+   */
   #openPanel(account: Buffer, key: string, requestedAt: number): void {
     const { now, address_log: addressLog, log } = this.#options;
     const at = now();

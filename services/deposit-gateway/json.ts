@@ -28,8 +28,8 @@ export function listBody(rows: readonly Cells[]): string {
 }
 
 /**
- * A row of `depositOf`. A permanent address expects no amount, so the amount to pay is the amount that
- * arrived; the address is its own invoice and never expires.
+ * A row of `depositOf`. A permanent address expects no amount, so the amount to pay is the amount
+ * that arrived; the address is its own invoice and never expires.
  */
 export function detailBody([id, account, address, gross, _fee, _credit, status]: Cells): string {
   return (

@@ -10,8 +10,9 @@ const INDEXED: Statement = {
 };
 
 /**
- * Ready when the index can be read, has all its indexes and is not further behind the node than `lagMax` blocks. A node that cannot be reached does not make the gateway unready: it
- * answers from the index alone, and that the index stands still then is what the ingester's own `/ready` says.
+ * Ready when the index can be read, has all its indexes and is not further behind the node than
+ * `lagMax` blocks. A node that cannot be reached does not make the gateway unready: it answers from
+ * the index alone, and that the index stands still then is what the ingester's own `/ready` says.
  */
 export function indexCheck(
   reader: Reader,

@@ -1,6 +1,6 @@
 /**
- * Formats of an export: the interface's JSON objects line by line, or the same objects as records of
- * CSV (RFC 4180). Written by hand: csv-stringify takes twice as long, and does not quote a lone
+ * Formats of an export: the interface's JSON objects line by line, or the same objects as records
+ * of CSV (RFC 4180). Written by hand: csv-stringify takes twice as long, and does not quote a lone
  * carriage return.
  */
 
@@ -32,8 +32,8 @@ export const NDJSON: ExportFormat = {
 /** `"name":value` of a flat object, its value captured. Linear in the length of any text. */
 const FIELD = /"[^"\\]*(?:\\.[^"\\]*)*":("[^"\\]*(?:\\.[^"\\]*)*"|[^,}]+)/g;
 /**
- * Quoted besides commas, quotes and ends of lines: an empty text, which is not null, and a text that
- * a spreadsheet would take for a formula, which is otherwise left as it is.
+ * Quoted besides commas, quotes and ends of lines: an empty text, which is not null, and a text
+ * that a spreadsheet would take for a formula, which is otherwise left as it is.
  */
 const QUOTED = /^$|^[=+\-@\t]|[",\r\n]/;
 

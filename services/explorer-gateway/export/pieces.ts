@@ -1,6 +1,6 @@
 /**
- * Reads an export in pieces, each of one short statement. Every statement checks that the last block
- * of the export is still on the chain, so all pieces belong to one chain.
+ * Reads an export in pieces, each of one short statement. Every statement checks that the last
+ * block of the export is still on the chain, so all pieces belong to one chain.
  */
 import type { Query } from '../../../projections/contract/page.ts';
 import {

@@ -127,8 +127,8 @@ function exportRoute(
 }
 
 /**
- * Reads the first piece, which shows that the block of the headers is still on the chain. Without an
- * `opening`, as for HEAD, only that block is read.
+ * Reads the first piece, which shows that the block of the headers is still on the chain. Without
+ * an `opening`, as for HEAD, only that block is read.
  */
 async function start(
   reader: Reader,

@@ -25,8 +25,8 @@ export class ExportSlots {
   }
 
   /**
-   * Starts an export in a slot, which is free again when `start` fails or is refused. Undefined when
-   * all slots are taken, or half of them by this client.
+   * Starts an export in a slot, which is free again when `start` fails or is refused. Undefined
+   * when all slots are taken, or half of them by this client.
    */
   async hold<Refused extends object>(
     client: string,

@@ -1,10 +1,16 @@
-/** The reserve position as the treasury published it: asked for at most once in a while however many want it, and never shown for longer than it is fresh. */
+/**
+ * The reserve position as the treasury published it: asked for at most once in a while however many
+ * want it, and never shown for longer than it is fresh.
+ */
 import { runJson, type Reconciliation } from '../../../schemas/reconciliation.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { askTreasury, type Unavailable } from './treasury.ts';
 
-/** How long an answer stands. That there is none is asked again sooner, so that a treasury that is back shows soon. */
+/**
+ * How long an answer stands. That there is none is asked again sooner, so that a treasury that is
+ * back shows soon.
+ */
 const FRESH_MS = 30_000;
 const FRESH_UNAVAILABLE_MS = 5_000;
 
@@ -14,7 +20,10 @@ export interface Reserve {
   readonly age_seconds: number;
 }
 
-/** The treasury's answer, or why there is none; one request to it at a time. `now` in ms of a clock that never goes back. */
+/**
+ * The treasury's answer, or why there is none; one request to it at a time. `now` in ms of a clock
+ * that never goes back.
+ */
 export function openReserve(
   url: string,
   now: () => number,

@@ -1,4 +1,7 @@
-/** The treasury as it may answer: wrong, slow, endless or not at all. Whatever it does, asking it ends in time and in little memory, with figures or with why not. */
+/**
+ * The treasury as it may answer: wrong, slow, endless or not at all. Whatever it does, asking it
+ * ends in time and in little memory, with figures or with why not.
+ */
 import { parseReconciliation, type Reconciliation } from '../../../schemas/reconciliation.ts';
 
 export interface TreasuryLimits {
@@ -15,7 +18,10 @@ export interface Unavailable {
   readonly cause?: unknown;
 }
 
-/** Asks once. No redirect is followed, nothing is unpacked, and reading ends where the body is too large. Never throws for what the treasury does. */
+/**
+ * Asks once. No redirect is followed, nothing is unpacked, and reading ends where the body is too
+ * large. Never throws for what the treasury does.
+ */
 export async function askTreasury(
   url: string,
   limits = TREASURY_LIMITS,

@@ -80,8 +80,8 @@ export function transactionDetail(cells: Cells): string {
 }
 
 /**
- * A page of a list: `total` is the offset plus the items of the page, `has_more` whether the page is
- * full. A page below a cursor has offset 0.
+ * A page of a list: `total` is the offset plus the items of the page, `has_more` whether the page
+ * is full. A page below a cursor has offset 0.
  */
 export function pageBody<Row>(
   rows: readonly Row[],

@@ -1,4 +1,6 @@
-/** Parses parameters: a value, or a refusal that says what is expected and never repeats the input. */
+/**
+ * Parses parameters: a value, or a refusal that says what is expected and never repeats the input.
+ */
 import type { Page } from '../../../projections/contract/page.ts';
 import type {
   TransactionFilter,

@@ -58,7 +58,10 @@ export function explorerRoutes({
 /** A longer address is never one that many request. */
 const URL_CHARACTERS_MAX = 512;
 
-/** The route with its responses cached. Only for one whose response depends on its address and the index alone. */
+/**
+ * The route with its responses cached. Only for one whose response depends on its address and the
+ * index alone.
+ */
 export function cached(route: GetRoute, cache: AnswerCache): GetRoute {
   return {
     ...route,

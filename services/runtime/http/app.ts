@@ -1,4 +1,7 @@
-/** The HTTP application of every service, most of it Express: handlers answer with values, one place turns refusals, faults and bugs into the service's error body. */
+/**
+ * The HTTP application of every service, on Express: handlers return values, and one place turns
+ * refusals, faults and bugs into the service's error body.
+ */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import express, { type ErrorRequestHandler } from 'express';
@@ -27,18 +30,18 @@ export interface HttpAppOptions {
   /** what the process does while all checks pass, for `/status`; `serving` when not given */
   readonly phase?: () => string;
   readonly errors?: ErrorShape;
-  /** asked before the routes in this order; the first answer stands */
+  /** run before the routes in this order; the first response stands */
   readonly guards?: readonly Guard[];
-  /** on every answer */
+  /** of every response */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body_bytes_max?: number;
-  /** how many proxies in front of this server may be believed about the client's address */
+  /** trusted proxies in front of this server; each appends an address to x-forwarded-for */
   readonly trust_proxy_hops?: number;
-  /** after how long a connection on which nothing moves is cut off, such as that of a client that does not read */
+  /** a connection on which nothing moves is closed, such as that of a client that does not read */
   readonly idle_ms?: number;
 }
 
-/** When nothing else is said. */
+/** Default of `idle_ms`. */
 export const IDLE_MS = 60_000;
 
 /** A request being served. */
@@ -47,18 +50,18 @@ export interface InFlight {
   readonly socket: Socket;
   /** ms of a monotonic clock */
   readonly started: number;
-  /** the template it matched */
+  /** the template that matched */
   route: string;
-  /** its answer goes out in pieces, for as long as the client takes */
+  /** its body goes out in pieces, at the pace of the client */
   streams: boolean;
-  /** the status of the error that ended its answer halfway */
+  /** the status of the error that broke off its response */
   broken_off_as?: number;
 }
 
 type Headers = Readonly<Record<string, string>>;
 type Head = Omit<HttpResponse, 'body'>;
 
-/** `inFlight` is the server's: it knows every request before the application sees it. */
+/** `inFlight` is the server's, which adds every request before the application sees it. */
 export function buildHttpApp(
   options: HttpAppOptions,
   inFlight: ReadonlyMap<ServerResponse, InFlight>,
@@ -92,7 +95,7 @@ export function buildHttpApp(
     if (response.headersSent || response.destroyed) return;
     const bytes = Buffer.byteLength(body);
     writeHead(response, head, bytes);
-    // as many bytes as characters: each is one of ASCII, and need not be looked at to be written
+    // as many bytes as characters: all are ASCII, and latin1 is written without encoding
     if (typeof body === 'string' && bytes === body.length) response.end(body, 'latin1');
     else response.end(body);
   };
@@ -117,34 +120,24 @@ export function buildHttpApp(
     answer: HttpResponse | Refusal,
   ): void | Promise<void> => {
     if (!('refused' in answer)) return send(response, answer);
-    return fail(response, {
-      status: shape.statuses[answer.refused] ?? 400,
-      code: answer.refused,
-      message: answer.message,
-    });
+    const { refused: code, message } = answer;
+    return fail(response, { status: shape.statuses[code] ?? 400, code, message });
   };
   const failed = (error: unknown, method: string | undefined, response: ServerResponse): void => {
     const failure = failureOf(error, shape);
     const context = inFlight.get(response);
     if (failure.status >= 500 || response.headersSent) {
-      log.error(
-        {
-          err: error,
-          request_id: context?.id,
-          method,
-          route: context?.route,
-          status: failure.status,
-        },
-        messageOf(error),
-      );
+      const { id: request_id, route } = context ?? {};
+      const { status } = failure;
+      log.error({ err: error, request_id, method, route, status }, messageOf(error));
     }
     if (!response.headersSent) return fail(response, failure);
-    // a client must never take half an answer for a whole one
+    // a client must not take half a response for a whole one
     if (context !== undefined) context.broken_off_as = failure.status;
     breakOff(response);
   };
 
-  const answerOfGuards = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
+  const runGuards = async (request: HttpRequest): Promise<HttpResponse | undefined> => {
     for (const guard of guards) {
       const answer = await guard(request);
       if (answer !== undefined) return answer;
@@ -152,12 +145,12 @@ export function buildHttpApp(
     return undefined;
   };
   app.use(async (request, response, next) => {
-    const answer = await answerOfGuards(request);
+    const answer = await runGuards(request);
     if (answer !== undefined) return send(response, answer);
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > (options.body_bytes_max ?? 16_384))
       return fail(response, TOO_LARGE, { connection: 'close' });
-    // a body of unknown length is read by whoever wants one, otherwise it goes with its connection
+    // a body of unknown length that no handler reads ends with its connection
     if (request.headers['transfer-encoding'] !== undefined)
       response.setHeader('connection', 'close');
     if (request.url.includes('%') && !isDecodable(request.url))
@@ -197,34 +190,30 @@ export function buildHttpApp(
 
   const direct = new DirectRoutes(routes, options.trust_proxy_hops ?? 0);
   const serve = async (found: Found, response: ServerResponse): Promise<void> => {
-    const { route, asked } = found;
+    const { route, request } = found;
     try {
-      const answer = await answerOfGuards(asked);
+      const answer = await runGuards(request);
       if (answer !== undefined) return await send(response, answer);
       enterRoute(response, route.path);
-      return await reply(response, await route.handle(asked));
+      return await reply(response, await route.handle(request));
     } catch (error) {
-      return failed(error, asked.method, response);
+      return failed(error, request.method, response);
     }
   };
   return (request, response) => {
     const found = direct.find(request);
     if (found !== undefined) void serve(found, response);
-    // Express would answer an address that names a host which cannot be one without any of all this
+    // Express would answer an invalid absolute URL by itself, in another shape
     else if (!isAddress(request.url)) fail(response, shape.undecodable ?? NO_ADDRESS);
     else app(request, response);
   };
 }
 
 const TOO_LARGE: Failure = { status: 413, code: 'too_large', message: 'the body is too large' };
-const NO_ADDRESS: Failure = {
-  status: 400,
-  code: 'invalid_request',
-  message: 'the address is not well-formed',
-};
+const INVALID = { status: 400, code: 'invalid_request' } as const;
+const NO_ADDRESS: Failure = { ...INVALID, message: 'the address is not well-formed' };
 const UNDECODABLE: Failure = {
-  status: 400,
-  code: 'invalid_request',
+  ...INVALID,
   message: 'the address is not well-formed: each % must begin the hex digits of UTF-8 text',
 };
 
@@ -259,7 +248,9 @@ function ownRoutes(
   ];
 }
 
-/** A bug in a handler answers 500 and the process goes on: no request may end it, and none leaves anything half done behind. */
+/**
+ * A bug in a handler gives 500, and the process goes on: a request leaves no state half changed.
+ */
 function failureOf(error: unknown, shape: ErrorShape): Failure {
   if (error instanceof Fault) return shape.fault(error);
   const status = propertyOf(error, 'status');

@@ -1,19 +1,23 @@
-/** Any web page may ask: no service here knows cookies, and who sends a token does so itself. Source: Fetch standard, "CORS protocol". */
+/**
+ * Any web page may read: no service uses cookies, and a page sends its token itself. Source: Fetch
+ * standard, "CORS protocol". The package cors writes to Express' responses, which the fast paths
+ * avoid.
+ */
 import type { HttpResponse, Guard } from './handler.ts';
 
-/** Of every answer; `exposed` are headers that a page may read. */
+/** The headers of every response; a page may read those that are `exposed`. */
 export function corsHeaders(exposed: string): Readonly<Record<string, string>> {
   return { 'access-control-allow-origin': '*', 'access-control-expose-headers': exposed };
 }
 
-/** A browser asks before it sends what a form could not. */
+/** Answers a browser's OPTIONS request before a request that a form could not send. */
 export function preflight(methods: string): Guard {
   const answer: HttpResponse = {
     status: 204,
     body: '',
     headers: {
       'access-control-allow-methods': methods,
-      // a star alone would leave authorization out
+      // the wildcard does not include authorization
       'access-control-allow-headers': 'authorization, *',
       'access-control-max-age': '86400',
     },

@@ -1,6 +1,7 @@
 /**
- * The short way to a route: a GET of the plainest kind is served without Express, whose walk through its chain and change of the request's prototype cost more than most answers. All
- * other requests, malformed ones and those for paths that are not there among them, go the long way.
+ * The fast path to a route: a plain GET is served without Express, whose middleware chain and
+ * change of the request's prototype cost more than most responses. All other requests, also
+ * malformed ones and those for unknown paths, go through Express.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { parse, type ParsedUrlQuery } from 'node:querystring';
@@ -9,13 +10,12 @@ import type { HttpRequest, GetRoute, Route } from './handler.ts';
 
 export interface Found {
   readonly route: GetRoute;
-  readonly asked: HttpRequest;
+  readonly request: HttpRequest;
 }
 
-/** What is looked at of a request. */
 type Head = Pick<IncomingMessage, 'method' | 'url' | 'headers'> & Pick<HttpRequest, 'socket'>;
 
-/** Addresses that mean what they look like: nothing encoded, no fragment, no spaces. */
+/** No encoding, no fragment, no spaces. */
 const PLAIN_URL = /^\/[!"$&-~]*$/;
 const LITERAL = /^[/\w.-]+$/;
 
@@ -34,9 +34,9 @@ export class DirectRoutes {
     }
   }
 
-  /** The route of a request that can go the short way. */
-  find(request: Head): Found | undefined {
-    const { method, url = '', headers } = request;
+  /** The route of a request that can take the fast path. */
+  find(message: Head): Found | undefined {
+    const { method, url = '', headers } = message;
     if (
       method !== 'GET' ||
       headers['transfer-encoding'] !== undefined ||
@@ -48,20 +48,20 @@ export class DirectRoutes {
     const path = mark === -1 ? url : url.slice(0, mark);
     const literal = this.#literal.get(path);
     if (literal !== undefined)
-      return { route: literal, asked: new Direct(request, path, {}, this.#trustProxyHops) };
+      return { route: literal, request: new Direct(message, path, {}, this.#trustProxyHops) };
     for (const { route, pattern } of this.#patterns) {
       const match = pattern.exec(path);
       if (match !== null)
         return {
           route,
-          asked: new Direct(request, path, match.groups ?? {}, this.#trustProxyHops),
+          request: new Direct(message, path, match.groups ?? {}, this.#trustProxyHops),
         };
     }
     return undefined;
   }
 }
 
-/** All of its parameters: one that is not looked at could not be refused. */
+/** Without a limit on their number: an ignored parameter could not be refused. */
 export function queryOf(text: string): ParsedUrlQuery {
   return parse(text, '&', '=', { maxKeys: 0 });
 }

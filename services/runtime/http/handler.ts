@@ -1,65 +1,69 @@
-/** What an HTTP handler hears and says, as values; `http-app.ts` puts them on the wire. */
+/** Requests and responses of HTTP handlers, as values; `app.ts` puts them on the wire. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 import type { Fault, Refusal } from '../process/errors.ts';
 
 /**
- * An answer; `body` is the finished text, or the bytes of one that is sent often, or its pieces, each made when the client has taken the one before: see `streamed-body.ts`. What the first piece throws
- * becomes an error answer, what a later one throws breaks the answer off. `return` of the pieces' iterator is called in every case, also when none was wanted.
+ * `body` is text, bytes, or pieces that are made at the pace of the client (`streamed-body.ts`). An
+ * error of the first piece becomes an error response; an error of a later one breaks the response
+ * off. `return` of the pieces' iterator is always called, also when no piece was wanted.
  */
 export interface HttpResponse {
   readonly status: number;
   readonly body: string | Buffer | AsyncIterable<string>;
-  /** JSON when not given */
+  /** default: JSON */
   readonly content_type?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Why a request is not served, before a service gives it its own shape. */
+/** Why a request is not served, before it takes the service's shape. */
 export interface Failure {
   readonly status: number;
-  /** a refusal's reason, or: not_found, method_not_allowed, invalid_request, too_large, not_ready, a fault's code, internal_error */
+  /**
+   * the reason of a refusal, the code of a fault, or: not_found, method_not_allowed,
+   * invalid_request, too_large, not_ready, internal_error
+   */
   readonly code: string;
   readonly message: string;
 }
 
-/** What is a service's own about its error answers. */
+/** The error responses of a service. */
 export interface ErrorShape {
-  /** the HTTP status of each reason of a refusal */
+  /** the HTTP status of each reason */
   readonly statuses: Readonly<Record<string, number>>;
-  /** what a caller learns of a fault: never its message, which may name hosts */
+  /** never with the fault's message, which may name hosts */
   readonly fault: (fault: Fault) => Failure;
-  /** for an address whose % sequences are no text; 400 when not given */
+  /** for an address whose % sequences are not UTF-8; default: 400 */
   readonly undecodable?: Failure;
   /** the body, JSON text */
   readonly body: (failure: Failure) => string;
 }
 
-/** What handlers and guards see of a request. */
+/** Also implemented by Express' requests. */
 export interface HttpRequest {
   readonly method: string;
-  /** of the address, without its parameters */
+  /** without the query */
   readonly path: string;
-  /** the address as it came */
+  /** the URL as sent */
   readonly originalUrl: string;
-  /** its parameters as `node:querystring` gives them: a repeated one is an array */
+  /** as `node:querystring` parses it: a repeated parameter is an array */
   readonly query: Readonly<Record<string, unknown>>;
-  /** the parts of the path that the route names */
+  /** the named parts of the route's path */
   readonly params: Readonly<Record<string, unknown>>;
   readonly headers: IncomingHttpHeaders;
-  /** the client's address, as a trusted proxy says if there is one */
+  /** the client's address, from trusted proxies if there are any */
   readonly ip?: string | undefined;
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
 type Answered = HttpResponse | Refusal | Promise<HttpResponse | Refusal>;
 
-/** Answers HEAD as well. */
+/** Serves HEAD as well. */
 export interface GetRoute {
   readonly method: 'get';
   /** Express' template, also the label in metrics */
   readonly path: string;
-  readonly handle: (asked: HttpRequest) => Answered;
+  readonly handle: (request: HttpRequest) => Answered;
 }
 
 export interface PostRoute {

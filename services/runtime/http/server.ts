@@ -19,13 +19,13 @@ export interface HttpOptions extends HttpAppOptions {
   readonly http_host: string;
   /** 0: any free one */
   readonly http_port: number;
-  /** how long the process may take to stop: what still streams after the greater part of it is cut off. Without it, streams are waited for */
+  /** time for a shutdown; after most of it, streams are broken off; default: streams are awaited */
   readonly drain_ms?: number;
-  /** of a request's line and headers together; 16 KiB when not given. More is answered 431 before anything else is looked at */
+  /** of a request's line and headers; a larger head is answered 431 at once; default: 16 KiB */
   readonly header_bytes_max?: number;
   /**
-   * Sees each request before the application does, and either answers it or calls `next`. What the application makes sure of (guards, headers, limits) it has to see to
-   * itself; `context.route` is for it to set.
+   * Sees each request before the application, and either answers it or calls `next`. It does the
+   * application's work itself (guards, headers, limits) and sets `context.route`.
    */
   readonly front?: (
     request: IncomingMessage,
@@ -33,14 +33,17 @@ export interface HttpOptions extends HttpAppOptions {
     context: InFlight,
     next: () => void,
   ) => void;
-  /** takes over connections that ask for a WebSocket; without it, and when they ask for another protocol, they are answered as ordinary requests. What it took over it closes itself, before the server is drained */
+  /**
+   * Takes over connections that ask for a WebSocket, and closes them before the server drains.
+   * Requests for other protocols are served as HTTP.
+   */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 export interface HttpServer {
   /** `http://host:port` as listened on */
   readonly url: string;
-  /** stops accepting, lets requests in flight finish, closes their connections; streams that take too long are cut off */
+  /** stops accepting, finishes requests in flight, closes connections; breaks off late streams */
   drain(): Promise<void>;
 }
 
@@ -54,8 +57,8 @@ const LIMITS = {
 const STREAMS_SHARE = 0.8;
 
 /**
- * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there besides
- * the routes. Throws a `Fault` when the port cannot be opened.
+ * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there
+ * besides the routes. Throws a `Fault` when the port cannot be opened.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { http_host: host, log, errors: shape = PLAIN_ERRORS, drain_ms: drainMs } = options;
@@ -66,7 +69,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const server = createServer({
     ...LIMITS,
     ...(maxHeaderSize === undefined ? {} : { maxHeaderSize }),
-    // many a client offers HTTP/2 with its first request, and wants the answer when it is not taken up
+    // clients that offer HTTP/2 expect a response when the offer is not taken
     shouldUpgradeCallback: ({ headers }) =>
       options.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
   });
@@ -101,7 +104,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     if (answering().has(socket)) socket.destroy();
     else answerBrokenRequest(error, socket, shape);
   });
-  spareUnreadAnswers(server, answering);
+  spareUnreadResponses(server, answering);
 
   await listening(server, host, options.http_port);
   server.on('error', (error) => log.error({ err: error }, 'HTTP server'));
@@ -117,7 +120,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         const late =
           drainMs === undefined
             ? undefined
-            : setTimeout(() => cutOffStreams(inFlight, log), drainMs * STREAMS_SHARE);
+            : setTimeout(() => breakOffStreams(inFlight, log), drainMs * STREAMS_SHARE);
         server.close(() => {
           clearTimeout(late);
           resolve();
@@ -128,21 +131,18 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
 }
 
-function cutOffStreams(
+function breakOffStreams(
   inFlight: ReadonlyMap<ServerResponse, InFlight>,
   log: HttpOptions['log'],
 ): void {
   const late = [...inFlight].filter(([, { streams }]) => streams);
   if (late.length > 0)
-    log.warn(
-      { streams: late.length },
-      'answers that were still streaming are cut off: the process stops',
-    );
+    log.warn({ streams: late.length }, 'shutdown breaks off responses that are still streaming');
   for (const [response] of late) breakOff(response);
 }
 
-/** Makes `server.close()` spare answers that are handed over but not yet read: Node takes their connections for idle and would cut them short. */
-function spareUnreadAnswers(server: Server, answering: () => ReadonlySet<Socket>): void {
+/** Keeps `server.close()` from closing connections whose response is written but not yet read. */
+function spareUnreadResponses(server: Server, answering: () => ReadonlySet<Socket>): void {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -171,17 +171,8 @@ function observer({ log, metrics }: HttpOptions) {
     const status = response.writableFinished ? response.statusCode : (brokenOffAs ?? 499);
     seconds.observe({ route, method, status }, elapsed / 1_000);
     if (!log.isLevelEnabled('debug')) return;
-    log.debug(
-      {
-        request_id: id,
-        method,
-        url: url.slice(0, 200),
-        route,
-        status,
-        ms: Number(elapsed.toFixed(2)),
-      },
-      'request',
-    );
+    const ms = Number(elapsed.toFixed(2));
+    log.debug({ request_id: id, method, url: url.slice(0, 200), route, status, ms }, 'request');
   };
 }
 
@@ -190,7 +181,7 @@ const STATUS_OF_PARSER: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** What Node's parser refuses never reaches the application; it gets the same shape. */
+/** Requests that Node's parser refuses do not reach the application, but get the same shape. */
 function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Socket,
@@ -200,8 +191,13 @@ function answerBrokenRequest(
   const status = STATUS_OF_PARSER[error.code ?? ''] ?? 400;
   const reason = STATUS_CODES[status] ?? '';
   const body = shape.body({ status, code: 'invalid_request', message: reason });
-  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: ${JSON_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`;
-  socket.end(head + body, () => socket.destroy());
+  const head = [
+    `HTTP/1.1 ${status} ${reason}`,
+    `content-type: ${JSON_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
 function listening(server: Server, host: string, port: number): Promise<void> {

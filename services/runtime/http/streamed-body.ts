@@ -1,74 +1,59 @@
-/** Bodies in pieces: each is made when the client has taken the one before, so that memory does not depend on their number or on how slowly somebody reads. */
+/**
+ * Bodies in pieces. A piece is made when the client has taken the one before, so memory depends
+ * neither on the number of pieces nor on the pace of the client.
+ */
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 
 export interface Streaming {
-  /** sets status and headers; called when the first piece is there */
+  /** sends status and headers; called once the first piece is made */
   readonly writeHead: () => void;
-  /** after how long a client that does not read is cut off */
+  /** a client that does not read for so long is disconnected */
   readonly idle_ms: number;
 }
 
 /**
- * Sends the pieces until they end or the client has left, and then ends their iterator. HEAD asks for none. Throws what the pieces throw: before the first one
- * nothing is sent yet; afterwards the answer must be broken off.
+ * Sends the pieces until they end or the client has left, then ends their iterator. HEAD reads
+ * none. Throws the pieces' error: before the first piece nothing is sent, later the response must
+ * be broken off.
  */
 export async function sendPieces(
   response: ServerResponse,
   pieces: AsyncIterable<string>,
-  streaming: Streaming,
+  { writeHead, idle_ms: idleMs }: Streaming,
 ): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
+  const { method, socket } = response.req;
   try {
-    if (response.req.method === 'HEAD') sendHeadOnly(response, streaming);
-    else await pump(response, iterator, streaming);
+    if (method === 'HEAD') {
+      if (response.destroyed) return;
+      writeHead();
+      return void response.end();
+    }
+    response.on('timeout', () => breakOff(response));
+    while (!response.destroyed) {
+      // the client is not to blame for the time that a piece takes to be made
+      socket.setTimeout(0);
+      const piece = await iterator.next().finally(() => socket.setTimeout(idleMs));
+      if (response.destroyed) return;
+      if (!response.headersSent) writeHead();
+      if (piece.done === true) return void response.end();
+      if (piece.value !== '' && !response.write(piece.value)) await drained(response);
+    }
   } finally {
     await iterator.return?.();
   }
 }
 
-function sendHeadOnly(response: ServerResponse, { writeHead }: Streaming): void {
-  if (response.destroyed) return;
-  writeHead();
-  response.end();
-}
-
-async function pump(
-  response: ServerResponse,
-  iterator: AsyncIterator<string>,
-  { writeHead, idle_ms: idleMs }: Streaming,
-): Promise<void> {
-  response.on('timeout', () => breakOff(response));
-  while (!response.destroyed) {
-    const piece = await untimed(response.req.socket, idleMs, () => iterator.next());
-    if (response.destroyed) return;
-    if (!response.headersSent) writeHead();
-    if (piece.done === true) return void response.end();
-    if (piece.value !== '' && !response.write(piece.value)) await drained(response);
-  }
-}
-
-/** So that the client cannot take half an answer for a whole one: a reset, since in HTTP/1.0 the end of the connection is the end of the answer. */
+/**
+ * Resets the connection, so that the client cannot take half a response for a whole one: in
+ * HTTP/1.0 the end of the connection is the end of the body.
+ */
 export function breakOff(response: ServerResponse): void {
   response.req.socket.resetAndDestroy();
   response.destroy();
 }
 
-/** Making a piece may take long, which is not the client's fault: its time begins when it has something to read. */
-async function untimed<Result>(
-  socket: Socket,
-  idleMs: number,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  socket.setTimeout(0);
-  try {
-    return await work();
-  } finally {
-    socket.setTimeout(idleMs);
-  }
-}
-
-/** When what is written has gone out, or nobody is there to take it. */
+/** Resolves when the written text has gone out, or the client has left. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -147,7 +147,7 @@ test('told to stop, the process cuts off in time what nobody reads, and ends wit
   child.kill('SIGTERM');
   await ended;
   expect(child.exitCode).toBe(0);
-  expect(text()).toContain('answers that were still streaming are cut off');
+  expect(text()).toContain('shutdown breaks off responses that are still streaming');
   socket.destroy();
 });
 

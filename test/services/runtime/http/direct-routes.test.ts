@@ -27,7 +27,7 @@ const seen = ({ method, path, originalUrl, query, params, headers, ip }: HttpReq
 
 const get = (
   path: string,
-  handle: GetRoute['handle'] = (asked) => ({ status: 200, body: seen(asked) }),
+  handle: GetRoute['handle'] = (request) => ({ status: 200, body: seen(request) }),
 ): GetRoute => ({
   method: 'get',
   path,

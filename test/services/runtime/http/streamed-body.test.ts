@@ -284,7 +284,7 @@ test('draining cuts off a stream that does not end in time', async () => {
     {
       level: 'warn',
       streams: 1,
-      msg: 'answers that were still streaming are cut off: the process stops',
+      msg: 'shutdown breaks off responses that are still streaming',
     },
   ]);
 });
