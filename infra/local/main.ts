@@ -6,7 +6,7 @@ import { DONE, down, FAULT, REFUSED, start, up } from './cli/commands.ts';
 import { terminalReport } from './cli/report.ts';
 import { Refusal, StackFault } from './process/fault.ts';
 import { folderOf } from './stack/folder.ts';
-import { portNames, portVariable } from './stack/ports.ts';
+import { portNames, portVariable } from '../services/ports.ts';
 
 const SETTINGS = `Settings (environment):
   APP_NETWORK     testnet (default) or mainnet
@@ -34,25 +34,17 @@ async function main(): Promise<number> {
     report: terminalReport(process.stdout),
   };
   let exit_code = DONE;
-  await yargs(hideBin(process.argv))
+  const parser = yargs(hideBin(process.argv));
+  for (const [name, run, describe] of [
+    ['start', start, 'run the whole system in the foreground; Ctrl-C drains and stops it'],
+    ['up', up, 'the same, detached: returns when everything is ready'],
+  ] as const)
+    parser.command(name, describe, SERVERS_ONLY, async ({ serversOnly: servers_only }) => {
+      exit_code = await run({ ...options, servers_only });
+    });
+  await parser
     .scriptName('infra/local/main.ts')
     .usage('Usage: $0 <command>')
-    .command(
-      'start',
-      'run the whole system in the foreground; Ctrl-C drains and stops it',
-      SERVERS_ONLY,
-      async ({ serversOnly: servers_only }) => {
-        exit_code = await start({ ...options, servers_only });
-      },
-    )
-    .command(
-      'up',
-      'the same, detached: returns when everything is ready',
-      SERVERS_ONLY,
-      async ({ serversOnly: servers_only }) => {
-        exit_code = await up({ ...options, servers_only });
-      },
-    )
     .command('down', 'stop it', WIPE, async ({ wipe }) => {
       exit_code = await down(options.folder, wipe, options.report);
     })
@@ -62,9 +54,9 @@ async function main(): Promise<number> {
     .epilogue(SETTINGS)
     .version(false)
     .wrap(100)
-    .fail((message, error, parser) => {
+    .fail((message, error, help) => {
       if (error !== undefined) throw error;
-      parser.showHelp();
+      help.showHelp();
       throw new Refusal(message);
     })
     .parseAsync();

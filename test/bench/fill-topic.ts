@@ -9,7 +9,7 @@ import { openKafka, withAdmin } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import type { Logger } from '../../services/runtime/process/log.ts';
-import type { Addresses } from '../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../infra/services/services.ts';
 import { GeneratedChain, type ChainCounts, type GeneratedChainSettings } from './generator.ts';
 
 const PART_BYTES = 4 * 1024 * 1024;

@@ -1,5 +1,5 @@
 /** Random input to a hub in front of a moving chain, for as long as wanted. */
-import { defaultSettings } from '../../infra/local/stack/settings.ts';
+import { defaultSettings } from '../../infra/services/settings.ts';
 import { fuzz } from '../services/hub-gateway/fuzz.ts';
 import { startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';

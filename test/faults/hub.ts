@@ -4,7 +4,7 @@
  */
 import { setTimeout as after } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { defaultSettings } from '../../infra/local/stack/settings.ts';
+import { defaultSettings } from '../../infra/services/settings.ts';
 import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { Random } from '../support/random.ts';

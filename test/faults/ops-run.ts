@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { plainEnvironment } from '../../infra/local/process/child.ts';
-import type { Addresses } from '../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../infra/services/services.ts';
 
 const MAIN = join(import.meta.dirname, '../../services/ops/main.ts');
 

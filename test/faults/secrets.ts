@@ -3,10 +3,10 @@ import { createReadStream, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Folder } from '../../infra/local/stack/folder.ts';
-import { defaultSettings } from '../../infra/local/stack/settings.ts';
-import { serviceEnvironment, services } from '../../infra/local/stack/services.ts';
-import type { Addresses } from '../../infra/local/stack/addresses.ts';
-import type { Ports } from '../../infra/local/stack/ports.ts';
+import { defaultSettings } from '../../infra/services/settings.ts';
+import { serviceEnvironment, services } from '../../infra/services/services.ts';
+import type { Addresses } from '../../infra/services/services.ts';
+import type { Ports } from '../../infra/services/ports.ts';
 
 const SECRET_NAME = /SECRET|PASSWORD|PRIVATE|_KEY$/;
 /** Shorter ones would be found by chance. */

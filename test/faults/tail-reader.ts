@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import type { Addresses } from '../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../infra/services/services.ts';
 import { until } from '../support/until.ts';
 import { opsProcess } from './ops-run.ts';
 

@@ -12,7 +12,7 @@ import {
   kafkaVariable,
 } from '../../infra/kafka/settings.ts';
 import { kafkaAnswers } from '../../infra/local/servers/kafka.ts';
-import type { Ports } from '../../infra/local/stack/ports.ts';
+import type { Ports } from '../../infra/services/ports.ts';
 import { postgresAnswers, settlePostgres } from '../../infra/postgres/databases.ts';
 import { redis_image, redisAnswers, redisSettings } from '../../infra/local/servers/redis.ts';
 import {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import type { Addresses } from '../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../infra/services/services.ts';
 import { createDatabase, postgresUrl } from '../../infra/postgres/databases.ts';
 import { superuser } from '../../infra/postgres/settings.ts';
 

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import type { Addresses } from '../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../infra/services/services.ts';
 import { removeAbandoned, startStack } from './stack.ts';
 
 declare module 'vitest' {

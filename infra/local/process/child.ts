@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Folder } from '../stack/folder.ts';
 import { StackFault } from './fault.ts';
@@ -49,17 +49,12 @@ export function describeExit({ code, signal }: Exit): string {
   return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
 }
 
-/** The last lines of a log file that are not blank. */
-export function logTail(file: string, count = TAIL_LINES): string[] {
-  if (!existsSync(file)) return [];
-  const lines = readFileSync(file, 'utf8').split('\n');
-  return lines.filter((line) => line.trim() !== '').slice(-count);
-}
-
 /** A message about a process, with the last lines of its log. */
 export function childFault({ name, log_file }: Child, what: string): string {
-  const lines = logTail(log_file).map((line) => `  | ${line.slice(0, TAIL_COLUMNS)}`);
-  return [`${name} ${what}; the end of ${log_file}:`, ...lines].join('\n');
+  const lines = readFileSync(log_file, 'utf8').split('\n');
+  const last = lines.filter((line) => line.trim() !== '').slice(-TAIL_LINES);
+  const shown = last.map((line) => `  | ${line.slice(0, TAIL_COLUMNS)}`);
+  return [`${name} ${what}; the end of ${log_file}:`, ...shown].join('\n');
 }
 
 /**

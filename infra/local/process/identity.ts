@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { platform } from 'node:os';
-import { codeOf } from './fault.ts';
 
 /** Names one process for ever: the system reuses a pid, but not together with its start time. */
 export interface ProcessIdentity {
@@ -10,39 +9,28 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-const IS_LINUX = platform() === 'linux';
-
-/** The contents of a file below /proc, or undefined when the process has ended. */
-function readProc(path: string): string | undefined {
-  try {
-    return readFileSync(`/proc/${path}`, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return undefined;
-    throw error;
-  }
-}
-
-function ps(pid: number, columns: string): string {
-  const { stdout } = spawnSync('ps', ['-o', columns, '-p', String(pid)], { encoding: 'utf8' });
-  return stdout.trim();
-}
-
-/** State (Z: zombie) and start time of a process. */
+/** State letter (Z: zombie) and start time of a process; no state when it has ended. */
 function readState(pid: number): readonly [state: string | undefined, started: string] {
-  if (!IS_LINUX) {
-    const [state, ...started] = ps(pid, 'stat=,lstart=').split(/\s+/);
-    return [state, started.join(' ')];
+  if (platform() !== 'linux') {
+    const columns = ['-o', 'stat=,lstart=', '-p', String(pid)];
+    const line = spawnSync('ps', columns, { encoding: 'utf8' }).stdout.trim();
+    return [line[0], line.slice(line.indexOf(' ')).trim()];
   }
-  // man 5 proc_pid_stat: the fields after the name in parentheses; starttime is number 22
-  const stat = readProc(`${pid}/stat`) ?? '';
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return [fields[0], `${readProc('sys/kernel/random/boot_id')?.trim()}:${fields[19]}`];
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    // man 5 proc_pid_stat: the fields after the name in parentheses; starttime is number 22
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return [fields[0], `${boot}:${fields[19]}`];
+  } catch {
+    return [undefined, ''];
+  }
 }
 
 /** The identity of a living process, or undefined; a zombie is not alive. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const [state, started] = readState(pid);
-  return state === undefined || /^[ZX]?$/.test(state[0] ?? '') ? undefined : { pid, started };
+  return state === undefined || 'ZX'.includes(state) ? undefined : { pid, started };
 }
 
 /** Whether that very process lives; false for another program that was given its pid. */

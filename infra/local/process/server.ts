@@ -23,8 +23,6 @@ export interface ServerSpec {
   isReady(): Promise<boolean>;
   /** Runs after each start, once it is ready. */
   settle?(): Promise<void>;
-  /** Whether a start that failed like this is worth another try. */
-  isTransient?(child: Child): boolean;
 }
 
 /** A server is not ready because of work that ends by itself, such as loading tables. */
@@ -91,23 +89,18 @@ export class Server {
     if (this.pid !== undefined)
       throw new StackFault(`${this.name} is already running as process ${this.pid}`);
     const { ports, ready_ms } = this.#spec;
-    const begun = performance.now();
-    for (;;) {
-      const command = await this.#spec.prepare(signal ?? new AbortController().signal);
-      // Otherwise a program that holds a port could answer in place of the new process.
-      await assertFree(this.name, ports);
-      signal?.throwIfAborted();
-      const child = await spawnChild(this.name, command, this.#folder);
-      this.child = child;
-      try {
-        await waitUntilReady(child, () => this.#spec.isReady(), ready_ms, signal, onWorking);
-        return await this.#spec.settle?.();
-      } catch (error) {
-        await this.stop();
-        const isLate = performance.now() - begun > (ready_ms ?? READY_MS);
-        if (isLate || signal?.aborted || this.#spec.isTransient?.(child) !== true) throw error;
-      }
-      await pause(POLL_MS, undefined, { signal });
+    const command = await this.#spec.prepare(signal ?? new AbortController().signal);
+    // Otherwise a program that holds a port could answer in place of the new process.
+    await assertFree(this.name, ports);
+    signal?.throwIfAborted();
+    const child = await spawnChild(this.name, command, this.#folder);
+    this.child = child;
+    try {
+      await waitUntilReady(child, () => this.#spec.isReady(), ready_ms, signal, onWorking);
+      await this.#spec.settle?.();
+    } catch (error) {
+      await this.stop();
+      throw error;
     }
   }
 

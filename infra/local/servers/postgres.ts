@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { postgresAnswers, settlePostgres } from '../../postgres/databases.ts';
 import { initdbArguments, postgresArguments, superuser } from '../../postgres/settings.ts';
 import type { Programs } from '../fetch/programs.ts';
-import { logTail, plainEnvironment, type Command } from '../process/child.ts';
+import { plainEnvironment, type Command } from '../process/child.ts';
 import { StackFault } from '../process/fault.ts';
 import { runOrFail } from '../process/run-program.ts';
 import type { ServerSpec } from '../process/server.ts';
@@ -102,8 +102,5 @@ export function postgresServer(folder: Folder, programs: Programs, port: number)
     },
     isReady: () => postgresAnswers(host),
     settle: () => settlePostgres(host),
-    // The workers of a killed server end a moment later; until then the next one refuses to start.
-    isTransient: ({ log_file }) =>
-      logTail(log_file, 5).some((line) => /shared memory block .*still in use/.test(line)),
   };
 }

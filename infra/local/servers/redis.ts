@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import type { Programs } from '../fetch/programs.ts';
 import { plainEnvironment } from '../process/child.ts';
@@ -12,17 +13,14 @@ export const redisSettings: readonly string[] = ['--save', '', '--appendonly', '
 
 /** Whether Redis on this port of 127.0.0.1 answers a PING. */
 export async function redisAnswers(port: number): Promise<boolean> {
-  return await new Promise<boolean>((resolve, reject) => {
-    const socket = createConnection({ port, host: '127.0.0.1', timeout: 1_000 });
-    socket.once('connect', () => socket.write('PING\r\n'));
-    socket.once('data', (answer: Buffer) => {
-      resolve(answer.toString().startsWith('+PONG'));
-      socket.destroy();
-    });
-    socket.once('timeout', () => socket.destroy(new Error('no answer within 1000 ms')));
-    socket.once('error', reject);
-    socket.once('close', () => resolve(false));
-  });
+  const socket = createConnection({ port, host: '127.0.0.1' });
+  socket.write('PING\r\n');
+  try {
+    const [answer]: unknown[] = await once(socket, 'data', { signal: AbortSignal.timeout(1_000) });
+    return String(answer).startsWith('+PONG');
+  } finally {
+    socket.destroy();
+  }
 }
 
 export function redisServer(folder: Folder, programs: Programs, port: number): ServerSpec {

@@ -1,7 +1,7 @@
 import type { Programs } from '../fetch/programs.ts';
 import { Server } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
-import type { Ports } from '../stack/ports.ts';
+import type { Ports } from '../../services/ports.ts';
 import { kafkaServer } from './kafka.ts';
 import { postgresServer } from './postgres.ts';
 import { redisServer } from './redis.ts';

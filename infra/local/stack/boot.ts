@@ -1,3 +1,6 @@
+import { rmSync } from 'node:fs';
+import { portNames } from '../../services/ports.ts';
+import { services } from '../../services/services.ts';
 import { seconds, type Report } from '../cli/report.ts';
 import { cacheFolder } from '../fetch/cache.ts';
 import { findPrograms } from '../fetch/programs.ts';
@@ -5,12 +8,11 @@ import { endProcesses, livingProcesses, STOP_SIGNAL } from '../process/pid-files
 import type { Server } from '../process/server.ts';
 import { supervise, type Supervised } from '../process/supervise.ts';
 import { createServers, serverNames } from '../servers/servers.ts';
-import { localAddresses } from './addresses.ts';
 import { openFolder, type Folder } from './folder.ts';
-import { assertPortsFree, portNames, readPorts } from './ports.ts';
-import { services, serviceServer } from './services.ts';
+import { assertPortsFree, readPorts } from './ports.ts';
+import { localAddresses, serviceServer } from './services.ts';
 import { folderSettings, userSettings } from './settings.ts';
-import { describeStack, removeStackFile, writeStackFile } from './stack-file.ts';
+import { describeStack, writeStackFile } from './stack-file.ts';
 
 /** Postgres may have much memory to write to disk. */
 const ORPHANS_STOP_MS = 120_000;
@@ -21,12 +23,6 @@ export interface BootOptions {
   readonly report: Report;
   /** Without devnet and services. */
   readonly servers_only: boolean;
-}
-
-/** A running stack, whose processes are restarted when they crash. */
-export interface RunningStack {
-  /** Drains the services, then stops the servers. */
-  stop(): Promise<void>;
 }
 
 /** Ends what a killed supervisor left running, services before servers, and returns the names. */
@@ -40,17 +36,20 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
   return orphans;
 }
 
-/** Boots the stack and resolves when it is ready. Rejects when the boot fails or `signal` aborts; then nothing runs. */
+/**
+ * Boots the stack. Resolves when it is ready, to the function that drains and stops it. Rejects when the boot fails or
+ * `signal` aborts; then nothing runs.
+ */
 export async function boot(
   { folder, env, report, servers_only }: BootOptions,
   signal: AbortSignal,
-): Promise<RunningStack> {
+): Promise<() => Promise<void>> {
   const ports = readPorts(env);
   const orphans = await stopOrphans(folder);
   if (orphans.length > 0)
     report.line(`  stopped processes that a killed run had left: ${orphans.join(', ')}`);
   openFolder(folder);
-  removeStackFile(folder);
+  rmSync(folder.stack_file, { force: true });
   const settings = await folderSettings(env, folder);
   const addresses = localAddresses(ports);
   const needed = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'] as const;
@@ -65,6 +64,8 @@ export async function boot(
   const stopping = new AbortController();
   const either = AbortSignal.any([signal, stopping.signal]);
   const supervised: Supervised[] = [];
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => undefined);
   let areServersReady = false;
   const write = (): void => {
     const pids = all.flatMap(({ name, pid }) => (pid === undefined ? [] : [[name, pid] as const]));
@@ -85,13 +86,17 @@ export async function boot(
         );
       },
     });
+    started.ready.catch(failure.reject);
     supervised.push(started);
     return started;
   };
   const stop = async (): Promise<void> => {
     stopping.abort();
-    removeStackFile(folder);
-    await stopInOrder(all, report);
+    rmSync(folder.stack_file, { force: true });
+    for (const server of all.toReversed()) {
+      if (server.pid !== undefined) report.now(`stopping ${server.name}`);
+      await server.stop();
+    }
     await Promise.all(supervised.map(({ ended }) => ended));
   };
 
@@ -103,27 +108,12 @@ export async function boot(
     // A projector may load for hours, and the services before it are useful meanwhile.
     for (const server of ours) {
       report.now(`starting ${server.name}`);
-      await Promise.race([start(server).answering, anyFailure(supervised)]);
+      await Promise.race([start(server).answering, failure.promise]);
     }
     await Promise.all(supervised.map(({ ready }) => ready));
   } catch (error) {
     await stop();
     throw error;
   }
-  return { stop };
-}
-
-/** Rejects when one of them cannot become ready; never resolves otherwise. */
-function anyFailure(supervised: readonly Supervised[]): Promise<never> {
-  return new Promise((_, reject) => {
-    for (const { ready } of supervised) ready.catch(reject);
-  });
-}
-
-async function stopInOrder(started: readonly Server[], report: Report): Promise<void> {
-  for (const server of started.toReversed()) {
-    if (server.pid === undefined) continue;
-    report.now(`stopping ${server.name}`);
-    await server.stop();
-  }
+  return stop;
 }

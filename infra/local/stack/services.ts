@@ -1,10 +1,18 @@
 import { join } from 'node:path';
+import { postgresUrl } from '../../postgres/databases.ts';
+import { database, reader, writer } from '../../postgres/settings.ts';
+import type { Ports } from '../../services/ports.ts';
+import {
+  serviceEnvironment,
+  type Addresses,
+  type Environment,
+  type ServiceSpec,
+} from '../../services/services.ts';
+import type { StackSettings } from '../../services/settings.ts';
 import { plainEnvironment, type Command } from '../process/child.ts';
 import { Server, Working } from '../process/server.ts';
-import type { Addresses } from './addresses.ts';
+import { registry_path } from '../servers/registry.ts';
 import { checkout, type Folder } from './folder.ts';
-import type { PortName, Ports } from './ports.ts';
-import type { SettingName, StackSettings } from './settings.ts';
 
 /** Node's compile cache halves the start time of a service. */
 const COMPILE_CACHE = join(checkout, 'node_modules', '.cache', 'node');
@@ -12,159 +20,18 @@ const READY_MS = 120_000;
 /** for ending after the drain */
 const GRACE_MS = 5_000;
 
-type Environment = Readonly<Record<string, string>>;
-
-/** Where one service runs: the address it listens on, the ports, and the folder for its data. */
-export interface Place {
-  readonly http_host: string;
-  readonly ports: Ports;
-  readonly data: string;
-}
-
-function addressVariables(at: Addresses) {
+/** The addresses of a stack on this machine. */
+export function localAddresses(ports: Ports): Addresses {
+  const postgres = `127.0.0.1:${ports.postgres}`;
   return {
-    APP_KAFKA_BROKERS: at.kafka_brokers,
-    APP_REGISTRY_URL: at.registry_url,
-    APP_POSTGRES_URL: at.postgres_url,
-    APP_POSTGRES_READER_URL: at.postgres_reader_url,
-    APP_REDIS_URL: at.redis_url,
-    APP_NODE_URL: at.node_url,
-    APP_TRON_URL: at.tron_url,
-    APP_TREASURY_PUBLIC_RECONCILIATION_URL: `${at.treasury_url}/public/reconciliation`,
-  };
-}
-
-/** A program of the stack: `node <entry> <args>`. It answers `GET /status` on its first port. */
-export interface ServiceSpec {
-  readonly name: string;
-  readonly entry: string;
-  readonly args: readonly string[];
-  readonly ports: readonly [PortName, ...PortName[]];
-  /** The variables of its ports where they are not APP_HTTP_PORT alone. */
-  readonly port_variables?: readonly string[];
-  /** The variable of its data folder, for a service that has one. */
-  readonly data_variable?: string;
-  /** Variables whose values the stack decides. */
-  readonly variables: readonly (keyof ReturnType<typeof addressVariables> | SettingName)[];
-  /** Variables whose values the user may change. */
-  readonly defaults: Environment;
-}
-
-type Variables = ServiceSpec['variables'];
-const KAFKA: Variables = ['APP_KAFKA_BROKERS', 'APP_REGISTRY_URL'];
-const READ: Variables = ['APP_POSTGRES_READER_URL', 'APP_REDIS_URL'];
-/** The brokers of this stack allow a short session, so a killed consumer is replaced soon. */
-const SHORT_SESSION = { APP_KAFKA_SESSION_MS: '2000' };
-/** All clients of a development stack share one address. */
-const WIDE_RATE_LIMITS = { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' };
-
-function service(
-  name: string,
-  port: PortName,
-  variables: Variables,
-  defaults: Environment = {},
-): ServiceSpec {
-  return { name, entry: `services/${name}/main.ts`, args: [], ports: [port], variables, defaults };
-}
-
-function projector(
-  projection: 'explorer' | 'reserve' | 'deposits' | 'watch' | 'ride_market',
-  defaults: Environment = {},
-): ServiceSpec {
-  return {
-    name: `projector-${projection.replace('_', '-')}`,
-    entry: 'services/projector/main.ts',
-    args: [projection],
-    ports: [`projector_${projection}`],
-    variables: [...KAFKA, 'APP_POSTGRES_URL', 'APP_REDIS_URL'],
-    defaults: { ...SHORT_SESSION, ...defaults },
-  };
-}
-
-const RECONCILIATION: Variables = [
-  'APP_CUSTODY_ADDRESSES',
-  'APP_RECONCILE_REQUESTS_PER_SECOND',
-  'APP_RECONCILE_REQUESTS_PER_DAY',
-];
-const TRON: Variables = ['APP_TRON_URL', 'APP_USDT_CONTRACT'];
-
-/** Every program of the stack in the order of the data flow: started in this order, stopped in the opposite one. */
-export const services: readonly ServiceSpec[] = [
-  {
-    ...service('devnet', 'devnet', ['APP_DEVNET_SEED']),
-    entry: 'infra/devnet/main.ts',
-    ports: ['devnet', 'node', 'tron'],
-    port_variables: ['APP_ADMIN_PORT', 'APP_NODE_PORT', 'APP_TRON_PORT'],
-    data_variable: 'APP_DEVNET_DIR',
-  },
-  service('chain-ingester', 'chain_ingester', [...KAFKA, 'APP_NODE_URL']),
-  // A load allocates much that is short-lived: a larger young generation copies less of it.
-  projector('explorer', { NODE_OPTIONS: '--max-semi-space-size=64' }),
-  service(
-    'explorer-gateway',
-    'explorer',
-    ['APP_KAFKA_BROKERS', ...READ, 'APP_NODE_URL', 'APP_TREASURY_PUBLIC_RECONCILIATION_URL'],
-    WIDE_RATE_LIMITS,
-  ),
-  service(
-    'treasury',
-    'treasury',
-    [...KAFKA, ...TRON, 'APP_NODE_URL', 'APP_MINT_KEY', ...RECONCILIATION],
-    // The reserve shows soon.
-    { APP_RECONCILE_EVERY_MS: '5000' },
-  ),
-  projector('reserve'),
-  projector('deposits'),
-  service(
-    'deposit-gateway',
-    'deposit',
-    [...KAFKA, ...READ, 'APP_JWT_SECRET', 'APP_DEPOSIT_XPUB'],
-    // The mainnet requires a list of accounts; other networks ignore it.
-    { APP_ALLOWED_ACCOUNTS: 'none', ...WIDE_RATE_LIMITS, APP_ADDRESSES_PER_MINUTE: '0' },
-  ),
-  projector('watch'),
-  service(
-    'tron-watcher',
-    'tron_watcher',
-    [...KAFKA, ...TRON, 'APP_POSTGRES_READER_URL'],
-    // The devnet has no quota, so deposits show soon.
-    {
-      ...SHORT_SESSION,
-      APP_TRON_REQUESTS_PER_SECOND: '200',
-      APP_TRON_REQUESTS_PER_DAY: '0',
-      APP_PASS_EVERY_MS: '1000',
-      APP_COLD_EVERY_MS: '5000',
-    },
-  ),
-  projector('ride_market'),
-  service('hub-gateway', 'hub', [...READ, 'APP_NODE_URL', 'APP_JWT_SECRET'], {
-    ...WIDE_RATE_LIMITS,
-    APP_SOCKETS_PER_CLIENT_MAX: '20000',
-  }),
-];
-
-/** The environment of a service. The `user` may override the defaults, but not what the stack decides. */
-export function serviceEnvironment(
-  spec: ServiceSpec,
-  settings: StackSettings,
-  at: Addresses,
-  place: Place,
-  user: Environment = {},
-): Environment {
-  const values = { ...addressVariables(at), ...settings };
-  const pick = (names: Variables): Environment =>
-    Object.fromEntries(names.map((name) => [name, values[name]]));
-  const { port_variables = ['APP_HTTP_PORT'], data_variable } = spec;
-  return {
-    ...pick(['APP_NETWORK', 'APP_CHAIN_ID', 'APP_LOG_LEVEL', 'APP_DRAIN_MS']),
-    ...spec.defaults,
-    ...user,
-    APP_HTTP_HOST: place.http_host,
-    ...Object.fromEntries(
-      spec.ports.map((port, index) => [port_variables[index], String(place.ports[port])]),
-    ),
-    ...(data_variable === undefined ? {} : { [data_variable]: place.data }),
-    ...pick(spec.variables),
+    kafka_brokers: `127.0.0.1:${ports.kafka}`,
+    registry_url: `http://127.0.0.1:${ports.registry}${registry_path}`,
+    postgres_url: postgresUrl(writer, postgres, database),
+    postgres_reader_url: postgresUrl(reader, postgres, database),
+    redis_url: `redis://127.0.0.1:${ports.redis}`,
+    node_url: `http://127.0.0.1:${ports.node}`,
+    tron_url: `http://127.0.0.1:${ports.tron}`,
+    treasury_url: `http://127.0.0.1:${ports.treasury}`,
   };
 }
 

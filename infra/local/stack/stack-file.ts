@@ -1,18 +1,14 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import type { Addresses } from './addresses.ts';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { Ports } from '../../services/ports.ts';
+import { services, type Addresses } from '../../services/services.ts';
+import type { StackSettings } from '../../services/settings.ts';
 import type { Folder } from './folder.ts';
-import type { Ports } from './ports.ts';
-import { services } from './services.ts';
-import type { StackSettings } from './settings.ts';
-
-/** The contents of `stack.json`, which people and scripts rely on. */
-export type StackFile = ReturnType<typeof describeStack>;
 
 function http(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Describes a stack on this machine. HTTP addresses have no path; those of services that do not run are null. */
+/** The contents of `stack.json`. HTTP addresses have no path; those of services that do not run are null. */
 export function describeStack(
   folder: Folder,
   ports: Ports,
@@ -57,17 +53,13 @@ export function describeStack(
 }
 
 /** Replaces stack.json in one step; only this user may read it, since it holds secrets. */
-export function writeStackFile(folder: Folder, stack: StackFile): void {
+export function writeStackFile(folder: Folder, stack: object): void {
   const half = `${folder.stack_file}.${process.pid}`;
   writeFileSync(half, `${JSON.stringify(stack, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(half, folder.stack_file);
 }
 
-export function removeStackFile(folder: Folder): void {
-  rmSync(folder.stack_file, { force: true });
-}
-
-const SUMMARY: readonly (readonly [label: string, key: keyof StackFile, path: string])[] = [
+const SUMMARY: readonly (readonly [label: string, key: string, path: string])[] = [
   ['explorer', 'explorer_url', '/api/v1/blocks'],
   ['deposits', 'deposit_url', '/docs'],
   ['hub', 'hub_url', ''],
@@ -83,7 +75,9 @@ const SUMMARY: readonly (readonly [label: string, key: keyof StackFile, path: st
 
 /** The addresses in stack.json as a table for a person. */
 export function stackSummary(folder: Folder): string[] {
-  const stack: Partial<StackFile> = JSON.parse(readFileSync(folder.stack_file, 'utf8'));
+  const stack: Readonly<Record<string, unknown>> = JSON.parse(
+    readFileSync(folder.stack_file, 'utf8'),
+  );
   const rows = SUMMARY.flatMap(([label, key, path]) => {
     const value = stack[key];
     return typeof value === 'string' ? [[label, `${value}${path}`] as const] : [];

@@ -8,9 +8,9 @@ import {
   kafkaSettings,
   kafkaVariable,
 } from '../../../infra/kafka/settings.ts';
-import type { Addresses } from '../../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../../infra/services/services.ts';
 import { kafkaProperties } from '../../../infra/local/servers/kafka.ts';
-import { defaultPorts, portVariable, type PortName } from '../../../infra/local/stack/ports.ts';
+import { defaultPorts, portVariable, type PortName } from '../../../infra/services/ports.ts';
 import { postgresUrl } from '../../../infra/postgres/databases.ts';
 import { redis_image, redisSettings } from '../../../infra/local/servers/redis.ts';
 import {
@@ -20,8 +20,8 @@ import {
   registry_path,
 } from '../../../infra/local/servers/registry.ts';
 import { serverNames } from '../../../infra/local/servers/servers.ts';
-import { settingNames, defaultSettings } from '../../../infra/local/stack/settings.ts';
-import { serviceEnvironment, services } from '../../../infra/local/stack/services.ts';
+import { settingNames, defaultSettings } from '../../../infra/services/settings.ts';
+import { serviceEnvironment, services } from '../../../infra/services/services.ts';
 import {
   database,
   initdbArguments,

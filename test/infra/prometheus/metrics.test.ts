@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { defaultPorts } from '../../../infra/local/stack/ports.ts';
-import { services } from '../../../infra/local/stack/services.ts';
+import { defaultPorts } from '../../../infra/services/ports.ts';
+import { services } from '../../../infra/services/services.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');

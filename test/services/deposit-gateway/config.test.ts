@@ -1,6 +1,6 @@
 import { HDNodeWallet } from 'ethers';
 import { expect, test } from 'vitest';
-import { defaultSettings } from '../../../infra/local/stack/settings.ts';
+import { defaultSettings } from '../../../infra/services/settings.ts';
 import { accountAt, OTHER_XPUB, XPUB } from '../../support/deposit-log.ts';
 import { ConfigError } from '../../../services/runtime/process/config.ts';
 import {

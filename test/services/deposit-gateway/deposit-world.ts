@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { expect, onTestFinished } from 'vitest';
-import type { Addresses } from '../../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../../infra/services/services.ts';
 import { deposits } from '../../../projections/deposits/deposits.ts';
 import {
   isDepositAddressEvent,

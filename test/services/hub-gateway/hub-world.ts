@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { openIdentity } from '../../../infra/devnet/store/identity.ts';
 import { readConfig as readDevnetConfig } from '../../../infra/devnet/config.ts';
 import { startDevnet } from '../../../infra/devnet/service.ts';
-import type { Addresses } from '../../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../../infra/services/services.ts';
 import { decodeCall } from '../../../schemas/function-call.ts';
 import { encodeRaw, unsignedDigest } from '../../../schemas/raw-transaction.ts';
 import { toHex } from '../../../schemas/address.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { NETWORK_LIMITS, USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { ConfigError } from '../../../services/runtime/process/config.ts';
 import { readTreasuryConfig } from '../../../services/treasury/config.ts';
-import { defaultSettings } from '../../../infra/local/stack/settings.ts';
+import { defaultSettings } from '../../../infra/services/settings.ts';
 import { USDT_CONTRACT } from '../../support/deposit-log.ts';
 
 const GOOD = {

@@ -1,7 +1,7 @@
 /** A world for minting: topics of its own with a chain's among them, a devnet whose blocks come when the test says so, and treasuries that mint on it. */
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
-import type { Addresses } from '../../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../../infra/services/services.ts';
 import type { Key } from '../../../infra/devnet/clt/keys.ts';
 import { toHex } from '../../../schemas/address.ts';
 import {

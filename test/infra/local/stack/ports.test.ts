@@ -1,14 +1,8 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import {
-  assertPortsFree,
-  defaultPorts,
-  isFree,
-  portNames,
-  portVariable,
-  readPorts,
-} from '../../../../infra/local/stack/ports.ts';
+import { assertPortsFree, isFree, readPorts } from '../../../../infra/local/stack/ports.ts';
+import { defaultPorts, portNames, portVariable } from '../../../../infra/services/ports.ts';
 
 test('every port is below the ephemeral ones, and its variable moves it', () => {
   expect(readPorts({})).toEqual(defaultPorts);

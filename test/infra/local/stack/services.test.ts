@@ -6,17 +6,13 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { mintAuthorityKey } from '../../../../infra/devnet/clt/keys.ts';
 import { Working } from '../../../../infra/local/process/server.ts';
-import { localAddresses } from '../../../../infra/local/stack/addresses.ts';
+import { localAddresses } from '../../../../infra/local/stack/services.ts';
 import { checkout, folderAt, type Folder } from '../../../../infra/local/stack/folder.ts';
-import { defaultPorts, portNames } from '../../../../infra/local/stack/ports.ts';
+import { defaultPorts, portNames } from '../../../../infra/services/ports.ts';
+import { serviceCommand, serviceIsReady } from '../../../../infra/local/stack/services.ts';
+import { serviceEnvironment, services } from '../../../../infra/services/services.ts';
+import { defaultSettings } from '../../../../infra/services/settings.ts';
 import {
-  serviceCommand,
-  serviceEnvironment,
-  serviceIsReady,
-  services,
-} from '../../../../infra/local/stack/services.ts';
-import {
-  defaultSettings,
   folderSettings,
   readSettings,
   userSettings,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { localAddresses } from '../../../../infra/local/stack/addresses.ts';
+import { localAddresses } from '../../../../infra/local/stack/services.ts';
 import { folderAt } from '../../../../infra/local/stack/folder.ts';
-import { defaultPorts } from '../../../../infra/local/stack/ports.ts';
-import { defaultSettings } from '../../../../infra/local/stack/settings.ts';
+import { defaultPorts } from '../../../../infra/services/ports.ts';
+import { defaultSettings } from '../../../../infra/services/settings.ts';
 import { describeStack } from '../../../../infra/local/stack/stack-file.ts';
 
 const ports = { ...defaultPorts, tron: 1_234 };

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { folderAt, type Folder } from '../../../../infra/local/stack/folder.ts';
 import { livingProcesses } from '../../../../infra/local/process/pid-files.ts';
 import { isFree } from '../../../../infra/local/stack/ports.ts';
-import { portVariable, type PortName } from '../../../../infra/local/stack/ports.ts';
+import { portVariable, type PortName } from '../../../../infra/services/ports.ts';
 import { isAlive, type ProcessIdentity } from '../../../../infra/local/process/identity.ts';
 import { serverNames } from '../../../../infra/local/servers/servers.ts';
 import { runMain, type CommandRun } from '../../../support/command-line.ts';

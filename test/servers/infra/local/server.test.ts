@@ -134,19 +134,3 @@ test('an aborted start leaves no process', async () => {
   await outcome;
   expect(server.pid).toBeUndefined();
 });
-
-test('a start that fails for a transient reason is tried again', async () => {
-  let attempts = 0;
-  const server = serverOf('', {
-    prepare: () => {
-      attempts += 1;
-      const script = attempts < 3 ? 'exit 1' : 'exec sleep 60';
-      const env = plainEnvironment();
-      return Promise.resolve({ file: 'sh', args: ['-c', script], env, cwd: folder.root });
-    },
-    isReady: () => Promise.resolve(attempts === 3),
-    isTransient: (child) => child.exited?.code === 1,
-  });
-  await server.start();
-  expect(attempts).toBe(3);
-});

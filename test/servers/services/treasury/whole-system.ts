@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultSettings } from '../../../../infra/local/stack/settings.ts';
+import { defaultSettings } from '../../../../infra/services/settings.ts';
 import { mintAuthorityKey, signCallText } from '../../../../infra/devnet/clt/keys.ts';
 import { toHex } from '../../../../schemas/address.ts';
 import { accountAt } from '../../../support/deposit-log.ts';

@@ -6,7 +6,7 @@ import type { Projection } from '../../../../projections/contract/projection.ts'
 import type { ExplorerEvent } from '../../../../projections/explorer/events.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS, PROJECTOR_SKIPS } from '../../../../schemas/topics.ts';
-import type { Addresses } from '../../../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../../../infra/services/services.ts';
 import { toEntries } from '../../../../services/chain-ingester/records.ts';
 import { readCheckpoints } from '../../../../services/projector/engine/checkpoint.ts';
 import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';

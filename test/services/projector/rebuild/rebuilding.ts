@@ -11,7 +11,7 @@ import type { RebuildOptions } from '../../../../services/projector/rebuild/rebu
 import { never, silentLog } from '../../../support/kafka.ts';
 import { openTables, ownExplorer, type Tables } from '../engine/projected.ts';
 import { openOwnLog, type OwnLog } from '../engine/running.ts';
-import type { Addresses } from '../../../../infra/local/stack/addresses.ts';
+import type { Addresses } from '../../../../infra/services/services.ts';
 
 export interface World extends Tables {
   readonly log: OwnLog;
