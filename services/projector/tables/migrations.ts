@@ -1,4 +1,7 @@
-/** The tables that are not derived from the log: checkpoints, and who may read. Projections' own tables are never migrated: they are rebuilt. */
+/**
+ * Migrates the projector's own tables, such as checkpoints, and creates the tables of a projection.
+ * Those are never migrated: another version of a projection builds new ones.
+ */
 import { readFile } from 'node:fs/promises';
 import knex, { type Knex } from 'knex';
 import type { Projection } from '../../../projections/contract/projection.ts';
@@ -6,7 +9,7 @@ import { anotherVersion } from './live-tables.ts';
 import { autovacuum } from '../tables/live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
-/** Key of the advisory lock under which everything here happens: projectors start together. */
+/** Key of the advisory lock of all migrations: projectors start together. */
 const LOCK = 7_301_977;
 
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
@@ -30,9 +33,6 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
         table.primary(['projection', 'version', 'topic', 'partition']);
       });
     },
-    async down(db) {
-      await db.raw('DROP TABLE projector.projections, projector.checkpoints');
-    },
   },
   '002_readers': {
     async up(db) {
@@ -41,28 +41,18 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
       await db.raw('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO clt_reader');
       await db.raw('ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO clt_reader');
     },
-    async down(db) {
-      await db.raw('ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM clt_reader');
-      await db.raw('ALTER DEFAULT PRIVILEGES REVOKE USAGE ON SCHEMAS FROM clt_reader');
-    },
   },
   '003_indexed': {
     async up(db) {
-      // null while the tables are loaded and have no indexes; those that were there before always had them
+      // null while the tables are loaded and have no indexes
       await db.raw('ALTER TABLE projector.projections ADD COLUMN indexed_at timestamptz');
       await db.raw('UPDATE projector.projections SET indexed_at = now()');
-    },
-    async down(db) {
-      await db.raw('ALTER TABLE projector.projections DROP COLUMN indexed_at');
     },
   },
   '004_beside': {
     async up(db) {
-      // beside which projection's tables these stand, that nobody reads; null: these are what is read
+      // the projection for which these tables are staged; null: they are live
       await db.raw('ALTER TABLE projector.projections ADD COLUMN beside text');
-    },
-    async down(db) {
-      await db.raw('ALTER TABLE projector.projections DROP COLUMN beside');
     },
   },
   '005_quarantine': {
@@ -75,13 +65,10 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
         table.binary('fingerprint').notNullable();
         table.text('error').notNullable();
         table.timestamp('found_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
-        // passed over, as a person had it
+        // by a person
         table.timestamp('skipped_at', { useTz: true });
         table.primary(['projection', 'topic', 'partition', 'record_offset']);
       });
-    },
-    async down(db) {
-      await db.raw('DROP TABLE projector.quarantine');
     },
   },
 };
@@ -97,24 +84,25 @@ const SOURCE: Knex.MigrationSource<string> = {
   },
 };
 
-/** What a projector waits for another that is doing the same, and how long it may itself stand still before the server ends it. */
-const PATIENCE = '-c lock_timeout=20000 -c idle_in_transaction_session_timeout=60000';
+/** Another projector's migration is waited for; a frozen one is ended by Postgres. */
+const TIMEOUTS = '-c lock_timeout=20000 -c idle_in_transaction_session_timeout=60000';
 
 type Prepared = Pick<Projection, 'name' | 'version' | 'tables' | 'table_sql' | 'index_sql'>;
 
 export interface PrepareOptions {
-  /** new tables get their indexes at once, and so are never loaded but live from the first row on */
+  /** creates new tables with their indexes, so that they are live from the first row on */
   readonly indexed?: boolean;
-  /** beside which projection's tables these are to stand */
+  /** the projection for which these tables are staged */
   readonly beside?: string;
 }
 
-/** older: they are of an earlier version than this software writes, to be read until others are built beside them */
+/** older: of an earlier version than this software writes; they are live until new ones are built */
 export type Tables = 'ready' | 'older';
 
 /**
- * Migrates, and creates the projection's schema and tables where they are missing, without indexes: whoever runs the projection loads them first. Safe from
- * several processes at once and after a kill at any point. Throws `projection_version` (retry) where the tables are of a later version than this software writes.
+ * Migrates, and creates missing tables of the projection, without indexes: they are loaded first.
+ * Safe for several processes at once and after a kill at any point. Throws `projection_version`
+ * (retry) for tables of a later version than this software writes.
  */
 export async function prepareDatabase(
   postgresUrl: string,
@@ -127,10 +115,10 @@ export async function prepareDatabase(
       connectionString: postgresUrl,
       application_name: 'migrations',
       connectionTimeoutMillis: 2_000,
-      options: PATIENCE,
+      options: TIMEOUTS,
     },
     pool: { min: 0, max: 2 },
-    // what it would print comes out as an error anyway
+    // failures are thrown
     log: { warn: silent, error: silent, deprecate: silent, debug: silent },
     migrations: { migrationSource: SOURCE, tableName: 'knex_migrations', schemaName: 'projector' },
   });
@@ -149,10 +137,10 @@ export async function prepareDatabase(
 
 function silent(): void {}
 
-/** On connections of their own, while the caller's transaction holds the lock. */
+/** On connections of knex, while the caller's transaction holds the lock. */
 async function migrate(db: Knex): Promise<void> {
   await db.raw('CREATE SCHEMA IF NOT EXISTS projector');
-  // a process killed while migrating leaves knex' own lock behind; ours has gone with its connection
+  // a killed process leaves knex' lock behind; ours went with its connection
   await db.migrate.forceFreeMigrationsLock();
   await db.migrate.latest();
 }
@@ -167,7 +155,7 @@ async function createTables(
     .where({ projection: name })
     .first();
   const schema = await db('pg_namespace').where({ nspname: name }).first();
-  // without its tables a projection is at the beginning, whatever its checkpoints say: dropping the schema is how it is built anew
+  // without its tables a projection starts at offset 0, whatever its checkpoints say
   if (live === undefined || schema === undefined) {
     await db('projector.checkpoints').where({ projection: name }).delete();
     await db('projector.projections').where({ projection: name }).delete();

@@ -63,7 +63,7 @@ async function expectBuilt({ pool, projection }: Tables): Promise<void> {
   expect(await isMarkedIndexed(pool, projection.name)).toBe(true);
 }
 
-test('statements are told apart by the semicolons that end lines', () => {
+test('a statement ends with a semicolon at the end of a line', () => {
   const sql = `-- about a
 CREATE INDEX a ON t (x);  -- the first
 CREATE UNIQUE INDEX b ON t
@@ -81,7 +81,7 @@ CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1; SELECT 2';
   expect(statementsOf('CREATE INDEX a ON t (x)')).toEqual(['CREATE INDEX a ON t (x)']);
 });
 
-test('all indexes are built in order, then statistics, and what is built is said', async () => {
+test('indexes are built in order, then statistics, and each step is reported', async () => {
   const tables = await open();
   await tables.pool.query(
     "INSERT INTO transaction_types SELECT 'type ' || n, n FROM generate_series(1, 321) n",
@@ -104,7 +104,7 @@ test('all indexes are built in order, then statistics, and what is built is said
   expect(again.steps).toEqual([]);
 });
 
-test('told to stop between two indexes it stops at once, and the next goes on with the one that is missing', async () => {
+test('a stopped build keeps finished indexes, and the next build makes the others', async () => {
   const tables = await open();
   const names = await wantedIndexes();
   const held = await holdIndexing(writerUrl, tables.projection.name, 'transactions');
@@ -124,7 +124,7 @@ test('told to stop between two indexes it stops at once, and the next goes on wi
   await expectBuilt(tables);
 });
 
-test('two indexes are built at a time, and while one takes long the rest are', async () => {
+test('two indexes are built at a time; a long one does not delay the others', async () => {
   const tables = await open();
   const names = await wantedIndexes();
   const held = await holdIndexing(writerUrl, tables.projection.name, 'account_transactions');
@@ -138,7 +138,7 @@ test('two indexes are built at a time, and while one takes long the rest are', a
   await expectBuilt(tables);
 });
 
-test('told to stop while an index takes long, it leaves nobody building at the server', async () => {
+test('a stopped build ends its statement in Postgres', async () => {
   const index_sql = await indexSql(
     'CREATE INDEX slowly ON transaction_types (slow(transactions));\n',
   );
@@ -155,27 +155,7 @@ test('told to stop while an index takes long, it leaves nobody building at the s
   expect(await indexesOf(tables.pool, tables.projection.name)).toEqual([]);
 });
 
-test('told to stop while an index that is there is brought into memory, it stops the same way', async () => {
-  const tables = await open();
-  const { name } = tables.projection;
-  const [activity, transactions] = [
-    await holdIndexing(writerUrl, name, 'activity'),
-    await holdIndexing(writerUrl, name, 'transactions'),
-  ];
-  const { ended, stop } = build(tables);
-  await expect.poll(() => isRunning(tables.pool, 'CREATE%transactions_type %')).toBe(true);
-  // what is warm is looked for among all tables
-  const accounts = await hold(writerUrl, `LOCK TABLE ${name}.accounts IN ACCESS EXCLUSIVE MODE`);
-  await transactions.letGo();
-  await expect.poll(() => isRunning(tables.pool, 'SELECT r.oid, (pg_relation_size%')).toBe(true);
-  stop();
-  await expect(ended).rejects.toMatchObject({ code: 'stopped' });
-  await Promise.all([activity.letGo(), accounts.letGo()]);
-  await build(tables).ended;
-  await expectBuilt(tables);
-});
-
-test('of two that build at once one builds and the other waits for it', async () => {
+test('of two builds at once one builds and the other waits for it', async () => {
   const tables = await open();
   const held = await holdIndexing(writerUrl, tables.projection.name, 'activity');
   const both = [build(tables, { at_once: 1 }), build(tables, { at_once: 1 })];
@@ -189,7 +169,7 @@ test('of two that build at once one builds and the other waits for it', async ()
   await expectBuilt(tables);
 });
 
-test('one that waits for another can be told to stop', async () => {
+test('a build that waits for another can be stopped', async () => {
   const tables = await open();
   const other = new Client({ connectionString: writerUrl });
   await other.connect();
@@ -206,7 +186,7 @@ test('one that waits for another can be told to stop', async () => {
   await expect(ended).rejects.toMatchObject({ code: 'stopped' });
 });
 
-test('a connection that breaks is a fault to be tried again, and what it built is not built anew', async () => {
+test('a broken connection is a fault with retry, and finished indexes stay', async () => {
   const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
   onTestFinished(() => proxy.close());
   const tables = await open({ through: proxy });
@@ -220,7 +200,7 @@ test('a connection that breaks is a fault to be tried again, and what it built i
   await expectBuilt(tables);
 });
 
-test('an index that cannot be, since rows stand there twice, is a fault that a person must look at', async () => {
+test('a unique index over duplicate rows is a fault without retry', async () => {
   const tables = await open();
   const row = `INSERT INTO validators VALUES (1, '\\x00'), (1, '\\x01')`;
   await tables.pool.query(row);
@@ -231,7 +211,7 @@ test('an index that cannot be, since rows stand there twice, is a fault that a p
   expect(await isMarkedIndexed(tables.pool, tables.projection.name)).toBe(false);
 });
 
-test('nobody loads while somebody builds, and nobody builds while somebody loads', async () => {
+test('loading and building indexes exclude each other', async () => {
   const tables = await open();
   const id = { projection: tables.projection.name, version: tables.projection.version };
   const [loader, builder] = await Promise.all([tables.pool.connect(), tables.pool.connect()]);

@@ -80,20 +80,7 @@ test('of a table that an index holds whole the index is enough', async () => {
   expect(pkey?.in_memory).toBe(pkey?.blocks);
 });
 
-test('only what is asked for is brought, and what is brought again counts as used more often', async () => {
-  const { writer, superior } = await coldTables();
-  const onlyTables = {
-    signal,
-    only: ({ is_index: isIndex }: { readonly is_index: boolean }): boolean => !isIndex,
-  };
-  const blocks = await warmTables(writer, [ONE, OTHER], onlyTables);
-  await warmTables(writer, [ONE], onlyTables);
-  const [one, pkey, other] = await memoryOf(superior);
-  expect([blocks, pkey?.in_memory]).toEqual([(one?.blocks ?? 0) + (other?.blocks ?? 0), 0]);
-  expect(one?.used).toBeGreaterThan(other?.used ?? 0);
-});
-
-test('where not everything has room the indexes of all tables come first', async () => {
+test('without room for everything the indexes of all tables come first', async () => {
   const { writer, superior } = await coldTables();
   const { rows } = await superior.query<{ share: number }>(
     `SELECT (pg_relation_size('one_pkey') + pg_relation_size('other_pkey') + 8192 * 1.5) / 8192 / setting::int AS share
@@ -105,7 +92,7 @@ test('where not everything has room the indexes of all tables come first', async
   for (const each of [pkey, otherPkey]) expect(each?.in_memory).toBe(each?.blocks);
 });
 
-test('told to stop it reads no further, and where the server has no such extension nothing is done', async () => {
+test('an aborted signal ends it, and without the extension nothing is read', async () => {
   const { writer, superior } = await coldTables();
   expect(await warmTables(writer, [ONE, OTHER], { signal: AbortSignal.abort() })).toBe(0);
   await superior.query('DROP EXTENSION pg_prewarm');
