@@ -1,4 +1,4 @@
-/** The columns of a loaded row by their type. A column that is not of it means that fold and SQL disagree: a bug. */
+/** Typed columns of a loaded row. Another type means that fold and SQL disagree: a bug. */
 import type { LoadedRow } from './projection.ts';
 
 const WHOLE = /^-?[0-9]+$/;

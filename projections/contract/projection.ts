@@ -1,4 +1,7 @@
-/** What every projection fulfils: a pure fold of a batch of events into changes of its tables. The projector does all the waiting and writing. */
+/**
+ * The contract of a projection: a pure fold of a batch of events into changes of its tables. The
+ * projector does all I/O.
+ */
 
 export type ColumnType = 'bool' | 'bytea' | 'int4' | 'int8' | 'numeric' | 'text' | 'timestamptz';
 
@@ -10,11 +13,11 @@ export interface Table {
   readonly name: string;
   /** in the order of the rows' values */
   readonly columns: Readonly<Record<string, ColumnType>>;
-  /** the columns that name a row */
+  /** names of the key columns */
   readonly key: readonly string[];
 }
 
-/** One event with its place in the log. */
+/** One event with its position in the log. */
 export interface Recorded<Event> {
   readonly event: Event;
   readonly partition: number;
@@ -23,10 +26,13 @@ export interface Recorded<Event> {
   readonly timestamp: number;
 }
 
-/** What a fold has to know of what stands in the tables. The rows reach it under `name`; int8 and numeric arrive as text, or as the fold itself wrote them. */
+/**
+ * Rows that a fold needs from the tables; it gets them under `name`. int8 and numeric are text as pg
+ * reads them, or as the fold itself wrote them.
+ */
 export type Load = KeyedLoad | SelectLoad;
 
-/** Whole rows by their keys, of a table whose key is one column. Those written last need not be asked for again. */
+/** Whole rows by their keys, of a table with one key column. */
 export interface KeyedLoad {
   readonly name: string;
   readonly table: Table;
@@ -43,11 +49,11 @@ export interface SelectLoad {
 export type LoadedRow = Readonly<Record<string, unknown>>;
 export type Loaded = Readonly<Record<string, readonly LoadedRow[]>>;
 
-/** Changes are made in this order: cuts, then deletes, appends, upserts. */
+/** Written in this order: cuts, deletes, appends, upserts. */
 export interface Changes {
-  /** what a revert takes off the top */
+  /** rows that a revert removes */
   readonly cuts: readonly Cut[];
-  /** rows that are gone: the values of their key columns alone */
+  /** rows to delete, by the values of their key columns */
   readonly deletes: readonly TableRows[];
   /** rows that are new by construction */
   readonly appends: readonly (TableRows | RowList)[];
@@ -55,7 +61,7 @@ export interface Changes {
   readonly upserts: readonly TableRows[];
 }
 
-/** The rows whose `column` is at least `from` go: of the whole table, or of each group its own. */
+/** Deletes the rows whose `column` is at least `from`, of the whole table or by group. */
 export type Cut = WholeCut | GroupCut;
 
 export interface WholeCut {
@@ -67,7 +73,7 @@ export interface WholeCut {
 export interface GroupCut {
   readonly table: Table;
   readonly column: string;
-  /** the column that names the groups */
+  /** the column of the group */
   readonly within: string;
   /** one entry a group */
   readonly groups: readonly (readonly [group: Value, from: bigint | number])[];
@@ -102,28 +108,29 @@ export type Folded =
   | {
       readonly changes: Changes;
       readonly outcomes: Outcomes;
-      /** what changed, for those who wait for news: keys, never rows */
+      /** change keys, for the change notification */
       readonly announced: readonly string[];
     }
-  /** the log cannot be right: the projector halts at this record, changes nothing and says why */
+  /** the log cannot be right: the projector applies what comes before this record and halts */
   | { readonly broken: { readonly at: number; readonly reason: string } };
 
-/** Names of fields, by the name of their Avro record. */
+/** Names of fields, by their Avro record. */
 export type Unread = Readonly<Record<string, readonly string[]>>;
 
 export interface Projection<Event extends { readonly type: string } = never> {
   readonly name: string;
-  /** raised when the same log gives other rows: the tables are then rebuilt from offset 0 */
+  /** raised when the same log gives other rows, which rebuilds the tables from offset 0 */
   readonly version: number;
   /** names of the topics it folds */
   readonly topics: readonly string[];
   /**
-   * Under which name a person may have it pass over a record that it cannot apply. Only where no money hangs on the rows; without it such a record halts it for good.
+   * The name under which a person may have a poison record skipped. Undefined for money: a poison
+   * record halts the projection for good.
    */
   readonly skips?: string;
-  /** whether a decoded record is one of the events that it folds: any other halts the projector */
+  /** whether a decoded record is an event of this projection; any other halts the projector */
   readonly isEvent: (event: { readonly type: string }) => event is Event;
-  /** fields that the fold has no use for, by the record of their schema: skipped, not decoded */
+  /** fields that the fold does not need: not decoded */
   readonly unread?: Unread;
   readonly tables: readonly Table[];
   /**
@@ -133,16 +140,17 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly lock_table?: string;
   /** DDL of the tables, names without schema */
   readonly table_sql: URL;
-  /** DDL of what makes reads fast; apart, because a load without it is three times as fast. No statement needs another: two at a time are run, in this order */
+  /** DDL of the indexes for reads, independent statements: a load without them is three times as fast */
   readonly index_sql: URL;
-  /** the rows that folding this batch, or any beginning of it, needs; more do no harm */
+  /** the rows that folding this batch, or any prefix of it, needs; further rows do no harm */
   loads(batch: readonly Recorded<Event>[]): readonly Load[];
   fold(loaded: Loaded, batch: readonly Recorded<Event>[], newRows: RowLists): Folded;
-  /** how many records a fold may take at once, where each costs it much time; as many as there are when not given */
+  /** records of a batch, where a record takes long to fold; no limit when not given */
   readonly records_max?: number;
   /**
-   * How many leading records of the batch no later record can undo; all of them when there is no such method. While tables are loaded without indexes, only so
-   * many are applied and the rest waits for what comes next, since undoing stored rows would mean reading whole tables. Only speed depends on the answer.
+   * The number of leading records that no later record can undo; all when not given. Only these are
+   * applied while tables without indexes are loaded: to undo stored rows means to scan whole tables.
+   * The answer changes the speed, never the rows.
    */
   settled?(batch: readonly Recorded<Event>[]): number;
 }

@@ -1,4 +1,7 @@
-/** `projector <name>`: folds topics into the tables of one projection. Two of the same name may run: one works, the other waits to take over. */
+/**
+ * `projector <name>`: folds topics into the tables of one projection. A second process of the same
+ * name stands by to take over.
+ */
 import { ConfigError } from '../runtime/process/config.ts';
 import { runMain } from '../runtime/process/main.ts';
 import { readProjectorConfig } from './config.ts';

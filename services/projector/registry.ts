@@ -1,4 +1,4 @@
-/** Every projection there is, by the name that `projector <name>` takes. */
+/** All projections, by the name that `projector <name>` takes. */
 import { deposits } from '../../projections/deposits/deposits.ts';
 import { explorer } from '../../projections/explorer/explorer.ts';
 import type { Projection } from '../../projections/contract/projection.ts';
@@ -12,13 +12,13 @@ type Use<Result> = <Event extends { readonly type: string }>(
   projection: Projection<Event>,
 ) => Result;
 
-/** A projection whatever its events are. */
+/** A projection, without the type of its events. */
 export interface Named extends Pick<
   Projection,
   'name' | 'version' | 'topics' | 'tables' | 'table_sql' | 'index_sql'
 > {
   run(service: Service<ProjectorConfig>): Promise<void>;
-  /** hands it on with its events */
+  /** passes the projection on with the type of its events */
   with<Result>(use: Use<Result>): Result;
 }
 
@@ -44,7 +44,7 @@ export const PROJECTIONS: readonly Named[] = [
   named(rideMarket),
 ];
 
-/** The projection of that name; a name there is not is answered with those there are. */
+/** The projection of that name; refuses other names with a list of all. */
 export function projectionNamed(name: string | undefined): Named | { readonly refused: string } {
   const found = PROJECTIONS.find((projection) => projection.name === name);
   return (

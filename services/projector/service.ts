@@ -18,7 +18,7 @@ import { topicsOf } from './engine/skips.ts';
 import { aborted, untilAborted } from '../runtime/process/retry.ts';
 import type { readProjectorConfig } from './config.ts';
 
-const LOOK_AGAIN_MS = 1_000;
+const POLL_MS = 1_000;
 
 export type ProjectorConfig = ReturnType<typeof readProjectorConfig>;
 
@@ -29,7 +29,7 @@ export async function project<Event extends { readonly type: string }>(
   try {
     await open(projection, service);
   } catch (error) {
-    // what was being tried again when the signal came ends with its last fault, which is in the log already
+    // the last fault of a retry that the shutdown ended; it is logged already
     if (!(service.signal.aborted && error instanceof Fault)) throw error;
   }
 }
@@ -90,15 +90,15 @@ async function open<Event extends { readonly type: string }>(
 }
 
 /**
- * Builds tables of this software's version beside those that are read, which are of an earlier one, or waits for whoever does. False: told to stop, or the log
- * cannot be right, which nothing but a person ends.
+ * Builds tables of this software's version, while those of an earlier one are read, or waits for
+ * another process that does. False: stopped, or halted until a person acts.
  */
 async function raise<Event extends { readonly type: string }>(
   options: RebuildOptions<Event>,
   activity: Activity,
 ): Promise<boolean> {
   const { projection, log, signal } = options;
-  const what = `version ${projection.version} beside the tables that are read`;
+  const what = `tables of version ${projection.version}`;
   const show = (progress: string): void =>
     activity.enter({
       status: 'working',
@@ -110,14 +110,14 @@ async function raise<Event extends { readonly type: string }>(
   try {
     log.info(
       { projection: projection.name, version: projection.version },
-      'the tables are of an earlier version: building new ones beside them',
+      'the tables are of an earlier version: building new ones',
     );
     const outcome = await activity.retrying(`building ${what}`, () =>
       rebuild({ ...options, onStep }),
     );
     if ('refused' in outcome) {
       show(outcome.message);
-      await untilAborted(LOOK_AGAIN_MS, signal);
+      await untilAborted(POLL_MS, signal);
     } else log.info({ projection: projection.name, ...outcome }, 'the new tables are in place');
     return !signal.aborted;
   } catch (error) {

@@ -9,7 +9,6 @@ import type {
   Outcomes,
   Projection,
 } from '../../../projections/contract/projection.ts';
-import { anotherCluster } from '../../runtime/kafka/position.ts';
 import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import { assert, Fault } from '../../runtime/process/errors.ts';
@@ -147,8 +146,6 @@ async function inTransaction<Event extends { readonly type: string }>(
   if (tables?.version !== projection.version) throw anotherVersion(id, tables);
   if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
   const from = await lockCheckpoint(client, id, batch.topic, batch.partition, clusterId);
-  if (from.cluster_id !== clusterId)
-    throw anotherCluster(batch.topic, batch.partition, from.cluster_id, clusterId);
   const applied = batch.events.findIndex(({ offset }) => offset >= from.next_offset);
   const events = applied === -1 ? [] : batch.events.slice(applied);
   if (events[0]?.offset !== from.next_offset) return { outcome: 'conflict' };

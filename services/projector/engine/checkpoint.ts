@@ -2,8 +2,12 @@
  * How far a projection has come in each partition. A checkpoint moves by compare-and-set, in the
  * transaction of the rows that it stands for.
  */
-import type { ClientBase } from 'pg';
+import type { Kafka } from 'kafkajs';
+import type { ClientBase, Pool } from 'pg';
+import { withAdmin } from '../../runtime/kafka/client.ts';
+import { anotherCluster, partitionKey, type Position } from '../../runtime/kafka/position.ts';
 import { DIGEST_OF_NOTHING, digestNext } from '../../runtime/kafka/record.ts';
+import { withFaults } from '../../runtime/postgres/pool.ts';
 
 export interface ProjectionId {
   readonly projection: string;
@@ -58,9 +62,25 @@ export async function readCheckpoints(
   return rows.map(fromRow);
 }
 
+/** Where to read from, by `partitionKey`. Throws `LogLost` for the checkpoint of another cluster. */
+export async function readPositions(
+  kafka: Kafka,
+  pool: Pool,
+  id: ProjectionId,
+): Promise<{ readonly cluster_id: string; readonly positions: ReadonlyMap<string, Position> }> {
+  const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
+  const positions = new Map<string, Position>();
+  for (const checkpoint of await withFaults(readCheckpoints(pool, id))) {
+    const { topic, partition, cluster_id: was, next_offset, last_record } = checkpoint;
+    if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);
+    positions.set(partitionKey(topic, partition), { next_offset, last_record });
+  }
+  return { cluster_id: clusterId, positions };
+}
+
 /**
  * Locks a checkpoint until the transaction ends, so that two projectors take turns; creates it at
- * offset 0.
+ * offset 0. Throws `LogLost` for the checkpoint of another cluster.
  */
 export async function lockCheckpoint(
   client: ClientBase,
@@ -75,17 +95,20 @@ export async function lockCheckpoint(
     text: `SELECT ${COLUMNS} FROM projector.checkpoints WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 FOR UPDATE`,
     values: where,
   };
-  const found = (await client.query<CheckpointRow>(lock)).rows[0];
-  if (found !== undefined) return fromRow(found);
-  await client.query(
-    `INSERT INTO projector.checkpoints (projection, version, topic, partition, cluster_id, next_offset, last_record, digest)
-     VALUES ($1, $2, $3, $4, $5, 0, NULL, $6) ON CONFLICT DO NOTHING`,
-    [...where, clusterId, DIGEST_OF_NOTHING],
-  );
-  const begun = (await client.query<CheckpointRow>(lock)).rows[0];
-  if (begun === undefined)
+  let [found] = (await client.query<CheckpointRow>(lock)).rows;
+  if (found === undefined) {
+    await client.query(
+      `INSERT INTO projector.checkpoints (projection, version, topic, partition, cluster_id, next_offset, last_record, digest)
+       VALUES ($1, $2, $3, $4, $5, 0, NULL, $6) ON CONFLICT DO NOTHING`,
+      [...where, clusterId, DIGEST_OF_NOTHING],
+    );
+    [found] = (await client.query<CheckpointRow>(lock)).rows;
+  }
+  if (found === undefined)
     throw new Error(`the checkpoint of ${projection} on ${topic} vanished while it was created`);
-  return fromRow(begun);
+  if (found.cluster_id !== clusterId)
+    throw anotherCluster(topic, partition, found.cluster_id, clusterId);
+  return fromRow(found);
 }
 
 /** Moves a checkpoint from where it was read; false when another process has moved it. */

@@ -7,7 +7,7 @@ import type { Projection } from '../../../projections/contract/projection.ts';
 import { advanceCheckpoint, advanced, lockCheckpoint, type ProjectionId } from './checkpoint.ts';
 import { anotherVersion, beginWriting, readTableVersion } from '../tables/live-tables.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
-import { anotherCluster, unreadable, type LogLost } from '../../runtime/kafka/position.ts';
+import { unreadable, type LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import type { RecordAt, Skips } from './skips.ts';
@@ -100,8 +100,6 @@ export async function skipRecord(
     const tables = await readTableVersion(client, id.projection);
     if (tables?.version !== id.version) throw anotherVersion(id, tables);
     const from = await lockCheckpoint(client, id, topic, partition, clusterId);
-    if (from.cluster_id !== clusterId)
-      throw anotherCluster(topic, partition, from.cluster_id, clusterId);
     const isMoved =
       from.next_offset === offset &&
       (await advanceCheckpoint(client, id, from, advanced(from, [fingerprint])));

@@ -6,17 +6,10 @@
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Outcomes, Projection } from '../../../projections/contract/projection.ts';
-import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Poison } from '../../runtime/kafka/decode.ts';
 import { watchLog } from '../../runtime/kafka/ends.ts';
-import {
-  LogLost,
-  anotherCluster,
-  partitionKey,
-  type Position,
-  type Positions,
-} from '../../runtime/kafka/position.ts';
+import { LogLost, partitionKey, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
@@ -28,7 +21,7 @@ import { BatchWriter, type LoadStatus } from '../load/batch-writer.ts';
 import { terminateStalledWriters } from '../tables/live-tables.ts';
 import type { Applied } from './apply-batch.ts';
 import { BatchLookahead, poisonAt, type Batch } from './batches.ts';
-import { readCheckpoints, type Checkpoint } from './checkpoint.ts';
+import { readCheckpoints, readPositions, type Checkpoint } from './checkpoint.ts';
 import { Progress, recordsIn } from './progress.ts';
 import { skipPoison } from './quarantine.ts';
 import { skipsOf, type Skips } from './skips.ts';
@@ -239,23 +232,18 @@ export class Runner<Event extends { readonly type: string }> {
     );
   }
 
-  /** Where to read from: the checkpoints, which must be of this cluster. */
   async #positions(): Promise<Positions> {
-    const { kafka, projection, log } = this.#options;
-    const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
-    const positions = new Map<string, Position>();
-    for (const checkpoint of await this.#checkpoints()) {
-      const { topic, partition, cluster_id: was, next_offset, last_record } = checkpoint;
-      if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);
-      positions.set(partitionKey(topic, partition), { next_offset, last_record });
-      this.#progress.applied.set(partitionKey(topic, partition), next_offset);
-    }
-    this.#clusterId = clusterId;
+    const { kafka, pool, projection, log } = this.#options;
+    const { name, version } = projection;
+    const read = await readPositions(kafka, pool, { projection: name, version });
+    for (const [key, { next_offset: next }] of read.positions)
+      this.#progress.applied.set(key, next);
+    this.#clusterId = read.cluster_id;
     if (this.#status.status === 'starting') {
-      log.info({ projection: projection.name, version: projection.version }, 'projecting');
+      log.info({ projection: name, version }, 'projecting');
       this.#status = { status: 'running' };
     }
-    return positions;
+    return read.positions;
   }
 
   #checkpoints(): Promise<readonly Checkpoint[]> {

@@ -11,21 +11,14 @@ import type { Projection } from '../../../projections/contract/projection.ts';
 import { applyBatch, type Applied, type Conflict } from '../engine/apply-batch.ts';
 import { BatchLookahead, type Batch } from '../engine/batches.ts';
 import type { Offsets } from '../engine/progress.ts';
-import { readCheckpoints } from '../engine/checkpoint.ts';
+import { readPositions } from '../engine/checkpoint.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
-import {
-  anotherCluster,
-  partitionKey,
-  unreadable,
-  type Position,
-  type Positions,
-} from '../../runtime/kafka/position.ts';
+import { partitionKey, unreadable, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { withFaults } from '../../runtime/postgres/pool.ts';
 import { skipRecord } from '../engine/quarantine.ts';
 import { skipsOf, type RecordAt, type Skips } from '../engine/skips.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
@@ -223,20 +216,13 @@ export class Replay<Event extends { readonly type: string }> {
     }
   }
 
-  /** Where to read from: the checkpoints, which must be of this cluster. */
   async #positions(): Promise<Positions> {
     const { kafka, pool, projection } = this.#options;
-    const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
     const id = { projection: projection.name, version: projection.version };
-    const checkpoints = await withFaults(readCheckpoints(pool, id));
-    const positions = new Map<string, Position>();
-    for (const { topic, partition, cluster_id: was, next_offset, last_record } of checkpoints) {
-      if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);
-      positions.set(partitionKey(topic, partition), { next_offset, last_record });
-      this.#applied.set(partitionKey(topic, partition), next_offset);
-    }
-    this.#clusterId = clusterId;
-    return positions;
+    const read = await readPositions(kafka, pool, id);
+    for (const [key, { next_offset: next }] of read.positions) this.#applied.set(key, next);
+    this.#clusterId = read.cluster_id;
+    return read.positions;
   }
 
   #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {

@@ -136,11 +136,14 @@ async function together(
   clients: readonly ClientBase[],
   part: (by: ClientBase) => Promise<void>,
 ): Promise<void> {
-  const parts = clients.map((by) => part(by));
+  const parts = clients.map(async (by) => {
+    await part(by);
+    return by;
+  });
   const all = Promise.all(parts);
   // a failure is thrown by each of those below too
   all.catch(() => undefined);
-  await Promise.all(clients.map((by, at) => parts[at]?.then(() => awake(by, all))));
+  await Promise.all(parts.map(async (by) => awake(await by, all)));
 }
 
 /** Waits; meanwhile pings the server, which would end a silent session. */

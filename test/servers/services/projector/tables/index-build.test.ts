@@ -9,7 +9,6 @@ import { freshDatabase } from '../../../../support/database.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { silentLog } from '../../../../support/kafka.ts';
 import {
-  hold,
   holdIndexing,
   indexesOf,
   indexSql,
