@@ -1,10 +1,11 @@
 /**
- * Byte strings, such as addresses, numbered 0, 1, 2, ... as they come, and found again. Batches look up millions of them: to make a string of each would cost more
- * than the rest of a fold, and as objects they would have to be looked over by the garbage collector again and again.
+ * A hash index that numbers byte strings, such as addresses, 0, 1, 2, ... in the order of their
+ * insertion. A load looks up millions of them: strings as keys of a map would cost more than the
+ * rest of the fold, and objects would burden the garbage collector.
  */
 
 const CAPACITY_MIN = 512;
-/** What stands before the words of each: its place, its length in bytes. */
+/** Before the words of each entry: its position, its length in bytes. */
 const HEAD_WORDS = 2;
 const WORDS_MIN = CAPACITY_MIN * (HEAD_WORDS + 5);
 const EMPTY = -1;
@@ -12,16 +13,16 @@ const EMPTY = -1;
 export class BytesIndex {
   readonly #seed: number;
   #size = 0;
-  /** all of them, in words of four bytes, the last one of each filled up with zeros */
+  /** all entries, in words of four bytes, the last word of each padded with zeros */
   #words = new Int32Array(WORDS_MIN);
-  /** where in `#words` they begin, by place; one more than there are places */
+  /** where in `#words` an entry begins, by position, and where the last one ends */
   #starts = new Int32Array(CAPACITY_MIN + 1);
-  /** the same, by hash; at most half of them are taken */
+  /** the same, by hash; at most half of the slots are taken */
   #slots = new Int32Array(CAPACITY_MIN * 2).fill(EMPTY);
-  /** what is looked up, in words */
+  /** the key of the current call, in words */
   #key = new Int32Array(16);
 
-  /** `seed`: any 32 bits, which nobody can know who chooses what comes, where much of it is kept for long. */
+  /** `seed`: 32 bits, random where those who choose the keys must not choose collisions */
   constructor(seed = 0) {
     this.#seed = seed;
   }
@@ -30,36 +31,36 @@ export class BytesIndex {
     return this.#size;
   }
 
-  /** Its place; -1 when it is not there. */
+  /** Its position, or -1. */
   find(bytes: Uint8Array): number {
     const start = this.#slots[this.#slotOf(bytes)] ?? EMPTY;
     return start === EMPTY ? -1 : (this.#words[start] ?? -1);
   }
 
-  /** The place that it gets; it must not be there yet. */
+  /** Adds an entry that is not there yet; returns its position. */
   add(bytes: Uint8Array): number {
-    const place = this.#size;
-    if (place * 2 === this.#slots.length) this.#grow();
-    const start = this.#starts[place] ?? 0;
+    const position = this.#size;
+    if (position * 2 === this.#slots.length) this.#grow();
+    const start = this.#starts[position] ?? 0;
     this.#slots[this.#slotOf(bytes)] = start;
     const count = wordsIn(bytes.length);
     const end = start + HEAD_WORDS + count;
     if (end > this.#words.length)
       this.#words = enlarged(this.#words, Math.max(end, this.#words.length * 2));
     const words = this.#words;
-    words[start] = place;
+    words[start] = position;
     words[start + 1] = bytes.length;
     for (let word = 0; word < count; word++)
       words[start + HEAD_WORDS + word] = this.#key[word] ?? 0;
-    this.#starts[place + 1] = end;
+    this.#starts[position + 1] = end;
     this.#size++;
-    return place;
+    return position;
   }
 
-  /** A copy of what has this place. */
-  at(place: number): Buffer {
+  /** A copy of the entry at this position. */
+  at(position: number): Buffer {
     const words = this.#words;
-    const start = this.#starts[place] ?? 0;
+    const start = this.#starts[position] ?? 0;
     const bytes = Buffer.allocUnsafe(words[start + 1] ?? 0);
     for (let at = 0, word = start + HEAD_WORDS; at < bytes.length; at += 4, word++) {
       const bits = words[word] ?? 0;
@@ -69,7 +70,7 @@ export class BytesIndex {
     return bytes;
   }
 
-  /** Where it stands, or may stand. Leaves it in `#key`. */
+  /** The slot of the entry, or a free one for it. Sets `#key`. */
   #slotOf(bytes: Uint8Array): number {
     const { length } = bytes;
     const count = wordsIn(length);
@@ -77,7 +78,7 @@ export class BytesIndex {
     const key = this.#key;
     let hash = this.#seed ^ length;
     for (let word = 0, at = 0; word < count; word++, at += 4) {
-      // what is beyond the end counts as 0
+      // bytes beyond the end are 0
       const bits =
         (bytes[at] ?? 0) |
         ((bytes[at + 1] ?? 0) << 8) |
@@ -106,9 +107,9 @@ export class BytesIndex {
     this.#starts = enlarged(this.#starts, this.#size * 2 + 1);
     const slots = new Int32Array(this.#slots.length * 2).fill(EMPTY);
     const last = slots.length - 1;
-    for (let place = 0; place < this.#size; place++) {
-      const start = this.#starts[place] ?? 0;
-      const end = this.#starts[place + 1] ?? 0;
+    for (let position = 0; position < this.#size; position++) {
+      const start = this.#starts[position] ?? 0;
+      const end = this.#starts[position + 1] ?? 0;
       let hash = this.#seed ^ (this.#words[start + 1] ?? 0);
       for (let word = start + HEAD_WORDS; word < end; word++)
         hash = mixed(hash, this.#words[word] ?? 0);

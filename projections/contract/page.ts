@@ -1,7 +1,7 @@
 /**
- * Pages of lists. A page is one index range over dense ordinals, newest first, and each query is one
- * statement, so that counts and rows are of one moment. Only combined filters read rows that they
- * then drop.
+ * Pages of lists. A page is one index range over dense ordinals, newest first, and each query is
+ * one statement, so that counts and rows are of one moment. Only combined filters read rows that
+ * they then drop.
  */
 
 /** A SELECT with its bound values. `name` is unique to `text`. */
@@ -35,7 +35,9 @@ export function int8(value: bigint): bigint {
   return value < INT8_MAX ? value : INT8_MAX;
 }
 
-/** SQL above all ordinals of a page; $2 is the offset or cursor, `count` the SQL of the list's size. */
+/**
+ * SQL above all ordinals of a page; $2 is the offset or cursor, `count` the SQL of the list's size.
+ */
 export function topOf(page: Page, count: string): string {
   return 'below' in page ? '$2::bigint' : `(${count}) - $2::bigint`;
 }

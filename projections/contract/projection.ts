@@ -5,7 +5,10 @@
 
 export type ColumnType = 'bool' | 'bytea' | 'int4' | 'int8' | 'numeric' | 'text' | 'timestamptz';
 
-/** A value of a row: bytea Buffer, int4 and int8 number or bigint, numeric bigint, timestamptz Unix milliseconds. */
+/**
+ * A value of a row: bytea Buffer, int4 and int8 number or bigint, numeric bigint, timestamptz Unix
+ * milliseconds.
+ */
 export type Value = Buffer | bigint | boolean | number | string | null;
 export type Row = readonly Value[];
 
@@ -27,8 +30,8 @@ export interface Recorded<Event> {
 }
 
 /**
- * Rows that a fold needs from the tables; it gets them under `name`. int8 and numeric are text as pg
- * reads them, or as the fold itself wrote them.
+ * Rows that a fold needs from the tables; it gets them under `name`. int8 and numeric are text as
+ * pg reads them, or as the fold itself wrote them.
  */
 export type Load = KeyedLoad | SelectLoad;
 
@@ -84,7 +87,9 @@ export interface TableRows {
   readonly rows: readonly Row[];
 }
 
-/** Rows that a fold adds one by one, for tables that get many: the writer may encode them at once. */
+/**
+ * Rows that a fold adds one by one, for tables that get many: the writer may encode them at once.
+ */
 export interface RowList {
   readonly table: Table;
   /** number of rows */
@@ -140,7 +145,10 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly lock_table?: string;
   /** DDL of the tables, names without schema */
   readonly table_sql: URL;
-  /** DDL of the indexes for reads, independent statements: a load without them is three times as fast */
+  /**
+   * DDL of the indexes for reads, independent statements: a load without them is three times as
+   * fast
+   */
   readonly index_sql: URL;
   /** the rows that folding this batch, or any prefix of it, needs; further rows do no harm */
   loads(batch: readonly Recorded<Event>[]): readonly Load[];
@@ -149,8 +157,8 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly records_max?: number;
   /**
    * The number of leading records that no later record can undo; all when not given. Only these are
-   * applied while tables without indexes are loaded: to undo stored rows means to scan whole tables.
-   * The answer changes the speed, never the rows.
+   * applied while tables without indexes are loaded: to undo stored rows means to scan whole
+   * tables. The answer changes the speed, never the rows.
    */
   settled?(batch: readonly Recorded<Event>[]): number;
 }

@@ -41,7 +41,10 @@ export interface Applied {
   readonly broken?: { readonly offset: bigint; readonly reason: string };
 }
 
-/** The checkpoint is not where these records begin: another process moved it, or a COMMIT succeeded unnoticed. */
+/**
+ * The checkpoint is not where these records begin: another process moved it, or a COMMIT succeeded
+ * unnoticed.
+ */
 export interface Conflict {
   readonly outcome: 'conflict';
 }

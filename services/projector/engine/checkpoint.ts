@@ -62,7 +62,9 @@ export async function readCheckpoints(
   return rows.map(fromRow);
 }
 
-/** Where to read from, by `partitionKey`. Throws `LogLost` for the checkpoint of another cluster. */
+/**
+ * Where to read from, by `partitionKey`. Throws `LogLost` for the checkpoint of another cluster.
+ */
 export async function readPositions(
   kafka: Kafka,
   pool: Pool,

@@ -168,7 +168,9 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     }
   }
 
-  /** Applies a batch that `next` has returned; while loading, any number of batches after it too. */
+  /**
+   * Applies a batch that `next` has returned; while loading, any number of batches after it too.
+   */
   async apply(
     batch: Batch<Event>,
     batches: BatchLookahead<Event>,

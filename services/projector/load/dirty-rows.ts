@@ -78,7 +78,9 @@ export class DirtyRows {
 class DirtyTable {
   readonly #table: Table;
   readonly #keyAt: number;
-  /** an object with all columns: to copy it and set its properties is twice as fast as to add them */
+  /**
+   * an object with all columns: to copy it and set its properties is twice as fast as to add them
+   */
   readonly #template: Readonly<Record<string, Value>>;
   /** seeded: those who choose keys cannot choose collisions */
   readonly #keys = new BytesIndex(randomBytes(4).readInt32LE());

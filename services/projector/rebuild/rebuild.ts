@@ -94,7 +94,9 @@ export function rebuild<Event extends { readonly type: string }>(
   });
 }
 
-/** Puts back the tables that were replaced last, once they have caught up, and keeps the live ones. */
+/**
+ * Puts back the tables that were replaced last, once they have caught up, and keeps the live ones.
+ */
 export function rollback<Event extends { readonly type: string }>(
   options: RebuildOptions<Event>,
 ): Promise<Rebuilt | RebuildRefusal> {

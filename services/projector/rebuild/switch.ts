@@ -1,8 +1,8 @@
 /**
  * Puts staged tables in place of a projection's, in one short transaction that renames two schemas
- * and their checkpoints. No reader waits or fails: statements in flight end on the old tables, later
- * ones find the new tables by name. The projector pauses for that moment and goes on from the new
- * tables' checkpoints, which are never below those of the old ones.
+ * and their checkpoints. No reader waits or fails: statements in flight end on the old tables,
+ * later ones find the new tables by name. The projector pauses for that moment and goes on from the
+ * new tables' checkpoints, which are never below those of the old ones.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import type { ClientBase } from 'pg';

@@ -30,7 +30,9 @@ const SESSION = `SET statement_timeout = 0; SET maintenance_work_mem = '64MB'; S
 
 /** SQLSTATE of a relation or constraint whose name is taken: an earlier build made it. */
 const EXISTS: ReadonlySet<unknown> = new Set(['42P07', '42710']);
-/** Violated when two sessions create one name at the same moment: the earlier build is still ending. */
+/**
+ * Violated when two sessions create one name at the same moment: the earlier build is still ending.
+ */
 const NAME_CONSTRAINT = 'pg_class_relname_nsp_index';
 
 export interface IndexBuild {

@@ -147,7 +147,9 @@ export async function markIndexed(
   await client.query('COMMIT');
 }
 
-/** DDL. Off during a load: it would scan growing tables again and again for next to no dead rows. */
+/**
+ * DDL. Off during a load: it would scan growing tables again and again for next to no dead rows.
+ */
 export function autovacuum(tables: readonly Table[], to: 'on' | 'off'): string {
   return tables
     .map(({ name }) => `ALTER TABLE ${name} SET (autovacuum_enabled = ${to})`)

@@ -96,7 +96,9 @@ export interface PrepareOptions {
   readonly beside?: string;
 }
 
-/** older: of an earlier version than this software writes; they are live until new ones are built */
+/**
+ * older: of an earlier version than this software writes; they are live until new ones are built
+ */
 export type Tables = 'ready' | 'older';
 
 /**

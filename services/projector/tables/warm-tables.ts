@@ -1,7 +1,7 @@
 /**
  * Reads tables and their indexes into Postgres' shared buffers before they are read for the first
- * time: after a load they are on disk alone, and a page of rows from all over a table would wait for
- * the disk twenty times. Source: PostgreSQL documentation, "pg_prewarm".
+ * time: after a load they are on disk alone, and a page of rows from all over a table would wait
+ * for the disk twenty times. Source: PostgreSQL documentation, "pg_prewarm".
  */
 import type { ClientBase } from 'pg';
 import type { Table } from '../../../projections/contract/projection.ts';

@@ -1,12 +1,13 @@
 /**
- * Several statements and the rows of their COPYs as one message, without a word from Postgres awaited in between: it works through all of it while this process does
- * other things. Source: PostgreSQL documentation, "Message Flow" (simple query, COPY operations).
+ * Sends several statements with the rows of their COPYs as one message: Postgres works through it
+ * without waiting for this process. Source: PostgreSQL documentation, "Message Flow" (simple query,
+ * COPY operations).
  */
 import type { ClientBase, Connection, Submittable } from 'pg';
 
 export interface Statement {
   readonly text: string;
-  /** of a COPY FROM STDIN: its stream. All of it is in memory until Postgres has taken it. */
+  /** the stream of a COPY FROM STDIN; in memory until Postgres has taken it */
   readonly pieces?: Iterable<Buffer>;
 }
 
@@ -14,7 +15,9 @@ const COPY_DATA = 'd'.charCodeAt(0);
 const COPY_DONE = Buffer.from('c\0\0\0\u0004', 'latin1');
 const LENGTH_BYTES = 4;
 
-/** Inside the caller's transaction. Throws Postgres' error; what comes after the statement that failed is then not done. */
+/**
+ * Inside the caller's transaction. Throws errors of Postgres; later statements are then not run.
+ */
 export function copyIn(client: ClientBase, statements: readonly Statement[]): Promise<void> {
   return statements.length === 0 ? Promise.resolve() : client.query(new CopyIn(statements)).done;
 }
@@ -59,10 +62,10 @@ class CopyIn implements Submittable {
     this.#outcome.resolve(undefined);
   }
 
-  /** The rows are on their way already. */
+  /** The rows are sent already. */
   handleCopyInResponse(): void {}
 
-  // what statements answer is of no interest
+  // answers of the statements are ignored
 
   handleRowDescription(): void {}
 

@@ -1,25 +1,29 @@
-/** What rows are encoded into: pieces of memory that are used again once their bytes were taken. */
+/**
+ * The buffers of encoded rows. Pieces of 1 MiB are pooled: memory never used takes a fifth longer.
+ */
 
 const FIRST_BYTES = 4_096;
-/** A piece that holds so much is full: the last row of it may go beyond. */
+/** A piece with so many bytes is full; its last row may go beyond. */
 export const PIECE_BYTES = 1024 * 1024;
 const PIECE_CAPACITY = PIECE_BYTES + PIECE_BYTES / 8;
-/** What grows beyond this is a whole piece. */
+/** A buffer that grows beyond this becomes a piece. */
 const SMALL_BYTES = 64 * 1024;
 const SPARE_PIECES = 32;
 const NO_BYTES = Buffer.alloc(0);
 const TWO_32 = 2 ** 32;
-/** Up to here text is looked at letter by letter: it is nearly always ASCII, and the way to the native encoder is long. */
+/**
+ * Text up to this length is copied by letters, if it is ASCII: faster than a call of the encoder.
+ */
 const SHORT_TEXT = 64;
 
-/** Pieces that were taken, to be written to again: memory that was never used, or long ago, takes a fifth longer. */
+/** Released pieces. */
 const spare: Buffer[] = [];
 
 function newPiece(): Buffer {
   return spare.pop() ?? Buffer.allocUnsafeSlow(PIECE_CAPACITY);
 }
 
-/** A buffer that grows when it is told to: whoever writes reserves first. */
+/** A buffer that grows by `reserve`, which comes before each write. */
 export class Output {
   bytes: Buffer;
   length = 0;
@@ -28,7 +32,7 @@ export class Output {
     this.bytes = bytes;
   }
 
-  /** For a few rows. */
+  /** For few rows. */
   static small(capacity = FIRST_BYTES): Output {
     return new Output(Buffer.allocUnsafeSlow(Math.min(FIRST_BYTES, capacity)));
   }
@@ -37,7 +41,7 @@ export class Output {
     return new Output(newPiece());
   }
 
-  /** Only when nobody reads its bytes any more: others write to them. It is then empty, and has memory of its own again once it is written to. */
+  /** Returns the memory to the pool, when nobody reads it any more. The output is empty then. */
   giveBack(): void {
     if (this.bytes.length === PIECE_CAPACITY && spare.length < SPARE_PIECES) spare.push(this.bytes);
     this.bytes = NO_BYTES;
@@ -86,7 +90,7 @@ export class Output {
     this.length += value.length;
   }
 
-  /** Its length first; reserves by itself. */
+  /** Writes the length and the text; reserves by itself. */
   text(value: string): void {
     if (value.length <= SHORT_TEXT && this.#ascii(value)) return;
     const length = Buffer.byteLength(value);
@@ -96,7 +100,7 @@ export class Output {
     this.length += length;
   }
 
-  /** False, and nothing written, when it is not ASCII. */
+  /** False, with nothing written, for other text. */
   #ascii(value: string): boolean {
     this.reserve(4 + value.length);
     const { bytes, length: start } = this;

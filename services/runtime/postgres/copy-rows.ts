@@ -1,4 +1,7 @@
-/** Rows as Postgres' COPY BINARY wants them; about twice as fast as text on both sides. Source: PostgreSQL documentation, "COPY", binary format. */
+/**
+ * Rows in the format of COPY BINARY, about twice as fast as text on both sides. Source: PostgreSQL
+ * documentation, "COPY", binary format.
+ */
 import { Output, PIECE_BYTES } from './copy-output.ts';
 import type {
   ColumnType,
@@ -18,12 +21,12 @@ const END = Buffer.from([0xff, 0xff]);
 const EPOCH_2000_MS = 946_684_800_000;
 const NUMERIC_BASE = 10_000;
 const NUMERIC_NEGATIVE = 0x4000;
-/** The largest power of the base below 2^53: of larger numbers so many digits are taken at once. */
+/** The largest power of the base below 2^53: the digits taken at once of larger numbers. */
 const NUMERIC_CHUNK = 1_000_000_000_000n;
 const NUMERIC_CHUNK_DIGITS = 3;
 const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Writes one value that is not null, its length first. */
+/** Writes the length and the value. */
 type Encode = (output: Output, value: Exclude<Value, null>) => void;
 
 const ENCODERS: Readonly<Record<ColumnType, Encode>> = {
@@ -66,7 +69,7 @@ const ENCODERS: Readonly<Record<ColumnType, Encode>> = {
     output.reserve(12);
     output.int32(8);
     const sinceEpoch = value - EPOCH_2000_MS;
-    // in microseconds a number is exact for 285 years on either side
+    // as a number, microseconds are exact for 285 years on either side
     output.int64(
       Number.isSafeInteger(sinceEpoch * 1000) ? sinceEpoch * 1000 : BigInt(sinceEpoch) * 1000n,
     );
@@ -83,9 +86,11 @@ function mismatch(type: ColumnType, value: Value): Error {
   );
 }
 
-/** Digits in base 10,000, the most significant first: count, weight of the first, sign, scale, digits. */
+/**
+ * Digits in base 10,000, most significant first: count, weight of the first, sign, scale, digits.
+ */
 function numeric(output: Output, value: bigint): void {
-  // exact wherever it is safe
+  // exact if it is safe
   const near = Number(value);
   const count = Number.isSafeInteger(near)
     ? takeDigits(Math.abs(near), 0)
@@ -99,14 +104,14 @@ function numeric(output: Output, value: bigint): void {
   for (let at = count - 1; at >= 0; at--) output.int16(digits[at] ?? 0);
 }
 
-/** Of the number being written, in base 10,000, the least significant first; reused, since there are millions. */
+/** Of the number being written, base 10,000, least significant first; reused for each number. */
 const digits: number[] = [];
 
-/** Adds those of a magnitude below 2^53 to the first `count` and says how many there are then: none for zero. */
+/** Adds the digits of a magnitude below 2^53 after the first `count`; returns the new count. */
 function takeDigits(magnitude: number, count: number): number {
   let rest = magnitude;
   while (rest > 0) {
-    // the rest of a division of numbers beyond 2^31 takes longer than the division
+    // `%` beyond 2^31 is slower than a division
     const more = Math.floor(rest / NUMERIC_BASE);
     digits[count++] = rest - more * NUMERIC_BASE;
     rest = more;
@@ -214,7 +219,7 @@ export class CopyRows implements RowList {
   }
 
   #begin(): Output {
-    // small ones are many, and most hold a few rows
+    // most lists have few rows
     const isSmall = this.#pieces.length === 0 || this.#pieceBytes < PIECE_BYTES;
     const output = isSmall ? Output.small(this.#pieceBytes) : Output.piece();
     this.#pieces.push(output);
