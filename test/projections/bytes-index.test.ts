@@ -17,7 +17,7 @@ const bytes = fc
     return all;
   });
 
-test('it numbers byte strings as they come, finds each by its bytes alone and gives it back', () => {
+test('byte strings are numbered by insertion, found by their bytes, and returned', () => {
   fc.assert(
     fc.property(fc.array(bytes, { minLength: 1, maxLength: 3_000 }), (asked) => {
       const plain = new Map<string, number>();
@@ -38,7 +38,7 @@ test('it numbers byte strings as they come, finds each by its bytes alone and gi
   );
 });
 
-test('bytes that end in zeros are not those without them', () => {
+test('byte strings that differ in trailing zeros are different', () => {
   const index = new BytesIndex();
   index.add(Buffer.alloc(19));
   expect(index.find(Buffer.alloc(20))).toBe(-1);

@@ -12,7 +12,7 @@ const ROW = {
   empty: '',
 };
 
-test('a column of the right type comes as what it is', () => {
+test('a column of the right type is returned as that type', () => {
   expect(bytesIn(ROW, 'bytes')).toBe(ROW.bytes);
   expect(textIn(ROW, 'text')).toBe('Transfer');
   expect(countIn(ROW, 'int8')).toBe(Number.MAX_SAFE_INTEGER);

@@ -9,7 +9,7 @@ const GOOD = {
   APP_REDIS_URL: 'redis://127.0.0.1:16379',
 };
 
-test('the environment of the stack is all a projector needs', () => {
+test('the settings of the stack are complete', () => {
   expect(readProjectorConfig(GOOD)).toMatchObject({
     http_port: 17_021,
     http_host: '127.0.0.1',
@@ -21,7 +21,7 @@ test('the environment of the stack is all a projector needs', () => {
   });
 });
 
-test('everything that is missing is told at once', () => {
+test('all missing settings are reported at once', () => {
   expect(() => readProjectorConfig({})).toThrow(
     expect.objectContaining({
       problems: Object.keys(GOOD).map((name) => expect.stringContaining(name)),

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 const MAIN = new URL('../../../services/projector/main.ts', import.meta.url).pathname;
 
 test.each([[[]], [['exploder']]])(
-  'called as "projector %s" it says what there is and ends with 1',
+  '"projector %s" lists all projections and ends with 1',
   (args) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
       env: {},

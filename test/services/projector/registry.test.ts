@@ -14,7 +14,7 @@ test('a projection is found by its name', () => {
 });
 
 test.each([undefined, '', 'Explorer', 'toString', '__proto__'])(
-  'a name that is none (%s) is refused with those there are',
+  'an unknown name (%s) is refused with a list of all',
   (name) => {
     expect(projectionNamed(name)).toEqual({
       refused:
@@ -23,7 +23,7 @@ test.each([undefined, '', 'Explorer', 'toString', '__proto__'])(
   },
 );
 
-test('what a projection reads is declared, and its tables name their own columns as keys', () => {
+test('a projection declares its topics, and keys are columns of its tables', () => {
   for (const { topics, tables } of PROJECTIONS) {
     for (const topic of topics) expect(TOPICS.map(({ name }) => name)).toContain(topic);
     for (const { key, columns } of tables)

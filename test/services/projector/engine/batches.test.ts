@@ -67,7 +67,7 @@ async function offsetsOfAll(batches: BatchLookahead<Step>): Promise<unknown[]> {
   return all;
 }
 
-test('live, each chunk is a batch at once', async () => {
+test('live, each chunk is a batch', async () => {
   const { batches, asked } = open([chunk(0, ['go', 'go']), chunk(2, ['go'])], {
     load: { isLoading: false, goesBeyond: () => true },
   });
@@ -78,7 +78,7 @@ test('live, each chunk is a batch at once', async () => {
   expect(asked[0]).toEqual([5_000, 8 * 1024 * 1024]);
 });
 
-test('while loading a batch may have any number of records, ends where all is settled, and a chunk that settles nothing gives none', async () => {
+test('while loading a batch has any number of records and ends where all are settled', async () => {
   const { batches, asked } = open(
     [chunk(0, ['go', 'settle', 'go']), chunk(3, ['go']), chunk(4, ['settle', 'go'])],
     {
@@ -92,7 +92,7 @@ test('while loading a batch may have any number of records, ends where all is se
   expect(asked[0]).toEqual([Number.POSITIVE_INFINITY, 1_000]);
 });
 
-test('where the load ends everything is applied, and what comes after is not held', async () => {
+test('at the end of the load nothing is held', async () => {
   const chunks = [chunk(0, ['settle', 'go']), chunk(2, ['go', 'go']), chunk(4, ['go'])];
   const { batches } = open(chunks, {
     load: { isLoading: true, goesBeyond: (_topic, _partition, offset) => offset < 3n },
@@ -104,7 +104,7 @@ test('where the load ends everything is applied, and what comes after is not hel
   ]);
 });
 
-test('after a rewind the records that were held come again, from the log', async () => {
+test('after a rewind held records are dropped and read again', async () => {
   const { batches } = open([chunk(0, ['settle', 'go']), chunk(1, ['go', 'settle'], 2)]);
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0],
@@ -112,7 +112,7 @@ test('after a rewind the records that were held come again, from the log', async
   ]);
 });
 
-test('a record that cannot be read ends the batch, with all that was held before it', async () => {
+test('a poison record ends the batch, with all records held before it', async () => {
   const { batches } = open([chunk(0, ['settle', 'go']), chunk(2, ['go', 'strange', 'go'])]);
   await batches.next();
   const last = await batches.next();
@@ -123,7 +123,7 @@ test('a record that cannot be read ends the batch, with all that was held before
   });
 });
 
-test('the registry away is tried again; what was taken is not lost', async () => {
+test('decoding is retried while the registry is away, and the chunk is kept', async () => {
   let tries = 0;
   const learn = (): Promise<void> =>
     ++tries < 3

@@ -34,14 +34,14 @@ function checkpoint(next: bigint): Checkpoint {
   };
 }
 
-test('the lag is what the end of the log said', async () => {
+test('the lag is that of the end of the log', async () => {
   const { progress, lag } = open(() => Promise.resolve([]));
   expect(await lag()).toBeUndefined();
   progress.heard('log', 0, 7n);
   expect(await lag()).toBe('7');
 });
 
-test('one that applies nothing while records wait looks how far another has come; one that applies does not', async () => {
+test('checkpoints are read only while nothing is applied here', async () => {
   let asked = 0;
   const { progress } = open(() => {
     asked++;
@@ -58,7 +58,7 @@ test('one that applies nothing while records wait looks how far another has come
   await expect.poll(() => progress.applied.get('log/0')).toBe(40n);
 });
 
-test('a checkpoint that is behind what was applied while it was asked for is not believed', async () => {
+test('a checkpoint read before later commits is not reported as lost', async () => {
   const asked = Promise.withResolvers<readonly Checkpoint[]>();
   const { progress, undone } = open(() => asked.promise);
   progress.applied.set('log/0', 40n);
@@ -71,7 +71,7 @@ test('a checkpoint that is behind what was applied while it was asked for is not
   expect(undone()).toBe(0);
 });
 
-test('a checkpoint that is behind what was applied before, or that is gone, is told: the commits were lost', async () => {
+test('a checkpoint below what was applied, or a missing one, is reported as lost commits', async () => {
   for (const left of [[checkpoint(40n)], []]) {
     const { progress, undone } = open(() => Promise.resolve(left));
     progress.applied.set('log/0', 50n);
@@ -82,7 +82,7 @@ test('a checkpoint that is behind what was applied before, or that is gone, is t
   }
 });
 
-test('checkpoints that cannot be read now are asked for again later', async () => {
+test('checkpoints that cannot be read are read again later', async () => {
   const answers = [
     () => Promise.reject(new Error('away')),
     () => Promise.resolve([checkpoint(8n)]),
@@ -97,7 +97,7 @@ test('checkpoints that cannot be read now are asked for again later', async () =
     .toBe(8n);
 });
 
-test('brokers that are silent for too long are a fault, until they are heard again', async () => {
+test('brokers silent for too long are a fault until they answer', async () => {
   const { progress } = open(() => Promise.resolve([]), 150);
   progress.heard('log', 0, 0n);
   expect(progress.silence).toBeUndefined();

@@ -13,7 +13,7 @@ function open(): { rate: Rate; at: (ms: number) => Rate } {
   };
 }
 
-test('there is no rate before the second count, nor of nothing', () => {
+test('there is no rate before the second count, and none of zero records', () => {
   const { rate, at } = open();
   expect(rate.perSecond).toBeUndefined();
   at(1_000).count(100);
@@ -22,7 +22,7 @@ test('there is no rate before the second count, nor of nothing', () => {
   expect(at(4_000).perSecond).toBeUndefined();
 });
 
-test('the rate is of what was counted since the first count, and falls while nothing is counted', () => {
+test('the rate covers all counts after the first, and falls without counts', () => {
   const { at } = open();
   at(1_000).count(999);
   at(2_000).count(50);

@@ -62,7 +62,7 @@ async function expectTables(
   expect(differences(await readTables(pool, projection.name), plainFold(events))).toEqual([]);
 }
 
-test('random chains in random batches, each reaching back over what is applied, give the rows of a plain fold and one digest', async () => {
+test('random chains in random overlapping batches give the rows of a plain fold and one digest', async () => {
   const batchings = fc.array(
     fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 10 })),
     { minLength: 1, maxLength: 4 },
@@ -111,7 +111,7 @@ test('a batch that does not continue the checkpoint is a conflict and changes no
   await expectTables(tables, events.slice(0, 6));
 });
 
-test('one batch by many at once is applied by one', async () => {
+test('a batch applied by many at once is applied once', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 2, blocks: 12 })];
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => apply(tables, events)));
@@ -124,7 +124,7 @@ test('one batch by many at once is applied by one', async () => {
   await expectTables(tables, events);
 });
 
-test('a checkpoint that moved in spite of the lock is found out when it is to be advanced, and nothing is written', async () => {
+test('a checkpoint moved in spite of the lock is a conflict, and nothing is written', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 9, blocks: 3 })];
   const moving = {
@@ -174,7 +174,7 @@ test('what stands before a record that breaks the log is applied, again and agai
   await expectTables(tables, sound);
 });
 
-test('the first record may break the log too', async () => {
+test('the first record can break the log', async () => {
   const tables = await open();
   const chain = new TestChain({ seed: 4 });
   chain.append(1);
@@ -199,7 +199,7 @@ test("a checkpoint of another cluster's log is refused with what to do", async (
   });
 });
 
-test('a failure in the middle leaves nothing behind, and the connection is not used again', async () => {
+test('a failure leaves nothing behind and closes its connection', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 6, blocks: 8, reorg_probability: 0 })];
   await apply(tables, events.slice(0, 4));
@@ -222,7 +222,7 @@ test('a failure in the middle leaves nothing behind, and the connection is not u
   await expectTables(tables, events);
 });
 
-test('a bug in a fold is thrown as it is, and leaves nothing behind', async () => {
+test('a bug in a fold is thrown unchanged, and nothing is written', async () => {
   const tables = await open();
   const projection = {
     ...tables.projection,
@@ -256,7 +256,7 @@ test.each<[FaultMode, boolean]>([
   await expectTables(tables, events);
 });
 
-test('a Postgres that says nothing any more is given up, and its transaction does not keep the next attempt out', async () => {
+test('a silent Postgres ends in a timeout, and its transaction does not block the next attempt', async () => {
   const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
   onTestFinished(() => proxy.close());
   const tables = await open({ through: proxy, lock_timeout_ms: 1_000 });

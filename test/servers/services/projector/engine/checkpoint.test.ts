@@ -44,7 +44,7 @@ function at(checkpoint: Checkpoint, next: bigint): Checkpoint {
   };
 }
 
-test('a checkpoint begins at offset 0 with the digest of nothing, and stands where it was moved to', async () => {
+test('a checkpoint begins at offset 0 with the empty digest, and moves', async () => {
   const id = { projection: 'one', version: 1 };
   expect(await readCheckpoints(pool, id)).toEqual([]);
   const begun = await inTransaction((client) => lockCheckpoint(client, id, 'log', 0, CLUSTER));
@@ -61,7 +61,7 @@ test('a checkpoint begins at offset 0 with the digest of nothing, and stands whe
   expect(await readCheckpoints(pool, id)).toEqual([far]);
 });
 
-test('a checkpoint that somebody else has moved is not moved again', async () => {
+test('a checkpoint moved by another process is not moved again', async () => {
   const id = { projection: 'two', version: 1 };
   const begun = await inTransaction((client) => lockCheckpoint(client, id, 'log', 0, CLUSTER));
   expect(await inTransaction((client) => advanceCheckpoint(client, id, begun, at(begun, 5n)))).toBe(
@@ -94,7 +94,7 @@ test.each([
   ['that nobody has begun', 'five', 0n],
   ['that stands somewhere', 'six', 2n],
 ])(
-  'the second of two who lock a checkpoint %s waits, and sees what the first has done',
+  'the second of two locks of a checkpoint %s waits and sees the first move of the first',
   async (_, projection, standing) => {
     const id = { projection, version: 1 };
     if (standing > 0n) {

@@ -74,7 +74,7 @@ async function appendWithGarbage(log: OwnLog, events: readonly ChainEvent[]): Pr
     await (event === NOTHING ? log.appendRaw([GARBAGE]) : log.append([event]));
 }
 
-test('what cannot be applied halts it; once a person has it passed over, it goes on by itself, and every replay passes over the same', async () => {
+test('a poison record halts the projection until a person skips it, and replays skip the same', async () => {
   const world = await open(await openOwnLog(stack));
   const { name } = world.projection;
   const events = chainAround(71, 9);
@@ -152,7 +152,7 @@ async function digestOf({ pool, projection }: Tables): Promise<unknown> {
   return rows;
 }
 
-test('a record that ends the log can be passed over too, also the first; a decision is for that record alone', async () => {
+test('the last and the first record can be skipped; a skip is for that record alone', async () => {
   const log = await openOwnLog(stack);
   const world = await open(log);
   await log.appendRaw([GARBAGE]);
@@ -179,7 +179,7 @@ test('a record that ends the log can be passed over too, also the first; a decis
   expect(await appliedUpTo(world)).toBe(1n);
 });
 
-test('a block that is passed over leaves a chain to which the next block does not link, and that halts it again', async () => {
+test('after a skipped block the next block breaks the chain and halts the projection again', async () => {
   const log = await openOwnLog(stack);
   const world = await open(log);
   const chain = new TestChain({ seed: 72 });
@@ -211,7 +211,7 @@ test('a block that is passed over leaves a chain to which the next block does no
     });
 });
 
-test('projections of money pass over nothing', () => {
+test('projections of money skip nothing', () => {
   expect([deposits, reserve, watch].map(({ skips }) => skips)).toEqual([
     undefined,
     undefined,

@@ -37,7 +37,7 @@ const SOUND = [...chainEvents({ seed: 31, blocks: 12, reorg_probability: 0.1 })]
 const REMEDY =
   /look at that record \(ops tail \S+ --partition 0 --from \d+ --limit 1\) .* start the projector again.*ops quarantine skip explorer_/;
 
-test('a record that breaks the chain halts it there, with everything before it applied, also after a restart', async () => {
+test('a record that breaks the chain halts the projection there, also after a restart', async () => {
   const { log, ...tables } = await open();
   const chain = new TestChain({ seed: 32 });
   const sound = [chain.append(2), chain.append(3), chain.revert()];
@@ -85,7 +85,7 @@ const POISON: readonly [string, (value: Buffer) => Buffer | null, RegExp][] = [
 ];
 
 test.each(POISON)(
-  'a record %s halts it there, with everything before it applied',
+  'a record %s halts the projection, with everything before it applied',
   async (_, spoil, reason) => {
     const { log, ...tables } = await open();
     const running = startRunner(log, tables);
@@ -118,7 +118,7 @@ async function produceNull(log: OwnLog): Promise<void> {
   await producer.disconnect();
 }
 
-test('an event that the projection does not fold halts it', async () => {
+test('an event of another projection halts the projection', async () => {
   const { log, ...tables } = await open();
   const { isEvent } = tables.projection;
   const projection = {
@@ -162,7 +162,7 @@ test.each([
   ['shorter', OTHER.slice(0, 3)],
   ['empty', []],
 ])(
-  'a topic that was deleted and created again, now %s, halts one that runs and one that starts',
+  'a topic deleted and created again, now %s, halts running and starting projectors',
   async (_, events) => {
     const { log, ...tables } = await open();
     const running = startRunner(log, tables);
@@ -210,7 +210,7 @@ test.each([
   await expectProjected(tables, SOUND);
 });
 
-test('records deleted while it runs halt it', async () => {
+test('records deleted from the log halt a running projection', async () => {
   const { log, ...tables } = await open();
   await log.append(SOUND);
   const running = startRunner(log, tables);

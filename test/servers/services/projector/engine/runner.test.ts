@@ -70,7 +70,7 @@ test('what is in the log and what is appended while it runs become the rows of a
   await expect.poll(() => second.counted('projection_lag_records')).toBe(0);
 });
 
-test('notifications say which keys changed and how far the rows are, and come after the commit', async () => {
+test('notifications have changed keys and position, and follow the commit', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 22, blocks: 30, reorg_probability: 0.2 })];
   const subscriber = new Redis(stack.redis_url);
@@ -105,7 +105,7 @@ test('notifications say which keys changed and how far the rows are, and come af
   }
 });
 
-test('Redis away does not matter', async () => {
+test('a projector goes on without Redis', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 23, blocks: 10 })];
   const running = startRunner(log, { ...tables, redis_url: 'redis://127.0.0.1:1' });
@@ -115,7 +115,7 @@ test('Redis away does not matter', async () => {
   expect(await running.counted('redis_hints_total', 'dropped')).toBeGreaterThan(0);
 });
 
-test('two that both read everything apply each batch once between them', async () => {
+test('two projectors that read everything apply each batch once', async () => {
   const { log, ...tables } = await open();
   const events = [
     ...chainEvents({ seed: 24, blocks: 400, transactions_per_block: 3, reorg_probability: 0.1 }),
@@ -135,7 +135,7 @@ test('two that both read everything apply each batch once between them', async (
   for (const { runner } of both) expect(runner.status).toEqual({ status: 'running' });
 });
 
-test('of two in one group one works; when it goes the other takes over', async () => {
+test('of two projectors in one group one works, and the other takes over when it ends', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 25, blocks: 60, reorg_probability: 0.1 })];
   const both = [startRunner(log, tables), startRunner(log, tables)];
@@ -152,7 +152,7 @@ test('of two in one group one works; when it goes the other takes over', async (
   expect(await both[1 - active]?.counted('projection_records_total')).toBeGreaterThan(0);
 });
 
-test('connections that break at COMMIT, before or after it was done, neither lose nor double a row', async () => {
+test('connections that break before or after COMMIT neither lose nor double a row', async () => {
   const proxy = await postgresThroughProxy();
   const { log, ...tables } = await open({ through: proxy, lock_timeout_ms: 2_000 });
   const random = new Random(26);
@@ -172,7 +172,7 @@ test('connections that break at COMMIT, before or after it was done, neither los
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
-test('one frozen in the middle of a COPY, which no time-out ends, is put out by the one that waits for its checkpoint', async () => {
+test('a projector frozen in a COPY is terminated by the one that waits for its checkpoint', async () => {
   const { log, ...tables } = await open({ lock_timeout_ms: 1_000 });
   const events = [...chainEvents({ seed: 261, blocks: 20 })];
   startRunner(log, tables);
@@ -210,7 +210,7 @@ test('while Postgres is away it waits and says so; when it is back it goes on', 
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
-test('commits that Postgres has lost, rows and checkpoint, are projected once more, though nothing new comes', async () => {
+test('commits that Postgres has lost are applied again, also without new records', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 33, blocks: 20, reorg_probability: 0.1 })];
   startRunner(log, tables);
@@ -225,7 +225,7 @@ test('commits that Postgres has lost, rows and checkpoint, are projected once mo
   await expectProjected(tables, events);
 });
 
-test('one that starts while Postgres is away waits, and can be told to stop', async () => {
+test('a projector that starts without Postgres waits, and can be stopped', async () => {
   const proxy = await postgresThroughProxy();
   const { log, ...tables } = await open({ through: proxy });
   proxy.mode = 'reset_before';
@@ -265,7 +265,7 @@ test('while Kafka is away it waits and says so; when it is back it goes on', asy
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
-test('one that starts while Kafka is away waits, and can be told to stop', async () => {
+test('a projector that starts without Kafka waits, and can be stopped', async () => {
   const { log, ...tables } = await open();
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),
@@ -281,7 +281,7 @@ test('one that starts while Kafka is away waits, and can be told to stop', async
   expect(running.runner.status).toEqual({ status: 'stopped' });
 });
 
-test('a topic that is not there yet is waited for', async () => {
+test('a projector waits for a missing topic', async () => {
   const unborn = ownTopic();
   const log = await openOwnLog(stack, unborn.name);
   const tables = await openTables(writerUrl, ownExplorer(log.topic));
@@ -297,7 +297,7 @@ test('a topic that is not there yet is waited for', async () => {
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
 });
 
-test('a bug in a fold ends the run with its error, with nothing applied and no pretence of running', async () => {
+test('a bug in a fold ends the run with its error and applies nothing', async () => {
   const { log, ...tables } = await open();
   const projection = {
     ...tables.projection,

@@ -84,7 +84,7 @@ function memoryOf(rows: CopyRows): readonly ArrayBufferLike[] {
   return [...rows.pieces()].slice(0, -1).map(({ buffer }) => buffer);
 }
 
-test('the memory of rows is used again once Postgres has taken them, and never when it refused them', async () => {
+test('memory of rows is pooled once Postgres has taken them, and not when it refused them', async () => {
   await pool.query('ALTER TABLE stack ADD CONSTRAINT at_least_nothing CHECK (amount >= 0)');
   const [refused, taken] = [many(A, -1n), many(B, 1n)];
   const [ofRefused, ofTaken] = [new Set(memoryOf(refused)), new Set(memoryOf(taken))];
@@ -118,7 +118,7 @@ test('rows are appended in the order of their columns, and counted', async () =>
   ]);
 });
 
-test('a cut takes what stands at or above it: of the whole table, or of each group its own', async () => {
+test('a cut deletes rows at or above it, of the whole table or by group', async () => {
   const rows = [A, B].flatMap((owner) => [0, 1, 2, 3].map((ordinal) => [owner, ordinal, 1n]));
   await change({ appends: [{ table: STACK, rows }] });
   const groups = [
@@ -172,7 +172,7 @@ test('deletes find their rows by the key alone', async () => {
   expect(await stack()).toHaveLength(2);
 });
 
-test('cuts and deletes come before appends, appends before upserts', async () => {
+test('changes are written as cuts, deletes, appends, upserts', async () => {
   await change({ appends: [{ table: STACK, rows: [[A, 0, 1n], [A, 1, 1n]] }] }); // prettier-ignore
   const changed = await change({
     upserts: [{ table: STACK, rows: [[A, 1, 9n]] }],
@@ -187,7 +187,7 @@ test('cuts and deletes come before appends, appends before upserts', async () =>
   ]);
 });
 
-test('an append that meets its key is refused, and the connection goes on', async () => {
+test('an append of an existing key is refused, and the connection stays usable', async () => {
   await change({ appends: [{ table: STACK, rows: [[A, 0, 1n]] }] });
   await expect(change({ appends: [{ table: STACK, rows: [[A, 0, 1n]] }] })).rejects.toMatchObject({
     code: '23505',
@@ -195,7 +195,7 @@ test('an append that meets its key is refused, and the connection goes on', asyn
   expect(await change({ appends: [{ table: STACK, rows: [[A, 1, 1n]] }] })).toBe(1);
 });
 
-test('rows of megabytes and by the thousand arrive whole', async () => {
+test('rows of megabytes, and thousands of rows, arrive whole', async () => {
   const large = 'x'.repeat(5_000_000);
   const rows = Array.from({ length: 5_000 }, (_, at) => [
     `kind ${at}`,
@@ -215,7 +215,7 @@ function kindsFrom(first: number, note: string | null): Row[] {
   return Array.from({ length: 3_000 }, (_, at) => [`k ${first + at}`, 0, null, at, note]);
 }
 
-test('an upsert of thousands inserts and replaces like one of a few, again and again on the same connection', async () => {
+test('an upsert of thousands of rows acts like one of few, repeatedly on one connection', async () => {
   const odd = '{"a", \\N} \'\t\n😀,';
   expect(await change({ upserts: [{ table: KINDS, rows: kindsFrom(0, null) }] })).toBe(3_000);
   expect(await change({ upserts: [{ table: KINDS, rows: kindsFrom(1_000, odd) }] })).toBe(3_000);

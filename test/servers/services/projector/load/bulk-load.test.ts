@@ -76,7 +76,7 @@ const EVENTS = [
   ...chainEvents({ seed: 61, blocks: 150, transactions_per_block: 5, reorg_probability: 0.15 }),
 ];
 
-test('what is in the log is loaded, then indexed, and what comes after is live; nobody is told of what was only loaded', async () => {
+test('the log is loaded, then indexed, then live; loading publishes no notification', async () => {
   const { log, ...tables } = await open();
   const half = EVENTS.length >> 1;
   await log.append(EVENTS.slice(0, half));
@@ -98,7 +98,7 @@ test('what is in the log is loaded, then indexed, and what comes after is live; 
   expect(await running.counted('projection_records_total')).toBe(EVENTS.length);
 });
 
-test('an empty log is through with it at once', async () => {
+test('an empty log is live at once', async () => {
   const { log, ...tables } = await open();
   const running = startRunner(log, tables);
   await expectLive(tables, running);
@@ -108,7 +108,7 @@ test('an empty log is through with it at once', async () => {
   await expect.poll(() => running.counted('redis_hints_total')).toBeGreaterThan(0);
 });
 
-test('one that is live loads again when it finds its tables made anew, as a standby does that takes over', async () => {
+test('a live projector loads again when its tables are new', async () => {
   const { log, ...tables } = await open();
   const half = EVENTS.length >> 1;
   await log.append(EVENTS.slice(0, half));
@@ -123,7 +123,7 @@ test('one that is live loads again when it finds its tables made anew, as a stan
   await expectLive(tables, running);
 });
 
-test('while it loads and builds it says how far it is', async () => {
+test('the status of a load tells its progress', async () => {
   const { log, ...tables } = await open();
   await log.append(EVENTS);
   const { name } = tables.projection;
@@ -152,7 +152,7 @@ test('while it loads and builds it says how far it is', async () => {
   await expectLive(tables, running);
 });
 
-test('stopped while loading, it gives the batch in hand up, leaves what it has committed, and the next one goes on', async () => {
+test('a stop while loading aborts the transaction in flight and keeps earlier ones; the next projector goes on', async () => {
   const { log, ...tables } = await open();
   await log.append(EVENTS.slice(0, 100));
   const before = await holdIndexing(writerUrl, tables.projection.name, 'blocks');
@@ -177,7 +177,7 @@ test('stopped while loading, it gives the batch in hand up, leaves what it has c
   expect(await third.counted('projection_records_total')).toBe(EVENTS.length - 100);
 });
 
-test('stopped between two indexes, the next one loads what came meanwhile and builds the rest', async () => {
+test('after a stop between two indexes the next projector loads new records and builds the rest', async () => {
   const { log, ...tables } = await open();
   await log.append(EVENTS.slice(0, 200));
   const held = await holdIndexing(writerUrl, tables.projection.name, 'activity');
@@ -197,7 +197,7 @@ test('stopped between two indexes, the next one loads what came meanwhile and bu
   await expectLive(tables, second);
 });
 
-test('two that both read everything load each batch once between them, and one of them builds', async () => {
+test('two projectors that read everything load each batch once, and one builds the indexes', async () => {
   const { log, ...tables } = await open();
   const events = [
     ...chainEvents({ seed: 62, blocks: 500, transactions_per_block: 3, reorg_probability: 0.1 }),
@@ -217,7 +217,7 @@ test('two that both read everything load each batch once between them, and one o
   expect(applied.reduce((sum, count) => sum + count, 0)).toBe(events.length);
 });
 
-test('of two in one group the one without work learns when all is loaded, and is live too', async () => {
+test('a standby is live too once the load is complete', async () => {
   const { log, ...tables } = await open();
   await log.append(EVENTS.slice(0, 100));
   const held = await holdIndexing(writerUrl, tables.projection.name, 'blocks');
@@ -232,7 +232,7 @@ test('of two in one group the one without work learns when all is loaded, and is
   await expectProjected(tables, EVENTS);
 });
 
-test('one that loads stands still while another builds, can be told to stop meanwhile, and goes on afterwards', async () => {
+test('a loading projector waits while another builds indexes, and can be stopped meanwhile', async () => {
   const { log, ...tables } = await open();
   await log.append(EVENTS);
   const builder = await tables.pool.connect();
@@ -257,7 +257,7 @@ test('one that loads stands still while another builds, can be told to stop mean
   await expectLive(tables, second);
 });
 
-test('one that loads goes on live where another has built the indexes meanwhile, with news for those who wait', async () => {
+test('a loading projector goes on live, with notifications, after another built the indexes', async () => {
   const { log, ...tables } = await open();
   await log.append(EVENTS);
   const builder = await tables.pool.connect();
@@ -276,7 +276,7 @@ test('one that loads goes on live where another has built the indexes meanwhile,
   expect(await indexesOf(tables.pool, tables.projection.name)).toEqual([]);
 });
 
-test('connections that break while it loads and builds neither lose nor double a row', async () => {
+test('connections that break during a load neither lose nor double a row', async () => {
   const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
   onTestFinished(() => proxy.close());
   const { log, ...tables } = await open({ through: proxy, lock_timeout_ms: 2_000 });
@@ -302,7 +302,7 @@ test('an index that cannot be built ends the run with its error', async () => {
   await expect(running.ended).rejects.toMatchObject({ code: 'storage_missing', retry: false });
 });
 
-test('a record that breaks the chain halts the load there, with everything before it applied', async () => {
+test('a record that breaks the chain halts the load, with everything before it applied', async () => {
   const { log, ...tables } = await open();
   const chain = new TestChain({ seed: 63 });
   const sound = [

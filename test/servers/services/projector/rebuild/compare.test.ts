@@ -113,7 +113,7 @@ function someColumn({ columns, key }: Table, random: Random): string | undefined
 }
 
 test.each(PROJECTIONS.map(({ name, tables }) => [name, tables] as const))(
-  'in each table of %s one changed cell, a missing row and an extra row are found and named',
+  'a changed cell, a missing and an extra row are found in each table of %s',
   async (name, tables) => {
     const random = new Random(7);
     for (const table of tables) {
@@ -175,7 +175,7 @@ function keysOf({ key }: Table): object {
   return Object.fromEntries(key.map((column) => [column, expect.any(String)]));
 }
 
-test('rows that stand twice, text that only looks the same, and a table or column that is not there are found', async () => {
+test('duplicate rows, similar text, and missing tables and columns are found', async () => {
   const tables = PROJECTIONS.find(({ name }) => name === 'explorer')?.tables ?? [];
   const changes = {
     transactions:

@@ -147,7 +147,7 @@ test(
 );
 
 test(
-  'killed while it loads, between two indexes and at the switch it goes on where it was; two at once are refused',
+  'a rebuild killed in its load, index build or switch goes on; a second one is refused',
   SLOWLY,
   async () => {
     const world = await open();
@@ -207,7 +207,7 @@ test(
   },
 );
 
-test('software of another version writes nothing after the switch, and goes on by itself when its tables are back', async () => {
+test('software of another version writes nothing after the switch and goes on when its tables are back', async () => {
   const world = await open();
   const { name } = world.projection;
   const events = [...chainEvents({ seed: 303, blocks: 40, reorg_probability: 0.1 })];

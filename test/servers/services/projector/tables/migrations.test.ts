@@ -48,7 +48,7 @@ const ALL_TABLES = [
   'projector.quarantine',
 ];
 
-test('dropping the schema is all that it takes to have a projection built anew from offset 0', async () => {
+test('a projection without its schema is built again from offset 0', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const client = await connect(urls.writer_url);
   await client.query(
@@ -63,7 +63,7 @@ test('dropping the schema is all that it takes to have a projection built anew f
   ]);
 });
 
-test('everything is created once, and a second start changes nothing', async () => {
+test('tables are created once, and a second start changes nothing', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const client = await connect(urls.writer_url);
   expect(await tables(client)).toEqual(ALL_TABLES);
@@ -87,7 +87,7 @@ async function state(client: Client): Promise<unknown> {
   return { indexes: indexes.length, indexed: rows.map(({ at }) => at !== null) };
 }
 
-test('new tables have no indexes and count as not indexed, unless they are wanted with them', async () => {
+test('new tables have no indexes and are not marked as indexed, unless created so', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const client = await connect(urls.writer_url);
   expect(await state(client)).toEqual({ indexes: 0, indexed: [false] });
@@ -100,7 +100,7 @@ test('new tables have no indexes and count as not indexed, unless they are wante
   expect(await state(client)).toEqual({ indexes: wanted.length, indexed: [true] });
 });
 
-test('the server leaves tables alone that are loaded, and vacuums them once they have their indexes', async () => {
+test('autovacuum is off during a load and on after the index build', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const client = await connect(urls.writer_url);
   const settings = async (): Promise<readonly unknown[]> => {
@@ -119,7 +119,7 @@ test('the server leaves tables alone that are loaded, and vacuums them once they
   expect(await state(client)).toMatchObject({ indexed: [true] });
 });
 
-test('tables from before indexes were built afterwards have them, and count as indexed', async () => {
+test('tables of older software have their indexes and are marked as indexed', async () => {
   await prepareDatabase(urls.writer_url, explorer, { indexed: true });
   const client = await connect(urls.writer_url);
   await client.query('ALTER TABLE projector.projections DROP COLUMN indexed_at');
@@ -130,7 +130,7 @@ test('tables from before indexes were built afterwards have them, and count as i
   expect(await state(client)).toMatchObject({ indexed: [true] });
 });
 
-test('several that start at the same moment on an empty database all succeed', async () => {
+test('several projectors that start at once on an empty database all succeed', async () => {
   await Promise.all(Array.from({ length: 4 }, () => prepareDatabase(urls.writer_url, explorer)));
   expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES);
 });
@@ -159,7 +159,7 @@ test("the reader's role can read every table, also those created later, and can 
   }
 });
 
-test('tables of an earlier version are left alone, and told; those of a later one are waited for', async () => {
+test('tables of an earlier version are reported as older; a later version is a fault with retry', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const client = await connect(urls.writer_url);
   expect(await prepareDatabase(urls.writer_url, { ...explorer, version: 7 })).toBe('older');
@@ -207,7 +207,7 @@ test.each([
   expect(await tables(await connect(urls.writer_url))).toEqual(ALL_TABLES);
 });
 
-test('a process killed in the middle, holding every lock, does not keep the next one out', async () => {
+test('a process killed with all locks does not block the next one', async () => {
   // its reading of the DDL never ends, so it stands still with the schema made and nothing committed
   const endless = join(tmpdir(), `endless-${process.pid}.sql`);
   execFileSync('mkfifo', [endless]);
@@ -243,7 +243,7 @@ test('a process killed in the middle, holding every lock, does not keep the next
   );
 });
 
-test('a database that cannot be reached is a fault to be tried again, a role that may not is not', async () => {
+test('an unreachable database is a fault with retry, a refused role one without', async () => {
   await expect(
     prepareDatabase('postgres://clt_writer:clt_writer@127.0.0.1:1/clt', explorer),
   ).rejects.toMatchObject({

@@ -57,7 +57,7 @@ async function memoryOf(superior: Client): Promise<readonly Memory[]> {
   return rows;
 }
 
-test('the tables that are named are in memory afterwards, their indexes too, and no others', async () => {
+test('the given tables and their indexes are in the shared buffers, no others', async () => {
   const { writer, superior } = await coldTables();
   expect((await memoryOf(superior)).map(({ in_memory: count }) => count)).toEqual([0, 0, 0, 0]);
   const blocks = await warmTables(writer, [ONE], { signal });
@@ -68,7 +68,7 @@ test('the tables that are named are in memory afterwards, their indexes too, and
   expect(others.map(({ in_memory: count }) => count)).toEqual([0, 0]);
 });
 
-test('of a table that an index holds whole the index is enough', async () => {
+test('of a table with all columns in one index only the index is read', async () => {
   const { writer, superior } = await coldTables();
   await writer.query('CREATE UNIQUE INDEX whole ON one (n) INCLUDE (words)');
   await superior.query(

@@ -42,7 +42,7 @@ async function counted(client: Pick<PoolClient, 'query'>): Promise<unknown> {
   ).rows[0];
 }
 
-test('the rows of several COPYs and what stands between them are done in their order', async () => {
+test('COPYs and other statements run in order', async () => {
   const client = await pool.connect();
   // more than any socket holds at once
   await copyIn(client, [
@@ -56,7 +56,7 @@ test('the rows of several COPYs and what stands between them are done in their o
   client.release();
 });
 
-test('what fails is told as Postgres tells it, nothing behind it is done, and the session goes on', async () => {
+test('a failing statement throws its error, later ones do not run, and the session goes on', async () => {
   const client = await pool.connect();
   await client.query('BEGIN');
   const statements = [

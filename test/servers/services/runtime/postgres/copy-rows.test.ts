@@ -192,7 +192,7 @@ async function copy(table: Table, rows: readonly Row[]): Promise<void> {
   }
 }
 
-test('numerics end up as Postgres itself would have written them: equal bytes, no trailing zero digits', async () => {
+test('numerics have the bytes that Postgres itself writes', async () => {
   await pool.query('CREATE TABLE amounts (amount numeric)');
   const table: Table = { name: 'amounts', columns: { amount: 'numeric' }, key: [] };
   const amounts = [...NUMERIC_EDGES, ...NUMERIC_EDGES.map((edge) => -edge)];
@@ -210,7 +210,7 @@ function streamOf(rows: CopyRows): Buffer {
   return Buffer.concat([...rows.pieces()]);
 }
 
-test('pieces of any size make up the same stream', () => {
+test('pieces of any size make the same stream', () => {
   const rows = fc.sample(ROWS, { numRuns: 3, seed: 1 }).flat();
   const whole = streamOf(CopyRows.of(TABLE, rows));
   for (const size of [1, 100, 1 << 20]) {
@@ -249,7 +249,7 @@ function memoryOf(rows: CopyRows): ArrayBufferLike[] {
   return [...rows.pieces()].slice(0, -1).map(({ buffer }) => buffer);
 }
 
-test('the memory of rows that were released holds other rows, each piece of it those of one list', () => {
+test('released memory is used for other rows, each piece for one list', () => {
   const [kept, released] = [lettersOf('a', 60_000), lettersOf('b', 60_000)];
   const before = streamOf(kept);
   const expected = streamOf(lettersOf('c', 60_000));
@@ -264,7 +264,7 @@ test('the memory of rows that were released holds other rows, each piece of it t
   expect(streamOf(kept).equals(before)).toBe(true);
 });
 
-test('rows that were released cannot be written again, and one that is added too late goes nowhere', () => {
+test('released rows cannot be written again, and rows added later go nowhere', () => {
   const rows = lettersOf('a', 60_000);
   rows.release();
   const others = lettersOf('b', 60_000);
@@ -274,7 +274,7 @@ test('rows that were released cannot be written again, and one that is added too
   expect(() => [...rows.pieces()]).toThrow('released');
 });
 
-test('no rows at all are a stream that Postgres takes', async () => {
+test('a stream without rows is valid', async () => {
   await pool.query('CREATE TABLE nothing (amount numeric)');
   await copy({ name: 'nothing', columns: { amount: 'numeric' }, key: [] }, []);
   expect((await pool.query('SELECT count(*)::int AS count FROM nothing')).rows).toEqual([
