@@ -12,64 +12,55 @@ import { faultOf } from '../../runtime/postgres/pool.ts';
 /** Key of the advisory lock of all migrations: projectors start together. */
 const LOCK = 7_301_977;
 
-const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
-  '001_checkpoints': {
-    async up(db) {
-      await db.schema.withSchema('projector').createTable('projections', (table) => {
-        table.text('projection').primary();
-        table.integer('version').notNullable();
-        table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
-      });
-      await db.schema.withSchema('projector').createTable('checkpoints', (table) => {
-        table.text('projection').notNullable();
-        table.integer('version').notNullable();
-        table.text('topic').notNullable();
-        table.integer('partition').notNullable();
-        table.text('cluster_id').notNullable();
-        table.bigInteger('next_offset').notNullable();
-        table.binary('last_record');
-        table.binary('digest').notNullable();
-        table.timestamp('updated_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
-        table.primary(['projection', 'version', 'topic', 'partition']);
-      });
-    },
+/** Each migrates up; none is ever reverted. */
+const MIGRATIONS: Readonly<Record<string, Knex.Migration['up']>> = {
+  async '001_checkpoints'(db) {
+    await db.schema.withSchema('projector').createTable('projections', (table) => {
+      table.text('projection').primary();
+      table.integer('version').notNullable();
+      table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
+    });
+    await db.schema.withSchema('projector').createTable('checkpoints', (table) => {
+      table.text('projection').notNullable();
+      table.integer('version').notNullable();
+      table.text('topic').notNullable();
+      table.integer('partition').notNullable();
+      table.text('cluster_id').notNullable();
+      table.bigInteger('next_offset').notNullable();
+      table.binary('last_record');
+      table.binary('digest').notNullable();
+      table.timestamp('updated_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
+      table.primary(['projection', 'version', 'topic', 'partition']);
+    });
   },
-  '002_readers': {
-    async up(db) {
-      await db.raw('GRANT USAGE ON SCHEMA projector TO clt_reader');
-      await db.raw('GRANT SELECT ON ALL TABLES IN SCHEMA projector TO clt_reader');
-      await db.raw('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO clt_reader');
-      await db.raw('ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO clt_reader');
-    },
+  async '002_readers'(db) {
+    await db.raw('GRANT USAGE ON SCHEMA projector TO clt_reader');
+    await db.raw('GRANT SELECT ON ALL TABLES IN SCHEMA projector TO clt_reader');
+    await db.raw('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO clt_reader');
+    await db.raw('ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO clt_reader');
   },
-  '003_indexed': {
-    async up(db) {
-      // null while the tables are loaded and have no indexes
-      await db.raw('ALTER TABLE projector.projections ADD COLUMN indexed_at timestamptz');
-      await db.raw('UPDATE projector.projections SET indexed_at = now()');
-    },
+  async '003_indexed'(db) {
+    // null while the tables are loaded and have no indexes
+    await db.raw('ALTER TABLE projector.projections ADD COLUMN indexed_at timestamptz');
+    await db.raw('UPDATE projector.projections SET indexed_at = now()');
   },
-  '004_beside': {
-    async up(db) {
-      // the projection for which these tables are staged; null: they are live
-      await db.raw('ALTER TABLE projector.projections ADD COLUMN beside text');
-    },
+  async '004_beside'(db) {
+    // the projection for which these tables are staged; null: they are live
+    await db.raw('ALTER TABLE projector.projections ADD COLUMN beside text');
   },
-  '005_quarantine': {
-    async up(db) {
-      await db.schema.withSchema('projector').createTable('quarantine', (table) => {
-        table.text('projection').notNullable();
-        table.text('topic').notNullable();
-        table.integer('partition').notNullable();
-        table.bigInteger('record_offset').notNullable();
-        table.binary('fingerprint').notNullable();
-        table.text('error').notNullable();
-        table.timestamp('found_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
-        // by a person
-        table.timestamp('skipped_at', { useTz: true });
-        table.primary(['projection', 'topic', 'partition', 'record_offset']);
-      });
-    },
+  async '005_quarantine'(db) {
+    await db.schema.withSchema('projector').createTable('quarantine', (table) => {
+      table.text('projection').notNullable();
+      table.text('topic').notNullable();
+      table.integer('partition').notNullable();
+      table.bigInteger('record_offset').notNullable();
+      table.binary('fingerprint').notNullable();
+      table.text('error').notNullable();
+      table.timestamp('found_at', { useTz: true }).notNullable().defaultTo(db.fn.now());
+      // by a person
+      table.timestamp('skipped_at', { useTz: true });
+      table.primary(['projection', 'topic', 'partition', 'record_offset']);
+    });
   },
 };
 
@@ -77,10 +68,11 @@ const SOURCE: Knex.MigrationSource<string> = {
   getMigrations: () => Promise.resolve(Object.keys(MIGRATIONS)),
   getMigrationName: (name) => name,
   getMigration(name) {
-    const migration = MIGRATIONS[name];
-    return migration === undefined
+    const up = MIGRATIONS[name];
+    const down = (): Promise<void> => Promise.reject(new Error(`${name} cannot be reverted`));
+    return up === undefined
       ? Promise.reject(new Error(`no migration ${name}`))
-      : Promise.resolve(migration);
+      : Promise.resolve({ up, down });
   },
 };
 
