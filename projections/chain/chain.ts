@@ -56,10 +56,10 @@ export function evolve(chain: Chain, event: ChainHeaderEvent, offset: bigint): J
   if (!isInPlace(event, offset)) return { verdict: 'ignored' };
   if (chain.status === 'empty') return begun(event);
   if (event.sequence <= chain.sequence) return { verdict: 'replayed' };
-  const matter = misfit(chain, event);
-  return matter === undefined
+  const reason = misfit(chain, event);
+  return reason === undefined
     ? { verdict: 'applied', chain: continued(chain, event) }
-    : broken(event, matter);
+    : broken(event, reason);
 }
 
 function begun(event: ChainHeaderEvent): Judged {

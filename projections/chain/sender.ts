@@ -22,8 +22,8 @@ export class Sender {
   #chain: Chain = EMPTY_CHAIN;
   #end = 0n;
   /** of the revertible blocks, by height */
-  readonly #standing = new Map<number, readonly SentTransaction[]>();
-  readonly #standingHashes = new Set<string>();
+  readonly #revertible = new Map<number, readonly SentTransaction[]>();
+  readonly #revertibleHashes = new Set<string>();
   readonly #final = new Map<number, SentTransaction>();
   #nextNonce = 0;
 
@@ -57,7 +57,7 @@ export class Sender {
   has(nonce: number, txHash: Buffer): boolean {
     return (
       this.#final.get(nonce)?.tx_hash.equals(txHash) === true ||
-      this.#standingHashes.has(keyOf(txHash))
+      this.#revertibleHashes.has(keyOf(txHash))
     );
   }
 
@@ -82,9 +82,9 @@ export class Sender {
         this.#appended(event);
         break;
       case 'BlockReverted':
-        for (const { tx_hash } of this.#standing.get(event.height) ?? [])
-          this.#standingHashes.delete(keyOf(tx_hash));
-        this.#standing.delete(event.height);
+        for (const { tx_hash } of this.#revertible.get(event.height) ?? [])
+          this.#revertibleHashes.delete(keyOf(tx_hash));
+        this.#revertible.delete(event.height);
         break;
       case 'BlocksFinalized':
         for (let height = before + 1; height <= event.height; height++) this.#finalized(height);
@@ -98,18 +98,18 @@ export class Sender {
       .filter(({ from }) => from.equals(this.#address))
       .map((each) => sentIn(block, each));
     if (own.length === 0) return;
-    this.#standing.set(block.height, own);
-    for (const { tx_hash } of own) this.#standingHashes.add(keyOf(tx_hash));
+    this.#revertible.set(block.height, own);
+    for (const { tx_hash } of own) this.#revertibleHashes.add(keyOf(tx_hash));
   }
 
   #finalized(height: number): void {
-    for (const sent of this.#standing.get(height) ?? []) {
-      this.#standingHashes.delete(keyOf(sent.tx_hash));
+    for (const sent of this.#revertible.get(height) ?? []) {
+      this.#revertibleHashes.delete(keyOf(sent.tx_hash));
       this.#final.set(sent.nonce, sent);
       this.#nextNonce = sent.nonce + 1;
       this.#onFinal(sent);
     }
-    this.#standing.delete(height);
+    this.#revertible.delete(height);
   }
 }
 

@@ -6,7 +6,7 @@ import type { ChainHeaderEvent } from '../../schemas/chain.blocks/events.ts';
 import type { Recorded } from '../contract/projection.ts';
 import { isInPlace } from './chain.ts';
 
-interface Standing {
+interface Block {
   readonly height: number;
   readonly hash: Buffer;
   /** records up to and including its own */
@@ -17,24 +17,24 @@ interface Standing {
  * Leading records of the batch that no later record can undo: those up to its newest final block.
  */
 export function settled(batch: readonly Recorded<ChainHeaderEvent>[]): number {
-  let standing: Standing[] = [];
+  let blocks: Block[] = [];
   let count = 0;
   for (const [at, { event, offset }] of batch.entries()) {
     if (!isInPlace(event, offset)) continue;
     const { height, hash } = event;
     switch (event.type) {
       case 'BlockAppended':
-        standing.push({ height, hash, records: at + 1 });
+        blocks.push({ height, hash, records: at + 1 });
         break;
       case 'BlockReverted':
-        standing.pop();
+        blocks.pop();
         break;
       case 'BlocksFinalized': {
-        const final = standing.findIndex(
+        const final = blocks.findIndex(
           (block) => block.height === height && block.hash.equals(hash),
         );
-        count = standing[final]?.records ?? count;
-        standing = standing.slice(final + 1);
+        count = blocks[final]?.records ?? count;
+        blocks = blocks.slice(final + 1);
       }
     }
   }

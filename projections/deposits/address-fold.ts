@@ -3,7 +3,7 @@
  * and address are the same everywhere.
  */
 import { toHex } from '../../schemas/address.ts';
-import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
+import { readDepositKey } from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
 import type {
@@ -35,12 +35,12 @@ export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): r
   ];
 }
 
-/** An account's address when it is assigned, or when the account looks at it. */
+/** An account's address when it is assigned, or when the account opens its panel. */
 export interface Sighting {
   readonly clt_address: Buffer;
   readonly deposit_address: Buffer;
   /** undefined: the account had its address before */
-  readonly assigned: { readonly index: number; readonly requested_at: number } | undefined;
+  readonly assigned_index: number | undefined;
   /** Unix milliseconds */
   readonly seen_at: number;
 }
@@ -93,31 +93,15 @@ export function foldSightings(
     }
     outcomes.applied++;
     if (event.type === 'SchemePinned') continue;
-    const sighting = sightingOf(event, judged, address);
-    known.set(keyOf(sighting.clt_address), sighting.deposit_address);
-    sightings.push(sighting);
+    const { clt_address } = event;
+    const assigned = judged.verdict === 'assigned' ? judged : undefined;
+    const deposit_address = assigned?.key.addressAt(assigned.index) ?? address;
+    if (deposit_address === undefined) throw new Error('an account without an address is sighted');
+    const seen_at = event.type === 'AddressRequested' ? event.requested_at : event.opened_at;
+    known.set(keyOf(clt_address), deposit_address);
+    sightings.push({ clt_address, deposit_address, assigned_index: assigned?.index, seen_at });
   }
   return { sightings, book: end === before ? [] : [bookRow(end, book)], outcomes };
-}
-
-function sightingOf(
-  event: Exclude<DepositAddressEvent, { readonly type: 'SchemePinned' }>,
-  judged: { readonly verdict: string; readonly key?: DepositKey; readonly index?: number },
-  address: Buffer | undefined,
-): Sighting {
-  const { clt_address } = event;
-  const seen_at = event.type === 'AddressRequested' ? event.requested_at : event.opened_at;
-  if (address !== undefined)
-    return { clt_address, deposit_address: address, assigned: undefined, seen_at };
-  const { key, index } = judged;
-  if (key === undefined || index === undefined)
-    throw new Error('an account without an address is sighted');
-  return {
-    clt_address,
-    deposit_address: key.addressAt(index),
-    assigned: { index, requested_at: seen_at },
-    seen_at,
-  };
 }
 
 function bookOf(head: LoadedRow | undefined): Book {
@@ -137,10 +121,14 @@ export function foldAddresses(
   batch: readonly Recorded<DepositAddressEvent>[],
 ): Changed {
   const { sightings, book, outcomes } = foldSightings(loaded, batch);
-  const rows = sightings.flatMap(({ clt_address, deposit_address, assigned }): Row[] =>
-    assigned === undefined
-      ? []
-      : [[clt_address, assigned.index, deposit_address, assigned.requested_at]],
+  const assigned = sightings.filter(({ assigned_index: index }) => index !== undefined);
+  const rows = assigned.map(
+    ({ clt_address, deposit_address, assigned_index: index, seen_at }): Row => [
+      clt_address,
+      index ?? null,
+      deposit_address,
+      seen_at,
+    ],
   );
   return {
     changes: {
@@ -150,9 +138,7 @@ export function foldAddresses(
       upserts: [{ table: BOOK, rows: book }],
     },
     outcomes,
-    announced: sightings
-      .filter(({ assigned }) => assigned !== undefined)
-      .map(({ clt_address }) => toHex(clt_address)),
+    announced: assigned.map(({ clt_address }) => toHex(clt_address)),
   };
 }
 

@@ -8,21 +8,17 @@ import {
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
 import { isTreasuryEvent, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
-import type { Folded, Load, Loaded, Projection, Recorded } from '../contract/projection.ts';
+import type {
+  Folded,
+  Load,
+  Loaded,
+  Outcomes,
+  Projection,
+  Recorded,
+} from '../contract/projection.ts';
 import { addressLoads, foldAddresses } from './address-fold.ts';
 import { foldLedger, ledgerLoads } from './ledger-fold.ts';
-import {
-  ADDRESSES,
-  BOOK,
-  BY_STATUS,
-  DEPOSITS,
-  DEPOSIT_EVENTS,
-  LEDGER,
-  MINTS,
-  OWNERS,
-  POLICIES,
-  STANDINGS,
-} from './rows.ts';
+import { TABLES } from './rows.ts';
 
 type DepositsEvent = DepositAddressEvent | TreasuryEvent;
 
@@ -32,18 +28,7 @@ export const deposits: Projection<DepositsEvent> = {
   topics: ['deposit.addresses', 'treasury.ledger'],
   isEvent: (event): event is DepositsEvent =>
     isDepositAddressEvent(event) || isTreasuryEvent(event),
-  tables: [
-    BOOK,
-    ADDRESSES,
-    LEDGER,
-    POLICIES,
-    MINTS,
-    OWNERS,
-    DEPOSITS,
-    STANDINGS,
-    BY_STATUS,
-    DEPOSIT_EVENTS,
-  ],
+  tables: TABLES,
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
   // a first request derives an address, which takes about 0.6 ms
@@ -52,23 +37,21 @@ export const deposits: Projection<DepositsEvent> = {
   fold,
 };
 
-interface Halves {
+function byTopic(batch: readonly Recorded<DepositsEvent>[]): {
   readonly addresses: readonly Recorded<DepositAddressEvent>[];
   readonly ledger: readonly Recorded<TreasuryEvent>[];
-}
-
-function halvesOf(batch: readonly Recorded<DepositsEvent>[]): Halves {
+} {
   const addresses: Recorded<DepositAddressEvent>[] = [];
   const ledger: Recorded<TreasuryEvent>[] = [];
-  for (const { event, ...place } of batch) {
-    if (isDepositAddressEvent(event)) addresses.push({ event, ...place });
-    else ledger.push({ event, ...place });
+  for (const { event, ...record } of batch) {
+    if (isDepositAddressEvent(event)) addresses.push({ event, ...record });
+    else ledger.push({ event, ...record });
   }
   return { addresses, ledger };
 }
 
 function loads(batch: readonly Recorded<DepositsEvent>[]): readonly Load[] {
-  const { addresses, ledger } = halvesOf(batch);
+  const { addresses, ledger } = byTopic(batch);
   return [
     ...(addresses.length === 0 ? [] : addressLoads(addresses)),
     ...(ledger.length === 0 ? [] : ledgerLoads(ledger)),
@@ -76,20 +59,18 @@ function loads(batch: readonly Recorded<DepositsEvent>[]): readonly Load[] {
 }
 
 function fold(loaded: Loaded, batch: readonly Recorded<DepositsEvent>[]): Folded {
-  const halves = halvesOf(batch);
-  const [one, other] = [foldAddresses(loaded, halves.addresses), foldLedger(loaded, halves.ledger)];
+  const { addresses, ledger } = byTopic(batch);
+  const folds = [foldAddresses(loaded, addresses), foldLedger(loaded, ledger)];
+  const sum = (outcome: keyof Outcomes): number =>
+    folds.reduce((total, { outcomes }) => total + outcomes[outcome], 0);
   return {
     changes: {
       cuts: [],
-      deletes: [...one.changes.deletes, ...other.changes.deletes],
-      appends: [...one.changes.appends, ...other.changes.appends],
-      upserts: [...one.changes.upserts, ...other.changes.upserts],
+      deletes: folds.flatMap(({ changes }) => changes.deletes),
+      appends: folds.flatMap(({ changes }) => changes.appends),
+      upserts: folds.flatMap(({ changes }) => changes.upserts),
     },
-    outcomes: {
-      applied: one.outcomes.applied + other.outcomes.applied,
-      replayed: one.outcomes.replayed + other.outcomes.replayed,
-      ignored: one.outcomes.ignored + other.outcomes.ignored,
-    },
-    announced: [...new Set([...one.announced, ...other.announced])],
+    outcomes: { applied: sum('applied'), replayed: sum('replayed'), ignored: sum('ignored') },
+    announced: [...new Set(folds.flatMap(({ announced }) => announced))],
   };
 }

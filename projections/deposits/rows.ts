@@ -137,3 +137,7 @@ export const DEPOSIT_EVENTS: Table = {
   },
   key: ['deposit_id', 'ordinal'],
 };
+
+const OF_ADDRESSES = [BOOK, ADDRESSES];
+const OF_LEDGER = [LEDGER, POLICIES, MINTS, OWNERS, DEPOSITS, STANDINGS, BY_STATUS, DEPOSIT_EVENTS];
+export const TABLES = [...OF_ADDRESSES, ...OF_LEDGER];

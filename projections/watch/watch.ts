@@ -123,15 +123,15 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
   }
   const { sightings, book, outcomes: seen } = foldSightings(loaded, addresses);
   const requested: Row[] = [];
-  for (const { clt_address, deposit_address, assigned, seen_at } of sightings) {
+  for (const { clt_address, deposit_address, assigned_index: index, seen_at } of sightings) {
     queue.makeHot(deposit_address, seen_at + HOT_WINDOW_MS);
-    if (assigned === undefined) continue;
+    if (index === undefined) continue;
     requested.push([
       clt_address,
-      assigned.index,
+      index,
       deposit_address,
       transferPartition(deposit_address),
-      assigned.requested_at,
+      seen_at,
     ]);
   }
   return {

@@ -23,22 +23,13 @@ export interface TreasuryState {
   readonly applied: readonly AppliedOffset[];
 }
 
-export interface TreasuryMetrics {
-  /** an event that counts */
-  applied(event: TreasuryEvent): void;
-  /** a mint was broadcast; `answer`: the node's code */
-  broadcast(answer: string): void;
-  refused(reason: TransferRefusal): void;
-  appended(events: number): void;
-  lostRace(): void;
-  lag(topic: string, partition: number, records: bigint): void;
-}
+export type TreasuryMetrics = ReturnType<typeof openTreasuryMetrics>;
 
 export function openTreasuryMetrics(
   metrics: Metrics,
   state: () => TreasuryState,
   ledger: () => QueuedDeposits,
-): TreasuryMetrics {
+) {
   const queue = new QueueMetrics(metrics, ledger);
   const confirmed = metrics.counter(
     'treasury_deposits_confirmed_total',
@@ -122,7 +113,8 @@ export function openTreasuryMetrics(
     (now) => now.held_up,
   );
   return {
-    applied(event) {
+    /** an event that counts */
+    applied(event: TreasuryEvent): void {
       queue.applied(event);
       if (event.type === 'DepositConfirmed') confirmed.inc();
       if (event.type === 'DepositHeld') held.inc({ reason: event.reason });
@@ -131,10 +123,12 @@ export function openTreasuryMetrics(
       if (type === 'MintIntended' || type === 'MintCredited' || type === 'MintDead')
         mints.inc({ event: type });
     },
-    broadcast: (answer) => broadcasts.inc({ answer }),
-    refused: (reason) => refused.inc({ reason }),
-    appended: (events) => batches.observe(events),
+    /** `answer`: the node's code */
+    broadcast: (answer: string) => broadcasts.inc({ answer }),
+    refused: (reason: TransferRefusal) => refused.inc({ reason }),
+    appended: (events: number) => batches.observe(events),
     lostRace: () => races.inc(),
-    lag: (topic, partition, records) => lag.set({ topic, partition }, Number(records)),
+    lag: (topic: string, partition: number, records: bigint) =>
+      lag.set({ topic, partition }, Number(records)),
   };
 }

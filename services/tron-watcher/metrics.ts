@@ -6,16 +6,7 @@ import type { Outcome } from '../runtime/trongrid/trongrid.ts';
 
 const PASS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-export interface WatcherMetrics {
-  requested(route: string, outcome: Outcome): void;
-  appended(events: readonly TransferEvent[]): void;
-  crossChecked(outcome: CrossCheckOutcome): void;
-  coldAge(ms: number | undefined): void;
-  passed(addresses: number, seconds: number): void;
-  assigned(partitions: number): void;
-}
-
-export function openWatcherMetrics(metrics: Metrics): WatcherMetrics {
+export function openWatcherMetrics(metrics: Metrics) {
   const requests = metrics.counter('tron_requests_total', "requests to TRON's provider", [
     'route',
     'outcome',
@@ -49,19 +40,19 @@ export function openWatcherMetrics(metrics: Metrics): WatcherMetrics {
     'partitions of tron.transfers assigned to this watcher',
   );
   return {
-    requested: (route, outcome) => requests.inc({ route, outcome }),
-    appended(events) {
+    requested: (route: string, outcome: Outcome) => requests.inc({ route, outcome }),
+    appended(events: readonly TransferEvent[]) {
       for (const event of events) {
         if (event.type === 'TransferObserved') observed.inc();
         else checks.inc(event.checked.length);
       }
     },
-    crossChecked: (outcome) => crossChecks.inc({ outcome }),
-    coldAge: (ms) => coldAge.set((ms ?? 0) / 1_000),
-    passed(count, seconds) {
+    crossChecked: (outcome: CrossCheckOutcome) => crossChecks.inc({ outcome }),
+    coldAge: (ms: number | undefined) => coldAge.set((ms ?? 0) / 1_000),
+    passed(count: number, seconds: number) {
       addresses.inc(count);
       pass.observe(seconds);
     },
-    assigned: (count) => partitions.set(count),
+    assigned: (count: number) => partitions.set(count),
   };
 }

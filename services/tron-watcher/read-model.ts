@@ -39,16 +39,14 @@ export class ReadModel {
 
   /** Hot addresses of these partitions, longest unchecked first. */
   async hot(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
-    return (await this.#reader.rows(nextHot(partitions, limit))).map((cells) =>
-      entryOf(cells, true),
-    );
+    const rows = await this.#reader.rows(nextHot(partitions, limit));
+    return rows.map((cells) => entryOf(cells, true));
   }
 
   /** The other addresses of these partitions, longest unchecked first. */
   async cold(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
-    return (await this.#reader.rows(nextCold(partitions, limit))).map((cells) =>
-      entryOf(cells, false),
-    );
+    const rows = await this.#reader.rows(nextCold(partitions, limit));
+    return rows.map((cells) => entryOf(cells, false));
   }
 
   /** The logs of these transactions that are known as transfers to the address. */

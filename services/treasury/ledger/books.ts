@@ -26,7 +26,7 @@ export class Books {
     for (const { event, offset } of events) {
       if (this.ledger.apply(event, offset) !== 'applied') continue;
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
-      if (event.type !== 'PolicySet') this.#look(event.deposit_id);
+      if (event.type !== 'PolicySet') this.#checkHold(event.deposit_id);
       this.#onApplied(event);
     }
     this.#lastOfLedger = fingerprints.at(-1) ?? this.#lastOfLedger;
@@ -80,7 +80,7 @@ export class Books {
     if (event.transfer_offset > before) this.#furthest.set(event.transfer_partition, event);
   }
 
-  #look(id: string): void {
+  #checkHold(id: string): void {
     const decision = hold(this.ledger, id, 0);
     if ('events' in decision && decision.events.length > 0) this.#unheld.add(id);
     else this.#unheld.delete(id);

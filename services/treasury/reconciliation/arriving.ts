@@ -10,7 +10,7 @@ import type { BalanceProvider } from './custody.ts';
 const OVERLAP_MS = 3_600_000;
 const RECEIPTS_MAX = 200;
 
-export interface Place {
+export interface Holding {
   readonly address: Buffer;
   readonly balance: bigint;
   /** its transfers in the ledger */
@@ -32,21 +32,21 @@ export interface ArrivingOptions {
  * part of it may have been swept. Skips empty addresses. Throws the provider's faults.
  */
 export async function arrivingAt(
-  places: readonly Place[],
+  holdings: readonly Holding[],
   options: ArrivingOptions,
 ): Promise<bigint> {
   const { wanted } = options;
   const left = { receipts: RECEIPTS_MAX };
   let sum = 0n;
-  for (const place of places) {
-    if (place.balance === 0n || sum >= wanted || left.receipts === 0) continue;
-    sum += await arrivedAt(place, options, left);
+  for (const holding of holdings) {
+    if (holding.balance === 0n || sum >= wanted || left.receipts === 0) continue;
+    sum += await arrivedAt(holding, options, left);
   }
   return sum < wanted ? sum : wanted;
 }
 
 async function arrivedAt(
-  { address, known }: Place,
+  { address, known }: Holding,
   { provider, usdt_contract, since }: ArrivingOptions,
   left: { receipts: number },
 ): Promise<bigint> {

@@ -122,11 +122,11 @@ async function explained(
   const { provider, usdt_contract, tolerance, logs } = options;
   const wanted = surplusOf(position);
   if (wanted <= tolerance || !isSupplyExplained(position)) return 0n;
-  const places = [...balances].map(([key, balance]) => {
+  const holdings = [...balances].map(([key, balance]) => {
     const address = Buffer.from(key, 'latin1');
     return { address, balance, known: logs.receipts.of(address, offset) };
   });
-  return arrivingAt(places, { provider, usdt_contract, wanted, since });
+  return arrivingAt(holdings, { provider, usdt_contract, wanted, since });
 }
 
 function recent(

@@ -81,7 +81,7 @@ export class Reconciler {
       status: statusOf(position, this.#options.tolerance),
     };
     await this.#append(run);
-    this.#tell(run);
+    this.#report(run);
     return run;
   }
 
@@ -166,7 +166,7 @@ export class Reconciler {
     logs.newest.read();
   }
 
-  #tell(run: ReserveReconciled): void {
+  #report(run: ReserveReconciled): void {
     const { log, metrics } = this.#options;
     const { type: _type, block_hash: hash, ...said } = run;
     metrics.made(run);
