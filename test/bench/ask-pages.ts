@@ -1,4 +1,7 @@
-/** The same questions to a small and a large explorer, one request at a time and in turns, so that whatever the machine does meanwhile meets both. */
+/**
+ * The same requests to a small and a large explorer, alternating, so that disturbances of the
+ * machine meet both.
+ */
 import { Random } from '../support/random.ts';
 import { KeepAlive } from './keep-alive.ts';
 import type { PageMix } from './page-mix.ts';
@@ -16,7 +19,10 @@ export type Timings = ReadonlyMap<string, number[]>;
 const WARM_UP = 0.2;
 const NO_ITEMS = Buffer.from('"items":[]');
 
-/** So many requests of each kind to each; throws when an answer is not 200 or an empty page. The mixes have the same names. */
+/**
+ * Sends this many requests of each kind to each; throws when an answer is not 200 or a page is
+ * empty. The mixes have the same names.
+ */
 export async function askInTurns(
   all: readonly Asked[],
   requests: number,
@@ -35,7 +41,7 @@ export async function askInTurns(
     const kinds = Object.keys(all[0]?.mix ?? {});
     const timings = all.map(() => new Map(kinds.map((kind): [string, number[]] => [kind, []])));
     for (let time = 0; time < times; time++) {
-      // by chance, or what a server does now and then (to collect garbage) meets the same kind for minutes; and no server is always the first
+      // in random order: garbage collection must not hit one kind for minutes, nor one server first
       for (const kind of shuffled(kinds)) {
         for (let at = 0; at < all.length; at++) {
           const whom = (at + time) % all.length;
@@ -77,7 +83,10 @@ export interface Compared {
   readonly p99_ratio: number;
 }
 
-/** One interruption of the machine makes the p99 of what it falls into: of so many stretches of the run the median is taken. */
+/**
+ * The median of the p99 of several stretches: one pause of the machine makes the p99 of its
+ * stretch.
+ */
 const STRETCHES = 5;
 
 export function compare(small: Timings, large: Timings): readonly Compared[] {

@@ -1,6 +1,7 @@
 /**
- * `node bare-server.ts <port> <postgres url of the reader> <address>`: the least that a server of the same lists could do. node:http and pg, the gateway's own
- * statements and session, the rows as Postgres gives them through JSON.stringify: no parameters, no field names, no headers but the needed ones.
+ * `node bare-server.ts <port> <postgres url of the reader> <address>`: the minimal server of the
+ * same lists. It uses node:http and pg with the gateway's statements and session, and sends rows
+ * through JSON.stringify: no parameters, no field names, only the necessary headers.
  */
 import { createServer } from 'node:http';
 import { Pool } from 'pg';

@@ -1,4 +1,4 @@
-/** What every bench is: what it shows, the sizes that can be given on the command line, and the run itself. */
+/** A bench: its claim, its sizes on the command line, and its function. */
 import type { BenchReport } from './report.ts';
 
 export interface Option {

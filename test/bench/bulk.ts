@@ -1,4 +1,7 @@
-/** Catch-up from offset 0: the projector from an empty database to live, against what Postgres can do at best and against the usual way. */
+/**
+ * Catch-up from offset 0: the projector from an empty database to live, against what Postgres can
+ * do at best and against the usual way.
+ */
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { openCodec } from '../../services/runtime/kafka/codec.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';

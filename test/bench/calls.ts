@@ -1,4 +1,7 @@
-/** The nine calls of the generated chain, with the balance effects that the chain's own rules give them; who pays for which ride is made up. */
+/**
+ * The nine calls of the generated chain, with the balance effects of the chain's rules; who pays
+ * for which ride is invented.
+ */
 import { toHex } from '../../schemas/address.ts';
 import type { FunctionCallType } from '../../schemas/function-call.ts';
 import type { Random } from '../support/random.ts';
@@ -13,7 +16,7 @@ export const MINT_AUTHORITY = 5;
 export const REQUEST_REFERRER = 6;
 export const OFFER_REFERRER = 7;
 export const WHALE = 8;
-/** Whoever turns up once as a recipient: all of them share a number, and each has an address of its own. */
+/** A recipient that appears once: all share one account number, each has an address of its own. */
 export const NEWCOMER = 9;
 export const FIRST_VALIDATOR = 10;
 
@@ -116,7 +119,7 @@ export function carryOut(type: FunctionCallType, scene: Scene): Call {
       return { ...NO_REFERRERS, type, to: other, amount, arguments: named, referrer };
     }
     case 'RideAcceptance': {
-      // twice what a payment or a refund takes, of which there are twice as many: the escrow neither empties nor swells
+      // twice a payment or refund, of which there are twice as many: the escrow stays level
       const fare = 2 * amount;
       scene.move(sender, 'ride_escrow', -fare, ESCROW);
       scene.move(ESCROW, 'ride_escrow', fare, sender);

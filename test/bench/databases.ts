@@ -1,4 +1,4 @@
-/** Databases of a bench: empty ones, gone when done with, on a server that has nothing left to write. */
+/** Empty databases for a bench, dropped afterwards, on a server without pending writes. */
 import { Client, Pool } from 'pg';
 import { postgresUrl } from '../../infra/postgres/databases.ts';
 import { superuser } from '../../infra/postgres/settings.ts';
@@ -22,7 +22,9 @@ async function asSuperuser(stack: Stack, database: string, statement: string): P
   }
 }
 
-/** An empty database; what was written before is on the disk when this resolves, so that nobody else pays for it. */
+/**
+ * An empty database. Earlier writes are flushed first, so that they do not slow the measurement.
+ */
 export async function emptyDatabase(stack: Stack): Promise<BenchDatabase> {
   const { writer_url, reader_url } = await freshDatabase(stack.addresses);
   await settle(stack);
@@ -35,8 +37,8 @@ export function settle(stack: Stack): Promise<void> {
 }
 
 /**
- * Uses all of Postgres' memory once, as a server that has been up for a while has: the kernel gives it page by page, which takes 1.5 s of a gigabyte, so that whoever loads
- * into memory that was never used is slower by a tenth.
+ * Touches all of Postgres' memory once: the kernel assigns it page by page, 1.5 s a gigabyte, which
+ * would slow a load on a fresh server by a tenth.
  */
 export async function useMemory(stack: Stack): Promise<void> {
   const database = await emptyDatabase(stack);
@@ -49,7 +51,7 @@ export async function useMemory(stack: Stack): Promise<void> {
   await dropDatabase(stack, database);
 }
 
-/** What the autovacuum of a server at rest comes to do sooner or later: done now, it does not fall into a measurement. */
+/** Does now what autovacuum would do later, so that it does not fall into a measurement. */
 export function vacuum(stack: Stack, { name }: BenchDatabase): Promise<void> {
   return asSuperuser(stack, name, 'VACUUM (ANALYZE)');
 }

@@ -1,6 +1,7 @@
 /**
- * The usual way to project, for comparison: kafkajs' eachMessage, one transaction an event, in it one INSERT .. ON CONFLICT a row into the indexed tables. It
- * is given the same fold, so that its rows are the same and only the way of writing them differs.
+ * The usual way to project, for comparison: kafkajs' eachMessage, one transaction an event, one
+ * INSERT .. ON CONFLICT a row into indexed tables. It uses the same fold, so only the way of
+ * writing rows differs.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -27,7 +27,7 @@ export interface Filled {
   readonly seconds: number;
 }
 
-/** Deletes the topic with all that stands in it, and the consumer groups, which would otherwise remember their places in it. */
+/** Deletes the topic, and the consumer groups with their offsets. */
 async function startAnew(kafka: Kafka): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     if (!(await admin.listTopics()).includes(CHAIN_BLOCKS.name)) return;
@@ -62,7 +62,10 @@ function* stretches(events: Iterable<ChainEvent>): Generator<readonly ChainEvent
   yield stretch;
 }
 
-/** Writes the generated chain from offset 0 on. No projector of the topic may be running. `say` gets a line every few seconds. */
+/**
+ * Writes the generated chain from offset 0 on, while no projector of the topic runs. Calls `say`
+ * with progress every few seconds.
+ */
 export async function fillTopic(
   addresses: Pick<Addresses, 'kafka_brokers' | 'registry_url'>,
   settings: GeneratedChainSettings,

@@ -34,13 +34,13 @@ function standing(events: readonly ChainEvent[]): readonly BlockAppended[] {
   return blocks;
 }
 
-test('the same seed gives the same bytes, another seed others', () => {
+test('the same seed gives the same bytes, another seed other bytes', () => {
   const [first, again, other] = [generate(3_000, 1), generate(3_000, 1), generate(3_000, 2)];
   expect(digest(again.events)).toBe(digest(first.events));
   expect(digest(other.events)).not.toBe(digest(first.events));
 });
 
-test('every event counts where it stands, reorganisations among them', () => {
+test('every event applies at its offset, also after reorganisations', () => {
   const { events } = generate(200_000, 3);
   let chain: Chain = EMPTY_CHAIN;
   for (const [offset, event] of events.entries()) {
@@ -52,7 +52,7 @@ test('every event counts where it stands, reorganisations among them', () => {
   expect(events.filter(({ type }) => type === 'BlockReverted').length).toBeGreaterThan(1);
 });
 
-test('what it counted is what a plain fold of its events holds', () => {
+test('counts() equals a plain fold of the events', () => {
   const { events, counts } = generate(20_000, 4);
   const tables = plainFold(events);
   const rowsOf = (table: string): readonly string[] => tables[table] ?? [];
@@ -82,7 +82,7 @@ test('what it counted is what a plain fold of its events holds', () => {
   }
 });
 
-test('no balance falls below zero, and all of them together are what was minted less what was burned', () => {
+test('no balance is negative, and their sum is the minted less the burned amount', () => {
   const { events, counts } = generate(20_000, 5);
   const balances = new Map<string, bigint>();
   for (const { balance_effects: effects } of standing(events)) {
@@ -95,7 +95,7 @@ test('no balance falls below zero, and all of them together are what was minted 
   expect([...balances.values()].reduce((sum, balance) => sum + balance, 0n)).toBe(counts.supply);
 });
 
-test('half are transfers, a third concerns the hot address, all nine calls come, and blocks are empty, usual or full', () => {
+test('half are transfers, a third has the hot address, all nine calls occur, and blocks range from empty to full', () => {
   const { events, counts } = generate(60_000, 6);
   const share = (count: number): number => count / counts.transactions;
   expect(share(counts.transactions_of_type['Transfer'] ?? 0)).toBeCloseTo(0.5, 1);
@@ -107,7 +107,7 @@ test('half are transfers, a third concerns the hot address, all nine calls come,
   expect(Math.max(...sizes)).toBe(5_000);
 });
 
-test('a fee is paid to the producer for every transaction but its own, acceptances and those of the first blocks', () => {
+test('the producer gets a fee for each transaction except its own, acceptances and those of the first blocks', () => {
   const { events } = generate(20_000, 7);
   for (const block of standing(events)) {
     const paid = block.balance_effects.filter(({ kind }) => kind === 'tx_fee_paid');

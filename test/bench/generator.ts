@@ -1,11 +1,12 @@
 /**
- * A seeded chain of any size as events of `chain.blocks`, in constant memory (but for what is known of each account), fast enough to fill a topic with ten
- * million transactions: a hot address in a third of them, one that is rare, regular accounts of which few are busy and many are not, newcomers seen once.
- * Hashes and signed bytes are chance. The same settings give the same bytes.
+ * A seeded chain of any size as events of `chain.blocks`, in constant memory (except for accounts),
+ * fast enough to fill a topic with ten million transactions. A third of them have a hot address, a
+ * few a rare one; regular accounts are busy or quiet; newcomers appear once. Hashes and signed bytes
+ * are random. The same settings give the same bytes.
  *
  *     const generated = new GeneratedChain({ transactions: 1_000_000, seed: 1 });
  *     for (const event of generated.events()) ...
- *     generated.counts()    what the explorer's tables must then hold
+ *     generated.counts()    the expected counts of the explorer's tables
  */
 import type {
   BlockAppended,

@@ -1,4 +1,7 @@
-/** `node hub-bare-server.ts <port> <file>`: node:http that writes the bytes of the file as the answer to everything, and does not even read what is asked. */
+/**
+ * `node hub-bare-server.ts <port> <file>`: node:http that answers every request with the bytes of
+ * the file.
+ */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 

@@ -1,4 +1,6 @@
-/** A ride market in Postgres with so many open requests, and changes of it as a projector makes them. */
+/**
+ * A ride market in Postgres with this many open requests, and changes as a projector makes them.
+ */
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { explorer } from '../../projections/explorer/explorer.ts';

@@ -11,7 +11,10 @@ export class Subscribers {
   #wanted = 0;
   #reached: PromiseWithResolvers<void> | undefined;
 
-  /** So many sockets, each with the subscription, once each has its first result or `hasSnapshot` is false. */
+  /**
+   * Opens this many sockets with the subscription; resolves once each has its first result, or at
+   * once when `hasSnapshot` is false.
+   */
   static async open(url: string, count: number, hasSnapshot: boolean): Promise<Subscribers> {
     const subscribers = new Subscribers();
     for (let opened = 0; opened < count; opened += OPENING_AT_ONCE) {

@@ -1,6 +1,8 @@
 /**
- * `node hub-stock-server.ts <port> <postgres url of the reader> <redis url>`: the hub's list as the documentation of Apollo Server, its Express integration, graphql-ws and
- * graphql-redis-subscriptions has it, with nothing switched off or on. Its rows are read once and stay in memory: Postgres costs it nothing.
+ * `node hub-stock-server.ts <port> <postgres url of the reader> <redis url>`: the hub's list as in
+ * the documentation of Apollo Server, its Express integration, graphql-ws and
+ * graphql-redis-subscriptions, with default options. It reads its rows once and keeps them in
+ * memory.
  */
 import { createServer } from 'node:http';
 import { ApolloServer } from '@apollo/server';

@@ -1,4 +1,7 @@
-/** The hub's list against stock Apollo and bare node:http, and its deliveries against stock graphql-ws, in one run. */
+/**
+ * The hub's list against stock Apollo and bare node:http, and its deliveries against stock
+ * graphql-ws, in one run.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';

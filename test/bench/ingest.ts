@@ -1,4 +1,7 @@
-/** Live ingest: the log to the explorer's indexed tables, against the same rows by raw COPY BINARY into the same indexed tables. */
+/**
+ * Live ingest: the log to the explorer's indexed tables, against the same rows by raw COPY BINARY
+ * into the same indexed tables.
+ */
 import { once } from 'node:events';
 import { Pool } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';

@@ -1,6 +1,6 @@
 /**
- * `node kafka-relay.ts <port> <brokers>`: the least that could bring blocks from Kafka to sockets. A consumer and ws: what stands in the log goes out as it is, behind its height. No tables, no lists, nobody who
- * asked for anything.
+ * `node kafka-relay.ts <port> <brokers>`: the minimal path of blocks from Kafka to sockets, a
+ * consumer and ws. It forwards each value behind its height, without tables, lists or queries.
  */
 import { createServer } from 'node:http';
 import { Kafka, logLevel } from 'kafkajs';

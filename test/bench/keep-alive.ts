@@ -1,4 +1,7 @@
-/** One kept-alive HTTP connection with one request in flight: as little of a client as there can be, so that what is measured is the server. */
+/**
+ * A minimal HTTP client, one kept-alive connection with one request in flight, so that the server
+ * is measured.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
@@ -36,7 +39,7 @@ export class KeepAlive {
     return new KeepAlive(socket, host);
   }
 
-  /** The whole answer. Rejects when the connection breaks or the answer does not say how long it is. */
+  /** The whole response. Rejects when the connection breaks or there is no content-length. */
   get(path: string): Promise<HttpAnswer> {
     return this.#ask(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n\r\n`);
   }

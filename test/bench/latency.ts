@@ -1,4 +1,7 @@
-/** How long a block takes from the node to the explorer's answer, through Kafka and Postgres, at the head of the chain. */
+/**
+ * Latency of a block from the node to the explorer's answer, through Kafka and Postgres, at the
+ * head of the chain.
+ */
 import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';

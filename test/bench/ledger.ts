@@ -1,6 +1,7 @@
 /**
- * Who owns what on the generated chain, and how often each account took part: the counts that the explorer's tables must show, kept without looking at them.
- * Accounts are numbers, so that a hundred million moves cost little. A block can be undone as long as it is not final.
+ * The balances and activity counts of the generated chain's accounts: the counts that the
+ * explorer's tables must have, kept independently of them. Accounts are numbers, so a hundred
+ * million moves are cheap. A block can be undone until it is final.
  */
 
 /** What one block did, newest last. */

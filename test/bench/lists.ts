@@ -1,4 +1,6 @@
-/** The gateway's lists against a bare node:http and pg server that sends the same statements' rows. */
+/**
+ * The gateway's lists against a bare node:http and pg server that sends the same statements' rows.
+ */
 import { join } from 'node:path';
 import { childFault, plainEnvironment, spawnChild } from '../../infra/local/process/child.ts';
 import { checkout } from '../../infra/local/stack/folder.ts';

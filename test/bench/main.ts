@@ -1,4 +1,7 @@
-/** `npm run bench -- [name] [--option number]`: every bench, or one; prints a table of figures and ratios and writes `.local/bench/<name>.json`. */
+/**
+ * `npm run bench -- [name] [--option number]`: all benches, or one. Prints figures and ratios, and
+ * writes `.local/bench/<name>.json`.
+ */
 import { parseArgs } from 'node:util';
 import type { Bench } from './bench.ts';
 import { bulk } from './bulk.ts';

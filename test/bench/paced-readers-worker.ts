@@ -7,7 +7,7 @@ import type { PacedReading, Taken } from './paced-readers.ts';
 import { stolenTicks } from './process-figures.ts';
 
 const CONNECTIONS = 4;
-/** How often it is looked whether this machine stood still; what was asked so long before or after does not count. */
+/** Interval of the check for pauses of this machine; requests near a pause are dropped. */
 const LOOK_EVERY_MS = 250;
 const AROUND_MS = 500;
 
@@ -18,7 +18,7 @@ let failed: string[] = [];
 let stolen: { readonly from: number; readonly to: number }[] = [];
 let looked = { at: performance.now(), ticks: stolenTicks() };
 
-/** Where several machines share one, that one may give its processors to others for a tenth of a second: the kernel counts it. */
+/** A virtual machine may lose its CPUs for a tenth of a second: the kernel counts stolen time. */
 function look(): void {
   const now = { at: performance.now(), ticks: stolenTicks() };
   if (now.ticks > looked.ticks)

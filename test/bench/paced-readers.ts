@@ -1,4 +1,7 @@
-/** Clients that ask at even times, whatever becomes of the answers, on a thread of their own: whoever makes the load is busy, and would measure himself. */
+/**
+ * Clients that send requests at even intervals, on a thread of their own: the load must not delay
+ * its own measurement.
+ */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { say } from './bench.ts';

@@ -1,4 +1,7 @@
-/** What is asked of an explorer: for each list, pages at the beginning, deep inside, at the end and anywhere; for each detail, any of those there are. */
+/**
+ * The requests to an explorer: of each list, pages at the beginning, deep inside, at the end and
+ * anywhere; of each detail, any item.
+ */
 import type { Pool } from 'pg';
 import { toHex } from '../../schemas/address.ts';
 import type { Random } from '../support/random.ts';
@@ -70,7 +73,10 @@ export async function pageMixOf(pool: Pool, counts: ChainCounts, random: Random)
   };
 }
 
-/** Full pages only, where the list has one: those that a short list ends with would be compared with twenty rows of a long one. */
+/**
+ * Full pages only, where a list has one: otherwise the last page of a short list is compared with
+ * twenty rows of a long one.
+ */
 function list(path: string, rows: number): Ask {
   const offsets = Math.max(1, rows - LIMIT + 1);
   return (random) => {

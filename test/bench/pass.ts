@@ -1,4 +1,7 @@
-/** A pass of TRON's watcher where there are many deposit addresses: how long it takes to pick whom to ask about, and whether the watcher's memory grows. */
+/**
+ * A pass of TRON's watcher over many deposit addresses: the time to pick addresses, and whether
+ * memory grows.
+ */
 import { createServer, type Server } from 'node:http';
 import { accountAt, XPUB } from '../support/deposit-log.ts';
 import { silentLog, testKafka } from '../support/kafka.ts';
@@ -129,7 +132,7 @@ function one(what: string, unit: string, value: number): BenchReport['measured']
   return { what, unit, rounds: [value] };
 }
 
-/** As if all had been requested two days ago and asked about since, and some had been looked at today. */
+/** As if all addresses had been requested two days ago and checked since, some of them today. */
 async function fill(world: World, addresses: number): Promise<void> {
   const { stack, writer, codec, reader, transfers, model } = world;
   say(`${addresses} requests go into the log`);
@@ -193,7 +196,10 @@ async function fill(world: World, addresses: number): Promise<void> {
   await vacuum(stack, { name: new URL(writer_url).pathname.slice(1), writer_url, reader_url });
 }
 
-/** As the watcher does: both lists, then what was picked is said to be checked, and the read model has it before the next pick. */
+/**
+ * As the watcher does: reads both lists, appends the picked ones as checked, and waits until the
+ * read model has them.
+ */
 async function pickAgainAndAgain(
   { model, transfers }: World,
   picks: number,
@@ -223,7 +229,9 @@ async function pickAgainAndAgain(
   return took;
 }
 
-/** Resident memory of the watcher in MiB, in order, while it makes so many passes against a provider that has nothing to tell. */
+/**
+ * Resident memory of the watcher in MiB over this many passes against a provider without transfers.
+ */
 async function watchAgainAndAgain(stack: Stack, passes: number): Promise<readonly number[]> {
   say(`the watcher makes ${passes} passes`);
   const provider = await openProvider();

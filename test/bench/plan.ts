@@ -24,7 +24,10 @@ const BY_PRODUCER = 0.005;
 const HOT_SENDS = 1 / 6;
 const HOT_TAKES = 1 / 6;
 
-/** Half are transfers; the hot account is in a third. Whoever has spent nearly everything is stood in for by the hot account. */
+/**
+ * Half are transfers; the hot account is in a third. An account that has spent nearly everything is
+ * replaced by the hot account.
+ */
 export function plan(random: Random, ledger: Ledger, turn: Turn): Plan {
   const { type, sender, other } = wish(random, ledger, turn);
   const signer = type === 'Mint' ? MINT_AUTHORITY : sender;

@@ -1,4 +1,6 @@
-/** Somebody who asks a server the same again and again while something else goes on: how long each answer took, and how much memory the server had at most. */
+/**
+ * A client that repeats one request during other work: the latencies, and the server's peak memory.
+ */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 

@@ -19,7 +19,7 @@ export function processorSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** Hundredths of a second so far for which this machine's processors were somebody else's: above zero only where it is a virtual one. */
+/** Stolen CPU time so far, in hundredths of a second: above zero only on a virtual machine. */
 export function stolenTicks(): number {
   return Number(readFileSync('/proc/stat', 'latin1').split('\n', 1)[0]?.split(/ +/)[8] ?? 0);
 }

@@ -1,4 +1,7 @@
-/** What Postgres itself can do: the projection's rows, taken out beforehand, by COPY BINARY into tables without indexes, then the indexes, then ANALYZE. */
+/**
+ * The baseline of Postgres itself: the projection's rows by COPY BINARY into tables without
+ * indexes, then the indexes, then ANALYZE.
+ */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

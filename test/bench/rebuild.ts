@@ -1,6 +1,7 @@
 /**
- * Rebuilds of the explorer while it is read and blocks go on arriving: how long answers take then and otherwise, in turns, and how many fail. Then one that is
- * killed again and again, and gone on with; in the end every row is held against the log.
+ * Rebuilds of the explorer while it is read and blocks arrive: latencies with and without a
+ * rebuild, in turns, and failed requests. Then a rebuild that is killed and continued several
+ * times; at the end all rows are compared with the log.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
@@ -139,7 +140,7 @@ async function run({
     await settle(stack);
     chain.goOn();
     readers = await PacedReaders.begin({ url: gateway.url, per_second: reads, transactions, seed });
-    // a broker, a gateway and tables that have been through it once, as those of a system that has been up for a while
+    // warm-up: broker, gateway and tables as in a system that has been up for a while
     await expectDone(stack, ['rebuild', 'explorer']);
     await settle(stack);
     await readers.taken();

@@ -1,4 +1,7 @@
-/** What a bench says: figures of one run, and the ratios that its goals are about. Written to `.local/bench/<name>.json` as well. */
+/**
+ * The output of a bench: figures of one run, and the ratios of its goals; also written to
+ * `.local/bench/<name>.json`.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +24,9 @@ export interface BenchReport {
   readonly bench: string;
   readonly about: string;
   readonly measured: readonly Measured[];
-  /** what does not fit into one figure a line: a table of its own, its columns named by the fields */
+  /**
+   * what does not fit into one figure a line: a table of its own, its columns named by the fields
+   */
   readonly detail?: readonly object[];
   readonly ratios: readonly Ratio[];
 }

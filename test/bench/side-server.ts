@@ -1,4 +1,4 @@
-/** A server that a bench measures the system against: a script beside this file, as a process of its own. */
+/** A comparison server of a bench: a script of this folder in a process of its own. */
 import { join } from 'node:path';
 import { childFault, plainEnvironment, spawnChild } from '../../infra/local/process/child.ts';
 import { checkout } from '../../infra/local/stack/folder.ts';

@@ -1,4 +1,7 @@
-/** Whether size matters: how long a hundredth, a tenth and all of so many transactions take to load, in how much memory, and how fast any page is then. */
+/**
+ * Scaling: load time and memory for a hundredth, a tenth and all of the transactions, and the
+ * latency of pages afterwards.
+ */
 import { explorer } from '../../projections/explorer/explorer.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
 import { warmTables } from '../../services/projector/tables/warm-tables.ts';
@@ -32,7 +35,7 @@ export const size: Bench<Option> = {
   about: 'load time, memory and page times at a hundredth, a tenth and all of so many transactions',
   options: {
     transactions: { about: 'of the largest chain', default: 10_000_000 },
-    // it takes so short a time that the machine's speed changes between it and the next one by more than what is looked for
+    // repeated: the machine's speed varies more between short runs than the effect that is measured
     rounds: { about: 'of loading a tenth of it', default: 3 },
     requests: { about: 'of each list at the smallest and at the largest', default: 10_000 },
     seed: { about: 'of the chains', default: 1 },
@@ -72,7 +75,8 @@ async function run({
     const sizes = [small, middle, large];
     for (const server of ['kafka', 'registry', 'redis'] as const)
       await stack.servers[server].stop();
-    // the load of the large one has put it out, and whoever waits for the disk here flatters the large one
+    // the large load has evicted it from memory: waiting for the disk here would favour the large
+    // one
     const warm = await withPool(small.database, (pool) =>
       warmTables(pool, explorer.tables, { signal: new AbortController().signal }),
     );

@@ -1,4 +1,7 @@
-/** Ten thousand sockets on one hub, and sockets that behave badly: what each costs, and whether those who only ask notice. */
+/**
+ * Ten thousand sockets on one hub, and sockets that misbehave: the cost of each, and the effect on
+ * queries.
+ */
 import { once } from 'node:events';
 import { setTimeout as after } from 'node:timers/promises';
 import { WebSocket } from 'ws';
@@ -153,7 +156,10 @@ async function slowReaders(url: string, count: number): Promise<readonly WebSock
   return open;
 }
 
-/** A thousand sockets that never say hello, a thousand subscriptions on one, a hundred messages that are too large, a hundred operations that ask for too much. */
+/**
+ * A thousand sockets without a hello, a thousand subscriptions on one, a hundred oversized
+ * messages, a hundred operations over the limit.
+ */
 async function flood(url: string): Promise<void> {
   const silent = Array.from({ length: 1_000 }, async () => {
     const socket = new WebSocket(url, 'graphql-transport-ws');

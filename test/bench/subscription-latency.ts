@@ -1,4 +1,7 @@
-/** How long a block takes from the node to a subscriber's socket, through Kafka, the fold, Postgres and the hub; beside it, the same blocks through a bare relay from Kafka to sockets. */
+/**
+ * Latency of a block from the node to a subscriber's socket, through Kafka, the fold, Postgres and
+ * the hub, compared with a bare relay from Kafka to sockets.
+ */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { parseBlock } from '../../schemas/chain-node.ts';
@@ -146,7 +149,7 @@ class Arrivals {
   }
 }
 
-/** The hash of a ride request that is in the block at this height, once there is one; undefined when it has none. */
+/** The hash of a ride request in the block at this height; undefined when it has none. */
 async function blockAt(
   nodeUrl: string,
   height: number,

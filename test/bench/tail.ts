@@ -1,4 +1,4 @@
-/** `ops tail` of a long topic to a file, as an operator would start it: records a second, and whether its memory grows while it reads. */
+/** `ops tail` of a long topic to a file: records a second, and whether memory grows. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -28,7 +28,10 @@ const TOPIC = { ...TREASURY_LEDGER, name: 'bench.ledger', config: CHAIN_BLOCKS.c
 /** As `npm run ops` has them. */
 const FLAGS = ['--max-semi-space-size=64', '--disable-warning=TimeoutNegativeWarning'];
 const LOOK_EVERY_MS = 50;
-/** Of the time, until V8 has come to its size: some three seconds, however many records there are. */
+/**
+ * The share of the time before V8 has reached its size: some three seconds, for any number of
+ * records.
+ */
 const WARM_UP = 0.4;
 
 const log = openLog({ service: 'bench', level: 'error' });
@@ -207,7 +210,10 @@ function memoryOf(pid: number): number {
   }
 }
 
-/** Every record is there, once, in order, and says what was written: looked at by JSON.parse here and there. */
+/**
+ * Checks that each record is there once and in order; some are parsed and compared with what was
+ * written.
+ */
 async function check(file: string, records: number): Promise<void> {
   let at = 0;
   for await (const line of createInterface({ input: createReadStream(file) })) {

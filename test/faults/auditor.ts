@@ -1,4 +1,7 @@
-/** An auditor who has nothing but a copy of Kafka's data folder, and an empty database: the same read models must come out of it, and the audit must pass. */
+/**
+ * An auditor with nothing but a copy of Kafka's data folder and an empty database must get the same
+ * read models, and a passing audit.
+ */
 import { cpSync, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';

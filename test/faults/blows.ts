@@ -42,7 +42,8 @@ export class Blows {
   }
 
   /**
-   * Strikes, and gives what. What was killed is running again; what was frozen and is not alone stays so until `Processes.thaw`, the others go on after a `moment`.
+   * Strikes, and returns a description. A killed process is running again; a frozen one that is not
+   * alone stays frozen until `Processes.thaw`, others resume after a `moment`.
    */
   async strike(moment: () => Promise<void>): Promise<string> {
     if (this.#deck.length === 0) this.#deck = [...BLOWS];

@@ -1,4 +1,7 @@
-/** Holds the logs against what was paid: each deposit once, on its terms, to its owner, and at every offset not a micro-USDT more or less than came. */
+/**
+ * Compares the logs with the payments: each deposit once, by its terms, to its owner, and at each
+ * offset exactly the amount that came.
+ */
 import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { creditOf, feeOf, holdReasonOf } from '../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';

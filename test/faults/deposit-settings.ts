@@ -38,7 +38,7 @@ export function settingsFor(requests: number): Settings {
   };
 }
 
-/** In the order of their start: two watchers and two treasuries from the beginning, there to collide. */
+/** In start order: two watchers and two treasuries, so that they compete. */
 export const SERVICES = [
   'projector-watch',
   'projector-deposits',

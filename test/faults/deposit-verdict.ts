@@ -1,4 +1,4 @@
-/** Brings everything to rest, then holds the network, the logs and the tables against each other. */
+/** Drains the run, then compares the network, the logs and the tables. */
 import type { Pool } from 'pg';
 import { parseTronAddress, toTronAddress } from '../../schemas/tron-address.ts';
 import {
@@ -83,7 +83,10 @@ export async function judged(
   };
 }
 
-/** Ends the processes in the order of the flow, each when there is nothing left for it to do; gives those that did not end well. */
+/**
+ * Stops the processes in the order of the data flow, each once it is idle; returns those that did
+ * not drain.
+ */
 async function rest(
   { stack, processes, payments, pool }: Run,
   kafka: Kafka,
@@ -157,7 +160,7 @@ function misled({ depositors }: Run, { addresses }: DepositLogs): readonly strin
   });
 }
 
-/** The network itself must own, at each address that never paid, the sum of what is held to be its deposits. */
+/** Each address that never paid must hold the sum of its deposits on the network. */
 async function unpaid({ stack, payments }: Run): Promise<readonly string[]> {
   const sums = new Map<string, bigint>();
   for (const { index, value } of payments.payables.values()) {

@@ -1,4 +1,7 @@
-/** The users of the deposit service while it is killed: they ask for their address until they have it, and look at their list. */
+/**
+ * Users of the deposit service while it is killed: they request their address until they have it,
+ * and read their list.
+ */
 import { setTimeout as after } from 'node:timers/promises';
 import { toHex } from '../../schemas/address.ts';
 import { accountAt } from '../support/deposit-log.ts';
@@ -45,7 +48,10 @@ export class Depositors {
     return this.#addresses;
   }
 
-  /** These accounts ask for their addresses, whatever becomes of the gateway; resolves, as `joined`, when all have one. */
+  /**
+   * These accounts request their addresses, retrying while the gateway is away; `joined` resolves
+   * when all have one.
+   */
   join(accounts: readonly number[]): Promise<void> {
     const before = this.#joining;
     const waiting = [...accounts];

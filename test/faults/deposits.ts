@@ -1,7 +1,8 @@
 /**
- * The fault run of deposits: people pay to a thousand addresses while the provider throttles, lags, repeats, truncates and lies, and everything between it and the users is
- * killed or frozen at random moments. After each blow one more payment is made and has to be shown to its owner. In the end logs, tables and the network are held
- * against each other, and every log line of every process is searched for secrets.
+ * The fault run of deposits: people pay to a thousand addresses while the provider throttles, lags,
+ * repeats, truncates and lies, and processes are killed or frozen at random moments. After each
+ * fault one more payment must reach its owner. At the end logs, tables and the network are
+ * compared, and all log lines are searched for secrets.
  */
 import { Pool } from 'pg';
 import {
@@ -124,7 +125,7 @@ class DepositRun {
 
   async start(codec: Codec): Promise<void> {
     await (await this.processes.start('devnet')).ready();
-    // one after the other: a second one of a name is given ports of its own only when the first has begun
+    // one by one: a second process of a name gets free ports only once the first has started
     for (const slot of SERVICES) await this.processes.start(slot);
     await this.processes.at('deposit-gateway').ready(PATIENCE_MS);
     await this.#import(codec);
@@ -179,7 +180,10 @@ class DepositRun {
 
   #joinedTo = 0;
 
-  /** A third of the users are there at the start, all others come one after the other in the first two thirds of the run. */
+  /**
+   * A third of the users exist at the start; the others join during the first two thirds of the
+   * run.
+   */
   #join(share: number): Promise<void> {
     const users = this.#options.addresses - this.#neverHot;
     const from = this.#joinedTo;

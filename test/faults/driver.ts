@@ -1,7 +1,7 @@
 /**
- * The fault run: the chain's whole path under load, and everything in it killed at random moments. What is killed is started again at once, as a supervisor
- * would; after each kill the explorer must come forward again, and so must the ride market. In the end the log is folded in the plainest way and held against the
- * node and the tables of both.
+ * The fault run of the chain: all processes are killed at random moments under load, and restarted
+ * at once, as by a supervisor. After each kill the explorer and the ride market must advance again.
+ * At the end a plain fold of the log is compared with the node and the tables.
  */
 import { Pool } from 'pg';
 import { evolve, EMPTY_CHAIN, type Chain } from '../../projections/chain/chain.ts';
@@ -40,7 +40,10 @@ export interface FaultRunReport {
   readonly trips: number;
   /** what does not hold; empty when all does */
   readonly violations: readonly string[];
-  /** milliseconds from each kill until the explorer showed a newer block, or the ride market held one when its projector was killed */
+  /**
+   * milliseconds from each kill until the explorer showed a newer block, or the ride market held
+   * one when its projector was killed
+   */
   readonly recoveries_ms: readonly number[];
   /** the reader's answers by status, 0 where nobody listened */
   readonly answers: Readonly<Record<string, number>>;
@@ -200,7 +203,10 @@ class Run {
   }
 }
 
-/** Runs on a stack of its own. Throws, with the last lines of every service, when something does not come back at all. */
+/**
+ * Runs on a stack of its own. Throws, with the last lines of every service, when something does not
+ * come back at all.
+ */
 export async function faultRun({
   kills,
   seed,

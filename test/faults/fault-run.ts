@@ -1,4 +1,4 @@
-/** What every fault run is: what it shows, what can be given on the command line, and the run itself. */
+/** A fault run: its claim, its options on the command line, and its function. */
 
 export interface Option {
   readonly about: string;

@@ -1,4 +1,7 @@
-/** Many sockets on one hub, each with one subscription, of which only the newest result is kept; and what the query of the same list answers. */
+/**
+ * Many sockets on one hub with one subscription each, of which the newest result is kept; and the
+ * result of the same query.
+ */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 
@@ -50,7 +53,10 @@ export class Watchers {
   /** sockets that ended by themselves, and messages that are no result */
   readonly wrong: string[] = [];
 
-  /** So many sockets, the lists in turn; resolves when each has its first result. `url` of the hub, without a path. */
+  /**
+   * Opens this many sockets, over all lists in turn; resolves when each has its first result. `url`
+   * of the hub, without a path.
+   */
   static async open(url: string, count: number, lists: readonly WatchedList[]): Promise<Watchers> {
     const watchers = new Watchers();
     for (let at = 0; at < count; at++) {
@@ -101,7 +107,10 @@ export class Watchers {
   }
 }
 
-/** What the hub answers to the query of each list now; the token also makes that no kept answer is given. Undefined where it answered anything but a result. */
+/**
+ * The hub's answer to the query of each list; the token bypasses the answer cache. Undefined for
+ * anything but a result.
+ */
 export async function answersOf(
   url: string,
   lists: readonly WatchedList[],

@@ -1,6 +1,8 @@
 /**
- * The hub's fault run: many open subscriptions over a chain that moves and is reorganised, while Redis, Postgres and the projectors are killed. Each time, once all is back and the chain stands still,
- * every subscription must show what the query of the same list answers; and while only Redis is away, queries must not notice.
+ * The fault run of the hub: many subscriptions on a chain that grows and reorganises, while Redis,
+ * Postgres and the projectors are killed. After each kill, once all is back and the chain stands
+ * still, every subscription must show the result of the same query. While only Redis is away,
+ * queries must not be affected.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import { Pool } from 'pg';
@@ -121,7 +123,10 @@ class HubRun {
     return { lines: this.#lines(sockets, watchers.results), violations: this.#violations };
   }
 
-  /** Kills it under a moving chain and starts it again, the chain standing still from just before; gives when it was back. */
+  /**
+   * Kills the process while the chain moves, stops the chain and restarts the process; returns when
+   * it was back.
+   */
   async #strike(blow: Blow): Promise<number> {
     const isServer = blow === 'redis' || blow === 'postgres';
     this.#without = blow;

@@ -1,4 +1,7 @@
-/** Projections that read several logs see them in no order that anybody has set: whatever comes when, in batches of whatever size, the tables are the same. */
+/**
+ * Projections of several topics see their records in any interleaving: the tables are the same in
+ * all, with batches of any size.
+ */
 import { PROJECTIONS } from '../../services/projector/registry.ts';
 import { byChance, inTurn, tablesOf } from '../projections/readings.ts';
 import { freshDatabase } from '../support/database.ts';

@@ -1,4 +1,7 @@
-/** `npm run test:faults -- [run] [--option N]`: one fault run, as long as wanted. Exits 0 when everything holds, 1 when not, 2 on bad usage. */
+/**
+ * `npm run test:faults -- [run] [--option N]`: one fault run of any length. Exits 0 when all claims
+ * hold, 1 when not, 2 on bad usage.
+ */
 import { parseArgs } from 'node:util';
 import { deposits } from './deposits.ts';
 import { explorer } from './explorer.ts';

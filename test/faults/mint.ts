@@ -1,7 +1,8 @@
 /**
- * The fault run of the mint: USDT arrives on the devnet's TRON, two treasuries decide and mint, and both are killed and frozen at random moments, while the node lies,
- * lags, cuts connections and reorganises, and a person takes nonces with the same key. In the end every log is audited from its beginning, and the balances at the node
- * are held against what was paid.
+ * The fault run of minting: USDT arrives on the devnet's TRON, two treasuries decide and mint, and
+ * are killed and frozen at random moments. The node lies, lags, cuts connections and reorganises,
+ * and a person uses nonces of the same key. At the end all logs are audited from offset 0, and the
+ * balances at the node are compared with the payments.
  */
 import { toHex } from '../../schemas/address.ts';
 import {
@@ -180,7 +181,7 @@ class MintRun {
         `${this.stack.addresses.node_url}/v1/accounts/${toHex(accountAt(account))}`,
       );
       const balance = BigInt(Object(await response.json()).balance);
-      // which of an address' payments is its first is the network's to say: all are above the minimum either way
+      // the network decides which payment of an address is first: all are above the minimum
       const sum = amounts.reduce(
         (total, amount) => total + amount - later_fee,
         later_fee - first_fee,

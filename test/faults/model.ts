@@ -1,4 +1,7 @@
-/** The model of the mint protocol as far as it is searched at all: larger bounds than `npm test` takes, and every mutant. */
+/**
+ * Searches the model of the mint protocol exhaustively: larger bounds than `npm test`, and all
+ * mutants.
+ */
 import { LONG_BOUNDS, MUTANT_BOUND } from '../model/bounds.ts';
 import { MintProtocol, MUTANTS, type Mutant } from '../model/mint-protocol.ts';
 import { search } from '../model/search.ts';

@@ -1,7 +1,10 @@
-/** The accounts as the explorer's fold has them, against what the node itself says: it keeps its state in another way altogether. */
+/**
+ * Compares the accounts of the explorer's fold with those of the node, which keeps its state by
+ * other means.
+ */
 import type { Pool } from 'pg';
 
-/** Each account whose balance or nonce is another one, in words. The chain stands still meanwhile. */
+/** Each account whose balance or nonce differs, as text. The chain must not grow meanwhile. */
 export async function unlikeTheNode(
   pool: Pick<Pool, 'query'>,
   nodeUrl: string,

@@ -1,4 +1,6 @@
-/** Readers of every gateway, none of which may ever be told anything but 200: while tables are rebuilt and replaced nobody notices. */
+/**
+ * Readers of all gateways that accept only status 200, also while tables are rebuilt and replaced.
+ */
 import { KeepAlive } from '../bench/keep-alive.ts';
 import { percentile } from '../bench/report.ts';
 import type { Random } from '../support/random.ts';
@@ -56,7 +58,7 @@ export class PatientReaders {
     ];
   }
 
-  /** Milliseconds that hardly any answer of the explorer took longer than, since this was asked last. */
+  /** A high percentile of the explorer's response times since the last call, in milliseconds. */
   p99(): number {
     const p99 = percentile(this.#timings, 0.99);
     this.#timings = [];

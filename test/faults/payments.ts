@@ -1,6 +1,6 @@
 /**
- * What people do on TRON while services die: mostly payments to deposit addresses, and everything that only looks like one. Whoever makes them knows which are deposits: that
- * is the truth that the logs are held against in the end.
+ * Payments on TRON during a fault run: mostly to deposit addresses, and transfers that only look
+ * like deposits. This file knows which are deposits: the logs are compared with it.
  */
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { transferKey } from '../../schemas/tron.transfers/events.ts';
@@ -50,7 +50,9 @@ export class Payments {
   readonly payables = new Map<string, Payable>();
   /** how many transactions of each kind */
   readonly kinds: Record<string, number> = {};
-  /** indexes of the deposit addresses that have paid others: what they own is less than what came */
+  /**
+   * indexes of deposit addresses that have paid others: their balance is less than their deposits
+   */
   readonly senders = new Set<number>();
   readonly #options: PaymentsOptions;
   readonly #addresses: readonly string[];
@@ -70,7 +72,7 @@ export class Payments {
     return Object.values(this.kinds).reduce((sum, count) => sum + count, 0);
   }
 
-  /** One block of so many transactions; of those that were held back some become solid now, others never. */
+  /** One block of this many transactions; some of the held ones become solid now, others never. */
   async block(transactions: number): Promise<void> {
     await this.#release();
     const planned = Array.from({ length: transactions }, () => this.#plan());
@@ -103,7 +105,10 @@ export class Payments {
     return String(id);
   }
 
-  /** Nothing is held back any more and everything is solid; gives the block time up to which that is everything. */
+  /**
+   * Releases all held transactions and waits until they are solid; returns the block time of the
+   * last.
+   */
   async settle(): Promise<number> {
     while (this.#held.length > 0) await this.#release();
     const { solidified }: { readonly solidified?: { readonly timestamp?: number } } = Object(

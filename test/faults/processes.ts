@@ -1,4 +1,4 @@
-/** The services of a fault run by what they are there for: what is killed is started again at once in the same place, as a supervisor would. */
+/** The services of a fault run by role: a killed one is restarted at once, as by a supervisor. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Exit } from '../../infra/local/process/child.ts';
 import type { ServiceHandle, Stack } from '../support/stack.ts';

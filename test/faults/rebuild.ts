@@ -1,6 +1,7 @@
 /**
- * The fault run of rebuilds: the whole system works and is read, while every projection is rebuilt, each rebuild is killed at random moments and gone on with, and the
- * earlier tables are put back. Nobody who reads may notice, and what is read in the end must be what the logs say.
+ * The fault run of rebuilds: every projection is rebuilt while the system works and is read; each
+ * rebuild is killed at random moments and continued, and the earlier tables are put back. No reader
+ * may see an error, and the final tables must equal the logs.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import { toTronAddress } from '../../schemas/tron-address.ts';
@@ -39,7 +40,7 @@ const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const DEPOSITORS = 20;
 const USD = 1_000_000;
 const IDLE_MS = 15_000;
-/** A rebuild of what a minute of traffic makes takes a few seconds, most of which go by before its first record. */
+/** A rebuild of one minute's traffic takes a few seconds, most of them before its first record. */
 const KILL_AFTER_MS = { least: 600, most: 5_000 } as const;
 
 export const rebuild: FaultRun<'kills' | 'seconds'> = {

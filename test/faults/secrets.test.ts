@@ -6,7 +6,7 @@ import { goodToken } from '../support/tokens.ts';
 const SECRET = 'a secret of this test, as good as any';
 const secrets = new Map([[SECRET, 'APP_JWT_SECRET']]);
 
-test('a secret, a token, a password in a URL and a private key are found wherever they stand in a line', () => {
+test('a secret, a token, a password in a URL and a private key are found anywhere in a line', () => {
   expect(leakIn(`{"msg":"with ${SECRET}"}`, secrets)).toBe('APP_JWT_SECRET');
   expect(
     leakIn(`{"msg":"who sent ${goodToken({ pk: '0x00', exp: 2 ** 40 }, SECRET)}?"}`, secrets),
@@ -23,7 +23,7 @@ test('a secret, a token, a password in a URL and a private key are found whereve
   ).toBe('an extended private key');
 });
 
-test('what everybody may read is none', () => {
+test('public values are no secrets', () => {
   expect(
     leakIn(
       `{"key":"${XPUB}","url":"http://127.0.0.1:17090/v1/accounts","redis":"redis://127.0.0.1:6379","at":"12:00:01 a@b"}`,

@@ -1,4 +1,4 @@
-/** Looks through everything that the processes of a run have written for what nobody may read there. */
+/** Searches all output of a run's processes for secrets. */
 import { createReadStream, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,7 +11,10 @@ import type { Ports } from '../../infra/services/ports.ts';
 const SECRET_NAME = /SECRET|PASSWORD|PRIVATE|_KEY$/;
 /** Shorter ones would be found by chance. */
 const CHARACTERS_MIN = 12;
-/** What is secret by its form: a signed token, an authorization header's value, a URL with a password, an extended private key. */
+/**
+ * Secrets by their form: a signed token, an authorization header, a URL with a password, an
+ * extended private key.
+ */
 const FORMS: readonly (readonly [what: string, form: RegExp])[] = [
   ['a token', /eyJ[\w-]{8,}\.[\w-]{8,}/],
   ['an authorization', /bearer\s+[\w-]{12,}/i],
@@ -27,7 +30,7 @@ export function leakIn(line: string, secrets: ReadonlyMap<string, string>): stri
   return undefined;
 }
 
-/** The secrets that a stack gives to its services, and these settings of a run, each with its name. */
+/** The secrets of a stack's services and of these settings, with their names. */
 export function secretsOf(
   {
     addresses,

@@ -1,4 +1,7 @@
-/** A running `ops tail` whose every line is looked at: each record printed once, in the order of its partition, and which it was. */
+/**
+ * A running `ops tail` whose lines are all checked: each record once, in the order of its
+ * partition.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -1,6 +1,7 @@
 /**
- * The fault run of `ops tail`: a topic grows and is followed, and is read from its beginning, while its broker is killed, stopped and frozen again and again. Every
- * record must be printed once and in order, those too that were written while the broker was away.
+ * The fault run of `ops tail`: a growing topic is read from its beginning and followed, while its
+ * broker is killed, stopped and frozen. Each record must be printed once and in order, also those
+ * written while the broker was away.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
@@ -71,7 +72,10 @@ class TailRun {
   readonly #progress: (line: string) => void;
   readonly #writers: readonly KafkaWriter[];
   #acknowledged = 0;
-  /** by partition, the offset after the last record; a batch may stand twice in the log when the broker has forgotten its writer */
+  /**
+   * by partition, the offset after the last record; a batch may be in the log twice after its
+   * broker has forgotten the writer
+   */
   readonly #ends: number[] = Array.from({ length: PARTITIONS }, () => 0);
 
   constructor(stack: Stack, { seed, progress }: Given) {

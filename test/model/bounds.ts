@@ -1,4 +1,7 @@
-/** How far the model of the mint protocol is searched, and by whom: `npm test` takes the short ones, `npm run test:faults -- model` all. */
+/**
+ * Bounds of the search of the mint protocol: `npm test` takes the short ones, `npm run test:faults
+ * -- model` all.
+ */
 import type { Bound } from './mint-protocol.ts';
 
 export interface NamedBound extends Bound {

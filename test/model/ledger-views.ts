@@ -1,6 +1,8 @@
 /**
- * The real ledger and the real verbs as the model of the mint protocol needs them: records are short texts, `Ia0@2` being the intent to mint deposit `a` with nonce 0,
- * written for offset 2 (`C` credited, `X` dead, `H` held as failed, `A` approved by a person, `V` whatever has no effect). What a log, or a beginning of it, means is worked out by the fold itself, once for each log.
+ * The real ledger and its decisions for the model of the mint protocol. Records are short texts:
+ * `Ia0@2` is the intent to mint deposit `a` with nonce 0, written for offset 2 (`C` credited, `X`
+ * dead, `H` held as failed, `A` approved by a person, `V` without effect). The real fold computes
+ * each log's view once.
  */
 import { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import {
@@ -37,7 +39,10 @@ const NAMES_OF = new Map([...IDS].map(([name, id]) => [id, name]));
 /** What marks a transaction that the chain took and did not carry out. */
 export const FAILED = '!';
 
-/** Hash of the transaction of this name: `a0` mints deposit a with nonce 0, `h0` is a person's with nonce 0. */
+/**
+ * Hash of the transaction of this name: `a0` mints deposit a with nonce 0; `h0` is a person's with
+ * nonce 0.
+ */
 function hashOf(transaction: string): Buffer {
   return Buffer.from(transaction.replace(FAILED, '').padEnd(32, '.'));
 }

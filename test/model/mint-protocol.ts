@@ -1,10 +1,11 @@
 /**
- * The protocol of minting, with everything around it that can go wrong: two processes with the same key that know nothing of each other, each reading, deciding,
- * appending, broadcasting and concluding at moments of its own choice; crashes between any two steps, an append whose answer is lost, one that lands long after its
- * process has died; a node that has the transactions in any order or not at all; mints that the chain takes and does not carry out, which a person may approve once more; blocks that
- * leave the chain again; a person who uses the key.
+ * A model of the mint protocol and its failures. Two processes with the same key know nothing of each
+ * other: each reads, decides, appends, broadcasts and concludes at any moment, and may crash between
+ * any two steps. The answer to an append may be lost, or the append arrive after its process died. The
+ * node takes transactions in any order or not at all; the chain may include a mint without executing
+ * it, which a person may approve again; blocks may be reverted; a person may use the key.
  *
- * A process knows the log up to where it has read, and the final blocks up to where it has looked. What it decides is worked out by the real ledger.
+ * A process knows the log and the final blocks as far as it has read them. The real ledger decides.
  */
 import { FAILED, LedgerViews } from './ledger-views.ts';
 import type { Model } from './search.ts';
@@ -15,11 +16,17 @@ export interface Bound {
   readonly records: number;
   /** transactions that a person signs with the key */
   readonly human: number;
-  /** mints that the chain takes and does not carry out, on a branch that stands; each may be approved by a person */
+  /**
+   * mints that the chain takes and does not carry out, on a branch that stands; each may be
+   * approved by a person
+   */
   readonly failures?: number;
   /** blocks that are not final; each has one transaction */
   readonly pending: number;
-  /** false: the log lets every record count wherever it lands, so that the arbitration of intents stands alone */
+  /**
+   * false: the log lets every record count wherever it lands, so that the arbitration of intents
+   * stands alone
+   */
   readonly compare_and_set?: boolean;
   readonly mutant?: Mutant;
 }
@@ -230,7 +237,10 @@ export class MintProtocol implements Model {
     return log.length + plan.split(',').length <= this.#bound.records;
   }
 
-  /** What has no effect is all the same, and written as `V`; to the mutant that does not ask for it, nothing is without effect. */
+  /**
+   * What has no effect is all the same, and written as `V`; to the mutant that does not ask for it,
+   * nothing is without effect.
+   */
   #appended({ log }: State, plan: string): string[] {
     const appended = [...log];
     for (const record of plan.split(',')) {

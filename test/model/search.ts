@@ -15,7 +15,10 @@ export interface Searched {
   readonly violation: { readonly what: string; readonly steps: readonly string[] } | undefined;
 }
 
-/** Ends at the first violation, or when there is nothing left to look at. Throws beyond `states_max`: the model is then larger than meant. */
+/**
+ * Ends at the first violation, or when there is nothing left to look at. Throws beyond
+ * `states_max`: the model is then larger than meant.
+ */
 export function search(model: Model, states_max = 2_000_000): Searched {
   const found = new Map<string, number>([[model.initial, 0]]);
   const states = [model.initial];

@@ -1,11 +1,16 @@
 /**
- * A chain whose blocks say just what a test is about: who signs what, and what moves whose balance. The rest is filled in; nothing is made up beyond that, and nothing is checked, so that
- * there may be effects without a transaction, balances below zero and kinds that nobody knows. Where a plausible chain will do, `chain.ts` has one.
+ * A chain whose blocks state only the subject of a test: the signers, and the balances that move. The
+ * rest is filled in. Nothing is checked, so effects without a transaction, negative balances and
+ * unknown kinds are possible. `chain.ts` has a plausible chain.
  *
  *     const chain = new ChainByHand();
- *     chain.append({ producer: CAROL, transactions: [{ from: ALICE, to: BOB }], effects: [{ address: ALICE, delta: -5n, tx_index: 0 }] });
+ *     chain.append({
+ *       producer: CAROL,
+ *       transactions: [{ from: ALICE, to: BOB }],
+ *       effects: [{ address: ALICE, delta: -5n, tx_index: 0 }],
+ *     });
  *     chain.revert();
- *     chain.log    every event so far, sequences 0, 1, 2, ..
+ *     chain.log    all events so far, sequences 0, 1, 2, ..
  */
 import type {
   BlockAppended,

@@ -1,4 +1,7 @@
-/** The calls of the seeded chain: all nine kinds, amounts of every size, self-transfers, accounts never seen before. Read `chain.ts` first. */
+/**
+ * The calls of the seeded chain: all nine types, amounts of all sizes, self-transfers, new
+ * accounts. Read `chain.ts` first.
+ */
 import { toHex } from '../../schemas/address.ts';
 import type { BlockTransaction } from '../../schemas/chain.blocks/events.ts';
 import { FUNCTION_CALL_TYPES, type FunctionCallType } from '../../schemas/function-call.ts';

@@ -23,7 +23,7 @@ function fold(events: Iterable<ChainEvent>): Chain {
   return chain;
 }
 
-test('the events are a chain that may be applied one by one, the same for the same seed', () => {
+test('the events apply one by one, and are the same for the same seed', () => {
   expect(fold(EVENTS).status).toBe('growing');
   expect([...chainEvents({ seed: 11, blocks: 600, reorg_probability: 0.15 })]).toEqual(EVENTS);
   expect([...chainEvents({ seed: 12, blocks: 2 })]).not.toEqual([
@@ -31,12 +31,12 @@ test('the events are a chain that may be applied one by one, the same for the sa
   ]);
 });
 
-test('an endless chain is taken as far as it is wanted', () => {
+test('a chain of infinite length is generated lazily', () => {
   const endless = chainEvents({ blocks: Infinity });
   expect(fold(endless.take(100)).status).toBe('growing');
 });
 
-test('reorganisations go down to finality, and what they took off comes back under its hash', () => {
+test('reorganisations reach down to finality, and reverted transactions return under their hashes', () => {
   let chain: Chain = EMPTY_CHAIN;
   let toFinality = 0;
   for (const event of EVENTS) {
@@ -57,7 +57,7 @@ test('reorganisations go down to finality, and what they took off comes back und
   expect(new Set(hashes).size).toBeLessThan(hashes.length);
 });
 
-test('there is everything that a chain may hold', () => {
+test('the chain has all call types, options and amounts', () => {
   const blocks = EVENTS.filter(isBlock);
   const transactions = blocks.flatMap((block) => block.transactions);
   expect(new Set(transactions.map((each) => each.function_call_type))).toEqual(
@@ -79,7 +79,7 @@ test('there is everything that a chain may hold', () => {
   ).toBe(true);
 });
 
-test('there is every balance effect that a chain may hold', () => {
+test('the chain has all kinds of balance effects', () => {
   const blocks = EVENTS.filter(isBlock);
   const effects = blocks.flatMap(({ balance_effects: own, transactions }) =>
     own.map((effect) => ({
@@ -114,7 +114,7 @@ test('there is every balance effect that a chain may hold', () => {
   );
 });
 
-test('balances stay above zero, effects sum up to what was minted and burned, nonces run on', () => {
+test('balances are never negative, effects sum up to minted less burned, nonces are consecutive', () => {
   const balances = new Map<string, bigint>();
   const nonces = new Map<string, number>();
   const standing: BlockAppended[] = [];
@@ -156,7 +156,7 @@ function feesOf(block: BlockAppended): bigint {
   );
 }
 
-test('a fee is in every block from the height on where fees begin, unless its transactions are free', () => {
+test('every block from the first with fees has one, unless its transactions are free', () => {
   const chain = new TestChain({ fees_from: 3 });
   const blocks = Array.from({ length: 5 }, (_, at) => chain.append(at === 0 ? 0 : 20));
   expect(blocks.map((block) => feesOf(block) > 0n)).toEqual([false, false, false, true, true]);
@@ -168,7 +168,7 @@ test('a fee is in every block from the height on where fees begin, unless its tr
   }
 });
 
-test('what cannot be on a chain is refused', () => {
+test('impossible options are refused', () => {
   const chain = new TestChain();
   chain.append(1);
   expect(() => chain.revert()).toThrow('the first block cannot be reverted');
@@ -179,7 +179,7 @@ test('what cannot be on a chain is refused', () => {
   expect(() => chain.finalize(7)).toThrow('not one that could become final');
 });
 
-test('a big block holds as many transactions as asked for', () => {
+test('a big block has the requested number of transactions', () => {
   const block = bigBlock(20_000);
   expect(block).toMatchObject({ sequence: 0, height: 0 });
   expect(block.transactions.map(({ index }) => index)).toEqual(

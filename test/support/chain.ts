@@ -1,14 +1,19 @@
 /**
- * A seeded chain, as events of `chain.blocks`, without a node. The same options give the same bytes.
+ * A seeded chain as events of `chain.blocks`, without a node. The same options give the same bytes.
  *
- *   chainEvents({ seed, blocks, transactions_per_block, reorg_probability, .. })   a generator of a whole life: empty blocks, reorganisations down to
- *                                                                                  finality, blocks becoming final. `blocks: Infinity` and take as you go.
- *   new TestChain({ seed })   the same by hand: .append(transactions) .revert() .finalize(height), each gives the next event
- *   bigBlock(20_000)          one block, the first of a chain, with so many transactions
+ *   chainEvents({ seed, blocks, transactions_per_block, reorg_probability, .. })
+ *       generates empty blocks, reorganisations down to finality and finalized blocks; for
+ *       `blocks: Infinity` take as many events as needed
+ *   new TestChain({ seed })
+ *       the same step by step: .append(transactions) .revert() .finalize(height) return the next event
+ *   bigBlock(20_000)
+ *       one block, the first of a chain, with this many transactions
  *
- * What holds: sequences 0, 1, 2, .., so the events belong into an empty topic; every block links to the one before; nonces run on; no balance falls below zero; the effects of a block sum up to what
- * it minted less what it burned, and now and then one of them is of zero; a fee for every transaction, except the producer's own, RideAcceptance, and those of blocks below `fees_from`.
- * What a reverted block held comes back in later blocks under the same hashes, save a few. The ride rules are not followed, hashes and raw are random bytes.
+ * Sequences are 0, 1, 2, .., so the events belong into an empty topic. Every block links to the one
+ * before; nonces are consecutive; no balance is negative. The effects of a block sum up to the minted
+ * less the burned amount; some are zero. Every transaction has a fee, except the producer's own,
+ * RideAcceptance, and those of blocks below `fees_from`. Most transactions of a reverted block return
+ * in later blocks under the same hashes. Ride rules are not followed; hashes and raw are random bytes.
  */
 import type {
   BalanceEffect,
@@ -122,7 +127,10 @@ export class TestChain {
     return this.#finalizedHeight;
   }
 
-  /** A block on top of the newest one, with so many transactions, those that a revert gave back first. The first block mints the allocation. */
+  /**
+   * A block on top of the newest one with this many transactions, those of reverted blocks first.
+   * The first block mints the allocation.
+   */
   append(transactions: number): BlockAppended {
     const parent = this.#standing.at(-1)?.event;
     const height = this.height + 1;
@@ -235,7 +243,10 @@ export class TestChain {
     return this.#cast.people[1 + this.#random.below(5)] ?? this.#cast.nobody;
   }
 
-  /** The next transaction that a revert gave back, if it still holds in this branch; a tenth is lost on the way, and with one all later ones of its sender. */
+  /**
+   * The next transaction of a reverted block that is still valid on this branch; a tenth is
+   * dropped, each with all later ones of its sender.
+   */
   #again(fee: bigint): Planned | undefined {
     for (;;) {
       const next = this.#returned.shift();

@@ -1,4 +1,7 @@
-/** The devnet's chain without its process: people act, the rules answer. Nothing is signed: signatures have their own tests. */
+/**
+ * The devnet's chain as an object: accounts act, the chain's rules execute. Nothing is signed:
+ * signatures have tests of their own.
+ */
 import type { FunctionCall } from '../../schemas/function-call.ts';
 import { encodeRaw } from '../../schemas/raw-transaction.ts';
 import type { BlockJson } from '../../infra/devnet/clt/block.ts';
@@ -44,7 +47,10 @@ export class World {
     this.state = new State(genesis.rows());
   }
 
-  /** Executes it, or says why not and changes nothing. `producer` makes the block that it would be in. */
+  /**
+   * Executes the call, or returns the refusal and changes nothing. `producer` makes the block of
+   * the call.
+   */
   act(
     from: string,
     call: FunctionCall,
@@ -80,7 +86,10 @@ export function newChain(genesis: Genesis): Chain {
   return new Chain(genesis.parameters, genesis.block, genesis.rows());
 }
 
-/** What everybody has after these blocks, by nothing but their balance effects. Accounts that have nothing are left out. */
+/**
+ * The balances after these blocks, computed from their balance effects alone; without accounts of
+ * balance zero.
+ */
 export function foldEffects(
   blocks: readonly Pick<BlockJson, 'balance_effects'>[],
 ): ReadonlyMap<string, bigint> {
@@ -107,7 +116,10 @@ export function supplyChange(blocks: readonly Pick<BlockJson, 'transactions'>[])
   return changes.reduce((sum, change) => sum + change, 0n);
 }
 
-/** Executes the blocks anew on the genesis: the rows that come out, and each block's hash as executed. */
+/**
+ * Executes the blocks again from the genesis: the resulting rows, and the hash of each block as
+ * executed.
+ */
 export function refold(
   genesis: Genesis,
   texts: readonly string[],

@@ -77,7 +77,10 @@ function containerServer(
   };
 }
 
-/** The four servers as containers of the images and settings of docker-compose.yml; none is started yet. */
+/**
+ * The four servers as containers of the images and settings of docker-compose.yml; none is started
+ * yet.
+ */
 export function containerServers(ports: Ports): Readonly<Record<ServerName, ServerHandle>> {
   const place = kafkaPlace({
     listeners: 'PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:9093',

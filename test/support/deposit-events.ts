@@ -13,7 +13,7 @@ import type {
 /** A time of no meaning. */
 const NOW = 1_790_000_000_000;
 
-/** A first deposit of 10 USDT on the testnet, unless said otherwise; its id is that of its transfer. */
+/** A first deposit of 10 USDT on the testnet by default; its id is that of its transfer. */
 export function confirmedEvent(change: Partial<DepositConfirmed> = {}): DepositConfirmed {
   const tx_id = change.tx_id ?? Buffer.alloc(32, 0xcc);
   const log_index = change.log_index ?? 0;
@@ -50,7 +50,10 @@ interface DepositEvents {
   readonly dead: (hash: Buffer, nonce: number) => MintDead;
 }
 
-/** What may happen to the deposit of this id. Written for offset 0: give them their places with `placed`. */
+/**
+ * All events that a deposit of this id may have, written for offset 0: `placed` gives them their
+ * offsets.
+ */
 export function depositEvents(id: string): DepositEvents {
   const of = { sequence: 0, deposit_id: id, decided_at: NOW };
   return {

@@ -1,7 +1,8 @@
 /**
- * Seeded logs of the three topics of deposits, with everything that may stand in them: repetitions, batches that came second, strays, transfers that are no deposits,
- * decisions that do not fit. What stands in `treasury.ledger` is decided by the code under test, or made up where it says so; what it amounts to is for
- * `plain-deposits.ts` to say.
+ * Seeded logs of the three topics of deposits, with all irregularities: repetitions, batches that
+ * came second, records in wrong partitions, transfers that are no deposits, invalid decisions.
+ * `treasury.ledger` is decided by the code under test, or invented where a function says so;
+ * `plain-deposits.ts` computes the expected result.
  */
 import { HDNodeWallet } from 'ethers';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
@@ -54,7 +55,10 @@ export interface LogOptions {
   readonly events: number;
 }
 
-/** `deposit.addresses`: a few events before the scheme, other schemes, requests again and again, panels opened by those who have an address and those who have not. */
+/**
+ * `deposit.addresses`: events before the scheme, other schemes, repeated requests, panels opened by
+ * accounts with and without an address.
+ */
 export function addressLog({ seed, accounts, events }: LogOptions): readonly DepositAddressEvent[] {
   const random = new Random(seed);
   const log: DepositAddressEvent[] = [];
@@ -90,7 +94,10 @@ export function addressLog({ seed, accounts, events }: LogOptions): readonly Dep
   return log;
 }
 
-/** By partition, `tron.transfers`: transfers to the first `accounts` addresses and checks of them, repeated, strayed to other partitions, to addresses of nobody. */
+/**
+ * `tron.transfers` by partition: transfers to and checks of the first `accounts` addresses,
+ * repeated, in wrong partitions, and to unknown addresses.
+ */
 export function transferLog({
   seed,
   accounts,
@@ -163,8 +170,8 @@ function checksOf(
 }
 
 /**
- * `treasury.ledger` made up: deposits of a few owners with every decision in every order, fitting or not; some for another place than where they stand, some twice.
- * Money in it makes sense, decisions need not.
+ * `treasury.ledger`, invented: deposits of a few owners with all decisions in all orders, valid or
+ * not; some written for another offset, some twice.
  */
 export function ledgerLog({ seed, accounts, events }: LogOptions): readonly TreasuryEvent[] {
   const random = new Random(seed);

@@ -1,4 +1,6 @@
-/** A devnet inside the test, on ports of its own, with no block and no traffic but what the test asks for. */
+/**
+ * A devnet inside the test, on free ports, without blocks or traffic unless the test makes them.
+ */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

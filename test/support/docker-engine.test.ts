@@ -27,13 +27,13 @@ async function engine(listener: RequestListener): Promise<string> {
   return socket;
 }
 
-test('without a socket there is no engine, and a plain file is none either', async () => {
+test('a missing socket and a plain file are no engine', async () => {
   expect(await engineAnswers(join(folder, 'docker.sock'))).toBe(false);
   writeFileSync(join(folder, 'file'), '');
   expect(await engineAnswers(join(folder, 'file'))).toBe(false);
 });
 
-test('an engine that answers its ping is there', async () => {
+test('an engine that answers its ping is found', async () => {
   const socket = await engine((request, answer) =>
     answer.writeHead(request.url === '/_ping' ? 200 : 404).end('OK'),
   );
@@ -41,18 +41,18 @@ test('an engine that answers its ping is there', async () => {
   expect(await engineSocket({ DOCKER_HOST: `unix://${socket}` })).toBe(socket);
 });
 
-test('an engine that answers with an error is none', async () => {
+test('an engine that answers its ping with an error is not found', async () => {
   expect(await engineAnswers(await engine((_, answer) => answer.writeHead(500).end()))).toBe(false);
 });
 
-test('a socket that never answers is none, after half a second', async () => {
+test('a silent socket counts as no engine after half a second', async () => {
   const socket = await engine(() => undefined);
   const begun = performance.now();
   expect(await engineAnswers(socket)).toBe(false);
   expect(performance.now() - begun).toBeGreaterThan(450);
 });
 
-test('the socket is the one that a docker client would use, and an engine elsewhere counts as none', () => {
+test('the socket is the one of a Docker client; a remote engine counts as none', () => {
   expect(socketPath({})).toBe('/var/run/docker.sock');
   expect(socketPath({ DOCKER_HOST: 'unix:///run/user/1000/docker.sock' })).toBe(
     '/run/user/1000/docker.sock',

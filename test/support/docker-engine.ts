@@ -10,7 +10,10 @@ export function socketPath(env: NodeJS.ProcessEnv): string | undefined {
   return host.startsWith('unix://') ? host.slice('unix://'.length) : undefined;
 }
 
-/** Whether an engine answers `GET /_ping` with 200 within half a second. A socket file or a docker client proves nothing. */
+/**
+ * Whether a Docker engine answers `GET /_ping` with 200 within half a second. A socket file or a
+ * client alone proves nothing.
+ */
 export async function engineAnswers(socket: string, patience_ms = PATIENCE_MS): Promise<boolean> {
   if (!existsSync(socket)) return false;
   return await new Promise<boolean>((resolve) => {

@@ -69,7 +69,7 @@ async function ask(
   });
 }
 
-test('what passes is the same on both sides, however large', async () => {
+test('bytes pass unchanged in both directions, whatever their size', async () => {
   const proxy = await openProxy();
   expect(await ask(proxy, 'one')).toEqual({ text: '<one>', error: undefined });
   const large = 'x'.repeat(5_000_000);
@@ -81,7 +81,7 @@ test('what passes is the same on both sides, however large', async () => {
   );
 });
 
-test('a reset before keeps the request from the server, a reset after only the answer from the client', async () => {
+test('reset_before drops the request, reset_after only the response', async () => {
   const proxy = await openProxy();
   proxy.next('reset_before');
   expect(await ask(proxy, 'before')).toEqual({ text: '', error: 'ECONNRESET' });
@@ -99,14 +99,14 @@ test('a reset before keeps the request from the server, a reset after only the a
   });
 });
 
-test('a truncated answer ends after its first half', async () => {
+test('a truncated response ends after its first half', async () => {
   const proxy = await openProxy();
   proxy.next('truncate');
   expect(await ask(proxy, '12345678')).toMatchObject({ text: '<1234' });
   expect(seen).toEqual(['12345678']);
 });
 
-test('a black hole swallows the connection and tells nobody; the next one passes again', async () => {
+test('a black hole swallows a connection silently; the next one passes', async () => {
   const proxy = await openProxy();
   proxy.mode = 'black_hole';
   const swallowed = ask(proxy, 'gone');
@@ -118,7 +118,7 @@ test('a black hole swallows the connection and tells nobody; the next one passes
   expect(await swallowed).toEqual({ text: '', error: 'ECONNRESET' });
 });
 
-test('a delayed request arrives later, and holds up no other connection', async () => {
+test('a delayed request does not delay other connections', async () => {
   const proxy = await openProxy();
   proxy.delay_ms = 300;
   proxy.next('delay');
@@ -130,7 +130,7 @@ test('a delayed request arrives later, and holds up no other connection', async 
   expect(performance.now() - begun).toBeGreaterThan(299);
 });
 
-test('a server that is away looks like a reset', async () => {
+test('an unreachable server shows as a reset', async () => {
   const proxy = await openProxy({ port: 1 });
   expect(await ask(proxy, 'anybody')).toEqual({ text: '', error: 'ECONNRESET' });
 });
@@ -152,7 +152,7 @@ async function scheduled(seed: number): Promise<string> {
   return outcomes;
 }
 
-test('a schedule breaks about one request in so many, the same ones for the same seed', async () => {
+test('a schedule breaks about one request in n, the same ones for the same seed', async () => {
   const outcomes = await scheduled(7);
   expect(outcomes.replaceAll('.', '').length).toBeGreaterThan(5);
   expect(outcomes.replaceAll('.', '').length).toBeLessThan(30);
@@ -168,7 +168,7 @@ function frame(apiKey: number, body: string): Buffer {
   return bytes;
 }
 
-test('Kafka requests are told apart wherever the chunks end, and only those of a kind are broken', async () => {
+test('Kafka requests are recognised at any chunk boundary, and only the chosen kinds are broken', async () => {
   const proxy = await openProxy({ requests: 'kafka', api_keys: [0] });
   const socket = connect({ host: '127.0.0.1', port: proxy.port });
   let code: string | undefined;

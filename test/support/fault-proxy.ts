@@ -1,16 +1,19 @@
 /**
- * A TCP proxy on 127.0.0.1 that breaks what goes through it, on command or by a seeded schedule, and counts what it did.
+ * A TCP proxy on 127.0.0.1 that injects faults, on command or by a seeded schedule, and counts them.
  *
  *   const proxy = await FaultProxy.open({ port: 19092, requests: 'kafka' });
- *   openKafka({ .., socket_factory: proxy.socketFactory }, log)       Kafka: every connection goes through the proxy, whatever the metadata names
- *   proxy.url('postgres://..@127.0.0.1:15432/clt')                    others: the same address, through the proxy
- *   proxy.mode = 'black_hole'                                         for every request from now on; 'pass' ends it
- *   proxy.next('reset_after', 3)                                      for the next three requests
- *   proxy.resetEvery(20, seed)                                        for one request in twenty, before or after; resetEvery(Infinity) ends it
- *   proxy.cut()                                                       resets every connection there is now
- *   proxy.counts.reset_after                                          how often it happened; proxy.requestsOf(1) how many Fetch requests came
+ *   openKafka({ .., socket_factory: proxy.socketFactory }, log)
+ *       sends every Kafka connection through the proxy, whatever address the metadata names
+ *   proxy.url('postgres://..@127.0.0.1:15432/clt')    the same URL through the proxy
+ *   proxy.mode = 'black_hole'         for every request from now on; 'pass' ends it
+ *   proxy.next('reset_after', 3)      for the next three requests
+ *   proxy.resetEvery(20, seed)        for one request in twenty; resetEvery(Infinity) ends it
+ *   proxy.cut()                       resets all open connections
+ *   proxy.counts.reset_after          how often it happened
+ *   proxy.requestsOf(1)               how many Fetch requests came
  *
- * A request is one Kafka frame (`requests: 'kafka'`, there `api_keys` may limit the faults to some, 0 is Produce), else one chunk of what the client sends.
+ * A request is one Kafka frame with `requests: 'kafka'` (`api_keys` may limit faults to some kinds, 0
+ * is Produce), else one chunk that the client sends.
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -87,7 +90,10 @@ export class FaultProxy {
   readonly socketFactory: ISocketFactory = ({ onConnect }) =>
     connect({ host: '127.0.0.1', port: this.port, noDelay: true }, onConnect);
 
-  /** How many Kafka requests of a kind have come: 0 Produce, 1 Fetch, 3 Metadata, 11 JoinGroup, 12 Heartbeat. */
+  /**
+   * How many Kafka requests of a kind have come: 0 Produce, 1 Fetch, 3 Metadata, 11 JoinGroup, 12
+   * Heartbeat.
+   */
   requestsOf(apiKey: number): number {
     return this.#byKey.get(apiKey) ?? 0;
   }
@@ -118,7 +124,7 @@ export class FaultProxy {
     const upstream = connect({ host, port, noDelay: true });
     const connection: Connection = { client, upstream, answer: 'pass', swallowed: false };
     this.#sockets.add(client).add(upstream);
-    // what one side does is told to the other: an error (a refused connection too) as a reset, an end as an end
+    // forwards an error of one side (a refused connection too) as a reset, and an end as an end
     client.on('error', () => upstream.resetAndDestroy());
     client.on('close', () => upstream.destroySoon());
     client.on('close', () => this.#sockets.delete(client));

@@ -1,4 +1,4 @@
-/** What tests of the log need: a silent logger, topics of their own, and the whole of a topic read back. */
+/** For tests of the log: a silent logger, fresh topics, and a topic read back whole. */
 import { randomUUID } from 'node:crypto';
 import { openKafka, withAdmin } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';

@@ -1,4 +1,4 @@
-/** A ledger that a test writes event by event, each for its place, with deposits of credits of its choice. */
+/** A ledger that a test writes event by event, with deposits of any credit. */
 import type { Deposit } from '../../projections/deposits/domain/deposit.ts';
 import { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import type { MintCall } from '../../projections/deposits/domain/minting.ts';

@@ -1,6 +1,7 @@
 /**
- * What the tables of `deposits` and `watch` must hold, worked out from the whole logs in the most obvious way. It shares no code with the projections, only what is
- * said apart in schemas and held by vectors: which address is at which index, and which partition is an address'.
+ * The expected tables of `deposits` and `watch`, computed naively from whole logs. It shares no
+ * code with the projections, except what the schemas define and test vectors hold: the address of
+ * an index, and the partition of an address.
  */
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
@@ -13,7 +14,10 @@ import type { Row } from './plain-fold-rows.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Accounts in the order of their addresses, with the event that asked for it. The only scheme that counts is the one of the test world. */
+/**
+ * Accounts ordered by address, each with the event that requested it. Only the scheme of the test
+ * world counts.
+ */
 function requestsOf(
   log: readonly DepositAddressEvent[],
 ): { readonly account: Buffer; readonly requested_at: number; readonly at: number }[] {

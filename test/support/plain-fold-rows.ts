@@ -1,4 +1,7 @@
-/** Every row of the explorer's tables, written out from the list of the blocks that stand. Read `plain-fold.ts` first. */
+/**
+ * All rows of the explorer's tables, computed from the list of live blocks. Read `plain-fold.ts`
+ * first.
+ */
 import type {
   BalanceEffect,
   BlockAppended,
@@ -155,7 +158,10 @@ export function transactionTypeRows(blocks: readonly BlockAppended[]): Row[] {
   }));
 }
 
-/** One for every address that a transaction is from or to, whose balance moved, or that produced a block. */
+/**
+ * A row for each address that signed or received a transaction, whose balance moved, or that
+ * produced a block.
+ */
 export function accountRows(blocks: readonly BlockAppended[]): Row[] {
   const transactions = placedByAddress(blocks);
   const moves = movesByAddress(blocks);

@@ -1,12 +1,14 @@
 /**
- * What the explorer's tables must hold, folded from the log in the most obvious way: keep the list of blocks that stand, then write out every row of every
- * table from that list (`plain-fold-rows.ts`). It shares no code with the projection. Use it as
+ * The expected tables of the explorer, folded naively from the log: keep the list of live blocks, then
+ * write out all rows of all tables from that list (`plain-fold-rows.ts`). It shares no code with the
+ * projection.
  *
  *     const events = await readChainEvents(kafka, codec);
  *     expect(differences(await readTables(pool, 'explorer'), plainFold(events))).toEqual([]);
  *
- * Tables are compared as text: each row a JSON object of its columns in alphabetical order (bytea as hex, timestamps as Unix milliseconds, numbers as digits),
- * the rows sorted. `digestOf` makes one line of them, for runs whose rows are too many to hold twice.
+ * Tables are compared as sorted text: each row a JSON object of its columns in alphabetical order
+ * (bytea as hex, timestamps as Unix milliseconds, numbers as digits). `digestOf` hashes them, for runs
+ * with too many rows to hold twice.
  */
 import { createHash } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
@@ -42,7 +44,10 @@ interface Head {
   readonly finalized_height: number;
 }
 
-/** Every row that the explorer's tables must hold after these events, given from offset 0 on. An event that does not stand where it was written for has no effect. */
+/**
+ * All rows of the explorer's tables after these events, from offset 0 on. An event at another
+ * offset than it was written for has no effect.
+ */
 export function plainFold(events: Iterable<ChainEvent>): TableTexts {
   const blocks: BlockAppended[] = [];
   let head: Head | undefined;
@@ -83,7 +88,7 @@ function tablesOf(blocks: readonly BlockAppended[], head: Head | undefined): Tab
   };
 }
 
-/** Every row of every table of a schema, whatever tables there are. One statement a table: nobody may be writing meanwhile. */
+/** All rows of all tables of a schema, one statement a table: nothing may be written meanwhile. */
 export async function readTables(pool: Pick<Pool, 'query'>, schema: string): Promise<TableTexts> {
   const { rows: columns } = await pool.query<{
     table_name: string;
@@ -133,7 +138,7 @@ function cell(value: Row[string]): string | null {
   return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
 }
 
-/** Where two sets of tables differ, in words, at most a few rows a table; empty when they are equal. */
+/** The differences of two sets of tables, a few rows a table; empty when they are equal. */
 export function differences(
   actual: TableTexts,
   expected: TableTexts,
@@ -176,7 +181,7 @@ export function digestOf(tables: TableTexts): string {
   return hash.digest('hex');
 }
 
-/** All events of topic `chain.blocks` as they stand now, repetitions included, in the order of the log. */
+/** All events of topic `chain.blocks` in the order of the log, repetitions included. */
 export async function readChainEvents(
   kafka: Kafka,
   codec: Codec,

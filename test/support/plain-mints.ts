@@ -1,4 +1,7 @@
-/** Which intents to mint count, worked out in the most obvious way: by looking at all that counted before, each time. It shares no code with the projection. */
+/**
+ * Which mint intents count, computed naively from all records before each. It shares no code with
+ * the projection.
+ */
 import type { MintIntended, PolicySet } from '../../schemas/treasury.ledger/events.ts';
 import type { Row } from './plain-fold-rows.ts';
 

@@ -1,4 +1,7 @@
-/** A CLT node that does what a test tells it: it grows, reorganises and makes final on command, and serves that over real HTTP. */
+/**
+ * A CLT node under a test's control: it grows, reorganises and finalizes on command, over real
+ * HTTP.
+ */
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { NodeBlock } from '../../schemas/chain-node.ts';

@@ -134,7 +134,10 @@ function makeFolder(): Folder {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Kills the stack when this process ends without having stopped it. Returns the function that undoes this. */
+/**
+ * Kills the stack when this process ends without having stopped it. Returns the function that
+ * undoes this.
+ */
 function killAtExit(folder: Folder): () => void {
   const killAll = (): void => {
     for (const identity of livingProcesses(folder.pids).values())
@@ -153,7 +156,9 @@ function killAtExit(folder: Folder): () => void {
   };
 }
 
-/** The servers of a stack on this machine, or in containers where Docker answers; none is started. */
+/**
+ * The servers of a stack on this machine, or in containers where Docker answers; none is started.
+ */
 async function stackServers(folder: Folder, ports: Ports): Promise<Stack['servers']> {
   if ((await engineSocket()) !== undefined)
     return (await import('./containers.ts')).containerServers(ports);
@@ -168,7 +173,10 @@ async function stackServers(folder: Folder, ports: Ports): Promise<Stack['server
   };
 }
 
-/** Starts a stack of its own on free ports, beside any other, with its own data; `services` names what else to start (true: all of them). */
+/**
+ * Starts a stack of its own on free ports, beside any other, with its own data; `services` names
+ * what else to start (true: all of them).
+ */
 export async function startStack(
   options: { readonly services?: boolean | readonly string[] } = {},
 ): Promise<Stack> {

@@ -1,4 +1,7 @@
-/** Tokens that the services would not sign themselves, for seeing them refused. Each is signed as well as it can be. */
+/**
+ * Tokens that the services never sign, to test that they are refused. Each has a valid signature as
+ * far as possible.
+ */
 import { createHmac } from 'node:crypto';
 
 export const SECRET = 'a secret of the tests, 32 characters and more';

@@ -1,4 +1,4 @@
-/** A world in which deposit addresses are watched: a devnet, the brokers' topics, a database, and `projector watch` between them. */
+/** A world of watched deposit addresses: a devnet, topics, a database, and `projector watch`. */
 import type { Kafka } from 'kafkajs';
 import { onTestFinished } from 'vitest';
 import { watch } from '../../projections/watch/watch.ts';
@@ -56,7 +56,10 @@ export class TronWorld {
     this.postgres_reader_url = parts.postgres_reader_url;
   }
 
-  /** So many more deposit addresses, the next ones in order; resolves when the read model has them. Requested two days ago they are hot only until their first check. */
+  /**
+   * Requests this many further addresses; resolves when the read model has them. Requested two days
+   * ago, they are hot only until their first check.
+   */
   async request(count: number, requestedAt = Date.now() - 2 * DAY_MS): Promise<readonly Buffer[]> {
     const first = this.#requested;
     this.#requested += count;
@@ -131,7 +134,10 @@ export class TronWorld {
   }
 }
 
-/** Opens a world on the brokers of a stack that nobody else uses: the topics are made anew. It goes when the test ends. */
+/**
+ * Opens a world on the brokers of a stack without other users: recreates the topics. Closed when
+ * the test ends.
+ */
 export async function openTronWorld(
   stack: Stack,
   env: Readonly<Record<string, string>> = {},

@@ -1,4 +1,6 @@
-/** The devnet's TRON as a test uses it: a client of the provider's wire format, and the admin port's verbs. */
+/**
+ * The devnet's TRON for tests: a client of the provider's wire format, and the admin port's verbs.
+ */
 import { parseTronAddress } from '../../schemas/tron-address.ts';
 import type { Answer, TestDevnet } from './devnet.ts';
 

@@ -1,6 +1,9 @@
 import { setTimeout as after } from 'node:timers/promises';
 
-/** Asks until `holds` is true; what it throws counts as not yet. Rejects, naming `what` was waited for and the last error, when patience ends. */
+/**
+ * Polls until `holds` is true; an error counts as false. On timeout rejects with `what` and the
+ * last error.
+ */
 export async function until(
   holds: () => Promise<boolean>,
   what: string,

@@ -1,4 +1,7 @@
-/** Wallets of each kind that signs in, as people have them: a bare key, a browser wallet made with ethers, a TRON wallet made with tronweb. */
+/**
+ * One wallet of each kind that signs in: a bare key, a browser wallet made with ethers, a TRON
+ * wallet made with tronweb.
+ */
 import { id, keccak256, toUtf8Bytes, Wallet, type SigningKey } from 'ethers';
 import { TronWeb } from 'tronweb';
 import type { AuthSignature } from '../../schemas/sign-in.ts';

@@ -1,4 +1,7 @@
-/** Answers of TronGrid's mainnet, recorded: one row of a list (its fingerprint and links left out), and the same transaction's receipt, reduced to what matters. */
+/**
+ * Recorded answers of TronGrid's mainnet: a row of a list (without fingerprint and links), and the
+ * receipt of the same transaction, reduced to the fields that are read.
+ */
 import fs from 'node:fs';
 
 function recorded(name: string): unknown {
