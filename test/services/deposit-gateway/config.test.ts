@@ -31,7 +31,7 @@ function read(
   }
 }
 
-test('on the testnet everybody is let in, also where a list is left over', () => {
+test('the testnet admits every account, even if a list is set', () => {
   expect(read()).toMatchObject({
     network: 'testnet',
     allowed_accounts: undefined,
@@ -42,7 +42,7 @@ test('on the testnet everybody is let in, also where a list is left over', () =>
   expect(read({ APP_ALLOWED_ACCOUNTS: 'x' })).toMatchObject({ allowed_accounts: undefined });
 });
 
-test('on the mainnet the key and the secret that everybody knows are refused', () => {
+test('the mainnet refuses the public key and secret of the development stack', () => {
   const mainnet = { APP_NETWORK: 'mainnet', APP_ALLOWED_ACCOUNTS: ONE ?? '' };
   expect(read(mainnet)).toEqual([
     expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/),
@@ -56,7 +56,7 @@ test('on the mainnet the key and the secret that everybody knows are refused', (
   });
 });
 
-test('on the mainnet the list is needed; its accounts are the same in any case', () => {
+test('the mainnet requires the list; the case of its accounts does not matter', () => {
   const mainnet = { APP_NETWORK: 'mainnet', APP_DEPOSIT_XPUB: OTHER_XPUB };
   const expected =
     'the accounts of the pilot, each 0x + 40 hex digits, several separated by commas';
@@ -78,7 +78,7 @@ test('on the mainnet the list is needed; its accounts are the same in any case',
     ]);
 });
 
-test('the key is read; one that is none is told as what it is, and never shown', () => {
+test('a bad key is reported with its problem and never shown', () => {
   expect(read()).toMatchObject({ deposit_key: { extended_public_key: XPUB } });
   const { extendedKey: secret } = HDNodeWallet.fromPhrase(
     'test test test test test test test test test test test junk',
@@ -96,7 +96,7 @@ test('the key is read; one that is none is told as what it is, and never shown',
   ]);
 });
 
-test('everything that is missing or wrong is told at once, and no secret with it', () => {
+test('every problem is reported at once, without secrets', () => {
   const { APP_NETWORK: _network, ...rest } = GOOD;
   const problems = (() => {
     try {

@@ -9,7 +9,7 @@ const NEEDED = {
   APP_NODE_URL: 'http://127.0.0.1:17545',
 };
 
-test('only addresses must be given', () => {
+test('only the addresses of servers are required', () => {
   expect(readExplorerGatewayConfig(NEEDED)).toEqual({
     log_level: 'info',
     http_host: '127.0.0.1',
@@ -36,7 +36,7 @@ function treasuryUrl(url: string): unknown {
     .treasury_public_reconciliation_url;
 }
 
-test('a treasury may be behind it or not: an empty address is none, a bad one is said', () => {
+test('the treasury is optional: an empty address means none, a bad one is a problem', () => {
   expect(treasuryUrl('')).toBeUndefined();
   expect(treasuryUrl('http://127.0.0.1:17004/public/reconciliation')).toBe(
     'http://127.0.0.1:17004/public/reconciliation',

@@ -37,7 +37,7 @@ test('the document names exactly the paths that are served', () => {
   expect(documented.toSorted()).toEqual([...served, '/health', '/ready', '/metrics'].toSorted());
 });
 
-test('every path of the document answers as the document says, also where the index is away', async () => {
+test('every path responds as documented, also while the index is away', async () => {
   for (const [path, { get }] of Object.entries(EXPLORER_API.paths)) {
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) =>
       String(get.parameters.find((each) => each.name === name)?.example),

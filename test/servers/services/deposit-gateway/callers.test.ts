@@ -53,7 +53,7 @@ afterAll(async () => {
   await mainnet?.close();
 });
 
-test('without a token each route is a plain 401 with no hint, whatever the path, the method and the list', async () => {
+test('without a token every path and method is a plain 401, on every network', async () => {
   const answers = new Set<string>();
   for (const each of [server, mainnet]) {
     for (const [method, path] of PATHS) {
@@ -72,7 +72,7 @@ test('without a token each route is a plain 401 with no hint, whatever the path,
   expect(asked).toEqual([]);
 });
 
-test('what a browser asks before it sends a token needs none, and the page may read the answer', async () => {
+test('a preflight needs no token, and the page may read the response', async () => {
   const headers = { 'access-control-request-method': 'POST' };
   const preflight = await fetch(`${server.url}/api/v1/deposits`, { method: 'OPTIONS', headers });
   expect([
@@ -105,12 +105,12 @@ test.each([
   `${bearerOf(accountAt(1))} x`,
   bearerOf(accountAt(1)).slice('Bearer '.length),
   '\u00ff',
-])('an Authorization header that is no bearer token gets it too: %s', async (header) => {
+])('an Authorization header without a bearer token is the same 401: %s', async (header) => {
   const none = bytesOf(await server.ask('GET', '/api/v1/deposits'));
   expect(bytesOf(await server.ask('GET', '/api/v1/deposits', header))).toBe(none);
 });
 
-test('an address that is no text and a body that is too large get it too: the token is asked for first', async () => {
+test('an undecodable URL and a body that is too large are the same 401, since the token is checked first', async () => {
   const expected = [401, '', 'Bearer'];
   const answers = [
     await fetch(`${server.url}/api/v1/deposits/%zz`),
@@ -122,7 +122,7 @@ test('an address that is no text and a body that is too large get it too: the to
     );
 });
 
-test('a good token is let pass, also after bearer in lower case', async () => {
+test('a good token passes, also after bearer in lower case', async () => {
   for (const header of [bearerOf(accountAt(1)), bearerOf(accountAt(1)).replace('Bearer', 'bearer')])
     expect((await server.ask('GET', '/api/v1/deposits', header)).text).toBe('{"deposits":[]}');
 });
@@ -165,7 +165,7 @@ test.each([
   },
 );
 
-test("on the mainnet who is not on the pilot's list gets 403 on every route, and nothing is created", async () => {
+test('on the mainnet an account that is not listed gets 403 on every route, and nothing is created', async () => {
   for (const [method, path] of PATHS) {
     const { status, text } = await mainnet.ask(method, path, bearerOf(accountAt(2)));
     expect([method, path, status, text]).toEqual([
@@ -188,7 +188,7 @@ test("on the mainnet who is not on the pilot's list gets 403 on every route, and
   ).toBe(200);
 });
 
-test('the token comes before the rate limit, the limit before the rest; what needs no token is never limited', async () => {
+test('the token is checked before the rate limit, the limit before the rest; open paths are never limited', async () => {
   const limited = await openDeposits({
     postgres_reader_url: readerUrl,
     rate_per_second: 1,
@@ -231,7 +231,7 @@ test('a request without a verified token has no account: serving it would be a b
   expect(() => callers.of(request)).toThrow('served without its token');
 });
 
-test('no token and no secret is in the log, at its finest, of all that these tests have asked', async () => {
+test('the log of these tests at level trace holds no token and no secret', async () => {
   const text = [...server.lines, ...mainnet.lines].join('');
   expect(text).toContain('"request_id"');
   expect(text).not.toContain(SECRET);

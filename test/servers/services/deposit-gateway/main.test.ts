@@ -66,7 +66,7 @@ async function settings(): Promise<{
   return { env, writer_url: urls.writer_url };
 }
 
-test('it serves what is known without Kafka, and told to stop it finishes what it has begun and ends with 0; its log holds no token', async () => {
+test('known addresses are served without Kafka; a shutdown finishes requests and exits with 0; the log holds no token', async () => {
   const { env, writer_url } = await settings();
   const { child, text, ended } = start(env);
   await expect.poll(text).toContain('"msg":"listening"');
@@ -117,7 +117,7 @@ test('it serves what is known without Kafka, and told to stop it finishes what i
     expect(text()).not.toContain(secret);
 });
 
-test('another key than the pinned one ends it with 1 and both fingerprints', async () => {
+test('another key than the pinned one exits with 1 and shows both fingerprints', async () => {
   const { env } = await settings();
   const { child, text, ended } = start({ ...env, APP_DEPOSIT_XPUB: OTHER_XPUB });
   await ended;
@@ -128,7 +128,7 @@ test('another key than the pinned one ends it with 1 and both fingerprints', asy
   );
 });
 
-test('a bad configuration ends it with 1 and every problem', async () => {
+test('a bad configuration exits with 1 and shows every problem', async () => {
   const { child, text, ended } = start({ APP_NETWORK: 'mainnet', APP_JWT_SECRET: 'too short' });
   await ended;
   expect(child.exitCode).toBe(1);

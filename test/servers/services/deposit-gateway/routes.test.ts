@@ -100,7 +100,7 @@ async function get(
   return { status, text };
 }
 
-test('POST answers the address, in base58, and reads no body', async () => {
+test('POST returns the address in base58 and reads no body', async () => {
   const plain = await server.ask('POST', '/api/v1/deposits', bearerOf(ALICE));
   expect([plain.status, plain.text]).toEqual([
     200,
@@ -126,7 +126,7 @@ function ledger(offset: number): object {
   return { topic: 'treasury.ledger', partition: 0, offset };
 }
 
-test('the list has what arrived, newest first, to the last digit', async () => {
+test('the list has the arrived amounts, newest first, with every digit', async () => {
   expect(await get('/api/v1/deposits')).toEqual({
     status: 200,
     text: `{"deposits":[${[
@@ -138,7 +138,7 @@ test('the list has what arrived, newest first, to the last digit', async () => {
   });
 });
 
-test('the list is the newest 20 at most, and empty for who has none; parameters change nothing', async () => {
+test('the list has at most the newest 20 deposits and ignores parameters', async () => {
   const { text } = await get('/api/v1/deposits', CAROL);
   const listed: { readonly deposits: readonly { readonly id: string }[] } = JSON.parse(text);
   expect(listed.deposits.map(({ id }) => id)).toEqual(
@@ -148,7 +148,7 @@ test('the list is the newest 20 at most, and empty for who has none; parameters 
   expect(await get('/api/v1/deposits', BOB)).toEqual({ status: 200, text: '{"deposits":[]}' });
 });
 
-test('the detail is as specified: what is to be paid is what came, the address is the invoice, and nothing expires', async () => {
+test('the detail is as specified: the amount to pay is the arrived one, the address is the invoice, nothing expires', async () => {
   expect(await get(`/api/v1/deposits/${idAt(3)}`)).toEqual({
     status: 200,
     text:
@@ -160,7 +160,7 @@ test('the detail is as specified: what is to be paid is what came, the address i
   );
 });
 
-test('the story tells each event with its amounts and its place in the log', async () => {
+test('the story has each event with its amounts and its offset in the log', async () => {
   const nothing = {
     reason: null,
     gross: null,
@@ -219,7 +219,7 @@ test('the story tells each event with its amounts and its place in the log', asy
   });
 });
 
-test('the story says why a deposit is held and that it waits for a person; who decided, and what that person wrote, it does not say', async () => {
+test('the story shows why a deposit is held and that it waits for a person, but not the actor and the note of a decision', async () => {
   const waiting: unknown = JSON.parse((await get(`/api/v1/deposits/${idAt(2)}/events`)).text);
   expect(waiting).toMatchObject({
     status: 'needs_manual',
@@ -269,7 +269,7 @@ const STRANGE_IDS = [
   'x'.repeat(10 * 1024),
 ];
 
-test('what is not yours is not there: not yours, unknown and malformed are the same bytes, for the detail and the story', async () => {
+test('deposits of others, unknown and malformed ids give the same bytes, for the detail and the story', async () => {
   const expected = bytesOf(
     await server.ask('GET', `/api/v1/deposits/${idAt(100)}`, bearerOf(ALICE)),
   );
@@ -286,7 +286,7 @@ test('what is not yours is not there: not yours, unknown and malformed are the s
     expect(bytesOf(await server.ask('GET', path, bearerOf(BOB)))).toBe(expected);
 });
 
-test('HEAD is answered like GET, other methods 405 with those that are, other paths 404', async () => {
+test('HEAD is served like GET, other methods are 405 with the allowed ones, other paths 404', async () => {
   const head = await server.ask('HEAD', `/api/v1/deposits/${idAt(1)}`, bearerOf(ALICE));
   expect([head.status, head.text]).toEqual([200, '']);
   for (const [method, path, allow] of [
@@ -311,7 +311,7 @@ test('HEAD is answered like GET, other methods 405 with those that are, other pa
     expect([path, await get(path)]).toEqual([path, { status: 404, text: '{"error":"not found"}' }]);
 });
 
-test('an address that is not there in time is 503, and says what to do', async () => {
+test('an address that is late is 503 with advice', async () => {
   const late = await openDeposits({ postgres_reader_url: readerUrl });
   const answer = await late.ask('POST', '/api/v1/deposits', bearerOf(ALICE));
   expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
@@ -319,7 +319,7 @@ test('an address that is not there in time is 503, and says what to do', async (
   await late.close();
 });
 
-test('while Postgres is away answers are 503 without a word of where it is, and the service is not ready', async () => {
+test('while Postgres is away responses are 503 without its address, and the service is not ready', async () => {
   const away = await openDeposits({
     postgres_reader_url: 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt',
   });

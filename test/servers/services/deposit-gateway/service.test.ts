@@ -39,7 +39,7 @@ function countOf(
   return events.filter((event) => event.type === type).length;
 }
 
-test('POST twice gives one address, that of the first index for the first account, of the second for the second', async () => {
+test('POST twice gives one address, the first index to the first account and the second to the second', async () => {
   const world = await openWorld(inject('stack'));
   const [gateway] = await ready(world);
   if (gateway === undefined) throw new Error('there is no gateway');
@@ -94,7 +94,7 @@ test('200 parallel first POSTs of 50 users through two gateways: one address a u
   expect(requests.length).toBeLessThanOrEqual(100);
 });
 
-test('the same user many times at once is one request', async () => {
+test('concurrent requests of one user are one request in the log', async () => {
   const world = await openWorld(inject('stack'));
   const [gateway] = await ready(world);
   if (gateway === undefined) throw new Error('there is no gateway');
@@ -104,7 +104,7 @@ test('the same user many times at once is one request', async () => {
   expect(await gateway.counted('deposit_addresses_total', 'new')).toBe(1);
 });
 
-test('an address that does not come in time is 503; asking again says nothing twice, and gives it once it is there', async () => {
+test('a late address is 503; a retry appends nothing and gives the address once it is there', async () => {
   const world = await openWorld(inject('stack'));
   const projector = world.startProjector();
   const gateway = await world.startGateway({ APP_ADDRESS_WAIT_MS: '300' });
@@ -123,7 +123,7 @@ test('an address that does not come in time is 503; asking again says nothing tw
   expect(requestsIn(await world.events())).toHaveLength(1);
 });
 
-test('without Redis an address comes all the same', async () => {
+test('an address is given without Redis', async () => {
   const world = await openWorld(inject('stack'));
   world.startProjector({ redis_url: 'redis://127.0.0.1:1' });
   const gateway = await world.startGateway({ APP_REDIS_URL: 'redis://127.0.0.1:1' });
@@ -131,7 +131,7 @@ test('without Redis an address comes all the same', async () => {
   expect(await gateway.open(accountAt(1))).toBe('TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6');
 });
 
-test('notifications that are none are no harm', async () => {
+test('malformed notifications do no harm', async () => {
   const world = await openWorld(inject('stack'));
   const [gateway] = await ready(world);
   const redis = new Redis(world.stack.redis_url);
@@ -149,7 +149,7 @@ test('notifications that are none are no harm', async () => {
   redis.disconnect();
 });
 
-test('that a panel is opened is said once in ten minutes an address, and by another gateway not again after a first request', async () => {
+test('an opened panel is appended once in ten minutes an address, and by another gateway not right after the first request', async () => {
   const world = await openWorld(inject('stack'));
   world.startProjector();
   let now = Date.parse('2026-11-21T07:00:00Z');
@@ -182,7 +182,7 @@ test('that a panel is opened is said once in ten minutes an address, and by anot
   await expect.poll(opened).toBe(3);
 });
 
-test('a client that asks for too many new addresses is told when to come back, and still gets those there are', async () => {
+test('a client that requests too many new addresses gets Retry-After, and still gets known ones', async () => {
   const world = await openWorld(inject('stack'));
   world.startProjector();
   const gateway = await world.startGateway({
@@ -202,7 +202,7 @@ test('a client that asks for too many new addresses is told when to come back, a
   expect(countOf(await world.events(), 'AddressRequested')).toBe(2);
 });
 
-test('the key is pinned by the first gateway that comes, once; those that come later find it, without a word to the log', async () => {
+test('the first gateway pins the key; later ones find it and append nothing', async () => {
   const world = await openWorld(inject('stack'));
   world.startProjector();
   const first = await world.startGateway();
@@ -220,7 +220,7 @@ test('the key is pinned by the first gateway that comes, once; those that come l
   expect(await world.events()).toHaveLength(1);
 });
 
-test('of gateways that start together on an empty log all serve, and the key is pinned by the first of what they said', async () => {
+test('gateways that start together on an empty log all serve, and the first event pins the key', async () => {
   const world = await openWorld(inject('stack'));
   const gateways = await ready(world, 3);
   const addresses = await Promise.all(gateways.map((gateway) => gateway.open(accountAt(1))));
@@ -228,7 +228,7 @@ test('of gateways that start together on an empty log all serve, and the key is 
   expect((await world.events())[0]?.type).toBe('SchemePinned');
 });
 
-test('a gateway with another key refuses to start, says which is pinned by its fingerprint, and writes nothing', async () => {
+test('a gateway with another key refuses to start, shows the fingerprint of the pinned one and appends nothing', async () => {
   const world = await openWorld(inject('stack'));
   await ready(world);
   const wrong = await world.startGateway({ APP_DEPOSIT_XPUB: OTHER_XPUB });
@@ -244,7 +244,7 @@ test('a gateway with another key refuses to start, says which is pinned by its f
   expect(await world.events()).toHaveLength(1);
 });
 
-test('nothing is served before the key is known to be pinned, and /ready says what is waited for', async () => {
+test('nothing is served before the key is pinned, and /ready names what is awaited', async () => {
   const world = await openWorld(inject('stack'));
   const gateway = await world.startGateway();
   const matter = async (): Promise<string> => (await fetch(`${gateway.url}/ready`)).text();
@@ -281,7 +281,7 @@ test('a gateway that starts before the projector has made its tables waits for t
   await gateway.serving;
 });
 
-test('while Kafka is away those who have an address get it, those who have none 503, and /ready says so', async () => {
+test('while Kafka is away known addresses are served, new ones are 503, and /ready says so', async () => {
   const world = await openWorld(inject('stack'));
   const [healthy] = await ready(world);
   const known = await healthy?.open(accountAt(1));
@@ -296,7 +296,7 @@ test('while Kafka is away those who have an address get it, those who have none 
   await gateway.stop();
 });
 
-test('told to stop, those who wait are answered at once', async () => {
+test('a shutdown answers waiting callers at once', async () => {
   const world = await openWorld(inject('stack'));
   const projector = world.startProjector();
   const gateway = await world.startGateway();
@@ -308,7 +308,7 @@ test('told to stop, those who wait are answered at once', async () => {
   expect((await waiting).status).toBe(503);
 });
 
-test('no token and no secret is in any line of the log, at its finest', async () => {
+test('the log at level trace holds no token and no secret', async () => {
   const world = await openWorld(inject('stack'));
   const [gateway] = await ready(world);
   if (gateway === undefined) throw new Error('there is no gateway');

@@ -72,7 +72,7 @@ async function waitingFor(id: string, at: number): Promise<unknown> {
   return waiting_for;
 }
 
-test('a deposit that does not fit waits for the rolling cap, and so do those behind it once it has waited a day', async () => {
+test('a deposit that does not fit waits for the rolling cap, and those behind it wait once it has waited a day', async () => {
   const made = new MintLedger();
   made.setPolicy(CAPS);
   made.deposit(9n * USD);
@@ -102,7 +102,7 @@ test('a deposit that does not fit waits for the rolling cap, and so do those beh
   expect(await at(44 * HOUR_MS)).toEqual([null, null, 'awaiting_approval']);
 });
 
-test('in random ledgers exactly the deposits that minting leaves over wait for the cap', async () => {
+test('in random ledgers exactly the deposits that minting leaves out wait for the cap', async () => {
   for (let seed = 1; seed <= 6; seed++) {
     const random = new Random(seed);
     const made = new MintLedger();

@@ -61,7 +61,7 @@ async function answers(path: string, wanted: string): Promise<void> {
   expect({ path, status, text }).toEqual({ path, status: 200, text: wanted });
 }
 
-test('what is asked about here is worth asking', () => {
+test('the chain of these tests has the cases that they need', () => {
   const effects = blocks.flatMap((block) => block.effects);
   expect(everyone.length).toBeGreaterThan(30);
   expect(
@@ -81,12 +81,12 @@ test('what is asked about here is worth asking', () => {
   expect(plainAccount(blocks, POOL)).toContain('"is_contract":true');
 });
 
-test('every account is what its transactions and effects make it', async () => {
+test('every account has the state that its transactions and effects give it', async () => {
   for (const address of everyone)
     await answers(`/api/v1/accounts/${toHex(address)}`, plainAccount(blocks, address));
 });
 
-test('an account is found however its address is written, and answered in lower case', async () => {
+test('an account is found by its address in any notation, and shown in lower case', async () => {
   const digits = hot.toString('hex');
   for (const text of [
     digits,
@@ -107,7 +107,7 @@ test('an account is found however its address is written, and answered in lower 
   }
 });
 
-test('an address that was never seen is no account and has no balance, and its activity is an empty list', async () => {
+test('an unknown address has no account, no balance and an empty list of activity', async () => {
   const unknown = '{"code":"not_found","message":"no such account is indexed"}';
   for (const path of [
     `/api/v1/accounts/${toHex(nobody)}`,
@@ -126,7 +126,7 @@ test('an address that was never seen is no account and has no balance, and its a
   );
 });
 
-test('activity is listed newest first, any page of it', async () => {
+test('any page of activity is newest first', async () => {
   for (const address of [hot, POOL, ...everyone.slice(2, 5)]) {
     const { activity_count: count }: { readonly activity_count: number } = JSON.parse(
       plainAccount(blocks, address),
@@ -151,7 +151,7 @@ test('activity is listed newest first, any page of it', async () => {
   }
 });
 
-test('a balance is told after any block, exactly, and is 0 before the first movement', async () => {
+test('the balance after any block is exact, and 0 before the first movement', async () => {
   for (const address of [hot, POOL, ...everyone.slice(3, 6)]) {
     for (const height of [FIRST, FIRST + 1, 17, 100, 150, newest - 1, newest]) {
       const hash = blocks[height - FIRST]?.hash ?? nobody;
@@ -167,7 +167,7 @@ test('a balance is told after any block, exactly, and is 0 before the first move
   }
 });
 
-test('a balance at a height that is not there is not found, and the answer says which heights there are', async () => {
+test('the balance at an unknown height is not found, and the message gives the known heights', async () => {
   const message = `no block is indexed at this height: there are the heights from ${FIRST} to ${newest}`;
   for (const height of [
     0,
@@ -191,7 +191,7 @@ test('a balance at a height that is not there is not found, and the answer says 
   }
 });
 
-test('validators are listed with those that came last first, any page of them', async () => {
+test('any page of validators is newest first', async () => {
   for (const limit of [1, 7, 100]) {
     for (const offset of [0n, 1n, 25n, 29n, 30n, 31n, 2n ** 63n, 10n ** 40n]) {
       await answers(

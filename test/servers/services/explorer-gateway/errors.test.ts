@@ -37,7 +37,7 @@ const LISTS = [
   `/api/v1/accounts/${SOMEBODY}/activity`,
 ];
 
-describe('what is malformed is answered 400 invalid_request', () => {
+describe('malformed input is answered 400 invalid_request', () => {
   const long = 'a1'.repeat(5_120);
   const queries = [
     ...['0', '101', '-1', '1.5', '1e1', '', 'abc', '%2B1', '%27', '%25', '_', long].map(
@@ -136,7 +136,7 @@ describe('what is malformed is answered 400 invalid_request', () => {
   });
 });
 
-test('whatever is asked, the answer is 200, 400 or 404, and JSON of the known shape', async () => {
+test('any request is answered 200, 400 or 404, with JSON of the documented shape', async () => {
   const piece = fc.oneof(
     fc.webQueryParameters(),
     fc.string({ unit: 'binary', maxLength: 40 }).map(encodeURIComponentSafely),
@@ -193,7 +193,7 @@ function encodeURIComponentSafely(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
-test('what is not there is 404 not_found, another method 405 with what is allowed', async () => {
+test('an unknown path is 404 not_found, another method 405 with the allowed ones', async () => {
   for (const path of [
     '/',
     '/api',
@@ -220,7 +220,7 @@ test('what is not there is 404 not_found, another method 405 with what is allowe
   }
 });
 
-test('any web page may read it, errors too', async () => {
+test('any web page may read responses, errors included', async () => {
   for (const path of ['/api/v1/blocks', '/api/v1/blocks/zz', '/nowhere']) {
     expect(
       (await explorer.get(path, { origin: 'https://example.org' })).headers.get(
@@ -249,7 +249,7 @@ test('any web page may read it, errors too', async () => {
   expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
 });
 
-test('before the projector has made its tables it answers 503 storage_error, and 200 once they are there', async () => {
+test('requests are answered 503 storage_error until the projector has made its tables', async () => {
   const own = await freshDatabase(inject('stack'));
   const early = await another({ postgres_reader_url: own.reader_url });
   const hash = '0'.repeat(64);
@@ -302,7 +302,7 @@ test('before the projector has made its tables it answers 503 storage_error, and
   }
 });
 
-test('a query that takes too long is answered 503 storage_error with how to narrow it, and the next one is fast again', async () => {
+test('a slow query is answered 503 storage_error with advice, and the next one is fast again', async () => {
   const impatient = await another({ statement_timeout_ms: 100 });
   const holder = new Client({ connectionString: urls.writer_url });
   await holder.connect();
@@ -320,7 +320,7 @@ test('a query that takes too long is answered 503 storage_error with how to narr
   await expect.poll(async () => (await impatient.get('/api/v1/transactions')).status).toBe(200);
 });
 
-test('it is ready while Postgres answers and the index is near the head of the node, and while the node is away', async () => {
+test('the gateway is ready while Postgres answers and the index is near the head, and while the node is away', async () => {
   const newest = blocks.length - 1;
   const states = [];
   for (const head of [newest, newest + 20, newest + 21, undefined]) {
@@ -352,7 +352,7 @@ function forwarded(client: string): Record<string, string> {
   return { 'x-forwarded-for': client };
 }
 
-test('a client that asks too often is told when to come back, by its own address or the one that a trusted proxy tells', async () => {
+test('a client beyond the rate limit gets Retry-After, by its own address or the one of a trusted proxy', async () => {
   const plain = await another({ rate_per_second: 0.001, rate_burst: 2 });
   const statuses: number[] = [];
   for (const client of ['10.0.0.1', '10.0.0.2', '10.0.0.3'])

@@ -101,7 +101,7 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
     await isFree(server);
   });
 
-  test('is begun again when its last block is replaced before the first row is read', async () => {
+  test('starts again when its last block is replaced before the first row is read', async () => {
     const urls = await filled(chain);
     const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
     const grown = longer.slice(0, TOP + 3);
@@ -120,7 +120,7 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
     await isFree(server);
   });
 
-  test('is an error answer when its last block is replaced each time before the first row is read', async () => {
+  test('is an error when its last block is replaced each time before the first row is read', async () => {
     const urls = await filled(chain);
     const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
     server.meddle = async (piece) => {
@@ -209,7 +209,7 @@ test.each(['kill', 'time-out'] as const)(
   },
 );
 
-test('as many run at once for one client as may, the next is told when to come again, and lists are answered meanwhile', async () => {
+test('one client runs exports up to its limit, the next is refused with Retry-After, and lists are served meanwhile', async () => {
   const urls = await filled(chain);
   const server = await openExports({
     postgres_reader_url: urls.reader_url,

@@ -20,7 +20,7 @@ beforeAll(async () => {
   urls = await filled(blocks);
 });
 
-test('the big block is one', () => {
+test('the big block is a single block', () => {
   expect(big.transactions.length).toBeGreaterThan(20_000);
   expect(big.effects.filter(({ delta }) => delta !== 0n).length).toBeGreaterThan(60_000);
 });
@@ -39,7 +39,7 @@ const WANTED: Readonly<Record<string, () => readonly string[]>> = {
   'transactions.ndjson?block=5': () => plainExportedTransactions(blocks, { block: 5 }),
 };
 
-test.each(Object.keys(WANTED))('%s comes whole, by many small statements', async (path) => {
+test.each(Object.keys(WANTED))('%s is complete, read by many small statements', async (path) => {
   const server = await openExports({ postgres_reader_url: urls.reader_url });
   const answer = await fetch(`${server.url}/api/v1/export/${path}`);
   const wanted = linesOf(WANTED[path]?.() ?? []);
@@ -49,7 +49,7 @@ test.each(Object.keys(WANTED))('%s comes whole, by many small statements', async
   expect(server.asked.length).toBeGreaterThan(wanted.length / 400_000);
 });
 
-test('nothing is read while the client does not read, and it goes on when it does', async () => {
+test('no rows are read while the client does not read, and the export goes on when it does', async () => {
   const server = await openExports({ postgres_reader_url: urls.reader_url });
   const socket = server.paused('/api/v1/export/activity.ndjson');
   const asked = await standstill(server);
@@ -58,7 +58,7 @@ test('nothing is read while the client does not read, and it goes on when it doe
   await expect.poll(() => server.asked.length).toBeGreaterThan(asked + 20);
 });
 
-test('nothing is read any more when the client has left, and its place is free', async () => {
+test('no rows are read once the client has left, and its slot is free', async () => {
   const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
   const socket = server.paused('/api/v1/export/activity.ndjson').resume();
   await once(socket, 'data');
@@ -113,7 +113,7 @@ function unread({ port, hostname }: URL): Socket {
   return socket;
 }
 
-test('the process does not grow with exports that nobody reads, nor with those that are read to their end', async () => {
+test('memory does not grow with unread exports, nor with exports that are read to the end', async () => {
   const { url } = await start();
   const resident = async (): Promise<number> => {
     const metrics = await (await fetch(`${url.origin}/metrics`)).text();
@@ -139,7 +139,7 @@ test('the process does not grow with exports that nobody reads, nor with those t
   expect(grown).toBeLessThan(40);
 });
 
-test('told to stop, the process cuts off in time what nobody reads, and ends with 0', async () => {
+test('a shutdown breaks off unread exports in time and exits with 0', async () => {
   const { child, url, text } = await start({ APP_DRAIN_MS: '2000' });
   const ended = once(child, 'close');
   const socket = unread(url);

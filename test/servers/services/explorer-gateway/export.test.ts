@@ -91,7 +91,7 @@ const ACTIVITY_FIELDS = [
   ...fieldsOf(plainExportedActivity(blocks, {}, activityLabel)[0] ?? '').keys(),
 ];
 
-test('what is exported here is worth it', () => {
+test('the chain of these tests has the cases that they need', () => {
   expect(all.length).toBeGreaterThan(2_000);
   expect(all.filter(({ amount }) => amount > 2n ** 53n).length).toBeGreaterThan(500);
   expect(plainExportedTransactions(blocks, { address: hot }).length).toBeGreaterThan(600);
@@ -122,7 +122,7 @@ describe.each(SPANS)('of the blocks %o', (span) => {
     },
   );
 
-  test('activity comes oldest first, of an address and of all', async () => {
+  test('activity of an address and of all is oldest first', async () => {
     for (const address of [undefined, hot, rare, POOL, Buffer.alloc(20)]) {
       const filter = { ...span, ...(address && { address }) };
       await holds(
@@ -135,7 +135,7 @@ describe.each(SPANS)('of the blocks %o', (span) => {
   });
 });
 
-test('all transactions are confirmed: that status leaves all in, any other none', async () => {
+test('status confirmed exports all transactions, any other status none', async () => {
   await holds(
     'transactions',
     '?status=confirmed',
@@ -150,7 +150,7 @@ function endOf({ headers }: Answered): readonly (string | null)[] {
   return [headers.get('x-clt-to-height'), headers.get('x-clt-to-hash')];
 }
 
-test('the head of an answer names its last block, what it is, and a name for it', async () => {
+test('the headers name the last block, the type and a file name', async () => {
   const [whole, part] = [
     await explorer.get('/api/v1/export/transactions.csv'),
     await explorer.get('/api/v1/export/activity.ndjson?to_height=0077'),
@@ -170,7 +170,7 @@ test('the head of an answer names its last block, what it is, and a name for it'
   expect(whole.headers.has('content-length')).toBe(false);
 });
 
-test('an address is found however it is written', async () => {
+test('an address is found in any notation', async () => {
   const hex = hot.toString('hex');
   const items = plainExportedActivity(blocks, { address: hot, to: 60 }, activityLabel);
   for (const address of [`0x${hex}`, hex.toUpperCase(), `0X${hex.toUpperCase()}`]) {
@@ -195,7 +195,7 @@ const MALFORMED: Readonly<Record<string, string>> = {
   'to_height=4': 'to_height must not be below the lowest indexed block, 5',
 };
 
-test.each(Object.entries(MALFORMED))('%s is refused with what to do', async (query, message) => {
+test.each(Object.entries(MALFORMED))('%s is refused with advice', async (query, message) => {
   for (const name of [
     'activity.csv',
     'activity.ndjson',
@@ -218,7 +218,7 @@ test.each(['block=-1', 'block=abc', 'type=%00', 'type=', 'status=', `type=${'x'.
   },
 );
 
-test('HEAD answers the head of the answer and reads no rows', async () => {
+test('HEAD sends the headers and reads no rows', async () => {
   const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
   for (let asked = 0; asked < 3; asked++) {
     const answer = await fetch(`${server.url}/api/v1/export/activity.ndjson`, { method: 'HEAD' });
@@ -235,7 +235,7 @@ test('HEAD answers the head of the answer and reads no rows', async () => {
   ]);
 });
 
-test('an index without a block exports nothing, and knows no height', async () => {
+test('an empty index exports nothing, and knows no height', async () => {
   const none = await freshDatabase(inject('stack'));
   await fillExplorer(none.writer_url, []);
   const server = await openExports({ postgres_reader_url: none.reader_url });
@@ -255,7 +255,7 @@ test('an index without a block exports nothing, and knows no height', async () =
   ]);
 });
 
-test('exports that are turned off are not there', async () => {
+test('exports that are turned off are not found', async () => {
   const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 0 });
   const answer = await fetch(`${server.url}/api/v1/export/transactions.csv`);
   expect([answer.status, await answer.json()]).toEqual([

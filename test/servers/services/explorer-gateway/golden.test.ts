@@ -291,7 +291,7 @@ async function link(path: string): Promise<string | null> {
   return (await explorer.get(path)).headers.get('link');
 }
 
-test('a full page links to the one below it', async () => {
+test('a full page links to the page below it', async () => {
   expect(await link('/api/v1/blocks?limit=1')).toBe(
     '</api/v1/blocks?limit=1&cursor=AAAAAAAAAAEI40ao>; rel="next"',
   );

@@ -33,7 +33,7 @@ async function listening(text: () => string): Promise<string> {
   return /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
 }
 
-test('it serves, and told to stop it finishes what it has begun and ends with 0', async () => {
+test('a shutdown finishes requests in flight and exits with 0', async () => {
   const blocks = seededBlocks({ seed: 13, blocks: 20, transactions_max: 5 });
   const urls = await freshDatabase(inject('stack'));
   await fillExplorer(urls.writer_url, blocks);
@@ -71,7 +71,7 @@ test('it serves, and told to stop it finishes what it has begun and ends with 0'
   expect(child.exitCode).toBe(0);
 });
 
-test('a port that is taken ends it with 2, a bad configuration with 1', async () => {
+test('a port in use exits with 2, a bad configuration with 1', async () => {
   const env = {
     APP_POSTGRES_READER_URL: 'postgres://u:hunter2@127.0.0.1:1/clt',
     APP_REDIS_URL: 'redis://127.0.0.1:1',
@@ -102,7 +102,7 @@ test('a port that is taken ends it with 2, a bad configuration with 1', async ()
 test.each([
   ['a notification makes a change show', true],
   ['without Redis a change shows all the same, within a second', false],
-])('%s, and until then the same page comes without asking for its rows', async (_what, hinted) => {
+])('%s, and until then the same page is served from the cache', async (_what, hinted) => {
   const [old, grown] = [20, 21].map((count) =>
     seededBlocks({ seed: 13, blocks: count, transactions_max: 5 }),
   );

@@ -31,14 +31,14 @@ async function answers(path: string, wanted: string): Promise<void> {
   expect({ path, status, text }).toEqual({ path, status: 200, text: wanted });
 }
 
-test('what this list holds is worth asking for', () => {
+test('the chain of these tests has the cases that they need', () => {
   expect(all.filter(({ amount }) => amount > 2n ** 53n).length).toBeGreaterThan(50);
   expect(all.filter(({ from, to }) => from.equals(to)).length).toBeGreaterThan(50);
   expect(blocks.filter(({ transactions }) => transactions.length === 0).length).toBeGreaterThan(20);
 });
 
 describe('blocks', () => {
-  test('are listed newest first, any page of them', async () => {
+  test('are newest first on any page', async () => {
     await answers('/api/v1/blocks', plainBlocks(blocks));
     const count = BigInt(blocks.length);
     for (const limit of [1, 7, 100]) {
@@ -51,7 +51,7 @@ describe('blocks', () => {
     }
   });
 
-  test('are found by height and by hash, in any writing', async () => {
+  test('are found by height and by hash, in any notation', async () => {
     for (const block of [blocks[0], blocks[4], blocks[200], blocks.at(-1)].flatMap(
       (one) => one ?? [],
     )) {
@@ -69,7 +69,7 @@ describe('blocks', () => {
     }
   });
 
-  test('that are not there are not found', async () => {
+  test('that do not exist are not found', async () => {
     for (const id of [
       4,
       newest + 1,
@@ -140,12 +140,12 @@ describe('transactions', () => {
     await answers('/api/v1/transactions?limit=100', plainTransactions(blocks, {}, 100));
   });
 
-  test('of a block beyond what there can be are none', async () => {
+  test('of an impossible height are an empty list', async () => {
     for (const block of FAR)
       await answers(`/api/v1/transactions?block=${block}`, plainTransactions([], {}));
   });
 
-  test('are found by hash, in any writing', async () => {
+  test('are found by hash, in any notation', async () => {
     for (const transaction of [all[0], all[77], all.at(-1)].flatMap((one) => one ?? [])) {
       const hash = transaction.hash.toString('hex');
       for (const id of [hash, `0x${hash}`, `0x${hash.toUpperCase()}`])
@@ -161,7 +161,7 @@ describe('transactions', () => {
   });
 });
 
-test.each([0, 1, 2])('an index of %i blocks is answered like any other', async (count) => {
+test.each([0, 1, 2])('an index of %i blocks is served like any other', async (count) => {
   const few = seededBlocks({ seed: 5, blocks: count, transactions_max: 3 });
   const urls = await freshDatabase(inject('stack'));
   await fillExplorer(urls.writer_url, few);

@@ -179,7 +179,7 @@ describe('errors', () => {
     await without.close();
   });
 
-  test('upstream_error: 502 when whoever stands behind this server does not answer, as {code, message}', () => {
+  test('upstream_error: 502 when a server behind this one does not answer, as {code, message}', () => {
     for (const code of ['chain_node', 'kafka', 'redis']) {
       const failure = EXPLORER_ERRORS.fault(
         new Fault(code, 'connect ECONNREFUSED 10.0.0.7:17545', { retry: true }),

@@ -127,7 +127,7 @@ describe('a 40-hex value', () => {
     }
   });
 
-  test('that the index has never seen yields an account result that says so', async () => {
+  test('unknown to the index yields an account result that says so', async () => {
     for (const q of [...writings(unseen), '1'.repeat(40)]) {
       const identifier = q.length === 40 && q.startsWith('1') ? `0x${q}` : `0x${unseen}`;
       expect(await found(q)).toEqual([

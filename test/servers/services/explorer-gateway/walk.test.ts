@@ -194,25 +194,25 @@ async function walkWhile(
   return ended;
 }
 
-test('what is walked here is worth walking', () => {
+test('the chain of these tests has the cases that they need', () => {
   for (const { what, all } of walks)
     expect({ what, count: all(chain).length }).not.toEqual({ what, count: 0 });
   expect(walks.filter(({ all }) => all(chain).length > 20).length).toBeGreaterThan(5);
   expect([deep < FORK, high >= FORK]).toEqual([true, true]);
 });
 
-test('every list is walked whole, each item once and in its order', async () => {
+test('a walk sees every item of every list once, in order', async () => {
   for (const { what, first, all } of walks)
     expect({ what, walked: await walk(first) }).toEqual({ what, walked: all(chain) });
 });
 
-test('blocks that arrive meanwhile change nothing of a walk', async () => {
+test('blocks that arrive during a walk do not change it', async () => {
   for (const { what, before, after, all } of await walkWhile(longer)) {
     expect({ what, walked: [...before, ...after] }).toEqual({ what, walked: all(chain) });
   }
 });
 
-test('a reorganisation meanwhile neither doubles nor loses what it left in place', async () => {
+test('a reorganisation during a walk neither repeats nor loses items that it leaves in place', async () => {
   for (const { what, before, after, all } of await walkWhile(forked)) {
     const [old, now] = [all(chain), all(forked)];
     const stayed = old.filter((name) => now.includes(name));
@@ -226,7 +226,7 @@ test('a reorganisation meanwhile neither doubles nor loses what it left in place
   }
 });
 
-test('a chain that became shorter than where a walk stands goes on at its top', async () => {
+test('a walk above a chain that became shorter goes on at its top', async () => {
   const short = chain.slice(0, 20);
   for (const { what, before, after, all } of await walkWhile(short)) {
     const stayed = all(short);

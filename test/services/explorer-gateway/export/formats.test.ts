@@ -8,7 +8,7 @@ test('numbers keep their digits, null is empty and an empty text is not', () => 
   expect(NDJSON.row(item)).toBe(`${item}\n`);
 });
 
-test('there is a line of names in CSV, and none in NDJSON', () => {
+test('CSV begins with a line of names, NDJSON does not', () => {
   expect(CSV.opening('a,b_c')).toBe('a,b_c\r\n');
   expect(NDJSON.opening('a,b_c')).toBe('');
 });

@@ -25,7 +25,7 @@ async function isFull(slots: ExportSlots, client = String(clients++)): Promise<b
   return held === undefined;
 }
 
-test('there are so many slots and no more, and one is free again when its export has ended', async () => {
+test('slots are limited, and a slot is free again when its export has ended', async () => {
   const slots = new ExportSlots(2);
   const [first] = await Promise.all([iteratorIn(slots), iteratorIn(slots)]);
   expect(await isFull(slots)).toBe(true);
@@ -36,7 +36,7 @@ test('there are so many slots and no more, and one is free again when its export
   expect(await isFull(slots)).toBe(true);
 });
 
-test('an export that was never read from gives its slot back too, and only once', async () => {
+test('an export that is never read gives its slot back, once', async () => {
   const slots = new ExportSlots(1);
   const first = await iteratorIn(slots);
   await first.return?.();
@@ -45,7 +45,7 @@ test('an export that was never read from gives its slot back too, and only once'
   expect(await isFull(slots)).toBe(true);
 });
 
-test('a slot is taken from the beginning on, and free again when that fails or is refused', async () => {
+test('a slot is taken during the start, and free again when the start fails or is refused', async () => {
   const slots = new ExportSlots(1);
   const beginning = Promise.withResolvers<{ readonly refused: string }>();
   const refused = slots.hold('somebody', () => beginning.promise);
@@ -78,7 +78,7 @@ test('without slots nothing is exported', async () => {
   expect(await isFull(new ExportSlots(0))).toBe(true);
 });
 
-test('no client has more than half of them, so that one who reads slowly leaves room for others', async () => {
+test('one client has at most half of the slots, so a slow reader leaves room for others', async () => {
   const slots = new ExportSlots(4);
   const first = await iteratorIn(slots, counting(1), 'slow');
   await iteratorIn(slots, counting(1), 'slow');

@@ -44,7 +44,7 @@ async function reserve(explorer: ExplorerServer): Promise<string> {
 }
 
 describe('the cache', () => {
-  test('lets however many callers share one request to the treasury', async () => {
+  test('lets all concurrent callers share one request to the treasury', async () => {
     const asked = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
     treasury.answer = (_request, response) => {
@@ -63,7 +63,7 @@ describe('the cache', () => {
     expect(treasury.requests).toHaveLength(1);
   });
 
-  test('never serves stale figures: once they have aged, a treasury that is gone shows at once', async () => {
+  test('never serves stale figures: once they expire, a treasury that is away shows at once', async () => {
     treasury.says(`{"last_run":${RUN}}`);
     const explorer = await open();
     expect(await reserve(explorer)).toContain('"available":true');
@@ -76,7 +76,7 @@ describe('the cache', () => {
     );
   });
 
-  test('holds for 5 seconds that the treasury could not be read, and logs when it goes and comes back, without its address', async () => {
+  test('caches a failure for 5 seconds, and logs when the treasury goes away and comes back, without its address', async () => {
     treasury.says('{}');
     const explorer = await open();
     const error = 'the treasury answered something else than agreed: last_run: it is missing';
@@ -97,7 +97,7 @@ describe('the cache', () => {
   });
 });
 
-test('an answer names no host, path or number of what is behind it', async () => {
+test('a response names no host, path or port of the treasury', async () => {
   const explorer = await open({
     treasury_public_reconciliation_url: 'http://secret-host.invalid:1234/hidden',
   });

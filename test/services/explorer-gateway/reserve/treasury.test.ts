@@ -22,7 +22,7 @@ async function unavailable(limits = TREASURY_LIMITS): Promise<unknown> {
   return 'unavailable' in answer ? answer.unavailable : answer;
 }
 
-test('it is asked for JSON that is not compressed, and its run is taken', async () => {
+test('the treasury is asked for uncompressed JSON, and its run is parsed', async () => {
   treasury.says(`{"last_run":${RUN}}`);
   expect(await askTreasury(treasury.url)).toMatchObject({
     last_run: { onchain_supply: 5n, status: 'ok' },
@@ -95,7 +95,7 @@ test.each(['gzip', 'deflate', 'br', 'zstd', 'x-unknown', 'identity, gzip'])(
   },
 );
 
-test('an answer of exactly the largest size is taken, one byte more is not', async () => {
+test('a body of exactly the largest size is accepted, one byte more is not', async () => {
   const text = `{"last_run":${RUN}}`;
   treasury.says(text.padEnd(65_536));
   expect(await askTreasury(treasury.url)).toHaveProperty('last_run.status', 'ok');
@@ -103,7 +103,7 @@ test('an answer of exactly the largest size is taken, one byte more is not', asy
   expect(await unavailable()).toBe('the treasury answered more than 65536 bytes');
 });
 
-test('of a body of a gigabyte no more is read than the limit and what was under way', async () => {
+test('of a body of a gigabyte no more is read than the limit and the bytes in flight', async () => {
   const chunk = Buffer.alloc(65_536, ' ');
   let sent = 0;
   const closed = Promise.withResolvers<void>();
@@ -146,7 +146,7 @@ test.each([
   },
 );
 
-test('one that breaks off, or whose answer is shorter than it said, gives no figures', async () => {
+test('a body that breaks off or is shorter than its length gives no figures', async () => {
   treasury.answer = (_request, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write(`{"last_run":${RUN}}`);
     setImmediate(() => response.destroy());
@@ -156,7 +156,7 @@ test('one that breaks off, or whose answer is shorter than it said, gives no fig
   expect(await unavailable()).toBe('the treasury cannot be reached');
 });
 
-test('one that is not there cannot be reached, and what the network said is for the log only', async () => {
+test('an unreachable treasury is reported as such, with the network error in the log only', async () => {
   const taken = await takePort();
   const answer = await askTreasury(`http://127.0.0.1:${taken.port}/`);
   taken.release();

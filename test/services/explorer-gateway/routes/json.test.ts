@@ -10,7 +10,7 @@ import {
 
 const BIG = '115792089237316195423570985008687907853269984665640564039457584007913129639935';
 
-test('a transaction is its fields in the order of the interface, integers with every digit', () => {
+test('a transaction has its fields in the order of the interface, integers with every digit', () => {
   const cells = [
     '\\x01',
     '5',
@@ -34,7 +34,7 @@ test('a transaction is its fields in the order of the interface, integers with e
   );
 });
 
-test('a block is its fields in the order of the interface', () => {
+test('a block has its fields in the order of the interface', () => {
   const cells = [
     '5',
     '\\x01',
@@ -52,7 +52,7 @@ test('a block is its fields in the order of the interface', () => {
   );
 });
 
-test('a type is quoted as JSON wants it', () => {
+test('a type is escaped as JSON', () => {
   const type = 'a"b\\c\nd';
   const text = transactionItem([
     '\\x01',
@@ -84,7 +84,7 @@ test('total is the offset plus the items, has_more whether the page is full, how
   );
 });
 
-test('rates are numbers with a decimal point, and 0.0 as long as nothing can be divided', () => {
+test('rates have a decimal point, and are 0.0 while there is nothing to divide', () => {
   const idle =
     '"tx_per_second":0.0,"total_transactions":0,"active_validators":0,"avg_block_time_seconds":0.0}';
   expect(statsBody()).toBe(`{"latest_height":0,${idle}`);

@@ -21,7 +21,7 @@ const BAD_LIMIT = invalid('limit must be a decimal integer from 1 to 100');
 const BAD_OFFSET = invalid('offset must be a decimal integer, 0 or more');
 
 describe('limit and offset', () => {
-  test('have defaults, and other parameters do not matter', () => {
+  test('have defaults, and other parameters are ignored', () => {
     expect(page('')).toEqual({ limit: 20, offset: 0n });
     expect(page('utm=1&utm=2&cursors=&__proto__=1&constructor=2&limited=x')).toEqual({
       limit: 20,
@@ -63,7 +63,7 @@ describe('limit and offset', () => {
     (value) => expect(page(`offset=${value}`)).toEqual(BAD_OFFSET),
   );
 
-  test('may be given once, in one form, not empty, and not endlessly', () => {
+  test('may be given once, in one form, not empty, and of limited length', () => {
     const twice = invalid('parameter limit may be given only once');
     for (const query of [
       'limit=5&limit=6',
@@ -90,7 +90,7 @@ describe('a cursor', () => {
     'cursor must be one that came in a Link header of the same list with the same filters',
   );
 
-  test('names the place below which a page goes on, whatever the limit', () => {
+  test('gives the ordinal below which the page begins, with any limit', () => {
     expect(page(`cursor=${cursor}`)).toEqual({ limit: 20, below: 1_200n });
     expect(page(`cursor=${cursor}&limit=7`)).toEqual({ limit: 7, below: 1_200n });
   });
@@ -127,7 +127,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('of transactions is good for the same filters only, however they are written', () => {
+  test('of transactions is valid for the same filters only, in any notation', () => {
     const address = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
     const filter = { block: undefined, address: Buffer.from(address, 'hex'), type: undefined };
     const own = encodeCursor(transactionsList(filter, 'address'), 5n);
@@ -148,7 +148,7 @@ describe('a cursor', () => {
     }
   });
 
-  test('of an address and a type tells which of the two ordinals it is of', () => {
+  test('of an address and a type tells which of the two is scanned', () => {
     const filter = { block: undefined, address: Buffer.alloc(20), type: 'Mint' };
     for (const by of ['address', 'type'] as const) {
       const own = encodeCursor(transactionsList(filter, by), 5n);
@@ -161,13 +161,13 @@ describe('a cursor', () => {
   });
 });
 
-describe('what is searched for', () => {
+describe('the search parameter', () => {
   test('is any text', () => {
     for (const q of ['5', ' ', '%', "' OR 1=1", 'é'])
       expect(parseSearch(parse(`q=${encodeURIComponent(q)}`))).toEqual({ q });
   });
 
-  test('must be given, once and not empty; one longer than anything there is finds nothing', () => {
+  test('is required, once and not empty; a text longer than all that exists finds nothing', () => {
     const missing = invalid('parameter q is missing: give a height, a hash or an address');
     for (const query of ['', 'Q=5', 'query=5']) expect(parseSearch(parse(query))).toEqual(missing);
     expect(parseSearch(parse('q='))).toEqual(
@@ -254,7 +254,7 @@ describe('filters of transactions', () => {
   });
 });
 
-describe('what names a block or a transaction', () => {
+describe('identifiers of blocks and transactions', () => {
   const digits = '12'.repeat(32);
 
   test('64 digits are a hash, other decimals a height of any size', () => {
@@ -295,7 +295,7 @@ describe('what names a block or a transaction', () => {
   });
 });
 
-describe('what names an account and its past', () => {
+describe('identifiers of accounts and heights', () => {
   test('an account has an address, in any case, with or without 0x, and nothing else', () => {
     const address = Buffer.from('7e5f4552091a69125d5dfcb7b8c2659029395bdf', 'hex');
     for (const text of [address.toString('hex'), address.toString('hex').toUpperCase()]) {
@@ -337,7 +337,7 @@ describe('what names an account and its past', () => {
   });
 });
 
-test('whatever comes is parsed or refused, and a refusal never repeats it', () => {
+test('any input is parsed or refused, and a refusal never repeats it', () => {
   const value = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.stringMatching(/^[0-9a-fx.+eE[\]%_-]*$/),

@@ -48,7 +48,7 @@ async function asked(query: string, counts: Cells = [null, null]): Promise<reado
   return names;
 }
 
-test('an address and a type are looked for along whichever has fewer transactions', async () => {
+test('transactions of an address and a type are scanned by whichever has fewer', async () => {
   const query = `address=${ADDRESS}&type=Mint`;
   const [byAddress, byType] = [
     'explorer_transactions_address_type',
@@ -64,7 +64,7 @@ test('an address and a type are looked for along whichever has fewer transaction
   expect(await asked(query, ['10', null])).toEqual(['explorer_transaction_counts', byType]);
 });
 
-test('a cursor goes on along the ordinal that it is of, without counting again', async () => {
+test('a cursor goes on with its own scan, without counting again', async () => {
   const filter = { block: undefined, address: Buffer.from(ADDRESS, 'hex'), type: 'Mint' };
   for (const [way, name] of [
     ['address', 'explorer_transactions_address_type_below'],
@@ -77,7 +77,7 @@ test('a cursor goes on along the ordinal that it is of, without counting again',
   }
 });
 
-test('every other page is one question, and a status that is never stored is none', async () => {
+test('every other page is one query, and a status that is never stored needs none', async () => {
   expect(await asked('')).toEqual(['explorer_transactions']);
   expect(await asked(`address=${ADDRESS}`)).toEqual(['explorer_transactions_address']);
   expect(await asked('type=Mint')).toEqual(['explorer_transactions_type']);

@@ -26,11 +26,11 @@ test.each([
   ['f'.repeat(40), ['explorer_account']],
   ['1'.repeat(40), ['explorer_block_by_height', 'explorer_account']],
   ['anything else', []],
-])('%s is looked up by exactly: %j', async (q, questions) =>
+])('%s runs exactly these queries: %j', async (q, questions) =>
   expect((await searched(q)).questions).toEqual(questions),
 );
 
-test('only an address is found in an empty index, and is said to have no indexed activity', async () => {
+test('an empty index finds only an address, without indexed activity', async () => {
   for (const q of ['5', '0'.repeat(64), 'anything else'])
     expect((await searched(q)).found).toEqual([]);
   expect((await searched(`0X${'AB'.repeat(20)}`)).found).toEqual([

@@ -147,7 +147,7 @@ test.each([
   'http://x/list?a=b',
   'http://[::1/list',
   `/list?${'a&'.repeat(1_000)}limit=1`,
-])('%s is answered the same the short way and the long way', async (url) => {
+])('%s gets the same response on the fast path and through Express', async (url) => {
   expect(await answerTo(url, {}, 0)).toBe(await answerTo(url, LONG_WAY, 0));
 });
 
@@ -159,29 +159,32 @@ test.each([
   ' , ,4.4.4.4',
   'x'.repeat(50),
   '',
-])('who asks is the same the short way and the long way, for forwarded %s', async (forwarded) => {
-  const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-  for (const hops of [0, 1, 2]) {
-    expect(await answerTo('/list', headers, hops)).toBe(
-      await answerTo('/list', { ...headers, ...LONG_WAY }, hops),
-    );
-  }
-});
+])(
+  'the client address is the same on the fast path and through Express, for x-forwarded-for %s',
+  async (forwarded) => {
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    for (const hops of [0, 1, 2]) {
+      expect(await answerTo('/list', headers, hops)).toBe(
+        await answerTo('/list', { ...headers, ...LONG_WAY }, hops),
+      );
+    }
+  },
+);
 
-test('a parameter behind a thousand others is seen', async () => {
+test('a parameter after a thousand others is read', async () => {
   const asked = JSON.parse(
     (await answerTo(`/list?${'a&'.repeat(1_000)}limit=1`, {}, 0)).split('\n').at(-1) ?? '',
   );
   expect(asked.query.limit).toBe('1');
 });
 
-test('an address of a host that cannot be one is refused in the shape of all errors', async () => {
+test("an absolute URL with an invalid host is refused in the service's error shape", async () => {
   const answer = await answerTo('http://[::1/list', {}, 0);
   expect(answer).toContain('HTTP/1.1 400 Bad Request');
   expect(JSON.parse(answer.split('\n').at(-1) ?? '')).toMatchObject({ code: 'invalid_request' });
 });
 
-test('only a GET without a body for an address that needs no decoding goes the short way', () => {
+test('only a GET without a body for a URL without encoding takes the fast path', () => {
   const direct = new DirectRoutes(
     [...routes, { method: 'post', path: '/posted', handle: () => ({ status: 200, body: '' }) }],
     0,
@@ -230,7 +233,7 @@ test('only a GET without a body for an address that needs no decoding goes the s
     expect(routeOf('/list', 'GET', headers)).toBeUndefined();
 });
 
-test('what goes the short way is counted and logged by its route, faults and bugs with what they were', async () => {
+test('the fast path counts and logs by route, faults and bugs with their error', async () => {
   logged.length = 0;
   for (const path of ['/list/a/items', '/fault', '/bug']) await answerTo(path, {}, 0);
   const requests = (): unknown =>

@@ -103,7 +103,7 @@ test('/health is constant, /ready and /status follow the checks, /metrics counts
   expect(scrape).not.toContain('secret');
 });
 
-test('headers longer than a server takes are refused with 431, and it may take longer ones', async () => {
+test('headers beyond the limit are refused with 431, and the limit can be raised', async () => {
   const long = { 'x-long': 'x'.repeat(100 * 1024) };
   const [strict, patient] = [
     await open([greet]),
@@ -113,7 +113,7 @@ test('headers longer than a server takes are refused with 431, and it may take l
   expect((await fetch(`${patient.url}/greet/a`, { headers: long })).status).toBe(200);
 });
 
-test('an answer has its length and type, an id that is in the log, and nothing that tells the software', async () => {
+test('a response has its length, its type and the id of its log line, and does not name the software', async () => {
   const { url, lines } = await open([greet], { headers: { 'access-control-allow-origin': '*' } });
   const answer = await fetch(`${url}/greet/Z%C3%BCrich?q=1`);
   expect(await answer.text()).toBe('"Zürich"');
@@ -136,7 +136,7 @@ test('an answer has its length and type, an id that is in the log, and nothing t
   });
 });
 
-test('a refusal, a fault and a bug become the error answer of the service, and only the last two are logged as errors', async () => {
+test('a refusal, a fault and a bug become error responses of the service, and only faults and bugs are logged', async () => {
   const { url, lines } = await open([
     { method: 'get', path: '/refuses', handle: () => ({ refused: 'not_yours', message: 'no' }) },
     {
@@ -170,7 +170,7 @@ test('a refusal, a fault and a bug become the error answer of the service, and o
   ]);
 });
 
-test('an unknown path is 404 and a wrong method 405 with what is allowed, HEAD is GET without the body', async () => {
+test('an unknown path is 404, another method 405 with the allowed ones, HEAD is GET without a body', async () => {
   const both: Route[] = [
     greet,
     { method: 'post', path: '/greet/:name', handle: () => ({ status: 201, body: '{}' }) },
@@ -195,7 +195,7 @@ test('an unknown path is 404 and a wrong method 405 with what is allowed, HEAD i
   expect((await fetch(`${url}/greet/x`, { method: 'POST' })).status).toBe(201);
 });
 
-test('a guard may answer in place of any route', async () => {
+test('a guard can respond in place of any route', async () => {
   const { url } = await open([greet], {
     guards: [
       ({ path }) =>
@@ -223,7 +223,7 @@ test.each([
   expect(answer.endsWith('\r\n\r\n{"error":"invalid_request"}')).toBe(true);
 });
 
-test('what is no HTTP gets an answer of the same shape, and its connection is closed', async () => {
+test('a request that is not HTTP gets an error of the same shape, and its connection is closed', async () => {
   const { port, url } = await open();
   const broken: Readonly<Record<string, string>> = {
     'GARBAGE\r\n\r\n': '400',
@@ -241,7 +241,7 @@ test('what is no HTTP gets an answer of the same shape, and its connection is cl
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 
-test('a body that is too large is refused before it is read, one of unknown length ends its connection', async () => {
+test('a body that is too large is refused unread, a body of unknown length ends its connection', async () => {
   const { port } = await open([], { body_bytes_max: 10 });
   const large = await raw(port, 'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 11\r\n\r\n');
   expect(large).toMatch(/^HTTP\/1\.1 413 /);
@@ -256,7 +256,7 @@ test('a body that is too large is refused before it is read, one of unknown leng
   expect(endless.endsWith('{"status":"ok"}')).toBe(true);
 });
 
-test('draining finishes the request in flight, closes what is idle and accepts nothing new', async () => {
+test('draining finishes requests in flight, closes idle connections and accepts none', async () => {
   const asked = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   const slow: Route = {
@@ -309,7 +309,7 @@ test(
   },
 );
 
-test('a client that leaves before its answer is counted and harms nobody', async () => {
+test('a client that leaves before its response is counted with status 499', async () => {
   const asked = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   const handle = async (): Promise<{ status: number; body: string }> => {
@@ -328,7 +328,7 @@ test('a client that leaves before its answer is counted and harms nobody', async
   expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
-test('a port that another process has is a fault that says what to do', async () => {
+test('a port in use is a fault that says what to do', async () => {
   const { port } = await open();
   const second = open([], { http_port: port });
   await expect(second).rejects.toMatchObject({ code: 'http_port', retry: false });
@@ -337,7 +337,7 @@ test('a port that another process has is a fault that says what to do', async ()
   );
 });
 
-test('who offers HTTP/2 with a request is answered it, also where connections may become sockets', async () => {
+test('a request that offers HTTP/2 is served as HTTP/1.1, also where sockets are served', async () => {
   const { port } = await open([{ ...greet, method: 'post' }], {
     upgrade: () => expect.unreachable(),
   });

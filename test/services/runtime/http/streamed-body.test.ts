@@ -121,7 +121,7 @@ async function standstill(told: Told): Promise<number> {
   return seen;
 }
 
-test('the pieces come one after another, without a length, and the connection is good for the next request', async () => {
+test('pieces arrive in order, chunked, and the connection serves the next request', async () => {
   const told = new Told((at) => ['Zürich', '', ' and', '', ' Genève'][at]);
   const { url } = await open(() => told.answer());
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -142,7 +142,7 @@ test('the pieces come one after another, without a length, and the connection is
   agent.destroy();
 });
 
-test('nothing at all is a whole answer too', async () => {
+test('a stream without pieces is a complete, empty body', async () => {
   const { url } = await open(() => new Told(() => undefined).answer());
   const answer = await fetch(url);
   expect([answer.status, answer.headers.get('x-told'), await answer.text()]).toEqual([
@@ -152,7 +152,7 @@ test('nothing at all is a whole answer too', async () => {
   ]);
 });
 
-test('nothing is made while the client does not read, and it goes on when it does', async () => {
+test('no piece is made while the client does not read, and the stream goes on when it does', async () => {
   const told = new Told(() => MEBIBYTE);
   const { send, metrics } = await open(() => told.answer());
   const socket = send(GET);
@@ -169,7 +169,7 @@ test('nothing is made while the client does not read, and it goes on when it doe
   await expect.poll(() => metrics.text()).toContain('route="/pieces",method="GET",status="499"} 1');
 });
 
-test('a client that leaves ends the making, also while a piece is made that is never sent', async () => {
+test('a client that leaves ends the pieces, also while one is being made', async () => {
   const asked = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   const told = new Told(async (at) => {
@@ -189,7 +189,7 @@ test('a client that leaves ends the making, also while a piece is made that is n
   expect(lines).toEqual([]);
 });
 
-test('whoever leaves while several answers wait their turn on one connection ends them all', async () => {
+test('a client that leaves ends all streams that are pipelined on its connection', async () => {
   const all: Told[] = [];
   const { send } = await open(() => {
     const told = new Told(() => MEBIBYTE);
@@ -203,7 +203,7 @@ test('whoever leaves while several answers wait their turn on one connection end
   await expect.poll(() => all.map(({ ended }) => ended)).toEqual([1, 1, 1]);
 });
 
-test('HEAD answers the head without making anything, and still ends the pieces', async () => {
+test('HEAD sends the head, makes no piece and ends the pieces', async () => {
   let returned = 0;
   const body: AsyncIterable<string> = {
     [Symbol.asyncIterator]: () => ({
@@ -227,7 +227,7 @@ test('HEAD answers the head without making anything, and still ends the pieces',
 
 const LATER = new Fault('storage_timeout', 'the statement took too long', { retry: true });
 
-test('a fault at the beginning is an error answer like any other', async () => {
+test('a fault of the first piece is an ordinary error response', async () => {
   const told = new Told(() => Promise.reject(LATER));
   const { url, lines } = await open(() => told.answer());
   const answer = await fetch(url);
@@ -273,7 +273,7 @@ test('draining waits for a stream that ends', async () => {
   expect(lines).toEqual([]);
 });
 
-test('draining cuts off a stream that does not end in time', async () => {
+test('draining breaks off a stream that does not end in time', async () => {
   const told = new Told(() => MEBIBYTE);
   const { server, url, lines } = await open(() => told.answer(), { drain_ms: 200 });
   const answer = await fetch(url);
@@ -289,7 +289,7 @@ test('draining cuts off a stream that does not end in time', async () => {
   ]);
 });
 
-test('a client that does not read is cut off after the idle time', async () => {
+test('a client that does not read is disconnected after the idle time', async () => {
   const told = new Told(() => MEBIBYTE);
   const { send } = await open(() => told.answer(), { idle_ms: 300 });
   const socket = send(GET);
@@ -299,7 +299,7 @@ test('a client that does not read is cut off after the idle time', async () => {
   expect(error).toMatchObject({ code: 'ECONNRESET' });
 });
 
-test('a client is not cut off because its next piece takes long', async () => {
+test('a client is not disconnected while its next piece is being made', async () => {
   const goOn = Promise.withResolvers<undefined>();
   const told = new Told((at) => (at === 0 ? 'begun' : goOn.promise));
   const { url, send } = await open(() => told.answer(), { idle_ms: 300 });

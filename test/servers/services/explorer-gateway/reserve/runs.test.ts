@@ -81,7 +81,7 @@ test('every reconciliation is listed, newest first, with every digit of its figu
   expect(idsOf((await explorer.get(next)).text)).toEqual(['1:run', '0:run']);
 });
 
-test('without a treasury there are no runs, and that is no error', async () => {
+test('without a treasury the list of runs is empty', async () => {
   const { reader_url: url } = await freshDatabase(inject('stack'));
   explorer = await openExplorer({ postgres_reader_url: url });
   expect(await explorer.get('/api/v1/reserve/runs')).toMatchObject({
@@ -90,7 +90,7 @@ test('without a treasury there are no runs, and that is no error', async () => {
   });
 });
 
-test('a treasury whose runs nobody has projected yet is a fault of the storage, not an empty list', async () => {
+test('missing tables of runs are a storage fault, not an empty list', async () => {
   const { reader_url: url } = await freshDatabase(inject('stack'));
   explorer = await openExplorer({
     postgres_reader_url: url,
@@ -103,7 +103,7 @@ test('a treasury whose runs nobody has projected yet is a fault of the storage, 
   ]);
 });
 
-test('malformed paging is refused as everywhere', async () => {
+test('malformed paging is refused', async () => {
   const { reader_url: url } = await freshDatabase(inject('stack'));
   explorer = await openExplorer({ postgres_reader_url: url });
   for (const query of ['limit=0', 'limit=101', 'offset=-1', 'cursor=zz', 'limit=1&limit=2']) {

@@ -45,13 +45,13 @@ async function status(head: number | undefined): Promise<unknown> {
   return JSON.parse(text);
 }
 
-test('before the first block there is nothing to tell but the head of the node', async () => {
+test('before the first block only the head of the node is known', async () => {
   const nothing = { indexed: null, lag_blocks: null, projections: [] };
   expect(await status(7)).toEqual({ head: { height: 7, finalized_height: 0 }, ...nothing });
   expect(await status(undefined)).toEqual({ head: null, ...nothing });
 });
 
-test('it tells the head of the node, the indexed and the final height, the lag of every projection behind its log and whether it is still loaded', async () => {
+test('status has the head of the node, the indexed and the final height, and of every projection its lag and whether it is loading', async () => {
   await writer.query(
     `INSERT INTO explorer.head VALUES (true, 5, 100, '\\x${'aa'.repeat(32)}', 88, 0, 0)`,
   );
@@ -114,7 +114,7 @@ test('it tells the head of the node, the indexed and the final height, the lag o
   });
 });
 
-test('brokers that are away or do not answer leave the lags unknown, which is logged once', async () => {
+test('lags are unknown while the brokers are away or silent, which is logged once', async () => {
   const lines: unknown[] = [];
   const log = openLog({
     service: 'test',
