@@ -6,7 +6,7 @@ test.each([
   ['an address', 20, parseAddress],
   ['a hash', 32, parseHash],
 ])(
-  '%s is read in any case, with and without 0x, and shown in lower case with it',
+  '%s is parsed in any case, with and without 0x, and printed as 0x + lower case',
   (_what, length, parse) => {
     const roundTrip = property(uint8Array({ minLength: length, maxLength: length }), (bytes) => {
       const shown = toHex(bytes);
@@ -44,6 +44,6 @@ test.each([
   expect(parse(text)).toBeUndefined();
 });
 
-test('a part of a larger buffer is shown alone', () => {
+test('toHex prints a view of a larger buffer alone', () => {
   expect(toHex(Buffer.from('00112233', 'hex').subarray(1, 3))).toBe('0x1122');
 });

@@ -126,7 +126,7 @@ test.each([
   expect('problem' in parsed && parsed.problem).toContain('expected');
 });
 
-test.each([[null], [[]], ['text'], [3], [undefined]])('%j is no block', (json) => {
+test.each([[null], [[]], ['text'], [3], [undefined]])('%j is not a block', (json) => {
   expect(parseBlock(json)).toHaveProperty('problem');
 });
 

@@ -7,7 +7,7 @@ import {
   coordinateText,
 } from '../../schemas/coordinate.ts';
 
-test('degrees become canonical text that is within a ten-millionth of them', () => {
+test('degrees become canonical text within 1e-7', () => {
   fc.assert(
     fc.property(fc.double({ min: -180, max: 180, noNaN: true }), (degrees) => {
       const text = coordinateText(degrees);
@@ -33,7 +33,7 @@ test.each([
   expect(coordinateProblem(text, LATITUDE_MAX)).toBe(problem);
 });
 
-test('whole tens keep their zero, and what rounds to nothing is 0', () => {
+test('trailing zeros of integers stay, and tiny values become 0', () => {
   expect(coordinateText(100)).toBe('100');
   expect(coordinateText(-20.5)).toBe('-20.5');
   expect(coordinateText(-1e-9)).toBe('0');

@@ -41,7 +41,7 @@ test('the public key derives the addresses that the private one can spend from',
   }
 });
 
-test('a key is told apart by its fingerprint', () => {
+test('keys have distinct fingerprints', () => {
   expect(keyOf(XPUB).fingerprint).toBe('0xb22dad4b');
   expect(keyOf(XPUB).fingerprint).toBe(wallet.fingerprint);
   expect(keyOf(XPUB).extended_public_key).toBe(XPUB);
@@ -51,7 +51,7 @@ test('a key is told apart by its fingerprint', () => {
 });
 
 test.each([-1, 0.5, 2 ** 31, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])(
-  'there is no address at index %d',
+  'addressAt throws for index %d',
   (index) => {
     expect(() => keyOf(XPUB).addressAt(index)).toThrow(`there is no deposit address ${index}`);
   },
@@ -88,7 +88,7 @@ test.each([
   if (text !== '') expect(problem).not.toContain(text);
 });
 
-test('a key whose bytes are no point of the curve is refused', () => {
+test('a key whose bytes are on no point of the curve is refused', () => {
   const bytes = Buffer.concat([
     Buffer.from('0488b21e04', 'hex'),
     Buffer.alloc(8),

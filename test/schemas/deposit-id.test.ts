@@ -13,11 +13,11 @@ test.each([
   expect(depositIdOf(txId, logIndex)).toBe(id);
 });
 
-test('an invoice has the id that its deposit address says', () => {
+test('an invoice id follows from its deposit address', () => {
   expect(invoiceIdOf(Buffer.alloc(20))).toBe('de47c9b2-7eb8-8300-9bb5-f2c353e632c3');
 });
 
-test('two logs of one transaction are two deposits, and every id is read as itself', () => {
+test('each log of a transaction has its own deposit id, and ids parse as themselves', () => {
   const random = new Random(5);
   const ids = new Set<string>();
   for (let time = 0; time < 1_000; time++) {

@@ -13,7 +13,7 @@ import {
 
 const { mainnet, testnet } = NETWORK_LIMITS;
 
-test('the mainnet pilot takes 4.00 and 2.00, mints from 5.00 up to 100 alone, and 200 in 24 hours', () => {
+test('mainnet limits: fees 4 and 2, minimum 5, single cap 100, rolling cap 200 USDT', () => {
   expect(mainnet).toEqual({
     first_fee: 4_000_000n,
     later_fee: 2_000_000n,
@@ -23,7 +23,7 @@ test('the mainnet pilot takes 4.00 and 2.00, mints from 5.00 up to 100 alone, an
   });
 });
 
-test('the testnet takes 2.00 and 0.50, mints from 1.00 up to 1,000 alone, and 5,000 in 24 hours', () => {
+test('testnet limits: fees 2 and 0.5, minimum 1, single cap 1,000, rolling cap 5,000 USDT', () => {
   expect(testnet).toEqual({
     first_fee: 2_000_000n,
     later_fee: 500_000n,
@@ -33,7 +33,7 @@ test('the testnet takes 2.00 and 0.50, mints from 1.00 up to 1,000 alone, and 5,
   });
 });
 
-test('the first deposit of an address pays the first fee, all others the later one', () => {
+test('the first deposit of an address pays first_fee, later ones later_fee', () => {
   expect([0, 1, 2, 1_000_000].map((ordinal) => feeOf(mainnet, ordinal))).toEqual([
     4_000_000n,
     2_000_000n,
@@ -53,7 +53,7 @@ test.each([
   expect([creditOf(gross, fee), shortfallOf(gross, fee)]).toEqual([credit, shortfall]);
 });
 
-test('what arrives is credit and fee less what the fee was short of, to the micro-USDT', () => {
+test('gross = credit + fee - shortfall', () => {
   fc.assert(
     fc.property(
       fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }),
@@ -78,17 +78,17 @@ test.each([
   expect(holdReasonOf(mainnet, credit)).toBe(reason);
 });
 
-test('nothing is never minted without a person, even where there is no minimum', () => {
+test('a credit of 0 is held even without a minimum', () => {
   expect(holdReasonOf({ ...testnet, minimum: 0n }, 0n)).toBe('below_minimum');
   expect(holdReasonOf({ ...testnet, minimum: 0n }, 1n)).toBeUndefined();
 });
 
-test('what is set takes the place of the limits of the network', () => {
+test("overrides replace the network's limits", () => {
   expect(limitsOf('testnet')).toEqual({ limits: testnet });
   expect(limitsOf('mainnet', { later_fee: 0n })).toEqual({ limits: { ...mainnet, later_fee: 0n } });
 });
 
-test('limits that contradict each other are refused, all that is wrong at once', () => {
+test('contradicting limits are refused with every problem', () => {
   expect(limitsOf('testnet', { first_fee: -1n, minimum: 2_000_000_000n, rolling_cap: 1n })).toEqual(
     {
       problems: [
@@ -101,7 +101,7 @@ test('limits that contradict each other are refused, all that is wrong at once',
   expect(problemsOf({ ...mainnet, minimum: 1n, single_cap: 1n, rolling_cap: 1n })).toEqual([]);
 });
 
-test('limits are the same when all five are', () => {
+test('limits are equal when all five are', () => {
   expect(sameLimits(testnet, { ...testnet })).toBe(true);
   for (const name of ['first_fee', 'later_fee', 'minimum', 'single_cap', 'rolling_cap'] as const) {
     expect(sameLimits(testnet, { ...testnet, [name]: testnet[name] + 1n })).toBe(false);

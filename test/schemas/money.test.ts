@@ -24,7 +24,7 @@ test.each([
   expect(decodeDecimal(Buffer.from(hex, 'hex'))).toBe(value);
 });
 
-test('any amount comes back from its bytes, and no shorter bytes hold it', () => {
+test('an amount round-trips in minimal bytes', () => {
   const roundTrip = property(bigInt({ min: -(1n << 2_000n), max: 1n << 2_000n }), (value) => {
     const bytes = encodeDecimal(value);
     expect(decodeDecimal(bytes)).toBe(value);
@@ -33,7 +33,7 @@ test('any amount comes back from its bytes, and no shorter bytes hold it', () =>
   assert(roundTrip);
 });
 
-test('bytes longer than needed, as other writers may make them, mean the same', () => {
+test('non-minimal bytes decode to the same amount', () => {
   const padded = property(bigInt({ min: -(1n << 300n), max: 1n << 300n }), (value) => {
     const sign = Buffer.alloc(3, value < 0n ? 255 : 0);
     expect(decodeDecimal(Buffer.concat([sign, encodeDecimal(value)]))).toBe(value);
@@ -73,7 +73,7 @@ test.each([
   expect(parseAmount(text)).toBeUndefined();
 });
 
-test('text is an amount only if the amount is that text', () => {
+test('text is an amount only in canonical form', () => {
   const exact = property(string({ maxLength: 6 }), (text) => {
     const amount = parseAmount(text);
     if (amount !== undefined) expect(String(amount)).toBe(text);

@@ -101,7 +101,7 @@ const TRANSFER: FunctionCall = {
   arguments: { to: ADDRESS, amount: 1_000n },
 };
 
-test('every call comes back from its bytes as it went in, and its JSON names every argument', () => {
+test('every call round-trips, and its JSON names every argument', () => {
   const seen = new Set<string>();
   fc.assert(
     fc.property(signed, (transaction) => {
@@ -116,7 +116,7 @@ test('every call comes back from its bytes as it went in, and its JSON names eve
   expect([...seen].toSorted()).toEqual(FUNCTION_CALL_TYPES.toSorted());
 });
 
-test('the bytes, the digest and the hash are those that another implementation of RLP makes', () => {
+test('bytes, digest and hash equal those of another RLP implementation', () => {
   const transaction = sign(TRANSFER, 7777, 0);
   const unsigned = [
     toBeArray(7777),
@@ -131,7 +131,7 @@ test('the bytes, the digest and the hash are those that another implementation o
   expect(transactionHash(encodeRaw(transaction))).toBe(keccak256(raw));
 });
 
-test('the signer of a transaction is the address of the key that signed it, for that chain and nonce only', () => {
+test('the signer is recovered for the signed chain and nonce only', () => {
   const address = computeAddress(KEY).toLowerCase();
   const transaction = sign(TRANSFER);
   expect(recoverSigner(transaction)).toEqual({ signer: address });
@@ -180,7 +180,7 @@ const request = (changes: Partial<Record<0 | 1 | 2 | 3 | 4 | 5, RlpStructuredDat
   );
 const big = (value: bigint): Uint8Array => toBeArray(value);
 
-test('the transactions that the bad ones below are made from are good', () => {
+test('the unmodified transactions are valid', () => {
   expect(decodeRaw(raw(transfer({})))).toHaveProperty('transaction');
   expect(decodeRaw(raw(request({})))).toHaveProperty('transaction');
 });
@@ -285,7 +285,7 @@ test.each(BAD)('%s is refused with its reason', (_what, bytes, refused) => {
   expect(decodeRaw(bytes)).toEqual({ refused });
 });
 
-test('lists 100,000 deep are refused without going down into them', () => {
+test('lists nested 100,000 deep are refused without recursion', () => {
   const deep = Buffer.alloc(400_000);
   for (let at = 0; at < deep.length; at += 4)
     deep.set(
@@ -302,7 +302,7 @@ test('lists 100,000 deep are refused without going down into them', () => {
   expect(decodeRaw(deep, deep.length)).toEqual({ refused: 'rlp_nested_too_deep' });
 });
 
-test('whatever the bytes, the answer is a transaction with one encoding or a reason, and never an error', () => {
+test('any bytes decode to a transaction with one encoding or to a refusal, without throwing', () => {
   const good = raw(transfer({}));
   const mutated = fc
     .array(fc.tuple(fc.nat(good.length - 1), fc.integer({ min: 0, max: 255 })), {
@@ -322,7 +322,7 @@ test('whatever the bytes, the answer is a transaction with one encoding or a rea
   );
 });
 
-test('raw text is hex with or without 0x, in any case, and no longer than its limit', () => {
+test('raw text is hex with or without 0x, in any case, up to the limit', () => {
   expect(parseRawText('0xABcd')).toEqual({ raw: Buffer.from('abcd', 'hex') });
   expect(parseRawText('abcd')).toEqual({ raw: Buffer.from('abcd', 'hex') });
   for (const bad of ['', '0x', '0xabc', 'xyz', '0x0xab', ' 0xab', '0xab\n'])

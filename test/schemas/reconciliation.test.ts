@@ -25,7 +25,7 @@ function withField(name: string, value: string): string {
   return TEXT.replace(new RegExp(`("${name}":)("[^"]*"|-?[0-9]+)`), `$1${value}`);
 }
 
-test('a run is written and read with every digit', () => {
+test('a run round-trips with exact integers', () => {
   expect(reconciliationJson({ last_run: RUN })).toBe(TEXT);
   expect(parseReconciliation(TEXT)).toEqual({ value: { last_run: RUN } });
   const amount = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
@@ -56,7 +56,7 @@ test('no run yet is null', () => {
   });
 });
 
-test('amounts may come as decimal text, and fields beyond the agreed ones are ignored', () => {
+test('amounts may be decimal text, and unknown fields are ignored', () => {
   const texts = TEXT.replaceAll(/":(-?[0-9]+)/g, '":"$1"').replace(
     '{"run_at"',
     '{"note":{"a":[1.5e400]},"__proto__":{"status":"x"},"run_at"',
@@ -64,14 +64,14 @@ test('amounts may come as decimal text, and fields beyond the agreed ones are ig
   expect(parseReconciliation(texts)).toEqual({ value: { last_run: RUN } });
 });
 
-test.each([...RUN_STATUSES])('the status %s is taken as it is', (status) => {
+test.each([...RUN_STATUSES])('the status %s is accepted', (status) => {
   expect(parseReconciliation(withField('status', `"${status}"`))).toEqual({
     value: { last_run: { ...RUN, status } },
   });
 });
 
 test.each(['2026-11-21T07:25:00Z', '2026-11-21T07:25:00+00:00', '2024-02-29T23:59:59.123456789Z'])(
-  'the time %s is taken as it is',
+  'the time %s is accepted unchanged',
   (run_at) => {
     expect(parseReconciliation(withField('run_at', `"${run_at}"`))).toEqual({
       value: { last_run: { ...RUN, run_at } },
@@ -79,7 +79,7 @@ test.each(['2026-11-21T07:25:00Z', '2026-11-21T07:25:00+00:00', '2024-02-29T23:5
   },
 );
 
-describe('what was not agreed is a problem that names the field and repeats nothing', () => {
+describe('a problem names the field and repeats no value', () => {
   const amounts = [
     'onchain_supply',
     'genesis_allocation',
@@ -176,7 +176,7 @@ describe('what was not agreed is a problem that names the field and repeats noth
     }
   });
 
-  test('no JSON, cut JSON, or JSON nested without end', () => {
+  test('no JSON, truncated JSON, or JSON nested too deep', () => {
     const deep = '['.repeat(32_000) + ']'.repeat(32_000);
     for (const text of [
       '',

@@ -17,7 +17,7 @@ const hexOf = (value: Rlp): unknown =>
     ? `0x${Buffer.from(value).toString('hex')}`
     : value.map((each) => hexOf(each));
 
-test('what is encoded is decoded again, and another implementation reads and writes the same', () => {
+test("items round-trip and equal another implementation's bytes", () => {
   fc.assert(
     fc.property(item, (value) => {
       const bytes = encodeRlp(value);
@@ -29,13 +29,13 @@ test('what is encoded is decoded again, and another implementation reads and wri
   );
 });
 
-test('lists may stand as deep as allowed and no deeper', () => {
+test('lists nested deeper than allowed are refused', () => {
   const bytes = Buffer.from(ethersEncode([[[]]]).slice(2), 'hex');
   expect(decodeRlp(bytes, 3)).toHaveProperty('item');
   expect(decodeRlp(bytes, 2)).toEqual({ refused: 'rlp_nested_too_deep' });
 });
 
-test('integers have no leading zero byte, and zero has no byte', () => {
+test('integers have no leading zero byte, and zero is empty', () => {
   expect(encodeInteger(0n)).toHaveLength(0);
   expect(decodeInteger(new Uint8Array(0))).toBe(0n);
   expect(decodeInteger(Uint8Array.of(0, 1))).toBeUndefined();

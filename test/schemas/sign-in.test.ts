@@ -71,11 +71,11 @@ test('the challenge is the text that wallets sign', () => {
   expect(Buffer.byteLength(challenge)).toBe(71);
 });
 
-test.each(VECTORS)('the digest of form $form is that of other software', ({ form, digest }) => {
+test.each(VECTORS)('the digest of form $form equals that of other software', ({ form, digest }) => {
   expect(challengeDigest(form, challengeOf(CHAIN, ADDRESS, AT))).toBe(digest);
 });
 
-test('lengths are counted in bytes of UTF-8', async () => {
+test('the length in the prefix counts UTF-8 bytes', async () => {
   const wallet = walletOf('browser', 'utf-8');
   const { r, s, v } = await wallet.sign('Grüße');
   const signer = SigningKey.recoverPublicKey(challengeDigest('eip191', 'Grüße'), {
@@ -93,7 +93,7 @@ test.each(VECTORS)('the signature of form $form signs in', ({ signature }) => {
 });
 
 test.each(['raw', 'browser', 'tron'] as const)(
-  'a wallet of the kind %s signs in, on its chain alone, in its time alone, as itself alone',
+  'a wallet of kind %s signs in for its chain, time and key only',
   async (kind) => {
     const wallet = walletOf(kind, 'one');
     const signature = await wallet.sign(challengeOf(CHAIN, wallet.publicKey, AT));
@@ -109,7 +109,7 @@ test.each(['raw', 'browser', 'tron'] as const)(
 );
 
 test.each(SIGN_IN_FORMS.flatMap((form) => SIGN_IN_FORMS.map((other) => [form, other] as const)))(
-  'a signature over the digest of form %s is none over that of form %s unless they are one',
+  'a signature of form %s is valid for form %s only if they are equal',
   (form, other) => {
     const { r, s, v } = KEY.sign(challengeDigest(form, challengeOf(CHAIN, ADDRESS, AT)));
     const recovered = SigningKey.recoverPublicKey(
@@ -120,7 +120,7 @@ test.each(SIGN_IN_FORMS.flatMap((form) => SIGN_IN_FORMS.map((other) => [form, ot
   },
 );
 
-test('the older challenges without a chain, and those of other words, sign in nobody', () => {
+test('challenges with other text, or without a chain, are refused', () => {
   for (const text of [
     `service-auth:${ADDRESS}:${AT}`,
     `service-auth:${CHAIN}:${ADDRESS}:${AT} `,
@@ -156,7 +156,7 @@ test.each([
 });
 
 test.each([0, -1, 2 ** 31, AT * 1_000, AT + 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e308])(
-  'a time of %d signs in nobody',
+  'a time of %d is refused',
   (timestamp) => {
     expect(refused({ timestamp, signature: raw(ADDRESS, CHAIN, timestamp) })).toBe('wrong_time');
   },
@@ -194,14 +194,14 @@ test.each([
   expect(accountOfKey(publicKey)).toBeUndefined();
 });
 
-test('a key that is no point of the curve is nobody', () => {
+test('a key on no point of the curve is refused', () => {
   const off = `04${'1'.repeat(128)}`;
   expect(refused({ publicKey: off, signature: raw(off) })).toBe('wrong_signature');
   expect(accountOfKey(off)).toBeUndefined();
 });
 
 test.each(['eip191', 'tip191'] as const)(
-  'form %s is for wallets, which name themselves by their address in lower case',
+  'form %s requires a lower-case address as publicKey',
   (form) => {
     for (const publicKey of [PUBLIC_KEY, '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf']) {
       const { r, s, v } = KEY.sign(challengeDigest(form, challengeOf(CHAIN, publicKey, AT)));
@@ -235,12 +235,12 @@ const BAD: readonly (readonly [string, Partial<AuthSignature>])[] = [
   ['r on no point of the curve', { r: hex(5n) }],
 ];
 
-test.each(BAD)('a signature with %s signs in nobody', (_what, change) => {
+test.each(BAD)('a signature with %s is refused', (_what, change) => {
   expect(refused({ signature: good })).toBeUndefined();
   expect(refused({ signature: { ...good, ...change } })).toBe('wrong_signature');
 });
 
-test('nothing at all that is made up signs in, and nothing breaks', () => {
+test('random requests are refused without throwing', () => {
   const word = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({

@@ -7,7 +7,7 @@ import { TRONWEB_VECTORS } from './tron-vectors.ts';
 const USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
 const USDT_HEX = '41a614f803b6fd780986a42c78ec9c7f77e6ded13c';
 
-test.each(TRONWEB_VECTORS)('%s is %s, as tronweb says', (hex, base58) => {
+test.each(TRONWEB_VECTORS)('%s is %s, as in tronweb', (hex, base58) => {
   expect(toTronAddress(Buffer.from(hex, 'hex'))).toBe(base58);
   expect(parseTronAddress(base58)?.toString('hex')).toBe(hex);
   expect(parseTronAddress(`41${hex}`)?.toString('hex')).toBe(hex);
@@ -45,7 +45,7 @@ test.each([
   expect(parseTronAddress(text)).toBeUndefined();
 });
 
-test('what was printed is read as the same, and any single character changed is not', () => {
+test('an address round-trips, and one changed character is refused', () => {
   const random = new Random(7);
   const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'.split('');
   for (let time = 0; time < 200; time++) {

@@ -15,7 +15,7 @@ test.each([
   expect(transferPartition(Buffer.from(hex, 'hex'))).toBe(partition);
 });
 
-test('the checksum is the CRC-32 that everybody knows', () => {
+test('the checksum is the standard CRC-32', () => {
   expect(crc32(Buffer.from('123456789'))).toBe(0xcbf43926);
   const random = new Random(3);
   for (let time = 0; time < 500; time++) {
@@ -24,7 +24,7 @@ test('the checksum is the CRC-32 that everybody knows', () => {
   }
 });
 
-test('addresses spread evenly', () => {
+test('addresses are spread evenly over the partitions', () => {
   const random = new Random(4);
   const counts = [0, 0, 0, 0, 0, 0];
   for (let time = 0; time < 6_000; time++) {

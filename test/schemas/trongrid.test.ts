@@ -40,14 +40,14 @@ function logWith(change: object): object {
   return { ...log[0], ...change };
 }
 
-test('the recorded row of mainnet is a hint at its transaction, by an address of the contract in base58', () => {
+test('the recorded mainnet row names its transaction and the contract', () => {
   expect(valueOf(parseList(recordedList()))).toEqual({
     rows: [{ tx_id: Buffer.from(TX, 'hex'), block_timestamp: 1_786_796_664_000, contract: USDT }],
     fingerprint: undefined,
   });
 });
 
-test('the recorded receipt of mainnet is one transfer of 2,700 USDT, from and to whom the list says', () => {
+test('the recorded mainnet receipt is one transfer of 2,700 USDT', () => {
   expect(receipt()).toMatchObject({
     block_number: 85_375_179,
     block_timestamp: 1_786_796_664_000,
@@ -67,7 +67,7 @@ function none(read: TronReceipt, contract = USDT): void {
   expect(valueOf(transfersIn(read, contract))).toEqual([]);
 }
 
-test('it is no transfer of another contract, of a failed call, or of another event', () => {
+test('other contracts, failed calls and other events are no transfers', () => {
   none(receipt(), Buffer.alloc(20, 1));
   none(receipt({ result: 'FAILED' }));
   none(receipt({ receipt: { result: 'REVERT' } }));
@@ -80,7 +80,7 @@ test('it is no transfer of another contract, of a failed call, or of another eve
   none(receipt({ log: [logWith({ topics: undefined, data: undefined })] }));
 });
 
-test('the place among all logs is the index, also behind logs of others and without data', () => {
+test('log_index counts all logs, including those of other contracts', () => {
   const others = [logWith({ address: 'ab'.repeat(20) }), { address: '41' + 'cd'.repeat(20) }];
   expect(
     valueOf(
@@ -94,7 +94,7 @@ test('the place among all logs is the index, also behind logs of others and with
   ).toEqual([2, 3]);
 });
 
-test('a Transfer of the contract that is not one of a TRC-20 token is a problem, never left out', () => {
+test('a malformed Transfer of the contract is a problem', () => {
   const [topic, from, to]: string[] = Object(logWith({})).topics;
   for (const change of [
     { topics: [topic, from] },
@@ -106,7 +106,7 @@ test('a Transfer of the contract that is not one of a TRC-20 token is a problem,
     expect(problemOf(transfersIn(receipt({ log: [logWith(change)] }), USDT))).toMatch(/^log\[0\]/);
 });
 
-test('{} is no receipt yet; every other shape is a problem', () => {
+test('{} is an undefined receipt; every other shape is a problem', () => {
   expect(parseReceipt({})).toEqual({ value: undefined });
   const wrong = [
     null,
@@ -132,7 +132,7 @@ test('{} is no receipt yet; every other shape is a problem', () => {
     });
 });
 
-test('an answer that says Error or success false is a problem for whoever asked, and says what it says', () => {
+test("an answer with Error or success false is a problem with the provider's text", () => {
   for (const parse of [parseHead, parseList, parseReceipt, parseBalance] as const) {
     expect(problemOf(parse({ Error: 'class java.lang.NullPointerException : null' }))).toBe(
       'it says: class java.lang.NullPointerException : null',
@@ -149,7 +149,7 @@ function row(change: object): object {
   return { transaction_id: TX, token_info: {}, block_timestamp: 5, ...change };
 }
 
-test('an empty list is nothing found; what is no list, or not in its order, is a problem', () => {
+test('an empty list is valid; a malformed or unordered list is a problem', () => {
   const meta = { at: 1, page_size: 0 };
   expect(valueOf(parseList({ data: [], success: true, meta }))).toEqual({
     rows: [],
@@ -192,7 +192,7 @@ test('an empty list is nothing found; what is no list, or not in its order, is a
     });
 });
 
-test('the head and a balance are read exactly, or not at all', () => {
+test('the head and a balance are parsed exactly; other shapes are problems', () => {
   expect(
     valueOf(parseHead({ block_header: { raw_data: { number: 7, timestamp: 9, version: 31 } } })),
   ).toEqual({ number: 7, timestamp: 9 });

@@ -16,7 +16,7 @@ test('a directory and a seed are enough', () => {
   });
 });
 
-test('TRON’s provider is there by default, without a limit and without a key', () => {
+test('by default TRON’s provider has no rate limit and no API key', () => {
   expect(readConfig(GOOD)).toMatchObject({
     config: {
       tron_port: 17_090,
@@ -36,7 +36,7 @@ test('TRON’s provider is there by default, without a limit and without a key',
   }
 });
 
-test('every problem is told at once', () => {
+test('every problem is reported at once', () => {
   const read = readConfig({
     APP_NODE_PORT: '70000',
     APP_ADMIN_PORT: 'x',

@@ -24,7 +24,7 @@ function accountAfter({ log }: ChainByHand, size: number, address: Buffer): Text
 }
 
 describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
-  test('an account counts the transactions from or to it, one to itself once, and each move of its balance', () => {
+  test('an account counts its transactions, one to itself once, and its balance changes', () => {
     const chain = new ChainByHand();
     chain.append({
       transactions: [
@@ -54,7 +54,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(accountAfter(chain, size, CAROL)).toMatchObject({ ...NOTHING, transactions: '1' });
   });
 
-  test('whoever is only named, or whose balance moved by nothing, is no account', () => {
+  test('a mere mention or a zero effect creates no account', () => {
     const chain = new ChainByHand();
     const referred = { referrer: CAROL, request_referrer: CAROL, offer_referrer: CAROL };
     chain.append({
@@ -69,7 +69,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(accountAfter(chain, size, ALICE)).toMatchObject({ activities: '1', balance: '1' });
   });
 
-  test('whoever only produced a block is an account', () => {
+  test('a producer is an account', () => {
     const chain = new ChainByHand();
     for (const producer of [PRODUCER, CAROL, PRODUCER]) chain.append({ producer });
     expect(accountAfter(chain, size, PRODUCER)).toMatchObject({ ...NOTHING, blocks_produced: '2' });
@@ -78,7 +78,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(accountAfter(chain, size, PRODUCER)).toMatchObject({ ...NOTHING, blocks_produced: '1' });
   });
 
-  test('a balance beyond 2^64 is exact to the last unit, up and down again', () => {
+  test('balances beyond 2^64 are exact', () => {
     const chain = new ChainByHand();
     for (const delta of [2n ** 64n, 1n, 2n ** 90n, -(2n ** 53n)])
       chain.append({ effects: [{ address: ALICE, delta }] });
@@ -94,7 +94,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(accountAfter(chain, size, ALICE)).toMatchObject({ balance: '1', activities: '3' });
   });
 
-  test('the nonce is the next one to sign with: it goes back with a revert, and on again with what comes instead', () => {
+  test('the nonce is the next one to sign; a revert restores the previous one', () => {
     const chain = new ChainByHand();
     chain.append({ transactions: [{ from: BOB, to: ALICE }] });
     expect(accountAfter(chain, size, ALICE)).toMatchObject({ nonce: '0', transactions: '1' });
@@ -115,7 +115,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(accountAfter(chain, size, BOB)).toMatchObject({ nonce: '1', transactions: '1' });
   });
 
-  test('the nonce is that of the newest own transaction and one more, whatever the first one was', () => {
+  test('the nonce is one more than that of the newest own transaction', () => {
     const chain = new ChainByHand();
     for (const nonce of [41, 42]) chain.append({ transactions: [{ from: ALICE, to: BOB, nonce }] });
     expect(accountAfter(chain, size, ALICE)).toMatchObject({ nonce: '43' });
@@ -123,7 +123,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(accountAfter(chain, size, ALICE)).toMatchObject({ nonce: '42' });
   });
 
-  test('what is taken from an account that did not sign for it is counted: by the block itself, or by the transaction of another', () => {
+  test('debits that the account did not sign are counted', () => {
     const chain = new ChainByHand();
     chain.append({
       transactions: [
@@ -150,7 +150,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
       expect(accountAfter(chain, size, address)).toMatchObject({ unsigned_debits: '0' });
   });
 
-  test('an account becomes a contract by its first unsigned debit, and a revert takes that back', () => {
+  test('an account is a contract from its first unsigned debit, until that is reverted', () => {
     const chain = new ChainByHand();
     const debit = {
       transactions: [{ from: BOB, to: CAROL }],

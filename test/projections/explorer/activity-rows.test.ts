@@ -17,7 +17,7 @@ function sorted(rows: readonly TextRow[], column: string): TextRow[] {
 }
 
 describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
-  test('activity stands in the order in which the chain lists it, each with the balance after it and its transaction', () => {
+  test('activity is in chain order, each row with its transaction and the balance after it', () => {
     const chain = new ChainByHand();
     chain.append({ transactions: [{ from: BOB, to: BOB }] });
     chain.append({
@@ -74,7 +74,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     ]);
   });
 
-  test('an effect of zero is no activity', () => {
+  test('an effect of zero adds no activity', () => {
     const chain = new ChainByHand();
     chain.append({
       transactions: [{ from: ALICE, to: BOB }],
@@ -87,7 +87,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     ]);
   });
 
-  test('what comes instead of reverted blocks takes their ordinals and goes on from the balance before them', () => {
+  test('blocks after a revert reuse the ordinals and continue from the earlier balance', () => {
     const chain = new ChainByHand();
     const move = (...deltas: readonly bigint[]): void => {
       chain.append({ effects: deltas.map((delta) => ({ address: ALICE, delta })) });
@@ -108,7 +108,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     ]);
   });
 
-  test('the very first block may leave too, with everything', () => {
+  test('the first block may be reverted with every row', () => {
     const chain = new ChainByHand();
     chain.append({
       transactions: [{ from: ALICE, to: BOB }],
@@ -130,7 +130,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(rows('head')).toMatchObject([{ height: '-1', transactions: '0', validators: '0' }]);
   });
 
-  test('kinds and call types that nobody knows yet pass through as they are', () => {
+  test('unknown kinds and call types are stored unchanged', () => {
     const chain = new ChainByHand();
     const words = ['airdrop', 'Étrange "100%_"', 'constructor', '__proto__', ''];
     for (const word of words) {
@@ -154,7 +154,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     );
   });
 
-  test('a block from before fees were recorded has none; from then on what was paid and earned is in the rows', () => {
+  test('fees are 0 for blocks without recorded fees, and recorded from then on', () => {
     const chain = new ChainByHand();
     const transactions = [{ from: ALICE, to: BOB }];
     chain.append({
@@ -176,7 +176,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(sorted(rows('transactions'), 'seq')).toMatchObject([{ fee: '0' }, { fee: '7' }]);
   });
 
-  test('RideAcceptance and what the producer signed show no fee, and yet what an effect took is gone', () => {
+  test("RideAcceptance and the producer's transactions show fee 0; their effects still apply", () => {
     const chain = new ChainByHand();
     chain.append({
       transactions: [

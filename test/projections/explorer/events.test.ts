@@ -61,7 +61,7 @@ function fees(
   return transactions.map(({ index }) => paid.get(index));
 }
 
-test('a fee is what its tx_fee_paid effect took, by the index of the transaction', () => {
+test("a transaction's fee is its tx_fee_paid effect", () => {
   const transactions = [
     transaction(0, ALICE),
     transaction(1, BOB),
@@ -75,7 +75,7 @@ test('a fee is what its tx_fee_paid effect took, by the index of the transaction
   expect(fees(transactions, effects)).toEqual([1n << 70n, undefined, 7n]);
 });
 
-test('a sender who produced the block pays no fee, whatever the effects say', () => {
+test('a sender who produced the block has fee 0', () => {
   const effects = [
     effect('tx_fee_paid', PRODUCER, -1_000n, 0),
     effect('tx_fee_paid', ALICE, -1_000n, 1),
@@ -86,7 +86,7 @@ test('a sender who produced the block pays no fee, whatever the effects say', ()
   ]);
 });
 
-test('RideAcceptance pays no fee, whatever the effects say, and the other ride calls do', () => {
+test('RideAcceptance has fee 0; the other ride calls have one', () => {
   const types = [
     'RideAcceptance',
     'RideRequest',
@@ -102,7 +102,7 @@ test('RideAcceptance pays no fee, whatever the effects say, and the other ride c
   expect(fees(transactions, effects)).toEqual([undefined, ...Array<bigint>(7).fill(1_000n)]);
 });
 
-test('blocks from before fees were recorded have none', () => {
+test('blocks without recorded fees have none', () => {
   const old = block(
     [transaction(0, ALICE)],
     [effect('transfer_out', ALICE, -100n, 0), effect('transfer_in', BOB, 100n, 0)],
@@ -111,7 +111,7 @@ test('blocks from before fees were recorded have none', () => {
   expect(producerFees(old)).toBe(0n);
 });
 
-test("an effect of no transaction, or of one that the block does not have, is nobody's fee", () => {
+test('a fee effect without a transaction of the block is ignored', () => {
   const effects = [
     effect('tx_fee_paid', ALICE, -5n, null),
     effect('tx_fee_paid', ALICE, -5n, 9),
@@ -120,7 +120,7 @@ test("an effect of no transaction, or of one that the block does not have, is no
   expect(feesPaid(block([transaction(0, ALICE)], effects)).size).toBe(0);
 });
 
-test("the total of a block is what its author earned in fees: nobody else's, and nothing else", () => {
+test("a block's total fees are its producer's tx_fee_earned effects", () => {
   const effects = [
     effect('tx_fee_earned', PRODUCER, 3_000n, null),
     effect('tx_fee_earned', PRODUCER, 500n, 1),

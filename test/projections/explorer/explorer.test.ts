@@ -29,7 +29,7 @@ const CHAINS: fc.Arbitrary<ChainOptions> = fc.record({
 
 const ALL_TABLES = explorer.tables.map(({ name }) => name);
 
-test('the tables equal a plain fold of the log, whatever the batches, what they reach back over, what the log repeats and what strayed into it', () => {
+test('for any batches, redeliveries and strays the tables equal a plain fold of the log', () => {
   fc.assert(
     fc.property(
       CHAINS,
@@ -43,11 +43,11 @@ test('the tables equal a plain fold of the log, whatever the batches, what they 
         expect(differences(tables.texts(), plainFold(log))).toEqual([]);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 50 },
   );
 });
 
-test('addresses and hashes that are objects of their own wherever they come give the rows that shared ones give', () => {
+test('distinct and shared buffers for equal addresses give the same rows', () => {
   fc.assert(
     fc.property(WILD_CHAINS, BATCHINGS, ({ log }, sizes) => {
       const apart = log.map((event) => copyOf(event));
@@ -65,7 +65,7 @@ function copyOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyOf(each)]));
 }
 
-test('whatever the effects, types and reorganisations, the tables equal a plain fold after every batch, and coming again changes nothing', () => {
+test('for any effects, types and reorganisations the tables equal a plain fold after every batch', () => {
   fc.assert(
     fc.property(
       WILD_CHAINS,
@@ -83,11 +83,11 @@ test('whatever the effects, types and reorganisations, the tables equal a plain 
         expect(differences(tables.texts(), plainFold(log))).toEqual([]);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
 });
 
-test('a deep reorganisation may be cut between two batches anywhere', () => {
+test('a deep reorganisation may be split between batches at any record', () => {
   const chain = new TestChain({ seed: 6, accounts: 12 });
   const log = Array.from({ length: 6 }, (_, at) => chain.append(at === 0 ? 0 : 15));
   const deep = [
@@ -101,7 +101,7 @@ test('a deep reorganisation may be cut between two batches anywhere', () => {
   }
 });
 
-test('batches of one, of seven and of everything give the same bytes', () => {
+test('every batch size gives the same bytes', () => {
   fc.assert(
     fc.property(CHAINS, (options) => {
       const log = [...chainEvents(options)];
@@ -110,23 +110,23 @@ test('batches of one, of seven and of everything give the same bytes', () => {
       );
       expect(new Set([...digests, digestOf(plainFold(log))]).size).toBe(1);
     }),
-    { numRuns: 60 },
+    { numRuns: 20 },
   );
 });
 
-test('a log that several writers left in a race is folded without a break', () => {
+test('a log from racing writers is folded without error', () => {
   fc.assert(
     fc.property(raceOfWriters(), BATCHINGS, ({ log }, sizes) => {
       const { tables, folded } = project(log, sizes);
       expect(folded.filter((each) => 'broken' in each)).toEqual([]);
       expect(differences(tables.texts(), plainFold(log))).toEqual([]);
     }),
-    { numRuns: 150 },
+    { numRuns: 50 },
   );
 });
 
 test.each([1, 3, 100])(
-  'accounts and types that only reverted blocks knew are as if they had never been seen, in batches of %i',
+  'accounts and types of reverted blocks alone have no rows, in batches of %i',
   (size) => {
     const chain = new TestChain({ seed: 4, accounts: 8 });
     const log: ChainEvent[] = [chain.append(0)];
@@ -147,7 +147,7 @@ test.each([1, 3, 100])(
   },
 );
 
-test('ordinals are dense: every seq, and the ordinals of types, accounts, activity and validators from 0, without a gap, after any reorganisation', () => {
+test('seqs and ordinals are dense after any reorganisation', () => {
   const log = [
     ...chainEvents({
       seed: 11,
@@ -185,7 +185,7 @@ test('folding the same batch twice gives the same changes', () => {
   expect(folds[0]).toEqual(folds[1]);
 });
 
-test('every height that changed is announced once, and finality is not', () => {
+test('every changed height is announced once; finality is not announced', () => {
   const chain = new TestChain({ seed: 1 });
   const log = [
     chain.append(1),
@@ -212,7 +212,7 @@ test('every height that changed is announced once, and finality is not', () => {
   });
 });
 
-test('a log that cannot be right is broken at the record that shows it, and nothing of the batch is changed', () => {
+test('an inconsistent log is broken at its first wrong record and changes no row', () => {
   const chain = new TestChain({ seed: 2 });
   const [first, second, , fourth] = [
     chain.append(1),
@@ -235,7 +235,7 @@ test('a log that cannot be right is broken at the record that shows it, and noth
   expect(tables.texts()['head']).toEqual([]);
 });
 
-test('rows are loaded for what the batch touches, and those of blocks that stood before it only where it reverts them', () => {
+test('loads cover the touched rows, and stored blocks only when reverted', () => {
   const chain = new TestChain({ seed: 3 });
   const recorded = [chain.append(3), chain.append(0), chain.revert()].map((event, at) => ({
     event,
@@ -258,7 +258,7 @@ test('rows are loaded for what the batch touches, and those of blocks that stood
   ]);
 });
 
-test('every account that a batch has to do with is asked for, once, and nobody else', () => {
+test('loads name each account of the batch once and no other', () => {
   const [alice, bob, carol] = [named('alice'), named('bob'), named('carol')];
   const chain = new ChainByHand();
   chain.append({
@@ -281,7 +281,7 @@ test('every account that a batch has to do with is asked for, once, and nobody e
   );
 });
 
-test('only events of its topic are its events', () => {
+test('isEvent accepts the events of its topic only', () => {
   expect(
     ['BlockAppended', 'BlockReverted', 'BlocksFinalized', 'MintIntended', 'toString'].map((type) =>
       explorer.isEvent({ type }),

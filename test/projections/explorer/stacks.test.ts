@@ -80,7 +80,7 @@ const TOP: Loaded = {
   ],
 };
 
-test('a block that comes and leaves within a batch leaves nothing behind', () => {
+test('a block added and reverted in one batch leaves no row', () => {
   const chain = new TestChain({ seed: 1 });
   const [stayed, left] = [0, 1].map(
     () => new Stacks({ transactions: 0, validators: 0 }, {}, plainRows),
@@ -98,7 +98,7 @@ test('a block that comes and leaves within a batch leaves nothing behind', () =>
   ]);
 });
 
-test('a stored block that leaves is cut off every table, and what it moved is as before', () => {
+test('reverting a stored block cuts every table and restores the accounts', () => {
   const stacks = new Stacks({ transactions: 8, validators: 2 }, TOP, plainRows);
   stacks.pop(3);
   const changes = stacks.changes(EMPTY_CHAIN);
@@ -137,7 +137,7 @@ test('a stored block that leaves is cut off every table, and what it moved is as
   expect(rowsOf(changes, 'deletes', 'transaction_types')).toEqual([['Mint']]);
 });
 
-test('the block that comes instead of a stored one takes its seqs, its ordinals and its place among the validators', () => {
+test('a block after a reverted one reuses its seqs and ordinals', () => {
   const stacks = new Stacks({ transactions: 8, validators: 2 }, TOP, plainRows);
   stacks.pop(3);
   const chain = new ChainByHand();
@@ -162,7 +162,7 @@ test('the block that comes instead of a stored one takes its seqs, its ordinals 
   expect(rowsOf(changes, 'deletes', 'accounts')).toEqual([[CAROL]]);
 });
 
-test('a stored block without transactions leaves too', () => {
+test('a stored block without transactions is reverted', () => {
   const stacks = new Stacks(
     { transactions: 8, validators: 2 },
     {
@@ -178,7 +178,7 @@ test('a stored block without transactions leaves too', () => {
   expect(rowsOf(changes, 'upserts', 'accounts')).toEqual([[CAROL, 0n, 0, 0, 0, 0, 1]]);
 });
 
-test('a block on the chain that the tables do not have is a bug, not a guess', () => {
+test('reverting a block that the tables lack throws', () => {
   const stacks = new Stacks({ transactions: 8, validators: 1 }, {}, plainRows);
   expect(() => stacks.pop(3)).toThrow('block 3 is on the chain but not in the table of blocks');
 });

@@ -28,7 +28,7 @@ function produced(...producers: readonly Buffer[]): ChainByHand {
 }
 
 describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
-  test('validators stand in the order of their first blocks, each once', () => {
+  test('validators are ordered by their first blocks, each once', () => {
     expect(validatorsAfter(produced(BOB, BOB, ALICE, BOB, CAROL, ALICE), size)).toEqual([
       'bob',
       'alice',
@@ -36,7 +36,7 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     ]);
   });
 
-  test('one whose every block was reverted is gone, one who has an earlier block stays', () => {
+  test('a validator is removed when its every block is reverted', () => {
     const chain = produced(ALICE, BOB, CAROL, ALICE, CAROL);
     chain.revert(3);
     expect(validatorsAfter(chain, size)).toEqual(['alice', 'bob']);
@@ -44,14 +44,14 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(validatorsAfter(chain, size)).toEqual(['alice']);
   });
 
-  test('those who come back after a reorganisation stand in the order of their first blocks on the new branch', () => {
+  test('after a reorganisation validators are ordered by their first blocks on the new branch', () => {
     const chain = produced(ALICE, BOB, CAROL);
     chain.revert(2);
     for (const producer of [CAROL, ALICE, BOB]) chain.append({ producer });
     expect(validatorsAfter(chain, size)).toEqual(['alice', 'carol', 'bob']);
   });
 
-  test('a reorganisation that gives every height to another producer leaves nobody of before', () => {
+  test('a reorganisation of every block replaces every validator', () => {
     const chain = produced(ALICE, ALICE, BOB);
     chain.revert(3);
     for (const producer of [CAROL, CAROL, BOB]) chain.append({ producer });

@@ -59,7 +59,7 @@ function expectPlain(tables: MemoryTables, log: readonly ChainEvent[]): void {
   expect(tables.rows('journal').map(({ height }) => Number(height))).toEqual(plain.journal_heights);
 }
 
-test('the tables of the devnet’s chain are those of a plain reading, however the log is cut into batches', () => {
+test('for any batches the tables of the devnet’s chain equal a plain fold', () => {
   fc.assert(
     fc.property(CHAINS, BATCHINGS, fc.nat({ max: 5 }), (options, sizes, back) => {
       const { log } = rideChain(options);
@@ -68,11 +68,11 @@ test('the tables of the devnet’s chain are those of a plain reading, however t
       expectPlain(tables, log);
       expect(digestOf(tables.texts())).toBe(digestOf(project(log, [1]).tables.texts()));
     }),
-    { numRuns: 25 },
+    { numRuns: 12 },
   );
 });
 
-test('a log with repetitions and strays in it gives the tables of the log without them', () => {
+test('redelivered and stray records do not change the tables', () => {
   fc.assert(
     fc.property(CHAINS, BATCHINGS, DISTURBANCES, (options, sizes, disturbances) => {
       const log = disturbed(rideChain(options).log, disturbances);
@@ -80,11 +80,11 @@ test('a log with repetitions and strays in it gives the tables of the log withou
       expect(folded.filter((each) => 'broken' in each)).toEqual([]);
       expectPlain(tables, log);
     }),
-    { numRuns: 12 },
+    { numRuns: 6 },
   );
 });
 
-test('chains whose rides follow no rules are read as plainly: what names nothing that is open does nothing', () => {
+test('on a chain without rules, calls that name no open row have no effect', () => {
   fc.assert(
     fc.property(fc.nat(), BATCHINGS, (seed, sizes) => {
       const log = [
@@ -100,7 +100,7 @@ test('chains whose rides follow no rules are read as plainly: what names nothing
 
 const long = rideChain(LONG);
 
-test('what is open is what the chain itself holds to be open', () => {
+test("open requests, offers and trips equal the chain's own state", () => {
   const { tables } = project(long.log, [9, 1, 4]);
   const { requests, offers, trips } = long.rows;
   const openRequests = tables.rows('open_requests');
@@ -161,7 +161,7 @@ test('what is open is what the chain itself holds to be open', () => {
   expect([requests.size, offers.size, trips.size].every((size) => size > 0)).toBe(true);
 });
 
-test('the chain that is read has everything in it that can happen to a ride', () => {
+test('the test chain covers every ride outcome', () => {
   const { tables } = project(long.log, [50]);
   expectPlain(tables, long.log);
   const ended = tables.rows('ended_trips');
@@ -181,7 +181,7 @@ test('the chain that is read has everything in it that can happen to a ride', ()
   expect(long.log.filter(({ type }) => type === 'BlockReverted').length).toBeGreaterThan(30);
 });
 
-test('no trip is paid more than its fare, and a completed one exactly that', () => {
+test('a completed trip is paid exactly its fare, every other one less', () => {
   const { tables } = project(long.log, [50]);
   const [active, ended] = [tables.rows('active_trips'), tables.rows('ended_trips')];
   for (const row of [...active, ...ended]) {
@@ -191,7 +191,7 @@ test('no trip is paid more than its fare, and a completed one exactly that', () 
   }
 });
 
-test('after every batch, a reorganisation right after it too, the tables are those of the log so far', () => {
+test('after every batch the tables equal the log so far, also right after a reorganisation', () => {
   const { log } = rideChain({
     seed: 11,
     blocks: 60,
@@ -206,7 +206,7 @@ test('after every batch, a reorganisation right after it too, the tables are tho
   }
 });
 
-test('what was applied before is counted as replayed, what stands where it was not written for as ignored', () => {
+test('applied records count as replayed, records at another offset as ignored', () => {
   const { log } = rideChain({
     seed: 3,
     blocks: 5,
@@ -230,7 +230,7 @@ test('what was applied before is counted as replayed, what stands where it was n
   expect(tables.texts()).toEqual(before);
 });
 
-test('a log that cannot be right is broken, and nothing is changed', () => {
+test('an inconsistent log is broken and changes no row', () => {
   const log = rideChain({
     seed: 3,
     blocks: 5,

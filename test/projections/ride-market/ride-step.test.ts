@@ -27,7 +27,7 @@ function stepsOf(
   return rideSteps(new ChainByHand().append({ transactions: [transaction], effects }));
 }
 
-test('a payment is what the chain took out of escrow for it, whatever was asked for and whoever got it', () => {
+test("a payment's amount is what the chain took out of escrow", () => {
   const effects: EffectByHand[] = [
     { address: ESCROW, kind: 'ride_pay', delta: -60n, tx_index: 0 },
     { address: ESCROW, kind: 'ride_pay', delta: -10n, tx_index: 0 },
@@ -45,7 +45,7 @@ test('a payment is what the chain took out of escrow for it, whatever was asked 
   ]);
 });
 
-test('every ride call is one step, at its place', () => {
+test('every ride call is one step with its chain position', () => {
   const at = { height: 0, tx_index: 0 };
   expect(stepsOf('RideRequest', REQUEST)).toMatchObject([
     {
@@ -108,7 +108,7 @@ test.each(UNREADABLE)('%s whose arguments cannot be read is no step: %o', (type,
   expect(stepsOf(type, given)).toEqual([]);
 });
 
-test('what is looked up for a block is what its steps name', () => {
+test('hashArgument returns the hash that a step names', () => {
   const type = 'RideAcceptance';
   const { transactions } = new ChainByHand().append({
     transactions: [

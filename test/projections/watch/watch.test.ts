@@ -51,7 +51,7 @@ const CUTS = fc.record({
   back: fc.nat({ max: 6 }),
 });
 
-test('any cut, redelivery and interleaving of the topics gives the rows that a plain reading of the whole logs gives', () => {
+test('for any batches, redeliveries and interleavings the rows equal a plain fold of the logs', () => {
   const counts = { transfers: 0, hot: 0, cold: 0, unrequested: 0 };
   fc.assert(
     fc.property(CUTS, ({ seed, cut, size_max, back }) => {
@@ -63,14 +63,14 @@ test('any cut, redelivery and interleaving of the topics gives the rows that a p
       for (const { hot, requested } of folded.rows('queue'))
         counts[requested === false ? 'unrequested' : hot === true ? 'hot' : 'cold']++;
     }),
-    { numRuns: 200 },
+    { numRuns: 60 },
   );
-  expect(counts.transfers).toBeGreaterThan(1_000);
-  expect(counts.hot).toBeGreaterThan(500);
-  expect(counts.unrequested).toBeGreaterThan(100);
+  expect(counts.transfers).toBeGreaterThan(300);
+  expect(counts.hot).toBeGreaterThan(150);
+  expect(counts.unrequested).toBeGreaterThan(30);
 });
 
-test('one topic whole before the other, either way round, and record by record, give the same bytes', () => {
+test('the order of the topics and the batch size do not change the rows', () => {
   for (let seed = 1; seed <= 15; seed++) {
     const { addresses, transfers, all } = logsOf(seed);
     const digests = [all, all.toReversed()].flatMap((logs) =>
@@ -121,7 +121,7 @@ function entryAfter(
   return folded.rows('queue')[0] ?? {};
 }
 
-test('an address is hot from its request on, for 24 hours, and again when its panel is opened', () => {
+test('an address is hot for 24 hours after its request and after each panel opening', () => {
   const begin: readonly (readonly [Event, number])[] = [
     [PINNED, 0],
     [requested(BEGIN), 0],
@@ -146,7 +146,7 @@ test('an address is hot from its request on, for 24 hours, and again when its pa
   });
 });
 
-test('times only ever grow', () => {
+test('times in the queue never decrease', () => {
   const entry = entryAfter(
     [PINNED, 0],
     [requested(BEGIN), 0],
@@ -161,14 +161,14 @@ test('times only ever grow', () => {
   });
 });
 
-test('what stands in another partition than its address has no effect', () => {
+test('a record in the wrong partition for its address has no effect', () => {
   const other = (PARTITION + 1) % 6;
   expect(
     entryAfter([PINNED, 0], [requested(BEGIN), 0], [checked(BEGIN + 9, 9), other]),
   ).toMatchObject({ checked_at: 0, checked_until: 0 });
 });
 
-test('addresses that become hot are announced, others are not', () => {
+test('addresses that become hot are announced; others are not', () => {
   const batch = (
     [PINNED, requested(BEGIN), opened(BEGIN - 5), checked(BEGIN, BEGIN)] satisfies Event[]
   ).map((event, at) => ({
@@ -192,7 +192,7 @@ test('addresses that become hot are announced, others are not', () => {
   ).toMatchObject({ announced: [], outcomes: { applied: 1 } });
 });
 
-test('only events of its topics are its events', () => {
+test('isEvent accepts the events of its topics only', () => {
   const types = [
     'SchemePinned',
     'AddressRequested',

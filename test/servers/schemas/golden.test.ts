@@ -82,7 +82,7 @@ async function register(topic: Topic, event: EventSchema, text: string): Promise
 }
 
 test.each(NEWEST)(
-  'the newest version $name is written with the schemas of $topic.name as they are',
+  'the newest version $name has the current schemas of $topic.name',
   async ({ topic, folder }) => {
     for (const { type, avsc } of topic.events) {
       const written = await readFile(new URL(`${type}.avsc`, folder), 'utf8');
@@ -97,7 +97,7 @@ test.each(NEWEST)(
 );
 
 test.each(NEWEST)(
-  'today the samples of $topic.name are written in the very bytes of $name',
+  'the samples of $topic.name are encoded to the bytes of $name',
   async ({ topic, folder }) => {
     const codec = await openCodec(registryUrl, [topic]);
     const samples = SAMPLES.filter((sample) => sample.topic === topic.name);
@@ -116,7 +116,7 @@ test.each(NEWEST)(
 );
 
 test.each(VERSIONS)(
-  'every version of the events of a topic is read, for ever',
+  'every stored version of the events of a topic is decoded',
   async (...versions) => {
     const [topic] = versions.map((version) => version.topic);
     if (topic === undefined) throw new Error('a topic without a golden version');

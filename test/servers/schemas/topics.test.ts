@@ -52,7 +52,7 @@ test('every schema in a folder belongs to its topic, under its own name', async 
   }
 });
 
-test('no topic forgets', () => {
+test('every topic keeps its records for ever', () => {
   for (const { config, record_bytes_max } of TOPICS) {
     expect(config).toMatchObject({
       'cleanup.policy': 'delete',
@@ -63,21 +63,21 @@ test('no topic forgets', () => {
   }
 });
 
-test('what says anything about money is on disk before it is acknowledged', () => {
+test('records about money are on disk before they are acknowledged', () => {
   const flushed = TOPICS.filter(({ config }) => config['flush.messages'] === '1').map(
     ({ name }) => name,
   );
   expect(flushed).toEqual(['deposit.addresses', 'tron.transfers', 'treasury.ledger']);
 });
 
-test('the money topics have one order, but for the transfers, which have one for each address', () => {
+test('money topics have one partition, except tron.transfers', () => {
   const partitions = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER].map(
     (topic) => topic.partitions,
   );
   expect(partitions).toEqual([1, 6, 1]);
 });
 
-test('Kafka takes every topic as it is declared, and finds nothing to object to afterwards', async () => {
+test('Kafka creates every topic as declared, and a check reports no difference', async () => {
   const kafka = testKafka(stack);
   const own = TOPICS.map((topic) => ownTopic({ ...topic, name: ownTopic().name }));
   await ensureTopics(kafka, own);
@@ -90,7 +90,7 @@ test('Kafka takes every topic as it is declared, and finds nothing to object to 
   );
 });
 
-test('the same fact about a deposit has the same id whoever tells it, and another fact another', () => {
+test('the same fact about a deposit has the same id from every writer', () => {
   const account = Buffer.alloc(20, 1);
   const asked: DepositAddressEvent = {
     type: 'AddressRequested',
@@ -144,7 +144,7 @@ test('the same fact about a deposit has the same id whoever tells it, and anothe
   expect(treasuryEventKey(confirmed)).toBe(confirmed.deposit_id);
 });
 
-test('an event has the same id in every retry, and no two events have the same', () => {
+test('event ids are stable across retries and distinct between events', () => {
   const [one, other] = [new TestChain({ seed: 1 }), new TestChain({ seed: 1 })];
   const events = [
     one.append(0),
@@ -166,7 +166,7 @@ test('an event has the same id in every retry, and no two events have the same',
   expect(new Set(events.map(chainEventId)).size).toBe(events.length);
 });
 
-test("Java's console consumer sees keys, headers and timestamps that make sense", async () => {
+test("Kafka's console consumer shows keys, headers and timestamps", async () => {
   const kafka = testKafka(stack);
   const topic = await freshTopic(kafka);
   const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS]);

@@ -113,7 +113,7 @@ function take(served: Served, step: Step): void {
   }
 }
 
-test('whatever happens, no unit appears or vanishes but by mints and burns, and the served blocks say it all', () => {
+test('after random calls only mints and burns change the supply, as the served blocks record it', () => {
   const seen = { reorganised: 0, transactions: new Set<string>() };
   fc.assert(
     fc.property(steps, fc.nat(1_000_000), (script, seed) => {
@@ -157,7 +157,7 @@ test('whatever happens, no unit appears or vanishes but by mints and burns, and 
   ]);
 });
 
-test('after reorganisations the state is exactly that of the served blocks executed anew, and so are their hashes', () => {
+test('after reorganisations re-executing the served blocks gives the same state and hashes', () => {
   const served = new Served('reorganisations');
   for (let round = 0; round < 25; round++) {
     for (let block = 0; block < 6; block++) take(served, 'block');
@@ -169,7 +169,7 @@ test('after reorganisations the state is exactly that of the served blocks execu
   }
 });
 
-test('taking blocks away brings back what was before them, to the last row', () => {
+test('rolling blocks back restores every row', () => {
   const served = new Served('roll back');
   for (let block = 0; block < 10; block++) take(served, 'block');
   const before = served.chain.state.rowsBefore([]);
@@ -181,7 +181,7 @@ test('taking blocks away brings back what was before them, to the last row', () 
   expect(served.chain.head).toMatchObject({ height: head.height, hash: head.hash });
 });
 
-test('a reorganisation gives one block more, other hashes from its first block on, and stands on the same final chain', () => {
+test('a reorganisation adds one block, changes the hashes and keeps the final chain', () => {
   const served = new Served('branch');
   for (let block = 0; block < 12; block++) take(served, 'block');
   const before = served.blocks;
@@ -199,7 +199,7 @@ test('a reorganisation gives one block more, other hashes from its first block o
   }
 });
 
-test('final blocks are out of reach', () => {
+test('final blocks cannot be reorganised', () => {
   const served = new Served('final');
   for (let block = 0; block < 10; block++) served.produce();
   expect(served.chain.finalizedHeight).toBe(4);
@@ -209,7 +209,7 @@ test('final blocks are out of reach', () => {
   expect(served.chain.finalizedHeight).toBe(5);
 });
 
-test('what a reorganisation leaves out waits for the next block unless it is no longer valid', () => {
+test('transactions that a reorganisation leaves out wait while they are valid', () => {
   const served = new Served('left out');
   for (let sent = 0; sent < 30; sent++)
     served.submit(faucet.address, {
@@ -227,7 +227,7 @@ test('what a reorganisation leaves out waits for the next block unless it is no 
   expect(served.chain.mempool.size).toBe(0);
 });
 
-test('validators take turns, and some have their rewards sent elsewhere', () => {
+test('validators take turns, and some have a separate reward recipient', () => {
   const served = new Served('turns');
   for (let block = 0; block < 10; block++) served.produce();
   const made = served.blocks.slice(1);
@@ -237,7 +237,7 @@ test('validators take turns, and some have their rewards sent elsewhere', () => 
   ).toHaveLength(4);
 });
 
-test('fees go to the producer in one effect of the block, the reward from the pool to its recipient', () => {
+test('the producer earns the fees in one effect, and the pool pays the reward', () => {
   const served = new Served('fees');
   for (const amount of [1n, 2n, 3n])
     served.submit(faucet.address, {
@@ -271,7 +271,7 @@ test('fees go to the producer in one effect of the block, the reward from the po
   expect(block.balance_effects.filter(({ kind }) => kind === 'tx_fee_paid')).toHaveLength(3);
 });
 
-test('an empty reward pool pays what it has and then nothing', () => {
+test('the reward is capped by the reward pool', () => {
   const poor: Genesis = {
     ...genesis,
     rows: () => {
@@ -288,7 +288,7 @@ test('an empty reward pool pays what it has and then nothing', () => {
   expect(rewards[2]?.balance_effects).toEqual([]);
 });
 
-test('a transaction that waits already is known, and the next nonce counts what waits', () => {
+test('a waiting transaction is already_known and raises the next nonce', () => {
   const { chain } = new Served('known');
   const first = transactionOf(faucet.address, 0, {
     function_call_type: 'Transfer',
@@ -305,7 +305,7 @@ test('a transaction that waits already is known, and the next nonce counts what 
   expect(chain.mempool.account(faucet.address).nonce).toBe(1);
 });
 
-test('an account can be asked as of any block that is not yet final', () => {
+test('an account is known as of every unfinalized block', () => {
   const served = new Served('past');
   const history = [];
   for (let block = 0; block < 12; block++) {
@@ -323,7 +323,7 @@ test('an account can be asked as of any block that is not yet final', () => {
   }
 });
 
-test('the same settings and the same acts give the same chain', () => {
+test('the same settings and calls give the same chain', () => {
   const [once, again] = [new Served('twice'), new Served('twice')];
   for (const step of ['block', 'block', 'mint', 'block', 'reorganisation', 'block'] as const) {
     take(once, step);
@@ -332,7 +332,7 @@ test('the same settings and the same acts give the same chain', () => {
   expect(once.texts).toEqual(again.texts);
 });
 
-test('a block takes 20,000 transactions and leaves the rest for the next', () => {
+test('a block takes at most 20,000 transactions', () => {
   const served = new Served('large');
   for (let nonce = 0; nonce < 20_005; nonce++) {
     const call = {

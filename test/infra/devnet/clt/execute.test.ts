@@ -19,7 +19,7 @@ const burn = (amount: bigint): FunctionCall => ({
   arguments: { amount, redemption_ref: null },
 });
 
-test('a transfer moves its amount and costs its sender a fee', () => {
+test('a transfer moves its amount and charges its sender the fee', () => {
   const world = new World();
   const { faucet, validators } = world.genesis.cast;
   const before = world.balance(faucet.address);
@@ -47,7 +47,7 @@ test('the producer of the block pays no fee for its own transaction', () => {
   expect(world.act(producer, transfer(SOMEBODY, 1n), SOMEBODY)).toMatchObject({ fee: 1_000n });
 });
 
-test('a genesis account owns more than 2^53 base units, to the last unit', () => {
+test('balances beyond 2^53 base units are exact', () => {
   const world = new World();
   const { faucet } = world.genesis.cast;
   const all = world.balance(faucet.address);
@@ -59,7 +59,7 @@ test('a genesis account owns more than 2^53 base units, to the last unit', () =>
   expect(world.balance(faucet.address)).toBe(0n);
 });
 
-test('somebody may pay themselves all they have but the fee', () => {
+test('an account may transfer its balance less the fee to itself', () => {
   const world = new World();
   const { faucet } = world.genesis.cast;
   const before = world.balance(faucet.address);
@@ -67,7 +67,7 @@ test('somebody may pay themselves all they have but the fee', () => {
   expect(world.balance(faucet.address)).toBe(before - 1_000n);
 });
 
-test('only the mint authority mints; what it mints and what anybody burns is the change of supply', () => {
+test('only the mint authority mints; mints and burns change the supply', () => {
   const world = new World();
   const { mint_authority, faucet } = world.genesis.cast;
   const supply = (): bigint | undefined => world.state.get('supply', SUPPLY);
@@ -90,7 +90,7 @@ test('a mint that would take the supply beyond 2^256 - 1 is refused', () => {
 });
 
 test.each([transfer(SOMEBODY, 0n), burn(0n), mint(SOMEBODY, 0n)])(
-  '$function_call_type of nothing is refused',
+  '$function_call_type of amount 0 is refused',
   (call) => {
     const world = new World();
     expect(world.act(world.genesis.cast.mint_authority.address, call)).toMatchObject({
@@ -99,7 +99,7 @@ test.each([transfer(SOMEBODY, 0n), burn(0n), mint(SOMEBODY, 0n)])(
   },
 );
 
-test('nonces are strict: used ones, gaps and the next one are three answers', () => {
+test('used, skipped and next nonces have distinct answers', () => {
   const world = new World();
   const { faucet } = world.genesis.cast;
   world.done(faucet.address, transfer(SOMEBODY, 1n));
@@ -115,7 +115,7 @@ test('nonces are strict: used ones, gaps and the next one are three answers', ()
   expect(at(1)).toHaveProperty('effects');
 });
 
-test('an account never seen has nothing to send', () => {
+test('an unknown account has balance 0', () => {
   const world = new World();
   expect(world.act(SOMEBODY, transfer(world.genesis.cast.faucet.address, 1n))).toMatchObject({
     refused: 'insufficient_balance',

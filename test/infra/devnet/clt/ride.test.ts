@@ -221,7 +221,7 @@ function transferNothing(): FunctionCall {
   return { function_call_type: 'Transfer', arguments: { to: NOWHERE.slice(0, 42), amount: 0n } };
 }
 
-test('acceptance puts the fare of the offer into escrow, free of a fee', () => {
+test("acceptance moves the offer's fare into escrow and charges no fee", () => {
   const ride = STATES.offered();
   const { world } = ride;
   const { escrow } = world.genesis.parameters;
@@ -231,7 +231,7 @@ test('acceptance puts the fare of the offer into escrow, free of a fee', () => {
   expect(world.balance(escrow)).toBe(FARE);
 });
 
-test('a payment releases escrow to the driver less the referrers, and the last one is capped at what is due', () => {
+test('a payment moves escrow to the driver less referrer fees, capped at the amount due', () => {
   const ride = STATES.accepted();
   const { world } = ride;
   const { escrow, tx_fee } = world.genesis.parameters;
@@ -263,7 +263,7 @@ test('a payment releases escrow to the driver less the referrers, and the last o
 });
 
 test.each(['passenger', 'driver'] as const)(
-  'a cancel by the %s gives the unpaid part back to the passenger',
+  'a cancel by the %s refunds the unpaid part to the passenger',
   (who) => {
     const ride = STATES.partly_paid();
     const { world } = ride;
@@ -285,7 +285,7 @@ test.each(['passenger', 'driver'] as const)(
   },
 );
 
-test('closing a request forgets its offers, the accepted and the others', () => {
+test('closing a request removes all its offers', () => {
   const ride = STATES.offered();
   ride.world.done(ride.rival, {
     function_call_type: 'RideOffer',
@@ -297,7 +297,7 @@ test('closing a request forgets its offers, the accepted and the others', () => 
   expect(ride.world.state.rows.requests.size).toBe(0);
 });
 
-test('a request takes so many offers and no more', () => {
+test('offers beyond the limit of a request are refused', () => {
   const ride = STATES.requested();
   const { request_offers_max } = ride.world.genesis.parameters;
   const bid: FunctionCall = {

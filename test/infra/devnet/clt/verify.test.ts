@@ -10,13 +10,13 @@ const CALL: FunctionCall = {
   arguments: { to: `0x${'77'.repeat(20)}`, amount: 5n },
 };
 
-test('a transaction is its signer’s, and what we signed ourselves comes out the same without asking the curve', () => {
+test('verify recovers the signer, and verifiedByUs gives the same result', () => {
   const raw = signCall(KEY, 7777, 3, CALL);
   expect(verify(raw, 7777)).toMatchObject({ from: KEY.address, nonce: 3, call: CALL });
   expect(verifiedByUs(raw, KEY.address)).toEqual(verify(raw, 7777));
 });
 
-test('another chain, bytes that are none and a signature of nobody are three refusals', () => {
+test('another chain, malformed bytes and an invalid signature have distinct refusals', () => {
   expect(verify(signCall(KEY, 1, 3, CALL), 7777)).toMatchObject({ refused: 'wrong_chain' });
   expect(verify(Uint8Array.of(0xc0), 7777)).toMatchObject({
     refused: 'invalid_transaction',
@@ -32,7 +32,7 @@ test('another chain, bytes that are none and a signature of nobody are three ref
   ).toMatchObject({ refused: 'bad_signature' });
 });
 
-test('a seed always gives the same keys, and each name another', () => {
+test('the same seed and name give the same key; other names give others', () => {
   expect(deriveKey('seed', 'somebody').address).toBe(KEY.address);
   expect(deriveKey('seed', 'nobody').address).not.toBe(KEY.address);
   expect(deriveKey('seeds', 'omebody').address).not.toBe(KEY.address);

@@ -22,7 +22,7 @@ async function fault(devnet: TestDevnet, mode: string, more: object = {}): Promi
 
 const waiting = (devnet: TestDevnet): number => devnet.devnet.node.chain.mempool.size;
 
-test('accept_then_timeout takes the transaction and cuts the connection without a word', () =>
+test('accept_then_timeout accepts the transaction and closes the connection', () =>
   withDevnet(async (devnet) => {
     await fault(devnet, 'accept_then_timeout', { times: 1, delay_ms: 20 });
     await expect(devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).rejects.toThrow();
@@ -36,7 +36,7 @@ test.each([
   ['already_known', 409, 0],
   ['nonce_too_low', 409, 1],
   ['unknown_transaction', 404, 1],
-])('%s is said with %i, and %i transactions were taken', (mode, status, taken) =>
+])('%s is answered with %i, and %i transactions are accepted', (mode, status, taken) =>
   withDevnet(async (devnet) => {
     await fault(devnet, mode, { times: 1 });
     expect(await devnet.send(devnet.devnet.genesis.cast.faucet, TRANSFER)).toMatchObject({
@@ -50,7 +50,7 @@ test.each([
   }),
 );
 
-test('human_takes_nonce puts another transaction of the mint authority at the nonce of a Mint, and leaves all else alone', () =>
+test('human_takes_nonce uses the nonce of a Mint and leaves other transactions alone', () =>
   withDevnet(async (devnet) => {
     const { faucet, mint_authority } = devnet.devnet.genesis.cast;
     await fault(devnet, 'human_takes_nonce', { times: 1 });
@@ -65,7 +65,7 @@ test('human_takes_nonce puts another transaction of the mint authority at the no
     expect(await devnet.send(mint_authority, MINT, 1)).toMatchObject({ status: 200 });
   }));
 
-test('status_503 and reset concern every route, as often as asked for', () =>
+test('status_503 and reset affect every route, `times` times', () =>
   withDevnet(async (devnet) => {
     await fault(devnet, 'status_503', { times: 2 });
     expect(await devnet.get('/v1/chain')).toMatchObject({
@@ -82,9 +82,9 @@ test('status_503 and reset concern every route, as often as asked for', () =>
     expect(await devnet.get('/v1/blocks?from=0')).toMatchObject({ status: 200 });
   }));
 
-test('delay holds a request back, and the answer is as of its end', () =>
+test('delay postpones a request, whose answer is as of the end of the delay', () =>
   withDevnet(async (devnet) => {
-    await fault(devnet, 'delay', { times: 1, delay_ms: 2_000 });
+    await fault(devnet, 'delay', { times: 1, delay_ms: 500 });
     const asked = devnet.get('/v1/chain');
     await expect
       .poll(
@@ -95,7 +95,7 @@ test('delay holds a request back, and the answer is as of its end', () =>
     expect(await asked).toMatchObject({ status: 200, body: { head: { height: 1 } } });
   }));
 
-test('lag answers everything as of a while ago, though never from below the last final block', () =>
+test('lag answers as of an earlier time, not below the last final block', () =>
   withDevnet(async (devnet) => {
     const { faucet } = devnet.devnet.genesis.cast;
     for (let made = 0; made < 4; made++) await devnet.block();

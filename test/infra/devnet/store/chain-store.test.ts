@@ -70,7 +70,7 @@ test('a new directory begins with the genesis block', async () => {
 });
 
 test.each([1, 20, 300, 700])(
-  'a kill after %i blocks loses nothing: head, state and every served byte are the same',
+  'a kill after %i blocks loses nothing: head, state and served blocks are the same',
   async (blocks) => {
     const store = new ChainStore(directory, genesis);
     grow(store, blocks);
@@ -85,7 +85,7 @@ test.each([1, 20, 300, 700])(
   },
 );
 
-test('a chain goes on after every restart as if there had been none', async () => {
+test('restarts do not change the chain', async () => {
   const straight = new ChainStore(fs.mkdtempSync(path.join(directory, 'straight-')), genesis);
   for (let round = 0; round < 6; round++) {
     grow(straight, 60, 'never');
@@ -98,7 +98,7 @@ test('a chain goes on after every restart as if there had been none', async () =
   }
 });
 
-test('a record torn at any byte is cut off, and the chain goes on from the block before', () => {
+test('a record torn at any byte is cut off and the chain continues from the block before', () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 9, 'never');
   const { head, state } = store.chain;
@@ -118,7 +118,7 @@ test('a record torn at any byte is cut off, and the chain goes on from the block
   }
 });
 
-test('a torn reorganisation has not happened at all', () => {
+test('a torn reorganisation has no effect', () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 12, 'never');
   const { head } = store.chain;
@@ -139,7 +139,7 @@ test('a torn reorganisation has not happened at all', () => {
   });
 });
 
-test('zeros at the end, as a loss of power may leave them, are cut off', () => {
+test('trailing zeros, as after a power loss, are cut off', () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 5);
   const after = killed((log) => fs.appendFileSync(log, Buffer.alloc(5_000)));
@@ -156,20 +156,20 @@ function flipMiddleBit(log: string): void {
   fs.writeFileSync(log, bytes);
 }
 
-test('a byte that changed in the middle stops the start with a message that says where', () => {
+test('a changed byte in the middle stops the start with its position', () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 9);
   expect(() => killed(flipMiddleBit)).toThrow(/blocks\.log is damaged at byte \d+/);
 });
 
-test('blocks made by other rules are not taken for ours', () => {
+test('blocks made by other rules are refused', () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 5);
   const other = { ...genesis, parameters: { ...genesis.parameters, tx_fee: 2_000n } };
   expect(() => new ChainStore(directory, other)).toThrow('made by other rules or settings');
 });
 
-test('a start executes only what stands above the snapshot, and without one executes everything to the same end', async () => {
+test('a start executes only the blocks above the snapshot; without one the result is the same', async () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 400);
   await store.close();
@@ -195,7 +195,7 @@ test('a start executes only what stands above the snapshot, and without one exec
   expect(killed().chain.head.hash).toBe(end.head);
 });
 
-test('a range of blocks is cut by bytes, never below one block', async () => {
+test('a range of blocks is limited by bytes but has at least one block', async () => {
   const store = new ChainStore(directory, genesis);
   grow(store, 10);
   expect(await store.readRange(0, 9, 1)).toHaveLength(1);

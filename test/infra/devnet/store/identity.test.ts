@@ -14,7 +14,7 @@ afterEach(() => {
   fs.rmSync(path.dirname(directory), { recursive: true, force: true });
 });
 
-test('a chain keeps the time at which it began', () => {
+test('a chain keeps its genesis time', () => {
   expect(openIdentity(directory, WANTED, 1_000)).toEqual({
     settings: { ...WANTED, timestamp: 1_000 },
   });
@@ -23,7 +23,7 @@ test('a chain keeps the time at which it began', () => {
   });
 });
 
-test('settings that the chain did not begin with are refused, each by its name, and the seed is not told', () => {
+test('changed chain settings are refused by name without revealing the seed', () => {
   openIdentity(directory, WANTED, 1_000);
   const other = openIdentity(
     directory,

@@ -3,7 +3,7 @@ import { seededRandom } from '../../../../infra/devnet/traffic/rider.ts';
 import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
 import { World, testGenesis } from '../../../support/clt-world.ts';
 
-test('people live whole rides: every call but Mint turns up, and the rules take nearly all of it', () => {
+test('traffic makes every call but Mint, and nearly all of it is valid', () => {
   const world = new World();
   const random = seededRandom('people');
   const taken = new Map<string, number>();
@@ -29,7 +29,7 @@ test('people live whole rides: every call but Mint turns up, and the rules take 
   expect(world.state.rows.trips.size).toBeLessThan(60);
 });
 
-test('whoever has little left is given money by the faucet instead of acting', () => {
+test('the faucet funds a poor account instead of its next call', () => {
   const genesis = testGenesis();
   const rows = genesis.rows();
   for (const { address } of [

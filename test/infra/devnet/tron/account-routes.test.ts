@@ -6,7 +6,7 @@ import { ALICE, BOB, COUNTERFEIT, TestTron, USDT } from '../../../support/tron.t
 
 const values = ({ data }: List): readonly string[] => data.map(({ value }) => value);
 
-test('an address that was never seen has an empty list, in base58 and in hex alike', () =>
+test('an unknown address has an empty list, in base58 and in hex', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const nothing = { data: [], success: true, meta: { at: expect.any(Number), page_size: 0 } };
@@ -14,7 +14,7 @@ test('an address that was never seen has an empty list, in base58 and in hex ali
     expect(await tron.confirmed(TronWeb.address.toHex(ALICE))).toEqual(nothing);
   }));
 
-test('a row appears in the list without only_confirmed once it is in a block, in the other when that is solidified', () =>
+test('a row is listed once it is in a block, with only_confirmed once that is solidified', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const id = await tron.transfer({ to: ALICE, value: '5' });
@@ -32,7 +32,7 @@ test('a row appears in the list without only_confirmed once it is in a block, in
     expect(await seen()).toEqual([1, 0, 1, true, true]);
   }));
 
-test('directions, contracts and times narrow the list; the newest stands first unless asked otherwise', () =>
+test('direction, contract and time filter the list; the default order is newest first', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     await tron.block({ from: ALICE, to: BOB, value: '1' }, { from: BOB, to: ALICE, value: '2' });
@@ -61,7 +61,7 @@ test('directions, contracts and times narrow the list; the newest stands first u
     ]);
   }));
 
-test('a counterfeit token has the same symbol, decimals and name, another address, and rows only where no contract is asked for', () =>
+test('a counterfeit token has the same symbol and another address; a contract filter excludes it', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     await tron.transfer({ to: ALICE, value: '5', contract: COUNTERFEIT, solidified: true });
@@ -73,7 +73,7 @@ test('a counterfeit token has the same symbol, decimals and name, another addres
   }));
 
 test.each(['block_timestamp,asc', 'block_timestamp,desc'])(
-  'pages in order %s give every row once, though all of them share a timestamp',
+  'pages in order %s return every row once when all share a timestamp',
   (order_by) =>
     withDevnet(async (devnet) => {
       const tron = new TestTron(devnet);
@@ -109,7 +109,7 @@ test.each(['block_timestamp,asc', 'block_timestamp,desc'])(
     }),
 );
 
-test('200 rows are a page, and values beyond 2^53 come through exactly', () =>
+test('a page has at most 200 rows, and values beyond 2^53 are exact', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const value = (1n << 53n) + 1n;
@@ -149,7 +149,7 @@ test.each([
   }),
 );
 
-test('a fingerprint is refused when another parameter has changed', () =>
+test('a fingerprint with another changed parameter is refused', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     await tron.block({ to: ALICE, value: '1' }, { to: ALICE, value: '2' });

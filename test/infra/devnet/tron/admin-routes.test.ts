@@ -4,7 +4,7 @@ import { ALICE, BOB, COUNTERFEIT, TestTron, USDT } from '../../../support/tron.t
 
 const NOBODY = 'f'.repeat(64);
 
-test('a transfer is solidified by itself, and not before its time', () =>
+test('a transfer is solidified automatically, not before the solidify time', () =>
   withDevnet(
     async (devnet) => {
       const tron = new TestTron(devnet);
@@ -14,13 +14,13 @@ test('a transfer is solidified by itself, and not before its time', () =>
       const head = await tron.head();
       expect(head.number).toBeGreaterThanOrEqual(receipt?.blockNumber ?? Infinity);
       expect(
-        devnet.devnet.tron.chain.solidifiedAsOf((receipt?.blockTimeStamp ?? 0) + 1_499).number,
+        devnet.devnet.tron.chain.solidifiedAsOf((receipt?.blockTimeStamp ?? 0) + 199).number,
       ).toBeLessThan(receipt?.blockNumber ?? 0);
     },
-    { APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '100' },
+    { APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '20', APP_DEVNET_TRON_SOLIDIFY_MS: '200' },
   ));
 
-test('the solidified head only ever grows, behind the head, and never to what came later', () =>
+test('the solidified head never decreases and stays behind the head', () =>
   withDevnet(
     async (devnet) => {
       const tron = new TestTron(devnet);
@@ -38,7 +38,7 @@ test('the solidified head only ever grows, behind the head, and never to what ca
     { APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '20', APP_DEVNET_TRON_SOLIDIFY_MS: '60' },
   ));
 
-test('a transfer that is held is in every new block and solid in none, until somebody asks for it', () =>
+test('a held transfer is in every new block and solid only after a request', () =>
   withDevnet(
     async (devnet) => {
       const tron = new TestTron(devnet);
@@ -61,7 +61,7 @@ test('a transfer that is held is in every new block and solid in none, until som
     { APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '20', APP_DEVNET_TRON_SOLIDIFY_MS: '40' },
   ));
 
-test('what is dropped before it is solidified vanishes everywhere, and can be dropped twice', () =>
+test('a dropped transfer disappears from every route, and dropping is idempotent', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const [id = ''] = await tron.block({ to: ALICE, value: '5' });
@@ -86,7 +86,7 @@ test('what is dropped before it is solidified vanishes everywhere, and can be dr
     });
   }));
 
-test('what is solidified cannot be dropped, and to solidify it again changes nothing', () =>
+test('a solidified transfer cannot be dropped, and solidifying it again has no effect', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const id = await tron.transfer({ to: ALICE, value: '5', solidified: true });
@@ -109,7 +109,7 @@ test('what is solidified cannot be dropped, and to solidify it again changes not
     }
   }));
 
-test('a self-transfer and a transfer of zero are recorded, and move nothing', () =>
+test('a self-transfer and a transfer of zero are recorded and move no balance', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     await tron.block({ from: ALICE, to: ALICE, value: '7' }, { to: ALICE, value: '0' });
@@ -123,7 +123,7 @@ test('a self-transfer and a transfer of zero are recorded, and move nothing', ()
     expect(await tron.balance(ALICE)).toBe(0n);
   }));
 
-test('anybody can pay; the money is the rich holder’s, and there is no more of it than there is', () =>
+test('the holder funds every sender, and transfers beyond its balance are refused', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const { holder = '' }: { holder?: string } = Object(
@@ -153,7 +153,7 @@ test('anybody can pay; the money is the rich holder’s, and there is no more of
     await tron.transfer({ to: ALICE, value: String(supply), outcome: 'REVERT' });
   }));
 
-test('the provider can be made to list what failed, and to keep silent of what happened', () =>
+test('`listed` lets the provider list a failed transfer or omit a successful one', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const failed = await tron.transfer({
@@ -172,7 +172,7 @@ test('the provider can be made to list what failed, and to keep silent of what h
     expect(await tron.balance(ALICE)).toBe(6n);
   }));
 
-test('a block of many transfers is made at once, with one timestamp', () =>
+test('a block request with many transfers makes one block', () =>
   withDevnet(async (devnet) => {
     const transfers = Array.from({ length: 5_000 }, () => ({ to: ALICE, value: '1' }));
     const made = await devnet.admin('/admin/tron/block', { transfers });
@@ -239,7 +239,7 @@ test.each([
   }),
 );
 
-test('head, solidified head, contract and holder can be asked for, and are among the figures', () =>
+test('GET /admin/tron and the metrics name head, solidified head, contract and holder', () =>
   withDevnet(async (devnet) => {
     await new TestTron(devnet).transfer({ to: ALICE, value: '5' });
     const { status, body } = await devnet.admin('/admin/tron', undefined, 'GET');

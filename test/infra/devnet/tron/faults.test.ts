@@ -70,7 +70,7 @@ test.each([
   }),
 );
 
-test('truncated sends half of the true answer, whole as far as HTTP can tell', () =>
+test('truncated sends half of the JSON in a complete HTTP response', () =>
   withTransfer(async (devnet, tron, id) => {
     const whole = await askAll(devnet, id);
     await tron.fault('truncated');
@@ -81,14 +81,14 @@ test('truncated sends half of the true answer, whole as far as HTTP can tell', (
     }
   }));
 
-test('reset cuts the connection', () =>
+test('reset closes the connection without an answer', () =>
   withTransfer(async (devnet, tron) => {
     await tron.fault('reset', 1);
     await expect(fetch(`${devnet.tron_url}/walletsolidity/getnowblock`)).rejects.toThrow();
     expect((await tron.head()).number).toBeGreaterThan(0);
   }));
 
-test('delay holds an answer back', () =>
+test('delay postpones the answer', () =>
   withTransfer(async (_devnet, tron) => {
     await tron.fault('delay', 1, 400);
     const begun = performance.now();
@@ -96,7 +96,7 @@ test('delay holds an answer back', () =>
     expect(performance.now() - begun).toBeGreaterThanOrEqual(390);
   }));
 
-test('empty hides rows and receipts, though not the head', () =>
+test('empty hides rows and receipts but not the head', () =>
   withTransfer(async (_devnet, tron, id) => {
     await tron.fault('empty');
     expect(await tron.confirmed(ALICE)).toEqual({
@@ -108,7 +108,7 @@ test('empty hides rows and receipts, though not the head', () =>
     expect((await tron.head()).number).toBe(2);
   }));
 
-test('repeat doubles the rows of a first page, and gives the page before a later one once more', () =>
+test('repeat doubles the rows of a first page and repeats the previous page later', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     await tron.block(...[1, 2, 3, 4, 5].map((value) => ({ to: ALICE, value })));
@@ -132,7 +132,7 @@ test('repeat doubles the rows of a first page, and gives the page before a later
     expect(await page(second)).toEqual([['5'], undefined]);
   }));
 
-test('lag answers head, list and receipts as of a while ago, all of the same moment', () =>
+test('lag answers head, list and receipts as of one earlier time', () =>
   withTransfer(async (_devnet, tron, id) => {
     const before = await tron.head();
     await tron.fault('lag', undefined, 600_000);
@@ -145,7 +145,7 @@ test('lag answers head, list and receipts as of a while ago, all of the same mom
     expect((await tron.confirmed(ALICE)).data).toHaveLength(1);
   }));
 
-test('list_lag leaves only the list behind', () =>
+test('list_lag delays the list only', () =>
   withTransfer(async (_devnet, tron, id) => {
     await tron.fault('list_lag', undefined, 600_000);
     expect((await tron.confirmed(ALICE)).data).toEqual([]);
@@ -154,7 +154,7 @@ test('list_lag leaves only the list behind', () =>
   }));
 
 test.each<string>(Object.keys(TRON_FAULTS))(
-  '%s ends after so many requests, and is gone when all faults are cleared',
+  '%s ends after `times` requests and when all faults are cleared',
   (mode) =>
     withTransfer(async (devnet, tron, id) => {
       const whole = await askAll(devnet, id);
@@ -174,7 +174,7 @@ test.each<string>(Object.keys(TRON_FAULTS))(
     }),
 );
 
-test('faults of the node and of TRON do not disturb each other', () =>
+test('faults of the node and of TRON are independent', () =>
   withTransfer(async (devnet, tron) => {
     await devnet.admin('/admin/faults', { target: 'node', mode: 'status_503' });
     await tron.fault('status_429');

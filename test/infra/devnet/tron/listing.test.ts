@@ -67,7 +67,7 @@ function brute(all: readonly ListedRow[], query: ListQuery): readonly ListedRow[
   return query.ascending ? found : found.toReversed();
 }
 
-test('page after page gives every row that fits once, in order, whatever shares a timestamp at a border', () => {
+test('pages return every matching row once and in order, also with equal timestamps', () => {
   fc.assert(
     fc.property(rows, queries, (all, change) => {
       const query = { ...QUERY, ...change };
@@ -90,7 +90,7 @@ test('page after page gives every row that fits once, in order, whatever shares 
   );
 });
 
-test('rows that come between two pages neither shift nor double the rest', () => {
+test('rows added between two pages neither shift nor repeat other rows', () => {
   fc.assert(
     fc.property(rows, fc.nat(40), (all, early) => {
       const known = all.slice(0, early);
@@ -106,13 +106,13 @@ test('rows that come between two pages neither shift nor double the rest', () =>
 });
 
 test.each(['', 'x', 'null', '💥', Buffer.from('[1,2]').toString('base64url'), 'A'.repeat(500)])(
-  '%j is no fingerprint',
+  '%j is not accepted as a fingerprint',
   (text) => {
     expect(decodeFingerprint(text, QUERY)).toBeUndefined();
   },
 );
 
-test('a fingerprint is only good for the same query', () => {
+test('a fingerprint is valid for its own query only', () => {
   const text = encodeFingerprint({ last: [1, 0, 0], before: null }, QUERY);
   expect(decodeFingerprint(text, QUERY)).toEqual({ last: [1, 0, 0], before: null });
   for (const change of [

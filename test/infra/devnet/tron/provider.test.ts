@@ -5,7 +5,7 @@ import { ALICE, TestTron } from '../../../support/tron.ts';
 
 const LIST = '/v1/accounts/:address/transactions/trc20';
 
-test('every request is counted by its route, those that a fault or a refusal answered too', () =>
+test('every request is counted by its route, also when a fault or a refusal answers it', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const figures = async (method = 'GET'): Promise<unknown> =>
@@ -25,13 +25,13 @@ test('every request is counted by its route, those that a fault or a refusal ans
     expect(await figures('DELETE')).toEqual({ total: 0, by_path: {}, max_in_1s: 0 });
   }));
 
-test('the most within a second is that of any second, open at its beginning and closed at its end', () => {
+test('max_in_1s is the maximum of any sliding second', () => {
   const counter = new RequestCounter();
   for (const moment of [0, 900, 1_000, 1_200, 9_000]) counter.add('/a', moment);
   expect(counter.counts()).toEqual({ total: 5, by_path: { '/a': 5 }, max_in_1s: 3 });
 });
 
-test('the limit suspends whoever exceeds it, for as long as it says', () => {
+test('a client over the limit is suspended for the configured time', () => {
   const limit = new RateLimit(2, 30_000);
   expect([0, 1, 1_001, 1_002, 1_003, 31_002, 31_003].map((moment) => limit.allows(moment))).toEqual(
     [true, true, true, true, false, false, true],
@@ -40,7 +40,7 @@ test('the limit suspends whoever exceeds it, for as long as it says', () => {
   expect(Array.from({ length: 100 }, () => none.allows(0)).every(Boolean)).toBe(true);
 });
 
-test('switched on, the limit answers as TronGrid does', () =>
+test('the limit answers as TronGrid does', () =>
   withDevnet(
     async (devnet) => {
       const asked = await Promise.all(
@@ -66,7 +66,7 @@ async function statusWith(url: string, key: string | undefined): Promise<number>
   return response.status;
 }
 
-test('a key is taken whether or not one is required; where one is, no other is', async () => {
+test('a required API key is checked; otherwise any key is accepted', async () => {
   await withDevnet(async ({ tron_url }) => {
     expect([await statusWith(tron_url, undefined), await statusWith(tron_url, 'anything')]).toEqual(
       [200, 200],

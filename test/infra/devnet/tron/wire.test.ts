@@ -23,7 +23,7 @@ function shapeOf(value: unknown, path = ''): string[] {
   return Object.entries(value).flatMap(([key, each]) => shapeOf(each, `${path}.${key}`));
 }
 
-test('a row and a receipt have every key of the recorded ones, with the same types', () =>
+test('a row and a receipt have the keys and types of the recorded ones', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const id = await tron.transfer({ to: ALICE, value: '2700000000', solidified: true });
@@ -34,7 +34,7 @@ test('a row and a receipt have every key of the recorded ones, with the same typ
     expect(shapeOf(recordedReceipt()).filter((each) => !shape.includes(each))).toEqual([]);
   }));
 
-test('a transfer reads as a recorded one does', () =>
+test('a transfer has the shape of a recorded one', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const id = await tron.transfer({ from: BOB, to: ALICE, value: '2700000000', solidified: true });
@@ -119,7 +119,7 @@ test('TRON’s own client reads head, solidified head, receipts and balances', (
     ]);
   }));
 
-test('TRON’s own client finds the calldata of a transfer in a transaction that failed', () =>
+test('TRON’s own client reads the calldata of a failed transfer', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const [id = ''] = await tron.block({ to: ALICE, value: '77', outcome: 'REVERT' });
@@ -160,7 +160,7 @@ test.each(['REVERT', 'OUT_OF_ENERGY'])(
 );
 
 test.each(['TRX', 'TRC10'])(
-  'a payment in %s has a receipt without contract, result and logs, and is in no list',
+  'a payment in %s has a receipt without contract, result and logs and is not listed',
   (asset) =>
     withDevnet(async (devnet) => {
       const tron = new TestTron(devnet);
@@ -179,7 +179,7 @@ test.each(['TRX', 'TRC10'])(
     }),
 );
 
-test('one transaction pays several: a row each, a log each in their order, through a contract that is not the token’s', () =>
+test('one transaction with several transfers has one row and one log for each, in order', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const logs = [
@@ -209,7 +209,7 @@ test('one transaction pays several: a row each, a log each in their order, throu
     expect(await tron.balance(ALICE)).toBe(4n);
   }));
 
-test('an approval of everything is a row of its own type for owner and spender, and moves nothing', () =>
+test('an approval is a row of type Approval for owner and spender and moves no balance', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const id = await tron.transfer({
@@ -236,7 +236,7 @@ test('an approval of everything is a row of its own type for owner and spender, 
     expect(await tron.balance(ALICE)).toBe(0n);
   }));
 
-test('constant calls are refused as a node refuses them', () =>
+test('malformed constant calls are refused as by a real node', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     const good = {

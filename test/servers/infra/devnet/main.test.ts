@@ -81,7 +81,7 @@ async function block(
   return Object(await response.json());
 }
 
-test('bad settings end it with 1 and all of them in one line', async () => {
+test('bad settings exit 1 and are all reported', async () => {
   const run = start({ APP_NODE_PORT: 'x' });
   expect(await run.ended).toBe(1);
   const problems = run.lines.find(({ event }) => event === 'bad_configuration')?.problems ?? [];
@@ -92,7 +92,7 @@ test('bad settings end it with 1 and all of them in one line', async () => {
   ]);
 });
 
-test('another chain id on the same directory ends it with 1', async () => {
+test('another chain id for the same directory exits 1', async () => {
   const run = start(quick());
   await ready(run);
   run.child.kill('SIGTERM');
@@ -101,7 +101,7 @@ test('another chain id on the same directory ends it with 1', async () => {
   expect(await other.ended).toBe(1);
 });
 
-test('a port that is taken ends it with 2 before it touches the chain', async () => {
+test('a port in use exits 2 before the chain is touched', async () => {
   const taken = net.createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const address = taken.address();
@@ -113,7 +113,7 @@ test('a port that is taken ends it with 2 before it touches the chain', async ()
   await once(taken, 'close');
 });
 
-test('SIGTERM answers who waits, leaves no half block and exits 0; Ctrl-C twice does the same', async () => {
+test('SIGTERM answers long polls, leaves whole blocks and exits 0, as SIGINT twice does', async () => {
   const run = start({ ...quick(), APP_BLOCK_INTERVAL_MS: '3600000' });
   const { node_port } = await ready(run);
   const waiting = fetch(`http://127.0.0.1:${node_port}/v1/blocks/1?wait_ms=30000`);
@@ -132,7 +132,7 @@ test('SIGTERM answers who waits, leaves no half block and exits 0; Ctrl-C twice 
   expect(await again.ended).toBe(0);
 });
 
-test('killed again and again at any moment, it goes on from where it was, and the whole chain still adds up', async () => {
+test('after random kills the chain continues and its effects add up', async () => {
   let known: readonly BlockJson[] = [];
   for (let round = 0; round < 5; round++) {
     const run = start(quick());
@@ -180,7 +180,7 @@ test('killed again and again at any moment, it goes on from where it was, and th
   expect(foldEffects(known)).toEqual(balancesOf(rows));
 }, 120_000);
 
-test('killed again and again, TRON’s network keeps every transfer it took, and its solidified head never goes back', async () => {
+test('after random kills TRON’s network keeps every transfer, and its solidified head never decreases', async () => {
   const address = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6';
   const taken: string[] = [];
   let solidified = 0;

@@ -154,7 +154,7 @@ describe.each(PLAN_CACHES)('under %s', (planCache) => {
     },
   );
 
-  test.each(Object.entries(ends))('the end %s is three look-ups', async (_what, query) => {
+  test.each(Object.entries(ends))('the end %s takes three look-ups', async (_what, query) => {
     const { scans } = await explained(urls.reader_url, query, planCache);
     expect(scans.map(({ how, rows }) => [how.startsWith('Index'), rows])).toEqual([
       [true, 1],
@@ -167,7 +167,7 @@ describe.each(PLAN_CACHES)('under %s', (planCache) => {
 const statements = { ...pieces, ...piecesOfBigBlock, ...bounds };
 
 test.each(Object.keys(statements))(
-  '%s: the same is told of the chain that stands, and not of another, whose rows are another matter',
+  '%s: `same` is true for the current chain and false for another end block',
   async (what) => {
     const query = Object.entries(statements).find(([name]) => name === what)?.[1];
     const [height, , ...values] = query?.values ?? [];
@@ -187,7 +187,7 @@ test.each(Object.keys(statements))(
   },
 );
 
-test('a name always stands for the same text', () => {
+test('a statement name belongs to one text', () => {
   const texts = new Map<string, string>();
   for (const { name, text } of [...Object.values(statements), ...Object.values(ends)]) {
     expect(texts.get(name) ?? text).toBe(text);
@@ -205,7 +205,7 @@ function below(keys: readonly number[], bound: number): number {
   return keys.filter((key) => key < bound).length;
 }
 
-test('ordinals are found wherever the bounds lie', async () => {
+test('the binary search finds every bound', async () => {
   const own = [...all.entries()]
     .filter(([, { from, to }]) => from.equals(hot) || to.equals(hot))
     .map(([seq]) => seq);
@@ -247,7 +247,7 @@ test('ordinals are found wherever the bounds lie', async () => {
   }
 });
 
-test('of whom nothing is known there are no ordinals', async () => {
+test('an unknown address or type has no ordinals', async () => {
   const nobody = Buffer.alloc(20);
   expect(await ordinals(exported.addressOrdinals(nobody, { low: 0n, high: 10n }, end))).toEqual([
     0, 0,

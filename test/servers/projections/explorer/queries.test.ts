@@ -53,7 +53,7 @@ beforeAll(async () => {
 });
 afterAll(() => reader.close());
 
-test('both ways to an address and a type lead to the same rows', async () => {
+test('both scans for an address and a type return the same rows', async () => {
   const ways = await Promise.all([
     reader.rows(of({ address: hot, type }, 'address')),
     reader.rows(of({ address: hot, type }, 'type')),
@@ -63,7 +63,7 @@ test('both ways to an address and a type lead to the same rows', async () => {
   expect(withoutPlaces[0]).toEqual(withoutPlaces[1]);
 });
 
-test('heights and offsets beyond what a column holds are questions like any other', async () => {
+test('heights and offsets beyond int8 are answered', async () => {
   for (const far of [1n << 62n, (1n << 63n) - 1n, 1n << 63n, 1n << 64n, 10n ** 80n]) {
     const away: Page = { limit: 10, offset: far };
     const top: Page = { limit: 10, below: far };
@@ -104,7 +104,7 @@ test('heights and offsets beyond what a column holds are questions like any othe
   }
 });
 
-test('a balance at a height is the sum of what had moved it by then, at every height', async () => {
+test('the balance at every height is the sum of the effects up to it', async () => {
   for (const address of [hot, POOL, block.producer]) {
     for (let height = 3; height < 303; height += 7) {
       const [row] = await reader.rows(balanceAt(address, BigInt(height)));

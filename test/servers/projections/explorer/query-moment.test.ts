@@ -10,7 +10,7 @@ import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded
 
 const log = openLog({ service: 'test', level: 'silent' });
 
-test('a page and the count it is cut by are of one moment while blocks come and go', async () => {
+test('a page and its count are of one snapshot while blocks are added and reverted', async () => {
   const blocks = seededBlocks({ seed: 11, blocks: 40, transactions_max: 6 });
   const urls = await freshDatabase(inject('stack'));
   await fillExplorer(urls.writer_url, blocks);

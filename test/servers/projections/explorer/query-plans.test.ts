@@ -126,7 +126,7 @@ const filteredBelow: Readonly<Record<string, Query>> = {
 };
 
 // a page of validators reads its accounts, and the newest 100 blocks
-test('each list and detail reads an index range no longer than its page, and leaves out no row that it has read', async () => {
+test('each list and detail reads an index range no longer than its page and discards no row', async () => {
   for (const [what, query] of Object.entries(ranges)) {
     for (const planCache of PLAN_CACHES) {
       const { nodes, scans, removed } = await explained(urls.reader_url, query, planCache);
@@ -148,7 +148,7 @@ test('each list and detail reads an index range no longer than its page, and lea
   }
 });
 
-test('a page of activity looks up at most a transaction or a block for each of its rows, and nothing else', async () => {
+test('a page of activity looks up at most one transaction or block for each row', async () => {
   for (const planCache of PLAN_CACHES) {
     const { scans } = await explained(urls.reader_url, activityPage(hot, page), planCache);
     const rowsOf = (table: string): number =>
@@ -159,7 +159,7 @@ test('a page of activity looks up at most a transaction or a block for each of i
   }
 });
 
-test('a balance at a height is found in as many look-ups as the number of activities has binary digits', async () => {
+test('a balance at a height takes log2(activities) look-ups', async () => {
   const activities = blocks
     .flatMap(({ effects }) => effects)
     .filter(({ address, delta }) => address.equals(hot) && delta !== 0n).length;
@@ -176,7 +176,7 @@ test('a balance at a height is found in as many look-ups as the number of activi
   }
 });
 
-test('combined filters read along one ordinal and never a whole table', async () => {
+test('combined filters scan one ordinal, never a whole table', async () => {
   for (const [what, query] of Object.entries({ ...filtered, ...filteredBelow })) {
     for (const planCache of PLAN_CACHES) {
       const { nodes } = await explained(urls.reader_url, query, planCache);
@@ -188,7 +188,7 @@ test('combined filters read along one ordinal and never a whole table', async ()
   }
 });
 
-test('a name always stands for the same text', () => {
+test('a statement name belongs to one text', () => {
   const texts = new Map<string, string>();
   for (const { name, text } of Object.values({ ...ranges, ...filtered, ...filteredBelow })) {
     expect(texts.get(name) ?? text).toBe(text);

@@ -72,7 +72,7 @@ function isWithin(
 
 const EDGES = LONGITUDES.map(Number);
 
-test('for every viewport, across the antimeridian too, just the pickups inside it are found, borders included and each once', async () => {
+test('every viewport, also across the antimeridian, returns the pickups within its inclusive bounds once', async () => {
   let across = 0;
   for (const min_lng of EDGES) {
     for (const max_lng of EDGES) {
@@ -93,7 +93,7 @@ test('for every viewport, across the antimeridian too, just the pickups inside i
   expect(across).toBeGreaterThan(30);
 });
 
-test('a viewport that misses a pickup by the smallest number that there is does not show it', async () => {
+test('a viewport that misses a pickup by one float step excludes it', async () => {
   const below = 13.405 - 2 ** -49;
   expect(Number('13.405')).toBeGreaterThan(below);
   expect(await found({ min_lat: 0, max_lat: 0, min_lng: 13, max_lng: 13.405 })).toEqual([

@@ -111,7 +111,7 @@ const TRIP = [
   'passenger',
 ];
 
-test('after random batches, with reorganisations, the tables hold what a plain reading gives, and the journal the blocks that are not final', async () => {
+test('after random batches the tables equal a plain fold, and the journal holds the unfinalized blocks', async () => {
   expect(plain.ended_trips.length).toBeGreaterThan(50);
   const tables = await readTables(pool, 'ride_market');
   expect(differences(withoutJournal(tables), textsOf(plain))).toEqual([]);
@@ -135,7 +135,7 @@ test('open requests are listed newest first, up to the limit', async () => {
   expect(await reader.rows(rideRequests(undefined, 3))).toEqual(all.slice(0, 3));
 });
 
-test('offers are listed for an open request alone, newest first', async () => {
+test('offers are listed newest first, for an open request only', async () => {
   let listed = 0;
   for (const request of plain.open_requests) {
     const hash = bytesIn(request, 'hash');
@@ -183,7 +183,7 @@ function isOf(row: PlainRow, { driver, passenger }: Parties): boolean {
   return isDriver && (passenger === undefined || passenger.equals(bytesIn(row, 'passenger')));
 }
 
-test('active trips are those of the parties asked for, the newest first', async () => {
+test('active trips of the given parties are listed newest first', async () => {
   for (const parties of partiesOf(plain.active_trips)) {
     const wanted = newestFirst(plain.active_trips.filter((row) => isOf(row, parties))).map((row) =>
       cells(row, TRIP),
@@ -193,7 +193,7 @@ test('active trips are those of the parties asked for, the newest first', async 
   }
 });
 
-test('completed and recent trips are those of the parties asked for, the last ended first', async () => {
+test('completed and recent trips of the given parties are listed by their end, newest first', async () => {
   const trips = newestFirst(plain.ended_trips, 'ended_height', 'ended_index');
   for (const parties of partiesOf(trips).slice(0, 30)) {
     const theirs = trips.filter((row) => isOf(row, parties));
@@ -214,7 +214,7 @@ function requestStatus(row: PlainRow): string {
   return row['offer_hash'] === null ? 'cancelled' : 'accepted';
 }
 
-test('a request is open, accepted or cancelled, and its passenger’s', async () => {
+test('a request is open, accepted or cancelled and names its passenger', async () => {
   const statuses = new Set<string>();
   for (const row of some([...plain.open_requests, ...plain.closed_requests])) {
     statuses.add(requestStatus(row));

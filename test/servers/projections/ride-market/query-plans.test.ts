@@ -107,7 +107,7 @@ function questions(): Readonly<Record<string, Expected>> {
   };
 }
 
-test('each question is an index range no longer than its answer, and leaves out no row that it has read', async () => {
+test('each query reads an index range no longer than its result and discards no row', async () => {
   for (const [what, { query, most, sorted = false }] of Object.entries(questions())) {
     for (const planCache of PLAN_CACHES) {
       const { scans, removed, nodes } = await explained(readerUrl, query, planCache);
@@ -140,7 +140,7 @@ const VIEWPORTS = {
   ),
 } as const;
 
-test('requests within bounds are found by the spatial index, which reads those that lie there and no others', async () => {
+test('the spatial index reads exactly the requests within bounds', async () => {
   for (const [what, query] of Object.entries(VIEWPORTS)) {
     for (const planCache of PLAN_CACHES) {
       const { scans, removed, nodes } = await explained(readerUrl, query, planCache);
@@ -159,7 +159,7 @@ test('requests within bounds are found by the spatial index, which reads those t
   }
 });
 
-test('of a viewport with more requests than anybody looks at, only the newest are read', async () => {
+test('a dense viewport is answered by a scan from the newest request', async () => {
   const viewports = [
     { min_lat: -90, max_lat: 90, min_lng: -180, max_lng: 180 },
     { min_lat: -90, max_lat: 90, min_lng: 10, max_lng: -10 },
@@ -186,7 +186,7 @@ test('of a viewport with more requests than anybody looks at, only the newest ar
   }
 });
 
-test('of a viewport with thousands of requests the newest inside it are shown, in whichever way they are found', async () => {
+test('both plans return the newest requests of a viewport', async () => {
   const settings = {
     postgres_reader_url: readerUrl,
     application_name: 'test',
@@ -221,7 +221,7 @@ test('of a viewport with thousands of requests the newest inside it are shown, i
   }
 });
 
-test('a name always stands for the same text', () => {
+test('a statement name belongs to one text', () => {
   const queries = [
     ...Object.values(questions()).map(({ query }) => query),
     ...Object.values(VIEWPORTS),

@@ -35,7 +35,7 @@ async function open(): Promise<{
   return { pool, reader, reader_url: urls.reader_url };
 }
 
-test('seven partitions folded at the same time, in any order, lose nothing of each other', async () => {
+test('seven partitions folded concurrently lose no update', async () => {
   for (let seed = 1; seed <= 3; seed++) {
     const { pool } = await open();
     const addresses = addressLog({ seed, accounts: 40, events: 200 });
