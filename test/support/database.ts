@@ -11,12 +11,12 @@ export interface DatabaseUrls {
   readonly reader_url: string;
 }
 
-/** A database of its own for one test, with the roles' grants; it goes when the stack goes. */
+/** An empty database for one test, with the grants of the roles. */
 export async function freshDatabase(addresses: Where): Promise<DatabaseUrls> {
   return await createDatabase(hostOf(addresses), ownName());
 }
 
-/** The same with everything that another holds, to which nobody is connected. */
+/** A copy of another database, which must have no connections. */
 export async function copiedDatabase(
   addresses: Where,
   original: DatabaseUrls,

@@ -125,11 +125,9 @@ export class Progress {
   get silence(): Fault | undefined {
     const ms = performance.now() - this.#heardAt;
     if (ms <= this.#options.silence_ms) return undefined;
-    return new Fault(
-      'kafka',
-      `the Kafka brokers have not told where the log ends for ${Math.round(ms)} ms`,
-      { retry: true },
-    );
+    return new Fault('kafka', `no answer of the Kafka brokers for ${Math.round(ms)} ms`, {
+      retry: true,
+    });
   }
 
   async #refresh(): Promise<void> {

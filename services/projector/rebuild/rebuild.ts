@@ -85,7 +85,7 @@ export function rebuild<Event extends { readonly type: string }>(
     return await withReplay(work, next, false, async (replay, pool) => {
       if ((await readTableVersion(work.session, next.name))?.indexed !== true)
         await load(work, next, replay, pool);
-      return await takePlace(work, replay, pool, {
+      return await switchOver(work, replay, pool, {
         name: next.name,
         kept: live?.version ?? next.version,
         exchange: false,
@@ -123,7 +123,7 @@ export function rollback<Event extends { readonly type: string }>(
         message: `the tables kept had not been loaded when they were replaced: ops rebuild ${projection.name} builds new ones`,
       };
     return await withReplay(work, previous, false, (replay, pool) =>
-      takePlace(work, replay, pool, { name: previous.name, kept: live.version, exchange: true }),
+      switchOver(work, replay, pool, { name: previous.name, kept: live.version, exchange: true }),
     );
   });
 }
@@ -220,19 +220,27 @@ export async function withReplay<Event extends { readonly type: string }, Result
   }
 }
 
+function endsOf<Event extends { readonly type: string }>({
+  options: { projection, kafka, log },
+  signal,
+}: Work<Event>): Promise<Offsets> {
+  return retrying({ what: 'reading the end of the log', log, signal }, () =>
+    readEnds(kafka, projection.topics),
+  );
+}
+
 async function load<Event extends { readonly type: string }>(
-  { options, signal, progress }: Work<Event>,
+  work: Work<Event>,
   next: Projection<Event>,
   replay: Replay<Event>,
   pool: Pool,
 ): Promise<void> {
-  const { kafka, log } = options;
+  const { options, signal, progress } = work;
+  const { log } = options;
   const retry = { log, signal };
   // an earlier call may have loaded a part
   await replay.refresh();
-  const ends = await retrying({ ...retry, what: 'reading the end of the log' }, () =>
-    readEnds(kafka, next.topics),
-  );
+  const ends = await endsOf(work);
   progress.begin('loading', ends);
   await replay.advance(ends, { loading: true });
   progress.begin('indexing');
@@ -267,7 +275,7 @@ async function vacuum(
   }
 }
 
-interface Place {
+interface Target {
   readonly name: string;
   /** version of the replaced tables */
   readonly kept: number;
@@ -276,14 +284,14 @@ interface Place {
 }
 
 /** Catches up until the switch succeeds. */
-async function takePlace<Event extends { readonly type: string }>(
+async function switchOver<Event extends { readonly type: string }>(
   work: Work<Event>,
   replay: Replay<Event>,
   pool: Pool,
-  { name, kept, exchange }: Place,
+  { name, kept, exchange }: Target,
 ): Promise<Rebuilt> {
   const { options, session, signal, progress } = work;
-  const { projection, kafka, log } = options;
+  const { projection } = options;
   const build = (await readTableVersion(session, name))?.build;
   let catching = Promise.resolve();
   const catchUp = (ends: Offsets): Promise<void> =>
@@ -292,9 +300,7 @@ async function takePlace<Event extends { readonly type: string }>(
   const of_another_log = await isBeyondLog(work);
   for (;;) {
     await replay.refresh();
-    const ends = await retrying({ what: 'reading the end of the log', log, signal }, () =>
-      readEnds(kafka, projection.topics),
-    );
+    const ends = await endsOf(work);
     progress.begin('catching_up', ends);
     await catchUp(ends);
     progress.begin('switching');
@@ -324,17 +330,13 @@ async function takePlace<Event extends { readonly type: string }>(
 }
 
 /** Whether the live tables are beyond the end of the log: they were made of another one. */
-async function isBeyondLog<Event extends { readonly type: string }>({
-  options,
-  session,
-  signal,
-}: Work<Event>): Promise<boolean> {
-  const { projection, kafka, log } = options;
+async function isBeyondLog<Event extends { readonly type: string }>(
+  work: Work<Event>,
+): Promise<boolean> {
+  const { options, session, signal } = work;
   for (let looks = 1; ; looks++) {
-    const reached = await readOffsets(session, projection.name);
-    const ends = await retrying({ what: 'reading the end of the log', log, signal }, () =>
-      readEnds(kafka, projection.topics),
-    );
+    const reached = await readOffsets(session, options.projection.name);
+    const ends = await endsOf(work);
     if ([...reached].every(([key, next]) => next <= (ends.get(key) ?? 0n))) return false;
     if (looks === CONFIRMATIONS) return true;
     await untilAborted(POLL_MS, signal);
