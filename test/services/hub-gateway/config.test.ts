@@ -12,7 +12,7 @@ const NEEDED = {
   APP_JWT_SECRET: 'x'.repeat(32),
 };
 
-test('only addresses, the chain and the secret must be given', () => {
+test('addresses, the chain and the secret are required, the rest has defaults', () => {
   expect(readHubGatewayConfig(NEEDED)).toMatchObject({
     network: 'testnet',
     chain_id: 7_777,
@@ -31,7 +31,7 @@ test('only addresses, the chain and the secret must be given', () => {
   });
 });
 
-test('a referrer is an address, shown in lower case', () => {
+test('a referrer is an address and becomes lower case', () => {
   const address = `0x${'AB'.repeat(20)}`;
   expect(readHubGatewayConfig({ ...NEEDED, APP_REQUEST_REFERRER: address }).request_referrer).toBe(
     address.toLowerCase(),
@@ -41,7 +41,7 @@ test('a referrer is an address, shown in lower case', () => {
   );
 });
 
-test('no problem tells the secret', () => {
+test('a configuration error does not show the secret', () => {
   const bad = { ...NEEDED, APP_JWT_SECRET: 'too short', APP_CHAIN_ID: '0' };
   expect(() => readHubGatewayConfig(bad)).toThrow(/APP_CHAIN_ID.*APP_JWT_SECRET/);
   expect(() => readHubGatewayConfig(bad)).not.toThrow(/too short/);

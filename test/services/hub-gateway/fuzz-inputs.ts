@@ -126,7 +126,7 @@ const PIECES = [
   '__schema { types { name } }',
 ];
 
-/** After which a socket is closed. */
+/** Messages that close a socket. */
 const FATAL_TYPES = [
   'connection_init',
   'next',
@@ -139,9 +139,9 @@ const FATAL_TYPES = [
 
 export class FuzzInputs {
   readonly #random: Random;
-  /** hashes and addresses that there are, so that some questions get somewhere */
+  /** existing hashes and addresses, so that some operations succeed */
   readonly #known: readonly string[];
-  /** the variables of the document at hand, with their types */
+  /** the variables of the current document, with their types */
   readonly #declared = new Map<string, string>();
 
   constructor(random: Random, known: readonly string[]) {
@@ -149,7 +149,7 @@ export class FuzzInputs {
     this.#known = known;
   }
 
-  /** GraphQL, for the most part valid as far as its grammar goes; now and then broken anywhere. */
+  /** GraphQL that mostly fits the grammar, sometimes broken anywhere. */
   document(kind?: Kind): string {
     const random = this.#random;
     const chosen = FIELDS.filter((field) => kind === undefined || field.kind === kind);
@@ -188,7 +188,7 @@ export class FuzzInputs {
     };
   }
 
-  /** What is posted. */
+  /** A body to post. */
   body(): string {
     const random = this.#random;
     if (random.chance(0.05)) return this.broken(JSON.stringify(this.json(4)) ?? '');
@@ -203,7 +203,7 @@ export class FuzzInputs {
     return random.chance(0.1) ? this.broken(text) : text;
   }
 
-  /** What is sent on a socket. */
+  /** A message for a socket. */
   message(): string | Buffer {
     const random = this.#random;
     if (random.chance(0.02)) return random.bytes(4 * (1 + random.below(20)));
@@ -234,7 +234,7 @@ export class FuzzInputs {
     return Object.fromEntries(Array.from({ length }, () => [this.#text(), this.json(depth - 1)]));
   }
 
-  /** The text with a few of its characters gone, doubled or strange. */
+  /** The text with a few characters removed, doubled or replaced. */
   broken(text: string): string {
     const random = this.#random;
     let broken = text;

@@ -6,9 +6,9 @@ import { FuzzInputs } from './fuzz-inputs.ts';
 export interface FuzzTarget {
   /** of the hub, without a path */
   readonly url: string;
-  /** a good one */
+  /** valid */
   readonly token: string;
-  /** hashes and addresses that there are */
+  /** existing hashes and addresses */
   readonly known: readonly string[];
 }
 
@@ -19,9 +19,9 @@ export interface FuzzOptions {
 }
 
 export interface FuzzReport {
-  /** what should not have been answered, with what was sent; at most so many */
+  /** wrong responses with their requests, of which the first are kept */
   readonly wrong: readonly string[];
-  /** HTTP answers by status, errors by code, sockets by how they were closed */
+  /** HTTP responses by status, errors by code, sockets by close code */
   readonly counts: Readonly<Record<string, number>>;
 }
 
@@ -29,7 +29,7 @@ const AT_ONCE = 8;
 const WRONG_MAX = 10;
 const PATIENCE_MS = 60_000;
 
-/** What a socket may be closed for, by us (1000, 1005) or by the hub. */
+/** Allowed close codes, of the client (1000, 1005) and of the hub. */
 const CLOSES: ReadonlySet<number> = new Set([1000, 1005, 1002, 1007, 1009, 4400, 4401, 4409, 4429]);
 const TYPES: ReadonlySet<unknown> = new Set([
   'connection_ack',
@@ -39,7 +39,7 @@ const TYPES: ReadonlySet<unknown> = new Set([
   'ping',
   'pong',
 ]);
-/** UPSTREAM_ERROR is none of them: all that is behind the hub is there. */
+/** Without UPSTREAM_ERROR: every server behind the hub is up. */
 const CODES: ReadonlySet<unknown> = new Set([
   'UNAUTHENTICATED',
   'BAD_USER_INPUT',
@@ -91,10 +91,11 @@ export async function fuzz(
       if (!CODES.has(code)) blame(`an error of code ${String(code)}`, sent);
     }
     const text = JSON.stringify(payload);
-    if (TELLS_TOO_MUCH.test(text)) blame(`too much is told: ${text.slice(0, 300)}`, sent);
+    if (TELLS_TOO_MUCH.test(text))
+      blame(`the response tells too much: ${text.slice(0, 300)}`, sent);
   };
 
-  /** Each input has a seed of its own, so that one that goes wrong can be had again. */
+  /** Each input has its own seed, so that a failure can be repeated. */
   const http = async (at: number): Promise<void> => {
     const random = new Random(seed * 1_000_003 + at);
     const inputs = new FuzzInputs(random, target.known);
@@ -188,12 +189,12 @@ function requestOf(random: Random, inputs: FuzzInputs, { token }: FuzzTarget): S
   };
 }
 
-/** As a header can have it. */
+/** Only characters that a header may have. */
 function plain(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?');
 }
 
-/** An id that no input has. */
+/** An id that no input uses. */
 const LAST = 'the last one';
 
 interface Message {
@@ -230,7 +231,7 @@ async function converse(
   };
   socket.once('open', () => {
     socket.send(first);
-    // before it is acknowledged nothing else may be said
+    // other messages have to wait for the acknowledgement
     if (typeof first !== 'string' || !first.startsWith('{"type":"connection_init"')) sendOthers();
   });
   const late = setTimeout(() => socket.terminate(), PATIENCE_MS);

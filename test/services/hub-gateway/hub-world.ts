@@ -38,10 +38,10 @@ export interface GraphqlAnswer {
 }
 
 export interface HubWorldOptions {
-  /** of the hub, as its environment */
+  /** environment variables of the hub */
   readonly settings?: Readonly<Record<string, string>>;
   readonly redis_url?: string;
-  /** Unix ms, of the hub */
+  /** clock of the hub, Unix ms */
   readonly now?: () => number;
 }
 
@@ -49,7 +49,7 @@ export class HubWorld {
   readonly url: string;
   readonly devnet: TestDevnet;
   readonly models: ReadModels;
-  /** what the hub logged at level warn and above */
+  /** log lines of the hub at level warn and above */
   readonly lines: readonly string[];
   readonly #close: () => Promise<void>;
 
@@ -101,7 +101,7 @@ export class HubWorld {
       await closing.close(
         () => undefined,
         (name, error) => {
-          throw new Error(`${name} was not closed`, { cause: error });
+          throw new Error(`${name} could not be closed`, { cause: error });
         },
       );
       await models.close();
@@ -114,7 +114,7 @@ export class HubWorld {
     return `${this.url.replace('http', 'ws')}/graphql/ws`;
   }
 
-  /** Posts an operation, with the token if there is one. */
+  /** Posts an operation, with a token if given. */
   ask(query: string, variables: object = {}, token?: string): Promise<GraphqlAnswer> {
     return this.post(
       JSON.stringify({ query, variables }),
@@ -140,7 +140,7 @@ export class HubWorld {
     };
   }
 
-  /** The token that the wallet signs in for. */
+  /** Signs in with the wallet and returns its token. */
   async signIn(wallet: TestWallet): Promise<string> {
     const timestamp = Math.floor(Date.now() / 1_000);
     const signature = await wallet.sign(challengeOf(CHAIN_ID, wallet.publicKey, timestamp));
@@ -174,7 +174,7 @@ export class HubWorld {
     return String(answer.transaction_hash);
   }
 
-  /** A block of what waits, and the read models with it. */
+  /** Makes a block of the pending transactions and brings the read models up to it. */
   async block(): Promise<void> {
     await this.devnet.block();
     await this.models.follow(this.devnet.devnet.node);
@@ -194,14 +194,14 @@ export class HubWorld {
   }
 }
 
-/** What a wallet sends for what the hub built, as hex. */
+/** The signed transaction of an unsigned one, as hex. */
 export function signUnsigned(
   wallet: TestWallet,
   { nonce, chain_id: chainId, data }: UnsignedJson,
 ): string {
   const decoded = decodeCall(data.function_call_type, argumentItems(data));
   if ('refused' in decoded)
-    throw new Error(`the hub built what nobody can read: ${decoded.refused}`);
+    throw new Error(`the hub built an unreadable transaction: ${decoded.refused}`);
   const unsigned = { chain_id: chainId, nonce, call: decoded.call };
   const { r, s, v } = wallet.key.sign(unsignedDigest(unsigned));
   return toHex(encodeRaw({ ...unsigned, signature: { r, s, v } }));

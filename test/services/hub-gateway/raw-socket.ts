@@ -10,7 +10,7 @@ export interface SocketMessage {
 export class RawSocket {
   readonly messages: SocketMessage[] = [];
   readonly socket: WebSocket;
-  /** the code of its end */
+  /** the close code */
   readonly closed: Promise<number>;
 
   private constructor(socket: WebSocket) {
@@ -20,7 +20,7 @@ export class RawSocket {
     socket.on('error', () => undefined);
   }
 
-  /** Resolves once it stands. */
+  /** Resolves once it is open. */
   static async open(
     url: string,
     protocols: string[] = ['graphql-transport-ws'],
@@ -37,7 +37,7 @@ export class RawSocket {
     return raw;
   }
 
-  /** One that is acknowledged. */
+  /** Opens a socket and waits for the acknowledgement. */
   static async begun(url: string, payload: object = {}): Promise<RawSocket> {
     const raw = await RawSocket.open(url);
     raw.send({ type: 'connection_init', payload });
@@ -53,7 +53,7 @@ export class RawSocket {
     this.send({ id, type: 'subscribe', payload: { query, variables } });
   }
 
-  /** The first message that came, or will come, of which this holds. */
+  /** The first message, past or future, that matches. */
   next(holds: (message: SocketMessage) => boolean): Promise<SocketMessage> {
     const known = this.messages.find(holds);
     if (known !== undefined) return Promise.resolve(known);
@@ -76,7 +76,7 @@ export class RawSocket {
       .map(({ payload }) => payload);
   }
 
-  /** All results and the end of an operation that comes to one. */
+  /** All messages of an operation that ends. */
   async outcome(id: string, query: string): Promise<readonly SocketMessage[]> {
     this.subscribe(id, query);
     await this.next(

@@ -19,17 +19,17 @@ import type { CltNode } from '../../../infra/devnet/clt/node.ts';
 import { silentLog } from '../../support/kafka.ts';
 
 const TOPIC = 'chain.blocks';
-/** The devnet of these tests makes a block final when so many stand on top of it. */
+/** Blocks on top of a final one in the devnet of these tests. */
 const REORG_MAX = 6;
 
 export class ReadModels {
   readonly #pools: readonly (readonly [Projection<ExplorerEvent>, Pool])[];
   readonly #notifications: NotificationPublisher;
-  /** the blocks that stand, by height */
+  /** the canonical blocks by height */
   readonly #standing: NodeBlock[] = [];
   #offset = 0;
-  /** whether changes are told on Redis */
-  tells = true;
+  /** whether changes are published on Redis */
+  notifies = true;
 
   private constructor(
     pools: readonly (readonly [Projection<ExplorerEvent>, Pool])[],
@@ -122,7 +122,7 @@ export class ReadModels {
     );
     if (applied.outcome !== 'applied' || applied.broken !== undefined)
       throw new Error(`not applied: ${JSON.stringify(applied.outcome)}`);
-    if (!this.tells || applied.announced.length === 0) return;
+    if (!this.notifies || applied.announced.length === 0) return;
     const position = { topic: TOPIC, partition: 0, next_offset: String(applied.next_offset) };
     const notification = { projection: projection.name, keys: applied.announced, position };
     this.#notifications.publish(`projection:${projection.name}`, JSON.stringify(notification));

@@ -1,4 +1,4 @@
-/** Operations that ask for too much, each in its own way. */
+/** Operations beyond the limits, with the limit that each exceeds. */
 const deep = (depth: number): string => `{ ${'a { '.repeat(depth)}b${' }'.repeat(depth)} }`;
 export const TOO_LARGE: readonly (readonly [string, string])[] = [
   [

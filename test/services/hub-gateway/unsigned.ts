@@ -41,7 +41,7 @@ export function argumentItems({
   });
 }
 
-/** What a field of the hub built. Throws when that is no unsigned transaction. */
+/** The value of a field that builds a transaction. Throws when it is none. */
 export function readUnsigned(value: unknown): UnsignedJson {
   const problem = new Error(`no unsigned transaction: ${JSON.stringify(value)}`);
   if (

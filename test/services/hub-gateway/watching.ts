@@ -5,7 +5,7 @@ import { OperationTypeNode } from 'graphql';
 import { createClient, type Client } from 'graphql-ws';
 import { WebSocket } from 'ws';
 
-/** What came of one subscription so far, the newest last. */
+/** The results of one subscription so far, the latest last. */
 export interface Watched {
   readonly official: readonly unknown[];
   readonly apollo: readonly unknown[];
@@ -55,7 +55,7 @@ export class Watching {
     return { official, apollo };
   }
 
-  /** Asks with both: the one over its socket, the other over HTTP. */
+  /** Sends a query with both: one over its socket, the other over HTTP. */
   async ask(query: string): Promise<readonly [official: unknown, apollo: unknown]> {
     const results: unknown[] = [];
     for await (const { data, errors } of this.#official.iterate({ query }))

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('random operations, variables, tokens and socket messages get an answer of the right shape each, and no fault of ours', async () => {
+test('random operations, variables, tokens and socket messages get well-formed responses and no fault', async () => {
   const token = await world.signIn(wallet);
   const stranger = await world.signIn(walletOf('tron', 'fuzz stranger'));
   const place = 'pickupLatitude: 1, pickupLongitude: 1, dropoffLatitude: 2, dropoffLongitude: 2';
@@ -30,7 +30,7 @@ test('random operations, variables, tokens and socket messages get an answer of 
   );
   expect(wrong).toEqual([]);
   expect(world.lines.filter((line) => JSON.parse(line).level === 'error')).toEqual([]);
-  // it got everywhere
+  // the inputs reach each kind of error
   for (const code of [
     'BAD_USER_INPUT',
     'FORBIDDEN',

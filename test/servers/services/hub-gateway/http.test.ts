@@ -23,14 +23,18 @@ beforeAll(async () => {
   await world.fund(caller.account, 10_000_000n);
   token = await world.signIn(caller);
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.close();
+  // of all tests
+  expect(world.lines.filter((line) => JSON.parse(line).level !== 'warn')).toEqual([]);
+});
 
 function codes({ errors }: GraphqlAnswer): unknown {
   return errors.map(({ extensions }) => extensions?.code);
 }
 
 test.each(QUERIES_AND_MUTATIONS)(
-  '$name: needs a token: $needs_token',
+  '$name needs a token: $needs_token',
   async ({ operation, needs_token: needsToken }) => {
     const without = await world.ask(operation);
     const withToken = await world.ask(operation, {}, token);
@@ -38,7 +42,7 @@ test.each(QUERIES_AND_MUTATIONS)(
     if (needsToken) {
       expect(codes(without)).toEqual(['UNAUTHENTICATED']);
       expect(without.data ?? null).toBeNull();
-      // what is wrong then is something else
+      // with a token it may fail for another reason
       expect(codes(withToken)).not.toContain('UNAUTHENTICATED');
     } else {
       expect(without.text).toBe(withToken.text);
@@ -47,7 +51,7 @@ test.each(QUERIES_AND_MUTATIONS)(
   },
 );
 
-test('every bad token is no token, in the same bytes; lists are served all the same', async () => {
+test('every invalid token gets the same response as none, and lists are served', async () => {
   const now = Math.floor(Date.now() / 1_000);
   const answers = new Set<string>();
   const pk = `0x${'aa'.repeat(20)}`;
@@ -69,7 +73,7 @@ test('every bad token is no token, in the same bytes; lists are served all the s
   ).toEqual({ accountBalance: '0' });
 });
 
-test('a balance is asked for by address or by public key', async () => {
+test('a balance is found by address and by public key', async () => {
   const ask = async (publicKey: string): Promise<GraphqlAnswer> =>
     world.ask(
       'query ($key: String) { accountBalance(publicKey: $key) }',
@@ -90,7 +94,7 @@ test('a balance is asked for by address or by public key', async () => {
     expect(codes(await ask(key))).toEqual(['BAD_USER_INPUT']);
 });
 
-test('a challenge gives its token again and never a longer one; the claims are the key as sent and the expiry', async () => {
+test('a challenge sent again gives the same token, which holds the key as sent and the expiry', async () => {
   const timestamp = Math.floor(Date.now() / 1_000) - 60;
   const publicKey = caller.key.publicKey.slice(2);
   const signature = await caller.sign(challengeOf(7777, publicKey, timestamp));
@@ -180,13 +184,13 @@ test.each([
   '{ listRideRequests(bounds: { minLat: 2, maxLat: 1, minLng: 0, maxLng: 0 }) { txHash } }',
   '{ listRideRequests(bounds: { minLat: -91, maxLat: 1, minLng: 0, maxLng: 0 }) { txHash } }',
   '{ listRideRequests(bounds: { minLat: 0, maxLat: 1, minLng: 0, maxLng: 1e400 }) { txHash } }',
-])('refused for what it asks: %s', async (operation) => {
+])('BAD_USER_INPUT refuses %s', async (operation) => {
   const answer = await world.ask(operation, {}, token);
   expect([answer.status, codes(answer)]).toEqual([200, ['BAD_USER_INPUT']]);
   expect(answer.text).not.toMatch(/stack|node_modules|９|1e400/);
 });
 
-test('bounds across the antimeridian, and the largest amount there is, are none the worse', async () => {
+test('bounds across the antimeridian and the largest amount are accepted', async () => {
   const lists = await world.ask(
     '{ listRideRequests(bounds: { minLat: -90, maxLat: 90, minLng: 179, maxLng: -179 }) { txHash } }',
   );
@@ -203,16 +207,19 @@ test('bounds across the antimeridian, and the largest amount there is, are none 
   });
 });
 
-test.each(TOO_LARGE)('refused before anything is done: %s', async (_what, query) => {
-  const answer = await world.ask(query);
-  expect(answer.status).toBe(400);
-  expect(answer.data).toBeUndefined();
-  expect(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED']).toContain(
-    answer.errors[0]?.extensions?.code,
-  );
-});
+test.each(TOO_LARGE)(
+  'an operation that is too large is refused before it is executed: %s',
+  async (_what, query) => {
+    const answer = await world.ask(query);
+    expect(answer.status).toBe(400);
+    expect(answer.data).toBeUndefined();
+    expect(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED']).toContain(
+      answer.errors[0]?.extensions?.code,
+    );
+  },
+);
 
-test('the standard question for the schema is not too large', async () => {
+test('the standard introspection query is within the limits', async () => {
   expect((await world.ask(getIntrospectionQuery())).errors).toEqual([]);
 });
 
@@ -224,7 +231,7 @@ const RAW_PROBLEMS: readonly (readonly [string, string])[] = [
   ['lists in lists', `0x${'c1'.repeat(5_000)}c0`],
 ];
 
-test.each(RAW_PROBLEMS)('no transaction: %s', async (_what, raw) => {
+test.each(RAW_PROBLEMS)('a raw transaction is refused that is or has: %s', async (_what, raw) => {
   const answer = await world.ask(
     'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
     { raw },
@@ -233,7 +240,7 @@ test.each(RAW_PROBLEMS)('no transaction: %s', async (_what, raw) => {
   expect([answer.status, codes(answer)]).toEqual([200, ['BAD_USER_INPUT']]);
 });
 
-test('a transaction is sent for its own account alone, on this chain alone, and its replay is what the node says', async () => {
+test('a transaction is sent when the caller signed it for this chain; its replay gets the answer of the node', async () => {
   const submit = (raw: string): Promise<GraphqlAnswer> =>
     world.ask(
       'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
@@ -256,7 +263,7 @@ test('a transaction is sent for its own account alone, on this chain alone, and 
   await world.block();
 });
 
-test('a node that does not answer is an upstream error, without a word of where it is', async () => {
+test('a node that fails is an UPSTREAM_ERROR that names no address', async () => {
   await world.devnet.admin('/admin/faults', { target: 'node', mode: 'status_503', times: 1 });
   const answer = await world.ask('mutation { createUnsignedBurn(amount: "1") }', {}, token);
   expect(codes(answer)).toEqual(['UPSTREAM_ERROR']);
@@ -278,13 +285,16 @@ test.each([
     400,
   ],
   ['a mebibyte', `{"query":"${' '.repeat(1 << 20)}{ chainInfo { chainId } }"}`, 413],
-])('a body that is %s is refused in the shape of GraphQL', async (_what, body, status) => {
-  const answer = await world.post(body);
-  expect(answer.status).toBe(status);
-  expect(answer.errors[0]?.extensions?.code).toMatch(/^[A-Z_]+$/);
-});
+])(
+  'a body that is or has %s gets an error in the shape of GraphQL',
+  async (_what, body, status) => {
+    const answer = await world.post(body);
+    expect(answer.status).toBe(status);
+    expect(answer.errors[0]?.extensions?.code).toMatch(/^[A-Z_]+$/);
+  },
+);
 
-test('only JSON is taken, mutations are not taken by GET, and other paths and methods are told so in the same shape', async () => {
+test('other content types, mutations by GET, other paths and methods get errors in the shape of GraphQL', async () => {
   const body = '{"query":"{ chainInfo { chainId } }"}';
   expect((await world.post(body, { 'content-type': 'text/plain' })).status).toBe(415);
   const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
@@ -317,7 +327,7 @@ test('only JSON is taken, mutations are not taken by GET, and other paths and me
   }
 });
 
-test("an answer that many ask for is made once, until the read model moves; one that is somebody's own is made for each", async () => {
+test('an anonymous query is cached until the read model changes, other operations are not', async () => {
   const used = async (): Promise<number> => {
     const text = await (await fetch(`${world.url}/metrics`)).text();
     return Number(/hub_kept_answers_used\{[^}]*\} (\d+)/.exec(text)?.[1]);
@@ -329,7 +339,7 @@ test("an answer that many ask for is made once, until the read model moves; one 
     return (await used()) - before;
   };
   const lists = '{ listRideRequests { fare } listActiveTrips { fare } chainInfo { txFee } }';
-  // each is kept from its second request on
+  // a response is kept from its second request on
   expect(await ask(lists)).toBe(0);
   expect(await ask(lists)).toBe(2);
   await world.block();
@@ -341,7 +351,7 @@ test("an answer that many ask for is made once, until the read model moves; one 
   expect(await ask('{ nothing }')).toBe(0);
 });
 
-/** Besides those that differ each time. */
+/** Without those that differ between requests. */
 function shown(headers: Headers): unknown {
   return Object.entries(Object.fromEntries(headers)).filter(
     ([name]) => !['date', 'x-request-id'].includes(name),
@@ -369,7 +379,7 @@ test('browsers get GraphiQL, whose script is the only one that its policy allows
   expect(/(?:src|href)="(?!data:)/.exec(page)).toBeNull();
 });
 
-test('web pages of any origin may ask it, with a token too', async () => {
+test('pages of any origin may send operations with a token', async () => {
   const headers = {
     'access-control-request-method': 'POST',
     'access-control-request-headers': 'authorization, apollographql-client-name, traceparent',
@@ -386,15 +396,7 @@ test.each(serverAudits({ url: () => `${world.url}/graphql` }))(
   'GraphQL over HTTP, $id: $name',
   async ({ name, fn }) => {
     const result = await fn();
-    // what it only should do, or may, is not all asked for
+    // of SHOULD and MAY the hub follows some
     if (name.startsWith('MUST')) expect(result).toMatchObject({ status: 'ok' });
   },
 );
-
-test('nothing of all this was a bug', () => {
-  expect(
-    world.lines.filter(
-      (line) => JSON.parse(line).level !== 'warn' && JSON.parse(line).level !== 40,
-    ),
-  ).toEqual([]);
-});

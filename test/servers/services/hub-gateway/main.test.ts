@@ -44,7 +44,7 @@ async function settings(nodeUrl: string): Promise<Record<string, string>> {
   };
 }
 
-test('it is ready when the node has told its chain; told to stop, it says goodbye to its sockets and ends with 0, all its lines JSON and none with a secret', async () => {
+test('the hub is ready once the node answers, closes its sockets at SIGTERM, exits with 0 and logs no secret', async () => {
   await withDevnet(async (devnet) => {
     const { child, text, ended } = start(await settings(devnet.node_url));
     await expect.poll(text).toContain('"msg":"listening"');
@@ -62,7 +62,7 @@ test('it is ready when the node has told its chain; told to stop, it says goodby
   });
 });
 
-test('it does not serve the node of another chain, and says which setting is wrong', async () => {
+test('a node of another chain ends the hub with 1 and the name of the wrong setting', async () => {
   await withDevnet(async (devnet) => {
     const { text, ended } = start({ ...(await settings(devnet.node_url)), APP_CHAIN_ID: '7778' });
     expect(await ended).toEqual([1, null]);
@@ -70,7 +70,7 @@ test('it does not serve the node of another chain, and says which setting is wro
   });
 });
 
-test('without its settings it does not start, and says all that is missing at once', async () => {
+test('missing settings end the hub with 1 and all their names', async () => {
   const { text, ended } = start({});
   expect(await ended).toEqual([1, null]);
   for (const name of [

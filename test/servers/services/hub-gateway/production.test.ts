@@ -30,7 +30,7 @@ const env = {
   APP_JWT_SECRET: 'x'.repeat(32),
 };
 
-test('on the mainnet the schema is not to be explored unless a setting says so', () => {
+test('introspection is off on the mainnet unless APP_INTROSPECTION is set', () => {
   expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet' }).introspection).toBe(false);
   expect(
     readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet', APP_INTROSPECTION: 'true' })
@@ -39,7 +39,7 @@ test('on the mainnet the schema is not to be explored unless a setting says so',
   expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'testnet' }).introspection).toBe(true);
 });
 
-test('on the mainnet the secret that everybody knows is refused', () => {
+test('the development secret is refused on the mainnet', () => {
   const known = { ...env, APP_JWT_SECRET: DEVELOPMENT_JWT_SECRET };
   expect(() => readHubGatewayConfig({ ...known, APP_NETWORK: 'mainnet' })).toThrow(
     /^APP_JWT_SECRET is the public secret of the development stack/,
@@ -49,7 +49,7 @@ test('on the mainnet the secret that everybody knows is refused', () => {
   );
 });
 
-test('then nobody is told the schema, neither whole nor by a hint, over HTTP or a socket, and there is no page', async () => {
+test('without introspection no response names the schema, over HTTP or a socket, and there is no page', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   for (const [at, query] of [
     '{ __schema { types { name } } }',
@@ -83,7 +83,7 @@ async function sign(timestamp: number): Promise<string | undefined> {
   return errors[0]?.extensions?.code;
 }
 
-test('where a challenge is good once only, the second time is refused, and one from before the start too', async () => {
+test('with single use a challenge is refused the second time, and one from before the start at once', async () => {
   const soon = Math.floor(Date.now() / 1_000) + 30;
   expect(await sign(soon)).toBeUndefined();
   expect(await sign(soon)).toBe('UNAUTHENTICATED');
@@ -91,7 +91,7 @@ test('where a challenge is good once only, the second time is refused, and one f
   expect(await sign(soon - 100)).toBe('UNAUTHENTICATED');
 });
 
-test('who asks too much is told when to come again, over HTTP and a socket', async () => {
+test('the rate limit says when to try again, over HTTP and a socket', async () => {
   let limited: Awaited<ReturnType<HubWorld['ask']>> | undefined;
   for (let asked = 0; asked < 40 && limited === undefined; asked++) {
     const answer = await world.ask('{ __typename }');

@@ -45,7 +45,7 @@ async function query(): Promise<unknown> {
   return (await world.ask('{ listRideRequests { txHash } }')).data;
 }
 
-test('while Redis is away queries are unaffected, and every open subscription is right again after its return', async () => {
+test('while Redis is away queries work, and after its return every subscription is current', async () => {
   const sockets = await Promise.all(
     Array.from({ length: SOCKETS }, () => RawSocket.begun(world.socket_url)),
   );
@@ -64,7 +64,7 @@ test('while Redis is away queries are unaffected, and every open subscription is
   proxy.mode = 'pass';
   const right = new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${first}"}]}}`]);
   await expect.poll(newest).toEqual(right);
-  // and what comes now is heard of again
+  // notifications arrive again
   const second = await request();
   await expect
     .poll(newest)
@@ -72,7 +72,7 @@ test('while Redis is away queries are unaffected, and every open subscription is
       new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${second}"},{"txHash":"${first}"}]}}`]),
     );
 
-  // one more than a client may have
+  // one more than the limit of a client
   const more = await Promise.allSettled(
     Array.from({ length: 20 }, () => RawSocket.open(world.socket_url)),
   );
@@ -87,7 +87,7 @@ async function figure(name: string): Promise<string | undefined> {
   )?.[1];
 }
 
-test('a socket that does not read holds no more than its share, is closed with 1013, and the others do not notice', async () => {
+test('a socket that does not read is closed with 1013 within its memory limit, and others are unaffected', async () => {
   const slow = await RawSocket.begun(world.socket_url);
   const quick = await RawSocket.begun(world.socket_url);
   const long = `{ ${Array.from({ length: 9 }, (_, at) => `a${at}: __schema { types { name description fields { name description } } }`).join(' ')} }`;
@@ -106,7 +106,7 @@ test('a socket that does not read holds no more than its share, is closed with 1
   await quick.close();
 });
 
-test('a list that is not whole says so, as an answer, over a socket and as a subscription', async () => {
+test('a truncated list is named over HTTP, over a socket and in a subscription', async () => {
   const [first, second] = [await request(), await request()];
   const list = 'rideRequests: listRideRequests { txHash }';
   const whole = await world.ask(`{ ${list} few: listRecentTrips { txHash } }`);

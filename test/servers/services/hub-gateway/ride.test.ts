@@ -58,7 +58,7 @@ async function accepted(
   return { requested, offered, trip };
 }
 
-test('a browser wallet and a TRON wallet drive a ride through the hub alone: request, offer, acceptance, two payments', async () => {
+test('a browser wallet and a TRON wallet complete a ride: request, offer, acceptance, two payments', async () => {
   const requested = await world.send(rider, riderToken, request(1_000_000));
   await expect.poll(() => list(REQUESTS)).toEqual([]);
   await world.block();
@@ -140,11 +140,11 @@ test('a browser wallet and a TRON wallet drive a ride through the hub alone: req
       list(`{ listRecentTrips(passengerAddress: "${rider.account}") { ${TRIP} tripStatus } }`),
     )
     .toEqual([{ ...completed, tripStatus: 'completed' }]);
-  // what is paid was in escrow since the acceptance: only the fee goes now
+  // the fare is in escrow since the acceptance: the payment costs the fee alone
   expect(before - (await balance(riderToken))).toBe(1_000n);
 });
 
-test('a trip is cancelled and refunded, a request is cancelled, and a part of the balance is burned', async () => {
+test('a trip is cancelled and refunded, a request is cancelled, and CLT is burned', async () => {
   const { trip } = await accepted(3_000_000);
   await world.send(
     driver,
@@ -184,7 +184,7 @@ test('a trip is cancelled and refunded, a request is cancelled, and a part of th
   expect(had - (await balance(riderToken))).toBe(1_005n);
 });
 
-test('only the parties may, and only what the state allows', async () => {
+test('a transaction is refused to other callers and in other states', async () => {
   const { requested, offered, trip } = await accepted(100);
   const stranger = walletOf('raw', 'stranger');
   const strangerToken = await world.signIn(stranger);
@@ -259,7 +259,7 @@ test('only the parties may, and only what the state allows', async () => {
   }
 });
 
-test('what is built names the caller, the next nonce with what waits counted in, and the chain', async () => {
+test('an unsigned transaction names the caller, the chain and the nonce after pending transactions', async () => {
   const unsigned = async (): Promise<unknown> =>
     (await world.ask(`mutation { ${request(11)} }`, {}, driverToken)).data?.[
       'createUnsignedRideRequest'
@@ -286,7 +286,7 @@ test('what is built names the caller, the next nonce with what waits counted in,
   expect(await unsigned()).toMatchObject({ nonce: nonce + 1 });
 });
 
-test('the parameters of the chain are those of the start', async () => {
+test('chainInfo shows the parameters at the start of the hub', async () => {
   const parameters = '{ chainInfo { chainId isTestnet txFee totalSupply mintAuthority } }';
   const { node } = world.devnet.devnet;
   const info = await list(parameters);

@@ -26,6 +26,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await watching.close();
   await world.close();
+  // of all tests
+  expect(world.lines).toEqual([]);
 });
 
 interface List {
@@ -68,7 +70,7 @@ const LISTS: Readonly<Record<string, List>> = {
   ),
 };
 
-/** Everything that is watched, with each state that it has had. */
+/** The watched lists and balances, with each state that they had. */
 class Story {
   readonly #lists = new Map<
     string,
@@ -84,7 +86,7 @@ class Story {
     await this.holds();
   }
 
-  /** What has another state now; all others have not. */
+  /** The given lists and balances have these states now; the others are unchanged. */
   async goesOn(changes: Readonly<Record<string, unknown>>): Promise<void> {
     for (const [name, state] of Object.entries(changes)) this.#lists.get(name)?.states.push(state);
     for (const who of BALANCES) {
@@ -95,7 +97,7 @@ class Story {
     await this.holds();
   }
 
-  /** Both clients have seen every state, in order, and are answered the newest one. */
+  /** Both clients received every state in order, and queries show the latest. */
   async holds(): Promise<void> {
     for (const [name, { list: asked, watched, states }] of this.#lists) {
       await expect.poll(() => [name, watched.official]).toEqual([name, states]);
@@ -106,7 +108,7 @@ class Story {
   }
 }
 
-/** As the node itself has it. */
+/** From the node. */
 async function nodeBalance(who: Who): Promise<string> {
   const { body } = await world.devnet.get(`/v1/accounts/${WALLETS[who].account}`);
   if (typeof body !== 'object' || body === null || !('balance' in body))
@@ -120,7 +122,7 @@ async function sends(who: Who, field: string): Promise<string> {
   return hash;
 }
 
-test('wallets of all three kinds drive their rides, and both clients see each step of each list in order: paid in two parts, cancelled and refunded, taken back, burned', async () => {
+test('both clients see every state of every list in order while three kinds of wallets ride, cancel and burn', async () => {
   const story = new Story();
   for (const [name, each] of Object.entries(LISTS)) await story.begin(name, each, []);
   for (const who of BALANCES) await story.begin(`balance ${who}`, balance(who), '50000000');
@@ -221,7 +223,7 @@ test('wallets of all three kinds drive their rides, and both clients see each st
   expect(had - BigInt(await nodeBalance('browser'))).toBe(1_005n);
 });
 
-test('a reorganisation is seen on every subscription, by both clients alike', async () => {
+test('both clients see a reorganisation on every subscription', async () => {
   const parts = { requests: LISTS['requests'], near: LISTS['near'], bare: balance('bare') };
   const watched = Object.values(parts).map((each) => ({
     query: each?.query ?? '',
@@ -256,8 +258,4 @@ test('a reorganisation is seen on every subscription, by both clients alike', as
     await agrees();
   }
   expect(lists.size).toBeGreaterThan(1);
-});
-
-test('nothing of all this was a bug', () => {
-  expect(world.lines).toEqual([]);
 });

@@ -20,13 +20,17 @@ beforeAll(async () => {
   await world.fund(rider.account, 50_000_000n);
   riderToken = await world.signIn(rider);
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.close();
+  // of all tests
+  expect(world.lines).toEqual([]);
+});
 
 function codeOf(payload: unknown): unknown {
   return /"code":"([A-Z_]+)"/.exec(JSON.stringify(payload) ?? '')?.[1];
 }
 
-test('the auth matrix holds on a socket, row by row', async () => {
+test('each operation on a socket needs a token as specified', async () => {
   const anonymous = await RawSocket.begun(world.socket_url);
   const signedIn = await RawSocket.begun(world.socket_url, {
     Authorization: `Bearer ${riderToken}`,
@@ -51,7 +55,7 @@ test('the auth matrix holds on a socket, row by row', async () => {
   await Promise.all([anonymous.close(), signedIn.close()]);
 });
 
-test('a bad token, or none, is an anonymous connection; a token that expires goes on as one', async () => {
+test('a socket without a valid token is anonymous, and becomes so when its token expires', async () => {
   const now = Math.floor(Date.now() / 1_000);
   for (const bad of ['', 'x', ...Object.values(badTokens(now)).slice(0, 4)]) {
     const socket = await RawSocket.begun(world.socket_url, { Authorization: `Bearer ${bad}` });
@@ -103,7 +107,7 @@ test.each([
   expect(await socket.closed).toBe(code);
 });
 
-test('a socket without a protocol is not accepted, nor the same id twice', async () => {
+test('a missing subprotocol closes with 4406, an id in use with 4409', async () => {
   expect(await (await RawSocket.open(world.socket_url, [])).closed).toBe(4406);
   const twice = await RawSocket.begun(world.socket_url);
   twice.subscribe('1', 'subscription { activeTripsUpdated { txHash } }');
@@ -111,7 +115,7 @@ test('a socket without a protocol is not accepted, nor the same id twice', async
   expect(await twice.closed).toBe(4409);
 });
 
-test('what is too large or wrong is refused in the same words as over HTTP, and the socket goes on', async () => {
+test('an invalid operation gets the code that it gets over HTTP, and the socket stays open', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   const aliases = `{ ${Array.from({ length: 60 }, (_, at) => `a${at}: chainInfo { chainId }`).join(' ')} }`;
   for (const query of [
@@ -120,7 +124,7 @@ test('what is too large or wrong is refused in the same words as over HTTP, and 
     aliases,
     `{ ${'chainInfo '.repeat(1_200)} }`,
     'subscription { activeTripsUpdated { txHash } recentTripsUpdated { txHash } }',
-    // of this one graphql-js does not tell in the ordinary way
+    // graphql-js throws this error instead of reporting it
     'subscription { activeTripsUpdated @include(if: 1) { txHash } }',
     'query ($limit: Int!) { listRecentTrips(limit: $limit) { txHash } }',
     'query a { __typename } query b { __typename }',
@@ -140,7 +144,7 @@ test('what is too large or wrong is refused in the same words as over HTTP, and 
   await socket.close();
 });
 
-test('an id that is used again at once has the result of its own operation alone, and one end', async () => {
+test('an id that is reused at once gets one result, of its last operation, and one complete', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   for (let more = 1; more <= 15; more++) {
     socket.subscribe(
@@ -170,7 +174,7 @@ test('an id that is used again at once has the result of its own operation alone
   await socket.close();
 });
 
-test('a request for a socket that is none is told so in the shape of GraphQL', async () => {
+test('an invalid upgrade request gets an error in the shape of GraphQL', async () => {
   const { hostname, port } = new URL(world.url);
   const answered = await new Promise<string>((resolve) => {
     const raw = connect(Number(port), hostname);
@@ -184,7 +188,7 @@ test('a request for a socket that is none is told so in the shape of GraphQL', a
   expect(answered).toMatch(/^HTTP\/1\.1 400 .*"code":"BAD_USER_INPUT"/s);
 });
 
-test('a thousand subscriptions on one socket are twenty, and each of the others is told so', async () => {
+test('of a thousand subscriptions on a socket twenty are opened and the others refused', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   for (let at = 0; at < 1_000; at++)
     socket.subscribe(String(at), 'subscription { activeTripsUpdated { txHash } }');
@@ -194,8 +198,7 @@ test('a thousand subscriptions on one socket are twenty, and each of the others 
       socket.messages.filter(({ type }) => type === 'error').map(({ payload }) => codeOf(payload)),
     ),
   ).toEqual(new Set(['RATE_LIMITED']));
-  // one whose first answer is still being made counts until it is made, though nobody wants it any
-  // more
+  // a completed operation counts until its first result is there
   await expect.poll(() => socket.results('3').length).toBe(1);
   socket.send({ id: '3', type: 'complete' });
   const [answer] = await socket.outcome('after', '{ __typename }');
@@ -203,19 +206,19 @@ test('a thousand subscriptions on one socket are twenty, and each of the others 
   await socket.close();
 });
 
-test('what nobody told of is seen within seconds all the same', async () => {
+test('a subscription shows a change whose notification was lost', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   const query = `subscription { rideRequestsUpdated(bounds: { minLat: 40, maxLat: 41, minLng: 0, maxLng: 2 }) { txHash } }`;
   socket.subscribe('1', query);
   await expect.poll(() => socket.results('1').length).toBe(1);
-  world.models.tells = false;
+  world.models.notifies = false;
   const requested = await world.send(
     rider,
     riderToken,
     'createUnsignedRideRequest(pickupLatitude: 40.5, pickupLongitude: 1, dropoffLatitude: 2, dropoffLongitude: 2, fare: "100")',
   );
   await world.block();
-  world.models.tells = true;
+  world.models.notifies = true;
   await expect
     .poll(() => socket.results('1'))
     .toEqual([
@@ -226,8 +229,4 @@ test('what nobody told of is seen within seconds all the same', async () => {
     /hub_sockets\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1],
   ).toBe('1');
   await socket.close();
-});
-
-test('nothing of all this was a bug', () => {
-  expect(world.lines).toEqual([]);
 });
