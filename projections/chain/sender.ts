@@ -61,10 +61,7 @@ export class Sender {
     );
   }
 
-  /**
-   * Folds the record at this offset; every record must be given, in order. `broken`: an impossible
-   * log.
-   */
+  /** Folds the record at this offset; every record, in order. `broken`: an impossible log. */
   apply(event: ChainEvent, offset: bigint): { readonly broken: string } | undefined {
     if (offset < this.#end) return undefined;
     if (offset > this.#end)

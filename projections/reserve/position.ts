@@ -71,10 +71,7 @@ export function positionOf(ledger: LedgerPosition, final: FinalSupply, custody: 
   };
 }
 
-/**
- * Custody beyond what is owed, held and retained; negative when fees were spent or money is
- * missing.
- */
+/** Custody less what is owed, held and retained; negative when money is missing. */
 export function surplusOf({
   ledger_liability,
   held,

@@ -60,10 +60,7 @@ export class ChainSupply {
     return this.#mints.get(txHash.toString('latin1')) ?? [];
   }
 
-  /**
-   * Folds the record at this offset; every record must be given, in order. `broken`: an impossible
-   * log, of which nothing more may be folded.
-   */
+  /** Folds the record at this offset; every record, in order. `broken`: an impossible log. */
   apply(event: ChainEvent, offset: bigint): SupplyVerdict {
     if (offset < this.#end) return 'replayed';
     if (offset > this.#end)

@@ -144,9 +144,7 @@ export class LogFollower {
       this.#applied.set(partitionKey(topic, partition), next);
   }
 
-  /**
-   * Resolves once these topics, of one partition each, are folded to their ends, or at the abort.
-   */
+  /** Resolves once these topics of one partition are folded to their ends, or at the abort. */
   async catchUp(
     folds: readonly { readonly topic: string; readonly end: () => bigint }[],
   ): Promise<void> {

@@ -226,9 +226,7 @@ export class Treasury {
     return { queue, rewind: () => reader.rewind() };
   }
 
-  /**
-   * Resolves once the ledger, the addresses, and with `minting` the chain are read to their ends.
-   */
+  /** Resolves once the logs (the chain only with `minting`) are read to their ends. */
   #catchUp(minting?: Minting): Promise<void> {
     const { addresses, ledger } = this.#topics;
     const books = this.#books.ledger;

@@ -31,9 +31,7 @@ export class PartitionShare {
     this.#options = options;
   }
 
-  /**
-   * Joins the group and stays in it until `close`. Throws a fault when the brokers do not answer.
-   */
+  /** Joins the group until `close`. Throws a fault when the brokers do not answer. */
   start(): Promise<void> {
     return this.#connect();
   }

@@ -24,10 +24,7 @@ export class TransferLog {
     this.#options = options;
   }
 
-  /**
-   * Appends one batch, all or none; resolves at the acknowledgement. Throws `append_refused` (as
-   * for a batch that is too large) or `append_unknown`.
-   */
+  /** Appends one batch, all or none. Throws `append_refused` or `append_unknown`. */
   async append(partition: number, events: readonly TransferEvent[]): Promise<void> {
     if (events.length === 0) return;
     const { writer, codec, onAppended } = this.#options;

@@ -83,9 +83,7 @@ export class AddressBook {
     return this.#owners.length;
   }
 
-  /**
-   * Folds the record at this offset. Every record must be given, in order; repeats have no effect.
-   */
+  /** Folds the record at this offset; every record, in order. Repeats have no effect. */
   apply(event: DepositAddressEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
     if (offset > this.#end)

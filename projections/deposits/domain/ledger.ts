@@ -136,9 +136,7 @@ export class Ledger {
     return this.#book.leftAt(now);
   }
 
-  /**
-   * Folds the record at this offset. Every record must be given, in order; repeats have no effect.
-   */
+  /** Folds the record at this offset; every record, in order. Repeats have no effect. */
   apply(event: TreasuryEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
     if (offset > this.#end)

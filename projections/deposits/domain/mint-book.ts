@@ -109,7 +109,7 @@ export class MintBook {
   }
 
   /**
-   * The room under the rolling cap at this moment, micro-USDT; below zero after a cap was lowered.
+   * The room under the rolling cap at this moment, micro-USDT; negative after a cap was lowered.
    */
   leftAt(decidedAt: number): bigint {
     const windowStart = this.timeOf(decidedAt) - WINDOW_MS;

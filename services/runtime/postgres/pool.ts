@@ -188,8 +188,8 @@ const MEANINGS: readonly Meaning[] = [
   {
     code: 'storage_missing',
     retry: false,
-    what: 'a table, schema or database is not there: the projector creates it at its start',
-    states: ['3D000', '3F000', '42P01'],
+    what: 'a table, column, schema or database is not there: the projector creates it at its start',
+    states: ['3D000', '3F000', '42703', '42P01'],
   },
   {
     code: 'storage_denied',

@@ -61,10 +61,7 @@ export class TokenBucket {
     return Math.max(bySecond, (requests - saved) / perMs);
   }
 
-  /**
-   * Waits for its turn and a token, then runs the request. After an abort it runs at once: the
-   * request itself sees the signal.
-   */
+  /** Waits for its turn and a token, then runs the request; after an abort at once. */
   run<Result>(request: () => Promise<Result>): Promise<Result> {
     const result = this.#queue.then(async () => {
       await this.#token();

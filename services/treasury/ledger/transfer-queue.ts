@@ -91,9 +91,7 @@ export class TransferQueue {
     );
   }
 
-  /**
-   * Adds records. Throws `LogLost` when the log is not the one that the ledger was written from.
-   */
+  /** Adds records. Throws `LogLost` when the ledger was written from another log. */
   put({ partition, events, fingerprints }: Decoded<TransferEvent>): void {
     const lane = this.#lane(partition);
     for (const [at, recorded] of events.entries()) {
@@ -133,10 +131,7 @@ export class TransferQueue {
     });
   }
 
-  /**
-   * Holds up the partitions that begin with one of these transfers, and no others. True when that
-   * is a change.
-   */
+  /** Holds up just the partitions that begin with one of these transfers; true at a change. */
   holdUp(undecided: readonly { readonly observed: Transfer; readonly why: string }[]): boolean {
     const changed = this.#lanes.filter((lane) => {
       const why = undecided.find(({ observed }) => observed === lane.waiting[0])?.why;

@@ -42,10 +42,7 @@ export class ChainBook {
     return { next_offset: this.sender.end, last_record: this.#last };
   }
 
-  /**
-   * Final Mints that were never requested, or were given up. Reliable once the ledger is read to
-   * its end.
-   */
+  /** Final Mints without a live intent. Reliable once the ledger is read to its end. */
   unexplained(ledger: Ledger): readonly SentTransaction[] {
     this.#unexplained = this.#unexplained.filter((sent) => !isExplained(ledger, sent));
     return this.#unexplained;

@@ -150,9 +150,7 @@ export class Minter {
     return false;
   }
 
-  /**
-   * A ledger has one mint authority for ever: outcomes are read from its nonces and transactions.
-   */
+  /** A ledger has one mint authority for ever, whose nonces and transactions show outcomes. */
   #haltOtherKey(mint: RequestedMint | undefined): boolean {
     const { signer, log } = this.#options;
     if (mint === undefined || signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash))

@@ -102,6 +102,33 @@ test('a deposit that does not fit waits for the rolling cap, and those behind it
   expect(await at(44 * HOUR_MS)).toEqual([null, null, 'awaiting_approval']);
 });
 
+test('a deposit above a lowered rolling cap delays nobody, and goes first again under a raised one', async () => {
+  const made = new MintLedger();
+  made.setPolicy({ ...CAPS, rolling_cap: 20n * USD });
+  made.deposit(12n * USD);
+  mint(made, BEGIN);
+  const large = made.deposit(15n * USD, BEGIN + HOUR_MS);
+  const small = made.deposit(2n * USD, BEGIN + 2 * HOUR_MS);
+  const recent = made.deposit(6n * USD, BEGIN + 22 * HOUR_MS);
+  mint(made, BEGIN + 22 * HOUR_MS, 2);
+  expect([large, small, recent].map((id) => made.state(id).status)).toEqual([
+    'confirmed',
+    'mint_requested',
+    'mint_requested',
+  ]);
+  const late = made.deposit(2n * USD, BEGIN + 23 * HOUR_MS);
+  const at = BEGIN + 26 * HOUR_MS;
+  made.setPolicy({ single_cap: 10n * USD, rolling_cap: 14n * USD });
+  await show(made);
+  expect([await waitingFor(large, at), await waitingFor(late, at)]).toEqual(['rolling_cap', null]);
+  made.setPolicy({ single_cap: 10n * USD, rolling_cap: 15n * USD });
+  await show(made);
+  expect([await waitingFor(large, at), await waitingFor(late, at)]).toEqual([
+    'rolling_cap',
+    'rolling_cap',
+  ]);
+});
+
 test('in random ledgers exactly the deposits that minting leaves out wait for the cap', async () => {
   for (let seed = 1; seed <= 6; seed++) {
     const random = new Random(seed);
