@@ -1,4 +1,7 @@
-/** The ledger as the operator needs it: read from its beginning, appended to with the same compare-and-set as the treasury's, and read back. */
+/**
+ * The ledger for a person's decision: folded from its beginning, appended to with the same
+ * compare-and-set on the offset as the treasury's, and folded again.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
@@ -17,15 +20,15 @@ import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 
 const PARTITION = 0;
-/** The treasury appends too: whoever is second decides anew. */
+/** The treasury appends too: after a lost race the decision is made again. */
 const TRIES_MAX = 20;
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 export interface LedgerLogOptions {
   readonly kafka: Kafka;
   readonly codec: Codec;
   readonly log: Logger;
-  /** another name than that of `treasury.ledger` */
+  /** default `treasury.ledger` */
   readonly topic?: string;
 }
 
@@ -45,7 +48,7 @@ export class LedgerLog {
     this.#topic = options.topic ?? TREASURY_LEDGER.name;
   }
 
-  /** Folds the log to where it ends now. Throws a fault when a record cannot be read. */
+  /** Folds the log up to its present end. Throws a fault for a record that cannot be decoded. */
   async catchUp(): Promise<void> {
     const { kafka, codec } = this.#options;
     const { high } = await readLogEnds(kafka, this.#topic, PARTITION);
@@ -58,7 +61,8 @@ export class LedgerLog {
   }
 
   /**
-   * Decides and appends until it counts, each time on what is there first. Gives where it stands; undefined when there was nothing to append; or why it is refused.
+   * Decides on the present ledger and appends, again after each lost race. Resolves to the position
+   * of the first event, undefined when there was nothing to append, or to the refusal.
    */
   async decide<Reason extends string>(
     decision: (
@@ -66,7 +70,7 @@ export class LedgerLog {
     ) => { readonly events: readonly TreasuryEvent[] } | { readonly refused: Reason },
   ): Promise<{ readonly appended: Appended | undefined } | { readonly refused: Reason }> {
     const { kafka, log } = this.#options;
-    const writer = new KafkaWriter(kafka, { log, signal: AbortSignal.timeout(PATIENCE_MS) });
+    const writer = new KafkaWriter(kafka, { log, signal: AbortSignal.timeout(TIMEOUT_MS) });
     try {
       for (let tries = 1; tries <= TRIES_MAX; tries++) {
         await this.catchUp();

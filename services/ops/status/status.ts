@@ -40,7 +40,7 @@ export interface Status {
   readonly projections: readonly Position[] | null;
   /** null: there is no stack file that lists them */
   readonly services: readonly ServiceHealth[] | null;
-  /** what did not answer, and why */
+  /** a line for each part that does not answer, is not ready or is wrong */
   readonly faults: readonly string[];
 }
 

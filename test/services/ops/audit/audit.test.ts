@@ -86,7 +86,7 @@ function healthy(): Logs {
   return { transfers, ledger: log, chain: chain.log };
 }
 
-test('what is right is found right, and it says how much it looked at', () => {
+test('correct logs have no violation, and every check is counted', () => {
   const { findings, waiting } = audited(healthy());
   expect(findings.violations).toEqual([]);
   expect(waiting).toBe(0);
@@ -295,7 +295,7 @@ test.each(WRONG)('%s', (_what, make, invariant, place, says) => {
   expect(`${first?.topic}/${first?.partition}@${first?.offset}`).toBe(place);
 });
 
-test('what was given up and is minted all the same, and what is minted twice, is found', () => {
+test('a final Mint that the ledger gave up and a second Mint are violations', () => {
   const logs = healthy();
   const intent = logs.ledger.find((event): event is MintIntended => event.type === 'MintIntended');
   if (intent === undefined) throw new Error('there is an intent');
@@ -348,7 +348,7 @@ test('what was given up and is minted all the same, and what is minted twice, is
   ]);
 });
 
-test('transfers that the treasury has not come to yet are waiting, and no violation', () => {
+test('a transfer that the treasury has not decided is waiting, and no violation', () => {
   const { transfers, ledger } = healthy();
   const { findings, waiting } = audited({ transfers, ledger: ledger.slice(0, 1), chain: [] });
   expect([findings.violations, waiting]).toEqual([[], 4]);

@@ -33,7 +33,7 @@ const SEEDS = Array.from({ length: 25 }, (_, at) => at + 1);
 const LEDGER = { topic: 'treasury.ledger', partition: 0 };
 const CHAIN = { topic: 'chain.blocks', partition: 0 };
 
-test('of 25 treasuries that do everything right the audit finds nothing', () => {
+test('25 random correct treasuries have no violation', () => {
   const types = new Set<string>();
   for (const seed of SEEDS) {
     const logs = randomLogs(seed);
@@ -264,7 +264,7 @@ test.each(CASES)(
   },
 );
 
-test('every invariant of the audit has something wrong that is found', () => {
+test('each invariant has a mutation that violates it', () => {
   expect([...Object.keys(MUTATIONS), 'I7', 'I8']).toEqual(Object.keys(INVARIANTS));
 });
 
@@ -279,7 +279,7 @@ function recordsOf(count: number): readonly LogRecord[] {
 }
 
 /** What a projection that has applied so many of these records says of it. */
-function markAt(records: readonly LogRecord[], next: number): Checkpoint {
+function checkpointAt(records: readonly LogRecord[], next: number): Checkpoint {
   let digest: Buffer = DIGEST_OF_NOTHING;
   for (const record of records.slice(0, next)) digest = digestNext(digest, fingerprint(record));
   return {
@@ -291,18 +291,24 @@ function markAt(records: readonly LogRecord[], next: number): Checkpoint {
   };
 }
 
-function lookedAt(records: readonly LogRecord[], marks: readonly Checkpoint[]): Findings {
+function checkpointFindings(
+  records: readonly LogRecord[],
+  checkpoints: readonly Checkpoint[],
+): Findings {
   const findings = new Findings();
-  const audit = new CheckpointAudit(marks, findings);
+  const audit = new CheckpointAudit(checkpoints, findings);
   for (const record of records) audit.record('tron.transfers', 3, record);
   audit.finish('tron.transfers', 3, BigInt(records.length));
   return findings;
 }
 
-test('I7: what a projection has applied of another log, in another order, or beyond its end is found at the offset that it names', () => {
+test('I7: records of another log, in another order or beyond the end are violations at the offset of the checkpoint', () => {
   const records = recordsOf(9);
-  const marks = [1, 4, 9].map((next) => markAt(records, next));
-  expect(lookedAt(records, marks)).toMatchObject({ violations: [], checked: { I7: 3 } });
+  const checkpoints = [1, 4, 9].map((next) => checkpointAt(records, next));
+  expect(checkpointFindings(records, checkpoints)).toMatchObject({
+    violations: [],
+    checked: { I7: 3 },
+  });
   const other = (at: number, change: Partial<LogRecord>): readonly LogRecord[] =>
     records.map((record, index) => (index === at ? { ...record, ...change } : record));
   const place = { topic: 'tron.transfers', partition: 3, invariant: 'I7' };
@@ -312,21 +318,23 @@ test('I7: what a projection has applied of another log, in another order, or bey
     { key: Buffer.from('x') },
     { headers: { x: 'y' } },
   ])
-    expect(lookedAt(other(2, changed), marks).violations).toMatchObject([
+    expect(checkpointFindings(other(2, changed), checkpoints).violations).toMatchObject([
       { ...place, offset: 4n },
       { ...place, offset: 9n },
     ]);
   const [first, second, ...rest] = records;
   if (first === undefined || second === undefined) throw new Error('there are records');
   const swapped = [{ ...second, offset: 0n }, { ...first, offset: 1n }, ...rest];
-  expect(lookedAt(swapped, marks).violations).toHaveLength(3);
-  expect(lookedAt(records.slice(0, 8), marks).violations).toMatchObject([{ ...place, offset: 9n }]);
-  expect(lookedAt(records, [{ ...markAt(records, 4), digest: '00' }]).violations).toMatchObject([
-    { ...place, offset: 4n },
+  expect(checkpointFindings(swapped, checkpoints).violations).toHaveLength(3);
+  expect(checkpointFindings(records.slice(0, 8), checkpoints).violations).toMatchObject([
+    { ...place, offset: 9n },
   ]);
+  expect(
+    checkpointFindings(records, [{ ...checkpointAt(records, 4), digest: '00' }]).violations,
+  ).toMatchObject([{ ...place, offset: 4n }]);
 });
 
-test('I8: a changed cell, a missing and an extra row of the read model are found at the offset of the rows', () => {
+test('I8: a changed cell, a missing row and an extra row are violations at the offset of the rows', () => {
   for (const seed of SEEDS.slice(0, 5)) {
     const { ledger } = audited(randomLogs(seed));
     const rows = ledgerRows(ledger);
