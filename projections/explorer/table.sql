@@ -1,4 +1,4 @@
--- Rows carry dense ordinals, so that any page of any list is one index range.
+-- Rows have dense ordinals, so that any page of any list is one index range.
 
 CREATE TABLE head (
   one              boolean PRIMARY KEY CHECK (one),  -- a single row
@@ -6,8 +6,8 @@ CREATE TABLE head (
   height           bigint  NOT NULL,
   hash             bytea   NOT NULL,
   finalized_height bigint  NOT NULL,                 -- -1: nothing is final yet
-  transactions     bigint  NOT NULL,                 -- how many there are: the next transaction's seq
-  validators       bigint  NOT NULL                  -- how many there are: the next validator's ordinal
+  transactions     bigint  NOT NULL,                 -- their number: the next transaction's seq
+  validators       bigint  NOT NULL                  -- their number: the next validator's ordinal
 );
 
 CREATE TABLE blocks (
@@ -46,16 +46,16 @@ CREATE TABLE transactions (
 
 CREATE TABLE transaction_types (
   function_call_type text   PRIMARY KEY,
-  transactions       bigint NOT NULL                 -- how many there are: the next type_ordinal
+  transactions       bigint NOT NULL                 -- their number: the next type_ordinal
 );
 
 CREATE TABLE accounts (
   address         bytea   PRIMARY KEY,
   balance         numeric NOT NULL,                  -- the sum of its activity
   nonce           bigint  NOT NULL,                  -- of its next transaction
-  transactions    bigint  NOT NULL,                  -- how many are from or to it: the next ordinal of account_transactions
-  activities      bigint  NOT NULL,                  -- how often its balance moved: the next ordinal of activity
-  unsigned_debits bigint  NOT NULL,                  -- how often the chain took from it what it had not signed: never from a person
+  transactions    bigint  NOT NULL,                  -- from or to it: the next ordinal of account_transactions
+  activities      bigint  NOT NULL,                  -- changes of its balance: the next ordinal of activity
+  unsigned_debits bigint  NOT NULL,                  -- debits that it did not sign: more than 0 for contracts only
   blocks_produced bigint  NOT NULL
 ) WITH (fillfactor = 70);
 
@@ -67,7 +67,7 @@ CREATE TABLE account_transactions (
 
 CREATE TABLE activity (
   address      bytea   NOT NULL,
-  ordinal      bigint  NOT NULL,                     -- 0, 1, 2, ... among the balance effects of this address, as the chain lists them
+  ordinal      bigint  NOT NULL,                     -- 0, 1, 2, ... among the balance effects of this address, in chain order
   kind         text    NOT NULL,
   delta        numeric NOT NULL,                     -- never 0
   balance      numeric NOT NULL,                     -- of the address, after this effect

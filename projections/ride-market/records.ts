@@ -78,7 +78,7 @@ export const RECORD_TABLES = {
   },
 } as const satisfies Readonly<Record<string, Table>>;
 
-export interface ClosedRequestRow extends RideRequest {
+interface ClosedRequestRow extends RideRequest {
   /** null: cancelled */
   readonly offer_hash: Buffer | null;
   readonly closed_height: number;
@@ -89,7 +89,7 @@ export interface ActiveTripRow extends TripTerms {
   readonly fare_paid: bigint;
 }
 
-export interface EndedTripRow extends ActiveTripRow {
+interface EndedTripRow extends ActiveTripRow {
   readonly trip_status: EndedTrip['status'];
   readonly ended_height: number;
   readonly ended_index: number;

@@ -1,5 +1,6 @@
--- Built from chain.blocks alone. What is open lives in small tables, what is over in tables that only grow; a reorganisation takes back just what the journal says.
--- Hashes are those of the transactions that made the row: a request's, an offer's, an acceptance's. Coordinates are decimal degrees, amounts CLT base units.
+-- Built from chain.blocks. Open rows are in small tables, closed ones in tables that only grow; a
+-- revert undoes what the journal records. A row's hash is that of the transaction that created it.
+-- Coordinates are decimal degrees, amounts CLT base units.
 
 CREATE TABLE head (
   one              boolean PRIMARY KEY CHECK (one),  -- a single row
@@ -7,13 +8,13 @@ CREATE TABLE head (
   height           bigint  NOT NULL,
   hash             bytea   NOT NULL,
   finalized_height bigint  NOT NULL,                 -- -1: nothing is final yet
-  journal_from     bigint  NOT NULL                  -- the journal has one row for each height from here to the newest
+  journal_from     bigint  NOT NULL                  -- the journal has a row for each height from here to the newest
 );
 
--- what each block that is not final changed here, so that its revert takes back exactly that
+-- the changes of each unfinalized block, for its revert
 CREATE TABLE journal (
   height bigint PRIMARY KEY,
-  undo   text   NOT NULL                             -- JSON: [table, key, the row before or null, whether there is one after], one a row
+  undo   text   NOT NULL                             -- JSON: a list of [table, key, row before or null, row exists after]
 );
 
 CREATE TABLE open_requests (
@@ -23,9 +24,9 @@ CREATE TABLE open_requests (
   pickup_lng  text    NOT NULL,
   dropoff_lat text    NOT NULL,
   dropoff_lng text    NOT NULL,
-  fare        numeric NOT NULL,                      -- what the passenger would pay
+  fare        numeric NOT NULL,                      -- offered by the passenger
   referrer    bytea,
-  height      bigint  NOT NULL,                      -- where it stands in the chain
+  height      bigint  NOT NULL,                      -- position in the chain
   tx_index    integer NOT NULL
 );
 
@@ -42,11 +43,11 @@ CREATE TABLE closed_requests (
   height        bigint  NOT NULL,
   tx_index      integer NOT NULL,
   offer_hash    bytea,                               -- the offer that was accepted; null: the request was cancelled
-  closed_height bigint  NOT NULL,                    -- by the transaction that stands there
+  closed_height bigint  NOT NULL,                    -- of the closing transaction
   closed_index  integer NOT NULL
 );
 
--- made while their request was open. An offer is open as long as its request is; then it is the accepted one or has lapsed
+-- made while their request was open; an offer is open as long as its request is
 CREATE TABLE offers (
   hash         bytea   PRIMARY KEY,
   request_hash bytea   NOT NULL,
@@ -57,7 +58,7 @@ CREATE TABLE offers (
   tx_index     integer NOT NULL
 );
 
--- accepted, neither fully paid nor cancelled; what is not paid is in escrow. No index is on what a payment changes
+-- accepted, neither fully paid nor cancelled; escrow holds the unpaid part. No index covers fare_paid
 CREATE TABLE active_trips (
   hash         bytea   PRIMARY KEY,                  -- of the acceptance
   offer_hash   bytea   NOT NULL,
@@ -67,7 +68,7 @@ CREATE TABLE active_trips (
   dropoff_lat  text    NOT NULL,
   dropoff_lng  text    NOT NULL,
   fare         numeric NOT NULL,                     -- of the accepted offer
-  fare_paid    numeric NOT NULL,                     -- what payments took out of escrow, as the chain recorded it
+  fare_paid    numeric NOT NULL,                     -- taken out of escrow by payments, as the chain recorded it
   driver       bytea   NOT NULL,
   passenger    bytea   NOT NULL,
   height       bigint  NOT NULL,
@@ -89,6 +90,6 @@ CREATE TABLE ended_trips (
   height       bigint  NOT NULL,
   tx_index     integer NOT NULL,
   trip_status  text    NOT NULL,                     -- completed, cancelled
-  ended_height bigint  NOT NULL,                     -- by the transaction that stands there
+  ended_height bigint  NOT NULL,                     -- of the closing transaction
   ended_index  integer NOT NULL
 );

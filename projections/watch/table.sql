@@ -1,40 +1,41 @@
 -- Built from deposit.addresses: book, addresses. Built from tron.transfers: transfers. Built from both, in any order: queue.
 
--- Whoever changes the queue has this row meanwhile: the partitions of the two topics may be folded by several processes.
+-- The row that a batch locks: several processes may fold partitions of the two topics.
 CREATE TABLE turn (one boolean PRIMARY KEY CHECK (one));
 INSERT INTO turn VALUES (true);
 
 CREATE TABLE book (
   one                 boolean PRIMARY KEY CHECK (one),  -- a single row
-  log_end             bigint  NOT NULL,                 -- the offset of deposit.addresses that is folded next
-  extended_public_key text,                             -- what every deposit address is derived from; it can spend nothing. Null: none is pinned yet
+  log_end             bigint  NOT NULL,                 -- the next offset of deposit.addresses
+  extended_public_key text,                             -- derives every deposit address, cannot spend; null: not pinned yet
   fingerprint         text,                             -- of that key
-  addresses           bigint  NOT NULL                  -- how many there are: the next derivation index
+  addresses           bigint  NOT NULL                  -- their number: the next derivation index
 );
 
 CREATE TABLE addresses (
   clt_address      bytea       PRIMARY KEY,
   derivation_index bigint      NOT NULL,                -- 0, 1, 2, ... by first request
-  deposit_address  bytea       NOT NULL,                -- 20 bytes, as all addresses of TRON here
+  deposit_address  bytea       NOT NULL,                -- 20 bytes
   partition        integer     NOT NULL,                -- of tron.transfers
   requested_at     timestamptz NOT NULL
 );
 
--- What moves, in a table of its own: every column that orders the queue changes with every check. Times are Unix milliseconds, each the latest that the log knows.
+-- Apart from addresses: the columns that order the queue change with every check.
+-- Times are Unix milliseconds, each the latest in the log.
 CREATE TABLE queue (
   deposit_address bytea   PRIMARY KEY,
   partition       integer NOT NULL,
-  requested       boolean NOT NULL,                     -- false: its request is in a part of the log that was not read yet
-  hot             boolean NOT NULL,                     -- hot_until > checked_at: to be asked for before all others, once more when its time is over
-  hot_until       bigint  NOT NULL,                     -- 24 hours after it was requested, or last looked at
+  requested       boolean NOT NULL,                     -- false: its request is not folded yet
+  hot             boolean NOT NULL,                     -- hot_until > checked_at: checked first, and once more after hot_until
+  hot_until       bigint  NOT NULL,                     -- 24 hours after the request or the latest panel opening
   checked_at      bigint  NOT NULL,                     -- 0: never
-  checked_until   bigint  NOT NULL                      -- every transfer solidified up to this block time is in the log; 0: none is known to be
+  checked_until   bigint  NOT NULL                      -- every transfer solidified up to this block time is logged; 0: unknown
 ) WITH (fillfactor = 50);
 
--- while the tables are loaded, this is what finds them; afterwards there are none
+-- finds unrequested addresses during a load; afterwards there are none
 CREATE INDEX queue_unrequested ON queue (deposit_address) WHERE NOT requested;
 
--- what is in the log already
+-- transfers that the log holds
 CREATE TABLE transfers (
   tx_id           bytea       NOT NULL,
   log_index       integer     NOT NULL,
@@ -42,7 +43,7 @@ CREATE TABLE transfers (
   value           numeric     NOT NULL,                 -- micro-USDT
   block_number    bigint      NOT NULL,
   block_timestamp timestamptz NOT NULL,
-  partition       integer     NOT NULL,                 -- its place in tron.transfers
+  partition       integer     NOT NULL,                 -- its position in tron.transfers
   log_offset      bigint      NOT NULL,
   PRIMARY KEY (tx_id, log_index)
 );

@@ -4,7 +4,7 @@ import { Random } from '../support/random.ts';
 
 const ZERO = Buffer.alloc(32);
 
-// worked out apart: the first 16 bytes of SHA-256(transaction id, log index as 4 bytes), version 8, variant 10
+// computed separately: 16 bytes of SHA-256(transaction id, log index), version 8, variant 10
 test.each([
   [ZERO, 0, '6db65fd5-9fd3-86f6-b291-40571b5bcd6b'],
   [ZERO, 1, '2158a890-6d5e-8c2b-a001-bac943ab9cab'],

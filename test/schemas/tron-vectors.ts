@@ -1,4 +1,4 @@
-/** Addresses as tronweb 6.5.1 says them (`TronWeb.address.fromHex` of 41 and the digits): a package of 92 MB that nothing else needs. */
+/** Addresses by tronweb 6.5.1, `TronWeb.address.fromHex`; the package itself has 92 MB. */
 export const TRONWEB_VECTORS: readonly (readonly [hex: string, base58: string])[] = [
   ['0000000000000000000000000000000000000000', 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb'],
   ['ffffffffffffffffffffffffffffffffffffffff', 'TZJozAg1ruapycCicgz31GxvYJ1FraLjZa'],

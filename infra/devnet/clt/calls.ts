@@ -39,7 +39,7 @@ export interface Effect {
   readonly counterparty: string | null;
 }
 
-export interface CallContext {
+interface CallContext {
   readonly state: StateReader;
   readonly parameters: Parameters;
   /** the signer */

@@ -10,7 +10,7 @@ import { verify, type VerifiedTransaction, type VerifyRefusal } from './verify.t
 export type SubmitRefusal =
   VerifyRefusal | ExecutionRefusal | Refused<'already_known' | 'mempool_full'>;
 
-export interface NodeObserver {
+interface NodeObserver {
   /** these blocks are stored, and the last one is the head */
   blocksAdded(blocks: readonly Block[]): void;
   /** the chain cannot be stored: the process must exit */

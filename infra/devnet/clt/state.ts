@@ -40,7 +40,7 @@ export interface Tables {
   readonly trips: ActiveTrip;
   readonly supply: bigint;
 }
-export type TableName = keyof Tables;
+type TableName = keyof Tables;
 export type Rows = { readonly [Name in TableName]: Map<string, Tables[Name]> };
 
 /** The previous values of the rows that a block changed; undefined: no row. */

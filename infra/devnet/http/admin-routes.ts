@@ -9,7 +9,7 @@ import { makeBulkBlock, type BlockTimer, type Traffic } from '../traffic/traffic
 import { answer, bodyFields, isInteger, refuse, refuseBody, type Routes } from './app.ts';
 import type { Metrics } from './metrics.ts';
 
-export interface AdminParts {
+interface AdminParts {
   readonly node: CltNode;
   readonly blocks: BlockTimer;
   readonly traffic: Traffic;

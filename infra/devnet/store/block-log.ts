@@ -21,7 +21,7 @@ export interface LineRange {
   readonly length: number;
 }
 
-export interface LogLine {
+interface LogLine {
   readonly text: string;
   readonly range: LineRange;
 }

@@ -6,7 +6,7 @@ import type { Cast } from '../clt/genesis.ts';
 import type { Key } from '../clt/keys.ts';
 import type { Rows } from '../clt/state.ts';
 
-export interface Intention {
+interface Intention {
   readonly key: Key;
   readonly call: FunctionCall;
 }

@@ -7,7 +7,7 @@ import type { VerifiedTransaction } from '../clt/verify.ts';
 import { verifiedByUs } from '../clt/verify.ts';
 import { nextIntention, seededRandom } from './rider.ts';
 
-export interface BlockMaker {
+interface BlockMaker {
   /** `now` in Unix milliseconds */
   produce(now: number): unknown;
 }

@@ -7,7 +7,7 @@ import type { RequestCounter } from './provider.ts';
 import { TRANSFER_EXPECTED, parseSubmission, type SubmissionDefaults } from './submission.ts';
 import { base58Of } from './wire.ts';
 
-export interface TronAdminParts {
+interface TronAdminParts {
   readonly tron: TronNetwork;
   readonly requests: RequestCounter;
   readonly now: () => number;

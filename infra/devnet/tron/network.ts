@@ -14,7 +14,7 @@ import {
   type NativePayment,
 } from './transaction.ts';
 
-export interface TronSettings {
+interface TronSettings {
   readonly seed: string;
   readonly is_testnet: boolean;
   /** the age at which the next block solidifies a block */

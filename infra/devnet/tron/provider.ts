@@ -131,7 +131,7 @@ class SlidingSecond {
   }
 }
 
-export interface RequestCounts {
+interface RequestCounts {
   readonly total: number;
   readonly by_path: Readonly<Record<string, number>>;
   /** the maximum within one second */

@@ -7,7 +7,6 @@ export const ASSETS = ['TRC20', 'TRX', 'TRC10'] as const;
 export const OUTCOMES = ['SUCCESS', 'REVERT', 'OUT_OF_ENERGY'] as const;
 
 export type LogEvent = (typeof LOG_EVENTS)[number];
-export type Asset = (typeof ASSETS)[number];
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** A TRC-20 event: a Transfer, or an Approval by the owner `from` for the spender `to`. */

@@ -1,7 +1,7 @@
 import { named, topOf, valuesOf, type Page, type Query } from '../../contract/page.ts';
 
 /** Statistics cover this number of newest blocks. */
-export const STATS_BLOCKS = 100;
+const STATS_BLOCKS = 100;
 
 /**
  * One row, or none before the first event. Columns: height of the newest block, number of all

@@ -41,11 +41,11 @@ export function project(
   return { tables, folded };
 }
 
-/** What disturbs a log: behind event `end`, either its last `length` records once more, or one record that was written for another place. */
+/** A disturbance after event `end`: its last `length` records again, or one stray record. */
 export interface Disturbance {
   readonly end: number;
   readonly repeats: number;
-  /** how far from its place the stray one was written for; 0: there is none. Ahead only beyond the log's end: no repetition ever puts it in its place */
+  /** distance between the stray record's offset and its sequence; 0: no stray record */
   readonly astray: number;
 }
 
@@ -58,7 +58,7 @@ export const DISTURBANCES: fc.Arbitrary<readonly Disturbance[]> = fc.array(
   { maxLength: 3 },
 );
 
-/** The log with repetitions and strays in it: what follows one was written for where it then stands. */
+/** The log with repeated and stray records; later records have their new offsets as sequence. */
 export function disturbed(
   events: readonly ChainEvent[],
   disturbances: readonly Disturbance[],
@@ -82,7 +82,7 @@ export function rowsOf(tables: TableTexts, table: string): readonly TextRow[] {
   return (tables[table] ?? []).map((text): TextRow => JSON.parse(text));
 }
 
-/** The rows of any table after this log in batches of this size, all of them compared with the plain fold. */
+/** Folds the log in batches, compares all tables with the plain fold, returns rows by table. */
 export function foldedRows(
   log: readonly ChainEvent[],
   size: number,

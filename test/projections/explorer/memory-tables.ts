@@ -1,4 +1,4 @@
-/** The explorer's tables as plain maps, so that its fold can be tried without a database: answers its loads, takes its changes, checks what Postgres would. */
+/** The explorer's tables as maps: answers loads, applies changes, checks keys as Postgres would. */
 import { explorer } from '../../../projections/explorer/explorer.ts';
 import type {
   Folded,
@@ -16,7 +16,7 @@ export class MemoryTables extends TableMaps {
     super(explorer);
   }
 
-  /** Loads, folds and changes one batch, which stands in the log from offset `from` on, as the projector does. */
+  /** Loads, folds and applies one batch that begins at offset `from`. */
   apply(events: readonly ChainEvent[], from = 0): Folded {
     const batch = events.map((event, at): Recorded<ChainEvent> => ({
       event,
@@ -24,7 +24,7 @@ export class MemoryTables extends TableMaps {
       offset: BigInt(from + at),
       timestamp: 0,
     }));
-    // what was applied before is never loaded for: the projector drops it, and here the fold must see it for itself
+    // the projector drops applied records before the fold; here the fold must recognise them
     const applied = this.rows('head')[0]?.['sequence'] ?? -1;
     const fresh = batch.filter(({ offset }) => offset > BigInt(String(applied)));
     const loaded = Object.fromEntries(

@@ -1,4 +1,4 @@
-/** What the explorer must answer, computed from a plain list of blocks in the most obvious way, as the exact text of the body. */
+/** The expected bodies of the explorer's answers, computed from a plain list of blocks. */
 import type { PlainBlock, PlainEffect, PlainTransaction } from './seeded-rows.ts';
 
 type Json =

@@ -1,4 +1,4 @@
-/** What an export must hold, computed from a plain list of blocks in the most obvious way: the exact JSON text of every item, oldest first. */
+/** The expected items of exports as JSON text, oldest first, from a plain list of blocks. */
 import { exactJson, plainTransaction, type PlainFilter } from './plain-answers.ts';
 import type { PlainBlock, PlainEffect } from './seeded-rows.ts';
 
@@ -30,7 +30,9 @@ export function plainExportedTransactions(
 
 type Labels = (kind: string, direction: 'credit' | 'debit') => string;
 
-/** Of one address as its balance moved; of all, block by block: by transaction, the block's own effects last, then by address. */
+/**
+ * One address: in order of its effects. All: by block, transaction (block effects last), address.
+ */
 export function plainExportedActivity(
   blocks: readonly PlainBlock[],
   { address, ...span }: PlainSpan & { readonly address?: Buffer },
@@ -81,7 +83,7 @@ function hex(bytes: Buffer | null): string | null {
   return bytes === null ? null : `0x${bytes.toString('hex')}`;
 }
 
-/** The fields of an item as texts that keep every digit: null is empty. Keys are in the order of the item. */
+/** The fields of an item as exact text, in order; null is empty. */
 export function fieldsOf(item: string): ReadonlyMap<string, string> {
   const fields: Record<string, boolean | string | null> = JSON.parse(
     item.replaceAll(/":(-?[0-9]+)(?=[,}])/g, '":"$1"'),

@@ -7,7 +7,7 @@ export const POOL = Buffer.alloc(20, 0xee);
 /** One of the kinds needs care in JSON, and no table of labels knows it. */
 export const ODD_KIND = `odd_"kind" \\ é`;
 
-/** Makes the effects of one block after the other; of some of them the delta is 0, of some transactions there is none at all. */
+/** Makes the effects of successive blocks: some deltas are 0, some transactions have no effect. */
 export function effectsOf(
   random: Random,
   addresses: readonly Buffer[],

@@ -1,4 +1,4 @@
-/** Rows of the explorer's tables without a log: a seeded list of blocks, filled in by plain INSERTs, and what must be answered from the same list. */
+/** Explorer tables filled by INSERTs from a seeded list of blocks, and the expected answers. */
 import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { explorer } from '../../../projections/explorer/explorer.ts';
@@ -70,8 +70,9 @@ export interface SeededOptions {
 }
 
 /**
- * Amounts run far beyond 2^53, one transaction in eight goes to its sender, the first address takes part in about a third. Effects keep every balance at 0 or
- * more, and a pool pays the block rewards.
+ * Amounts run far beyond 2^53, one transaction in eight goes to its sender, the first address takes
+ * part in about a third. Effects keep every balance at 0 or more, and a pool pays the block
+ * rewards.
  */
 export function seededBlocks({
   seed,

@@ -31,8 +31,9 @@ function account(address: Buffer, figures: LoadedRow): LoadedRow {
 }
 
 /**
- * Eight transactions stand, two of them in block 3, which is about to leave: Alice, who is seen in other blocks too, moved 4 to Bob, whom nobody else has seen, and minted to herself; a debit of Alice's
- * was unsigned; Carol produced it as her first.
+ * Eight transactions are stored, two of them in block 3, which is reverted: Alice, who has other
+ * blocks, moved 4 to Bob, who has none, and minted to herself; one debit of Alice's is unsigned. It
+ * is Carol's first block.
  */
 const TOP: Loaded = {
   types: [

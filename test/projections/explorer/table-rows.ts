@@ -1,4 +1,4 @@
-/** A plain list of blocks as rows of the explorer's tables, worked out block by block in the most obvious way. */
+/** The expected rows of the explorer's tables for a plain list of blocks. */
 import type { PlainBlock, PlainEffect, PlainTransaction } from './seeded-rows.ts';
 
 type Row = Readonly<Record<string, boolean | number | string | null>>;

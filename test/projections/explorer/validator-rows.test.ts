@@ -6,7 +6,7 @@ const ALICE = named('alice');
 const BOB = named('bob');
 const CAROL = named('carol');
 
-/** Their names in the order of their ordinals, which are dense, and of which the head knows the number. */
+/** The validators' names by ordinal; checks that ordinals are dense and counted in `head`. */
 function validatorsAfter({ log }: ChainByHand, size: number): string[] {
   const rows = foldedRows(log, size);
   const validators = rows('validators').toSorted(

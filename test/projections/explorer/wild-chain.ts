@@ -1,5 +1,6 @@
 /**
- * Chains that no node would ever tell of, a few addresses over and over: whoever loses what he never had, effects in any order and of any kind, blocks that come and leave down to the very first.
+ * Chains that no node produces: negative balances, effects in any order and of any kind, and
+ * reverts down to the first block.
  * Whatever a log holds, its tables are what is left of it.
  */
 import * as fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * What the ride market's tables must hold, in the most obvious way: keep the list of blocks that stand, go through their transactions from the first to the last, and write down what is open and
- * what is over. It shares no code with the projection. Of the journal it knows only which heights it has.
+ * The expected tables of the ride market, from a plain pass over the transactions of the chain. It
+ * shares no code with the projection. Of the journal it knows the heights only.
  */
 import type {
   BlockAppended,

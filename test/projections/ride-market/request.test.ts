@@ -43,7 +43,7 @@ const OUTCOMES = {
   'another open': { status: 'open', request: OTHER },
 } as const satisfies Record<string, Request>;
 
-/** the state afterwards; '-': the step does not fit and changes nothing. One cell a state: none may be missing */
+/** The next state; '-': the step does not fit. Every cell is required. */
 const TABLE: Record<
   keyof typeof STEPS,
   Record<keyof typeof STATES, keyof typeof OUTCOMES | '-'>

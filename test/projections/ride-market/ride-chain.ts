@@ -1,4 +1,4 @@
-/** The devnet's own chain as events of `chain.blocks`: its people act by its rules, several steps of one ride within a block too, and its blocks leave again. Nothing is signed. */
+/** The devnet's chain as events of `chain.blocks`, unsigned, with reorganisations. */
 import type { Assembled } from '../../../infra/devnet/clt/block.ts';
 import type { Chain } from '../../../infra/devnet/clt/chain.ts';
 import { execute } from '../../../infra/devnet/clt/execute.ts';

@@ -52,7 +52,7 @@ const OUTCOMES = {
   'cancelled, unpaid': { status: 'cancelled', terms: TERMS, fare_paid: 0n, ended: AT },
 } as const satisfies Record<string, Trip>;
 
-/** the state afterwards; '-': the step does not fit and changes nothing. One cell a state: none may be missing */
+/** The next state; '-': the step does not fit. Every cell is required. */
 const TABLE: Record<
   keyof typeof STEPS,
   Record<keyof typeof STATES, keyof typeof OUTCOMES | '-'>

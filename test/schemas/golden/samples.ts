@@ -1,4 +1,4 @@
-/** The events of the golden corpus as they are written today, one or more of every type, with what is at the edges of each field. Read `golden.test.ts` first. */
+/** Sample events of every type with edge values, for `golden.test.ts`. */
 import type { BlockTransaction, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import type { RecordSkipped } from '../../../schemas/projector.skips/events.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';

@@ -1,11 +1,12 @@
 /**
- * The golden corpus: the bytes of every version of every event that was ever written, which every later version of the software must read.
+ * The golden corpus: the bytes of every version of every event. Every later version must read them.
  *
  * golden/<topic>/v<n>/<Event>.avsc       the schemas of that version
- * golden/<topic>/v<n>/<Event>-<name>.hex  an event in its bytes (the Avro body, without the schema's id), .json what it says
+ * golden/<topic>/v<n>/<Event>-<name>.hex  the Avro body of an event; .json its content
  *
- * When a schema changes: make a folder v<n+1> with copies of all schemas of the topic, give `golden/samples.ts` what is new, and run this file twice, not in CI:
- * the first run writes what is missing in the newest folder, the second reads it. Look at it and commit it. Nothing in an older folder ever changes.
+ * When a schema changes: copy all schemas of the topic to a folder v<n+1>, add samples to
+ * `golden/samples.ts`, and run this file twice, not in CI. The first run writes the missing files
+ * of the newest folder, the second reads them. Review and commit them. Older folders never change.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
@@ -65,7 +66,7 @@ function toHex(bytes: Buffer): string {
   return `${bytes.toString('hex').replaceAll(/(.{128})/g, '$1\n')}\n`;
 }
 
-/** Registers a schema of the corpus as its writer once did; the bytes of a record up to its body. */
+/** Registers a schema of the corpus; returns the record's bytes up to its body. */
 async function register(topic: Topic, event: EventSchema, text: string): Promise<Buffer> {
   const subject = subjectOf(topic, event, NAMESPACE.exec(text)?.[1] ?? '');
   const content = {

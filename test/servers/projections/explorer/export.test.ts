@@ -1,4 +1,4 @@
-/** How Postgres goes about each piece of an export, on 40,000 transactions and a block with tens of thousands of effects, and what the pieces hold. */
+/** Plans and rows of export pieces: 40,000 transactions, and a block of many effects. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import * as exported from '../../../../projections/explorer/queries/export.ts';
 import type { Query } from '../../../../projections/contract/page.ts';
@@ -126,7 +126,7 @@ describe.each(PLAN_CACHES)('under %s', (planCache) => {
       const { scans } = await explained(urls.reader_url, query, planCache);
       expect(scans.filter(({ how }) => !how.startsWith('Index'))).toEqual([]);
       const read = scans.reduce((sum, { rows }) => sum + rows, 0);
-      // all activity: the heights of so many effects, these effects with the rest of their block, what belongs to them
+      // all activity: the heights, the effects with the rest of their block, their transactions
       expect(read).toBeLessThanOrEqual((query === pieces.activity ? 3 : 2) * ROWS + 200);
       expect(read).toBeGreaterThanOrEqual(ROWS);
     },

@@ -1,4 +1,4 @@
-/** Which open requests lie within a viewport, held against the plain question for every viewport over a few edges. */
+/** Open requests within a viewport, compared with a plain filter for every viewport. */
 import { beforeAll, expect, inject, test } from 'vitest';
 import { rideRequests, type Bounds } from '../../../../projections/ride-market/queries.ts';
 import { rideMarket } from '../../../../projections/ride-market/ride-market.ts';

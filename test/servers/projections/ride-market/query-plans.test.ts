@@ -26,7 +26,7 @@ const COUNT = 100_000;
 const OTHERS = 20_000;
 const LIMIT = 50;
 
-/** Request number n is made in block n; each 500th has an offer in each of 120 blocks; the driver of number n is that of n % 50, the passenger that of n % 20. */
+/** Request n is in block n; every 500th has 120 offers; driver n % 50, passenger n % 20. */
 const hash = (n: string): string => `sha256(int8send(${n}))`;
 const person = (n: string): string => `substring(${hash(n)} FOR 20)`;
 const ROUTE = `(-90 + (n * 104729 % 180000) / 1000.0)::text, (-180 + (n * 7919 % 360000) / 1000.0)::text, '0', '0'`;

@@ -66,7 +66,7 @@ test('seven partitions folded concurrently lose no update', async () => {
 const ADDRESSES = 100_000;
 const HOT_EVERY = 97;
 
-/** As if so many addresses had been requested and most of them checked, every 97th hot, every 1,000th never asked for. */
+/** Requested addresses, mostly checked; every 97th is hot, every 1,000th unrequested. */
 async function fill(pool: Pool): Promise<void> {
   await pool.query(
     `INSERT INTO addresses SELECT substring(sha256(int8send(n)) FOR 20), n, substring(sha256(int8send(-n)) FOR 20), n % 6, now() FROM generate_series(1, ${ADDRESSES}) n`,
