@@ -1,16 +1,10 @@
-/**
- * The reserve position as the treasury published it: asked for at most once in a while however many
- * want it, and never shown for longer than it is fresh.
- */
+/** The reserve position that the treasury publishes, cached for a while and never shown stale. */
 import { runJson, type Reconciliation } from '../../../schemas/reconciliation.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { askTreasury, type Unavailable } from './treasury.ts';
 
-/**
- * How long an answer stands. That there is none is asked again sooner, so that a treasury that is
- * back shows soon.
- */
+/** A failure is cached for less, so that a treasury that is back shows soon. */
 const FRESH_MS = 30_000;
 const FRESH_UNAVAILABLE_MS = 5_000;
 
@@ -20,41 +14,45 @@ export interface Reserve {
   readonly age_seconds: number;
 }
 
-/**
- * The treasury's answer, or why there is none; one request to it at a time. `now` in ms of a clock
- * that never goes back.
- */
+interface Cached {
+  readonly answer: Reserve['answer'];
+  /** ms */
+  readonly at: number;
+  readonly fresh_ms: number;
+}
+
+/** The treasury's answer or the reason why there is none; one request at a time. `now` in ms. */
 export function openReserve(
   url: string,
   now: () => number,
   log: Logger,
   ask: typeof askTreasury = askTreasury,
 ): () => Promise<Reserve> {
-  let held: { readonly answer: Reserve['answer']; readonly at: number } | undefined;
-  let asking: Promise<NonNullable<typeof held>> | undefined;
-  let silent = false;
+  let cached: Cached | undefined;
+  let refreshing: Promise<Cached> | undefined;
+  let isLost = false;
 
-  const refresh = async (): Promise<NonNullable<typeof held>> => {
+  const refresh = async (): Promise<Cached> => {
     try {
       const answer = await ask(url);
-      const wasSilent = silent;
-      silent = 'unavailable' in answer;
-      if ('unavailable' in answer && !wasSilent)
+      const wasLost = isLost;
+      isLost = 'unavailable' in answer;
+      if ('unavailable' in answer && !wasLost)
         log.warn(
           { err: answer.cause },
           `the reserve position is unavailable: ${answer.unavailable}`,
         );
-      if (!silent && wasSilent) log.info('the reserve position is available again');
-      return (held = { answer, at: now() });
+      if (!isLost && wasLost) log.info('the reserve position is available again');
+      const freshMs = isLost ? FRESH_UNAVAILABLE_MS : FRESH_MS;
+      return (cached = { answer, at: now(), fresh_ms: freshMs });
     } finally {
-      asking = undefined;
+      refreshing = undefined;
     }
   };
   return async () => {
-    const stands =
-      held !== undefined &&
-      now() - held.at < ('unavailable' in held.answer ? FRESH_UNAVAILABLE_MS : FRESH_MS);
-    const { answer, at } = stands && held !== undefined ? held : await (asking ??= refresh());
+    const isFresh = cached !== undefined && now() - cached.at < cached.fresh_ms;
+    const { answer, at } =
+      isFresh && cached !== undefined ? cached : await (refreshing ??= refresh());
     return { answer, age_seconds: Math.floor((now() - at) / 1_000) };
   };
 }
@@ -62,7 +60,7 @@ export function openReserve(
 const NOT_CONFIGURED =
   '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}';
 
-/** The four answers of the interface; undefined: no treasury is behind this deployment. */
+/** The four bodies of the interface; undefined in a deployment without a treasury. */
 export function reserveBody(reserve: Reserve | undefined): string {
   if (reserve === undefined) return NOT_CONFIGURED;
   const { answer, age_seconds: age } = reserve;

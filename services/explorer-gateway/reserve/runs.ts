@@ -1,4 +1,4 @@
-/** Every reconciliation there was, newest first, from the log. */
+/** All reconciliations, newest first, from the read model. */
 import { runsPage } from '../../../projections/reserve/queries.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
@@ -9,7 +9,7 @@ import { listResponse } from '../routes/responses.ts';
 const PATH = '/api/v1/reserve/runs';
 const LIST = 'reserve_runs';
 
-/** Without a treasury there are no runs, and that is no error. */
+/** An empty list in a deployment without a treasury. */
 export function reserveRunsRoute(reader: Reader, hasTreasury: boolean): Route {
   return {
     method: 'get',

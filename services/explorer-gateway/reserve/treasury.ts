@@ -1,26 +1,26 @@
 /**
- * The treasury as it may answer: wrong, slow, endless or not at all. Whatever it does, asking it
- * ends in time and in little memory, with figures or with why not.
+ * Reads the treasury's figures. It may answer badly, slowly, endlessly or not at all: reading ends in
+ * time and in little memory, with figures or with the reason why there are none.
  */
 import { parseReconciliation, type Reconciliation } from '../../../schemas/reconciliation.ts';
 
 export interface TreasuryLimits {
-  /** of the whole answer, in milliseconds */
+  /** for the whole response */
   readonly answer_ms: number;
   readonly body_bytes_max: number;
 }
 
 export const TREASURY_LIMITS: TreasuryLimits = { answer_ms: 5_000, body_bytes_max: 65_536 };
 
-/** Why there are no figures: `unavailable` as may be shown to anyone, `cause` for the log alone. */
+/** Why there are no figures: `unavailable` may be shown to anyone, `cause` is for the log. */
 export interface Unavailable {
   readonly unavailable: string;
   readonly cause?: unknown;
 }
 
 /**
- * Asks once. No redirect is followed, nothing is unpacked, and reading ends where the body is too
- * large. Never throws for what the treasury does.
+ * Asks once: follows no redirect, decompresses nothing, and stops reading a body that is too large.
+ * Never throws for the treasury's behaviour.
  */
 export async function askTreasury(
   url: string,

@@ -4,7 +4,7 @@ import { blockByHash, blockByHeight } from '../../../projections/explorer/querie
 import { transactionByHash } from '../../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
-import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
+import { byteaHex, isoTime, type Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { parseHeight, parseSearch } from './parameters.ts';
 
@@ -33,54 +33,54 @@ export function searchRoute(reader: Reader): GetRoute {
  */
 export async function search(reader: Reader, q: string): Promise<readonly Found[]> {
   const hash = parseHash(q);
-  if (hash !== undefined)
-    return (await Promise.all([blockOfHash(reader, hash), transactionOfHash(reader, hash)])).flat();
+  if (hash !== undefined) {
+    const [blocks, transactions] = await Promise.all([
+      reader.rows(blockByHash(hash)),
+      reader.rows(transactionByHash(hash)),
+    ]);
+    return [
+      ...blocks.map((cells) => blockFound(toHex(hash), cells)),
+      ...transactions.map((cells) => transactionFound(toHex(hash), cells)),
+    ];
+  }
   const height = parseHeight(q);
   const address = parseAddress(q);
-  const found = await Promise.all([
-    height === undefined ? [] : blockOfHeight(reader, height),
-    address === undefined ? [] : accountOf(reader, address),
+  const [blocks, accounts] = await Promise.all([
+    height === undefined ? [] : reader.rows(blockByHeight(height)),
+    address === undefined ? [] : reader.rows(accountByAddress(address)),
   ]);
-  return found.flat();
-}
-
-async function blockOfHeight(reader: Reader, height: bigint): Promise<readonly Found[]> {
-  return (await reader.rows(blockByHeight(height))).map((cells) =>
-    blockFound(String(height), cells),
-  );
-}
-
-async function blockOfHash(reader: Reader, hash: Buffer): Promise<readonly Found[]> {
-  return (await reader.rows(blockByHash(hash))).map((cells) => blockFound(toHex(hash), cells));
+  return [
+    ...blocks.map((cells) => blockFound(String(height), cells)),
+    ...(address === undefined ? [] : [accountFound(toHex(address), accounts[0])]),
+  ];
 }
 
 function blockFound(
   identifier: string,
   [height, hash, count, producer, , , timestamp]: Cells,
 ): Found {
-  const summary = `block ${height}, ${byteaHex(hash)}: ${counted(count, 'transaction', 'transactions')}, produced by ${byteaHex(producer)} at ${isoTime(timestamp)}`;
+  const transactions = counted(count, 'transaction', 'transactions');
+  const summary = `block ${height}, ${byteaHex(hash)}: ${transactions}, produced by ${byteaHex(producer)} at ${isoTime(timestamp)}`;
   return { kind: 'block', identifier, summary };
 }
 
-async function transactionOfHash(reader: Reader, hash: Buffer): Promise<readonly Found[]> {
-  return (await reader.rows(transactionByHash(hash))).map(
-    ([, height, from, to, amount, , type, , timestamp]) => ({
-      kind: 'transaction',
-      identifier: toHex(hash),
-      summary: `${type} of ${amount} from ${byteaHex(from)} to ${byteaHex(to)} in block ${height} at ${isoTime(timestamp)}`,
-    }),
-  );
+function transactionFound(
+  identifier: string,
+  [, height, from, to, amount, , type, , timestamp]: Cells,
+): Found {
+  const summary = `${type} of ${amount} from ${byteaHex(from)} to ${byteaHex(to)} in block ${height} at ${isoTime(timestamp)}`;
+  return { kind: 'transaction', identifier, summary };
 }
 
-async function accountOf(reader: Reader, address: Buffer): Promise<readonly Found[]> {
-  const [row] = await reader.rows(accountByAddress(address));
+/** An address is found even if the index does not know it. */
+function accountFound(identifier: string, row: Cells | undefined): Found {
   const summary =
     row === undefined
       ? 'address with no indexed activity'
       : `address with ${counted(row[2], 'transaction', 'transactions')} and ${counted(row[3], 'activity', 'activities')}`;
-  return [{ kind: 'account', identifier: toHex(address), summary }];
+  return { kind: 'account', identifier, summary };
 }
 
-function counted(count: string | null | undefined, one: string, more: string): string {
+function counted(count: Cell, one: string, more: string): string {
   return count === '1' ? `1 ${one}` : `${count} ${more}`;
 }
