@@ -12,7 +12,8 @@ export const LISTED_MAX = 20;
 export function addressOf(owner: Buffer): Query {
   return {
     name: 'deposits_address',
-    text: 'SELECT deposit_address, derivation_index, requested_at FROM deposits.addresses WHERE clt_address = $1::bytea',
+    text: `SELECT deposit_address, derivation_index, requested_at FROM deposits.addresses
+            WHERE clt_address = $1::bytea`,
     values: [owner],
   };
 }
@@ -35,14 +36,17 @@ export function depositsOf(owner: Buffer): Query {
     name: 'deposits_list',
     text: `SELECT d.id, s.status, d.gross, d.tx_id, d.created_at FROM
              (SELECT id, gross, tx_id, created_at, ordinal FROM deposits.deposits
-               WHERE clt_address = $1::bytea ORDER BY created_at DESC, ordinal DESC LIMIT ${LISTED_MAX}) d
-             CROSS JOIN LATERAL (SELECT status FROM deposits.standings s WHERE s.id = d.id OFFSET 0) s
+               WHERE clt_address = $1::bytea
+               ORDER BY created_at DESC, ordinal DESC LIMIT ${LISTED_MAX}) d
+             CROSS JOIN LATERAL
+               (SELECT status FROM deposits.standings s WHERE s.id = d.id OFFSET 0) s
             ORDER BY d.created_at DESC, d.ordinal DESC`,
     values: [owner],
   };
 }
 
-const DETAIL_COLUMNS = `d.id, d.clt_address, d.deposit_address, d.gross, d.fee, d.credit, s.status, s.reason, s.approved, s.rejected, d.created_at,
+const DETAIL_COLUMNS = `d.id, d.clt_address, d.deposit_address, d.gross, d.fee, d.credit,
+                  s.status, s.reason, s.approved, s.rejected, d.created_at,
                   d.tx_id, d.log_index, s.nonce, s.tx_hash`;
 
 /**
@@ -52,7 +56,8 @@ const DETAIL_COLUMNS = `d.id, d.clt_address, d.deposit_address, d.gross, d.fee, 
 export function depositOf(id: string, owner: Buffer): Query {
   return {
     name: 'deposits_deposit_of',
-    text: `SELECT ${DETAIL_COLUMNS} FROM deposits.deposits d JOIN deposits.standings s ON s.id = d.id
+    text: `SELECT ${DETAIL_COLUMNS}
+             FROM deposits.deposits d JOIN deposits.standings s ON s.id = d.id
             WHERE d.id = $1::text AND d.clt_address = $2::bytea`,
     values: [id, owner],
   };
@@ -62,7 +67,9 @@ export function depositOf(id: string, owner: Buffer): Query {
 export function depositById(id: string): Query {
   return {
     name: 'deposits_deposit',
-    text: `SELECT ${DETAIL_COLUMNS} FROM deposits.deposits d JOIN deposits.standings s ON s.id = d.id WHERE d.id = $1::text`,
+    text: `SELECT ${DETAIL_COLUMNS}
+             FROM deposits.deposits d JOIN deposits.standings s ON s.id = d.id
+            WHERE d.id = $1::text`,
     values: [id],
   };
 }
@@ -82,18 +89,24 @@ export function waitsForCap(id: string, now: number): Query {
              JOIN deposits.policies p ON p.version = l.policy_version
              CROSS JOIN LATERAL (
                SELECT p.rolling_cap - coalesce(sum(m.amount), 0) AS room FROM deposits.mints m
-                WHERE m.nonce >= l.window_nonce AND m.leaves_at > greatest(l.mint_time, $2::bigint)) cap
-             JOIN deposits.standings s ON s.id = $1::text AND s.status = 'confirmed' AND s.queue_offset IS NOT NULL
+                WHERE m.nonce >= l.window_nonce
+                  AND m.leaves_at > greatest(l.mint_time, $2::bigint)) cap
+             JOIN deposits.standings s
+               ON s.id = $1::text AND s.status = 'confirmed' AND s.queue_offset IS NOT NULL
              JOIN deposits.deposits d ON d.id = s.id
             WHERE d.credit > cap.room OR EXISTS (
-              SELECT FROM (SELECT id FROM deposits.by_status WHERE status = 'confirmed' ORDER BY seq LIMIT ${OLDEST_EXAMINED}) oldest
-                JOIN deposits.standings ahead ON ahead.id = oldest.id AND ahead.queue_offset < s.queue_offset AND ahead.goes_first_at <= $2::bigint
+              SELECT FROM (SELECT id FROM deposits.by_status
+                            WHERE status = 'confirmed' ORDER BY seq LIMIT ${OLDEST_EXAMINED}) oldest
+                JOIN deposits.standings ahead
+                  ON ahead.id = oldest.id AND ahead.queue_offset < s.queue_offset
+                 AND ahead.goes_first_at <= $2::bigint
                 JOIN deposits.deposits a ON a.id = oldest.id AND a.credit > cap.room)`,
     values: [id, now],
   };
 }
 
-const EVENT_COLUMNS = `e.event, e.reason, e.actor, e.gross, e.fee, e.credit, e.nonce, e.tx_hash, e.block_height, e.topic, e.partition, e.log_offset, e.at`;
+const EVENT_COLUMNS = `e.event, e.reason, e.actor, e.gross, e.fee, e.credit,
+                  e.nonce, e.tx_hash, e.block_height, e.topic, e.partition, e.log_offset, e.at`;
 
 /**
  * The timeline in order; no rows when the owner has no such deposit. Columns: event, reason, actor,
@@ -113,7 +126,8 @@ export function eventsOf(id: string, owner: Buffer): Query {
 export function eventsById(id: string): Query {
   return {
     name: 'deposits_events',
-    text: `SELECT ${EVENT_COLUMNS} FROM deposits.deposit_events e WHERE e.deposit_id = $1::text ORDER BY e.ordinal`,
+    text: `SELECT ${EVENT_COLUMNS} FROM deposits.deposit_events e
+            WHERE e.deposit_id = $1::text ORDER BY e.ordinal`,
     values: [id],
   };
 }
@@ -133,7 +147,8 @@ export interface StatusPage {
 export function byStatus(status: string, { limit, below }: StatusPage): Query {
   return {
     name: 'deposits_by_status',
-    text: `SELECT d.id, d.clt_address, d.gross, d.fee, d.credit, b.status, s.reason, s.approved, s.rejected, d.created_at, b.seq FROM
+    text: `SELECT d.id, d.clt_address, d.gross, d.fee, d.credit, b.status, s.reason,
+                  s.approved, s.rejected, d.created_at, b.seq FROM
              (SELECT status, seq, id FROM deposits.by_status
                WHERE status = $1::text AND seq < $3::bigint ORDER BY seq DESC LIMIT $2::bigint) b
              CROSS JOIN LATERAL (SELECT * FROM deposits.deposits d WHERE d.id = b.id OFFSET 0) d
