@@ -37,8 +37,8 @@ export class ChainAudit {
     { readonly hash: string; readonly block: PendingBlock['block'] }
   >();
   /**
-   * Transactions that took the nonce of a mint that was given up: their final height by hash in hex,
-   * undefined while they are not final.
+   * Transactions that took the nonce of a mint that was given up, by hash in hex: their height once
+   * they are final.
    */
   readonly #replacements: Map<string, number | undefined>;
   readonly counts = { records: 0, mints: 0 };

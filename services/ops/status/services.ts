@@ -17,7 +17,7 @@ export interface ServiceHealth extends LocalService, Omit<ServiceStatus, 'status
 
 const ANSWER_MS = 4_000;
 
-/** The metrics that are shown: their label here, their name, and the label that tells them apart. */
+/** The metrics that are shown: label, name of the metric, and its label to list it by. */
 const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] = [
   ['node height', 'chain_node_height'],
   ['log height', 'chain_log_height'],

@@ -101,7 +101,12 @@ export async function readStatus({
   }
   const head =
     chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
-  return { node: head, log, projections, services, faults };
+  const ends = log?.toSorted(byTopic) ?? null;
+  return { node: head, log: ends, projections, services, faults };
+}
+
+function byTopic(a: LogEnd, b: LogEnd): number {
+  return TOPIC_NAMES.indexOf(a.topic) - TOPIC_NAMES.indexOf(b.topic) || a.partition - b.partition;
 }
 
 async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Promise<Value | null> {
