@@ -1,4 +1,6 @@
-/** The load without Kafka and without the runner: a log in chunks of any size, cut into batches, applied to tables without indexes. */
+/**
+ * Loads without Kafka and runner: chunks of a log, cut into batches, into tables without indexes.
+ */
 import * as fc from 'fast-check';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { settled } from '../../../../../projections/chain/settled.ts';
