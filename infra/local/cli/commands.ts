@@ -79,7 +79,7 @@ export async function start(options: BootOptions): Promise<number> {
     const hint = isDetached ? 'npm run down' : 'Ctrl-C';
     report.line(`\n  ready in ${ready_after} · ${hint} stops everything, the data stays\n`);
     process.off('disconnect', onDisconnect);
-    process.send?.('ready');
+    if (process.connected) process.send?.('ready');
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
     report.line('  stopping; a second Ctrl-C kills');
     const stopping = performance.now();
@@ -159,7 +159,13 @@ export async function down(folder: Folder, wipe: boolean, report: Report): Promi
       // Earlier versions, run as root, could link to the data of Postgres below /var/lib.
       const postgres = join(folder.data, 'postgres');
       const linked = existsSync(postgres) ? realpathSync(postgres) : postgres;
-      for (const path of [linked, folder.data, folder.logs, folder.logs_before, folder.scratch])
+      for (const path of [
+        linked,
+        folder.data,
+        folder.logs,
+        `${folder.logs}.before`,
+        folder.scratch,
+      ])
         rmSync(path, { recursive: true, force: true });
       report.line(`  removed the data in ${folder.data}`);
     }

@@ -7,7 +7,7 @@ import { StackFault } from './fault.ts';
 import { STOP_SIGNAL, writePidFile } from './pid-files.ts';
 
 const TAIL_LINES = 12;
-const TAIL_COLUMNS = 600;
+const TAIL_COLUMNS = 300;
 
 /** A program to run. `env` is its whole environment: nothing is inherited. */
 export interface Command {

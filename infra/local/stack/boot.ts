@@ -33,6 +33,7 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
   for (const name of serverNames) services_left.delete(name);
   await endProcesses([...services_left.values()], STOP_SIGNAL, timeout_ms);
   await endProcesses(servers_left, STOP_SIGNAL, timeout_ms);
+  rmSync(folder.pids, { recursive: true, force: true });
   return orphans;
 }
 

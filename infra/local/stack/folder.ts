@@ -11,8 +11,6 @@ export interface Folder {
   /** Survives restarts; `down --wipe` removes it. */
   readonly data: string;
   readonly logs: string;
-  /** The logs of the run before. */
-  readonly logs_before: string;
   /** One pid file for each running process. */
   readonly pids: string;
   /** Temporary files of the Java servers. */
@@ -29,7 +27,6 @@ export function folderAt(root: string): Folder {
     root: top,
     data: join(top, 'data'),
     logs: join(top, 'logs'),
-    logs_before: join(top, 'logs.before'),
     pids: join(top, 'pids'),
     scratch: join(top, 'scratch'),
     stack_file: join(top, 'stack.json'),
@@ -45,8 +42,8 @@ export function folderOf(env: NodeJS.ProcessEnv): Folder {
 /** Creates the folder, and moves the logs of the last run to `logs.before`. */
 export function openFolder(folder: Folder): void {
   if (existsSync(folder.logs)) {
-    rmSync(folder.logs_before, { recursive: true, force: true });
-    renameSync(folder.logs, folder.logs_before);
+    rmSync(`${folder.logs}.before`, { recursive: true, force: true });
+    renameSync(folder.logs, `${folder.logs}.before`);
   }
   rmSync(folder.scratch, { recursive: true, force: true });
   for (const path of [folder.root, folder.data, folder.logs, folder.pids, folder.scratch])
