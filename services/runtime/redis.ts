@@ -2,6 +2,7 @@
  * Redis carries change notifications: keys, never rows. They may be lost or doubled: no process
  * waits for one, and none is queued for later.
  */
+import { RedisPubSub } from 'graphql-redis-subscriptions';
 import { Redis } from 'ioredis';
 import { messageOf } from './process/errors.ts';
 import type { Logger } from './process/log.ts';
@@ -72,9 +73,16 @@ export function openNotificationSubscriber(
   log: Logger,
 ): NotificationSubscriber {
   const redis = connect(settings, log, true);
-  redis.on('message', heard.onNotification);
+  // only subscribes: a connection that has subscribed cannot publish
+  const pubsub = new RedisPubSub({ subscriber: redis, publisher: redis, deserializer: String });
+  const missing = new Set(channels);
+  const subscribe = async (channel: string): Promise<void> => {
+    await pubsub.subscribe(channel, (message: string) => heard.onNotification(channel, message));
+    missing.delete(channel);
+  };
   redis.on('ready', () => {
-    redis.subscribe(...channels).then(heard.onSubscribed, (error: unknown) => {
+    // ioredis repeats finished subscriptions after a reconnection
+    Promise.all([...missing].map(subscribe)).then(heard.onSubscribed, (error: unknown) => {
       log.warn({ err: error }, 'subscribing failed');
       redis.disconnect(true);
     });
@@ -91,7 +99,7 @@ function connect(
     connectionName,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    autoResubscribe: false,
+    autoResubscribe: subscribes,
     autoResendUnfulfilledCommands: false,
     connectTimeout: 2_000,
     keepAlive: 5_000,
