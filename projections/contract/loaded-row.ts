@@ -1,5 +1,8 @@
-/** Typed columns of a loaded row. Another type means that fold and SQL disagree: a bug. */
-import type { LoadedRow } from './projection.ts';
+/**
+ * Records as rows, and loaded rows as records. Another type than the column's means that fold and
+ * SQL disagree: a bug.
+ */
+import type { ColumnType, LoadedRow, Row, Table, Value } from './projection.ts';
 
 const WHOLE = /^-?[0-9]+$/;
 
@@ -32,6 +35,42 @@ export function countIn(row: LoadedRow, column: string): number {
       : Number.NaN;
   if (!Number.isSafeInteger(count)) throw mismatch(column, 'a whole number below 2^53');
   return count;
+}
+
+/** The record's values in the order of the table's columns; its other fields are left out. */
+export function rowOf<Columns extends Table['columns']>(
+  table: { readonly columns: Columns },
+  record: Readonly<Record<keyof Columns, Value>>,
+): Row {
+  return Object.keys(table.columns).map((column): Value => Reflect.get(record, column));
+}
+
+/** The inverse of `rowOf`, for a row as Postgres returns it: int4 and int8 become numbers. */
+export function recordIn<Fields>(
+  { columns }: { readonly columns: Readonly<Record<keyof Fields, ColumnType>> },
+  row: LoadedRow,
+): Fields {
+  const fields = Object.entries<ColumnType>(columns);
+  return Object.fromEntries(
+    fields.map(([name, type]): unknown[] => [name, valueIn(row, name, type)]),
+  );
+}
+
+function valueIn(row: LoadedRow, column: string, type: ColumnType): Value {
+  if (row[column] === null) return null;
+  switch (type) {
+    case 'bytea':
+      return bytesIn(row, column);
+    case 'numeric':
+      return amountIn(row, column);
+    case 'int4':
+    case 'int8':
+      return countIn(row, column);
+    case 'bool':
+    case 'text':
+    case 'timestamptz':
+      return textIn(row, column);
+  }
 }
 
 function mismatch(column: string, wanted: string): Error {

@@ -1,9 +1,10 @@
 /** The rows of one deposit: its fixed terms, its state, and its timeline. */
 import type { DepositConfirmed, DepositEvent } from '../../schemas/treasury.ledger/events.ts';
-import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
+import { amountIn, bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { LoadedRow, Row, Value } from '../contract/projection.ts';
 import type { Deposit, Mint } from './domain/deposit.ts';
 import type { QueuePosition } from './domain/mint-queue.ts';
+import { DEPOSITS, DEPOSIT_EVENTS } from './rows.ts';
 
 /** Columns of `deposits d` and `standings s` that `storedDeposit` reads. */
 export const STORED_COLUMNS = `d.id, d.seq, d.clt_address, d.gross, d.fee, d.credit, d.policy_version,
@@ -22,22 +23,8 @@ export interface StoredDeposit {
 }
 
 export function depositRow(event: DepositConfirmed, seq: number, ordinal: number): Row {
-  return [
-    event.deposit_id,
-    seq,
-    event.clt_address,
-    ordinal,
-    event.deposit_address,
-    event.tx_id,
-    event.log_index,
-    event.gross,
-    event.fee,
-    event.credit,
-    event.policy_version,
-    event.address_ordinal,
-    event.block_number,
-    event.block_timestamp,
-  ];
+  const { deposit_id: id, block_timestamp: created_at } = event;
+  return rowOf(DEPOSITS, { ...event, id, seq, ordinal, created_at });
 }
 
 export function standingRow(id: string, stored: StoredDeposit): Row {
@@ -99,26 +86,38 @@ function mintOf(row: LoadedRow): Mint {
   return { nonce: countIn(row, 'nonce'), tx_hash: bytesIn(row, 'tx_hash') };
 }
 
-interface Details {
-  readonly reason?: string;
-  readonly actor?: string;
-  readonly gross?: bigint;
-  readonly fee?: bigint;
-  readonly credit?: bigint;
-  readonly nonce?: number;
-  readonly tx_hash?: Buffer;
-  readonly block_height?: number;
-}
+/** The columns of the timeline that depend on the event. */
+const NO_DETAILS: Readonly<
+  Record<
+    'reason' | 'actor' | 'gross' | 'fee' | 'credit' | 'nonce' | 'tx_hash' | 'block_height',
+    Value
+  >
+> = {
+  reason: null,
+  actor: null,
+  gross: null,
+  fee: null,
+  credit: null,
+  nonce: null,
+  tx_hash: null,
+  block_height: null,
+};
 
 /** The deposit's transfer in the timeline, with its position in `tron.transfers`. */
 export function transferRow(event: DepositConfirmed, ordinal: number): Row {
-  const details = { gross: event.gross, tx_hash: event.tx_id, block_height: event.block_number };
-  return timelineCells(event.deposit_id, ordinal, 'TransferObserved', details, [
-    'tron.transfers',
-    event.transfer_partition,
-    event.transfer_offset,
-    event.block_timestamp,
-  ]);
+  return rowOf(DEPOSIT_EVENTS, {
+    ...NO_DETAILS,
+    deposit_id: event.deposit_id,
+    ordinal,
+    event: 'TransferObserved',
+    gross: event.gross,
+    tx_hash: event.tx_id,
+    block_height: event.block_number,
+    topic: 'tron.transfers',
+    partition: event.transfer_partition,
+    log_offset: event.transfer_offset,
+    at: event.block_timestamp,
+  });
 }
 
 /** An event in the timeline, with its position in `treasury.ledger`. */
@@ -127,23 +126,28 @@ export function timelineRow(
   ordinal: number,
   { partition, offset }: { readonly partition: number; readonly offset: bigint },
 ): Row {
-  return timelineCells(event.deposit_id, ordinal, event.type, detailsOf(event), [
-    'treasury.ledger',
+  return rowOf(DEPOSIT_EVENTS, {
+    ...NO_DETAILS,
+    ...detailsOf(event),
+    deposit_id: event.deposit_id,
+    ordinal,
+    event: event.type,
+    topic: 'treasury.ledger',
     partition,
-    offset,
-    event.decided_at,
-  ]);
+    log_offset: offset,
+    at: event.decided_at,
+  });
 }
 
-function detailsOf(event: DepositEvent): Details {
+function detailsOf(event: DepositEvent): Partial<typeof NO_DETAILS> {
   switch (event.type) {
     case 'DepositConfirmed':
       return { gross: event.gross, fee: event.fee, credit: event.credit };
     case 'DepositHeld':
-      return { reason: event.reason };
+      return { reason: storable(event.reason) };
     case 'DepositApproved':
     case 'DepositRejected':
-      return { reason: event.reason, actor: event.actor };
+      return { reason: storable(event.reason), actor: storable(event.actor) };
     case 'MintIntended':
       return { fee: event.fee, credit: event.amount, nonce: event.nonce, tx_hash: event.tx_hash };
     case 'MintCredited':
@@ -153,31 +157,7 @@ function detailsOf(event: DepositEvent): Details {
   }
 }
 
-/** In the order of the table's columns; `source`: topic, partition, offset and time. */
-function timelineCells(
-  id: string,
-  ordinal: number,
-  event: string,
-  details: Details,
-  source: readonly Value[],
-): Row {
-  return [
-    id,
-    ordinal,
-    event,
-    storable(details.reason),
-    storable(details.actor),
-    details.gross ?? null,
-    details.fee ?? null,
-    details.credit ?? null,
-    details.nonce ?? null,
-    details.tx_hash ?? null,
-    details.block_height ?? null,
-    ...source,
-  ];
-}
-
 /** A person's text without U+0000, which Postgres cannot store. */
-function storable(text: string | undefined): string | null {
-  return text?.replaceAll('\0', '\uFFFD') ?? null;
+function storable(text: string): string {
+  return text.replaceAll('\0', '\uFFFD');
 }

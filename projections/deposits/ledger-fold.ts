@@ -3,7 +3,7 @@
  */
 import { toHex } from '../../schemas/address.ts';
 import type { DepositEvent, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
-import { bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
+import { bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { Folded, Load, Loaded, Recorded, Row } from '../contract/projection.ts';
 import {
   depositRow,
@@ -185,7 +185,8 @@ class LedgerRows {
       listed.push([is, after.seq, id]);
     }
     const owners = [...this.#owners.values()].filter(({ changed }) => changed);
-    const head = [true, this.#sequence, this.#count, ...this.#mints.head];
+    const counters = { sequence: this.#sequence, deposits: this.#count };
+    const head = rowOf(LEDGER, { one: true, ...counters, ...this.#mints.head });
     return {
       cuts: [],
       deletes: [

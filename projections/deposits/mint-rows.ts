@@ -7,20 +7,15 @@ import type {
   PolicySet,
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
-import { amountIn, countIn, textIn } from '../contract/loaded-row.ts';
+import { amountIn, countIn, recordIn, rowOf } from '../contract/loaded-row.ts';
 import type { Load, Loaded, LoadedRow, Recorded, Row } from '../contract/projection.ts';
 import type { Deposit } from './domain/deposit.ts';
-import {
-  MintBook,
-  needsApproval,
-  WINDOW_MS,
-  type CountedMint,
-  type Policy,
-} from './domain/mint-book.ts';
+import { MintBook, needsApproval, WINDOW_MS, type Policy } from './domain/mint-book.ts';
 import { goesFirstAt } from './domain/mint-queue.ts';
 import type { StoredDeposit } from './deposit-rows.ts';
+import { POLICIES } from './rows.ts';
 
-/** Columns of `ledger`, in their order. */
+/** Columns of `ledger`. */
 interface MintHead {
   readonly policy_version: number;
   readonly last_nonce: number;
@@ -58,17 +53,20 @@ export class MintRows {
   constructor(loaded: Loaded, head: LoadedRow | undefined) {
     this.#head = head === undefined ? NOTHING : headOf(head);
     this.#book = new MintBook({
-      policies: (loaded['policies'] ?? []).map(policyOf),
+      policies: (loaded['policies'] ?? []).map((row) => recordIn<Policy>(POLICIES, row)),
       policy_version: this.#head.policy_version,
       last_nonce: this.#head.last_nonce,
       time: this.#head.mint_time,
-      counted: (loaded['counted_mints'] ?? []).map(mintOf),
+      counted: (loaded['counted_mints'] ?? []).map((row) => ({
+        nonce: countIn(row, 'nonce'),
+        amount: amountIn(row, 'amount'),
+        at: countIn(row, 'counted_at'),
+      })),
     });
   }
 
-  get head(): Row {
-    const { policy_version, last_nonce, mint_time, window_nonce } = this.#head;
-    return [policy_version, last_nonce, mint_time, window_nonce];
+  get head(): MintHead {
+    return this.#head;
   }
 
   /** New rows of `policies`. */
@@ -88,19 +86,8 @@ export class MintRows {
 
   setPolicy(event: PolicySet): boolean {
     if (!this.#book.setPolicy(event)) return false;
-    const { version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at } =
-      event;
-    this.#policies.push([
-      version,
-      network,
-      first_fee,
-      later_fee,
-      minimum,
-      single_cap,
-      rolling_cap,
-      decided_at,
-    ]);
-    this.#head = { ...this.#head, policy_version: version };
+    this.#policies.push(rowOf(POLICIES, event));
+    this.#head = { ...this.#head, policy_version: event.version };
     return true;
   }
 
@@ -149,26 +136,5 @@ function headOf(row: LoadedRow): MintHead {
     last_nonce: countIn(row, 'last_nonce'),
     mint_time: countIn(row, 'mint_time'),
     window_nonce: countIn(row, 'window_nonce'),
-  };
-}
-
-function policyOf(row: LoadedRow): Policy {
-  return {
-    version: countIn(row, 'version'),
-    network: textIn(row, 'network'),
-    first_fee: amountIn(row, 'first_fee'),
-    later_fee: amountIn(row, 'later_fee'),
-    minimum: amountIn(row, 'minimum'),
-    single_cap: amountIn(row, 'single_cap'),
-    rolling_cap: amountIn(row, 'rolling_cap'),
-    decided_at: countIn(row, 'decided_at'),
-  };
-}
-
-function mintOf(row: LoadedRow): CountedMint {
-  return {
-    nonce: countIn(row, 'nonce'),
-    amount: amountIn(row, 'amount'),
-    at: countIn(row, 'counted_at'),
   };
 }

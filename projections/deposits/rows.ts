@@ -24,7 +24,7 @@ export const ADDRESSES: Table = {
   key: ['clt_address'],
 };
 
-export const LEDGER: Table = {
+export const LEDGER = {
   name: 'ledger',
   columns: {
     one: 'bool',
@@ -36,9 +36,9 @@ export const LEDGER: Table = {
     window_nonce: 'int8',
   },
   key: ['one'],
-};
+} as const satisfies Table;
 
-export const POLICIES: Table = {
+export const POLICIES = {
   name: 'policies',
   columns: {
     version: 'int4',
@@ -51,7 +51,7 @@ export const POLICIES: Table = {
     decided_at: 'int8',
   },
   key: ['version'],
-};
+} as const satisfies Table;
 
 export const MINTS: Table = {
   name: 'mints',
@@ -71,7 +71,7 @@ export const OWNERS: Table = {
   key: ['clt_address'],
 };
 
-export const DEPOSITS: Table = {
+export const DEPOSITS = {
   name: 'deposits',
   columns: {
     id: 'text',
@@ -90,7 +90,7 @@ export const DEPOSITS: Table = {
     created_at: 'timestamptz',
   },
   key: ['id'],
-};
+} as const satisfies Table;
 
 export const STANDINGS: Table = {
   name: 'standings',
@@ -116,7 +116,7 @@ export const BY_STATUS: Table = {
   key: ['status', 'seq'],
 };
 
-export const DEPOSIT_EVENTS: Table = {
+export const DEPOSIT_EVENTS = {
   name: 'deposit_events',
   columns: {
     deposit_id: 'text',
@@ -136,7 +136,7 @@ export const DEPOSIT_EVENTS: Table = {
     at: 'timestamptz',
   },
   key: ['deposit_id', 'ordinal'],
-};
+} as const satisfies Table;
 
 const OF_ADDRESSES = [BOOK, ADDRESSES];
 const OF_LEDGER = [LEDGER, POLICIES, MINTS, OWNERS, DEPOSITS, STANDINGS, BY_STATUS, DEPOSIT_EVENTS];

@@ -4,8 +4,7 @@
  * exactly those.
  */
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
-import { chainFromHead, evolve } from '../chain/chain.ts';
-import { revertedBelow, settled } from '../chain/settled.ts';
+import { chainFromHead, evolve, revertedBelow, settled } from '../chain/chain.ts';
 import { countIn } from '../contract/loaded-row.ts';
 import type {
   Folded,
@@ -18,16 +17,7 @@ import type {
 } from '../contract/projection.ts';
 import { ACCOUNT_COLUMNS, AddressMap } from './accounts.ts';
 import { UNREAD, type ExplorerEvent } from './events.ts';
-import {
-  ACCOUNTS,
-  ACCOUNT_TRANSACTIONS,
-  ACTIVITY,
-  BLOCKS,
-  HEAD,
-  TRANSACTIONS,
-  TRANSACTION_TYPES,
-  VALIDATORS,
-} from './rows.ts';
+import { ACCOUNTS, HEAD, TABLES, TRANSACTION_TYPES } from './rows.ts';
 import { Stacks } from './stacks.ts';
 
 export const explorer: Projection<ExplorerEvent> = {
@@ -37,16 +27,7 @@ export const explorer: Projection<ExplorerEvent> = {
   skips: 'explorer',
   isEvent: isChainEvent,
   unread: { Transaction: UNREAD },
-  tables: [
-    HEAD,
-    BLOCKS,
-    TRANSACTIONS,
-    TRANSACTION_TYPES,
-    ACCOUNTS,
-    ACCOUNT_TRANSACTIONS,
-    ACTIVITY,
-    VALIDATORS,
-  ],
+  tables: TABLES,
   table_sql: new URL('./table.sql', import.meta.url),
   index_sql: new URL('./index.sql', import.meta.url),
   settled,

@@ -103,3 +103,14 @@ export const VALIDATORS: Table = {
   columns: { ordinal: 'int8', address: 'bytea' },
   key: ['ordinal'],
 };
+
+export const TABLES = [
+  HEAD,
+  BLOCKS,
+  TRANSACTIONS,
+  TRANSACTION_TYPES,
+  ACCOUNTS,
+  ACCOUNT_TRANSACTIONS,
+  ACTIVITY,
+  VALIDATORS,
+];

@@ -1,8 +1,40 @@
 /** The reserve's projection: each reconciliation of `reserve.runs` as one row, by its id. */
 import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
-import { countIn, textIn } from '../contract/loaded-row.ts';
-import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../contract/projection.ts';
-import { HEAD, RUNS } from './rows.ts';
+import { countIn, rowOf, textIn } from '../contract/loaded-row.ts';
+import type {
+  Folded,
+  Load,
+  Loaded,
+  Projection,
+  Recorded,
+  Row,
+  Table,
+} from '../contract/projection.ts';
+
+/** The tables as the fold writes them; `table.sql` describes each column. */
+const HEAD: Table = { name: 'head', columns: { one: 'bool', runs: 'int8' }, key: ['one'] };
+
+const RUNS = {
+  name: 'runs',
+  columns: {
+    ordinal: 'int8',
+    run_id: 'text',
+    run_at: 'timestamptz',
+    ledger_offset: 'int8',
+    block_height: 'int8',
+    block_hash: 'bytea',
+    onchain_supply: 'numeric',
+    genesis_allocation: 'numeric',
+    treasury_minted: 'numeric',
+    burned: 'numeric',
+    ledger_liability: 'numeric',
+    custody_reported: 'numeric',
+    held: 'numeric',
+    retained_fees: 'numeric',
+    status: 'text',
+  },
+  key: ['run_id'],
+} as const satisfies Table;
 
 export const reserve: Projection<ReserveReconciled> = {
   name: 'reserve',
@@ -37,7 +69,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<ReserveReconciled>[]): Fo
     if (known.has(event.run_id)) continue;
     known.add(event.run_id);
     announced.push(event.run_id);
-    runs.push(rowOf(event, before + runs.length));
+    runs.push(rowOf(RUNS, { ...event, ordinal: before + runs.length }));
   }
   const heads: Row[] = runs.length === 0 ? [] : [[true, before + runs.length]];
   return {
@@ -50,24 +82,4 @@ function fold(loaded: Loaded, batch: readonly Recorded<ReserveReconciled>[]): Fo
     outcomes: { applied: runs.length, replayed: batch.length - runs.length, ignored: 0 },
     announced,
   };
-}
-
-function rowOf(run: ReserveReconciled, ordinal: number): Row {
-  return [
-    ordinal,
-    run.run_id,
-    run.run_at,
-    run.ledger_offset,
-    run.block_height,
-    run.block_hash,
-    run.onchain_supply,
-    run.genesis_allocation,
-    run.treasury_minted,
-    run.burned,
-    run.ledger_liability,
-    run.custody_reported,
-    run.held,
-    run.retained_fees,
-    run.status,
-  ];
 }

@@ -1,6 +1,6 @@
 /** The ride market's tables and their rows as records; `table.sql` says what each column means. */
-import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
-import type { ColumnType, LoadedRow, Row, Table, Value } from '../contract/projection.ts';
+import { rowOf } from '../contract/loaded-row.ts';
+import type { Row, Table } from '../contract/projection.ts';
 import type { RideOffer, RideRequest } from './ride-step.ts';
 import type { EndedTrip, TripTerms } from './trip.ts';
 
@@ -105,38 +105,6 @@ export interface Records {
 }
 export type RecordTable = keyof Records;
 
-/** The record's values in the order of the table's columns. */
 export function rowFromRecord<Name extends RecordTable>(table: Name, record: Records[Name]): Row {
-  const fields: object = record;
-  return Object.keys(RECORD_TABLES[table].columns).map((column): Value =>
-    Reflect.get(fields, column),
-  );
-}
-
-/** The inverse of `rowFromRecord`, for a row as Postgres returns it. */
-export function recordFromRow<Name extends RecordTable>(
-  table: Name,
-  row: LoadedRow,
-): Records[Name] {
-  const columns = Object.entries<ColumnType>(RECORD_TABLES[table].columns);
-  return Object.fromEntries(
-    columns.map(([name, type]): unknown[] => [name, read(row, name, type)]),
-  );
-}
-
-function read(row: LoadedRow, column: string, type: ColumnType): Value {
-  if (row[column] === null) return null;
-  switch (type) {
-    case 'bytea':
-      return bytesIn(row, column);
-    case 'numeric':
-      return amountIn(row, column);
-    case 'int4':
-    case 'int8':
-      return countIn(row, column);
-    case 'bool':
-    case 'text':
-    case 'timestamptz':
-      return textIn(row, column);
-  }
+  return rowOf<{ readonly hash: 'bytea' }>(RECORD_TABLES[table], record);
 }

@@ -3,8 +3,7 @@
  * are kept until it is final, so that a revert restores exactly the rows from before.
  */
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
-import { chainFromHead, evolve, type Chain } from '../chain/chain.ts';
-import { revertedBelow, settled } from '../chain/settled.ts';
+import { chainFromHead, evolve, revertedBelow, settled, type Chain } from '../chain/chain.ts';
 import type {
   Folded,
   Load,

@@ -2,13 +2,13 @@
  * What each unfinalized block changed, one row of table `journal` a block, so that a revert
  * restores exactly the rows from before. A row is deleted when its block is final.
  */
-import { countIn, textIn } from '../contract/loaded-row.ts';
+import { countIn, recordIn, textIn } from '../contract/loaded-row.ts';
 import type { Cut, Loaded, LoadedRow, Row, Value } from '../contract/projection.ts';
 import {
   JOURNAL,
   RECORD_TABLES,
-  recordFromRow,
   rowFromRecord,
+  type Records,
   type RecordTable,
 } from './records.ts';
 import type { UndoRow } from './unit-of-work.ts';
@@ -123,7 +123,10 @@ function storedRow<Name extends RecordTable>(row: UndoRow<Name>): StoredRow {
 }
 
 function undoRow([table, hash, values, exists_after]: StoredRow): UndoRow {
-  const before = values === null ? undefined : recordFromRow(table, loadedRow(table, values));
+  const before =
+    values === null
+      ? undefined
+      : recordIn<Records[RecordTable]>(RECORD_TABLES[table], loadedRow(table, values));
   return { table, hash: Buffer.from(hash, 'hex'), before, exists_after };
 }
 

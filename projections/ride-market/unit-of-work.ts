@@ -1,12 +1,7 @@
 /** The rows that one batch touches: as stored, as they are now, and what each block changed. */
+import { recordIn } from '../contract/loaded-row.ts';
 import type { Changes, LoadedRow, Row, TableRows } from '../contract/projection.ts';
-import {
-  RECORD_TABLES,
-  recordFromRow,
-  rowFromRecord,
-  type Records,
-  type RecordTable,
-} from './records.ts';
+import { RECORD_TABLES, rowFromRecord, type Records, type RecordTable } from './records.ts';
 
 /** One row that a block changed. */
 export interface UndoRow<Name extends RecordTable = RecordTable> {
@@ -38,7 +33,8 @@ export class UnitOfWork {
   readonly #touched = new Map<string, UndoRow>();
 
   load(table: RecordTable, rows: readonly LoadedRow[] = []): void {
-    for (const row of rows) this.#add(table, recordFromRow(table, row));
+    for (const row of rows)
+      this.#add(table, recordIn<Records[RecordTable]>(RECORD_TABLES[table], row));
   }
 
   #add<Name extends RecordTable>(table: Name, record: Records[Name]): void {

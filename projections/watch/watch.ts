@@ -16,13 +16,63 @@ import {
   type TransferObserved,
 } from '../../schemas/tron.transfers/events.ts';
 import { addressLoads, foldSightings } from '../deposits/address-fold.ts';
+import { BOOK } from '../deposits/rows.ts';
 import { bytesIn, countIn } from '../contract/loaded-row.ts';
-import type { Folded, Load, Loaded, Projection, Recorded, Row } from '../contract/projection.ts';
+import type {
+  Folded,
+  Load,
+  Loaded,
+  Projection,
+  Recorded,
+  Row,
+  Table,
+} from '../contract/projection.ts';
 import { Queue, QUEUE_COLUMNS } from './queue.ts';
-import { ADDRESSES, QUEUE, BOOK, TRANSFERS } from './rows.ts';
 
 /** How long an address stays hot after its request or a panel opening. Part of the version. */
 export const HOT_WINDOW_MS = 24 * 60 * 60 * 1000;
+
+/** The tables as the fold writes them, besides `BOOK`; `table.sql` says what each column means. */
+const ADDRESSES: Table = {
+  name: 'addresses',
+  columns: {
+    clt_address: 'bytea',
+    derivation_index: 'int8',
+    deposit_address: 'bytea',
+    partition: 'int4',
+    requested_at: 'timestamptz',
+  },
+  key: ['clt_address'],
+};
+
+const QUEUE: Table = {
+  name: 'queue',
+  columns: {
+    deposit_address: 'bytea',
+    partition: 'int4',
+    requested: 'bool',
+    hot: 'bool',
+    hot_until: 'int8',
+    checked_at: 'int8',
+    checked_until: 'int8',
+  },
+  key: ['deposit_address'],
+};
+
+const TRANSFERS: Table = {
+  name: 'transfers',
+  columns: {
+    tx_id: 'bytea',
+    log_index: 'int4',
+    deposit_address: 'bytea',
+    value: 'numeric',
+    block_number: 'int8',
+    block_timestamp: 'timestamptz',
+    partition: 'int4',
+    log_offset: 'int8',
+  },
+  key: ['tx_id', 'log_index'],
+};
 
 type WatchEvent = DepositAddressEvent | TransferEvent;
 

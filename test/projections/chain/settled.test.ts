@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EMPTY_CHAIN, evolve, type Chain } from '../../../projections/chain/chain.ts';
-import { revertedBelow, settled } from '../../../projections/chain/settled.ts';
+import { revertedBelow, settled } from '../../../projections/chain/chain.ts';
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { chainEvents, TestChain } from '../../support/chain.ts';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { settled } from '../../../../../projections/chain/settled.ts';
+import { settled } from '../../../../../projections/chain/chain.ts';
 import type { Projection } from '../../../../../projections/contract/projection.ts';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import { markIndexed, tryBuildLock } from '../../../../../services/projector/tables/live-tables.ts';

@@ -3,7 +3,7 @@
  */
 import * as fc from 'fast-check';
 import { beforeAll, expect, inject, test } from 'vitest';
-import { settled } from '../../../../../projections/chain/settled.ts';
+import { settled } from '../../../../../projections/chain/chain.ts';
 import { explorer } from '../../../../../projections/explorer/explorer.ts';
 import type { Cut } from '../../../../../projections/contract/projection.ts';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
