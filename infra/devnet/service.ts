@@ -111,7 +111,7 @@ export async function startDevnet(
       node.release();
       const servers = [nodeSide.server, tronSide.server, adminSide.server];
       await Promise.all(servers.map((server) => drain(server, config.drain_ms)));
-      await Promise.all([node.close(), tron.close()]);
+      await Promise.all([node.store.close(), tron.close()]);
     },
   };
 }

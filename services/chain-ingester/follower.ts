@@ -4,24 +4,29 @@
  * the log: after another writer's append the log is read again.
  */
 import type { Kafka } from 'kafkajs';
-import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { NodeBlock, NodeChain } from '../../schemas/chain-node.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { ChainNode } from '../runtime/clt-node.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
+import { readLogEnds } from '../runtime/kafka/ends.ts';
+import { readLogRange } from '../runtime/kafka/range.ts';
+import type { LogRecord } from '../runtime/kafka/record.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import { toEntries } from './records.ts';
-import { PARTITION, recoverTail } from './recover.ts';
 import {
+  EMPTY_TAIL,
   appended,
+  beginningAt,
   continued,
   finalHeightOf,
   finalized,
   linkAt,
   nextHeight,
+  reachesFinality,
   reverted,
   type Tail,
 } from './tail.ts';
@@ -33,8 +38,11 @@ const ANSWER_BYTES = 16 * 1024 * 1024;
 /** Size of one append, below the topic's largest record batch; a larger block goes alone. */
 const APPEND_BYTES = 8 * 1024 * 1024;
 const LONG_POLL_MS = 10_000;
+const PARTITION = 0;
+/** Records at the end of the log that a recovery reads first. */
+const FIRST_WINDOW = 32n;
 
-export interface FollowerOptions {
+interface FollowerOptions {
   readonly kafka: Kafka;
   readonly codec: Codec;
   readonly writer: KafkaWriter;
@@ -108,7 +116,8 @@ export class Follower {
     const ours = linkAt(end, chain.head.height);
     if (ours !== undefined && !ours.hash.equals(chain.head.hash))
       return this.#append(end, await this.#otherBranch(end, chain.head.height));
-    const finality = this.#finality(end, chain, ours?.hash);
+    // the node's head is our block, so all blocks below it are ours, too
+    const finality = ours && finalized(end, chain.finalized_height);
     if (finality !== undefined) return this.#append(end, [finality]);
     return this.#wait(end, top + 1);
   }
@@ -181,13 +190,6 @@ export class Follower {
     return [...events, ...extension.events];
   }
 
-  /** New finality, if the node's head is our block: then so are all blocks below it. */
-  #finality(tail: Tail, chain: NodeChain, ours: Buffer | undefined): ChainEvent | undefined {
-    return ours?.equals(chain.head.hash) === true
-      ? finalized(tail, chain.finalized_height)
-      : undefined;
-  }
-
   async #append(end: Tail, events: readonly ChainEvent[]): Promise<Tail | undefined> {
     if (events.length === 0) {
       await untilAborted(50, this.#options.signal);
@@ -235,4 +237,44 @@ function contradiction(tail: Tail, height: number): Fault {
     `the node's chain differs from the log at or below height ${height}, ${why}: APP_NODE_URL points to another chain, or the node was reset; nothing is written`,
     { retry: false },
   );
+}
+
+/** The current tail of the log. Throws a fault, without retry for an impossible log. */
+async function recoverTail(kafka: Kafka, codec: Codec): Promise<Tail> {
+  const { low, high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, PARTITION);
+  for (let window = FIRST_WINDOW; ; window *= 4n) {
+    const from = high - low > window ? high - window : low;
+    const tail = await foldRange(kafka, codec, from, high, from === 0n);
+    if (from === low || reachesFinality(tail)) return { ...tail, next_offset: high };
+  }
+}
+
+async function foldRange(
+  kafka: Kafka,
+  codec: Codec,
+  from: bigint,
+  to: bigint,
+  isWhole: boolean,
+): Promise<Tail> {
+  let tail: Tail | undefined = isWhole ? EMPTY_TAIL : undefined;
+  let pending: LogRecord[] = [];
+  const fold = async (): Promise<void> => {
+    await codec.learn(pending.map(({ value }) => value));
+    for (const { value, offset } of pending) {
+      const event = codec.decode(value);
+      if (!isChainEvent(event))
+        throw new Fault(
+          'log_damaged',
+          `chain.blocks has a record of type ${event.type}, which is no chain event: find out who wrote it`,
+          { retry: false },
+        );
+      tail = tail === undefined ? beginningAt(event, offset) : continued(tail, event);
+    }
+    pending = [];
+  };
+  await readLogRange(kafka, CHAIN_BLOCKS.name, PARTITION, from, to, (record) =>
+    pending.push(record),
+  );
+  await fold();
+  return tail ?? EMPTY_TAIL;
 }

@@ -39,9 +39,7 @@ export function continued(tail: Tail, event: ChainEvent): Tail {
     throw new Fault(
       'log_damaged',
       `chain.blocks is damaged: ${judged.reason}; restore the topic, nothing is written to it`,
-      {
-        retry: false,
-      },
+      { retry: false },
     );
   }
   if (judged.verdict !== 'applied') return { ...tail, next_offset: offset + 1n };

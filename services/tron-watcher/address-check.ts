@@ -23,6 +23,7 @@ const BATCH_EVENTS = 1_000;
 const CLOCKS_APART_MS = 60_000;
 /** Bad receipts in a row that end the check: the rest of the address waits for its next turn. */
 const BAD_RECEIPTS_MAX = 3;
+const DECIDED_MAX = 20_000;
 
 export interface AddressCheckOptions {
   readonly provider: Pick<TronGrid, 'list' | 'receipt'>;
@@ -69,7 +70,11 @@ interface Progress {
 
 export class AddressCheck {
   readonly #options: AddressCheckOptions;
-  readonly #decided = new RecentlyDecided();
+  /**
+   * Transactions recently decided for an address: their receipts are not requested again at every
+   * overlap of lists. By address, since a transaction may pay a later deposit address, too.
+   */
+  readonly #decided = new Set<string>();
 
   constructor(options: AddressCheckOptions) {
     this.#options = options;
@@ -78,7 +83,7 @@ export class AddressCheck {
   /** Throws faults of the provider, of Postgres and of the brokers; earlier appends stay. */
   async run(entry: Entry, range: Range): Promise<Checked> {
     const { provider } = this.#options;
-    if (range.again !== undefined) this.#decided.forget(entry.address);
+    if (range.again !== undefined) this.#forgetDecided(entry.address);
     const pages = new Set<string>();
     const progress: Progress = { undecided_from: undefined, observed: 0, receipts: 0, bad: 0 };
     let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
@@ -88,7 +93,12 @@ export class AddressCheck {
         min_timestamp: range.from,
         after,
       });
-      if (fingerprint !== undefined && pages.has(fingerprint)) throw endless();
+      if (fingerprint !== undefined && pages.has(fingerprint))
+        throw new Fault(
+          BAD_ANSWER,
+          "TRON's provider repeats the pages of a list without end; the request is repeated",
+          { retry: true },
+        );
       if (fingerprint !== undefined) pages.add(fingerprint);
       await this.#page(entry, rows, { progress, again: range.again });
       const last = rows.at(-1);
@@ -98,10 +108,7 @@ export class AddressCheck {
           : { fingerprint, block_timestamp: last.block_timestamp };
       if (after === undefined || !this.#isFull(progress)) continue;
       // the pages after it are of this time or later
-      progress.undecided_from = Math.min(
-        progress.undecided_from ?? Infinity,
-        after.block_timestamp,
-      );
+      leaveUndecided(progress, after.block_timestamp);
       after = undefined;
     } while (after !== undefined);
     const { undecided_from: from, observed } = progress;
@@ -122,7 +129,11 @@ export class AddressCheck {
     for (const row of rows) {
       const ofAnother = row.contract?.equals(contract) === false;
       const id = row.tx_id.toString('hex');
-      if (!ofAnother && !notifications.has(id) && !this.#decided.has(entry.address, row.tx_id))
+      if (
+        !ofAnother &&
+        !notifications.has(id) &&
+        !this.#decided.has(decidedKey(entry.address, row.tx_id))
+      )
         notifications.set(id, row);
     }
     const seen = await model.seen(
@@ -133,15 +144,11 @@ export class AddressCheck {
     for (const [id, row] of notifications) {
       if (seen.has(id) && again !== 'all') continue;
       const decision = this.#isFull(progress) ? undefined : await this.#decide(row.tx_id, progress);
-      if (decision === undefined)
-        progress.undecided_from = Math.min(
-          progress.undecided_from ?? Infinity,
-          row.block_timestamp,
-        );
+      if (decision === undefined) leaveUndecided(progress, row.block_timestamp);
       else decisions.push(decision);
     }
     progress.observed += await this.#append(entry, decisions, seen);
-    for (const { tx_id: txId } of decisions) this.#decided.add(entry.address, txId);
+    for (const { tx_id: txId } of decisions) this.#rememberDecided(entry.address, txId);
   }
 
   #isFull({ receipts, bad }: Progress): boolean {
@@ -160,15 +167,12 @@ export class AddressCheck {
       progress.bad++;
       return undefined;
     }
-    if (receipt !== undefined && receipt.block_timestamp > now() + CLOCKS_APART_MS) {
-      // no block is of the future, and the brokers refuse such a time
-      progress.bad++;
-      return undefined;
-    }
-    progress.bad = 0;
-    const read = receipt === undefined ? undefined : transfersIn(receipt, contract);
-    if (receipt === undefined || read === undefined || 'problem' in read) return undefined;
-    return { tx_id: txId, receipt, transfers: read.value };
+    // no block is of the future, and the brokers refuse such a time
+    const isOfFuture = receipt !== undefined && receipt.block_timestamp > now() + CLOCKS_APART_MS;
+    progress.bad = isOfFuture ? progress.bad + 1 : 0;
+    if (receipt === undefined || isOfFuture) return undefined;
+    const read = transfersIn(receipt, contract);
+    return 'problem' in read ? undefined : { tx_id: txId, receipt, transfers: read.value };
   }
 
   /**
@@ -176,7 +180,15 @@ export class AddressCheck {
    * of the transaction, so its next check decides it again.
    */
   async #append(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<number> {
-    const indexes = await this.#indexes(entry, decisions);
+    const payees = new Map<string, Buffer>();
+    for (const { to } of decisions.flatMap(({ transfers }) => transfers))
+      payees.set(to.toString('hex'), to);
+    payees.delete(entry.address.toString('hex'));
+    const watched = await this.#options.model.watched([...payees.values()]);
+    const indexes = new Map([
+      ...watched,
+      [entry.address.toString('hex'), entry.derivation_index] as const,
+    ]);
     const own: TransferObserved[] = [];
     const others = new Map<number, TransferObserved[]>();
     for (const event of decisions.flatMap((decision) => this.#events(decision, indexes))) {
@@ -203,84 +215,37 @@ export class AddressCheck {
     await this.#options.transfers.append(partition, batch);
   }
 
-  async #indexes(
-    entry: Entry,
-    decisions: readonly Decision[],
-  ): Promise<ReadonlyMap<string, number>> {
-    const payees = new Map<string, Buffer>();
-    for (const { to } of decisions.flatMap(({ transfers }) => transfers))
-      payees.set(to.toString('hex'), to);
-    payees.delete(entry.address.toString('hex'));
-    const watched = await this.#options.model.watched([...payees.values()]);
-    return new Map([...watched, [entry.address.toString('hex'), entry.derivation_index]]);
-  }
-
   #events(
     { tx_id, receipt, transfers }: Decision,
     indexes: ReadonlyMap<string, number>,
   ): readonly TransferObserved[] {
     const { usdt_contract: contract } = this.#options;
     const { block_number, block_timestamp } = receipt;
+    const common = { type: 'TransferObserved', tx_id, block_number, block_timestamp } as const;
     return transfers.flatMap(({ log_index, from, to, value }) => {
       const address_index = indexes.get(to.toString('hex'));
       // a transfer to oneself brings nothing
       if (address_index === undefined || from.equals(to)) return [];
-      return [
-        {
-          type: 'TransferObserved',
-          tx_id,
-          log_index,
-          block_number,
-          block_timestamp,
-          contract,
-          from,
-          to,
-          value,
-          address_index,
-        },
-      ];
+      return [{ ...common, log_index, contract, from, to, value, address_index }];
     });
   }
-}
 
-function endless(): Fault {
-  return new Fault(
-    BAD_ANSWER,
-    "TRON's provider repeats the pages of a list without end; the request is repeated",
-    {
-      retry: true,
-    },
-  );
-}
-
-/** Remembered decisions. */
-const DECIDED_MAX = 20_000;
-
-/**
- * The transactions recently decided for an address, so that their receipts are not requested again
- * at every overlap of lists. An optimisation only. By address, since a transaction may pay an
- * address that becomes a deposit address later.
- */
-class RecentlyDecided {
-  readonly #keys = new Set<string>();
-
-  has(address: Buffer, txId: Buffer): boolean {
-    return this.#keys.has(keyOf(address, txId));
+  #rememberDecided(address: Buffer, txId: Buffer): void {
+    this.#decided.add(decidedKey(address, txId));
+    const [oldest = ''] = this.#decided;
+    if (this.#decided.size > DECIDED_MAX) this.#decided.delete(oldest);
   }
 
-  add(address: Buffer, txId: Buffer): void {
-    this.#keys.add(keyOf(address, txId));
-    if (this.#keys.size <= DECIDED_MAX) return;
-    const [oldest = ''] = this.#keys;
-    this.#keys.delete(oldest);
-  }
-
-  forget(address: Buffer): void {
+  #forgetDecided(address: Buffer): void {
     const prefix = address.toString('latin1');
-    for (const key of this.#keys) if (key.startsWith(prefix)) this.#keys.delete(key);
+    for (const key of this.#decided) if (key.startsWith(prefix)) this.#decided.delete(key);
   }
 }
 
-function keyOf(address: Buffer, txId: Buffer): string {
+function leaveUndecided(progress: Progress, block_timestamp: number): void {
+  progress.undecided_from = Math.min(progress.undecided_from ?? Infinity, block_timestamp);
+}
+
+function decidedKey(address: Buffer, txId: Buffer): string {
   return `${address.toString('latin1')}${txId.toString('latin1')}`;
 }

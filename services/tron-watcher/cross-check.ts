@@ -24,7 +24,7 @@ export interface CrossCheckOptions {
   /** resolves when the read model shows all that was appended */
   readonly folded: () => Promise<void>;
   readonly log: Logger;
-  readonly onOutcome: (outcome: CrossCheckOutcome) => void;
+  readonly onCrossCheck: (outcome: CrossCheckOutcome) => void;
 }
 
 /** About one in `every` cold checks, derived from the address and its last check; 0: never. */
@@ -39,51 +39,46 @@ export function isCrossChecked(
   return crc32(seed) % every === 0;
 }
 
-export class CrossCheck {
-  readonly #options: CrossCheckOptions;
-
-  constructor(options: CrossCheckOptions) {
-    this.#options = options;
+/** Like `AddressCheck.run`. */
+export async function crossCheck(
+  options: CrossCheckOptions,
+  entry: Entry,
+  { from, until }: Range,
+): Promise<Checked> {
+  const { check, provider, model, cross_check_ms: range, folded, log, onCrossCheck } = options;
+  const observedValue = async (): Promise<bigint> => {
+    await folded();
+    return model.observed(entry.address);
+  };
+  const balance = await provider.balance(entry.address);
+  const first = await check.run(entry, {
+    from: Math.max(0, Math.min(from, entry.checked_until - range)),
+    until,
+    again: 'silent',
+  });
+  if (first.undecided_from !== undefined) {
+    onCrossCheck('undecided');
+    return first;
   }
-
-  /** Like `AddressCheck.run`. */
-  async run(entry: Entry, { from, until }: Range): Promise<Checked> {
-    const { check, provider, cross_check_ms: range, log, onOutcome } = this.#options;
-    const balance = await provider.balance(entry.address);
-    const first = await check.run(entry, {
-      from: Math.max(0, Math.min(from, entry.checked_until - range)),
-      until,
-      again: 'silent',
-    });
-    if (first.undecided_from !== undefined) {
-      onOutcome('undecided');
-      return first;
-    }
-    const observed = await this.#observed(entry);
-    if (balance <= observed) {
-      onOutcome(balance === observed ? 'equal' : 'less_on_chain');
-      return first;
-    }
-    onOutcome('more_on_chain');
-    const about = { address: toTronAddress(entry.address), balance: balance.toString() };
+  const observed = await observedValue();
+  if (balance <= observed) {
+    onCrossCheck(balance === observed ? 'equal' : 'less_on_chain');
+    return first;
+  }
+  onCrossCheck('more_on_chain');
+  const about = { address: toTronAddress(entry.address), balance: balance.toString() };
+  log.warn(
+    { ...about, observed: observed.toString() },
+    'an address has more than the log explains: listing it from the beginning',
+  );
+  const again = await check.run(entry, { from: 0, until, again: 'all' });
+  const found = await observedValue();
+  if (balance > found && again.undecided_from === undefined) {
+    onCrossCheck('missing');
     log.warn(
-      { ...about, observed: observed.toString() },
-      'an address has more than the log explains: listing it from the beginning',
+      { ...about, observed: found.toString() },
+      'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
     );
-    const again = await check.run(entry, { from: 0, until, again: 'all' });
-    const found = await this.#observed(entry);
-    if (balance > found && again.undecided_from === undefined) {
-      onOutcome('missing');
-      log.warn(
-        { ...about, observed: found.toString() },
-        'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
-      );
-    }
-    return again;
   }
-
-  async #observed(entry: Entry): Promise<bigint> {
-    await this.#options.folded();
-    return this.#options.model.observed(entry.address);
-  }
+  return again;
 }

@@ -11,7 +11,6 @@ import { retrying, untilAborted } from '../runtime/process/retry.ts';
 
 export interface PartitionShareOptions {
   readonly kafka: Kafka;
-  readonly group_id: string;
   /** silence after which a member loses its partitions; the brokers must allow it */
   readonly session_ms: number;
   readonly log: Logger;
@@ -31,29 +30,18 @@ export class PartitionShare {
     this.#options = options;
   }
 
-  /** Joins the group until `close`. Throws a fault when the brokers do not answer. */
-  start(): Promise<void> {
-    return this.#connect();
-  }
-
   /** Leaves the group, so that others take over at once. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#consumer !== undefined) await disconnect(this.#consumer, this.#options.log);
   }
 
-  async #connect(): Promise<void> {
-    const {
-      kafka,
-      group_id: groupId,
-      session_ms: session,
-      log,
-      onAssigned,
-      onHeld,
-    } = this.#options;
+  /** Joins the group until `close`. Throws a fault when the brokers do not answer. */
+  async start(): Promise<void> {
+    const { kafka, session_ms: session, log, onAssigned, onHeld } = this.#options;
     const topic = TRON_TRANSFERS.name;
     const consumer = kafka.consumer({
-      groupId,
+      groupId: 'tron-watcher',
       sessionTimeout: session,
       rebalanceTimeout: session,
       heartbeatInterval: session / 6,
@@ -108,7 +96,7 @@ export class PartitionShare {
     await untilAborted(1_000, signal);
     if (this.#closed || signal.aborted) return;
     await retrying({ log, signal, what: 'joining the group of watchers' }, () =>
-      this.#connect(),
+      this.start(),
     ).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });

@@ -1,6 +1,4 @@
-/**
- * The watcher's view of the `watch` tables: the addresses due next, and the transfers in the log.
- */
+/** The watcher's view of the `watch` tables: the addresses due next, the transfers in the log. */
 import {
   nextCold,
   nextHot,

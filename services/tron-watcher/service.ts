@@ -13,7 +13,6 @@ import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
 import { openTronGrid } from '../runtime/trongrid/trongrid.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
-import { openWatcherMetrics } from './metrics.ts';
 import { PartitionShare } from './partition-share.ts';
 import { ReadModel } from './read-model.ts';
 import { TransferLog } from './transfer-log.ts';
@@ -21,6 +20,7 @@ import { Watcher } from './watcher.ts';
 
 const clock = (): number => performance.now();
 const IDLE_MS = 1_000;
+const PASS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 /** Part of the group's session for which a heartbeat keeps this watcher's share of requests. */
 const LEASE = 2 / 3;
 /** Every query is an index range: only a broken database takes longer. */
@@ -68,12 +68,44 @@ export async function watchTron({
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.add('kafka', () => writer.close());
 
-  const watcherMetrics = openWatcherMetrics(metrics);
+  const requests = metrics.counter('tron_requests_total', "requests to TRON's provider", [
+    'route',
+    'outcome',
+  ]);
+  const observed = metrics.counter(
+    'tron_transfers_observed_total',
+    'transfers appended to tron.transfers',
+  );
+  const checks = metrics.counter(
+    'tron_addresses_checked_total',
+    'addresses in AddressesChecked records',
+  );
+  const crossChecks = metrics.counter(
+    'tron_cross_checks_total',
+    'comparisons of an address balance with the log, by outcome',
+    ['outcome'],
+  );
+  const passSeconds = metrics.histogram(
+    'tron_pass_seconds',
+    'duration of a pass over the due addresses',
+    [],
+    PASS_SECONDS,
+  );
+  const passAddresses = metrics.counter('tron_pass_addresses_total', 'addresses checked by passes');
+  const coldAge = metrics.gauge(
+    'tron_cold_check_age_seconds',
+    'age of the last check of the cold address at the front of the queue; 0: there is none',
+  );
+  const partitionsAssigned = metrics.gauge(
+    'tron_partitions_assigned',
+    'partitions of tron.transfers assigned to this watcher',
+  );
+
   const { provider, bucket } = openTronGrid({
     ...config,
     signal,
     onRequest(route, outcome) {
-      watcherMetrics.requested(route, outcome);
+      requests.inc({ route, outcome });
       if (outcome === 'ok') condition.well();
     },
   });
@@ -81,7 +113,10 @@ export async function watchTron({
     writer,
     codec,
     onAppended(events) {
-      watcherMetrics.appended(events);
+      for (const event of events) {
+        if (event.type === 'TransferObserved') observed.inc();
+        else checks.inc(event.checked.length);
+      }
       condition.well();
     },
   });
@@ -94,8 +129,8 @@ export async function watchTron({
     signal,
     now: Date.now,
     onStep: (step) => condition.doing(step),
-    onColdAge: (ms) => watcherMetrics.coldAge(ms),
-    onCrossCheck: (outcome) => watcherMetrics.crossChecked(outcome),
+    onColdAge: (ms) => coldAge.set((ms ?? 0) / 1_000),
+    onCrossCheck: (outcome) => crossChecks.inc({ outcome }),
   });
 
   let assigned: Assigned | undefined;
@@ -106,13 +141,12 @@ export async function watchTron({
     );
   const share = new PartitionShare({
     kafka,
-    group_id: 'tron-watcher',
     session_ms: config.kafka_session_ms,
     log,
     signal,
     onAssigned(partitions) {
       assigned = partitions === undefined ? undefined : { partitions, known: false };
-      watcherMetrics.assigned(partitions?.length ?? 0);
+      partitionsAssigned.set(partitions?.length ?? 0);
       takeShare();
     },
     onHeld: takeShare,
@@ -129,7 +163,8 @@ export async function watchTron({
     // about
     if (!mine.known) transfers.endsAt(await readEnds(kafka));
     mine.known = true;
-    watcherMetrics.passed(await waitable(watcher.pass(mine.partitions)), (clock() - begun) / 1_000);
+    passAddresses.inc(await waitable(watcher.pass(mine.partitions)));
+    passSeconds.observe((clock() - begun) / 1_000);
     condition.passed();
   };
   while (!signal.aborted) {

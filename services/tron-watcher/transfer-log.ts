@@ -4,12 +4,9 @@ import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { transferEventId, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
-import type { KafkaWriter, LogEntry } from '../runtime/kafka/writer.ts';
+import type { KafkaWriter } from '../runtime/kafka/writer.ts';
 
-/** Key of a record that names several addresses. */
-export const CHECKED_KEY = 'checked';
-
-export interface TransferLogOptions {
+interface TransferLogOptions {
   readonly writer: Pick<KafkaWriter, 'append'>;
   readonly codec: Pick<Codec, 'encode'>;
   /** after each acknowledged append */
@@ -29,7 +26,18 @@ export class TransferLog {
     if (events.length === 0) return;
     const { writer, codec, onAppended } = this.#options;
     const trace = randomBytes(16).toString('hex');
-    const entries = events.map((event) => entryOf(codec, event, trace));
+    const entries = events.map((event) => ({
+      // a record that names several addresses has a constant key
+      key: event.type === 'TransferObserved' ? toTronAddress(event.to) : 'checked',
+      value: codec.encode(event),
+      headers: {
+        event_id: transferEventId(event),
+        event_type: event.type,
+        source: 'tron-watcher',
+        trace_id: trace,
+      },
+      timestamp: event.type === 'TransferObserved' ? event.block_timestamp : event.checked_at,
+    }));
     const first = await writer.append(TRON_TRANSFERS.name, partition, entries);
     this.endsAt([[partition, first + BigInt(entries.length)]]);
     onAppended(events);
@@ -45,18 +53,4 @@ export class TransferLog {
   isFolded(folded: ReadonlyMap<number, bigint>): boolean {
     return [...this.#ends].every(([partition, end]) => (folded.get(partition) ?? 0n) >= end);
   }
-}
-
-function entryOf(codec: Pick<Codec, 'encode'>, event: TransferEvent, trace: string): LogEntry {
-  return {
-    key: event.type === 'TransferObserved' ? toTronAddress(event.to) : CHECKED_KEY,
-    value: codec.encode(event),
-    headers: {
-      event_id: transferEventId(event),
-      event_type: event.type,
-      source: 'tron-watcher',
-      trace_id: trace,
-    },
-    timestamp: event.type === 'TransferObserved' ? event.block_timestamp : event.checked_at,
-  };
 }

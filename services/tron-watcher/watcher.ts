@@ -9,7 +9,7 @@ import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import { AddressCheck, type AddressCheckOptions, type Checked } from './address-check.ts';
-import { CrossCheck, isCrossChecked, type CrossCheckOutcome } from './cross-check.ts';
+import { crossCheck, isCrossChecked, type CrossCheckOutcome } from './cross-check.ts';
 import type { Step } from './condition.ts';
 import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
@@ -22,7 +22,10 @@ const BAD_ADDRESSES_MAX = 3;
 const FOLDED_MS_MIN = 10;
 const FOLDED_MS_MAX = 500;
 
-export interface WatcherSettings {
+export interface WatcherOptions extends Pick<
+  AddressCheckOptions,
+  'usdt_contract' | 'receipts_max'
+> {
   /** over all partitions */
   readonly pass_addresses_max: number;
   /** reserved for cold addresses, however many are hot */
@@ -35,10 +38,6 @@ export interface WatcherSettings {
   readonly cross_check_every: number;
   /** block time before its cursor that a cross-check lists again */
   readonly cross_check_ms: number;
-}
-
-export interface WatcherOptions
-  extends WatcherSettings, Pick<AddressCheckOptions, 'usdt_contract' | 'receipts_max'> {
   readonly provider: Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'>;
   readonly model: ReadModel;
   readonly transfers: TransferLog;
@@ -66,7 +65,6 @@ interface Pass {
 export class Watcher {
   readonly #options: WatcherOptions;
   readonly #check: AddressCheck;
-  readonly #crossCheck: CrossCheck;
   /** bad answers in a row, by address */
   readonly #failures = new Map<string, number>();
   /** block time of the earliest undecided transaction, by address */
@@ -75,12 +73,6 @@ export class Watcher {
   constructor(options: WatcherOptions) {
     this.#options = options;
     this.#check = new AddressCheck(options);
-    this.#crossCheck = new CrossCheck({
-      ...options,
-      check: this.#check,
-      folded: () => this.#folded(),
-      onOutcome: options.onCrossCheck,
-    });
   }
 
   /**
@@ -162,9 +154,11 @@ export class Watcher {
       0,
       Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity),
     );
+    const check = this.#check;
+    const folded = (): Promise<void> => this.#folded();
     const checked = isCrossChecked(entry, every)
-      ? await this.#crossCheck.run(entry, { from, until })
-      : await this.#check.run(entry, { from, until });
+      ? await crossCheck({ ...this.#options, check, folded }, entry, { from, until })
+      : await check.run(entry, { from, until });
     if (checked.undecided_from === undefined) this.#undecided.delete(key);
     else this.#undecided.set(key, checked.undecided_from);
     return checked;
@@ -173,13 +167,11 @@ export class Watcher {
   /** Addresses with bad answers, while others succeed, keep their cursors until their next turn. */
   async #conclude({ latest, done, failed, fruitful }: Pass): Promise<void> {
     const { transfers, now, onStep } = this.#options;
-    const stayed = fruitful
-      ? failed.map((entry) => ({
-          address: entry.address,
-          partition: entry.partition,
-          until: entry.checked_until,
-        }))
-      : [];
+    const stayed = (fruitful ? failed : []).map(({ address, partition, checked_until: until }) => ({
+      address,
+      partition,
+      until,
+    }));
     onStep('appending');
     const byPartition = Map.groupBy([...done, ...stayed], ({ partition }) => partition);
     for (const [partition, checked] of byPartition) {
@@ -195,13 +187,11 @@ export class Watcher {
   /** Waits until the read model shows the appended records: until then they would be due again. */
   async #folded(): Promise<void> {
     const { transfers, model, signal, onStep } = this.#options;
-    for (
-      let wait = FOLDED_MS_MIN;
-      !transfers.isFolded(await model.folded());
-      wait = Math.min(FOLDED_MS_MAX, wait * 2)
-    ) {
+    let wait = FOLDED_MS_MIN;
+    while (!transfers.isFolded(await model.folded())) {
       onStep('awaiting_read_model');
       await untilAborted(wait, signal);
+      wait = Math.min(FOLDED_MS_MAX, wait * 2);
       if (signal.aborted)
         throw new Fault('draining', 'told to stop while the read model was waited for', {
           retry: true,

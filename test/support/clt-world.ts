@@ -6,13 +6,17 @@ import type { FunctionCall } from '../../schemas/function-call.ts';
 import { encodeRaw } from '../../schemas/raw-transaction.ts';
 import type { BlockJson } from '../../infra/devnet/clt/block.ts';
 import { Chain } from '../../infra/devnet/clt/chain.ts';
-import type { Executed, ExecutionRefusal } from '../../infra/devnet/clt/execute.ts';
-import { execute } from '../../infra/devnet/clt/execute.ts';
+import {
+  execute,
+  verifiedByUs,
+  type Executed,
+  type ExecutionRefusal,
+  type VerifiedTransaction,
+} from '../../infra/devnet/clt/execute.ts';
 import type { Genesis } from '../../infra/devnet/clt/genesis.ts';
 import { makeGenesis } from '../../infra/devnet/clt/genesis.ts';
 import type { Rows } from '../../infra/devnet/clt/state.ts';
 import { StateOverlay, State, accountAt } from '../../infra/devnet/clt/state.ts';
-import { verifiedByUs, type VerifiedTransaction } from '../../infra/devnet/clt/verify.ts';
 import { parseBlock } from '../../schemas/chain-node.ts';
 import { toHex } from '../../schemas/address.ts';
 

@@ -5,10 +5,8 @@ import type { NodeBlock, Wire } from '../../../schemas/chain-node.ts';
 import { argumentsJson } from '../../../schemas/function-call.ts';
 import { encodeInteger, encodeRlp } from '../../../schemas/rlp.ts';
 import type { Effect } from './calls.ts';
-import { execute, type Executed } from './execute.ts';
-import type { Parameters, Validator } from './parameters.ts';
-import { StateOverlay, accountAt, type State } from './state.ts';
-import type { VerifiedTransaction } from './verify.ts';
+import { execute, type Executed, type VerifiedTransaction } from './execute.ts';
+import { StateOverlay, accountAt, type Parameters, type State, type Validator } from './state.ts';
 
 export type BlockJson = Wire<NodeBlock>;
 type TransactionJson = BlockJson['transactions'][number];

@@ -8,12 +8,13 @@
  */
 import type { Call, FunctionCall } from '../../../schemas/function-call.ts';
 import { AMOUNT_MAX } from '../../../schemas/money.ts';
-import { ZERO_ADDRESS, type Parameters } from './parameters.ts';
 import {
   SUPPLY,
+  ZERO_ADDRESS,
   write,
   type ActiveTrip,
   type OpenRequest,
+  type Parameters,
   type StateReader,
   type Write,
 } from './state.ts';
@@ -124,10 +125,7 @@ function decideTransfer({ sender }: CallContext, call: Call<'Transfer'>): Decisi
     to,
     amount,
     debit: amount,
-    effects: [
-      { address: sender, kind: 'transfer_out', delta: -amount, counterparty: to },
-      { address: to, kind: 'transfer_in', delta: amount, counterparty: sender },
-    ],
+    effects: payment(sender, to, amount, 'transfer_out', 'transfer_in'),
     writes: [],
   };
 }
@@ -205,10 +203,7 @@ function decideAcceptance(
     to: driver,
     amount: fare,
     debit: fare,
-    effects: [
-      { address: sender, kind: 'ride_escrow', delta: -fare, counterparty: parameters.escrow },
-      { address: parameters.escrow, kind: 'ride_escrow', delta: fare, counterparty: sender },
-    ],
+    effects: payment(sender, parameters.escrow, fare, 'ride_escrow'),
     writes: [...closeRequest(offer.request_hash, request), write('trips', hash, trip)],
   };
 }
@@ -227,6 +222,7 @@ function decidePay({ state, parameters, sender }: CallContext, call: Call<'RideP
   const offer_referrer_fee =
     trip.offer_referrer === null ? 0n : (amount * parameters.offer_referrer_bps) / 10_000n;
   const payout = amount - request_referrer_fee - offer_referrer_fee;
+  const rest = amount === due ? undefined : { ...trip, paid: trip.paid + amount };
   const effects: readonly Effect[] = [
     { address: parameters.escrow, kind: 'ride_pay', delta: -amount, counterparty: trip.driver },
     { address: trip.driver, kind: 'ride_pay', delta: payout, counterparty: sender },
@@ -238,13 +234,7 @@ function decidePay({ state, parameters, sender }: CallContext, call: Call<'RideP
     amount,
     debit: 0n,
     effects: effects.filter((effect) => effect.delta !== 0n),
-    writes: [
-      write(
-        'trips',
-        acceptance_hash,
-        amount === due ? undefined : { ...trip, paid: trip.paid + amount },
-      ),
-    ],
+    writes: [write('trips', acceptance_hash, rest)],
     request_referrer: trip.request_referrer,
     offer_referrer: trip.offer_referrer,
     request_referrer_fee,
@@ -266,20 +256,7 @@ function decideCancel(
     to: sender === trip.passenger ? trip.driver : trip.passenger,
     amount: refund,
     debit: 0n,
-    effects: [
-      {
-        address: parameters.escrow,
-        kind: 'ride_refund',
-        delta: -refund,
-        counterparty: trip.passenger,
-      },
-      {
-        address: trip.passenger,
-        kind: 'ride_refund',
-        delta: refund,
-        counterparty: parameters.escrow,
-      },
-    ],
+    effects: payment(parameters.escrow, trip.passenger, refund, 'ride_refund'),
     writes: [write('trips', acceptance_hash, undefined)],
   };
 }
@@ -294,6 +271,19 @@ function decideRequestCancel(
   if (request.passenger !== sender)
     return refused('not_allowed', 'only the passenger can cancel the request');
   return withoutEffects(ZERO_ADDRESS, 0n, closeRequest(request_hash, request));
+}
+
+function payment(
+  from: string,
+  to: string,
+  amount: bigint,
+  paid: EffectKind,
+  received = paid,
+): readonly Effect[] {
+  return [
+    { address: from, kind: paid, delta: -amount, counterparty: to },
+    { address: to, kind: received, delta: amount, counterparty: from },
+  ];
 }
 
 function withoutEffects(to: string, amount: bigint, writes: readonly Write[]): CallOutcome {

@@ -9,11 +9,17 @@ import {
   type BlockSlot,
   type SealedBlock,
 } from './block.ts';
-import type { ExecutionRefusal } from './execute.ts';
-import { Mempool } from './mempool.ts';
-import type { Parameters, Validator } from './parameters.ts';
-import { SUPPLY, State, accountAt, type Account, type Rows, type Undo } from './state.ts';
-import type { VerifiedTransaction } from './verify.ts';
+import { execute, type ExecutionRefusal, type VerifiedTransaction } from './execute.ts';
+import {
+  SUPPLY,
+  State,
+  StateOverlay,
+  accountAt,
+  type Account,
+  type Parameters,
+  type Rows,
+  type Undo,
+} from './state.ts';
 
 export interface Anchor {
   readonly height: number;
@@ -158,8 +164,8 @@ export class Chain {
 
   #slot(parent: Anchor, timestamp: number, shift: number): BlockSlot {
     const height = parent.height + 1;
-    const validator: Validator | undefined =
-      this.parameters.validators[(height + shift) % this.parameters.validators.length];
+    const { validators } = this.parameters;
+    const validator = validators[(height + shift) % validators.length];
     if (validator === undefined) throw new Error('a chain needs a validator');
     return {
       height,
@@ -181,6 +187,58 @@ export class Chain {
     const { height, hash, timestamp } = anchor.block;
     this.#anchor = { height, hash, timestamp };
     this.#entries = this.#entries.slice(final);
+  }
+}
+
+/** Transactions that wait for a block, in execution order. Each is valid after those before it. */
+class Mempool {
+  readonly #state: State;
+  readonly #parameters: Parameters;
+  /** by hash, in order */
+  #waiting = new Map<string, VerifiedTransaction>();
+  #overlay: StateOverlay;
+
+  constructor(state: State, parameters: Parameters) {
+    this.#state = state;
+    this.#parameters = parameters;
+    this.#overlay = new StateOverlay(state);
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** The account after all waiting transactions. */
+  account(address: string): Account {
+    return accountAt(this.#overlay, address);
+  }
+
+  add(
+    transaction: VerifiedTransaction,
+  ): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {
+    if (this.#waiting.has(transaction.hash)) return 'already_known';
+    if (this.#waiting.size >= this.#parameters.mempool_transactions_max) return 'mempool_full';
+    const result = execute(this.#overlay, transaction, this.#parameters, undefined);
+    if ('refused' in result) return result;
+    this.#waiting.set(transaction.hash, transaction);
+    return undefined;
+  }
+
+  first(count: number): readonly VerifiedTransaction[] {
+    return this.#waiting.values().take(count).toArray();
+  }
+
+  /** Removes transactions that a new block includes and revalidates the others. */
+  removeIncluded(included: readonly VerifiedTransaction[]): void {
+    for (const { hash } of included) this.#waiting.delete(hash);
+    this.replace([...this.#waiting.values()]);
+  }
+
+  /** Replaces the waiting transactions by the valid ones of these. */
+  replace(transactions: readonly VerifiedTransaction[]): void {
+    this.#waiting = new Map();
+    this.#overlay = new StateOverlay(this.#state);
+    for (const transaction of transactions) this.add(transaction);
   }
 }
 

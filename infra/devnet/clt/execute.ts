@@ -1,4 +1,9 @@
-/** Executes one transaction: checks nonce, permission and balance, then applies its effects. */
+/**
+ * One transaction: verifies chain and signature, checks nonce, permission and balance, and applies
+ * its effects.
+ */
+import type { FunctionCall } from '../../../schemas/function-call.ts';
+import { decodeRaw, recoverSigner, transactionHash } from '../../../schemas/raw-transaction.ts';
 import {
   decideCall,
   refused,
@@ -7,9 +12,42 @@ import {
   type Effect,
   type Refused,
 } from './calls.ts';
-import type { Parameters } from './parameters.ts';
-import { accountAt, write, type StateOverlay } from './state.ts';
-import type { VerifiedTransaction } from './verify.ts';
+import { accountAt, write, type Parameters, type StateOverlay } from './state.ts';
+
+/** A transaction with a valid signature. */
+export interface VerifiedTransaction {
+  readonly hash: string;
+  readonly raw: Uint8Array;
+  readonly from: string;
+  readonly nonce: number;
+  readonly call: FunctionCall;
+}
+
+export type VerifyRefusal = Refused<'invalid_transaction' | 'wrong_chain' | 'bad_signature'>;
+
+export function verify(raw: Uint8Array, chainId: number): VerifiedTransaction | VerifyRefusal {
+  const decoded = decodeRaw(raw);
+  if ('refused' in decoded)
+    return refused(
+      'invalid_transaction',
+      `the raw transaction cannot be decoded: ${decoded.refused}`,
+    );
+  const { chain_id, nonce, call } = decoded.transaction;
+  if (chain_id !== chainId)
+    return refused('wrong_chain', `this is chain ${chainId}, the transaction is for ${chain_id}`);
+  const recovered = recoverSigner(decoded.transaction);
+  if ('refused' in recovered) return refused('bad_signature', 'the signature matches no key');
+  return { hash: transactionHash(raw), raw, from: recovered.signer, nonce, call };
+}
+
+/** For bytes that this process signed or verified before: skips the costly recovery of the signer. */
+export function verifiedByUs(raw: Uint8Array, from: string): VerifiedTransaction {
+  const decoded = decodeRaw(raw);
+  if ('refused' in decoded)
+    throw new Error(`our own transaction cannot be decoded: ${decoded.refused}`);
+  const { nonce, call } = decoded.transaction;
+  return { hash: transactionHash(raw), raw, from, nonce, call };
+}
 
 export type ExecutionRefusal = Refused<
   CallRefusalCode | 'nonce_too_low' | 'nonce_gap' | 'insufficient_balance'
@@ -44,12 +82,11 @@ export function execute(
   const isFree = call.function_call_type === 'RideAcceptance' || from === producer;
   const fee = isFree ? 0n : parameters.tx_fee;
   const needed = outcome.debit + fee;
-  if (account.balance < needed) {
+  if (account.balance < needed)
     return refused(
       'insufficient_balance',
       `${from} has ${account.balance} base units and needs ${needed}`,
     );
-  }
   const feePaid: Effect = {
     address: from,
     kind: 'tx_fee_paid',

@@ -1,12 +1,7 @@
 /** A chain's accounts, initial balances, parameters and first block, derived from its settings. */
-import type { Block } from './block.ts';
-import { genesisBlock } from './block.ts';
-import type { Key } from './keys.ts';
-import { deriveKey, deriveKeys, mintAuthorityKey } from './keys.ts';
-import type { Parameters } from './parameters.ts';
-import { ZERO_HASH } from './parameters.ts';
-import type { Rows } from './state.ts';
-import { SUPPLY, emptyRows } from './state.ts';
+import { genesisBlock, type Block } from './block.ts';
+import { deriveKey, deriveKeys, mintAuthorityKey, type Key } from './keys.ts';
+import { SUPPLY, ZERO_HASH, copyRows, type Parameters, type Rows } from './state.ts';
 
 export interface GenesisSettings {
   readonly seed: string;
@@ -57,7 +52,7 @@ export function makeGenesis(settings: GenesisSettings): Genesis {
     allocation,
     block: genesisBlock(slot, balances, parameters),
     rows: () => {
-      const rows = emptyRows();
+      const rows = copyRows();
       for (const [address, balance] of balances) rows.accounts.set(address, { balance, nonce: 0 });
       rows.supply.set(SUPPLY, allocation);
       return rows;

@@ -3,9 +3,13 @@ import type { ChainStore } from '../store/chain-store.ts';
 import type { Block, SealedBlock } from './block.ts';
 import { refused, type Refused } from './calls.ts';
 import type { Anchor, Chain } from './chain.ts';
-import type { ExecutionRefusal } from './execute.ts';
+import {
+  verify,
+  type ExecutionRefusal,
+  type VerifiedTransaction,
+  type VerifyRefusal,
+} from './execute.ts';
 import type { Genesis } from './genesis.ts';
-import { verify, type VerifiedTransaction, type VerifyRefusal } from './verify.ts';
 
 export type SubmitRefusal =
   VerifyRefusal | ExecutionRefusal | Refused<'already_known' | 'mempool_full'>;
@@ -20,7 +24,7 @@ interface NodeObserver {
 export class CltNode {
   readonly genesis: Genesis;
   readonly chain: Chain;
-  readonly #store: ChainStore;
+  readonly store: ChainStore;
   readonly #observer: NodeObserver;
   readonly #waiters = new Set<() => void>();
   #closed = false;
@@ -28,7 +32,7 @@ export class CltNode {
   constructor(genesis: Genesis, store: ChainStore, observer: NodeObserver) {
     this.genesis = genesis;
     this.chain = store.chain;
-    this.#store = store;
+    this.store = store;
     this.#observer = observer;
   }
 
@@ -78,16 +82,6 @@ export class CltNode {
     return branch;
   }
 
-  /** JSON of an existing block. */
-  readBlock(height: number): Promise<Buffer> {
-    return this.#store.read(height);
-  }
-
-  /** JSON of existing blocks: as many as fit into `bytes_max`, at least one. */
-  readBlocks(from: number, to: number, bytes_max: number): Promise<readonly Buffer[]> {
-    return this.#store.readRange(from, to, bytes_max);
-  }
-
   /** Resolves when the condition holds, after `wait_ms`, on abort, or when the node closes. */
   async waitUntil(condition: () => boolean, wait_ms: number, signal: AbortSignal): Promise<void> {
     if (condition() || this.#closed || wait_ms <= 0 || signal.aborted) return;
@@ -118,14 +112,10 @@ export class CltNode {
     for (const check of this.#waiters) check();
   }
 
-  async close(): Promise<void> {
-    await this.#store.close();
-  }
-
   #persist(blocks: readonly Block[]): void {
     if (this.#closed) throw new Error('a block was made after the node closed');
-    this.#store.write(blocks);
-    this.#store.flush().catch((error: unknown) => this.#observer.broken(error));
+    this.store.write(blocks);
+    this.store.flush().catch((error: unknown) => this.#observer.broken(error));
     this.#observer.blocksAdded(blocks);
     for (const check of this.#waiters) check();
   }

@@ -1,4 +1,39 @@
-/** The chain's state after a block: accounts, open rides, supply. Closed rides are not kept. */
+/**
+ * The constants of a chain, and its state after a block: accounts, open rides, supply. Closed rides
+ * are not kept.
+ */
+
+export interface Validator {
+  readonly address: string;
+  readonly reward_recipient: string;
+}
+
+export interface Parameters {
+  readonly chain_id: number;
+  readonly is_testnet: boolean;
+  /** base units per transaction; RideAcceptance and the producer's own are free */
+  readonly tx_fee: bigint;
+  /** base units per block, paid from the reward pool while it lasts */
+  readonly block_reward: bigint;
+  /** basis points of each payment, deducted from the driver's payout */
+  readonly request_referrer_bps: bigint;
+  readonly offer_referrer_bps: bigint;
+  /** a block is final when this many blocks are above it */
+  readonly finality_depth: number;
+  readonly block_transactions_max: number;
+  readonly mempool_transactions_max: number;
+  readonly request_offers_max: number;
+  readonly mint_authority: string;
+  /** holds the unpaid fares of active trips; nobody has its key */
+  readonly escrow: string;
+  /** pays the block rewards; nobody has its key */
+  readonly reward_pool: string;
+  /** in turn, by height */
+  readonly validators: readonly Validator[];
+}
+
+export const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
+export const ZERO_HASH = `0x${'0'.repeat(64)}`;
 
 export interface Account {
   /** base units */
@@ -73,13 +108,14 @@ export function accountAt(state: StateReader, address: string): Account {
   return state.get('accounts', address) ?? NEW_ACCOUNT;
 }
 
-export function emptyRows(): Rows {
+/** A copy of the rows; empty tables without any. */
+export function copyRows(rows?: Rows): Rows {
   return {
-    accounts: new Map(),
-    requests: new Map(),
-    offers: new Map(),
-    trips: new Map(),
-    supply: new Map(),
+    accounts: new Map(rows?.accounts),
+    requests: new Map(rows?.requests),
+    offers: new Map(rows?.offers),
+    trips: new Map(rows?.trips),
+    supply: new Map(rows?.supply),
   };
 }
 
@@ -97,19 +133,13 @@ export class State implements StateReader {
 
   /** Reverts one block; blocks are reverted newest first. */
   revert(undo: Undo): void {
-    restore(this.rows, undo);
+    changeRows(this.rows, undo);
   }
 
   /** A copy of the rows from before the blocks of these undos, newest first. */
   rowsBefore(undos: readonly Undo[]): Rows {
-    const rows: Rows = {
-      accounts: new Map(this.rows.accounts),
-      requests: new Map(this.rows.requests),
-      offers: new Map(this.rows.offers),
-      trips: new Map(this.rows.trips),
-      supply: new Map(this.rows.supply),
-    };
-    for (const undo of undos) restore(rows, undo);
+    const rows = copyRows(this.rows);
+    for (const undo of undos) changeRows(rows, undo);
     return rows;
   }
 }
@@ -117,13 +147,8 @@ export class State implements StateReader {
 /** Uncommitted changes on top of a state. */
 export class StateOverlay implements StateReader {
   readonly #state: State;
-  readonly #changes: { readonly [Name in TableName]: Map<string, Tables[Name] | undefined> } = {
-    accounts: new Map(),
-    requests: new Map(),
-    offers: new Map(),
-    trips: new Map(),
-    supply: new Map(),
-  };
+  readonly #changes: { readonly [Name in TableName]: Map<string, Tables[Name] | undefined> } =
+    copyRows();
 
   constructor(state: State) {
     this.#state = state;
@@ -147,21 +172,12 @@ export class StateOverlay implements StateReader {
     this.apply(write('accounts', address, { ...account, balance }));
   }
 
-  /**
-   * Applies the changes to the state and returns their undo. The overlay must not be used again.
-   */
+  /** Applies the changes to the state; returns their undo. The overlay must not be used again. */
   commit(): Undo {
-    return {
-      accounts: setRows(this.#state.rows.accounts, this.#changes.accounts),
-      requests: setRows(this.#state.rows.requests, this.#changes.requests),
-      offers: setRows(this.#state.rows.offers, this.#changes.offers),
-      trips: setRows(this.#state.rows.trips, this.#changes.trips),
-      supply: setRows(this.#state.rows.supply, this.#changes.supply),
-    };
+    return changeRows(this.#state.rows, this.#changes);
   }
 }
 
-/** Sets or removes each row; returns the previous values. */
 function setRows<Row>(
   rows: Map<string, Row>,
   changes: ReadonlyMap<string, Row | undefined>,
@@ -175,10 +191,13 @@ function setRows<Row>(
   return before;
 }
 
-function restore(rows: Rows, undo: Undo): void {
-  setRows(rows.accounts, undo.accounts);
-  setRows(rows.requests, undo.requests);
-  setRows(rows.offers, undo.offers);
-  setRows(rows.trips, undo.trips);
-  setRows(rows.supply, undo.supply);
+/** Sets or removes the rows of all tables; returns their previous values. */
+function changeRows(rows: Rows, changes: Undo): Undo {
+  return {
+    accounts: setRows(rows.accounts, changes.accounts),
+    requests: setRows(rows.requests, changes.requests),
+    offers: setRows(rows.offers, changes.offers),
+    trips: setRows(rows.trips, changes.trips),
+    supply: setRows(rows.supply, changes.supply),
+  };
 }

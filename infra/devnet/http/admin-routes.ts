@@ -6,7 +6,7 @@ import type { Block, SealedBlock } from '../clt/block.ts';
 import { signCall } from '../clt/keys.ts';
 import type { CltNode } from '../clt/node.ts';
 import { makeBulkBlock, type BlockTimer, type Traffic } from '../traffic/traffic.ts';
-import { answer, bodyFields, isInteger, refuse, refuseBody, type Routes } from './app.ts';
+import { bodyFields, isInteger, refuse, refuseBody, type Routes } from './app.ts';
 import type { Metrics } from './metrics.ts';
 
 interface AdminParts {
@@ -38,19 +38,20 @@ export function adminRoutes({ node, blocks, traffic, metrics, now, random }: Adm
   };
 
   return (app) => {
-    app.get('/health', (_request, response) => answer(response, { status: 'ok' }));
-    app.get('/ready', (_request, response) => answer(response, { status: 'ready' }));
-    app.get('/status', (_request, response) => answer(response, STATUS));
+    app.get('/health', (_request, response) => response.json({ status: 'ok' }));
+    app.get('/ready', (_request, response) => response.json({ status: 'ready' }));
+    app.get('/status', (_request, response) => response.json(STATUS));
     app.get('/metrics', (_request, response) => sendMetrics(response));
 
     app.post('/admin/clt/fund', (request, response) => {
       const body = bodyFields(request.body);
       const to = typeof body['to'] === 'string' ? parseAddress(body['to']) : undefined;
       const amount = typeof body['amount'] === 'string' ? parseAmount(body['amount']) : undefined;
-      if (to === undefined || amount === undefined || amount === 0n) {
-        refuseBody(response, '{"to": 0x + 40 hex digits, "amount": base units above 0 as text}');
-        return;
-      }
+      if (to === undefined || amount === undefined || amount === 0n)
+        return refuseBody(
+          response,
+          '{"to": 0x + 40 hex digits, "amount": base units above 0 as text}',
+        );
       const { faucet } = node.genesis.cast;
       const nonce = node.chain.mempool.account(faucet.address).nonce;
       const result = node.submit(
@@ -60,7 +61,7 @@ export function adminRoutes({ node, blocks, traffic, metrics, now, random }: Adm
         }),
       );
       if ('refused' in result) refuse(response, 409, result.refused, result.message);
-      else answer(response, { transaction_hash: result.hash });
+      else response.json({ transaction_hash: result.hash });
     });
 
     app.post('/admin/clt/block', async (request, response) => {
@@ -72,19 +73,17 @@ export function adminRoutes({ node, blocks, traffic, metrics, now, random }: Adm
       }
       const { height, hash, transactions } =
         count === 0 ? node.produce(now()) : await nextBulkBlock(count);
-      answer(response, { height, hash, transactions: transactions.length });
+      response.json({ height, hash, transactions: transactions.length });
     });
 
     app.post('/admin/clt/reorg', (request, response) => {
       const { depth } = bodyFields(request.body);
-      if (!isInteger(depth, 1, Number.MAX_SAFE_INTEGER)) {
-        refuseBody(response, '{"depth": an integer from 1}');
-        return;
-      }
+      if (!isInteger(depth, 1, Number.MAX_SAFE_INTEGER))
+        return refuseBody(response, '{"depth": an integer from 1}');
       const result = node.reorganise(depth, now(), random);
       if ('refused' in result) refuse(response, 409, result.refused, result.message);
       else
-        answer(response, {
+        response.json({
           removed: result.removed.map(summary),
           added: result.added.map(summary),
         });
@@ -92,12 +91,9 @@ export function adminRoutes({ node, blocks, traffic, metrics, now, random }: Adm
 
     app.post('/admin/clt/auto', (request, response) => {
       const { enabled } = bodyFields(request.body);
-      if (typeof enabled !== 'boolean') {
-        refuseBody(response, '{"enabled": true or false}');
-        return;
-      }
+      if (typeof enabled !== 'boolean') return refuseBody(response, '{"enabled": true or false}');
       blocks.enable(enabled);
-      answer(response, { enabled });
+      response.json({ enabled });
     });
 
     app.post('/admin/traffic', (request, response) => {
@@ -108,7 +104,7 @@ export function adminRoutes({ node, blocks, traffic, metrics, now, random }: Adm
         return;
       }
       traffic.setRate(rate);
-      answer(response, { transactions_per_second: rate });
+      response.json({ transactions_per_second: rate });
     });
   };
 }

@@ -25,25 +25,19 @@ export function application(
   );
   const onError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
     const status = clientStatus(error);
-    if (status !== undefined) {
-      refuse(
+    if (status !== undefined)
+      return refuse(
         response,
         status,
         status === 413 ? 'too_large' : 'invalid_request',
         clientMessage(status),
       );
-      return;
-    }
     log.error({ event: 'request_failed', err: error });
     if (response.headersSent) response.destroy();
     else refuse(response, 500, 'internal', 'the devnet failed: see its log');
   };
   app.use(onError);
   return app;
-}
-
-export function answer(response: Response, body: unknown): void {
-  response.json(body);
 }
 
 /** Answers with JSON text. */

@@ -1,6 +1,6 @@
 /** Faults that the admin port switches on, for the CLT node and for TRON's provider. */
 import { LAG_MS_MAX } from '../tron/chain.ts';
-import { answer, bodyFields, isInteger, refuseBody, type Routes } from './app.ts';
+import { bodyFields, isInteger, refuseBody, type Routes } from './app.ts';
 
 /** The node's fault modes, each with its delay in ms where the request gives none. */
 export const NODE_FAULTS = {
@@ -114,30 +114,30 @@ export function faultRoutes(sides: {
   });
 
   return (app) => {
-    app.get('/admin/faults', (_request, response) => answer(response, list()));
+    app.get('/admin/faults', (_request, response) => response.json(list()));
     app.delete('/admin/faults', (_request, response) => {
       for (const faults of targets.values()) faults.clear();
-      answer(response, list());
+      response.json(list());
     });
     app.post('/admin/faults', (request, response) => {
       const { target, mode, times = null, delay_ms } = bodyFields(request.body);
       const faults = typeof target === 'string' ? targets.get(target) : undefined;
-      if (faults === undefined) {
-        refuseBody(response, '{"target": "node" or "tron", "mode": "..", "times"?, "delay_ms"?}');
-        return;
-      }
-      if (times !== null && !isInteger(times, 1, Number.MAX_SAFE_INTEGER)) {
-        refuseBody(response, '"times": an integer from 1, or none: until DELETE /admin/faults');
-        return;
-      }
-      if (delay_ms !== undefined && !isInteger(delay_ms, 0, LAG_MS_MAX)) {
-        refuseBody(response, `"delay_ms": an integer from 0 to ${LAG_MS_MAX}`);
-        return;
-      }
+      if (faults === undefined)
+        return refuseBody(
+          response,
+          '{"target": "node" or "tron", "mode": "..", "times"?, "delay_ms"?}',
+        );
+      if (times !== null && !isInteger(times, 1, Number.MAX_SAFE_INTEGER))
+        return refuseBody(
+          response,
+          '"times": an integer from 1, or none: until DELETE /admin/faults',
+        );
+      if (delay_ms !== undefined && !isInteger(delay_ms, 0, LAG_MS_MAX))
+        return refuseBody(response, `"delay_ms": an integer from 0 to ${LAG_MS_MAX}`);
       const fault = typeof mode === 'string' ? faults.set(mode, times, delay_ms) : undefined;
       if (fault === undefined)
         refuseBody(response, `"mode": for this target one of ${faults.modes.join(', ')}`);
-      else answer(response, { target, ...fault });
+      else response.json({ target, ...fault });
     });
   };
 }

@@ -5,10 +5,10 @@ import { parseAddress, toHex } from '../../../schemas/address.ts';
 import type { NodeAccount, NodeChain, Wire } from '../../../schemas/chain-node.ts';
 import { parseRawText } from '../../../schemas/raw-transaction.ts';
 import type { Anchor } from '../clt/chain.ts';
+import { verify, verifiedByUs } from '../clt/execute.ts';
 import { signCall } from '../clt/keys.ts';
 import type { CltNode, SubmitRefusal } from '../clt/node.ts';
-import { verify, verifiedByUs } from '../clt/verify.ts';
-import { answer, answerText, bodyFields, refuse, type Routes } from './app.ts';
+import { answerText, bodyFields, refuse, type Routes } from './app.ts';
 import type { Faults, NodeFaultMode } from './faults.ts';
 
 const BLOCKS_DEFAULT = 100;
@@ -45,7 +45,7 @@ export function nodeRoutes(
         head: { height, hash },
         finalized_height: Math.max(0, height - finality_depth),
       };
-      answer(response, body);
+      response.json(body);
     });
 
     // as many blocks as exist, are asked for and fit into 32 MiB; at least one if there is one
@@ -58,7 +58,7 @@ export function nodeRoutes(
         return;
       }
       const to = Math.min(from + limit - 1, headWithLag(takeLag()).height);
-      const blocks = to < from ? [] : await node.readBlocks(from, to, BLOCKS_BYTES_MAX);
+      const blocks = to < from ? [] : await node.store.readRange(from, to, BLOCKS_BYTES_MAX);
       const parts = blocks.flatMap((block, index) => (index === 0 ? [block] : [COMMA, block]));
       answerText(response, Buffer.concat([OPEN, ...parts, CLOSE]));
     });
@@ -78,22 +78,20 @@ export function nodeRoutes(
       response.once('close', () => closed.abort());
       await node.waitUntil(exists, wait, closed.signal);
       if (response.destroyed) return;
-      if (exists()) answerText(response, await node.readBlock(height));
+      if (exists()) answerText(response, await node.store.read(height));
       else refuse(response, 404, 'not_found', `there is no block ${height} yet`);
     });
 
     app.get('/v1/accounts/:address', (request, response) => {
       const bytes = parseAddress(request.params.address);
-      if (bytes === undefined) {
-        refuse(response, 400, 'invalid_request', 'an address is 0x and 40 hex digits');
-        return;
-      }
+      if (bytes === undefined)
+        return refuse(response, 400, 'invalid_request', 'an address is 0x and 40 hex digits');
       const lag = takeLag();
       const address = toHex(bytes);
       const { balance, nonce } = chain.account(address, headWithLag(lag).height);
       const pending_nonce = lag === 0 ? chain.mempool.account(address).nonce : nonce;
       const body: Wire<NodeAccount> = { address, balance: String(balance), nonce, pending_nonce };
-      answer(response, body);
+      response.json(body);
     });
 
     app.post('/v1/transactions', (request, response) => submit(node, faults, request, response));
@@ -153,10 +151,8 @@ function submit(
   response: Response,
 ): void {
   const { raw_transaction: text } = bodyFields(request.body);
-  if (typeof text !== 'string') {
-    refuse(response, 400, 'invalid_request', 'the body is JSON {"raw_transaction": "0x.."}');
-    return;
-  }
+  if (typeof text !== 'string')
+    return refuse(response, 400, 'invalid_request', 'the body is JSON {"raw_transaction": "0x.."}');
   const parsed = parseRawText(text);
   if ('refused' in parsed) {
     if (parsed.refused === 'too_large')
@@ -164,28 +160,20 @@ function submit(
     else refuse(response, 400, 'invalid_transaction', 'raw_transaction is not hex');
     return;
   }
-  if (faults.take('already_known') !== undefined) {
-    refuse(response, 409, 'already_known', 'the transaction waits for a block already');
-    return;
-  }
+  if (faults.take('already_known') !== undefined)
+    return refuse(response, 409, 'already_known', 'the transaction waits for a block already');
   const transaction = verify(parsed.raw, node.chain.parameters.chain_id);
-  if ('refused' in transaction) {
-    refuse(response, STATUS[transaction.refused], transaction.refused, transaction.message);
-    return;
-  }
+  if ('refused' in transaction)
+    return refuse(response, STATUS[transaction.refused], transaction.refused, transaction.message);
   const isMint =
     transaction.call.function_call_type === 'Mint' &&
     transaction.from === node.genesis.cast.mint_authority.address;
   if (isMint && faults.take('human_takes_nonce') !== undefined) takeNonce(node, transaction.nonce);
   const result = node.enqueue(transaction);
-  if (faults.take('nonce_too_low') !== undefined) {
-    refuse(response, 409, 'nonce_too_low', 'the nonce was used already');
-    return;
-  }
-  if (faults.take('unknown_transaction') !== undefined) {
-    refuse(response, 404, 'unknown_transaction', 'the transaction is not known');
-    return;
-  }
+  if (faults.take('nonce_too_low') !== undefined)
+    return refuse(response, 409, 'nonce_too_low', 'the nonce was used already');
+  if (faults.take('unknown_transaction') !== undefined)
+    return refuse(response, 404, 'unknown_transaction', 'the transaction is not known');
   const silence = faults.take('accept_then_timeout');
   if (silence !== undefined) {
     const timer = setTimeout(() => response.destroy(), silence.delay_ms);
@@ -193,7 +181,7 @@ function submit(
     return;
   }
   if ('refused' in result) refuse(response, STATUS[result.refused], result.refused, result.message);
-  else answer(response, { transaction_hash: result.hash });
+  else response.json({ transaction_hash: result.hash });
 }
 
 /** Submits a transfer of one base unit with the mint authority's key, as a person might. */

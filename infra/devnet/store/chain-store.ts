@@ -2,14 +2,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { toHex } from '../../../schemas/address.ts';
-import type { NodeBlock } from '../../../schemas/chain-node.ts';
-import { parseBlock } from '../../../schemas/chain-node.ts';
+import { parseBlock, type NodeBlock } from '../../../schemas/chain-node.ts';
 import type { Block } from '../clt/block.ts';
-import { Chain } from '../clt/chain.ts';
+import { Chain, type Anchor } from '../clt/chain.ts';
+import { verifiedByUs } from '../clt/execute.ts';
 import type { Genesis } from '../clt/genesis.ts';
-import { verifiedBefore } from '../clt/verify.ts';
+import type { ActiveTrip, OpenOffer, OpenRequest, Rows } from '../clt/state.ts';
 import { BlockIndex, BlockLog, DamagedLog, type LineRange } from './block-log.ts';
-import { loadSnapshot, saveSnapshot, type Snapshot } from './snapshot.ts';
+import { replaceFile } from './identity.ts';
 
 const SNAPSHOT_BLOCKS = 256;
 const SNAPSHOT_TRANSACTIONS = 20_000;
@@ -164,8 +164,65 @@ export class ChainStore {
         reward_recipient: toHex(block.reward_recipient),
       },
     };
-    const assembled = chain.assemble(slot, block.transactions.map(verifiedBefore));
+    const transactions = block.transactions.map(({ raw, from }) => verifiedByUs(raw, toHex(from)));
+    const assembled = chain.assemble(slot, transactions);
     chain.append(assembled);
     return assembled.block.hash;
   }
+}
+
+/** The state after a final block. A start executes only the blocks above it. */
+interface Snapshot {
+  readonly anchor: Anchor;
+  /** of the record that holds the anchor's block */
+  readonly record_offset: number;
+  readonly rows: Rows;
+}
+
+/** Amounts are decimal text in the file. */
+interface SnapshotFile extends Omit<Snapshot, 'rows'> {
+  readonly supply: readonly [string, string][];
+  readonly accounts: readonly [address: string, balance: string, nonce: number][];
+  readonly requests: readonly [string, OpenRequest][];
+  readonly offers: readonly [string, OpenOffer][];
+  readonly trips: readonly [string, ActiveTrip][];
+}
+
+function saveSnapshot(file: string, { anchor, record_offset, rows }: Snapshot): void {
+  const stored: SnapshotFile = {
+    anchor,
+    record_offset,
+    supply: [...rows.supply].map(([key, amount]) => [key, String(amount)]),
+    accounts: [...rows.accounts].map(([address, { balance, nonce }]) => [
+      address,
+      String(balance),
+      nonce,
+    ]),
+    requests: [...rows.requests],
+    offers: [...rows.offers],
+    trips: [...rows.trips],
+  };
+  const json = JSON.stringify(stored, (_key, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+  replaceFile(file, json);
+}
+
+/** Undefined when there is none. The caller checks that it fits the log. */
+function loadSnapshot(file: string): Snapshot | undefined {
+  if (!fs.existsSync(file)) return undefined;
+  const stored: SnapshotFile = JSON.parse(fs.readFileSync(file, 'utf8'), (key, value) =>
+    key === 'fare' || key === 'paid' ? BigInt(value) : value,
+  );
+  const { anchor, record_offset, supply, accounts, requests, offers, trips } = stored;
+  const rows = {
+    supply: new Map(supply.map(([key, amount]) => [key, BigInt(amount)])),
+    accounts: new Map(
+      accounts.map(([address, balance, nonce]) => [address, { balance: BigInt(balance), nonce }]),
+    ),
+    requests: new Map(requests),
+    offers: new Map(offers),
+    trips: new Map(trips),
+  };
+  return { anchor, record_offset, rows };
 }

@@ -1,10 +1,9 @@
 /** Makes blocks at an interval, transactions at a rate, and large blocks on demand. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Block } from '../clt/block.ts';
+import { verifiedByUs, type VerifiedTransaction } from '../clt/execute.ts';
 import { signCall } from '../clt/keys.ts';
 import type { CltNode } from '../clt/node.ts';
-import type { VerifiedTransaction } from '../clt/verify.ts';
-import { verifiedByUs } from '../clt/verify.ts';
 import { nextIntention, seededRandom } from './rider.ts';
 
 interface BlockMaker {

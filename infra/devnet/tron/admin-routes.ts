@@ -1,6 +1,6 @@
 /** The admin port's routes for the TRON network, for tests and for trying things out. */
 import type { Response } from 'express';
-import { answer, bodyFields, refuse, refuseBody, type Routes } from '../http/app.ts';
+import { bodyFields, refuse, refuseBody, type Routes } from '../http/app.ts';
 import type { BlockReference } from './chain.ts';
 import type { Submission, TronNetwork, TronRefusal } from './network.ts';
 import type { RequestCounter } from './provider.ts';
@@ -32,7 +32,7 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
 
   return (app) => {
     app.get('/admin/tron', (_request, response) => {
-      answer(response, {
+      response.json({
         head: summary(tron.chain.head),
         solidified: summary(tron.chain.solidified),
         usdt_contract: base58Of(usdt_contract),
@@ -42,35 +42,29 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
 
     app.post('/admin/tron/transfers', (request, response) => {
       const parsed = parseSubmission(request.body, defaults);
-      if ('problem' in parsed) {
-        refuseBody(response, `${TRANSFER_EXPECTED}. ${parsed.problem}`);
-        return;
-      }
+      if ('problem' in parsed)
+        return refuseBody(response, `${TRANSFER_EXPECTED}. ${parsed.problem}`);
       const [transaction_id] = submit(response, [parsed.value]) ?? [];
       if (transaction_id === undefined) return;
       if (parsed.value.solidified === 'now') tron.solidify(transaction_id, now());
-      answer(response, { transaction_id });
+      response.json({ transaction_id });
     });
 
     app.post('/admin/tron/block', (request, response) => {
       const { transfers = [] } = bodyFields(request.body);
-      if (!Array.isArray(transfers) || transfers.length > BLOCK_TRANSFERS_MAX) {
-        refuseBody(
+      if (!Array.isArray(transfers) || transfers.length > BLOCK_TRANSFERS_MAX)
+        return refuseBody(
           response,
           `{"transfers"?: a list of at most ${BLOCK_TRANSFERS_MAX}, each as for /admin/tron/transfers}`,
         );
-        return;
-      }
       const submissions: Submission[] = [];
       for (const [index, transfer] of transfers.entries()) {
         const parsed = parseSubmission(transfer, defaults);
-        if ('problem' in parsed) {
-          refuseBody(
+        if ('problem' in parsed)
+          return refuseBody(
             response,
             `{"transfers": [${TRANSFER_EXPECTED}]}. transfers[${index}]: ${parsed.problem}`,
           );
-          return;
-        }
         submissions.push(parsed.value);
       }
       const transaction_ids = submit(response, submissions);
@@ -80,7 +74,7 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
         (_id, index) => submissions[index]?.solidified === 'now',
       );
       if (immediate !== undefined) tron.solidify(immediate, now());
-      answer(response, {
+      response.json({
         block_number: block.number,
         block_timestamp: block.timestamp,
         transaction_ids,
@@ -98,24 +92,22 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
       }
       const solidified = tron.solidify(transaction_id?.toLowerCase(), now());
       if ('refused' in solidified) refuseFor(response, solidified);
-      else answer(response, { solidified: summary(solidified) });
+      else response.json({ solidified: summary(solidified) });
     });
 
     app.post('/admin/tron/drop', (request, response) => {
       const { transaction_id } = bodyFields(request.body);
-      if (!isTransactionId(transaction_id)) {
-        refuseBody(response, '{"transaction_id": 64 hex digits of an open transaction}');
-        return;
-      }
+      if (!isTransactionId(transaction_id))
+        return refuseBody(response, '{"transaction_id": 64 hex digits of an open transaction}');
       const refusal = tron.drop(transaction_id.toLowerCase());
-      if (refusal === undefined) answer(response, { transaction_id: transaction_id.toLowerCase() });
+      if (refusal === undefined) response.json({ transaction_id: transaction_id.toLowerCase() });
       else refuseFor(response, refusal);
     });
 
-    app.get('/admin/tron/requests', (_request, response) => answer(response, requests.counts()));
+    app.get('/admin/tron/requests', (_request, response) => response.json(requests.counts()));
     app.delete('/admin/tron/requests', (_request, response) => {
       requests.reset();
-      answer(response, requests.counts());
+      response.json(requests.counts());
     });
   };
 }

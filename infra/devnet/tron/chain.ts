@@ -3,10 +3,15 @@
  * solid once that block or a later one is solidified. Only before that it can be dropped.
  */
 import { createHash } from 'node:crypto';
-import { Balances } from './balances.ts';
-import type { TronEvent } from './events.ts';
+import { AMOUNT_MAX } from '../../../schemas/money.ts';
 import { compare, type ListedRow, type Position } from './listing.ts';
-import { emittedLogs, listedLogs, type TronTransaction } from './transaction.ts';
+import {
+  emittedLogs,
+  listedLogs,
+  type TokenLog,
+  type TronEvent,
+  type TronTransaction,
+} from './transaction.ts';
 
 /** How long earlier solidified heads are kept, in ms: the maximum of the fault `lag`. */
 export const LAG_MS_MAX = 600_000;
@@ -52,18 +57,15 @@ export class TronChain {
   constructor(genesis: Genesis) {
     this.genesis = genesis;
     this.#contracts.add(genesis.usdt_contract);
-    this.#balances = new Balances({ contract: genesis.usdt_contract, holder: genesis.holder });
+    this.#balances = new Balances(genesis);
     this.#balances.set(genesis.usdt_contract, genesis.holder, genesis.supply);
     // not 0: the wire format omits zeros
     const number = 1;
-    const block = {
-      number,
-      timestamp: genesis.timestamp,
-      id: blockId(number, genesis.timestamp, ''),
-      parent_id: '0'.repeat(64),
-    };
+    const { timestamp } = genesis;
+    const id = blockId(number, timestamp, '');
+    const block = { number, timestamp, id, parent_id: '0'.repeat(64) };
     this.#blocks = [block];
-    this.#solidified = [{ since: genesis.timestamp, block }];
+    this.#solidified = [{ since: timestamp, block }];
   }
 
   get head(): BlockReference {
@@ -121,10 +123,7 @@ export class TronChain {
 
   balance(contract: string, account: string, of: 'head' | 'solidified'): bigint {
     if (of === 'solidified' || this.#open.size === 0) return this.#balances.at(contract, account);
-    const balances = new Balances(
-      { contract: this.genesis.usdt_contract, holder: this.genesis.holder },
-      this.#balances,
-    );
+    const balances = new Balances(this.genesis, this.#balances);
     for (const { transaction } of this.#included()) balances.move(emittedLogs(transaction));
     return balances.at(contract, account);
   }
@@ -164,13 +163,8 @@ export class TronChain {
   }
 
   #submit(transaction: TronTransaction, held: boolean): void {
-    this.#entries.set(transaction.id, {
-      transaction,
-      held,
-      block: undefined,
-      index: 0,
-      status: 'open',
-    });
+    const entry = { transaction, held, block: undefined, index: 0, status: 'open' } as const;
+    this.#entries.set(transaction.id, entry);
     this.#open.add(transaction.id);
     if (transaction.asset !== 'TRC20') return;
     for (const contract of [transaction.contract, ...transaction.logs.map((log) => log.contract)])
@@ -181,14 +175,11 @@ export class TronChain {
     const parent = this.head;
     if (number !== parent.number + 1)
       throw new Error(`block ${number} follows block ${parent.number}`);
-    const block = {
-      number,
-      timestamp,
-      id: blockId(number, timestamp, parent.id),
-      parent_id: parent.id,
-    };
+    const id = blockId(number, timestamp, parent.id);
+    const block = { number, timestamp, id, parent_id: parent.id };
     this.#blocks.push(block);
-    for (const [index, id] of transactions.entries()) this.#change(id, { block, index });
+    for (const [index, transaction] of transactions.entries())
+      this.#change(transaction, { block, index });
     this.#solidify(solidified, timestamp);
   }
 
@@ -202,18 +193,13 @@ export class TronChain {
       this.#open.delete(entry.transaction.id);
       this.#balances.move(emittedLogs(entry.transaction));
       for (const row of rowsOf(entry))
-        for (const account of new Set([row.from, row.to])) this.#list(account, row);
+        for (const account of new Set([row.from, row.to]))
+          this.#rows.getOrInsertComputed(account, () => []).push(row);
     }
     this.#blocks = this.#blocks.filter((each) => each.number >= number);
     this.#solidified.push({ since, block });
     const expired = this.#solidified.findLastIndex((each) => each.since < since - LAG_MS_MAX);
     if (expired > 0) this.#solidified.splice(0, expired);
-  }
-
-  #list(account: string, row: ListedRow): void {
-    const rows = this.#rows.get(account);
-    if (rows === undefined) this.#rows.set(account, [row]);
-    else rows.push(row);
   }
 
   #change(id: string, change: Partial<Entry>): void {
@@ -230,6 +216,56 @@ export class TronChain {
   }
 }
 
+/**
+ * Balances by TRC-20 contract and account. Only the USDT contract conserves its supply: the holder
+ * covers a sender's shortfall, so that every account can pay.
+ */
+class Balances {
+  readonly #genesis: Genesis;
+  readonly #below: Balances | undefined;
+  readonly #amounts = new Map<string, bigint>();
+
+  /** With `below`, an overlay that leaves those balances unchanged. */
+  constructor(genesis: Genesis, below?: Balances) {
+    this.#genesis = genesis;
+    this.#below = below;
+  }
+
+  at(contract: string, account: string): bigint {
+    return this.#amounts.get(`${contract}:${account}`) ?? this.#below?.at(contract, account) ?? 0n;
+  }
+
+  set(contract: string, account: string, amount: bigint): void {
+    this.#amounts.set(`${contract}:${account}`, amount);
+  }
+
+  /** Applies one transaction's logs as net changes, so that a self-transfer needs no funds. */
+  move(logs: readonly TokenLog[]): void {
+    for (const contract of new Set(logs.map((log) => log.contract))) {
+      const deltas = new Map<string, bigint>();
+      const add = (account: string, delta: bigint): unknown =>
+        deltas.set(account, (deltas.get(account) ?? 0n) + delta);
+      for (const log of logs) {
+        if (log.event !== 'Transfer' || log.contract !== contract) continue;
+        add(log.from, -log.value);
+        add(log.to, log.value);
+      }
+      for (const [account, delta] of deltas) this.#change(contract, account, delta);
+    }
+  }
+
+  #change(contract: string, account: string, delta: bigint): void {
+    const { usdt_contract, holder } = this.#genesis;
+    const after = this.at(contract, account) + delta;
+    if (contract !== usdt_contract) return this.set(contract, account, after & AMOUNT_MAX);
+    this.set(contract, account, after > 0n ? after : 0n);
+    if (after >= 0n) return;
+    const rest = this.at(contract, holder) + after;
+    if (account === holder || rest < 0n) throw new Error('more USDT was moved than there is');
+    this.set(contract, holder, rest);
+  }
+}
+
 export function isIncluded(entry: Entry): entry is Included {
   return entry.block !== undefined && entry.status !== 'dropped';
 }
@@ -241,18 +277,10 @@ function positionOf({ block, index }: Included, log = 0): Position {
 function rowsOf(entry: Included): readonly ListedRow[] {
   const { transaction, block } = entry;
   const { id: transaction_id } = transaction;
+  const { timestamp: block_timestamp } = block;
   return listedLogs(transaction).map(({ contract, event, from, to, value }, index) => {
     const position = positionOf(entry, index);
-    return {
-      position,
-      block_timestamp: block.timestamp,
-      transaction_id,
-      contract,
-      event,
-      from,
-      to,
-      value,
-    };
+    return { position, block_timestamp, transaction_id, contract, event, from, to, value };
   });
 }
 

@@ -1,19 +1,14 @@
 /** The provider's paged list of an account's TRC-20 transfers, in chain order. */
 import { createHash } from 'node:crypto';
-import type { LogEvent } from './transaction.ts';
+import type { TokenLog } from './transaction.ts';
 
 /** The position of a log in the chain. Positions are unique; timestamps are not. */
 export type Position = readonly [block: number, transaction: number, log: number];
 
-export interface ListedRow {
+export interface ListedRow extends TokenLog {
   readonly position: Position;
   readonly block_timestamp: number;
   readonly transaction_id: string;
-  readonly contract: string;
-  readonly event: LogEvent;
-  readonly from: string;
-  readonly to: string;
-  readonly value: bigint;
 }
 
 export interface ListQuery {
@@ -36,14 +31,15 @@ export interface Fingerprint {
   readonly before: Position | null;
 }
 
-export interface Page {
-  readonly rows: readonly ListedRow[];
-  /** of the next page; undefined on the last one */
-  readonly fingerprint: Fingerprint | undefined;
-}
-
-/** One page, after a position. `rows` ascend and already fit account and confirmation. */
-export function pageOf(rows: readonly ListedRow[], query: ListQuery, after: Position | null): Page {
+/**
+ * One page, after a position, and the fingerprint of the next one, if any. `rows` ascend and already
+ * fit account and confirmation.
+ */
+export function pageOf(
+  rows: readonly ListedRow[],
+  query: ListQuery,
+  after: Position | null,
+): { readonly rows: readonly ListedRow[]; readonly fingerprint: Fingerprint | undefined } {
   const direction = query.ascending ? 1 : -1;
   const found = rows.filter(
     (row) =>

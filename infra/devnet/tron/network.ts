@@ -2,16 +2,19 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { sha256, toUtf8Bytes } from 'ethers';
+import { refused, type Refused } from '../clt/calls.ts';
 import { deriveKey } from '../clt/keys.ts';
 import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { BlockLog, DamagedLog } from '../store/block-log.ts';
 import { TronChain, type BlockReference, type Entry } from './chain.ts';
-import { decodeEvent, encodeEvent, type TronEvent } from './events.ts';
 import {
   addressDigits,
+  decodeEvent,
   emittedLogs,
+  encodeEvent,
   type ContractCall,
   type NativePayment,
+  type TronEvent,
 } from './transaction.ts';
 
 interface TronSettings {
@@ -27,10 +30,9 @@ export interface Submission {
   readonly solidified: 'soon' | 'now' | 'on_demand';
 }
 
-export interface TronRefusal {
-  readonly refused: 'not_found' | 'already_solidified' | 'dropped' | 'insufficient_balance';
-  readonly message: string;
-}
+export type TronRefusal = Refused<
+  'not_found' | 'already_solidified' | 'dropped' | 'insufficient_balance'
+>;
 
 /** 50 billion USDT, more than 2^53 base units. */
 const SUPPLY = 50_000_000_000n * 1_000_000n;
@@ -74,12 +76,11 @@ export class TronNetwork {
       .filter(({ contract, event }) => contract === usdt_contract && event === 'Transfer')
       .reduce((sum, { value }) => sum + value, 0n);
     const { spendable } = this.chain;
-    if (wanted > spendable) {
-      return {
-        refused: 'insufficient_balance',
-        message: `the holder has ${spendable} base units of USDT left, ${wanted} are needed`,
-      };
-    }
+    if (wanted > spendable)
+      return refused(
+        'insufficient_balance',
+        `the holder has ${spendable} base units of USDT left, ${wanted} are needed`,
+      );
     this.#record(
       made.map((transaction, index) => ({
         type: 'submitted',
@@ -144,15 +145,10 @@ export class TronNetwork {
 
   #find(id: string): Entry | TronRefusal {
     const entry = this.chain.entry(id);
-    if (entry === undefined)
-      return { refused: 'not_found', message: 'there is no such transaction' };
+    if (entry === undefined) return refused('not_found', 'there is no such transaction');
     if (entry.status === 'solidified')
-      return {
-        refused: 'already_solidified',
-        message: 'the transaction is solidified and cannot change',
-      };
-    if (entry.status === 'dropped')
-      return { refused: 'dropped', message: 'the transaction was dropped' };
+      return refused('already_solidified', 'the transaction is solidified and cannot change');
+    if (entry.status === 'dropped') return refused('dropped', 'the transaction was dropped');
     return entry;
   }
 

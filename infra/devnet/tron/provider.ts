@@ -17,16 +17,12 @@ interface ProviderParts {
 export class Provider {
   readonly faults: Faults<TronFaultMode>;
   readonly now: () => number;
-  readonly #requests: RequestCounter;
-  readonly #rateLimit: RateLimit;
-  readonly #apiKey: string | undefined;
+  readonly #parts: ProviderParts;
 
-  constructor({ faults, requests, rate_limit, api_key, now }: ProviderParts) {
-    this.faults = faults;
-    this.now = now;
-    this.#requests = requests;
-    this.#rateLimit = rate_limit;
-    this.#apiKey = api_key;
+  constructor(parts: ProviderParts) {
+    this.faults = parts.faults;
+    this.now = parts.now;
+    this.#parts = parts;
   }
 
   /** Registers a route. `handle` returns the answer; undefined: it has answered itself. */
@@ -37,7 +33,7 @@ export class Provider {
     handle: (request: Request, response: Response) => object | undefined,
   ): void {
     app[method](path, async (request, response) => {
-      this.#requests.add(path, this.now());
+      this.#parts.requests.add(path, this.now());
       if (!(await this.#isUp(request, response))) return;
       const body = handle(request, response);
       if (body !== undefined) this.#answer(response, body);
@@ -47,7 +43,7 @@ export class Provider {
   /** Counts and refuses requests to other paths. */
   refuseOthers(app: Express): void {
     app.use((request, response) => {
-      this.#requests.add('other', this.now());
+      this.#parts.requests.add('other', this.now());
       refuseV1(response, 404, `there is no ${request.method} route at this path`);
     });
   }
@@ -60,12 +56,13 @@ export class Provider {
 
   /** False when a refusal or a fault answered or reset the connection. */
   async #isUp(request: Request, response: Response): Promise<boolean> {
-    if (this.#apiKey !== undefined && request.get(KEY_HEADER) !== this.#apiKey) {
+    const { api_key, rate_limit } = this.#parts;
+    if (api_key !== undefined && request.get(KEY_HEADER) !== api_key) {
       refuseNode(response, 401, 'ApiKey not exists');
       return false;
     }
-    if (!this.#rateLimit.allows(this.now())) {
-      refuseSuspended(response, this.#rateLimit.per_second, this.#rateLimit.suspended_ms / 1_000);
+    if (!rate_limit.allows(this.now())) {
+      refuseSuspended(response, rate_limit.per_second, rate_limit.suspended_ms / 1_000);
       return false;
     }
     if (this.#isFaulty(response)) return false;
@@ -131,13 +128,6 @@ class SlidingSecond {
   }
 }
 
-interface RequestCounts {
-  readonly total: number;
-  readonly by_path: Readonly<Record<string, number>>;
-  /** the maximum within one second */
-  readonly max_in_1s: number;
-}
-
 /** Counts requests, so that tests can hold a client to its budget. */
 export class RequestCounter {
   #total = 0;
@@ -151,7 +141,8 @@ export class RequestCounter {
     this.#max = Math.max(this.#max, this.#second.add(time));
   }
 
-  counts(): RequestCounts {
+  /** `max_in_1s`: the most within one second. */
+  counts(): object {
     return { total: this.#total, by_path: Object.fromEntries(this.#byPath), max_in_1s: this.#max };
   }
 

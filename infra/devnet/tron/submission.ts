@@ -2,8 +2,14 @@
 import { parseAmount } from '../../../schemas/money.ts';
 import { isObject } from '../http/app.ts';
 import type { Submission } from './network.ts';
-import type { TokenLog } from './transaction.ts';
-import { ASSETS, LOG_EVENTS, OUTCOMES, addressDigits, calldataOf } from './transaction.ts';
+import {
+  ASSETS,
+  LOG_EVENTS,
+  OUTCOMES,
+  addressDigits,
+  calldataOf,
+  type TokenLog,
+} from './transaction.ts';
 
 /** Addresses used where the body names none: 40 hex digits each. */
 export interface SubmissionDefaults {

@@ -1,4 +1,7 @@
-/** TRON transactions and their logs. Addresses are 40 lower-case hex digits, without prefix 41. */
+/**
+ * TRON transactions with their logs, and the events of the network. Addresses are 40 lower-case hex
+ * digits, without prefix 41.
+ */
 import { id } from 'ethers';
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 
@@ -45,6 +48,44 @@ export interface NativePayment extends Signed {
 }
 
 export type TronTransaction = ContractCall | NativePayment;
+
+/** On disk each event is a line of JSON with amounts as decimal text. */
+export type TronEvent =
+  | {
+      readonly type: 'genesis';
+      readonly timestamp: number;
+      readonly usdt_contract: string;
+      /** owns the initial supply */
+      readonly holder: string;
+      readonly supply: bigint;
+    }
+  /** waits for a block; a held one moves into each new block and solidifies only once released */
+  | { readonly type: 'submitted'; readonly transaction: TronTransaction; readonly held: boolean }
+  | {
+      readonly type: 'block';
+      readonly number: number;
+      readonly timestamp: number;
+      /** number of the newest block that is solidified with this one */
+      readonly solidified: number;
+      /** ids in block order */
+      readonly transactions: readonly string[];
+    }
+  | { readonly type: 'released'; readonly id: string }
+  | { readonly type: 'solidified'; readonly number: number; readonly at: number }
+  | { readonly type: 'dropped'; readonly id: string };
+
+export function encodeEvent(event: TronEvent): string {
+  return JSON.stringify(event, (_key, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+}
+
+/** The inverse of `encodeEvent`; the log has checked the line's checksum. */
+export function decodeEvent(line: string): TronEvent {
+  return JSON.parse(line, (key, value) =>
+    key === 'value' || key === 'supply' ? BigInt(value) : value,
+  );
+}
 
 /** The logs that the network recorded: none for a failed call. */
 export function emittedLogs(transaction: TronTransaction): readonly TokenLog[] {

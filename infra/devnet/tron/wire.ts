@@ -2,8 +2,7 @@
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import type { BlockReference, Included } from './chain.ts';
 import type { ListedRow } from './listing.ts';
-import type { TokenLog, TronTransaction } from './transaction.ts';
-import { TOPICS, emittedLogs, wordOf } from './transaction.ts';
+import { TOPICS, emittedLogs, wordOf, type TokenLog, type TronTransaction } from './transaction.ts';
 
 /** Energy, bandwidth and fees of a typical transfer; the devnet charges none. */
 const ENERGY_USED = 64_285;
@@ -101,10 +100,7 @@ export function transactionJson({ transaction, block }: Included): object {
   };
 }
 
-function contractOf(transaction: TronTransaction): {
-  readonly type: string;
-  readonly value: object;
-} {
+function contractOf(transaction: TronTransaction): { type: string; value: object } {
   const owner_address = `41${transaction.from}`;
   if (transaction.asset === 'TRC20') {
     const value = {

@@ -62,7 +62,7 @@ export class ReadModels {
   async follow(node: CltNode): Promise<void> {
     const from = Math.max(0, this.#standing.length - REORG_MAX);
     if (node.head.height < from) return;
-    const texts = await node.readBlocks(from, node.head.height, 1 << 30);
+    const texts = await node.store.readRange(from, node.head.height, 1 << 30);
     const blocks = texts.map((text): NodeBlock => {
       const parsed = parseBlock(JSON.parse(text.toString()));
       if ('problem' in parsed) throw new Error(parsed.problem);

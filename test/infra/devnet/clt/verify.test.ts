@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { FunctionCall } from '../../../../schemas/function-call.ts';
 import { encodeRaw } from '../../../../schemas/raw-transaction.ts';
 import { deriveKey, signCall } from '../../../../infra/devnet/clt/keys.ts';
-import { verifiedByUs, verify } from '../../../../infra/devnet/clt/verify.ts';
+import { verifiedByUs, verify } from '../../../../infra/devnet/clt/execute.ts';
 
 const KEY = deriveKey('seed', 'somebody');
 const CALL: FunctionCall = {
