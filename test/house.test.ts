@@ -219,7 +219,7 @@ function bare(source: string): string {
     .replaceAll(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, "''");
 }
 
-test('every file stands in a room, and imports only what its room may', () => {
+test('every file belongs to a room and imports only what its room allows', () => {
   const complaints = SOURCES.flatMap(({ path, source }) => {
     const room = roomOf(path);
     if (room === undefined) return [`${path} stands in no room`];
@@ -231,7 +231,7 @@ test('every file stands in a room, and imports only what its room may', () => {
   expect(complaints).toEqual([]);
 });
 
-test('the imports that this test reads are there', () => {
+test('the imports that this test reads exist', () => {
   expect(SOURCES.flatMap(({ path, source }) => importsOf(path, source)).length).toBeGreaterThan(
     SOURCES.length,
   );
@@ -243,7 +243,7 @@ test('the imports that this test reads are there', () => {
   expect(broken).toEqual([]);
 });
 
-test('no gateway reads the log or opens the writer pool: it may append, and ask with SELECT', () => {
+test('no gateway reads the log or opens the writer pool', () => {
   const gateways = SOURCES.filter(({ path }) => /^services\/[\w-]+-gateway\//.test(path));
   expect(gateways.length).toBeGreaterThan(0);
   const reaching = gateways.filter(({ source }) =>
@@ -252,7 +252,7 @@ test('no gateway reads the log or opens the writer pool: it may append, and ask 
   expect(reaching.map(({ path }) => path)).toEqual([]);
 });
 
-test('schemas and projections know no clock, no chance, no waiting and no process', () => {
+test('schemas and projections use no clock, randomness, waiting or process', () => {
   const complaints = SOURCES.filter(({ path }) => roomOf(path)?.pure === true).flatMap(
     ({ path, source }) =>
       IMPURE.flatMap(([pattern, what]) =>
@@ -269,7 +269,7 @@ test('no file is longer than 500 lines', () => {
   expect(long).toEqual([]);
 });
 
-test('no file hides behind a name that says nothing', () => {
+test('no file or folder has a catch-all name such as utils or helpers', () => {
   expect(SOURCES.map(({ path }) => path).filter((path) => FORBIDDEN_NAMES.test(path))).toEqual([]);
 });
 
@@ -281,7 +281,7 @@ test('file and folder names are kebab case', () => {
   expect(names).toEqual([]);
 });
 
-test('a test that starts or shares servers stands in test/servers', () => {
+test('a test that starts or shares servers is in test/servers', () => {
   const unit = SOURCES.filter(
     ({ path }) => path.endsWith('.test.ts') && !/^test\/(servers|faults)\//.test(path),
   );

@@ -7,7 +7,7 @@ const REQUESTS = 80;
 const SEED = 20_261_121;
 
 test(
-  'every solidified payment is one deposit, whatever fails or is killed or frozen on its way, and no log line holds a secret',
+  'every solidified payment is one deposit under failures, kills and freezes, and no log line holds a secret',
   { timeout: 400_000 },
   async () => {
     const report = await depositFaultRun(

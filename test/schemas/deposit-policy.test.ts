@@ -49,9 +49,12 @@ test.each([
   [3_999_999n, 4_000_000n, 0n, 1n],
   [1n, 4_000_000n, 0n, 3_999_999n],
   [2n ** 200n, 1n, 2n ** 200n - 1n, 0n],
-])('of %d a fee of %d leaves %d, short of %d', (gross, fee, credit, shortfall) => {
-  expect([creditOf(gross, fee), shortfallOf(gross, fee)]).toEqual([credit, shortfall]);
-});
+])(
+  'a gross of %d with a fee of %d gives a credit of %d and a shortfall of %d',
+  (gross, fee, credit, shortfall) => {
+    expect([creditOf(gross, fee), shortfallOf(gross, fee)]).toEqual([credit, shortfall]);
+  },
+);
 
 test('gross = credit + fee - shortfall', () => {
   fc.assert(

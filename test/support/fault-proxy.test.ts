@@ -69,7 +69,7 @@ async function ask(
   });
 }
 
-test('bytes pass unchanged in both directions, whatever their size', async () => {
+test('bytes of any size pass unchanged in both directions', async () => {
   const proxy = await openProxy();
   expect(await ask(proxy, 'one')).toEqual({ text: '<one>', error: undefined });
   const large = 'x'.repeat(5_000_000);

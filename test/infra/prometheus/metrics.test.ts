@@ -104,7 +104,7 @@ test('Prometheus scrapes every service at its port in docker compose', () => {
   );
 });
 
-test('every alert says what is the matter and what to do, under a name of its own', () => {
+test('every alert has a unique name, a summary and an action', () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   for (const { alert, labels, annotations } of rules) {
     expect(['page', 'ticket'], alert).toContain(labels.severity);

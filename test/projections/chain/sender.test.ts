@@ -38,7 +38,7 @@ test('a transaction that is not final is only known to be in a block', () => {
   expect([sender.has(0, hash), sender.has(0, Buffer.alloc(32))]).toEqual([true, false]);
 });
 
-test('a transaction in a final block stays, with what it minted', () => {
+test('a transaction in a final block stays settled, with its minted amount', () => {
   const chain = new ChainByHand();
   const block = chain.append({
     transactions: [MINT, { from: ALICE, to: US }, { from: US, to: ALICE }],

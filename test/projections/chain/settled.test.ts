@@ -21,7 +21,7 @@ function grown(blocks: number): { chain: TestChain; events: ChainEvent[] } {
   return { chain, events: Array.from({ length: blocks }, () => chain.append(0)) };
 }
 
-test('nothing is settled while nothing is final', () => {
+test('no transaction is settled before a block is final', () => {
   expect(settled([])).toBe(0);
   const { chain, events } = grown(4);
   expect(settled(recorded([...events, chain.revert()]))).toBe(0);
@@ -109,7 +109,7 @@ function storedThatLeft(
 
 const SIZES = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 5 });
 
-test('however a log is cut into batches, no later record undoes a settled one', () => {
+test('with any batch sizes, no later record undoes a settled transaction', () => {
   let cuts = 0;
   fc.assert(
     fc.property(fc.nat(), SIZES, (seed, sizes) => {

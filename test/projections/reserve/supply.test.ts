@@ -83,7 +83,7 @@ test('a void record and a repeated record have no effect', () => {
   expect(() => supply.apply(stray, 5n)).toThrow('chain.blocks goes on at 3, not at 5');
 });
 
-test('an impossible log is broken, and nothing of it counts', () => {
+test('an impossible log is broken, and none of its records count', () => {
   const chain = new ChainByHand();
   chain.append();
   chain.append();

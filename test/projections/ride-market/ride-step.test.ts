@@ -27,7 +27,7 @@ function stepsOf(
   return rideSteps(new ChainByHand().append({ transactions: [transaction], effects }));
 }
 
-test("a payment's amount is what the chain took out of escrow", () => {
+test("a payment's amount is the balance effect on the escrow", () => {
   const effects: EffectByHand[] = [
     { address: ESCROW, kind: 'ride_pay', delta: -60n, tx_index: 0 },
     { address: ESCROW, kind: 'ride_pay', delta: -10n, tx_index: 0 },

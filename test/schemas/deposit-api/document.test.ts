@@ -41,7 +41,7 @@ test('it names exactly the paths and methods that are served', () => {
   );
 });
 
-test('whatever it refers to is in it, and whatever is in it is referred to', () => {
+test('every reference resolves, and every component is referenced', () => {
   const text = JSON.stringify(DEPOSIT_API);
   const references = new Set(
     [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)].map(
@@ -59,7 +59,7 @@ test('whatever it refers to is in it, and whatever is in it is referred to', () 
   );
 });
 
-test('every example is what its schema says', () => {
+test('every example matches its schema', () => {
   let examples = 0;
   for (const { content } of responses) {
     for (const { schema, example } of Object.values(content)) {
@@ -73,7 +73,7 @@ test('every example is what its schema says', () => {
     expect([example, misfit(schema, example)]).toEqual([example, undefined]);
 });
 
-test('every operation has a name of its own, a known tag, and a parameter for each part of its path that is one', () => {
+test('every operation has a unique name, a known tag, and a parameter for each placeholder in its path', () => {
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
   for (const { path, parameters, tags: own } of operations) {
     expect(tags.map(({ name }) => name)).toEqual(expect.arrayContaining([...own]));
@@ -83,7 +83,7 @@ test('every operation has a name of its own, a known tag, and a parameter for ea
   }
 });
 
-test('what is under /api/ needs a token and says what becomes of a bad one; all else needs none', () => {
+test('operations under /api/ need a token and document 401; all others need none', () => {
   for (const operation of operations) {
     const isOpen = !operation.path.startsWith('/api/');
     expect([operation.path, operation.security?.length === 0]).toEqual([operation.path, isOpen]);

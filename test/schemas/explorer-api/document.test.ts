@@ -34,7 +34,7 @@ test('it is OpenAPI 3.1', async () => {
   expect([result.valid, validator.version]).toEqual([true, '3.1']);
 });
 
-test('whatever it refers to is in it', () => {
+test('every reference resolves', () => {
   const text = JSON.stringify(EXPLORER_API);
   const references = [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)];
   expect(references.length).toBe(text.split('"$ref"').length - 1);
@@ -45,7 +45,7 @@ test('whatever it refers to is in it', () => {
   expect(missing.map(([whole]) => whole)).toEqual([]);
 });
 
-test('every example is what its schema says, and every JSON answer has one', () => {
+test('every example matches its schema, and every JSON answer has one', () => {
   let examples = 0;
   for (const { content } of responses) {
     for (const [media, body] of Object.entries(content)) {
@@ -69,7 +69,7 @@ test('every example is what its schema says, and every JSON answer has one', () 
   }
 });
 
-test('every operation has a name of its own, a known tag, and a parameter for each part of its path that is one', () => {
+test('every operation has a unique name, a known tag, and a parameter for each placeholder in its path', () => {
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
   for (const { path, parameters, tags: own } of operations) {
     expect(tags.map(({ name }) => name)).toEqual(expect.arrayContaining([...own]));

@@ -14,7 +14,7 @@ test('a notification wakes those who wait for its key, and nobody else', async (
   expect(woken).toEqual(['a', 'a', 'b']);
 });
 
-test('a notification for which nobody waits is not kept', () => {
+test('a notification without a waiter is discarded', () => {
   const notifications = new Notifications();
   const before = notifications.next('a');
   expect(notifications.next('a')).toBe(before);

@@ -23,7 +23,7 @@ function modelAt(position: string) {
   return Object.assign(model, { version });
 }
 
-test('Postgres is asked at most once a second, however many callers want the version', async () => {
+test('any number of callers query Postgres at most once a second', async () => {
   const model = modelAt('5');
   expect(model.version.known).toBeUndefined();
   const [first, ...others] = await Promise.all(
@@ -65,7 +65,7 @@ test('a read model that is empty, filled and emptied again has three versions', 
   expect(versions.size).toBe(3);
 });
 
-test('while Postgres cannot be asked there is no version, and each caller asks again', async () => {
+test('without Postgres there is no version, and each caller queries again', async () => {
   const model = modelAt('5');
   model.fails = true;
   for (const _ of [1, 2])

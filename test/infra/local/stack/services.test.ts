@@ -75,7 +75,7 @@ test('a secret reaches only the services that need it, even when the user sets i
   expect(environmentOf('hub-gateway', env)['APP_JWT_SECRET']).toBe(env.APP_JWT_SECRET);
 });
 
-test('the settings of the user reach the services, but do not change what the stack decides', () => {
+test("the settings of the user reach the services, but do not override the stack's own", () => {
   const env = {
     APP_NETWORK: 'mainnet',
     APP_RATE_PER_SECOND: '7',
@@ -140,7 +140,7 @@ const KEYS = [
   'APP_DEVNET_SEED',
 ] as const;
 
-test('a mainnet stack has keys of its own, which live as long as its data', async () => {
+test('a mainnet stack has its own keys, stored with its data', async () => {
   const folder = ownFolder();
   const mainnet = await folderSettings({ APP_NETWORK: 'mainnet' }, folder);
   for (const name of KEYS) expect(mainnet[name], name).not.toBe(defaultSettings[name]);

@@ -84,7 +84,7 @@ test.each(
   else expect(judged.verdict).toBe(cell);
 });
 
-test('the book in memory has the owners of a plain reading of the log, also with repeats', () => {
+test('the address book has the owners of a plain fold of the log, also with repeats', () => {
   for (let seed = 1; seed <= 30; seed++) {
     const log = addressLog({ seed, accounts: 10, events: 40 });
     const book = new AddressBook();

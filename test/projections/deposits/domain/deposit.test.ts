@@ -264,7 +264,7 @@ test.each([
   ['just the cap of a single one', 1_000_000_000n, 'mint', 'mint'],
   ['above the cap of a single one', 1_000_000_001n, 'decide', 'mint'],
 ] as const)(
-  'a credit %s is minted by itself, or only with an approval',
+  'a credit %s is minted automatically or needs an approval',
   (_what, credit, alone, withApproval) => {
     const terms = { ...TERMS, credit };
     const room = { limits, cap_left: 5_000_000_000n };

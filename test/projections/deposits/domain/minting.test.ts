@@ -59,7 +59,7 @@ function finalOf(
   };
 }
 
-test('waiting deposits are intended in ledger order, to their owners, each with a nonce of its own', () => {
+test('waiting deposits get mint intents in ledger order, to their owners, each with its own nonce', () => {
   const made = opened();
   const [one, held, other] = [
     made.deposit(8n * USD),

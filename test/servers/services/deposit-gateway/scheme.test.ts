@@ -7,7 +7,7 @@ import { OTHER_XPUB, XPUB } from '../../../support/deposit-log.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { openWorld } from '../../../services/deposit-gateway/deposit-world.ts';
 
-test('of two keys pinned at the same moment the first counts, and the gateway with the other refuses to start', async () => {
+test('when two keys are pinned at once the first counts, and the gateway with the other refuses to start', async () => {
   const world = await openWorld(inject('stack'));
   const stop = new AbortController();
   const common = { ...world, ...world.stack, log: silentLog(), signal: stop.signal };

@@ -244,7 +244,7 @@ test('a gateway with another key refuses to start, shows the fingerprint of the 
   expect(await world.events()).toHaveLength(1);
 });
 
-test('nothing is served before the key is pinned, and /ready names what is awaited', async () => {
+test('the gateway serves no requests before the key is pinned, and /ready names what it waits for', async () => {
   const world = await openWorld(inject('stack'));
   const gateway = await world.startGateway();
   const matter = async (): Promise<string> => (await fetch(`${gateway.url}/ready`)).text();

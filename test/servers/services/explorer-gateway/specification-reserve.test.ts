@@ -139,7 +139,7 @@ describe('the four answers', () => {
 });
 
 describe('limits', () => {
-  test('the answer is cached: it is held for 30 seconds and tells its age in whole seconds', async () => {
+  test('the answer is cached for 30 seconds and states its age in whole seconds', async () => {
     treasury.says('{"last_run":null}');
     const explorer = await open();
     const ages: unknown[] = [];

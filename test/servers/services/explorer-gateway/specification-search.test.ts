@@ -66,7 +66,7 @@ describe('a plain integer', () => {
     ]);
   });
 
-  test('that is no height of the index finds nothing, whatever its size', async () => {
+  test('of any size that is no indexed height finds nothing', async () => {
     for (const height of [
       '2',
       '43',
@@ -105,7 +105,7 @@ describe('a hex value', () => {
 });
 
 describe('a 40-hex value', () => {
-  test('yields an account result with what the index knows of it', async () => {
+  test('yields an account result with its indexed fields', async () => {
     const {
       tx_count,
       activity_count,

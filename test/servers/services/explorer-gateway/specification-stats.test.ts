@@ -32,7 +32,7 @@ test('avg_block_time_seconds is the time between the first and last of the newes
   });
 });
 
-test('tx_per_second is the transactions that the newest 100 blocks carry divided by that time', async () => {
+test('tx_per_second is the number of transactions in the newest 100 blocks divided by that time', async () => {
   const carried = newest.flatMap(({ transactions }) => transactions).length;
   expect(carried).toBeLessThan(TRANSACTIONS.length);
   expect(await asked(explorer, '/api/v1/stats')).toMatchObject({

@@ -217,7 +217,7 @@ function transactionsOf(
 }
 
 test(
-  `whatever is asked while blocks arrive and leave is answered as of one state of the chain (seed ${SEED})`,
+  `every answer during blocks and reverts is of one state of the chain (seed ${SEED})`,
   { timeout: 300_000 },
   async () => {
     const storm = await openStorm();

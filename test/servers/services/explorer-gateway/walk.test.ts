@@ -226,7 +226,7 @@ test('a reorganisation during a walk neither repeats nor loses items that it lea
   }
 });
 
-test('a walk above a chain that became shorter goes on at its top', async () => {
+test('a walk above a chain that became shorter continues at its head', async () => {
   const short = chain.slice(0, 20);
   for (const { what, before, after, all } of await walkWhile(short)) {
     const stayed = all(short);

@@ -197,7 +197,7 @@ const LOADING = { status: 'working', phase: 'loading', waits_for: null };
 const BUILDING = { status: 'working', phase: 'building_indexes', waits_for: null };
 const FOLLOWING = { status: 'ready', phase: 'following', waits_for: null, message: null };
 
-test('a projector killed while it loads leaves nothing of the transaction, and the next one loads', async () => {
+test('a projector killed while it loads leaves no rows of its transaction, and the next one loads', async () => {
   const world = await World.open();
   await world.append(60);
   await prepareDatabase(world.url, explorer);
@@ -281,7 +281,7 @@ test('a projector frozen for longer than its session changes nothing when it wak
   await expectStatus(active, FOLLOWING);
 });
 
-test('a projector waits for a killed Postgres and goes on when it is back', async () => {
+test('a projector waits for a killed Postgres and continues when it is back', async () => {
   const world = await World.open();
   const projector = await world.spawnReady();
   await world.underLoad(async () => {
@@ -296,7 +296,7 @@ test('a projector waits for a killed Postgres and goes on when it is back', asyn
   await expectStatus(projector, FOLLOWING);
 });
 
-test('SIGTERM under load ends a projector with 0 after the batch in flight, and the next one goes on', async () => {
+test('SIGTERM under load ends a projector with 0 after the batch in flight, and the next one continues', async () => {
   const world = await World.open();
   const projector = await world.spawnReady();
   await world.underLoad(async () => {
@@ -307,7 +307,7 @@ test('SIGTERM under load ends a projector with 0 after the batch in flight, and 
   await world.expectProjected();
 });
 
-test('a projector does not touch tables of a later version, and goes on when its own are back', async () => {
+test('a projector does not touch tables of a later version, and continues when its own are back', async () => {
   const world = await World.open();
   const { pool } = world;
   await world.append(20);

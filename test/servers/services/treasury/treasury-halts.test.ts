@@ -49,7 +49,7 @@ async function expectRefused(world: World, why: RegExp): Promise<void> {
   expect(await world.wholeLedger()).toEqual(before);
 }
 
-test('a transfers topic that was recreated while no treasury ran is refused: of the same length, longer or empty', async () => {
+test('a transfers topic that was recreated while no treasury ran is refused, with the same length, longer or empty', async () => {
   const world = await settled();
   const again = Array.from({ length: ACCOUNTS }, (_, index) => transferTo(index, 5_000_000n));
   await recreate(world, world.topics.transfers);

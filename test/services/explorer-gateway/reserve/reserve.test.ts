@@ -44,7 +44,7 @@ async function reserve(explorer: ExplorerServer): Promise<string> {
 }
 
 describe('the cache', () => {
-  test('lets all concurrent callers share one request to the treasury', async () => {
+  test('shares one request to the treasury between all concurrent callers', async () => {
     const asked = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
     treasury.answer = (_request, response) => {

@@ -22,7 +22,7 @@ async function unavailable(limits = TREASURY_LIMITS): Promise<unknown> {
   return 'unavailable' in answer ? answer.unavailable : answer;
 }
 
-test('the treasury is asked for uncompressed JSON, and its run is parsed', async () => {
+test('the request is for uncompressed JSON, and the run is parsed', async () => {
   treasury.says(`{"last_run":${RUN}}`);
   expect(await askTreasury(treasury.url)).toMatchObject({
     last_run: { onchain_supply: 5n, status: 'ok' },
@@ -60,7 +60,7 @@ test.each([
 });
 
 test.each([201, 204, 206, 400, 401, 404, 429, 500, 503])(
-  'the status %i gives no figures, whatever the body',
+  'the status %i gives no figures with any body',
   async (status) => {
     treasury.says(status === 204 ? '' : `{"last_run":${RUN}}`, status);
     expect(await unavailable()).toBe(`the treasury answered with status ${status}`);
@@ -103,7 +103,7 @@ test('a body of exactly the largest size is accepted, one byte more is not', asy
   expect(await unavailable()).toBe('the treasury answered more than 65536 bytes');
 });
 
-test('of a body of a gigabyte no more is read than the limit and the bytes in flight', async () => {
+test('a body of a gigabyte is read only up to the limit and the bytes in flight', async () => {
   const chunk = Buffer.alloc(65_536, ' ');
   let sent = 0;
   const closed = Promise.withResolvers<void>();

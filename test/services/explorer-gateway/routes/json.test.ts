@@ -129,7 +129,7 @@ test.each([
   ['éclair_sold', 'Éclair sold'],
   ['😀_a', '😀 a'],
   ['', ''],
-])('the label of an unknown kind, %j, is its own words: %j', (kind, label) => {
+])('the label of an unknown kind, %j, is its words: %j', (kind, label) => {
   for (const direction of ['credit', 'debit'] as const)
     expect(activityLabel(kind, direction)).toBe(label);
 });

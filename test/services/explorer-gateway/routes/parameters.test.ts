@@ -148,7 +148,7 @@ describe('a cursor', () => {
     }
   });
 
-  test('of an address and a type tells which of the two is scanned', () => {
+  test('of an address and a type states which of the two is scanned', () => {
     const filter = { block: undefined, address: Buffer.alloc(20), type: 'Mint' };
     for (const by of ['address', 'type'] as const) {
       const own = encodeCursor(transactionsList(filter, by), 5n);

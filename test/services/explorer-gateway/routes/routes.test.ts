@@ -64,7 +64,7 @@ test('transactions of an address and a type are scanned by whichever has fewer',
   expect(await asked(query, ['10', null])).toEqual(['explorer_transaction_counts', byType]);
 });
 
-test('a cursor goes on with its own scan, without counting again', async () => {
+test('a cursor continues its own scan without counting again', async () => {
   const filter = { block: undefined, address: Buffer.from(ADDRESS, 'hex'), type: 'Mint' };
   for (const [way, name] of [
     ['address', 'explorer_transactions_address_type_below'],

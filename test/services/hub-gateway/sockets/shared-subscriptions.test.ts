@@ -138,7 +138,7 @@ test('a change before the first result causes another execution', async () => {
   await expect.poll(() => subscriber.payloads.at(-1)).toBe(payload('2'));
 });
 
-test('a failed first execution is reported and forgotten; a failed later one is retried', async () => {
+test('a failed first execution is reported and not cached; a failed later one is retried', async () => {
   const state = world();
   state.value = new Error('away');
   expect(await state.subscriptions.open('a', OPERATION)).toHaveProperty('errors');
@@ -216,7 +216,7 @@ test('a subscription beyond the memory limit is refused until another has ended'
   expect(state.subscriptions.size).toBe(2);
 });
 
-test('a subscription stays open until its last place is given back', async () => {
+test('a subscription stays open until its last member leaves', async () => {
   const state = world();
   const [first, second] = [new Collector(), new Collector()];
   const [one, two] = await Promise.all([open(state), open(state)]);

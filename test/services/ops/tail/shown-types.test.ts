@@ -35,7 +35,7 @@ function isTronAddress(path: string, name: string): boolean {
     : name === 'deposit_address';
 }
 
-test.each(SAMPLES)('the golden event %s is shown as what it says', (path) => {
+test.each(SAMPLES)('the golden event %s is shown with its meaning', (path) => {
   const schema: avro.Schema = JSON.parse(read(path.replace(/-[^/]*$/, '.avsc')));
   const body = Buffer.from(read(`${path}.hex`).replaceAll('\n', ''), 'hex');
   const shown: unknown = JSON.parse(shownJson(schema, body));
@@ -75,7 +75,7 @@ test('every kind of schema is shown, also those that no event of ours has', () =
   expect(shownBy(tree, { left: { left: { left: null } } })).toBe('{"left":{"left":{"left":null}}}');
 });
 
-test('amounts and long integers keep every digit, whatever their size', () => {
+test('amounts and long integers of any size keep every digit', () => {
   const decimal: avro.Schema = { type: 'bytes', logicalType: 'decimal', precision: 78, scale: 0 };
   assert(
     property(bigInt({ min: -(1n << 255n), max: 1n << 256n }), (value) => {

@@ -88,20 +88,23 @@ const WRONG: readonly (readonly [string, RegExp, number])[] = [
   [`${'('.repeat(101)}height = 7`, /more than 100 parentheses/, 100],
 ];
 
-test.each(WRONG)('%s is refused with the place and what is expected', (expression, problem, at) => {
-  const parse = (): unknown => parseWhere(expression);
-  expect(parse).toThrow(BadExpression);
-  expect(parse).toThrow(problem);
-  expect(parse).toThrow(`\n  ${' '.repeat(at)}^`);
-});
+test.each(WRONG)(
+  '%s is refused with the column and what is expected',
+  (expression, problem, at) => {
+    const parse = (): unknown => parseWhere(expression);
+    expect(parse).toThrow(BadExpression);
+    expect(parse).toThrow(problem);
+    expect(parse).toThrow(`\n  ${' '.repeat(at)}^`);
+  },
+);
 
-test('names that every object has are fields like others: of nothing', () => {
+test('names that every object inherits are ordinary, missing fields', () => {
   expect(
     parseWhere('constructor = null and value.__proto__ = null and toString = null').matches(RECORD),
   ).toBe(true);
 });
 
-test('a field that no record has is told, one that some have is not', () => {
+test('a field that no record has is reported, one that some have is not', () => {
   const where = parseWhere('heigth = 7 or height = 8 or headers.source = x');
   expect([...where.missing]).toEqual([]);
   where.matches(RECORD);

@@ -123,7 +123,7 @@ test('a poison record ends the batch, with all records held before it', async ()
   });
 });
 
-test('decoding is retried while the registry is away, and the chunk is kept', async () => {
+test('decoding is retried while the registry is away, and the chunk stays queued', async () => {
   let tries = 0;
   const learn = (): Promise<void> =>
     ++tries < 3

@@ -71,7 +71,7 @@ test('a checkpoint read before later commits is not reported as lost', async () 
   expect(undone()).toBe(0);
 });
 
-test('a checkpoint below what was applied, or a missing one, is reported as lost commits', async () => {
+test('a checkpoint below the applied offset, or a missing one, is reported as lost commits', async () => {
   for (const left of [[checkpoint(40n)], []]) {
     const { progress, undone } = open(() => Promise.resolve(left));
     progress.applied.set('log/0', 50n);
@@ -136,7 +136,7 @@ test('the rate covers all counts after the first, and falls without counts', () 
   expect(at(5_000).perSecond).toBe(50);
 });
 
-test('what was counted longer than half a minute ago is forgotten, but two counts are always kept', () => {
+test('counts older than half a minute are dropped, except the last two', () => {
   const { at } = openRate();
   at(0).count(1);
   at(1_000).count(1_000_000);

@@ -34,7 +34,7 @@ function bytesOf(rows: CopyRows): unknown {
   return [rows.table.name, rows.length, Buffer.concat([...rows.pieces()]).toString('hex')];
 }
 
-test('a row is found in its newest state, under the key asked for', () => {
+test('a row is found by its key in its newest state', () => {
   const dirty = new DirtyRows();
   dirty.add(upserting(ACCOUNTS, [5n, A, null], [6n, B, 'x']).upserts);
   dirty.add(upserting(ACCOUNTS, [7n, A, 'y']).upserts);

@@ -31,7 +31,7 @@ function cacheOver(
 
 const found = (body: string): HttpResponse => ({ status: 200, body });
 
-test('a response is kept from the second request on, until the read model changes', async () => {
+test('a response is cached from the second request on, until the read model changes', async () => {
   let rows = 'old';
   const list = cacheOver((key) => found(`${key} ${rows}`));
   expect(await list.ask('a')).toEqual(found('a old'));
@@ -59,7 +59,7 @@ test('hits are counted, whether found at once or when a response is wanted', asy
   expect(list.cache.hits).toBe(2);
 });
 
-test('the memory of keys requested once is bounded', async () => {
+test('the number of keys remembered from one request is bounded', async () => {
   const list = cacheOver(found, { entries: 2 });
   for (const key of ['1', '2', '3']) await list.ask(key);
   // the third key was one too many: the first two count as never requested
@@ -77,7 +77,7 @@ test('concurrent requests for one key share one making', async () => {
   expect(list.made).toBe(1);
 });
 
-test('a response in the making while the read model changes goes to its requests and is not kept', async () => {
+test('a response in flight while the read model changes goes to its requests and is not cached', async () => {
   const slow = Promise.withResolvers<HttpResponse>();
   const answers: (HttpResponse | Promise<HttpResponse>)[] = [
     slow.promise,
@@ -96,7 +96,7 @@ test('a response in the making while the read model changes goes to its requests
   expect(list.made).toBe(3);
 });
 
-test('refusals, errors, other statuses and responses of one caller are not kept', async () => {
+test('refusals, errors, other statuses and private responses are not cached', async () => {
   const refusal: Refusal = { refused: 'not_found', message: 'no such block is indexed' };
   const fault = new Fault('storage_timeout', 'too slow', { retry: true });
   const other = { status: 400, body: 'bad' };
@@ -113,7 +113,7 @@ test('refusals, errors, other statuses and responses of one caller are not kept'
   expect(list.made).toBe(11);
 });
 
-test('while Postgres cannot be asked for the version, every request makes its own response', async () => {
+test('without a version from Postgres every request makes its own response', async () => {
   const list = cacheOver(found);
   for (const _ of [1, 2, 3]) await list.ask('a');
   expect(list.made).toBe(2);

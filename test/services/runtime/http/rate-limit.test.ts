@@ -38,7 +38,7 @@ test('in any stretch of time no more than burst and rate together pass', () => {
   );
 });
 
-test('memory is bounded: the least recently seen client is forgotten first', () => {
+test('memory is bounded: the least recently seen client is evicted first', () => {
   const limit = new RateLimit({ rate_per_second: 1, rate_burst: 1, clients_max: 3 });
   for (const client of ['a', 'b', 'c', 'a', 'd']) limit.take(client, 0);
   // b was forgotten and starts with a full burst; a was seen again in between and still waits

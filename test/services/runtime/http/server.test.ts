@@ -328,7 +328,7 @@ test('a client that leaves before its response is counted with status 499', asyn
   expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
-test('a port in use is a fault that says what to do', async () => {
+test('a port in use is a fault with a remedy', async () => {
   const { port } = await open();
   const second = open([], { http_port: port });
   await expect(second).rejects.toMatchObject({ code: 'http_port', retry: false });

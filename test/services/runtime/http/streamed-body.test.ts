@@ -152,7 +152,7 @@ test('a stream without pieces is a complete, empty body', async () => {
   ]);
 });
 
-test('no piece is made while the client does not read, and the stream goes on when it does', async () => {
+test('no chunk is made while the client does not read, and the stream continues when it does', async () => {
   const told = new Told(() => MEBIBYTE);
   const { send, metrics } = await open(() => told.answer());
   const socket = send(GET);

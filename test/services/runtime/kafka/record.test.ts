@@ -17,7 +17,7 @@ const RECORD: LogRecord = {
   headers: { event_id: Buffer.from('1'), several: [Buffer.from('x'), Buffer.from('y')] },
 };
 
-test('a message of the client is read as it stands in the log', () => {
+test('a message of the client is read as it is in the log', () => {
   const message = {
     key: Buffer.from('1'),
     value: null,
@@ -72,7 +72,7 @@ function read({
   return { ...RECORD, key, value, headers: header === null ? {} : { h: header } };
 }
 
-test('no two records run into each other, whatever their parts are', () => {
+test('two records with different parts never have the same fingerprint', () => {
   const part = option(uint8Array({ maxLength: 4 }).map((bytes) => Buffer.from(bytes)));
   const record = recordOf({ key: part, value: part, header: part });
   const same = property(record, record, (one, other) => {
@@ -94,7 +94,7 @@ test('the running digest depends on every record and on their order', () => {
   ).toBe(6);
 });
 
-test('the memory of a record counts at least its bytes', () => {
+test('the size of a record counts at least its bytes', () => {
   expect(bytesOf({ ...RECORD, value: Buffer.alloc(1_000) })).toBeGreaterThanOrEqual(1_002);
   expect(bytesOf({ ...RECORD, key: null, value: null })).toBeGreaterThan(0);
 });

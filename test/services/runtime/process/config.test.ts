@@ -63,7 +63,7 @@ test('settings become typed values, with defaults where there may be any', () =>
   });
 });
 
-test('every missing setting is reported at once, each with what is expected', () => {
+test('every missing setting is reported at once, each with the expected value', () => {
   expect(problemsOf({})).toEqual([
     'APP_HTTP_PORT is not set: expected a port from 1 to 65535 (0: any free one)',
     'APP_NETWORK is not set: expected one of testnet, mainnet',
@@ -138,7 +138,7 @@ describe('one setting', () => {
     'host:port',
   ])('brokers are not %j', (value) => expect(read(list('APP_X'), value)).toBeUndefined());
 
-  test('an HTTP address loses the slash at its end, and may not carry credentials', () => {
+  test('an HTTP address loses its trailing slash and may not contain credentials', () => {
     expect(read(httpUrl('APP_X'), 'http://127.0.0.1:17545/')).toBe('http://127.0.0.1:17545');
     expect(read(httpUrl('APP_X'), 'https://registry/apis/ccompat/v7')).toBe(
       'https://registry/apis/ccompat/v7',

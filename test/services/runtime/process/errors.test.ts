@@ -7,7 +7,7 @@ import {
   propertyOf,
 } from '../../../../services/runtime/process/errors.ts';
 
-test('a fault says what it is, whether trying again helps, and where it comes from', () => {
+test('a fault has a code, a retry flag and a cause', () => {
   const cause = new Error('socket closed');
   const fault = new Fault('storage_unreachable', 'Postgres cannot be reached', {
     retry: true,
@@ -24,7 +24,7 @@ test('a fault says what it is, whether trying again helps, and where it comes fr
   expect('cause' in new Fault('x', 'y', { retry: false })).toBe(false);
 });
 
-test('what does not hold is a bug', () => {
+test('a failed assertion is a bug', () => {
   expect(() => assert(false, 'the count is never negative')).toThrow(
     new Bug('the count is never negative'),
   );
@@ -40,7 +40,7 @@ test('anything that can be thrown has a message', () => {
   expect(messageOf(new AggregateError([new Error('part')], 'whole'))).toBe('whole');
 });
 
-test('a property that a driver added is read, and of what is no error there is none', () => {
+test('a property that a driver added is read from errors only', () => {
   expect(propertyOf(Object.assign(new Error('x'), { code: '42P01' }), 'code')).toBe('42P01');
   expect(propertyOf(new Error('x'), 'code')).toBeUndefined();
   expect(propertyOf({ code: 1 }, 'code')).toBeUndefined();

@@ -158,7 +158,7 @@ describe('Activity', () => {
     expect([activity.phase, activity.problem]).toEqual(['following', undefined]);
   });
 
-  test('waits for what failed until the attempt succeeds', async () => {
+  test('waits for the failed server until the attempt succeeds', async () => {
     vi.useFakeTimers();
     const activity = new Activity({ log, signal });
     activity.enter('following');

@@ -53,7 +53,7 @@ test('an error keeps its code, whether it may be retried, and its causes', () =>
   });
 });
 
-test('an error logged by itself is told as one', () => {
+test('an error logged alone is a structured error', () => {
   const { log, lines } = capture();
   log.error(new AggregateError([new Error('one'), new Error('two')], 'both'));
   expect(lines()[0]).toMatchObject({
@@ -62,7 +62,7 @@ test('an error logged by itself is told as one', () => {
   });
 });
 
-test('no secret reaches the log, under whichever key, however deep, in objects, texts, messages and errors', () => {
+test('no secret reaches the log under any key, at any depth, in objects, texts, messages and errors', () => {
   const { log, texts } = capture();
   const secrets = {
     authorization: 'Bearer hunter2',
@@ -93,7 +93,7 @@ test('no secret reaches the log, under whichever key, however deep, in objects, 
   expect(texts[0]).toContain('postgres://host:5432/clt and redis://host');
 });
 
-test('what only looks like a secret stays', () => {
+test('a text that only resembles a secret stays', () => {
   const { log, lines } = capture();
   log.info({ token_transfers: 5, author: 'x', mail: 'a@b', has_token: true, next_token: null });
   expect(lines()[0]).toMatchObject({
@@ -105,7 +105,7 @@ test('what only looks like a secret stays', () => {
   });
 });
 
-test('addresses without credentials are left as they are', () => {
+test('addresses without credentials stay unchanged', () => {
   for (const text of [
     'http://127.0.0.1:17545/v1/chain',
     'to kafka://a:1,b:2 and http://h/path@2x',

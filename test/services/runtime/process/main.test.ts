@@ -56,7 +56,7 @@ function start(what: string, env: Readonly<Record<string, string>> = GOOD): Run 
   return { child, said: () => text, serving, ended };
 }
 
-test('a bad configuration ends it with 1 and every problem, a line each', async () => {
+test('a bad configuration exits with 1 and prints every problem on its own line', async () => {
   const { code, text, complaint } = await start('drains', { APP_DRAIN_MS: 'soon' }).ended;
   expect({ code, text }).toEqual({ code: 1, text: '' });
   expect(complaint).toBe(
@@ -68,7 +68,7 @@ test('a bad configuration ends it with 1 and every problem, a line each', async 
 });
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s drains it: what was opened last is closed first, and it ends with 0',
+  '%s drains a service: resources close in reverse order, and it exits with 0',
   async (signal) => {
     const { child, serving, ended } = start('drains');
     await serving;
@@ -82,7 +82,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('nothing is closed under the hands of work that is still going on', async () => {
+test('resources stay open until the work in flight has ended', async () => {
   const { child, serving, ended } = start('works');
   await serving;
   child.kill('SIGTERM');
@@ -92,7 +92,7 @@ test('nothing is closed under the hands of work that is still going on', async (
   });
 });
 
-test('what does not stop in time is named, and it ends with 2', async () => {
+test('a resource that does not stop in time is named, and the service exits with 2', async () => {
   for (const [what, named] of [
     ['hangs in closing', 'HTTP'],
     ['hangs in work', 'work in flight'],
@@ -107,7 +107,7 @@ test('what does not stop in time is named, and it ends with 2', async () => {
   }
 });
 
-test('a second signal ends it at once', async () => {
+test('a second signal ends the service at once', async () => {
   const { child, said, serving, ended } = start('hangs in closing', {
     ...GOOD,
     APP_DRAIN_MS: '600000',
@@ -122,7 +122,7 @@ test('a second signal ends it at once', async () => {
   });
 });
 
-test('a fault while opening closes what was opened and ends it with 2', async () => {
+test('a fault while opening closes the open resources and exits with 2', async () => {
   const { code, messages, text } = await start('fails to open').ended;
   expect({ code, messages }).toEqual({
     code: 2,
@@ -131,7 +131,7 @@ test('a fault while opening closes what was opened and ends it with 2', async ()
   expect(text).toContain('"code":"http_port"');
 });
 
-test('a setting that turns out to contradict the log closes what was opened and ends it with 1', async () => {
+test('a setting that contradicts the log closes the open resources and exits with 1', async () => {
   const { code, messages } = await start('contradicts the log').ended;
   expect({ code, messages }).toEqual({
     code: 1,
@@ -139,7 +139,7 @@ test('a setting that turns out to contradict the log closes what was opened and 
   });
 });
 
-test('what cannot be closed does not keep the rest open, and it ends with 2', async () => {
+test('a resource that cannot be closed does not keep others open, and the service exits with 2', async () => {
   const { child, serving, ended } = start('fails to close');
   await serving;
   child.kill('SIGTERM');
@@ -149,7 +149,7 @@ test('what cannot be closed does not keep the rest open, and it ends with 2', as
   });
 });
 
-test('an unhandled rejection and an uncaught exception end it at once with 2, and say why', async () => {
+test('an unhandled rejection and an uncaught exception are logged and exit at once with 2', async () => {
   expect(await start('rejects unhandled').ended).toMatchObject({
     code: 2,
     messages: ['unhandled rejection'],
@@ -159,14 +159,14 @@ test('an unhandled rejection and an uncaught exception end it at once with 2, an
   expect(uncaught.text).toContain('a bug');
 });
 
-test('an older Node is refused with what to do', () => {
+test('an older Node is refused with a remedy', () => {
   expect(refuseOldNode('20.19.0')).toContain('Node 26 or newer is needed, this is 20.19.0');
   expect(refuseOldNode('25.9.9')).toBeDefined();
   expect(refuseOldNode('26.0.0')).toBeUndefined();
   expect(refuseOldNode('100.0.0')).toBeUndefined();
 });
 
-test('closing tells each name before it closes it', async () => {
+test('closing logs each resource before it closes it', async () => {
   const closing = new Closing();
   const told: string[] = [];
   closing.add('a', () => told.push('a closed'));

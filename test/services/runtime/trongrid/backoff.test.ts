@@ -49,7 +49,7 @@ test.each([
   }
 });
 
-test("the provider's own pause is kept up to the limit, and jitter never shortens it", () => {
+test("the provider's own pause is honoured up to the limit, and jitter never shortens it", () => {
   const backoff = new Backoff({
     backoff_ms_min: 1,
     backoff_ms_max: 40_000,

@@ -12,7 +12,7 @@ const CALL = {
   reference: Buffer.alloc(32, 0xee),
 };
 
-test('a signed Mint is what the chain decodes, with the same bytes and hash each time', () => {
+test('the chain decodes a signed Mint, which has the same bytes and hash each time', () => {
   const signer = new MintSigner(KEY.signing_key.privateKey, 7777);
   const { raw, tx_hash } = signer.sign(CALL);
   expect(toHex(signer.address)).toBe(KEY.address);

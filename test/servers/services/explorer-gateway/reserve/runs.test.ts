@@ -63,7 +63,7 @@ function idsOf(text: string): readonly string[] {
   return items.map(({ run_id: id }) => id);
 }
 
-test('every reconciliation is listed, newest first, with every digit of its figures', async () => {
+test('every reconciliation is listed, newest first, with exact amounts', async () => {
   const url = await indexed(Array.from({ length: 5 }, (_, at) => run(at)));
   explorer = await openExplorer({
     postgres_reader_url: url,

@@ -188,7 +188,7 @@ test('an invalid upgrade request gets an error in the shape of GraphQL', async (
   expect(answered).toMatch(/^HTTP\/1\.1 400 .*"code":"BAD_USER_INPUT"/s);
 });
 
-test('of a thousand subscriptions on a socket twenty are opened and the others refused', async () => {
+test('a socket opens twenty of a thousand subscriptions and refuses the others', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   for (let at = 0; at < 1_000; at++)
     socket.subscribe(String(at), 'subscription { activeTripsUpdated { txHash } }');

@@ -99,7 +99,7 @@ test('a log that ends before the checkpoint is a fault', async () => {
   );
 });
 
-test('a stack file without services is refused with what to do', async () => {
+test('a stack file without services is refused with a remedy', async () => {
   const older = join(folder, 'older.json');
   writeFileSync(older, JSON.stringify(inject('stack')));
   expect(await ops('status', '--stack', older)).toMatchObject({

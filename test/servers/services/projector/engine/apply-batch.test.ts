@@ -141,7 +141,7 @@ test('a checkpoint moved in spite of the lock is a conflict, and nothing is writ
   await expectTables(tables, []);
 });
 
-test('what stands before a record that breaks the log is applied, again and again without more effect', async () => {
+test('records before one that breaks the log are applied, and repeating that has no effect', async () => {
   const tables = await open();
   const chain = new TestChain({ seed: 3 });
   const sound = [chain.append(3), chain.append(2), chain.revert(), chain.append(4)];
@@ -186,7 +186,7 @@ test('the first record can break the log', async () => {
   await expectTables(tables, []);
 });
 
-test("a checkpoint of another cluster's log is refused with what to do", async () => {
+test("a checkpoint of another cluster's log is refused with a remedy", async () => {
   const tables = await open();
   const [first, second] = chainEvents({ seed: 5, blocks: 3, reorg_probability: 0 });
   if (first === undefined || second === undefined) throw new Error('two events');

@@ -219,7 +219,7 @@ test('projections of money skip nothing', () => {
   ]);
 });
 
-test('what is asked wrongly is refused before anything is written', async () => {
+test('a wrong skip is refused before anything is written', async () => {
   const refused = await Promise.all([
     ops('quarantine', '--stack', stackFile),
     ops('quarantine', 'skp', '--stack', stackFile),

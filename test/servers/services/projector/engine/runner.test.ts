@@ -47,7 +47,7 @@ async function postgresThroughProxy(): Promise<FaultProxy> {
   return proxy;
 }
 
-test('what is in the log and what is appended while it runs become the rows of a plain fold; a restart goes on', async () => {
+test('records from before and during the run become the rows of a plain fold; a restart continues', async () => {
   const { log, ...tables } = await open();
   const events = [
     ...chainEvents({ seed: 21, blocks: 120, transactions_per_block: 6, reorg_probability: 0.1 }),
@@ -105,7 +105,7 @@ test('notifications have changed keys and position, and follow the commit', asyn
   }
 });
 
-test('a projector goes on without Redis', async () => {
+test('a projector continues without Redis', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 23, blocks: 10 })];
   const running = startRunner(log, { ...tables, redis_url: 'redis://127.0.0.1:1' });
@@ -135,7 +135,7 @@ test('two projectors that read everything apply each batch once', async () => {
   for (const { runner } of both) expect(runner.status).toEqual({ status: 'running' });
 });
 
-test('of two projectors in one group one works, and the other takes over when it ends', async () => {
+test('one of two projectors in a consumer group works; the other takes over when it ends', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 25, blocks: 60, reorg_probability: 0.1 })];
   const both = [startRunner(log, tables), startRunner(log, tables)];
@@ -191,7 +191,7 @@ test('a projector frozen in a COPY is terminated by the one that waits for its c
   expect(propertyOf(await ended, 'code')).toBe('57P01');
 });
 
-test('while Postgres is away it waits and says so; when it is back it goes on', async () => {
+test('a projector reports that it waits for Postgres, and continues when Postgres is back', async () => {
   const proxy = await postgresThroughProxy();
   const { log, ...tables } = await open({ through: proxy });
   const events = [...chainEvents({ seed: 27, blocks: 20 })];
@@ -239,7 +239,7 @@ test('a projector that starts without Postgres waits, and can be stopped', async
   expect(running.runner.status).toEqual({ status: 'stopped' });
 });
 
-test('while Kafka is away it waits and says so; when it is back it goes on', async () => {
+test('a projector reports that it waits for Kafka, and continues when Kafka is back', async () => {
   const { log, ...tables } = await open();
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),

@@ -84,7 +84,7 @@ function memoryOf(rows: CopyRows): readonly ArrayBufferLike[] {
   return [...rows.pieces()].slice(0, -1).map(({ buffer }) => buffer);
 }
 
-test('memory of rows is pooled once Postgres has taken them, and not when it refused them', async () => {
+test('the buffers of rows return to the pool once Postgres has written them, and not when it refused them', async () => {
   await pool.query('ALTER TABLE stack ADD CONSTRAINT at_least_nothing CHECK (amount >= 0)');
   const [refused, taken] = [many(A, -1n), many(B, 1n)];
   const [ofRefused, ofTaken] = [new Set(memoryOf(refused)), new Set(memoryOf(taken))];

@@ -123,7 +123,7 @@ test('a live projector loads again when its tables are new', async () => {
   await expectLive(tables, running);
 });
 
-test('the status of a load tells its progress', async () => {
+test('the status of a load has its progress', async () => {
   const { log, ...tables } = await open();
   await log.append(EVENTS);
   const { name } = tables.projection;

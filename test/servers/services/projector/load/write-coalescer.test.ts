@@ -159,7 +159,7 @@ test('random chains with reverts, in random batches, give the rows of a plain fo
   );
 });
 
-test('of two projectors that apply the same log every record is applied once', async () => {
+test('two projectors on the same log apply every record once', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 6, blocks: 60, reorg_probability: 0.1 })];
   const project = async (steps: Steps): Promise<void> => {
@@ -175,7 +175,7 @@ test('of two projectors that apply the same log every record is applied once', a
   await expectTables(tables, events);
 });
 
-test('an aborted transaction leaves nothing of its batches', async () => {
+test('an aborted transaction leaves no rows of its batches', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 7, blocks: 12, reorg_probability: 0 })];
   const stopped = new AbortController();
@@ -192,7 +192,7 @@ test('an aborted transaction leaves nothing of its batches', async () => {
 });
 
 test.each([1, 8, 15, 19])(
-  'a transaction in which block %i cannot be written leaves nothing of its batches',
+  'a transaction that cannot write block %i leaves no rows of its batches',
   async (height) => {
     const tables = await open();
     const { pool } = tables;

@@ -91,7 +91,7 @@ function readOn({ projection: { name } }: World): { stop(): Promise<number> } {
 }
 
 test(
-  'while everybody goes on other tables take their place, and give it back: no read fails, and each is of its moment',
+  'a rebuild and its rollback switch tables under load: no read fails, and each read sees one state',
   SLOWLY,
   async () => {
     const world = await open();
@@ -147,7 +147,7 @@ test(
 );
 
 test(
-  'a rebuild killed in its load, index build or switch goes on; a second one is refused',
+  'a rebuild killed in its load, index build or switch continues when restarted; a second one at once is refused',
   SLOWLY,
   async () => {
     const world = await open();
@@ -207,7 +207,7 @@ test(
   },
 );
 
-test('software of another version writes nothing after the switch and goes on when its tables are back', async () => {
+test('software of another version writes nothing after the switch and continues after the rollback', async () => {
   const world = await open();
   const { name } = world.projection;
   const events = [...chainEvents({ seed: 303, blocks: 40, reorg_probability: 0.1 })];
@@ -243,7 +243,7 @@ test('software of another version writes nothing after the switch and goes on wh
     .toMatchObject({ status: 'waiting', fault: { code: 'projection_version' } });
 });
 
-test('without tables, before they are loaded, and with nothing kept it is refused; a broken log ends it with what to do', async () => {
+test('a rebuild without tables, of unloaded tables or a rollback without kept tables is refused; a broken log ends it with a remedy', async () => {
   const world = await openWorld(stack, urls.writer_url, false);
   const { name } = world.projection;
   expect(await rebuild(optionsOf(world))).toMatchObject({ refused: 'not_loaded' });

@@ -31,7 +31,7 @@ function differing({ tables }: Verified): readonly Compared[] {
   return tables.filter(({ difference }) => difference !== undefined);
 }
 
-test('what is projected while it is verified is what the log says; one changed cell is named, and a rebuild puts it right', async () => {
+test('verify during writes finds no difference; one changed cell is named, and a rebuild corrects it', async () => {
   const world = await openWorld(stack, writerUrl);
   const { name } = world.projection;
   const events = [

@@ -154,7 +154,7 @@ test('a stopped build ends its statement in Postgres', async () => {
   expect(await indexesOf(tables.pool, tables.projection.name)).toEqual([]);
 });
 
-test('of two builds at once one builds and the other waits for it', async () => {
+test('one of two concurrent index builds works and the other waits for it', async () => {
   const tables = await open();
   const held = await holdIndexing(writerUrl, tables.projection.name, 'activity');
   const both = [build(tables, { at_once: 1 }), build(tables, { at_once: 1 })];

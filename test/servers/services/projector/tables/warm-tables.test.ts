@@ -68,7 +68,7 @@ test('the given tables and their indexes are in the shared buffers, no others', 
   expect(others.map(({ in_memory: count }) => count)).toEqual([0, 0]);
 });
 
-test('of a table with all columns in one index only the index is read', async () => {
+test('warming reads only the index of a table whose columns are all in it', async () => {
   const { writer, superior } = await coldTables();
   await writer.query('CREATE UNIQUE INDEX whole ON one (n) INCLUDE (words)');
   await superior.query(

@@ -24,7 +24,7 @@ test('bytes that end too early, or claim to go on for ever, are undecodable at o
   expect(() => codec.decode(endless)).toThrow(/do not fit/);
 });
 
-test('fields that nobody reads are passed over, whole or not at all, and all others are as they were', async () => {
+test('fields that nobody reads are skipped whole, and all others keep their values', async () => {
   const { registry_url: registry } = inject('stack');
   const codec = await openCodec(registry, [CHAIN_BLOCKS]);
   const lean = await openCodec(registry, [CHAIN_BLOCKS], { Transaction: ['arguments', 'raw'] });
@@ -110,7 +110,7 @@ test('each of thousands of texts is read as it was written, short or long, empty
   for (let time = 0; time < 2; time++) expect(codec.decode(codec.encode(block))).toEqual(block);
 });
 
-test('arguments that claim to go on for ever are undecodable at once, read or passed over', async () => {
+test('arguments with an endless length are undecodable at once, read or skipped', async () => {
   const { registry_url: registry } = inject('stack');
   const event = [...chainEvents({ seed: 3, blocks: 5, transactions_per_block: 3 })].find(
     (each) => each.type === 'BlockAppended' && each.transactions.length > 0,

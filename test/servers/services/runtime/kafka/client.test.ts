@@ -27,7 +27,7 @@ afterAll(async () => {
   await stack.stop();
 });
 
-test('a broker killed and started again under load has every acknowledged record where it was told, and a reader gets each once', async () => {
+test('a broker killed and restarted under load has every acknowledged record at its offset, and a reader gets each once', async () => {
   const kafka = testKafka(stack.addresses);
   const topic = await freshTopic(kafka);
   const writer = new KafkaWriter(testKafka(stack.addresses, proxy), {

@@ -99,7 +99,7 @@ test('every event comes back as it was, with its type and every field', () => {
   }
 });
 
-test('whatever a field may hold comes back as it was', () => {
+test('every value of a field survives encoding and decoding', () => {
   const hash = uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
   const address = uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => Buffer.from(bytes));
   const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER - 1 });
@@ -187,7 +187,7 @@ test('arguments of any name and amounts of any size come back as they were', () 
   }
 });
 
-test('what does not fit the schema is never written', () => {
+test('a value that does not fit the schema is never written', () => {
   const block = bigBlock(1);
   const short: BlockAppended = { ...block, hash: Buffer.alloc(31) };
   const high: BlockAppended = { ...block, height: 2 ** 53 };
@@ -196,7 +196,7 @@ test('what does not fit the schema is never written', () => {
   expect(() => codec.encode({ type: 'Unheard' })).toThrow('no topic of this codec carries Unheard');
 });
 
-test('any consumer decodes the bytes with the schema that the registry tells by their id', async () => {
+test("any consumer decodes the bytes with the registry's schema of their id", async () => {
   for (const event of [
     bigBlock(20),
     ...chainEvents({ seed: 9, blocks: 30, reorg_probability: 0.5 }),
@@ -280,7 +280,7 @@ test('services that start together register the same new schema together', async
   ).toBe('FULL_TRANSITIVE');
 });
 
-test('without the registry what is known goes on; what is not is waited for, never guessed', async () => {
+test('without the registry known schemas still decode; unknown ones are waited for, never guessed', async () => {
   const older = await topicWith([ID], ownTopic(), NAMESPACE);
   const newer = await topicWith(
     [ID, { name: 'more', type: 'string', default: 'none' }],

@@ -47,7 +47,7 @@ function watch(topic: string, applied: bigint, client = kafka): Seen {
   return seen;
 }
 
-test('the lag is what stands in the log beyond what was applied', async () => {
+test('the lag is the number of records behind the applied offset', async () => {
   const topic = await freshTopic(kafka);
   const seen = watch(topic, 0n);
   await expect.poll(() => seen.lags.at(-1)).toBe(0n);
@@ -58,7 +58,7 @@ test('the lag is what stands in the log beyond what was applied', async () => {
   expect(seen.lost).toEqual([]);
 });
 
-test('a log that lost its beginning is told, whether the records were applied or not', async () => {
+test('a log that lost its beginning is reported, whether the records were applied or not', async () => {
   const topic = await freshTopic(kafka);
   await appendAll(kafka, topic, numbered(0, 10));
   const [behind, ahead] = [watch(topic, 2n), watch(topic, 10n)];
@@ -72,7 +72,7 @@ test('a log that lost its beginning is told, whether the records were applied or
   expect(ahead.lost[0]?.remedy).toContain('restore the deleted records');
 });
 
-test('a log that ends below what was applied is told once that was seen several times', async () => {
+test('a log that ends below the applied offset is reported after several observations', async () => {
   const topic = await freshTopic(kafka);
   await appendAll(kafka, topic, numbered(0, 10));
   const seen = watch(topic, 10n);
@@ -86,7 +86,7 @@ test('a log that ends below what was applied is told once that was seen several 
   );
 });
 
-test('brokers that do not answer and a topic that does not exist yet are asked again', async () => {
+test('brokers that do not answer and a topic that does not exist yet are retried', async () => {
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),
     requests: 'kafka',

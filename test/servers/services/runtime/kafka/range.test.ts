@@ -37,7 +37,7 @@ async function numbersIn(
   return numbers;
 }
 
-test('exactly the records of the range are read, in order, from the partition asked for', async () => {
+test('exactly the records of the range are read, in order, from the requested partition', async () => {
   const topic = await topicOf(50, 2);
   expect(await readLogEnds(kafka, topic, 1)).toEqual({ low: 0n, high: 50n });
   expect(await numbersIn(topic, 0, 0n, 50n)).toEqual(Array.from({ length: 50 }, (_, at) => at));
@@ -56,7 +56,7 @@ test('no consumer group is left behind', async () => {
   expect(states.groups.filter(({ state }) => state === 'Empty')).toEqual([]);
 });
 
-test('a range that the log does not hold is a fault that says what it holds', async () => {
+test('a range outside the log is a fault that names the available range', async () => {
   const topic = await topicOf(10);
   await deleteRecordsBefore(kafka, topic, 4);
   for (const [from, to] of [
@@ -73,7 +73,7 @@ test('a range that the log does not hold is a fault that says what it holds', as
   expect(await numbersIn(topic, 0, 4n, 10n)).toHaveLength(6);
 });
 
-test('what the visitor throws is thrown as it is, and nothing more is shown to it', async () => {
+test('an error of the visitor is rethrown unchanged and ends the reading', async () => {
   const topic = await topicOf(10);
   const seen: bigint[] = [];
   const visit = readLogRange(kafka, topic, 0, 0n, 10n, ({ offset }) => {
@@ -122,7 +122,7 @@ test('a range is read through connections that are reset now and then', async ()
   await proxy.close();
 });
 
-test('a long range comes in parts of the size asked for, one at a time, and what was taken before is not fetched again', async () => {
+test('a long range comes in chunks of the requested size, one at a time, and no record is fetched twice', async () => {
   const topic = await freshTopic(kafka);
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   const large = numbered(0, 40).map(({ key, headers, timestamp }) => ({

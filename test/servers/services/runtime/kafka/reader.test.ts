@@ -25,7 +25,7 @@ import { applied, makeReader, openReader, take } from '../../../../support/reade
 const stack = inject('stack');
 const kafka = testKafka(stack);
 
-test('reading goes on exactly where the checkpoint stands, on every join', async () => {
+test('reading continues at the checkpoint on every join', async () => {
   const topic = await topicOf(kafka, 200);
   const records = await readAll(kafka, topic);
   const round = async (at: number): Promise<void> => {
@@ -42,7 +42,7 @@ test('reading goes on exactly where the checkpoint stands, on every join', async
   for (const start of [0, 5, 10, 15]) await Promise.all(range(start, start + 5).map(round));
 });
 
-test('a rewind makes what was taken stale and reads again from the checkpoint, ahead or back', async () => {
+test('a rewind makes taken records stale and reads again from the checkpoint, forwards or backwards', async () => {
   const topic = await topicOf(kafka, 100);
   const records = await readAll(kafka, topic);
   let next = 0;
@@ -59,7 +59,7 @@ test('a rewind makes what was taken stale and reads again from the checkpoint, a
   }
 });
 
-test('how far the checkpoints are is told to the group for lag tools, and never read back', async () => {
+test('checkpoints are committed to the consumer group for lag tools, and never read back', async () => {
   const topic = await topicOf(kafka, 10);
   const groupId = `${topic}-reader`;
   const reader = await openReader(kafka, topic);
@@ -144,7 +144,7 @@ test('connections that are reset lose nothing and double nothing', async () => {
   expect(proxy.counts.reset_before + proxy.counts.reset_after).toBeGreaterThan(0);
 });
 
-test('a full queue stops the fetching, keeps the membership, and reading goes on where it stopped', async () => {
+test('a full queue pauses fetching, keeps the membership, and reading resumes where it paused', async () => {
   const FETCH = 1;
   const HEARTBEAT = 12;
   const port = Number(stack.kafka_brokers.split(':')[1]);
@@ -177,7 +177,7 @@ test('a full queue stops the fetching, keeps the membership, and reading goes on
   await writer.close();
 });
 
-test('a closed reader hands on nothing more and its taker is told', async () => {
+test("a closed reader delivers no more records and ends its taker's wait", async () => {
   const topic = await topicOf(kafka, 0);
   const reader = await openReader(kafka, topic);
   const taken = reader.take(1, 1);

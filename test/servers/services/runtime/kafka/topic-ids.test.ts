@@ -26,7 +26,7 @@ test('a topic keeps its id, and gets another when it is deleted and created agai
   expect(await ids.idOf(topic)).not.toBe(id);
 });
 
-test('a name of any length is asked for', async () => {
+test('a topic name of any length is requested', async () => {
   for (const length of [126, 127, 128, 249]) {
     const name = ownTopic().name.padEnd(length, 'x');
     await freshTopic(kafka, { name });
@@ -43,7 +43,7 @@ test('a topic that does not exist is a fault to be retried', async () => {
   });
 });
 
-test('brokers that do not answer are a fault to be retried, and are asked anew', async () => {
+test('brokers that do not answer are a fault with retry, and the next call asks again', async () => {
   const topic = await freshTopic(kafka);
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),

@@ -44,7 +44,7 @@ test('a missing topic is created as declared, and keeps everything for ever', as
   await ensureTopics(kafka, [topic]);
 });
 
-test('a topic with other partitions or settings is refused with what to do, and left as it is', async () => {
+test('a topic with other partitions or settings is refused with a remedy and left unchanged', async () => {
   const topic = ownTopic();
   await ensureTopics(kafka, [topic]);
   const before = await settingsOf(topic);

@@ -62,7 +62,7 @@ function numbers(records: readonly LogRecord[]): number[] {
   return records.map(({ value }) => Number(value));
 }
 
-test('what was acknowledged stands in the log once, in order and at the offset told, however often connections are reset', async () => {
+test('acknowledged records are in the log once, in order and at the returned offset, with any number of connection resets', async () => {
   const batch = 10;
   const batches = 200;
   const run = async (seed: number): Promise<void> => {
@@ -144,7 +144,7 @@ test('the control: a batch given up after a rejection takes the next one with it
   expect(numbers(await readAll(direct, topic))).toEqual([0, 1]);
 });
 
-test('the offset told is where the batch stands, also when its answer was lost and another writer has appended since', async () => {
+test('the returned offset is that of the batch, also when its answer was lost and another writer has appended since', async () => {
   const proxy = await produceProxy();
   const topic = await freshTopic(direct);
   const { log, count } = countingLog();
@@ -177,7 +177,7 @@ function refused(why: RegExp): object {
   };
 }
 
-test('a batch that the broker will never take is refused, and the writer goes on with the next', async () => {
+test('a batch that the broker will never accept is refused, and the writer continues with the next', async () => {
   const topic = await freshTopic(direct, { config: { 'max.message.bytes': '100000' } });
   const writer = openWriter(await produceProxy());
   const large: LogEntry = {
@@ -208,7 +208,7 @@ test('a batch that the broker will never take is refused, and the writer goes on
 });
 
 test.each(['reset_before', 'black_hole'] as const)(
-  'a draining writer tells that the outcome is unknown, and appends nothing behind it (%s)',
+  'a draining writer reports an unknown outcome and appends nothing behind it (%s)',
   async (mode) => {
     const proxy = await produceProxy();
     const topic = await freshTopic(direct);

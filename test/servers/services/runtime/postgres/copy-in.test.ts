@@ -56,7 +56,7 @@ test('COPYs and other statements run in order', async () => {
   client.release();
 });
 
-test('a failing statement throws its error, later ones do not run, and the session goes on', async () => {
+test('a failing statement throws its error, later ones do not run, and the session stays usable', async () => {
   const client = await pool.connect();
   await client.query('BEGIN');
   const statements = [

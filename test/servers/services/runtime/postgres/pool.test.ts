@@ -102,7 +102,7 @@ test('a reader gives every column as Postgres writes it, with every digit and in
   ]);
 });
 
-test('a reader cannot write, whatever it is asked', async () => {
+test('a reader cannot write with any statement', async () => {
   const one = reader();
   expect(await faultFrom(one.rows(select('CREATE TEMPORARY TABLE t (x int)')))).toEqual({
     code: 'storage_refused',
@@ -140,7 +140,7 @@ test('a server that freezes in the middle of a question does not hold it for eve
   await proxy.close();
 });
 
-test('questions asked before their tables are there are faults, and answered once they are', async () => {
+test('queries on missing tables are faults, and succeed once the tables exist', async () => {
   const one = reader();
   const question = select('SELECT x FROM later.things');
   expect(await faultFrom(one.rows(question))).toEqual({ code: 'storage_missing', retry: false });
@@ -161,7 +161,7 @@ test('questions asked before their tables are there are faults, and answered onc
   expect(await one.rows(question)).toEqual([['6']]);
 });
 
-test('a server that is not there, does not answer, or does not know us is told apart', async () => {
+test('a missing server, a silent server and a refused login are distinct faults', async () => {
   const [taken, free] = [await takePort(), await takePort()];
   const silent = createServer().listen(taken.port, '127.0.0.1');
   await once(silent, 'listening');
@@ -217,7 +217,7 @@ test('a connection that breaks is a fault to the question on it, is survived whe
   expect(await one.rows(select('SELECT 1'))).toEqual([['1']]);
 });
 
-test('what a writer may meet is told apart, and what may pass is retried', async () => {
+test('errors of a writer are distinct, and passing ones have retry', async () => {
   const owner = writer();
   await owner.query(
     'CREATE SCHEMA met; CREATE TABLE met.t (x int PRIMARY KEY); INSERT INTO met.t VALUES (1)',
@@ -253,7 +253,7 @@ test('what a writer may meet is told apart, and what may pass is retried', async
   });
 });
 
-test('of two transactions that wait for each other one goes on and the other may be retried', async () => {
+test('of two deadlocked transactions, one commits and the other may be retried', async () => {
   const owner = writer();
   await owner.query(
     'CREATE SCHEMA dead; CREATE TABLE dead.t (x int PRIMARY KEY, y int); INSERT INTO dead.t VALUES (1, 0), (2, 0)',
@@ -271,7 +271,7 @@ test('of two transactions that wait for each other one goes on and the other may
   b.release(true);
 });
 
-test('whoever falls asleep in a transaction loses it, so that its lock blocks nobody for ever', async () => {
+test('an idle transaction is ended, so that its lock blocks nobody for ever', async () => {
   const owner = writer({ lock_timeout_ms: 200 });
   await owner.query(
     'CREATE SCHEMA asleep; CREATE TABLE asleep.t (x int PRIMARY KEY); INSERT INTO asleep.t VALUES (1)',
@@ -296,12 +296,12 @@ test('a writer gets int8 and numeric as text and bytea as bytes', async () => {
   ]);
 });
 
-test('a writer does not wait for the disk at each commit: what a crash takes is in the log still', async () => {
+test('a writer does not wait for the disk at each commit, since the log still has the records', async () => {
   const { rows } = await writer().query('SHOW synchronous_commit');
   expect(rows).toEqual([{ synchronous_commit: 'off' }]);
 });
 
-test('what is not an error of Postgres comes back as it is', () => {
+test('an error that is not from Postgres is returned unchanged', () => {
   const [bug, fault, plain] = [
     new Bug('x'),
     new Fault('kafka', 'y', { retry: true }),
@@ -311,7 +311,7 @@ test('what is not an error of Postgres comes back as it is', () => {
   expect(faultOf('text')).toEqual(new Error('text'));
 });
 
-test('tables that are replaced by some with other columns are found by whoever had asked for the earlier ones', async () => {
+test('prepared statements still work after their tables are replaced by tables with other columns', async () => {
   const pool = writer();
   await pool.query(
     'CREATE SCHEMA replaced CREATE TABLE replaced.things (id int); INSERT INTO replaced.things VALUES (1)',

@@ -69,7 +69,7 @@ test("any values come to Postgres, and back from it as text, as with pg's own qu
   );
 });
 
-test('a statement is prepared once a connection, whatever it is asked with, and one without a name each time', async () => {
+test('a named statement is prepared once a connection for all parameters, one without a name each time', async () => {
   const { sessions } = open();
   const doubled = question('SELECT $1::int * 2');
   const many = question('SELECT n FROM generate_series(1, $1::int) n');
@@ -112,7 +112,7 @@ test('after an error, of the statement, its values or its rows, the next questio
   expect(pool.totalCount).toBe(1);
 });
 
-test('however many ask at once, all are answered, each with its own, by no more connections than there may be', async () => {
+test('any number of concurrent queries get their own answers within the connection limit', async () => {
   const { sessions, pool } = open({ max: 3 });
   const asked = Array.from({ length: 200 }, (_, at) =>
     sessions.rows(question('SELECT $1::int, pg_sleep(0.001)', [at])),
@@ -123,7 +123,7 @@ test('however many ask at once, all are answered, each with its own, by no more 
   expect(pool.totalCount).toBeLessThanOrEqual(3);
 });
 
-test('what nobody asks on goes back to the pool, and is taken from there again with what it knows', async () => {
+test('an idle connection returns to the pool and is reused with its prepared statements', async () => {
   const { sessions, pool } = open({ idle_ms: 20 });
   const pid = question('SELECT pg_backend_pid()');
   const [first] = await sessions.rows(pid);
@@ -142,7 +142,7 @@ test('a connection that breaks while nobody asks on it is replaced', async () =>
   expect(await sessions.rows(question('SELECT 1'))).toEqual([['1']]);
 });
 
-test('closing waits for what is being asked, and takes no further question', async () => {
+test('closing waits for queries in flight and accepts no further ones', async () => {
   const { sessions, close } = open();
   await sessions.rows(question('SELECT 1'));
   const asked = sessions.rows(question('SELECT pg_sleep(0.05)'));

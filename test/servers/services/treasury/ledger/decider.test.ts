@@ -40,7 +40,7 @@ function writeBefore(world: World, rival: readonly TreasuryEvent[]): void {
   onTestFinished(() => spy.mockRestore());
 }
 
-test('of two confirmations of one transfer the first counts, and the loser decides nothing again', async () => {
+test('the first of two confirmations of one transfer counts, and the loser decides nothing again', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(1);
   const working = startTreasury(world);
