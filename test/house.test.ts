@@ -335,7 +335,7 @@ test('a test mirrors the file it tests, or the folder', () => {
   expect(orphans).toEqual([]);
 });
 
-test('the gateways and the ground never import the tests', () => {
+test('no file outside test imports one of test', () => {
   const importers = SOURCES.filter(({ path }) => !path.startsWith('test/')).filter(
     ({ path, source }) =>
       importsOf(path, source).some(({ file }) => file !== undefined && isWithin(file, 'test')),

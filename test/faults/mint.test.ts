@@ -6,7 +6,7 @@ const KILLS = 2;
 const SEED = 20_261_122;
 
 test(
-  'two treasuries, killed and frozen while the node lies and a person takes nonces, mint each of their deposits once, to the micro-USDT',
+  'two treasuries, killed and frozen with a lying node and a person who takes nonces, mint each deposit once and exactly',
   { timeout: 300_000 },
   async () => {
     const report = await mintFaultRun(

@@ -5,7 +5,7 @@ const KILLS = 8;
 const SEED = 20_261_121;
 
 test(
-  'kills of everything and some reorganisations lose nothing, double nothing, and the tables of the explorer and of the ride market equal a plain fold of the log',
+  'after kills of every process and reorganisations the tables of the explorer and of the ride market equal a plain fold of the log',
   { timeout: 400_000 },
   async () => {
     const report = await faultRun({ kills: KILLS, seed: SEED, progress: () => undefined });

@@ -93,7 +93,7 @@ test('a reverted transaction leaves no trace, and its replacement counts', () =>
   expect(final).toMatchObject([{ nonce: 0, tx_hash: other, function_call_type: 'Transfer' }]);
 });
 
-test('repeats and strays have no effect, a gap is an error, and an impossible log is broken', () => {
+test('repeated and stray records have no effect, a gap is an error, and an impossible log is broken', () => {
   const chain = new ChainByHand();
   chain.append({ transactions: [MINT], effects: [MINTED] });
   chain.finalize();

@@ -54,7 +54,7 @@ test('finality of an earlier block, or of another block at its height, settles n
   expect(settled(recorded([...events, { ...final, hash: Buffer.alloc(32, 7) }]))).toBe(0);
 });
 
-test('an event at another offset than it was written for counts for nothing', () => {
+test('an event at another offset than its own sequence has no effect', () => {
   const { chain, events } = grown(3);
   const final = chain.finalize(2);
   expect(settled(recorded([...events, { ...final, sequence: 9 }]))).toBe(0);

@@ -29,6 +29,6 @@ test.each([
   ['a whole number below 2^53', countIn, 'fraction'],
   ['a whole number below 2^53', countIn, 'empty'],
   ['a whole number below 2^53', countIn, 'bytes'],
-])('asking for %s where there is something else is a bug, not a guess', (type, read, column) => {
+])('reading %s from a value of another type is a bug', (type, read, column) => {
   expect(() => read(ROW, column)).toThrow(`the loaded column ${column} is not ${type}`);
 });

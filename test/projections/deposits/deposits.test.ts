@@ -38,7 +38,7 @@ const CUTS = fc.record({
   back: fc.nat({ max: 6 }),
 });
 
-test('any batching, redelivery and interleaving gives the rows of a plain reading of the logs', () => {
+test('any batching, redelivery and interleaving gives the rows of a plain fold of the logs', () => {
   let deposited = 0;
   let statuses = new Set<string>();
   fc.assert(

@@ -29,7 +29,7 @@ const CHAINS: fc.Arbitrary<ChainOptions> = fc.record({
 
 const ALL_TABLES = explorer.tables.map(({ name }) => name);
 
-test('for any batches, redeliveries and strays the tables equal a plain fold of the log', () => {
+test('for any batches, redeliveries and stray records the tables equal a plain fold of the log', () => {
   fc.assert(
     fc.property(
       CHAINS,

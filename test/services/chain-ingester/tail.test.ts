@@ -84,7 +84,7 @@ test('a final block is never reverted, and finality never decreases', () => {
   expect(reverted(reduced)).toBeUndefined();
 });
 
-test('a tail read from the middle of the log continues like the whole one', () => {
+test('a tail read from the middle of the log continues like the whole log', () => {
   const whole = chainOfFour();
   const middle = present(
     beginningAt({ type: 'BlockAppended', sequence: 2, ...block(2, 'c', 'b') }, 2n),

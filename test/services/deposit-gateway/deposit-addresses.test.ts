@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Notifications } from '../../../services/deposit-gateway/deposit-addresses.ts';
 
-test('a notification wakes those who wait for its key, and nobody else', async () => {
+test('a notification wakes only the waiters of its key', async () => {
   const notifications = new Notifications();
   const woken: string[] = [];
   const waits = ['a', 'a', 'b'].map((key) => notifications.next(key).then(() => woken.push(key)));

@@ -44,7 +44,7 @@ test('an unknown head does not make the gateway unready, an index that cannot be
   await expect(ready({ rows: () => Promise.reject(fault) }, 5)).rejects.toBe(fault);
 });
 
-test('an index that is being built is not ready, however near the head', async () => {
+test('an index that is being built is not ready, even near the head', async () => {
   const building: Reader = {
     rows: ({ name }) => Promise.resolve([[name === 'explorer_is_indexed' ? 'f' : '100']]),
   };

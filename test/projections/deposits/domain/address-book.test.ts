@@ -108,7 +108,7 @@ test('the address book has the owners of a plain fold of the log, also with repe
   }
 });
 
-test('nobody owns an index that is not handed out, and a stranger has no address', () => {
+test('an unassigned index has no owner, and an unknown account has no address', () => {
   const book = new AddressBook();
   expect([book.ownerAt(0), book.addressOf(ACCOUNT), book.key]).toEqual([
     undefined,
@@ -127,7 +127,7 @@ test('nobody owns an index that is not handed out, and a stranger has no address
   ]).toEqual([undefined, undefined, undefined, undefined]);
 });
 
-test('a record that is missing is a bug of the reader', () => {
+test('a missing record is a bug of the reader', () => {
   const book = new AddressBook();
   expect(() => book.apply(EVENTS['the scheme'], 1n)).toThrow(
     'deposit.addresses continues at 0, not at 1: records are missing',

@@ -246,7 +246,7 @@ test('a transfer to an unknown address holds up its own partition alone, until t
   expect(second.events).toHaveLength(waiting.length);
 });
 
-test('a refused transfer holds nothing up', () => {
+test('a refused transfer does not delay later ones', () => {
   const [zero, sound] = [transfer({ value: 0n }), transfer()];
   const { events, refused, waiting } = confirmAll(ledgerOf(), [zero, sound, sound], DECIDING);
   expect(events).toHaveLength(1);

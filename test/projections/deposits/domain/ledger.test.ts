@@ -247,7 +247,7 @@ test('policies are numbered consecutively; any other number has no effect', () =
   expect(ledger.policy?.version).toBe(2);
 });
 
-test('a record that is missing is a bug of the reader', () => {
+test('a missing record is a bug of the reader', () => {
   expect(() => new Ledger().apply(confirmedEvent(), 1n)).toThrow(
     'treasury.ledger continues at 0, not at 1: records are missing',
   );

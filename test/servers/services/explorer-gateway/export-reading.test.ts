@@ -49,7 +49,7 @@ test.each(Object.keys(WANTED))('%s is complete, read by many small statements', 
   expect(server.asked.length).toBeGreaterThan(wanted.length / 400_000);
 });
 
-test('no rows are read while the client does not read, and the export goes on when it does', async () => {
+test('no rows are read while the client does not read, and the export continues when it does', async () => {
   const server = await openExports({ postgres_reader_url: urls.reader_url });
   const socket = server.paused('/api/v1/export/activity.ndjson');
   const asked = await standstill(server);
@@ -58,7 +58,7 @@ test('no rows are read while the client does not read, and the export goes on wh
   await expect.poll(() => server.asked.length).toBeGreaterThan(asked + 20);
 });
 
-test('no rows are read once the client has left, and its slot is free', async () => {
+test('no rows are read after the client disconnects, and its slot is free', async () => {
   const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
   const socket = server.paused('/api/v1/export/activity.ndjson').resume();
   await once(socket, 'data');

@@ -99,7 +99,7 @@ test('the chain of these tests has the cases that they need', () => {
   expect(ACTIVITY_FIELDS).toHaveLength(12);
 });
 
-describe.each(SPANS)('of the blocks %o', (span) => {
+describe.each(SPANS)('over the blocks %o', (span) => {
   test.each([undefined, busy, empty, head + 1])(
     'transactions come oldest first under every combination of filters, block %s among them',
     async (block) => {

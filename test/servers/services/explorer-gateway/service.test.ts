@@ -140,7 +140,7 @@ describe('transactions', () => {
     await answers('/api/v1/transactions?limit=100', plainTransactions(blocks, {}, 100));
   });
 
-  test('of an impossible height are an empty list', async () => {
+  test('at an impossible height are an empty list', async () => {
     for (const block of FAR)
       await answers(`/api/v1/transactions?block=${block}`, plainTransactions([], {}));
   });

@@ -84,7 +84,7 @@ describe('Reserve', () => {
     expect({ type, fits: IS[type](value), value }).toEqual({ type, fits: true, value: wanted });
   });
 
-  test('every figure comes from one run: when the next run is there, all of them change together', async () => {
+  test('every amount is of one run: the next run changes all of them together', async () => {
     const first = await shown();
     const next = {
       run_at: '2026-11-21T07:30:00.000Z',

@@ -66,7 +66,7 @@ describe('a plain integer', () => {
     ]);
   });
 
-  test('of any size that is no indexed height finds nothing', async () => {
+  test('that is no indexed height finds nothing, at any size', async () => {
     for (const height of [
       '2',
       '43',
@@ -95,7 +95,7 @@ describe('a hex value', () => {
       expect(await found(q)).toEqual([{ kind: 'transaction', identifier: `0x${digits}`, summary }]);
   });
 
-  test('of 64 digits is a hash and never a height, decimals too', async () => {
+  test('with 64 digits is a hash and never a height, decimals too', async () => {
     expect(await found(String(busy?.height).padStart(64, '0'))).toEqual([]);
     expect(await found('f'.repeat(64))).toEqual([]);
     expect(await found(String(busy?.height).padStart(63, '0'))).toEqual([

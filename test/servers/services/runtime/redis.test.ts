@@ -86,7 +86,7 @@ async function counted(metrics: Metrics, outcome: string): Promise<number> {
   );
 }
 
-test('a notification reaches who listens to its channel, and is counted', async () => {
+test('a notification reaches the subscribers of its channel, and is counted', async () => {
   const metrics = new Metrics('test');
   const [notifications, heard] = [publisher(metrics), subscriber()];
   await expect.poll(() => heard.subscribed).toBe(1);
@@ -97,7 +97,7 @@ test('a notification reaches who listens to its channel, and is counted', async 
   expect(await counted(metrics, 'published')).toBeGreaterThanOrEqual(3);
 });
 
-test('while Redis is away notifications are dropped and counted, and both sides are back by themselves', async () => {
+test('while Redis is away notifications are dropped and counted, and both sides reconnect', async () => {
   const metrics = new Metrics('test');
   const [notifications, heard] = [publisher(metrics), subscriber()];
   await arrives(notifications, heard, 'before');
@@ -120,7 +120,7 @@ test('while Redis is away notifications are dropped and counted, and both sides 
   expect(logged.filter((line) => line.includes('Redis is back')).length).toBeGreaterThan(0);
 });
 
-test('a Redis that takes notifications and never answers holds no more than a bounded number of them', async () => {
+test('with a Redis that never answers a bounded number of notifications is held', async () => {
   const metrics = new Metrics('test');
   const [notifications, heard] = [publisher(metrics), subscriber()];
   await arrives(notifications, heard, 'before');
@@ -134,7 +134,7 @@ test('a Redis that takes notifications and never answers holds no more than a bo
   expect(await counted(metrics, 'dropped')).toBeGreaterThanOrEqual(droppedBefore + 5_000);
 });
 
-test('it can be closed while Redis is away', async () => {
+test('a publisher can be closed while Redis is away', async () => {
   proxy.mode = 'reset_before';
   const [notifications, heard] = [publisher(), subscriber()];
   await expect.poll(() => logged.join()).toContain('Redis is away');

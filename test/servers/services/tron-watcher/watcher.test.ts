@@ -83,7 +83,7 @@ test('a solidified transfer is appended once, as in its receipt, and a check rec
   });
 });
 
-test("a clock that is days ahead delays no address: the time of a check is capped by the provider's", async () => {
+test("a clock that is days ahead delays no address, since the provider's time caps that of a check", async () => {
   const { world, people } = await worldOf(1);
   const watching = new Watching(world, { now: () => Date.now() + 3 * 86_400_000 });
   expect(await watching.pass()).toBe(1);

@@ -36,7 +36,7 @@ test('slots are limited, and a slot is free again when its export has ended', as
   expect(await isFull(slots)).toBe(true);
 });
 
-test('an export that is never read gives its slot back, once', async () => {
+test('an export that is never read releases its slot once', async () => {
   const slots = new ExportSlots(1);
   const first = await iteratorIn(slots);
   await first.return?.();
@@ -45,7 +45,7 @@ test('an export that is never read gives its slot back, once', async () => {
   expect(await isFull(slots)).toBe(true);
 });
 
-test('a slot is taken during the start, and free again when the start fails or is refused', async () => {
+test('a slot is taken during the start, and released when the start fails or is refused', async () => {
   const slots = new ExportSlots(1);
   const beginning = Promise.withResolvers<{ readonly refused: string }>();
   const refused = slots.hold('somebody', () => beginning.promise);

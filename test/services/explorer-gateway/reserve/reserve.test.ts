@@ -63,7 +63,7 @@ describe('the cache', () => {
     expect(treasury.requests).toHaveLength(1);
   });
 
-  test('never serves stale figures: once they expire, a treasury that is away shows at once', async () => {
+  test('never serves stale amounts: after their expiry an unavailable treasury is reported at once', async () => {
     treasury.says(`{"last_run":${RUN}}`);
     const explorer = await open();
     expect(await reserve(explorer)).toContain('"available":true');

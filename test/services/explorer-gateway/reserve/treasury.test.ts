@@ -60,7 +60,7 @@ test.each([
 });
 
 test.each([201, 204, 206, 400, 401, 404, 429, 500, 503])(
-  'the status %i gives no figures with any body',
+  'the status %i gives no amounts with any body',
   async (status) => {
     treasury.says(status === 204 ? '' : `{"last_run":${RUN}}`, status);
     expect(await unavailable()).toBe(`the treasury answered with status ${status}`);
@@ -68,7 +68,7 @@ test.each([201, 204, 206, 400, 401, 404, 429, 500, 503])(
 );
 
 test.each([301, 302, 303, 307, 308])(
-  'a redirect (%i) is not followed, wherever it leads',
+  'a redirect (%i) to any address is not followed',
   async (status) => {
     const elsewhere = await TreasuryServer.open();
     for (const location of [
@@ -146,7 +146,7 @@ test.each([
   },
 );
 
-test('a body that breaks off or is shorter than its length gives no figures', async () => {
+test('a body that breaks off or is shorter than its length gives no amounts', async () => {
   treasury.answer = (_request, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write(`{"last_run":${RUN}}`);
     setImmediate(() => response.destroy());

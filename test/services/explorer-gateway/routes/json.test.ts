@@ -75,7 +75,7 @@ test('a type is escaped as JSON', () => {
   });
 });
 
-test('total is the offset plus the items, has_more whether the page is full, however large the offset', () => {
+test('total is the offset plus the items and has_more whether the page is full, for any offset', () => {
   expect(pageBody(['1', '2'], (row) => `[${row}]`, { limit: 2, offset: 3n })).toBe(
     '{"items":[[1],[2]],"paging":{"limit":2,"offset":3,"total":5,"has_more":true}}',
   );

@@ -127,7 +127,7 @@ describe('a cursor', () => {
     );
   });
 
-  test('of transactions is valid for the same filters only, in any notation', () => {
+  test('for transactions is valid for the same filters only, in any notation', () => {
     const address = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
     const filter = { block: undefined, address: Buffer.from(address, 'hex'), type: undefined };
     const own = encodeCursor(transactionsList(filter, 'address'), 5n);
@@ -148,7 +148,7 @@ describe('a cursor', () => {
     }
   });
 
-  test('of an address and a type states which of the two is scanned', () => {
+  test('for an address and a type states which of the two is scanned', () => {
     const filter = { block: undefined, address: Buffer.alloc(20), type: 'Mint' };
     for (const by of ['address', 'type'] as const) {
       const own = encodeCursor(transactionsList(filter, by), 5n);

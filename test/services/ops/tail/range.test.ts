@@ -16,7 +16,7 @@ test.each([
   ['90s ago', { time: NOW - 90_000 }],
   ['2h ago', { time: NOW - 7_200_000 }],
   ['1d ago', { time: NOW - 86_400_000 }],
-])('%s is a place', (text, bound) => {
+])('%s is a bound of a range', (text, bound) => {
   expect(parseBound('--from', text, NOW)).toEqual(bound);
 });
 
@@ -31,6 +31,6 @@ test.each([
   '2026-11-21 10:30',
   '10x ago',
   '99999999999999999999',
-])('"%s" is none', (text) => {
+])('%j is not a bound of a range', (text) => {
   expect(() => parseBound('--to', text, NOW)).toThrow(Misuse);
 });

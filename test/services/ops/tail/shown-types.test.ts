@@ -55,7 +55,7 @@ function shownBy(schema: avro.Schema, value: unknown): string {
   return shownJson(schema, avro.Type.forSchema(schema).toBuffer(value));
 }
 
-test('every kind of schema is shown, also those that no event of ours has', () => {
+test('every kind of schema is shown, also kinds that no event uses', () => {
   expect(shownBy({ type: 'enum', name: 'Suit', symbols: ['HEARTS', 'SPADES'] }, 'SPADES')).toBe(
     '"SPADES"',
   );

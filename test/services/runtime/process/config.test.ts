@@ -100,7 +100,7 @@ test('a long bad value is cut, and control characters in it are escaped', () => 
   expect(problem).toContain(String.raw`a\nb`);
 });
 
-describe('one setting', () => {
+describe('a setting', () => {
   test.each(['', '-1', '1.5', '1e3', '0x10', ' 5 6', '10000000000000000000000', '٥', 'NaN', '101'])(
     'an integer of 0 to 100 is not %j',
     (value) => {
@@ -108,7 +108,7 @@ describe('one setting', () => {
     },
   );
 
-  test('an integer may be negative where its range is', () => {
+  test('an integer may be negative if its range allows it', () => {
     expect(read(integer('APP_X', { min: -5, max: 5 }), '-5')).toBe(-5);
     expect(read(integer('APP_X', { min: -5, max: 5 }), '-6')).toBeUndefined();
   });
@@ -121,7 +121,7 @@ describe('one setting', () => {
     ]).toEqual([0, 65_535, undefined]);
   });
 
-  test('a flag is true or false and nothing like it', () => {
+  test('a flag is exactly true or false', () => {
     expect(
       ['true', 'false', '1', 'yes', 'TRUE'].map((value) => read(flag('APP_X'), value)),
     ).toEqual([true, false, undefined, undefined, undefined]);

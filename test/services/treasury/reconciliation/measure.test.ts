@@ -105,14 +105,14 @@ test.each(Array.from({ length: QUIET }, (_, at) => at))(
   },
 );
 
-test('endless sweeping is a fault without figures', async () => {
+test('endless sweeping is a fault without amounts', async () => {
   const simulated = world();
   simulated.beforeBalance = () => void simulated.pay(CUSTODY, 1n, { from: ALICE });
   await expect(simulated.measure()).rejects.toMatchObject({ code: 'custody_moving', retry: true });
 });
 
 test.each([0, 1, 2, 3])(
-  'an unreadable balance at request %i is a fault without figures',
+  'an unreadable balance at request %i is a fault without amounts',
   async (when) => {
     const simulated = world();
     simulated.beforeBalance = (asked) => {
@@ -175,7 +175,7 @@ test('an unrequested mint shows once it is final', async () => {
   expect(statusOf((await simulated.measure()).position, 0n)).toBe('mismatch');
 });
 
-test('a deposit minted while balances are read is held in the figures of the earlier block', async () => {
+test('a deposit minted while balances are read is compared at the earlier block', async () => {
   const simulated = world();
   let done = false;
   simulated.beforeBalance = (asked) => {
@@ -194,13 +194,13 @@ test('a deposit minted while balances are read is held in the figures of the ear
   expect(statusOf(position, 0n)).toBe('ok');
 });
 
-test('a provider behind its earlier block is a fault without figures', async () => {
+test('a provider behind its earlier block is a fault without amounts', async () => {
   const simulated = world();
   simulated.head = BEGIN;
   await expect(simulated.measure()).rejects.toMatchObject({ code: 'tron_behind', retry: true });
 });
 
-test('a stale chain is a fault without figures', async () => {
+test('a stale chain is a fault without amounts', async () => {
   const simulated = world();
   await expect(simulated.measure({ block_age_max_ms: 1_000 })).rejects.toMatchObject({
     code: 'chain_stale',

@@ -70,7 +70,7 @@ test('records from before and during the run become the rows of a plain fold; a 
   await expect.poll(() => second.counted('projection_lag_records')).toBe(0);
 });
 
-test('notifications have changed keys and position, and follow the commit', async () => {
+test('notifications have the changed keys and the log position, and follow the commit', async () => {
   const { log, ...tables } = await open();
   const events = [...chainEvents({ seed: 22, blocks: 30, reorg_probability: 0.2 })];
   const subscriber = new Redis(stack.redis_url);

@@ -6,7 +6,7 @@ import { Fault } from '../../../../../services/runtime/process/errors.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { Random } from '../../../../support/random.ts';
 
-test('bytes that end too early, or claim to go on for ever, are undecodable at once', async () => {
+test('bytes that end too early or have an endless length are undecodable at once', async () => {
   const codec = await openCodec(inject('stack').registry_url, [CHAIN_BLOCKS]);
   const [event] = chainEvents({ seed: 3, blocks: 1, transactions_per_block: 3 });
   if (event?.type !== 'BlockAppended') throw new Error('a chain begins with a block');
@@ -52,7 +52,7 @@ test('fields that nobody reads are skipped whole, and all others keep their valu
   expect(transactions).toBeGreaterThan(20);
 });
 
-test('each of ten thousand addresses is read as it was written, also those that differ in one bit', async () => {
+test('each of ten thousand addresses is read as written, also those that differ in one bit', async () => {
   const codec = await openCodec(inject('stack').registry_url, [CHAIN_BLOCKS]);
   const [event] = chainEvents({ seed: 3, blocks: 1, transactions_per_block: 3 });
   if (event?.type !== 'BlockAppended') throw new Error('a chain begins with a block');
@@ -80,7 +80,7 @@ test('each of ten thousand addresses is read as it was written, also those that 
   for (let time = 0; time < 2; time++) expect(codec.decode(codec.encode(block))).toEqual(block);
 });
 
-test('each of thousands of texts is read as it was written, short or long, empty, in any script, or one letter apart', async () => {
+test('each of thousands of texts is read as written: short, long, empty, in any script, or one letter apart', async () => {
   const codec = await openCodec(inject('stack').registry_url, [CHAIN_BLOCKS]);
   const [event] = chainEvents({ seed: 3, blocks: 1, transactions_per_block: 3 });
   if (event?.type !== 'BlockAppended') throw new Error('a chain begins with a block');

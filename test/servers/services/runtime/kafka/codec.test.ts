@@ -91,7 +91,7 @@ function noted(fields: object): { readonly type: string } {
 const ID: Field = { name: 'id', type: 'long' };
 const NAMESPACE = 'test.noted';
 
-test('every event comes back as it was, with its type and every field', () => {
+test('every event survives encoding and decoding, with its type and every field', () => {
   for (const event of chainEvents({ seed: 3, blocks: 200, reorg_probability: 0.2 })) {
     const decoded = codec.decode(codec.encode(event));
     expect(decoded).toEqual(event);
@@ -148,7 +148,7 @@ test('every value of a field survives encoding and decoding', () => {
   assert(roundTrip, { numRuns: 60 });
 });
 
-test('arguments of any name and amounts of any size come back as they were', () => {
+test('arguments of any name and amounts of any size survive encoding and decoding', () => {
   const block = bigBlock(1);
   const [transaction] = block.transactions;
   const named = {
@@ -221,7 +221,7 @@ test("any consumer decodes the bytes with the registry's schema of their id", as
   }
 });
 
-test('values that are no such event are undecodable, and say why', async () => {
+test('values that are no event of the topic are undecodable, with the reason', async () => {
   const value = codec.encode(bigBlock(2));
   const unknown = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3]);
   const damaged: readonly (readonly [Buffer | null, RegExp])[] = [
@@ -249,7 +249,7 @@ test('values that are no such event are undecodable, and say why', async () => {
   }
 });
 
-test('a registry that is away at the start is a fault to be retried, and retrying it works once it is back', async () => {
+test('a registry that is away at the start is a fault with retry, and a retry works once it is back', async () => {
   const proxy = await registryProxy();
   for (const mode of ['reset_before', 'reset_after', 'truncate'] as const) {
     proxy.mode = mode;
@@ -304,7 +304,7 @@ test('without the registry known schemas still decode; unknown ones are waited f
   expect(reader.decode(value)).toEqual({ type: 'Noted', id: 5 });
 });
 
-test('older and newer versions of an event read each other, and the registry holds every later one to it', async () => {
+test('older and newer versions of an event read each other, and the registry enforces it for later ones', async () => {
   const older = await topicWith([ID], ownTopic(), NAMESPACE);
   const newer = await topicWith(
     [ID, { name: 'more', type: ['null', 'string'], default: null }],
@@ -359,7 +359,7 @@ async function register(schema: object): Promise<Buffer> {
   return value;
 }
 
-test('schemas of others, and of events that nobody here knows, are undecodable', async () => {
+test('schemas of other subjects and of unknown events are undecodable', async () => {
   const topic = await topicWith([ID], ownTopic(), NAMESPACE);
   const reader = await openCodec(registryUrl, [topic]);
   const foreign = await register({

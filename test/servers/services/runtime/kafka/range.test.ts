@@ -46,7 +46,7 @@ test('exactly the records of the range are read, in order, from the requested pa
   expect(await numbersIn(topic, 1, 9n, 9n)).toEqual([]);
 });
 
-test('no consumer group is left behind', async () => {
+test('reading a range leaves no consumer group', async () => {
   const topic = await topicOf(3);
   await numbersIn(topic, 0, 0n, 3n);
   const { groups } = await withAdmin(kafka, (admin) => admin.listGroups());
@@ -84,7 +84,7 @@ test('an error of the visitor is rethrown unchanged and ends the reading', async
   expect(seen).toEqual([0n, 1n, 2n, 3n, 4n]);
 });
 
-test('a topic that does not exist, and brokers that do not answer, are faults to be retried', async () => {
+test('a topic that does not exist and brokers that do not answer are faults with retry', async () => {
   await expect(readLogEnds(kafka, ownTopic().name, 0)).rejects.toMatchObject({
     code: 'kafka',
     retry: true,
@@ -104,7 +104,7 @@ test('a topic that does not exist, and brokers that do not answer, are faults to
   await proxy.close();
 });
 
-test('a range is read through connections that are reset now and then', async () => {
+test('a range is read despite connection resets', async () => {
   const topic = await topicOf(500);
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),

@@ -77,7 +77,7 @@ test('checkpoints are committed to the consumer group for lag tools, and never r
   expect(await take(await openReader(kafka, topic), 10)).toEqual(range(0, 10));
 });
 
-test('two readers of one group hand on every record once between them, in order, also when one leaves', async () => {
+test('two readers of one consumer group deliver every record once between them, in order, also when one leaves', async () => {
   const topic = await freshTopic(kafka);
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   const log: number[] = [];
@@ -125,7 +125,7 @@ test('a topic that does not exist yet is waited for', async () => {
   expect(await take(reader, 5)).toEqual(range(0, 5));
 });
 
-test('connections that are reset lose nothing and double nothing', async () => {
+test('reset connections neither lose nor repeat a record', async () => {
   const topic = await freshTopic(kafka);
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),
@@ -200,7 +200,7 @@ test('a block of 20,000 transactions travels from the writer to the reader', asy
   expect(await take(reader, 1)).toEqual([1]);
 });
 
-test('brokers that do not answer any more keep a reader and a watch from ending for no longer than a drain lasts', async () => {
+test('silent brokers delay the end of a reader and a watch by at most the drain time', async () => {
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),
     requests: 'kafka',

@@ -34,7 +34,7 @@ test('a topic name of any length is requested', async () => {
   }
 });
 
-test('a topic that does not exist is a fault to be retried', async () => {
+test('a topic that does not exist is a fault with retry', async () => {
   const { name } = ownTopic();
   await expect(ids.idOf(name)).rejects.toMatchObject({
     code: 'kafka',

@@ -72,7 +72,7 @@ test('several processes may create the same topics at once', async () => {
   expect((await settingsOf(topics[1] ?? ownTopic())).partitions).toBe(2);
 });
 
-test('brokers that do not answer are a fault to be retried, and retrying it works once they do', async () => {
+test('brokers that do not answer are a fault with retry, and a retry works once they answer', async () => {
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),
     requests: 'kafka',

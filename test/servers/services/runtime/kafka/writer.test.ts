@@ -265,7 +265,7 @@ test('a batch given up by a drain never lends its sequence numbers to the next o
   expect(numbers(await readAll(direct, topic))).toEqual([0, 1]);
 });
 
-test('an answer that comes while the writer drains still counts', async () => {
+test('an answer during the drain still counts', async () => {
   const proxy = await produceProxy();
   const topic = await freshTopic(direct);
   const draining = new AbortController();

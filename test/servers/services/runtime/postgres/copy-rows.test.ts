@@ -264,7 +264,7 @@ test('released memory is used for other rows, each piece for one list', () => {
   expect(streamOf(kept).equals(before)).toBe(true);
 });
 
-test('released rows cannot be written again, and rows added later go nowhere', () => {
+test('released rows cannot be written again, and rows added later are dropped', () => {
   const rows = lettersOf('a', 60_000);
   rows.release();
   const others = lettersOf('b', 60_000);

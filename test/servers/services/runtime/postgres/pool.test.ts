@@ -79,7 +79,7 @@ async function faultFrom(
   throw new Error('it went well');
 }
 
-test('a reader gives every column as Postgres writes it, with every digit and in UTC', async () => {
+test('a reader returns every column as Postgres writes it, with every digit and in UTC', async () => {
   const rows = await reader().rows(
     select(
       `SELECT 9007199254740993::bigint, 115792089237316195423570985008687907853269984665640564039457584007913129639935::numeric, '\\x00ff'::bytea, true, false,
@@ -114,7 +114,7 @@ test('a reader cannot write with any statement', async () => {
   });
 });
 
-test('a question that takes too long is a fault, and the next one is answered', async () => {
+test('a query that takes too long is a fault, and the next one succeeds', async () => {
   const one = reader({ statement_timeout_ms: 200, connections_max: 1 });
   expect(await faultFrom(one.rows(select('SELECT pg_sleep(60)')))).toEqual({
     code: 'storage_timeout',
@@ -123,7 +123,7 @@ test('a question that takes too long is a fault, and the next one is answered', 
   await expect.poll(() => one.rows(select('SELECT 1')).catch(() => undefined)).toEqual([['1']]);
 });
 
-test('a server that freezes in the middle of a question does not hold it for ever', async () => {
+test('a server that freezes during a query does not block it for ever', async () => {
   const proxy = await FaultProxy.open({ port: Number(new URL(urls.reader_url).port) });
   const one = reader({
     postgres_reader_url: proxy.url(urls.reader_url),
@@ -194,7 +194,7 @@ test('a fault of a connection never shows its password', async () => {
   expect(logged.join()).not.toContain('hunter2');
 });
 
-test('a connection that breaks is a fault to the question on it, is survived when idle, and is replaced', async () => {
+test('a broken connection is a fault for its query, harmless when idle, and is replaced', async () => {
   const one = reader({ application_name: 'test-breaks' });
   const asking = faultFrom(one.rows(select('SELECT pg_sleep(60)')));
   const pids = select(

@@ -49,7 +49,7 @@ const value = fc.oneof(
   fc.record({ cast: fc.constant('boolean'), given: fc.boolean() }),
 );
 
-test("any values come to Postgres, and back from it as text, as with pg's own query", async () => {
+test("any values reach Postgres, and return as text, as with pg's own query", async () => {
   const { sessions } = open();
   const plain = new Pool({
     connectionString: url,
@@ -89,7 +89,7 @@ test('a named statement is prepared once a connection for all parameters, one wi
   ]);
 });
 
-test('two statements of one name are a bug, and never answered with each other', async () => {
+test('two statements of one name are a bug', async () => {
   const { sessions } = open();
   expect(await sessions.rows({ name: 'one', text: 'SELECT 1', values: [] })).toEqual([['1']]);
   await expect(sessions.rows({ name: 'one', text: 'SELECT 2', values: [] })).rejects.toThrow(
@@ -98,7 +98,7 @@ test('two statements of one name are a bug, and never answered with each other',
   expect(await sessions.rows({ name: 'one', text: 'SELECT 2', values: [] })).toEqual([['2']]);
 });
 
-test('after an error, of the statement, its values or its rows, the next question is answered', async () => {
+test('after an error of the statement, its values or its rows the next query succeeds', async () => {
   const { sessions, pool } = open();
   const failing = ['SELEC', "SELECT 'x'::int", 'SELECT 1 / (n - 3) FROM generate_series(1, 5) n'];
   for (const each of failing) {
@@ -131,7 +131,7 @@ test('an idle connection returns to the pool and is reused with its prepared sta
   expect(await sessions.rows(pid)).toEqual([first]);
 });
 
-test('a connection that breaks while nobody asks on it is replaced', async () => {
+test('an idle connection that breaks is replaced', async () => {
   const { sessions, pool } = open();
   const [[pid] = []] = await sessions.rows(question('SELECT pg_backend_pid()'));
   const { sessions: other } = open();
