@@ -5,7 +5,7 @@ import type { Codec } from '../runtime/kafka/codec.ts';
 import { decode, type Decoded } from '../runtime/kafka/decode.ts';
 import { withAdmin } from '../runtime/kafka/client.ts';
 import { readLogEnds, watchLog, type Retrying } from '../runtime/kafka/ends.ts';
-import { partitionKey, type Position, type Positions } from '../runtime/kafka/position.ts';
+import { partitionKey, type Positions } from '../runtime/kafka/position.ts';
 import { LogReader } from '../runtime/kafka/reader.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
@@ -62,8 +62,6 @@ export interface LogFollowerOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly retrying: Retrying;
-  /** the end of the applied records, for lag and loss */
-  readonly applied: () => readonly AppliedOffset[];
   readonly onLag: (topic: string, partition: number, records: bigint) => void;
   /** receives every failure; the first one ends all reading */
   readonly onFailure: (error: unknown) => void;
@@ -73,16 +71,14 @@ export interface FollowedTopic<Event extends { readonly type: string }> {
   readonly topic: string;
   /** any other event is a damaged log */
   readonly isEvent: (event: { readonly type: string }) => event is Event;
-  readonly positions: () => Positions;
+  /** of each partition, the first offset that is not applied, for lag and loss */
+  readonly ends: () => readonly bigint[];
+  /** where reading continues; when missing, at the end of a topic with one partition */
+  readonly positions?: () => Positions;
   /** resolves when the fold can take more */
   readonly room?: () => Promise<void>;
   /** takes records of one partition, in order, without a gap; may throw `LogLost` */
   readonly fold: (decoded: Decoded<Event>) => void;
-}
-
-/** The positions of a topic with one partition. */
-export function onePartition(topic: string, position: () => Position): () => Positions {
-  return () => new Map([[partitionKey(topic, PARTITION), position()]]);
 }
 
 export class LogFollower {
@@ -92,6 +88,8 @@ export class LogFollower {
   readonly #options: LogFollowerOptions;
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>[] = [];
+  /** by topic */
+  readonly #ends = new Map<string, () => readonly bigint[]>();
   /** by `partitionKey` */
   readonly #applied = new Map<string, bigint>();
 
@@ -123,12 +121,23 @@ export class LogFollower {
     /** returns to the positions */
     rewind(): void;
   } {
+    const { topic: name, ends } = topic;
+    let last: Buffer | null = null;
     const fold = (decoded: Decoded<Event>): void => {
       topic.fold(decoded);
+      last = decoded.fingerprints.at(-1) ?? last;
       this.noteApplied();
       this.changes.notify();
     };
-    const reader = new TopicReader({ ...topic, fold }, { ...this.#options, signal: this.signal });
+    const positions = (): Positions =>
+      new Map([
+        [partitionKey(name, PARTITION), { next_offset: ends()[0] ?? 0n, last_record: last }],
+      ]);
+    this.#ends.set(name, ends);
+    const reader = new TopicReader(
+      { positions, ...topic, fold },
+      { ...this.#options, signal: this.signal },
+    );
     this.run(reader.run());
     return reader;
   }
@@ -138,22 +147,29 @@ export class LogFollower {
     this.#running.push(work.catch((error: unknown) => this.fail(error)));
   }
 
+  /** The ends of the applied records. */
+  get applied(): readonly AppliedOffset[] {
+    return [...this.#ends].flatMap(([topic, ends]) =>
+      ends().map((next_offset, partition) => ({ topic, partition, next_offset })),
+    );
+  }
+
   /** To be called when records are applied otherwise than by their fold. */
   noteApplied(): void {
-    for (const { topic, partition, next_offset: next } of this.#options.applied())
+    for (const { topic, partition, next_offset: next } of this.applied)
       this.#applied.set(partitionKey(topic, partition), next);
   }
 
   /** Resolves once these topics of one partition are folded to their ends, or at the abort. */
-  async catchUp(
-    folds: readonly { readonly topic: string; readonly end: () => bigint }[],
-  ): Promise<void> {
+  async catchUp(topics: readonly string[]): Promise<void> {
     const { kafka, retrying } = this.#options;
     const ends = await retrying('looking at the ends of the logs', () =>
-      Promise.all(folds.map(({ topic }) => readLogEnds(kafka, topic, PARTITION))),
+      Promise.all(topics.map((topic) => readLogEnds(kafka, topic, PARTITION))),
     );
     await this.changes.until(() =>
-      folds.every(({ end }, index) => end() >= (ends[index]?.high ?? 0n)),
+      topics.every(
+        (topic, index) => (this.#ends.get(topic)?.()[0] ?? 0n) >= (ends[index]?.high ?? 0n),
+      ),
     );
   }
 
@@ -186,7 +202,10 @@ class TopicReader<Event extends { readonly type: string }> {
   readonly #groupId = `treasury-${randomUUID()}`;
   readonly #reader: LogReader;
 
-  constructor(topic: FollowedTopic<Event>, options: LogFollowerOptions) {
+  constructor(
+    topic: FollowedTopic<Event> & { readonly positions: () => Positions },
+    options: LogFollowerOptions,
+  ) {
     this.#topic = topic;
     this.#options = options;
     this.#reader = new LogReader({

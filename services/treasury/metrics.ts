@@ -1,8 +1,8 @@
 /** The treasury's metrics. */
-import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { TransferRefusal } from '../../projections/deposits/domain/confirmation.ts';
+import type { Ledger } from '../../projections/deposits/domain/ledger.ts';
+import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
-import { QueueMetrics, type QueuedDeposits } from './ledger/queue-metrics.ts';
 import type { AppliedOffset } from './log-follower.ts';
 
 /** The state of the treasury, read at each scrape. */
@@ -131,4 +131,67 @@ export function openTreasuryMetrics(
     lag: (topic: string, partition: number, records: bigint) =>
       lag.set({ topic, partition }, Number(records)),
   };
+}
+
+type QueuedDeposits = Pick<Ledger, 'waiting' | 'waitingCount' | 'live'>;
+
+interface Queue {
+  readonly status: 'confirmed' | 'mint_requested' | 'needs_manual';
+  readonly deposits: number;
+  /** Unix milliseconds */
+  readonly oldest: number | undefined;
+}
+
+/**
+ * How many deposits wait, for what, and since when: the first thing to look at when somebody's
+ * money does not arrive.
+ */
+export class QueueMetrics {
+  /** the times at which held deposits began to wait for a person, in order */
+  readonly #held = new Map<string, number>();
+  readonly #ledger: () => QueuedDeposits;
+
+  /** `now` in Unix milliseconds. */
+  constructor(metrics: Metrics, ledger: () => QueuedDeposits, now: () => number = Date.now) {
+    this.#ledger = ledger;
+    const queues = (): readonly Queue[] => this.#queues();
+    metrics.gauge(
+      'treasury_queue_deposits',
+      'deposits to be minted, requested, or waiting for a person',
+      ['status'],
+      function () {
+        for (const { status, deposits } of queues()) this.set({ status }, deposits);
+      },
+    );
+    metrics.gauge(
+      'treasury_queue_oldest_seconds',
+      'age of the oldest of them in its status; 0: there is none',
+      ['status'],
+      function () {
+        for (const { status, oldest } of queues()) {
+          const age = oldest === undefined ? 0 : now() - oldest;
+          this.set({ status }, Math.max(0, age / 1_000));
+        }
+      },
+    );
+  }
+
+  /** An event that counts. */
+  applied(event: TreasuryEvent): void {
+    if (event.type === 'DepositHeld') this.#held.set(event.deposit_id, event.decided_at);
+    if (event.type === 'DepositApproved' || event.type === 'DepositRejected')
+      this.#held.delete(event.deposit_id);
+  }
+
+  #queues(): readonly Queue[] {
+    const { waiting, waitingCount, live } = this.#ledger();
+    const [queued] = waiting;
+    const [mint] = live.values();
+    const [held] = this.#held.values();
+    return [
+      { status: 'confirmed', deposits: waitingCount, oldest: queued?.since },
+      { status: 'mint_requested', deposits: live.size, oldest: mint?.at },
+      { status: 'needs_manual', deposits: this.#held.size, oldest: held },
+    ];
+  }
 }

@@ -15,9 +15,8 @@ import type { Service } from '../runtime/process/main.ts';
 import type { TreasuryConfig } from './config.ts';
 import { MintSigner } from './minting/mint-signer.ts';
 import { LOG_TOPICS } from './reconciliation/logs.ts';
-import { NewestRun } from './reconciliation/newest-run.ts';
+import { NewestRun, reconciliationRoute } from './reconciliation/newest-run.ts';
 import { Reconciliation } from './reconciliation/reconciliation.ts';
-import { reconciliationRoute } from './reconciliation/route.ts';
 import { Treasury } from './treasury.ts';
 
 const TOPICS = [

@@ -21,7 +21,7 @@ import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
 import { LedgerWriter, type TreasuryContext } from './ledger/ledger-writer.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
-import { LogFollower, onePartition, PARTITION, type AppliedOffset } from './log-follower.ts';
+import { LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
 import { chainTopicOf, Minting, type MintingOptions } from './minting/minting.ts';
 
@@ -79,7 +79,6 @@ export class Treasury {
     this.#follower = new LogFollower({
       ...options,
       retrying: (what, attempt) => this.#activity.retrying(what, attempt),
-      applied: () => this.#applied(),
       onLag: (topic, partition, records) => {
         this.#activity.heard();
         metrics.lag(topic, partition, records);
@@ -174,13 +173,13 @@ export class Treasury {
     follower.follow({
       topic: ledger,
       isEvent: isTreasuryEvent,
-      positions: onePartition(ledger, () => books.ledgerPosition),
+      ends: () => [books.ledger.end],
       fold: (decoded) => books.foldLedger(decoded),
     });
     follower.follow({
       topic: addresses,
       isEvent: isDepositAddressEvent,
-      positions: onePartition(addresses, () => books.addressesPosition),
+      ends: () => [books.ledger.addresses.end],
       fold: (decoded) => books.foldAddresses(decoded),
     });
     await this.#catchUp();
@@ -196,14 +195,14 @@ export class Treasury {
     const minting = new Minting(options, {
       ...this.#context,
       appender,
-      catchUp: () => this.#catchUp(minting),
+      catchUp: () => this.#catchUp(minting.topic),
     });
     this.#minting = minting;
     const { topic, chain } = minting;
     this.#follower.follow({
       topic,
       isEvent: isChainEvent,
-      positions: onePartition(topic, () => chain.position),
+      ends: () => [chain.sender.end],
       fold: (decoded) => chain.fold(decoded),
     });
     this.#follower.run(minting.run());
@@ -217,6 +216,7 @@ export class Treasury {
     const reader = this.#follower.follow({
       topic: transfers,
       isEvent: isTransferEvent,
+      ends: () => queue.decided,
       positions: () => queue.positions,
       room: () => this.#context.changes.until(() => queue.hasRoom),
       fold: (decoded) => queue.put(decoded),
@@ -226,17 +226,10 @@ export class Treasury {
     return { queue, rewind: () => reader.rewind() };
   }
 
-  /** Resolves once the logs (the chain only with `minting`) are read to their ends. */
-  #catchUp(minting?: Minting): Promise<void> {
+  /** Resolves once the ledger, the addresses and these logs are read to their ends. */
+  #catchUp(...more: readonly string[]): Promise<void> {
     const { addresses, ledger } = this.#topics;
-    const books = this.#books.ledger;
-    return this.#follower.catchUp([
-      { topic: ledger, end: () => books.end },
-      { topic: addresses, end: () => books.addresses.end },
-      ...(minting === undefined
-        ? []
-        : [{ topic: minting.topic, end: () => minting.chain.sender.end }]),
-    ]);
+    return this.#follower.catchUp([ledger, addresses, ...more]);
   }
 
   /** An impossible log and a fault without retry halt the treasury; any other error is a bug. */
@@ -263,24 +256,7 @@ export class Treasury {
       unminted: waitingCount,
       live: live.size,
       minting_closed: this.#minting?.closed !== undefined,
-      applied: this.#applied(),
+      applied: this.#follower.applied,
     };
-  }
-
-  /** First offsets that are not folded, or of `tron.transfers` not decided. */
-  #applied(): readonly AppliedOffset[] {
-    const { addresses, ledger, transfers } = this.#topics;
-    const books = this.#books.ledger;
-    const minting = this.#minting;
-    const partition = PARTITION;
-    const decided = this.#queue?.decided ?? [];
-    return [
-      { topic: ledger, partition, next_offset: books.end },
-      { topic: addresses, partition, next_offset: books.addresses.end },
-      ...(minting === undefined
-        ? []
-        : [{ topic: minting.topic, partition, next_offset: minting.chain.sender.end }]),
-      ...decided.map((next_offset, index) => ({ topic: transfers, partition: index, next_offset })),
-    ];
   }
 }

@@ -3,7 +3,6 @@ import { hold } from '../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { DepositConfirmed, TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
-import type { Position } from '../../runtime/kafka/position.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 
 export class Books {
@@ -14,37 +13,23 @@ export class Books {
   readonly #furthest = new Map<number, DepositConfirmed>();
   /** the first deposit of each deposit address, by its bytes in latin1 */
   readonly #firsts = new Map<string, DepositConfirmed>();
-  #lastOfLedger: Buffer | null = null;
-  #lastOfAddresses: Buffer | null = null;
 
   /** `onApplied` receives every event that counts. */
   constructor(onApplied: (event: TreasuryEvent) => void) {
     this.#onApplied = onApplied;
   }
 
-  foldLedger({ events, fingerprints }: Decoded<TreasuryEvent>): void {
+  foldLedger({ events }: Decoded<TreasuryEvent>): void {
     for (const { event, offset } of events) {
       if (this.ledger.apply(event, offset) !== 'applied') continue;
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
       if (event.type !== 'PolicySet') this.#checkHold(event.deposit_id);
       this.#onApplied(event);
     }
-    this.#lastOfLedger = fingerprints.at(-1) ?? this.#lastOfLedger;
   }
 
-  foldAddresses({ events, fingerprints }: Decoded<DepositAddressEvent>): void {
+  foldAddresses({ events }: Decoded<DepositAddressEvent>): void {
     for (const { event, offset } of events) this.ledger.addresses.apply(event, offset);
-    this.#lastOfAddresses = fingerprints.at(-1) ?? this.#lastOfAddresses;
-  }
-
-  /** Where reading of `treasury.ledger` continues. */
-  get ledgerPosition(): Position {
-    return { next_offset: this.ledger.end, last_record: this.#lastOfLedger };
-  }
-
-  /** Where reading of `deposit.addresses` continues. */
-  get addressesPosition(): Position {
-    return { next_offset: this.ledger.addresses.end, last_record: this.#lastOfAddresses };
   }
 
   /** A confirmed deposit that should be held. Reliable once the ledger is read to its end. */

@@ -6,7 +6,6 @@ import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { Sender, type SentTransaction } from '../../../projections/chain/sender.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import type { Position } from '../../runtime/kafka/position.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 
 export class ChainBook {
@@ -14,7 +13,6 @@ export class ChainBook {
   readonly #topic: string;
   /** final Mints without a known intent */
   #unexplained: SentTransaction[] = [];
-  #last: Buffer | null = null;
 
   constructor(topic: string, authority: Buffer) {
     this.#topic = topic;
@@ -24,7 +22,7 @@ export class ChainBook {
   }
 
   /** Throws `log_damaged` for an impossible log. */
-  fold({ events, fingerprints }: Decoded<ChainEvent>): void {
+  fold({ events }: Decoded<ChainEvent>): void {
     for (const { event, offset } of events) {
       const verdict = this.sender.apply(event, offset);
       if (verdict === undefined) continue;
@@ -34,12 +32,6 @@ export class ChainBook {
         { retry: false },
       );
     }
-    this.#last = fingerprints.at(-1) ?? this.#last;
-  }
-
-  /** Where reading of `chain.blocks` continues. */
-  get position(): Position {
-    return { next_offset: this.sender.end, last_record: this.#last };
   }
 
   /** Final Mints without a live intent. Reliable once the ledger is read to its end. */

@@ -15,7 +15,7 @@ import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
-import { LogFollower, onePartition, PARTITION } from '../log-follower.ts';
+import { LogFollower } from '../log-follower.ts';
 import type { NewestRun } from './newest-run.ts';
 
 export const READING_ENDED = 'reading_ended';
@@ -51,8 +51,6 @@ export class ReserveLogs {
   readonly newest: NewestRun;
   readonly names: LogNames;
   readonly #follower: LogFollower;
-  #lastOfLedger: Buffer | null = null;
-  #lastOfChain: Buffer | null = null;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(options: ReserveLogsOptions) {
@@ -62,12 +60,6 @@ export class ReserveLogs {
     this.#follower = new LogFollower({
       ...options,
       retrying: (what, attempt) => retrying({ what, log, signal: this.#follower.signal }, attempt),
-      applied: () =>
-        (['chain', 'ledger', 'runs'] as const).map((which) => ({
-          topic: this.names[which],
-          partition: PARTITION,
-          next_offset: this.#end(which),
-        })),
       onFailure: (error) => {
         this.#failure ??= { error };
       },
@@ -83,25 +75,19 @@ export class ReserveLogs {
     follower.follow({
       topic: chain,
       isEvent: isChainEvent,
-      positions: onePartition(chain, () => ({
-        next_offset: this.supply.end,
-        last_record: this.#lastOfChain,
-      })),
+      ends: () => [this.supply.end],
       fold: (decoded) => this.#foldChain(decoded),
     });
     follower.follow({
       topic: ledger,
       isEvent: isTreasuryEvent,
-      positions: onePartition(ledger, () => ({
-        next_offset: this.ledger.end,
-        last_record: this.#lastOfLedger,
-      })),
+      ends: () => [this.ledger.end],
       fold: (decoded) => this.#foldLedger(decoded),
     });
     follower.follow({
       topic: runs,
       isEvent: isReserveEvent,
-      positions: onePartition(runs, () => newest.position),
+      ends: () => [newest.end],
       fold: (decoded) => newest.fold(decoded),
     });
     await follower.ended();
@@ -111,26 +97,21 @@ export class ReserveLogs {
   /** Resolves once this log is folded to its end. Throws `READING_ENDED` when it will not be. */
   async catchUp(which: keyof LogNames): Promise<void> {
     const topic = this.names[which];
-    await this.#follower.catchUp([{ topic, end: () => this.#end(which) }]);
+    await this.#follower.catchUp([topic]);
     if (this.#follower.signal.aborted)
       throw new Fault(READING_ENDED, `${topic} was not read to its end: the reading has ended`, {
         retry: false,
       });
   }
 
-  #end(which: keyof LogNames): bigint {
-    return { chain: this.supply, ledger: this.ledger, runs: this.newest }[which].end;
-  }
-
-  #foldLedger({ events, fingerprints }: Decoded<TreasuryEvent>): void {
+  #foldLedger({ events }: Decoded<TreasuryEvent>): void {
     for (const { event, offset } of events) {
       const counts = this.ledger.apply(event, offset) === 'applied';
       if (counts && event.type === 'DepositConfirmed') this.receipts.add(event, offset);
     }
-    this.#lastOfLedger = fingerprints.at(-1) ?? this.#lastOfLedger;
   }
 
-  #foldChain({ events, fingerprints }: Decoded<ChainEvent>): void {
+  #foldChain({ events }: Decoded<ChainEvent>): void {
     for (const { event, offset } of events) {
       const verdict = this.supply.apply(event, offset);
       if (typeof verdict !== 'object') continue;
@@ -142,6 +123,5 @@ export class ReserveLogs {
         { retry: false },
       );
     }
-    this.#lastOfChain = fingerprints.at(-1) ?? this.#lastOfChain;
   }
 }

@@ -20,8 +20,8 @@ import {
 } from '../../../projections/reserve/position.ts';
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import { arrivingAt } from './arriving.ts';
 import {
+  arrivingAt,
   isSame,
   readBalances,
   totalOf,

@@ -1,12 +1,17 @@
-/** The newest run of any process in `reserve.runs`, as read so far. */
+/** The newest run of any process in `reserve.runs`, as read so far; whether it allows minting. */
+import {
+  reconciliationJson,
+  RUN_STATUSES,
+  type Reconciliation,
+} from '../../../schemas/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
-import type { Position } from '../../runtime/kafka/position.ts';
+import type { Route } from '../../runtime/http/handler.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
+import { Fault } from '../../runtime/process/errors.ts';
 
 export class NewestRun {
   #run: ReserveReconciled | undefined;
   #end = 0n;
-  #last: Buffer | null = null;
   #isRead = false;
 
   /** Undefined: there is none, as read so far. */
@@ -28,19 +33,14 @@ export class NewestRun {
     this.#isRead = true;
   }
 
-  get position(): Position {
-    return { next_offset: this.#end, last_record: this.#last };
-  }
-
   /**
    * The last run in the log is the newest, since clocks differ, unless its block or ledger offset
    * is older than that of a run before it: that run took longer to measure.
    */
-  fold({ events, fingerprints }: Decoded<ReserveReconciled>): void {
-    for (const [at, { event, offset }] of events.entries()) {
+  fold({ events }: Decoded<ReserveReconciled>): void {
+    for (const { event, offset } of events) {
       if (offset < this.#end) continue;
       this.#end = offset + 1n;
-      this.#last = fingerprints[at] ?? null;
       if (this.#run === undefined || !isBehind(event, this.#run)) this.#run = event;
     }
   }
@@ -48,4 +48,86 @@ export class NewestRun {
 
 function isBehind(run: ReserveReconciled, known: ReserveReconciled): boolean {
   return run.block_height < known.block_height || run.ledger_offset < known.ledger_offset;
+}
+
+const PASSES: ReadonlySet<string> = new Set(['ok', 'over_backed_drift']);
+
+/** The newest run as far as it is known. */
+type Known = Pick<NewestRun, 'run' | 'is_read'>;
+
+/**
+ * Why nothing may be minted at this moment (Unix milliseconds), and what to do: the newest run is a
+ * mismatch, or older than `ageMax` milliseconds (0: no limit). Undefined when minting is allowed.
+ */
+export function mintingForbidden(
+  { run, is_read: isRead }: Known,
+  ageMax: number,
+  now: number,
+): string | undefined {
+  if (!isRead) return 'the reconciliations are not read yet: it goes on by itself';
+  if (run !== undefined && !PASSES.has(run.status)) return mismatched(run);
+  if (ageMax === 0) return undefined;
+  if (run === undefined)
+    return 'there was no reconciliation yet: it goes on after the first, or `ops reserve run` makes one';
+  const age = now - run.run_at;
+  return Math.abs(age) <= ageMax ? undefined : outOfDate(run, age);
+}
+
+function mismatched({ run_id: id, run_at: at }: ReserveReconciled): string {
+  return `the reserve does not match (reconciliation ${id} of ${timeOf(at)}). What to do: \`ops reserve runs\` shows by how much; find the mint or the money, then \`ops reserve run\``;
+}
+
+function outOfDate({ run_at: at }: ReserveReconciled, age: number): string {
+  const how =
+    age > 0
+      ? `${Math.round(age / 1_000)} s old`
+      : `${Math.round(-age / 1_000)} s ahead of this clock`;
+  return `the newest reconciliation, of ${timeOf(at)}, is ${how}. What to do: look why there is no newer one (the treasury's log says it), or set the clock right`;
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+const HEADERS = { 'cache-control': 'public, max-age=1' };
+
+/** `GET /public/reconciliation`. */
+export function reconciliationRoute(newest: Known): Route {
+  let made: { readonly of: ReserveReconciled | undefined; readonly body: string } | undefined;
+  return {
+    method: 'get',
+    path: '/public/reconciliation',
+    handle() {
+      // "never" must not be published before the log is read
+      if (!newest.is_read)
+        throw new Fault('starting', 'the reconciliations are not read yet', { retry: true });
+      const { run } = newest;
+      if (made === undefined || made.of !== run)
+        made = { of: run, body: reconciliationJson(published(run)) };
+      return { status: 200, body: made.body, headers: HEADERS };
+    },
+  };
+}
+
+function published(run: ReserveReconciled | undefined): Reconciliation {
+  if (run === undefined) return { last_run: null };
+  const {
+    onchain_supply,
+    genesis_allocation,
+    treasury_minted,
+    ledger_liability,
+    custody_reported,
+  } = run;
+  return {
+    last_run: {
+      run_at: new Date(run.run_at).toISOString(),
+      onchain_supply,
+      genesis_allocation,
+      treasury_minted,
+      ledger_liability,
+      custody_reported,
+      // an unknown status is not relied on
+      status: RUN_STATUSES.find((status) => status === run.status) ?? 'mismatch',
+    },
+  };
 }

@@ -13,8 +13,7 @@ import { aborted } from '../../runtime/process/retry.ts';
 import type { BalanceProvider, Progress } from './custody.ts';
 import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
-import { MintGate } from './mint-gate.ts';
-import { NewestRun } from './newest-run.ts';
+import { mintingForbidden, NewestRun } from './newest-run.ts';
 import { Reconciler } from './reconciler.ts';
 import type { ReconciliationConfig } from './settings.ts';
 
@@ -45,7 +44,6 @@ export interface ReconciliationOptions {
 export class Reconciliation {
   /** Milliseconds that this number of provider requests takes at the rates of the settings. */
   readonly expectedMs: (requests: number) => number;
-  readonly #gate: MintGate;
   readonly #options: ReconciliationOptions;
   readonly #stopping = new AbortController();
   readonly #logs: ReserveLogs;
@@ -58,7 +56,6 @@ export class Reconciliation {
     this.#options = options;
     const { config, metrics, log, now = Date.now, newest = new NewestRun(), names } = options;
     const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
-    this.#gate = new MintGate({ newest, age_max_ms: config.reconcile_age_max_ms, now });
     const reserveMetrics = openReserveMetrics(metrics, () => ({
       run: newest.run,
       is_closed: this.mintingAllowed() !== undefined,
@@ -107,7 +104,9 @@ export class Reconciliation {
 
   /** Why nothing may be minted now, and what to do. Checked before each intent and broadcast. */
   mintingAllowed(): string | undefined {
-    return this.#halted === undefined ? this.#gate.mintingAllowed() : this.problem?.message;
+    if (this.#halted !== undefined) return this.problem?.message;
+    const { config, now = Date.now } = this.#options;
+    return mintingForbidden(this.#logs.newest, config.reconcile_age_max_ms, now());
   }
 
   /** Reconciles on the schedule until the signal is aborted, halted or not. Throws bugs. */

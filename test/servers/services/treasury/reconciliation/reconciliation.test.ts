@@ -14,12 +14,14 @@ import { openHttp } from '../../../../../services/runtime/http/server.ts';
 import { Metrics } from '../../../../../services/runtime/process/metrics.ts';
 import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
 import { LOG_TOPICS, type LogNames } from '../../../../../services/treasury/reconciliation/logs.ts';
-import { NewestRun } from '../../../../../services/treasury/reconciliation/newest-run.ts';
+import {
+  NewestRun,
+  reconciliationRoute,
+} from '../../../../../services/treasury/reconciliation/newest-run.ts';
 import {
   Reconciliation,
   type ReconciliationOptions,
 } from '../../../../../services/treasury/reconciliation/reconciliation.ts';
-import { reconciliationRoute } from '../../../../../services/treasury/reconciliation/route.ts';
 import { ChainByHand, named } from '../../../../support/chain-by-hand.ts';
 import { confirmedEvent, depositEvents, placed } from '../../../../support/deposit-events.ts';
 import { accountAt, depositKey, USDT_CONTRACT } from '../../../../support/deposit-log.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Metrics } from '../../../../services/runtime/process/metrics.ts';
-import { QueueMetrics } from '../../../../services/treasury/ledger/queue-metrics.ts';
-import { depositEvents } from '../../../support/deposit-events.ts';
-import { BEGIN, HOUR_MS, MintLedger, USD } from '../../../support/mint-ledger.ts';
+import { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { QueueMetrics } from '../../../services/treasury/metrics.ts';
+import { depositEvents } from '../../support/deposit-events.ts';
+import { BEGIN, HOUR_MS, MintLedger, USD } from '../../support/mint-ledger.ts';
 
 async function samples(metrics: Metrics): Promise<Record<string, string>> {
   const lines = [

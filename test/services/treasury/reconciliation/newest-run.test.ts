@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
-import { MintGate } from '../../../../services/treasury/reconciliation/mint-gate.ts';
+import { mintingForbidden } from '../../../../services/treasury/reconciliation/newest-run.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
 
 function runOf(status: string, age: number): ReserveReconciled {
@@ -47,20 +47,12 @@ test.each([
   ['that there never was', undefined, 1_000, /no reconciliation yet/],
   ['that there never was, where no age matters', undefined, 0, undefined],
 ])('a newest run %s', (_what, run, ageMax, why) => {
-  const said = new MintGate({
-    newest: { run, is_read: true },
-    age_max_ms: ageMax,
-    now: () => BEGIN,
-  }).mintingAllowed();
+  const said = mintingForbidden({ run, is_read: true }, ageMax, BEGIN);
   if (why === undefined) expect(said).toBe(undefined);
   else expect(said).toMatch(why);
 });
 
 test('minting is closed until the newest run is known', () => {
-  const gate = new MintGate({
-    newest: { run: undefined, is_read: false },
-    age_max_ms: 0,
-    now: () => BEGIN,
-  });
-  expect(gate.mintingAllowed()).toMatch('not read yet');
+  const said = mintingForbidden({ run: undefined, is_read: false }, 0, BEGIN);
+  expect(said).toMatch('not read yet');
 });
