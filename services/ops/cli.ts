@@ -4,15 +4,7 @@ import yargs, { type Argv } from 'yargs';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { ConfigError } from '../runtime/process/config.ts';
 import { messageOf } from '../runtime/process/errors.ts';
-import { addAsyncapi } from './asyncapi.ts';
-import { addAudit } from './audit/command.ts';
-import { addCompletion } from './completion.ts';
-import { addDeposit } from './deposit/command.ts';
-import { addQuarantine } from './quarantine/command.ts';
-import { addRebuild, addVerify } from './rebuild/command.ts';
-import { addReserve } from './reserve/command.ts';
-import { addStatus } from './status/command.ts';
-import { addTail } from './tail/command.ts';
+import { addCommands } from './commands.ts';
 import { didYouMean, MISSING, Misuse, type Commands, type Run } from './usage.ts';
 
 const NAME = 'npm run ops --';
@@ -67,19 +59,7 @@ export async function runOps(words: readonly string[]): Promise<number> {
     .fail((message, error) => {
       throw isUsage(error) ? misuse(parser, message, words) : error;
     });
-  for (const add of [
-    addStatus,
-    addTail,
-    addDeposit,
-    addReserve,
-    addAudit,
-    addRebuild,
-    addVerify,
-    addQuarantine,
-    addAsyncapi,
-    addCompletion,
-  ])
-    add(commands, run);
+  addCommands(commands, run);
   try {
     await parser.parseAsync();
     return code;

@@ -44,12 +44,6 @@ export function decision(args: { readonly actor: string; readonly reason: string
   return { actor, reason };
 }
 
-/** Options of a command that records a person's decision. */
-export const DECISION = {
-  actor: { type: 'string', requiresArg: true, demandOption: true, describe: 'who decides' },
-  reason: { type: 'string', requiresArg: true, demandOption: true, describe: 'why' },
-} as const;
-
 /** `, did you mean status?`, or nothing where no known word is near. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const near = known

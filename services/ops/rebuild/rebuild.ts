@@ -1,9 +1,26 @@
-/** `ops rebuild`: switches a projection to tables rebuilt from the log, or back. */
-import { rebuild as rebuildTables, rollback } from '../../projector/rebuild/rebuild.ts';
-import { jsonOf, print } from '../connections.ts';
-import { withProjection, type ProjectionArguments } from './steps.ts';
+/** `ops rebuild` and `ops verify`: a projection's tables against its log. */
+import { PROJECTIONS } from '../../projector/registry.ts';
+import { topicsOf } from '../../projector/engine/skips.ts';
+import type { Difference } from '../../projector/rebuild/compare.ts';
+import type { RebuildStep } from '../../projector/rebuild/progress.ts';
+import {
+  rebuild as rebuildTables,
+  rollback,
+  type RebuildOptions,
+  type RebuildRefusal,
+} from '../../projector/rebuild/rebuild.ts';
+import { verify as verifyTables, type Verified } from '../../projector/rebuild/verify.ts';
+import { openCodec } from '../../runtime/kafka/codec.ts';
+import { KAFKA, POSTGRES, readSettings, REGISTRY } from '../config.ts';
+import { jsonOf, kafkaOf, LOG, print, stopAtSignals } from '../connections.ts';
+import { Misuse, type SharedArguments } from '../usage.ts';
 
-export interface RebuildArguments extends ProjectionArguments {
+interface ProjectionArguments extends SharedArguments {
+  readonly projection: string;
+  readonly afresh: boolean | undefined;
+}
+
+interface RebuildArguments extends ProjectionArguments {
   readonly rollback: boolean | undefined;
 }
 
@@ -19,4 +36,98 @@ export async function rebuild(args: RebuildArguments): Promise<number> {
       : `done         ${projection} is read from other tables now (version ${version}), ${records} records folded in ${seconds} s; the previous ones (version ${kept}) are kept: ops rebuild ${projection} --rollback`,
   );
   return 0;
+}
+
+export async function verify(args: ProjectionArguments): Promise<number> {
+  const { projection } = args;
+  const verified = await withProjection(args, verifyTables);
+  const { version, positions, tables } = verified;
+  const equal = isEqual(verified);
+  const offsets = Object.fromEntries(positions);
+  print(
+    args.json === true
+      ? jsonOf({ step: 'done', projection, version, equal, positions: offsets, tables })
+      : verifiedText(projection, verified),
+  );
+  return equal ? 0 : 2;
+}
+
+function isEqual({ tables }: Verified): boolean {
+  return tables.every(({ difference }) => difference === undefined);
+}
+
+export function verifiedText(name: string, verified: Verified): string {
+  const { positions, tables } = verified;
+  const width = Math.max(...tables.map(({ table }) => table.length));
+  const [first] = tables.flatMap(({ table, difference }) =>
+    difference === undefined ? [] : [`first        ${differenceText(table, difference)}`],
+  );
+  return [
+    ...[...positions].map(([partition, next]) => `position     ${partition} up to ${next}`),
+    ...tables.map(({ table, rows, digest, difference }) => {
+      const state = difference === undefined ? 'equal  ' : 'DIFFERS';
+      return `${state}      ${table.padEnd(width)}  ${String(rows).padStart(11)} rows  ${digest}`;
+    }),
+    ...(first === undefined
+      ? [`${name} is what its log says`]
+      : [first, `${name} is not what its log says: ops rebuild ${name} puts it right`]),
+  ].join('\n');
+}
+
+function differenceText(table: string, { key, column, live, fresh }: Difference): string {
+  const row = Object.entries(key)
+    .map(([name, value]) => `${name} ${value ?? 'null'}`)
+    .join(', ');
+  const where = row === '' ? table : `${table}, row ${row}`;
+  if (column !== undefined)
+    return `${where}: ${column} is ${live ?? 'null'}, by the log ${fresh ?? 'null'}`;
+  if (live === undefined) return `${where}: missing, by the log there is ${fresh}`;
+  return fresh === undefined
+    ? `${where}: there is ${live}, by the log there is none`
+    : `${where}: ${live}, by the log ${fresh}`;
+}
+
+/** Runs a rebuild or a verification until it ends or a signal stops it. Throws `Misuse`. */
+async function withProjection<Result extends object>(
+  args: ProjectionArguments,
+  work: <Event extends { readonly type: string }>(
+    options: RebuildOptions<Event>,
+  ) => Promise<Result | RebuildRefusal>,
+): Promise<Result> {
+  const { projection: name, afresh = false, json, stack } = args;
+  const named = PROJECTIONS.find((each) => each.name === name);
+  if (named === undefined) throw new Misuse(`there is no projection ${name}`);
+  const config = readSettings({ ...KAFKA, ...REGISTRY, ...POSTGRES }, stack);
+  const { signal } = stopAtSignals();
+  let last = '';
+  const onStep = (step: RebuildStep): void => {
+    const line = json === true ? jsonOf(step) : stepText(step);
+    if (json === true || line !== last) print(line);
+    last = line;
+  };
+  const outcome = await named.with(async (projection) => {
+    const codec = await openCodec(config.registry_url, topicsOf(projection), projection.unread);
+    const kafka = kafkaOf(config);
+    return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh });
+  });
+  if ('refused' in outcome) throw new Misuse(outcome.message);
+  return outcome;
+}
+
+export function stepText(progress: RebuildStep): string {
+  const { step, what = '', records, records_behind: behind } = progress;
+  const { records_per_second: rate, seconds_left: left } = progress;
+  const pace = rate === undefined ? '' : `, ${rate} a second`;
+  const time = left === undefined || behind === 0n ? '' : `, about ${left} s left`;
+  switch (step) {
+    case 'loading':
+      return `loading      ${records} records folded, ${behind} to go${pace}${time}`;
+    case 'indexing':
+      return `indexing     ${what}`.trimEnd();
+    case 'catching_up':
+      return `catching up  ${behind} records behind${pace}`;
+    case 'switching':
+    case 'comparing':
+      return step;
+  }
 }

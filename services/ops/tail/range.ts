@@ -74,25 +74,21 @@ export async function findRanges(
   );
 }
 
-async function readRanges(
-  admin: Admin,
-  { topic, from, to, follow }: RangeOptions,
-  now: number,
-): Promise<{ readonly topics: readonly string[]; readonly ranges: readonly PartitionRange[] }> {
+async function readRanges(admin: Admin, { topic, from, to, follow }: RangeOptions, now: number) {
   const topics = (await admin.listTopics()).filter((name) => !name.startsWith('__'));
   if (!topics.includes(topic)) return { topics, ranges: [] };
   const ends = await admin.fetchTopicOffsets(topic);
-  const begins = await offsetsOf(admin, topic, from);
+  const firsts = await offsetsOf(admin, topic, from);
   const stops = await offsetsOf(admin, topic, to ?? { newest: 0n });
   // a time to come has no offset yet
   const before = follow && to !== undefined && 'time' in to && to.time > now ? to.time : undefined;
   const isOpen = follow && (to === undefined || before !== undefined);
-  const ranges = ends.map(({ partition, ...end }) => {
-    const high = BigInt(end.high);
-    const begin = largest(BigInt(end.low), begins(partition, high));
-    const stop = stops(partition, high);
-    const last = follow ? stop : smallest(high, stop);
-    const start = smallest(begin, high);
+  const ranges = ends.map(({ partition, ...end }): PartitionRange => {
+    const [low, high] = [BigInt(end.low), BigInt(end.high)];
+    const [first, stop] = [firsts(partition, high), stops(partition, high)];
+    const begin = first > low ? first : low;
+    const last = follow || stop < high ? stop : high;
+    const start = begin < high ? begin : high;
     return { partition, start, from: begin, to: isOpen ? undefined : last, before };
   });
   return { topics, ranges };
@@ -105,16 +101,8 @@ async function offsetsOf(
   bound: Bound,
 ): Promise<(partition: number, high: bigint) => bigint> {
   if ('offset' in bound) return () => bound.offset;
-  if ('newest' in bound) return (_, high) => largest(0n, high - bound.newest);
+  if ('newest' in bound) return (_, high) => high - bound.newest;
   const found = await admin.fetchTopicOffsetsByTimestamp(topic, bound.time);
   const offsets = new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
   return (partition, high) => offsets.get(partition) ?? high;
-}
-
-function largest(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function smallest(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }

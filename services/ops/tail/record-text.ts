@@ -4,11 +4,6 @@ import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Shown } from './record-schemas.ts';
 import { shownTime } from './shown-types.ts';
 
-export interface TopicPartition {
-  readonly topic: string;
-  readonly partition: number;
-}
-
 /** Stands in decoded text for bytes that are not UTF-8. */
 const REPLACEMENT = '\uFFFD';
 
@@ -21,11 +16,11 @@ export function textOf(bytes: Buffer | string): string {
 
 /** One object, without a line end. Offsets are text. */
 export function recordJson(
-  { topic, partition }: TopicPartition,
-  record: LogRecord,
+  topic: string,
+  partition: number,
+  { offset, timestamp, key, value, headers }: LogRecord,
   shown: Shown,
 ): string {
-  const { offset, timestamp, key, value, headers } = record;
   const line = {
     topic,
     partition,
@@ -36,7 +31,7 @@ export function recordJson(
     type: shown.type,
     schema_id: shown.schema_id,
   };
-  if (!('unreadable' in shown)) return JSON.stringify({ ...line, value: shown.value });
+  if (shown.unreadable === undefined) return JSON.stringify({ ...line, value: shown.value });
   const raw = value === null ? null : `0x${value.toString('hex')}`;
   return JSON.stringify({ ...line, value: null, error: shown.unreadable, raw });
 }
@@ -56,11 +51,11 @@ const NAME_WIDTH = 18;
 
 /** Several lines: where and when, then the fields. A list shows its first items and its length. */
 export function recordText(
-  { topic, partition }: TopicPartition,
-  record: LogRecord,
+  topic: string,
+  partition: number,
+  { offset, timestamp, key, value, headers }: LogRecord,
   shown: Shown,
 ): string {
-  const { offset, timestamp, key, value, headers } = record;
   const lines = [
     `${topic}/${partition}@${offset}  ${shownTime(timestamp)}  ${shown.type ?? '?'}  key ${key === null ? '-' : textOf(key)}`,
   ];
@@ -68,29 +63,22 @@ export function recordText(
     ([name, texts]) => `${name}=${[texts].flat().join('|')}`,
   );
   if (named.length > 0) lines.push(`    ${named.join('  ')}`);
-  if ('unreadable' in shown) {
+  if (shown.unreadable !== undefined) {
     lines.push(`    not readable: ${shown.unreadable}`);
     if (value !== null) lines.push(`    0x${value.toString('hex')}`);
   } else {
-    const fields = shown.value;
-    const isRecord = typeof fields === 'object' && fields !== null;
-    lines.push(...fieldLines(isRecord ? fields : { value: fields }));
+    const { value: body } = shown;
+    const fields: object = typeof body === 'object' && body !== null ? body : { value: body };
+    for (const [name, field] of Object.entries<unknown>({ ...fields })) {
+      const items: readonly unknown[] = Array.isArray(field) ? field : [];
+      const summary = Array.isArray(field) ? items.length : plain(field);
+      lines.push(`    ${name.padEnd(NAME_WIDTH)} ${summary}`);
+      for (const item of items.slice(0, ITEMS_MAX)) lines.push(`        ${plain(item)}`);
+      if (items.length > ITEMS_MAX)
+        lines.push(`        ... and ${items.length - ITEMS_MAX} more, which --json shows`);
+    }
   }
   return `${lines.join('\n')}\n`;
-}
-
-function fieldLines(fields: object): readonly string[] {
-  const lines: string[] = [];
-  for (const [name, value] of Object.entries<unknown>({ ...fields })) {
-    const items: readonly unknown[] = Array.isArray(value) ? value : [];
-    lines.push(
-      `    ${name.padEnd(NAME_WIDTH)} ${Array.isArray(value) ? items.length : plain(value)}`,
-    );
-    for (const item of items.slice(0, ITEMS_MAX)) lines.push(`        ${plain(item)}`);
-    if (items.length > ITEMS_MAX)
-      lines.push(`        ... and ${items.length - ITEMS_MAX} more, which --json shows`);
-  }
-  return lines;
 }
 
 function plain(value: unknown): string {

@@ -39,19 +39,15 @@ export interface TailOptions {
   readonly signal: AbortSignal;
 }
 
-export interface TailCounts {
-  /** records within the ranges */
-  readonly read: number;
-  readonly shown: number;
-}
-
 /**
  * Ends when all ranges are read, the limit is reached, no more is wanted, or the signal is aborted.
- * Throws `LogLost`.
+ * Resolves to how many records within the ranges were read and shown. Throws `LogLost`.
  */
-export async function tailLog(options: TailOptions): Promise<TailCounts> {
+export async function tailLog(
+  options: TailOptions,
+): Promise<{ readonly read: number; readonly shown: number }> {
   const tail = new Tail(options);
-  if (tail.open === 0) return tail;
+  if (tail.next.size === 0) return tail;
   const { kafka, topic, log, signal } = options;
   const group_id = `ops-tail-${randomUUID()}`;
   const reader = new LogReader({
@@ -71,10 +67,10 @@ export async function tailLog(options: TailOptions): Promise<TailCounts> {
     while (!signal.aborted) {
       const chunk = await reader.take(CHUNK_RECORDS, AHEAD_BYTES_MAX);
       if (chunk === undefined) break;
-      const { open } = tail;
-      if (!(await tail.show(chunk)) || tail.open === 0) break;
+      const open = tail.next.size;
+      if (!(await tail.show(chunk)) || tail.next.size === 0) break;
       // without the partition that has been read to its end
-      if (tail.open < open) reader.rewind();
+      if (tail.next.size < open) reader.rewind();
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -86,13 +82,13 @@ export async function tailLog(options: TailOptions): Promise<TailCounts> {
   return tail;
 }
 
-class Tail implements TailCounts {
+class Tail {
   read = 0;
   shown = 0;
   readonly #options: TailOptions;
   readonly #ranges: ReadonlyMap<number, PartitionRange>;
   /** by partition, the offset that comes next, of those that are not read to their end */
-  readonly #next: Map<number, bigint>;
+  readonly next: Map<number, bigint>;
   #text = '';
   /** false when no more is wanted; a piece is written while the next one is made */
   #writing: Promise<boolean> = Promise.resolve(true);
@@ -101,16 +97,11 @@ class Tail implements TailCounts {
     this.#options = options;
     this.#ranges = new Map(options.ranges.map((range) => [range.partition, range]));
     const open = options.ranges.filter(({ from, to }) => to === undefined || from < to);
-    this.#next = new Map(open.map(({ partition, start }) => [partition, start]));
-  }
-
-  /** How many ranges are not read to their ends. */
-  get open(): number {
-    return this.#next.size;
+    this.next = new Map(open.map(({ partition, start }) => [partition, start]));
   }
 
   get positions(): Positions {
-    const entries = [...this.#next].map(
+    const entries = [...this.next].map(
       ([partition, next_offset]) =>
         [partitionKey(this.#options.topic, partition), { next_offset, last_record: null }] as const,
     );
@@ -125,17 +116,18 @@ class Tail implements TailCounts {
   /** Every record that is within its range. False when no more is wanted. */
   async show({ partition, records }: Pick<Chunk, 'partition' | 'records'>): Promise<boolean> {
     const range = this.#ranges.get(partition);
-    if (range === undefined || !this.#next.has(partition)) return true;
+    if (range === undefined || !this.next.has(partition)) return true;
+    const { from, to = Infinity, before = Infinity } = range;
     const { render, schemas, limit } = this.#options;
     for (const record of records) {
       // the reader may have gone back while this chunk is shown
-      if (record.offset < (this.#next.get(partition) ?? 0n)) continue;
-      if (isPast(range, record)) {
-        this.#next.delete(partition);
-        break;
-      }
-      this.#moveOn(range, record.offset + 1n);
-      if (record.offset < range.from) continue;
+      if (record.offset < (this.next.get(partition) ?? 0n)) continue;
+      const next = record.offset + 1n;
+      const isPast = next > to || record.timestamp >= before;
+      if (isPast || next === to) this.next.delete(partition);
+      else this.next.set(partition, next);
+      if (isPast) break;
+      if (record.offset < from) continue;
       this.read++;
       if (!schemas.knows(record.value))
         await this.retrying('asking for a schema', () => schemas.learn(record.value));
@@ -149,11 +141,6 @@ class Tail implements TailCounts {
     return (await this.#flush()) && (await this.#writing) && this.shown < limit;
   }
 
-  #moveOn({ partition, to }: PartitionRange, next: bigint): void {
-    if (to !== undefined && next >= to) this.#next.delete(partition);
-    else this.#next.set(partition, next);
-  }
-
   /** Hands the text on when all before it is written. */
   async #flush(): Promise<boolean> {
     const text = this.#text;
@@ -164,8 +151,4 @@ class Tail implements TailCounts {
     this.#writing.catch(() => undefined);
     return true;
   }
-}
-
-function isPast({ to, before }: PartitionRange, { offset, timestamp }: LogRecord): boolean {
-  return (to !== undefined && offset >= to) || (before !== undefined && timestamp >= before);
 }

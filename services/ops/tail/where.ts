@@ -6,92 +6,81 @@
  *   not (key = policy) and value.reason contains 'cap'
  *   transactions.from = 0x7e5f4552091a69125d5dfcb7b8c2659029395bdf       any of them
  */
-import { holds, isOperator, OPERATORS, valuesAt, type Literal } from './where-value.ts';
-
-/** The expression cannot be parsed; the message shows where. */
-export class BadExpression extends Error {}
+import { Misuse } from '../usage.ts';
 
 const LENGTH_MAX = 10_000;
 const DEPTH_MAX = 100;
 
 type Condition = (record: object) => boolean;
+type Literal = boolean | null | { readonly text: string; readonly isNumber: boolean };
 
-export interface Where {
-  /** `record`: the parsed line of `recordJson` */
-  readonly matches: Condition;
-  /** fields of the expression that no record had so far */
-  readonly missing: ReadonlySet<string>;
-}
-
-interface Token {
-  readonly kind: 'symbol' | 'quoted' | 'word' | 'end';
-  readonly text: string;
-  readonly at: number;
-}
+/** Each operator by the order of the two sides, which is undefined where they have none. */
+const ORDERINGS: Readonly<Record<string, (order?: number) => boolean>> = {
+  '=': (order) => order === 0,
+  '==': (order) => order === 0,
+  '!=': (order) => order !== 0,
+  '<': (order = 0) => order < 0,
+  '<=': (order = 1) => order <= 0,
+  '>': (order = 0) => order > 0,
+  '>=': (order = -1) => order >= 0,
+};
+const OPERATORS = [...Object.keys(ORDERINGS), 'contains'];
 
 const TOKEN =
-  /\s*(?:([()]|<=|>=|!=|==|=|<|>)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([\p{L}\p{N}_.:+@/-]+))/uy;
+  /[()]|[<>!=]=|[<>=]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[\p{L}\p{N}_.:+@/-]+|(?<bad>\S)/gu;
+const VALUE = /^(?:['"]|[\p{L}\p{N}_.:+@/-])/u;
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/;
+const DECIMAL = /^-?[0-9]+(?:\.[0-9]+)?$/;
 const PATH = /^[\p{L}_][\p{L}\p{N}_-]*(?:\.[\p{L}\p{N}_-]+)*$/u;
 
-/** Throws `BadExpression`. */
-export function parseWhere(text: string): Where {
-  if (text.length > LENGTH_MAX)
-    throw new BadExpression(`an expression has at most ${LENGTH_MAX} characters`);
-  const parser = new Parser(text);
-  return { matches: parser.parse(), missing: parser.missing };
-}
-
-class Parser {
-  readonly missing = new Set<string>();
-  readonly #seen = new Set<string>();
+/** An expression. Throws `Misuse` where it cannot be parsed; the message shows where. */
+export class Where {
+  /** Takes the parsed line of `recordJson`. */
+  readonly matches: Condition;
+  /** each field that was looked at: whether a record had it */
+  readonly #found = new Map<string, boolean>();
   readonly #text: string;
-  #token: Token;
+  readonly #tokens: RegExpExecArray[];
+  /** the present token, empty at the end */
+  #token = '';
+  #at = 0;
   #depth = 0;
 
   constructor(text: string) {
+    if (text.length > LENGTH_MAX)
+      throw new Misuse(`an expression has at most ${LENGTH_MAX} characters`);
     this.#text = text;
-    this.#token = this.#tokenAt(0);
+    this.#tokens = [...text.matchAll(TOKEN)];
+    this.#advance();
+    this.matches = this.#or();
+    if (this.#token !== '') throw this.#bad('here `and`, `or` or the end is expected');
   }
 
-  parse(): Condition {
-    const condition = this.#or();
-    if (this.#token.kind !== 'end') throw this.#bad('here `and`, `or` or the end is expected');
-    return condition;
+  /** Fields of the expression that no record had so far. */
+  get missing(): readonly string[] {
+    return [...this.#found].filter(([, isFound]) => !isFound).map(([path]) => path);
   }
 
-  #tokenAt(from: number): Token {
-    const rest = this.#text.slice(from).trimStart();
-    const at = this.#text.length - rest.length;
-    if (rest === '') return { kind: 'end', text: '', at };
-    TOKEN.lastIndex = from;
-    const match = TOKEN.exec(this.#text);
-    const isOpen = /^['"]/.test(rest);
-    if (match === null)
-      throw this.#bad(isOpen ? 'this quote is never closed' : 'this belongs to nothing', at);
-    const [, symbol, single, double, word = ''] = match;
-    const quoted = single ?? double;
-    if (symbol !== undefined) return { kind: 'symbol', text: symbol, at };
-    if (quoted !== undefined)
-      return { kind: 'quoted', text: quoted.replaceAll(/\\(.)/g, '$1'), at };
-    return { kind: 'word', text: word, at };
+  #advance(): void {
+    const token = this.#tokens.shift();
+    this.#token = token?.[0] ?? '';
+    this.#at = token?.index ?? this.#text.length;
+    if (token?.groups?.['bad'] !== undefined)
+      throw this.#bad(
+        /['"]/.test(this.#token) ? 'this quote is never closed' : 'this belongs to nothing',
+      );
   }
 
-  #bad(problem: string, at = this.#token.at): BadExpression {
+  #bad(problem: string, at = this.#at): Misuse {
     const line = this.#text.replaceAll(/\s/g, ' ');
-    return new BadExpression(`--where: ${problem}\n  ${line}\n  ${' '.repeat(at)}^`);
+    return new Misuse(`--where: ${problem}\n  ${line}\n  ${' '.repeat(at)}^`);
   }
 
-  /** Passes the next token, which is of one of these kinds and satisfies the test. */
-  #take(kinds: readonly Token['kind'][], test: (text: string) => boolean): Token | undefined {
-    const token = this.#token;
-    if (!kinds.includes(token.kind) || !test(token.text)) return undefined;
-    this.#token = this.#tokenAt(TOKEN.lastIndex);
-    return token;
-  }
-
-  #takes(text: string): boolean {
-    return this.#take(['word', 'symbol'], (each) => each.toLowerCase() === text) !== undefined;
+  /** Whether the present token is this word or symbol, which is then passed. */
+  #takes(word: string): boolean {
+    const isWord = this.#token.toLowerCase() === word;
+    if (isWord) this.#advance();
+    return isWord;
   }
 
   #or(): Condition {
@@ -107,53 +96,110 @@ class Parser {
   }
 
   #not(): Condition {
-    const { at } = this.#token;
+    const at = this.#at;
     if (++this.#depth > DEPTH_MAX)
       throw this.#bad(`more than ${DEPTH_MAX} parentheses and nots inside each other`);
-    const condition = this.#one(at);
+    let condition: Condition;
+    if (this.#takes('not')) {
+      const negated = this.#not();
+      condition = (record) => !negated(record);
+    } else if (this.#takes('(')) {
+      condition = this.#or();
+      if (!this.#takes(')')) throw this.#bad('this parenthesis is never closed', at);
+    } else condition = this.#comparison();
     this.#depth--;
     return condition;
   }
 
-  #one(at: number): Condition {
-    if (this.#takes('not')) {
-      const condition = this.#not();
-      return (record) => !condition(record);
-    }
-    if (!this.#takes('(')) return this.#comparison();
-    const condition = this.#or();
-    if (!this.#takes(')')) throw this.#bad('this parenthesis is never closed', at);
-    return condition;
-  }
-
   #comparison(): Condition {
-    const path = this.#take(['word'], (text) => PATH.test(text))?.text;
-    if (path === undefined)
+    const path = this.#token;
+    if (!PATH.test(path))
       throw this.#bad('here the name of a field is expected, like `amount` or `headers.source`');
-    const operator = this.#token.text.toLowerCase();
-    if (!isOperator(operator) || this.#take(['symbol', 'word'], () => true) === undefined)
+    this.#advance();
+    const operator = this.#token.toLowerCase();
+    if (!OPERATORS.includes(operator))
       throw this.#bad(`after ${path} one of ${OPERATORS.join(' ')} is expected`);
+    this.#advance();
     const literal = this.#literal();
     const names = path.split('.');
     return (record) => {
       const values = valuesAt(record, names);
-      if (values.length > 0) this.#seen.add(path);
-      if (this.#seen.has(path)) this.missing.delete(path);
-      else this.missing.add(path);
+      this.#found.set(path, values.length > 0 || this.#found.get(path) === true);
       return holds(values, operator, literal);
     };
   }
 
   #literal(): Literal {
-    const token = this.#take(['word', 'quoted'], () => true);
-    if (token === undefined)
+    const text = this.#token;
+    if (!VALUE.test(text))
       throw this.#bad(
         "here a value is expected: a number, a word, 'text in quotes', true, false or null",
       );
-    const { kind, text } = token;
-    if (kind === 'quoted') return { text };
+    this.#advance();
+    if (/^['"]/.test(text))
+      return { text: text.slice(1, -1).replaceAll(/\\(.)/g, '$1'), isNumber: false };
     if (text === 'null') return null;
     if (text === 'true' || text === 'false') return text === 'true';
-    return NUMBER.test(text) ? { text, number: text } : { text };
+    return { text, isNumber: NUMBER.test(text) };
   }
+}
+
+/**
+ * The values at a path: one for each item of the lists on the way, none without such a field. A path
+ * that begins with no field of the record begins in its value: `amount` is `value.amount`.
+ */
+function valuesAt(record: object, path: readonly string[]): readonly unknown[] {
+  const isOfRecord = Object.hasOwn(record, path[0] ?? '') || !('value' in record);
+  return within(isOfRecord ? record : record.value, path);
+}
+
+function within(value: unknown, path: readonly string[]): readonly unknown[] {
+  if (Array.isArray(value)) return value.flatMap((item: unknown) => within(item, path));
+  const [name, ...rest] = path;
+  if (name === undefined) return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  // the name of a header or an argument may contain a point
+  const whole = path.join('.');
+  if (Object.hasOwn(value, whole)) return within(Reflect.get(value, whole), []);
+  return Object.hasOwn(value, name) ? within(Reflect.get(value, name), rest) : [];
+}
+
+/** Whether the comparison is true of one of the values. No value at all equals null. */
+function holds(values: readonly unknown[], operator: string, literal: Literal): boolean {
+  const ordering = ORDERINGS[operator];
+  if (ordering === undefined) return values.some((value) => contains(value, literal));
+  const compared = values.length === 0 ? [null] : values;
+  return compared.some((value) => ordering(compare(value, literal)));
+}
+
+function contains(value: unknown, literal: Literal): boolean {
+  if (literal === null || typeof literal === 'boolean') return false;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.toLowerCase().includes(literal.text.toLowerCase());
+}
+
+/** Below, at or above 0; undefined where the two have no order. */
+function compare(value: unknown, literal: Literal): number | undefined {
+  if (literal === null || typeof literal === 'boolean') return value === literal ? 0 : undefined;
+  const { text, isNumber } = literal;
+  if (isNumber && (typeof value === 'string' || typeof value === 'number'))
+    return DECIMAL.test(String(value)) ? compareNumbers(String(value), text) : undefined;
+  if (typeof value !== 'string') return undefined;
+  return /^0x/i.test(text)
+    ? orderOf(value.toLowerCase(), text.toLowerCase())
+    : orderOf(value, text);
+}
+
+/** Exactly, however many digits they have. */
+function compareNumbers(left: string, right: string): number {
+  const parts = [left, right].map((text) => text.split('.'));
+  const digits = Math.max(...parts.map(([, fraction = '']) => fraction.length));
+  const [a = 0n, b = 0n] = parts.map(([whole = '', fraction = '']) =>
+    BigInt(whole + fraction.padEnd(digits, '0')),
+  );
+  return orderOf(a, b);
+}
+
+function orderOf<Value extends string | bigint>(left: Value, right: Value): number {
+  return left < right ? -1 : Number(left > right);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PROJECTION_NAMES } from '../../../services/ops/rebuild/command.ts';
+import { PROJECTION_NAMES } from '../../../services/ops/commands.ts';
 import { PROJECTIONS } from '../../../services/projector/registry.ts';
 import { opsHere } from './operator.ts';
 

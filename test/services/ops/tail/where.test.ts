@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { BadExpression, parseWhere } from '../../../../services/ops/tail/where.ts';
+import { Where } from '../../../../services/ops/tail/where.ts';
+import { Misuse } from '../../../../services/ops/usage.ts';
 
 const RECORD = {
   topic: 'chain.blocks',
@@ -69,7 +70,7 @@ const MATCHING: readonly (readonly [string, boolean])[] = [
 ];
 
 test.each(MATCHING)('%s is %s of the example', (expression, matches) => {
-  expect(parseWhere(expression).matches(RECORD)).toBe(matches);
+  expect(new Where(expression).matches(RECORD)).toBe(matches);
 });
 
 const WRONG: readonly (readonly [string, RegExp, number])[] = [
@@ -91,8 +92,8 @@ const WRONG: readonly (readonly [string, RegExp, number])[] = [
 test.each(WRONG)(
   '%s is refused with the column and what is expected',
   (expression, problem, at) => {
-    const parse = (): unknown => parseWhere(expression);
-    expect(parse).toThrow(BadExpression);
+    const parse = (): unknown => new Where(expression);
+    expect(parse).toThrow(Misuse);
     expect(parse).toThrow(problem);
     expect(parse).toThrow(`\n  ${' '.repeat(at)}^`);
   },
@@ -100,12 +101,12 @@ test.each(WRONG)(
 
 test('names that every object inherits are ordinary, missing fields', () => {
   expect(
-    parseWhere('constructor = null and value.__proto__ = null and toString = null').matches(RECORD),
+    new Where('constructor = null and value.__proto__ = null and toString = null').matches(RECORD),
   ).toBe(true);
 });
 
 test('a field that no record has is reported, one that some have is not', () => {
-  const where = parseWhere('heigth = 7 or height = 8 or headers.source = x');
+  const where = new Where('heigth = 7 or height = 8 or headers.source = x');
   expect([...where.missing]).toEqual([]);
   where.matches(RECORD);
   expect([...where.missing]).toEqual(['heigth']);

@@ -2,7 +2,7 @@ import { beforeAll, expect, inject, test } from 'vitest';
 import type { Compared } from '../../../../../services/projector/rebuild/compare.ts';
 import { verify, type Verified } from '../../../../../services/projector/rebuild/verify.ts';
 import { verifyName } from '../../../../../services/projector/rebuild/switch.ts';
-import { verifiedText } from '../../../../../services/ops/rebuild/verify.ts';
+import { verifiedText } from '../../../../../services/ops/rebuild/rebuild.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { until } from '../../../../support/until.ts';

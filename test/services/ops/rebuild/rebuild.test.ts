@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stepText } from '../../../../services/ops/rebuild/steps.ts';
+import { stepText } from '../../../../services/ops/rebuild/rebuild.ts';
 import type { RebuildStep } from '../../../../services/projector/rebuild/progress.ts';
 
 const begun: RebuildStep = {

@@ -1,0 +1,306 @@
+/** The operator's commands: their arguments, options and help. Each loads its module when it runs. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import yargs from 'yargs';
+import { asyncApi } from '../../schemas/asyncapi.ts';
+import { INVARIANTS } from './audit/findings.ts';
+import { writeOut } from './tail/output.ts';
+import { MISSING, type Commands, type Run } from './usage.ts';
+
+/** The names of `PROJECTIONS`, whose modules are loaded only by the commands that work on them. */
+export const PROJECTION_NAMES = [
+  'explorer',
+  'reserve',
+  'deposits',
+  'watch',
+  'ride_market',
+] as const;
+
+const DONE_BEFORE =
+  'Exits 0 when it is done or was done before, 1 when refused, 2 when something did not answer.';
+const TEXT = { type: 'string', requiresArg: true } as const;
+/** May be given several times. */
+const TEXTS = {
+  type: 'array',
+  string: true,
+  requiresArg: true,
+  default: [] as string[],
+  defaultDescription: 'all',
+} as const;
+const DEPOSIT_ID = {
+  type: 'string',
+  demandOption: true,
+  describe: 'the id of the deposit',
+} as const;
+const DECISION = {
+  actor: { ...TEXT, demandOption: true, describe: 'who decides' },
+  reason: { ...TEXT, demandOption: true, describe: 'why' },
+} as const;
+const PROJECTION = {
+  choices: PROJECTION_NAMES,
+  demandOption: true,
+  describe: 'the projection',
+} as const;
+const AFRESH = {
+  type: 'boolean',
+  describe: 'discard what an interrupted call has built',
+} as const;
+
+export function addCommands(commands: Commands, run: Run): void {
+  addStatus(commands, run);
+  addTail(commands, run);
+  addDeposit(commands, run);
+  addReserve(commands, run);
+  addAudit(commands, run);
+  addRebuild(commands, run);
+  addQuarantine(commands, run);
+  addAsyncapi(commands, run);
+  addCompletion(commands, run);
+}
+
+function addStatus(commands: Commands, run: Run): void {
+  commands.command(
+    'status',
+    'show the node, the log, every projection with lag and rate, and every service',
+    (command) =>
+      command.epilogue(
+        'Exits 0 when all is well, 2 when something does not answer, is not ready or is wrong.',
+      ),
+    run(async (args) => (await import('./status/status.ts')).status(args)),
+  );
+}
+
+function addTail(commands: Commands, run: Run): void {
+  commands.command(
+    'tail <topic>',
+    'show the records of a topic decoded, filtered, followed, as text or JSON lines',
+    (command) =>
+      command
+        .positional('topic', { type: 'string', demandOption: true, describe: 'the topic' })
+        .options({
+          from: {
+            ...TEXT,
+            describe: 'first record: an offset, a time, "10m ago" (s, m, h, d), or end',
+            defaultDescription: 'the beginning',
+          },
+          last: { ...TEXT, describe: 'the newest so many records of each partition' },
+          to: { ...TEXT, describe: 'end before this offset or time' },
+          'no-follow': { type: 'boolean', describe: 'end where the topic ends now' },
+          limit: { ...TEXT, describe: 'end after so many records' },
+          partition: { ...TEXTS, describe: 'only this partition; may be repeated' },
+          key: { ...TEXTS, describe: 'only this key; may be repeated' },
+          type: { ...TEXTS, describe: 'only this type of event; may be repeated' },
+          header: { ...TEXTS, describe: 'only this header, name=value; may be repeated' },
+          where: { ...TEXT, describe: 'only where this expression holds' },
+        })
+        .conflicts('from', 'last')
+        .epilogue(TAIL_EPILOGUE),
+    run(async (args) => (await import('./tail/tail.ts')).tail(args)),
+  );
+}
+
+const TAIL_EPILOGUE = `Shows the records in the order of each partition, and follows the topic until Ctrl-C, also through restarts of the brokers.
+
+Times are like 2026-11-21T12:00:00Z, in UTC where no zone is given.
+--where compares fields by = != < <= > >= contains, joined by and, or, not and parentheses. A field is one of the record (offset, time, key, type, headers.source) or of its value (amount; transactions.from is true of any of them). Numbers are compared exactly:
+  --where 'type = MintIntended and (amount >= 5000000 or to = 0x7e5f...)'
+--json prints one object a line: topic, partition, offset, time, key, headers, type, schema_id, value.
+Amounts are decimal text, bytes 0x and hex, TRON addresses base58, times ISO 8601 in UTC. A record that cannot be decoded is shown with its bytes and the reason.
+
+Exits 0 at the end, at Ctrl-C and when nobody reads the output any more, 1 when called wrongly, 2 when something does not answer or the log was deleted meanwhile.`;
+
+function addDeposit(commands: Commands, run: Run): void {
+  commands.command('deposit', 'list, show, approve and reject deposits', (deposit) =>
+    deposit
+      .command(
+        'list',
+        'list deposits of one status, newest first',
+        (command) =>
+          command
+            .option('status', {
+              choices: ['confirmed', 'mint_requested', 'credited', 'needs_manual'] as const,
+              requiresArg: true,
+              default: 'needs_manual' as const,
+              describe: 'the status',
+            })
+            .option('limit', { ...TEXT, default: '20', describe: 'deposits at most, up to 100' }),
+        run(async (args) => (await import('./deposit/deposits.ts')).listDeposits(args)),
+      )
+      .command(
+        'show <id>',
+        'show a deposit with every event, its topic, partition and offset',
+        (command) => command.positional('id', DEPOSIT_ID),
+        run(async (args) => (await import('./deposit/deposits.ts')).showDeposit(args)),
+      )
+      .command(
+        'approve <id>',
+        'have a held deposit minted; it still waits for the rolling cap',
+        (command) => command.positional('id', DEPOSIT_ID).options(DECISION),
+        run(async (args) => (await import('./deposit/deposits.ts')).decide('approve', args)),
+      )
+      .command(
+        'reject <id>',
+        'leave a held deposit unminted for good; the USDT stays in the reserve',
+        (command) => command.positional('id', DEPOSIT_ID).options(DECISION),
+        run(async (args) => (await import('./deposit/deposits.ts')).decide('reject', args)),
+      )
+      .demandCommand(1, 1, MISSING)
+      .epilogue(DONE_BEFORE),
+  );
+}
+
+function addReserve(commands: Commands, run: Run): void {
+  commands.command('reserve', 'reconcile now, and list reconciliations', (reserve) =>
+    reserve
+      .command(
+        'run',
+        'reconcile supply, ledger and custody now',
+        (command) => command,
+        run(async (args) => (await import('./reserve/runs.ts')).makeRun(args)),
+      )
+      .command(
+        'runs',
+        'list the reconciliations, newest first',
+        (command) =>
+          command.option('limit', { ...TEXT, default: '20', describe: 'runs at most, up to 100' }),
+        run(async (args) => (await import('./reserve/runs.ts')).listRuns(args)),
+      )
+      .demandCommand(1, 1, MISSING)
+      .epilogue(
+        'Exits 0 when done, 1 when called wrongly, 2 when no reconciliation is possible now.',
+      ),
+  );
+}
+
+const INVARIANT_LIST = Object.entries(INVARIANTS).map(([name, text]) => `  ${name}  ${text}`);
+
+function addAudit(commands: Commands, run: Run): void {
+  commands.command(
+    'audit',
+    'read the logs from their beginnings and check every invariant of the money',
+    (command) =>
+      command.epilogue(
+        `Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks:\n\n${INVARIANT_LIST.join('\n')}\n\n` +
+          'Exits 0 when all hold, 2 with the first violation and its topic, partition and offset, or when something did not answer.',
+      ),
+    run(async (args) => (await import('./audit/audit.ts')).audit(args)),
+  );
+}
+
+function addRebuild(commands: Commands, run: Run): void {
+  commands.command(
+    'rebuild <projection>',
+    'rebuild the tables of a projection from the log and switch to them, or back',
+    (command) =>
+      command
+        .positional('projection', PROJECTION)
+        .option('rollback', {
+          type: 'boolean',
+          describe: 'switch back to the previous tables once they have caught up with the log',
+        })
+        .option('afresh', AFRESH)
+        .conflicts('rollback', 'afresh')
+        .epilogue(
+          'Builds staging tables from the beginning of the log and switches to them in one short transaction. Projector and gateways go on meanwhile. ' +
+            'A second call goes on where an interrupted one stopped. The previous tables are kept until the next rebuild.\n\n' +
+            'Exits 0 when the tables are switched, 1 when refused, also while another rebuild of the projection runs, 2 when something did not answer.',
+        ),
+    run(async (args) => (await import('./rebuild/rebuild.ts')).rebuild(args)),
+  );
+  commands.command(
+    'verify <projection>',
+    'fold the log of a projection again and compare every row of its tables',
+    (command) =>
+      command
+        .positional('projection', PROJECTION)
+        .option('afresh', AFRESH)
+        .epilogue(
+          'Folds the log into staging tables and compares every row of every table with the live ones at the same offsets. Projector and gateways go on ' +
+            'meanwhile. A second call goes on where an interrupted one stopped.\n\n' +
+            'Exits 0 when all rows are equal, 1 when refused, 2 when rows differ (the first one is shown) or something did not answer.',
+        ),
+    run(async (args) => (await import('./rebuild/rebuild.ts')).verify(args)),
+  );
+}
+
+function addQuarantine(commands: Commands, run: Run): void {
+  commands.command(
+    'quarantine',
+    'list the records that halt a projection, and skip one',
+    (quarantine) =>
+      quarantine
+        .command(
+          'list',
+          'list the records that halt a projection now, and those skipped before',
+          (command) =>
+            command.option('all', {
+              type: 'boolean',
+              describe: 'also records that the projection has applied since',
+            }),
+          run(async (args) => (await import('./quarantine/quarantine.ts')).listQuarantine(args)),
+        )
+        .command(
+          'skip <projection>',
+          'skip the record that halts a projection, for good and in every replay',
+          (command) =>
+            command
+              .positional('projection', {
+                type: 'string',
+                demandOption: true,
+                describe:
+                  'explorer or ride_market: projections of money halt until the log is right',
+              })
+              .options(DECISION),
+          run(async (args) => (await import('./quarantine/quarantine.ts')).skipRecord(args)),
+        )
+        .demandCommand(1, 1, MISSING)
+        .epilogue(
+          'A skipped record counts for nothing. After a skipped block of the chain the next block does not link to the one before, and halts the projection again.\n\n' +
+            DONE_BEFORE,
+        ),
+  );
+}
+
+function addAsyncapi(commands: Commands, run: Run): void {
+  commands.command(
+    'asyncapi',
+    'print the topics as an AsyncAPI 3.0 document',
+    (command) =>
+      command.epilogue(
+        'npm run --silent ops -- asyncapi > schemas/asyncapi.json renews the file, npx prettier --write schemas/asyncapi.json formats it.',
+      ),
+    run(async () => {
+      const document = asyncApi(({ avsc }) => {
+        const schema: Record<string, unknown> = JSON.parse(readFileSync(avsc, 'utf8'));
+        return schema;
+      });
+      await writeOut(`${JSON.stringify(document, null, 2)}\n`);
+      return 0;
+    }),
+  );
+}
+
+function addCompletion(commands: Commands, run: Run): void {
+  commands.command(
+    'completion [shell]',
+    'print a script that defines `ops` with completion in your shell',
+    (command) =>
+      command
+        .positional('shell', {
+          choices: ['bash', 'zsh'] as const,
+          describe: 'the shell of $SHELL when not given',
+        })
+        .epilogue(
+          'Use it now, or from ~/.bashrc or ~/.zshrc:  eval "$(npm run --silent ops -- completion)"',
+        ),
+    run(({ shell = process.env['SHELL']?.endsWith('zsh') === true ? 'zsh' : 'bash' }) => {
+      const main = join(import.meta.dirname, 'main.ts');
+      const node = [process.execPath, ...process.execArgv, main].map((word) => `'${word}'`);
+      // yargs writes for the shell of this variable
+      process.env['SHELL'] = shell;
+      process.stdout.write(`ops() { SHELL=${shell} ${node.join(' ')} "$@"; }\n`);
+      yargs().scriptName('ops').showCompletionScript();
+      return Promise.resolve(0);
+    }),
+  );
+}
