@@ -1,8 +1,7 @@
 /** Opens the parts of the devnet, connects them and closes them. */
 import type { Logger } from 'pino';
 import type { DevnetConfig } from './config.ts';
-import type { Genesis, GenesisSettings } from './clt/genesis.ts';
-import { makeGenesis } from './clt/genesis.ts';
+import { makeGenesis, type GenesisSettings } from './clt/genesis.ts';
 import { CltNode } from './clt/node.ts';
 import { adminRoutes } from './http/admin-routes.ts';
 import { application, drain, listen } from './http/app.ts';
@@ -11,25 +10,14 @@ import { Metrics } from './http/metrics.ts';
 import { nodeRoutes } from './http/node-routes.ts';
 import { ChainStore } from './store/chain-store.ts';
 import { seededRandom } from './traffic/rider.ts';
-import { BlockTimer, Traffic } from './traffic/traffic.ts';
+import { Traffic, blockTimer } from './traffic/traffic.ts';
 import { accountRoutes } from './tron/account-routes.ts';
 import { tronAdminRoutes } from './tron/admin-routes.ts';
 import { TronNetwork } from './tron/network.ts';
 import { Provider, RateLimit, RequestCounter } from './tron/provider.ts';
 import { walletRoutes } from './tron/wallet-routes.ts';
 
-export interface Devnet {
-  readonly node: CltNode;
-  readonly tron: TronNetwork;
-  readonly genesis: Genesis;
-  readonly node_port: number;
-  readonly tron_port: number;
-  readonly admin_port: number;
-  /** Rejects when a chain can no longer be written to disk. */
-  readonly broken: Promise<never>;
-  /** Completes requests in flight, then closes ports and files. */
-  close(): Promise<void>;
-}
+export type Devnet = Awaited<ReturnType<typeof startDevnet>>;
 
 const NODE_BODY_BYTES_MAX = 300 * 1024;
 const TRON_BODY_BYTES_MAX = 64 * 1024;
@@ -42,11 +30,7 @@ const now = (): number => Date.now();
  * Binds the ports first: a second devnet on the same ports fails before it touches the chain.
  * Then opens the chains and starts making blocks and traffic.
  */
-export async function startDevnet(
-  config: DevnetConfig,
-  settings: GenesisSettings,
-  log: Logger,
-): Promise<Devnet> {
+export async function startDevnet(config: DevnetConfig, settings: GenesisSettings, log: Logger) {
   const nodeSide = await listen(config.http_host, config.node_port);
   const tronSide = await listen(config.http_host, config.tron_port);
   const adminSide = await listen(config.http_host, config.admin_port);
@@ -74,8 +58,8 @@ export async function startDevnet(
     api_key: config.tron_api_key,
     now,
   });
-  const cltBlocks = new BlockTimer(node, config.block_interval_ms, now);
-  const tronBlocks = new BlockTimer(tron, config.tron_block_interval_ms, now);
+  const enableCltBlocks = blockTimer(node, config.block_interval_ms, now);
+  const enableTronBlocks = blockTimer(tron, config.tron_block_interval_ms, now);
   const traffic = new Traffic(node, config.seed, (outcome) => metrics.trafficCounted(outcome));
   const random = seededRandom(`reorganisations:${config.seed}:${node.head.height}`);
 
@@ -86,15 +70,15 @@ export async function startDevnet(
     (app) => provider.refuseOthers(app),
   ]);
   const adminApp = application(log, ADMIN_BODY_BYTES_MAX, [
-    adminRoutes({ node, blocks: cltBlocks, traffic, metrics, now, random }),
+    adminRoutes({ node, enableBlocks: enableCltBlocks, traffic, metrics, now, random }),
     tronAdminRoutes({ tron, requests, now }),
     faultRoutes({ node: nodeFaults, tron: tronFaults }),
   ]);
   nodeSide.server.on('request', nodeApp);
   tronSide.server.on('request', tronApp);
   adminSide.server.on('request', adminApp);
-  cltBlocks.enable(true);
-  tronBlocks.enable(true);
+  enableCltBlocks(true);
+  enableTronBlocks(true);
   traffic.setRate(config.traffic_per_second);
   return {
     node,
@@ -103,11 +87,13 @@ export async function startDevnet(
     node_port: nodeSide.port,
     tron_port: tronSide.port,
     admin_port: adminSide.port,
+    /** Rejects when a chain can no longer be written to disk. */
     broken,
+    /** Completes requests in flight, then closes ports and files. */
     close: async () => {
       traffic.setRate(0);
-      cltBlocks.enable(false);
-      tronBlocks.enable(false);
+      enableCltBlocks(false);
+      enableTronBlocks(false);
       node.release();
       const servers = [nodeSide.server, tronSide.server, adminSide.server];
       await Promise.all(servers.map((server) => drain(server, config.drain_ms)));

@@ -16,11 +16,7 @@ const STEPS = {
     message: 'waiting for the read model to show what was appended: is `projector watch` running?',
   },
   reading_queue: { status: 'waiting', waits_for: 'postgres', message: 'reading the queue' },
-  asking_provider: {
-    status: 'waiting',
-    waits_for: 'trongrid',
-    message: "asking TRON's provider",
-  },
+  asking_provider: { status: 'waiting', waits_for: 'trongrid', message: "asking TRON's provider" },
   appending: { status: 'waiting', waits_for: 'kafka', message: 'appending to tron.transfers' },
 } as const satisfies Readonly<Record<string, HealthProblem>>;
 

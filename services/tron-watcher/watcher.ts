@@ -4,12 +4,18 @@
  * new cursors; a killed pass is repeated, which doubles nothing.
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
+import { toTronAddress } from '../../schemas/tron-address.ts';
+import { crc32 } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
-import { AddressCheck, type AddressCheckOptions, type Checked } from './address-check.ts';
-import { crossCheck, isCrossChecked, type CrossCheckOutcome } from './cross-check.ts';
+import {
+  AddressCheck,
+  type AddressCheckOptions,
+  type Checked,
+  type Range,
+} from './address-check.ts';
 import type { Step } from './condition.ts';
 import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
@@ -21,6 +27,10 @@ const CLOCK_AHEAD_MS = 3_600_000;
 const BAD_ADDRESSES_MAX = 3;
 const FOLDED_MS_MIN = 10;
 const FOLDED_MS_MAX = 500;
+
+/** `missing`: not even a list from the beginning explains the balance. */
+export type CrossCheckOutcome =
+  'equal' | 'less_on_chain' | 'more_on_chain' | 'missing' | 'undecided';
 
 export interface WatcherOptions extends Pick<
   AddressCheckOptions,
@@ -154,14 +164,58 @@ export class Watcher {
       0,
       Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity),
     );
-    const check = this.#check;
-    const folded = (): Promise<void> => this.#folded();
     const checked = isCrossChecked(entry, every)
-      ? await crossCheck({ ...this.#options, check, folded }, entry, { from, until })
-      : await check.run(entry, { from, until });
+      ? await this.#crossCheck(entry, { from, until })
+      : await this.#check.run(entry, { from, until });
     if (checked.undecided_from === undefined) this.#undecided.delete(key);
     else this.#undecided.set(key, checked.undecided_from);
     return checked;
+  }
+
+  /**
+   * Re-examines an address: a row that the provider listed late shows when an old range is listed
+   * again, and one that it never lists shows in the balance. The balance is read first, so that
+   * later arrivals make no difference. Money may have left the address: only a balance above the
+   * log's sum proves a missing transfer.
+   */
+  async #crossCheck(entry: Entry, { from, until }: Range): Promise<Checked> {
+    const { provider, cross_check_ms: range, log, onCrossCheck } = this.#options;
+    const balance = await provider.balance(entry.address);
+    const first = await this.#check.run(entry, {
+      from: Math.max(0, Math.min(from, entry.checked_until - range)),
+      until,
+      again: 'silent',
+    });
+    if (first.undecided_from !== undefined) {
+      onCrossCheck('undecided');
+      return first;
+    }
+    const observed = await this.#observed(entry);
+    if (balance <= observed) {
+      onCrossCheck(balance === observed ? 'equal' : 'less_on_chain');
+      return first;
+    }
+    onCrossCheck('more_on_chain');
+    const about = { address: toTronAddress(entry.address), balance: balance.toString() };
+    log.warn(
+      { ...about, observed: observed.toString() },
+      'an address has more than the log explains: listing it from the beginning',
+    );
+    const again = await this.#check.run(entry, { from: 0, until, again: 'all' });
+    const found = await this.#observed(entry);
+    if (balance > found && again.undecided_from === undefined) {
+      onCrossCheck('missing');
+      log.warn(
+        { ...about, observed: found.toString() },
+        'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
+      );
+    }
+    return again;
+  }
+
+  async #observed(entry: Entry): Promise<bigint> {
+    await this.#folded();
+    return this.#options.model.observed(entry.address);
   }
 
   /** Addresses with bad answers, while others succeed, keep their cursors until their next turn. */
@@ -202,6 +256,15 @@ export class Watcher {
   #failuresOf(entry: Entry): number {
     return this.#failures.get(keyOf(entry)) ?? 0;
   }
+}
+
+/** About one in `every` cold checks, derived from the address and its last check; 0: never. */
+function isCrossChecked({ hot, address, checked_at: at }: Entry, every: number): boolean {
+  if (hot || every === 0) return false;
+  const seed = Buffer.alloc(28);
+  address.copy(seed);
+  seed.writeBigUInt64BE(BigInt(at), 20);
+  return crc32(seed) % every === 0;
 }
 
 function keyOf({ address }: Entry): string {

@@ -6,13 +6,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
+import { toHex } from '../../schemas/address.ts';
 import type { FunctionCall } from '../../schemas/function-call.ts';
 import type { DevnetConfig } from '../../infra/devnet/config.ts';
 import { readConfig } from '../../infra/devnet/config.ts';
 import type { Devnet } from '../../infra/devnet/service.ts';
 import { startDevnet } from '../../infra/devnet/service.ts';
-import type { Key } from '../../infra/devnet/clt/keys.ts';
-import { signCallText } from '../../infra/devnet/clt/keys.ts';
+import { signCall, type Key } from '../../infra/devnet/clt/keys.ts';
 import { openIdentity } from '../../infra/devnet/store/identity.ts';
 
 export interface Answer {
@@ -66,6 +66,11 @@ export class TestDevnet {
   async block(): Promise<void> {
     await this.admin('/admin/clt/block');
   }
+}
+
+/** A signed transaction as 0x + hex, as the node accepts it. */
+export function signCallText(key: Key, chainId: number, nonce: number, call: FunctionCall): string {
+  return toHex(signCall(key, chainId, nonce, call));
 }
 
 /** Calls `use` with a devnet in a new directory; closes and removes it afterwards. */

@@ -56,7 +56,14 @@ export function assembleBlock(
   const fees = executed.reduce((sum, each) => sum + each.fee, 0n);
   const pool = accountAt(overlay, parameters.reward_pool).balance;
   const reward = pool < parameters.block_reward ? pool : parameters.block_reward;
-  const blockEffects = feeAndRewardEffects(slot.validator, fees, reward, parameters);
+  const { address, reward_recipient } = slot.validator;
+  const blockEffects = (
+    [
+      { address, kind: 'tx_fee_earned', delta: fees, counterparty: null },
+      { address: parameters.reward_pool, kind: 'block_reward', delta: -reward, counterparty: null },
+      { address: reward_recipient, kind: 'block_reward', delta: reward, counterparty: null },
+    ] satisfies readonly Effect[]
+  ).filter((effect) => effect.delta !== 0n);
   for (const effect of blockEffects) overlay.move(effect.address, effect.delta);
   const effects = [
     ...executed.flatMap((each, index) => each.effects.map((effect) => effectJson(effect, index))),
@@ -78,25 +85,6 @@ export function genesisBlock(
     effectJson({ address, kind: 'mint', delta: amount, counterparty: null }, null),
   );
   return sealBlock(slot, 0n, [], effects, [], parameters);
-}
-
-function feeAndRewardEffects(
-  validator: Validator,
-  fees: bigint,
-  reward: bigint,
-  parameters: Parameters,
-): readonly Effect[] {
-  const effects: readonly Effect[] = [
-    { address: validator.address, kind: 'tx_fee_earned', delta: fees, counterparty: null },
-    { address: parameters.reward_pool, kind: 'block_reward', delta: -reward, counterparty: null },
-    {
-      address: validator.reward_recipient,
-      kind: 'block_reward',
-      delta: reward,
-      counterparty: null,
-    },
-  ];
-  return effects.filter((effect) => effect.delta !== 0n);
 }
 
 function sealBlock(
@@ -132,14 +120,8 @@ function sealBlock(
   };
   const opening = JSON.stringify({ ...header, block_reward: String(reward) }).slice(0, -1);
   const text = `${opening},"transactions":${JSON.stringify(transactions)},"balance_effects":${effectsText}}`;
-  return {
-    height,
-    hash,
-    parent_hash,
-    timestamp,
-    transactions: executed.map((each) => each.transaction),
-    text,
-  };
+  const transactionsMade = executed.map((each) => each.transaction);
+  return { height, hash, parent_hash, timestamp, transactions: transactionsMade, text };
 }
 
 function transactionJson({ transaction, outcome }: Executed, index: number): TransactionJson {
@@ -162,14 +144,9 @@ function transactionJson({ transaction, outcome }: Executed, index: number): Tra
   };
 }
 
-function effectJson(effect: Effect, txIndex: number | null): EffectJson {
-  return {
-    address: effect.address,
-    kind: effect.kind,
-    delta: String(effect.delta),
-    tx_index: txIndex,
-    counterparty: effect.counterparty,
-  };
+function effectJson(effect: Effect, tx_index: number | null): EffectJson {
+  const { address, kind, delta, counterparty } = effect;
+  return { address, kind, delta: String(delta), tx_index, counterparty };
 }
 
 function bytes(hex: string): Buffer {

@@ -83,13 +83,6 @@ export class Chain {
     );
   }
 
-  /** Adds the transaction to the mempool if it is valid after those that wait there. */
-  submit(
-    transaction: VerifiedTransaction,
-  ): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {
-    return this.mempool.add(transaction);
-  }
-
   /** The next block of waiting transactions, not yet part of the chain. */
   propose(timestamp: number): Assembled {
     return this.assemble(
@@ -213,6 +206,7 @@ class Mempool {
     return accountAt(this.#overlay, address);
   }
 
+  /** Adds the transaction if it is valid after those that wait. */
   add(
     transaction: VerifiedTransaction,
   ): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {

@@ -1,6 +1,5 @@
 /** Keys of the devnet's own accounts, derived from its seed. */
 import { SigningKey, computeAddress, id } from 'ethers';
-import { toHex } from '../../../schemas/address.ts';
 import type { FunctionCall } from '../../../schemas/function-call.ts';
 import { encodeRaw, unsignedDigest } from '../../../schemas/raw-transaction.ts';
 
@@ -29,9 +28,4 @@ export function signCall(key: Key, chainId: number, nonce: number, call: Functio
   const unsigned = { chain_id: chainId, nonce, call };
   const { r, s, v } = key.signing_key.sign(unsignedDigest(unsigned));
   return encodeRaw({ ...unsigned, signature: { r, s, v } });
-}
-
-/** `signCall` as 0x + hex, as the node accepts it. */
-export function signCallText(key: Key, chainId: number, nonce: number, call: FunctionCall): string {
-  return toHex(signCall(key, chainId, nonce, call));
 }

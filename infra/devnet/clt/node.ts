@@ -1,6 +1,6 @@
 /** The running CLT chain: accepts transactions, makes and stores blocks, wakes long polls. */
 import type { ChainStore } from '../store/chain-store.ts';
-import type { Block, SealedBlock } from './block.ts';
+import type { Block } from './block.ts';
 import { refused, type Refused } from './calls.ts';
 import type { Anchor, Chain } from './chain.ts';
 import {
@@ -44,7 +44,7 @@ export class CltNode {
 
   /** Adds a verified transaction to the mempool. */
   enqueue(transaction: VerifiedTransaction): VerifiedTransaction | SubmitRefusal {
-    const refusal = this.chain.submit(transaction);
+    const refusal = this.chain.mempool.add(transaction);
     if (refusal === undefined) return transaction;
     if (refusal === 'already_known')
       return refused(refusal, `transaction ${transaction.hash} waits for a block already`);
@@ -66,17 +66,14 @@ export class CltNode {
     depth: number,
     now: number,
     random: () => number,
-  ):
-    | { readonly removed: readonly SealedBlock[]; readonly added: readonly Block[] }
-    | Refused<'would_revert_final_blocks'> {
+  ): ReturnType<Chain['reorganise']> | Refused<'would_revert_final_blocks'> {
     const { head, finalizedHeight } = this.chain;
     const depthMax = head.height - finalizedHeight;
-    if (depth > depthMax) {
+    if (depth > depthMax)
       return refused(
         'would_revert_final_blocks',
         `the head is ${head.height} and ${finalizedHeight} is final: at most ${depthMax} blocks can be replaced`,
       );
-    }
     const branch = this.chain.reorganise(depth, now, random);
     this.#persist(branch.added);
     return branch;

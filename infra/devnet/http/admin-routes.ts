@@ -5,13 +5,13 @@ import { parseAmount } from '../../../schemas/money.ts';
 import type { Block, SealedBlock } from '../clt/block.ts';
 import { signCall } from '../clt/keys.ts';
 import type { CltNode } from '../clt/node.ts';
-import { makeBulkBlock, type BlockTimer, type Traffic } from '../traffic/traffic.ts';
+import { makeBulkBlock, type Traffic } from '../traffic/traffic.ts';
 import { bodyFields, isInteger, refuse, refuseBody, type Routes } from './app.ts';
 import type { Metrics } from './metrics.ts';
 
 interface AdminParts {
   readonly node: CltNode;
-  readonly blocks: BlockTimer;
+  readonly enableBlocks: (enabled: boolean) => void;
   readonly traffic: Traffic;
   readonly metrics: Metrics;
   readonly now: () => number;
@@ -22,7 +22,14 @@ const TRAFFIC_PER_SECOND_MAX = 500;
 /** The body of `/status`: the devnet is ready once it listens. */
 const STATUS = { status: 'ready', phase: 'serving', waits_for: null, eta_s: null, message: null };
 
-export function adminRoutes({ node, blocks, traffic, metrics, now, random }: AdminParts): Routes {
+export function adminRoutes({
+  node,
+  enableBlocks,
+  traffic,
+  metrics,
+  now,
+  random,
+}: AdminParts): Routes {
   const { block_transactions_max, chain_id } = node.chain.parameters;
   let lastBulk: Promise<unknown> = Promise.resolve();
   /** One at a time: bulk blocks share an account and its nonces. */
@@ -68,8 +75,7 @@ export function adminRoutes({ node, blocks, traffic, metrics, now, random }: Adm
       const count = bodyFields(request.body)['transactions'] ?? 0;
       if (!isInteger(count, 0, block_transactions_max)) {
         const range = `an integer from 0 to ${block_transactions_max}`;
-        refuseBody(response, `{"transactions": ${range}}, or no body`);
-        return;
+        return refuseBody(response, `{"transactions": ${range}}, or no body`);
       }
       const { height, hash, transactions } =
         count === 0 ? node.produce(now()) : await nextBulkBlock(count);
@@ -83,16 +89,13 @@ export function adminRoutes({ node, blocks, traffic, metrics, now, random }: Adm
       const result = node.reorganise(depth, now(), random);
       if ('refused' in result) refuse(response, 409, result.refused, result.message);
       else
-        response.json({
-          removed: result.removed.map(summary),
-          added: result.added.map(summary),
-        });
+        response.json({ removed: result.removed.map(summary), added: result.added.map(summary) });
     });
 
     app.post('/admin/clt/auto', (request, response) => {
       const { enabled } = bodyFields(request.body);
       if (typeof enabled !== 'boolean') return refuseBody(response, '{"enabled": true or false}');
-      blocks.enable(enabled);
+      enableBlocks(enabled);
       response.json({ enabled });
     });
 
@@ -100,8 +103,7 @@ export function adminRoutes({ node, blocks, traffic, metrics, now, random }: Adm
       const { transactions_per_second: rate } = bodyFields(request.body);
       if (typeof rate !== 'number' || rate < 0 || rate > TRAFFIC_PER_SECOND_MAX) {
         const range = `a number from 0 to ${TRAFFIC_PER_SECOND_MAX}`;
-        refuseBody(response, `{"transactions_per_second": ${range}}`);
-        return;
+        return refuseBody(response, `{"transactions_per_second": ${range}}`);
       }
       traffic.setRate(rate);
       response.json({ transactions_per_second: rate });

@@ -7,54 +7,52 @@ import type { TronNetwork } from '../tron/network.ts';
 
 export class Metrics {
   readonly registry = new Registry();
-  readonly #blocks = new Counter({
-    name: 'devnet_blocks_total',
-    help: 'blocks made, including those of reorganisations',
-    registers: [this.registry],
-  });
-  readonly #transactions = new Counter({
-    name: 'devnet_transactions_total',
-    help: 'transactions included in blocks',
-    labelNames: ['function_call_type'],
-    registers: [this.registry],
-  });
-  readonly #traffic = new Counter({
-    name: 'devnet_traffic_total',
-    help: 'transactions of the traffic generator',
-    labelNames: ['outcome'],
-    registers: [this.registry],
-  });
+  readonly #blocks = this.#counter(
+    'devnet_blocks_total',
+    'blocks made, including those of reorganisations',
+  );
+  readonly #transactions = this.#counter(
+    'devnet_transactions_total',
+    'transactions included in blocks',
+    'function_call_type',
+  );
+  readonly #traffic = this.#counter(
+    'devnet_traffic_total',
+    'transactions of the traffic generator',
+    'outcome',
+  );
 
   /** Adds gauges that read the chains at each scrape. */
   observe(node: CltNode, { chain: tron }: TronNetwork): void {
     const { chain } = node;
-    this.#gauge('devnet_head_height', 'height of the newest block', () => chain.head.height);
-    this.#gauge(
-      'devnet_finalized_height',
-      'height of the last final block',
-      () => chain.finalizedHeight,
-    );
-    this.#gauge(
-      'devnet_mempool_transactions',
-      'transactions that wait for a block',
-      () => chain.mempool.size,
-    );
-    this.#gauge('devnet_long_polls', 'requests that wait for a block', () => node.waiting);
-    this.#gauge(
-      'devnet_tron_head_number',
-      'number of the newest block of TRON',
-      () => tron.head.number,
-    );
-    this.#gauge(
-      'devnet_tron_solidified_number',
-      'number of the newest solidified block of TRON',
-      () => tron.solidified.number,
-    );
-    this.#gauge(
-      'devnet_tron_open_transactions',
-      'transactions of TRON that are not solidified',
-      () => tron.open.length,
-    );
+    const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
+      ['head_height', 'height of the newest block', () => chain.head.height],
+      ['finalized_height', 'height of the last final block', () => chain.finalizedHeight],
+      ['mempool_transactions', 'transactions that wait for a block', () => chain.mempool.size],
+      ['long_polls', 'requests that wait for a block', () => node.waiting],
+      ['tron_head_number', 'number of the newest block of TRON', () => tron.head.number],
+      [
+        'tron_solidified_number',
+        'number of the newest solidified block of TRON',
+        () => tron.solidified.number,
+      ],
+      [
+        'tron_open_transactions',
+        'transactions of TRON that are not solidified',
+        () => tron.open.length,
+      ],
+    ];
+    for (const [name, help, read] of gauges)
+      this.registry.registerMetric(
+        new Gauge({
+          name: `devnet_${name}`,
+          help,
+          registers: [],
+          collect() {
+            this.set(read());
+          },
+        }),
+      );
   }
 
   blocksAdded(blocks: readonly Block[]): void {
@@ -68,14 +66,11 @@ export class Metrics {
     this.#traffic.inc({ outcome });
   }
 
-  #gauge(name: string, help: string, read: () => number): Gauge {
-    return new Gauge({
-      name,
-      help,
-      registers: [this.registry],
-      collect() {
-        this.set(read());
-      },
-    });
+  #counter<Label extends string>(
+    name: string,
+    help: string,
+    ...labelNames: Label[]
+  ): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers: [this.registry] });
   }
 }

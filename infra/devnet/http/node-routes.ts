@@ -54,8 +54,7 @@ export function nodeRoutes(
       const limit = queryInteger(request.query['limit'], BLOCKS_DEFAULT);
       if (from === undefined || limit === undefined || limit < 1 || limit > BLOCKS_MAX) {
         const message = `from is a height, limit an integer from 1 to ${BLOCKS_MAX}`;
-        refuse(response, 400, 'invalid_request', message);
-        return;
+        return refuse(response, 400, 'invalid_request', message);
       }
       const to = Math.min(from + limit - 1, headWithLag(takeLag()).height);
       const blocks = to < from ? [] : await node.store.readRange(from, to, BLOCKS_BYTES_MAX);
@@ -69,8 +68,7 @@ export function nodeRoutes(
       const wait = queryInteger(request.query['wait_ms'], 0);
       if (height === undefined || wait === undefined || wait > WAIT_MS_MAX) {
         const message = `the height is a decimal integer, wait_ms an integer from 0 to ${WAIT_MS_MAX}`;
-        refuse(response, 400, 'invalid_request', message);
-        return;
+        return refuse(response, 400, 'invalid_request', message);
       }
       const lag = takeLag();
       const exists = (): boolean => headWithLag(lag).height >= height;
@@ -154,12 +152,10 @@ function submit(
   if (typeof text !== 'string')
     return refuse(response, 400, 'invalid_request', 'the body is JSON {"raw_transaction": "0x.."}');
   const parsed = parseRawText(text);
-  if ('refused' in parsed) {
-    if (parsed.refused === 'too_large')
-      refuse(response, 413, 'too_large', 'raw_transaction is at most 128 KiB');
-    else refuse(response, 400, 'invalid_transaction', 'raw_transaction is not hex');
-    return;
-  }
+  if ('refused' in parsed)
+    return parsed.refused === 'too_large'
+      ? refuse(response, 413, 'too_large', 'raw_transaction is at most 128 KiB')
+      : refuse(response, 400, 'invalid_transaction', 'raw_transaction is not hex');
   if (faults.take('already_known') !== undefined)
     return refuse(response, 409, 'already_known', 'the transaction waits for a block already');
   const transaction = verify(parsed.raw, node.chain.parameters.chain_id);

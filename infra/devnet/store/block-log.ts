@@ -125,10 +125,14 @@ export class BlockLog {
     const buffer = Buffer.allocUnsafe(length);
     for (let done = 0; done < length;) {
       const { bytesRead } = await readSome(this.#file, buffer, done, length - done, offset + done);
-      if (bytesRead === 0) throw new DamagedLog(this.path, offset + done, 'the file ends here');
+      if (bytesRead === 0) throw this.damaged(offset + done, 'the file ends here');
       done += bytesRead;
     }
     return buffer;
+  }
+
+  damaged(offset: number, reason: string): DamagedLog {
+    return new DamagedLog(this.path, offset, reason);
   }
 
   sync(): void {
@@ -153,7 +157,7 @@ export class BlockLog {
     // after a power loss the file system may have lengthened the file with zeros
     if (length === 0 && readFully(this.#file, rest, offset).every((byte) => byte === 0))
       return undefined;
-    throw new DamagedLog(this.path, offset, 'the checksum is wrong and more records follow');
+    throw this.damaged(offset, 'the checksum is wrong and more records follow');
   }
 }
 

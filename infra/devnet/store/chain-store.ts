@@ -8,7 +8,7 @@ import { Chain, type Anchor } from '../clt/chain.ts';
 import { verifiedByUs } from '../clt/execute.ts';
 import type { Genesis } from '../clt/genesis.ts';
 import type { ActiveTrip, OpenOffer, OpenRequest, Rows } from '../clt/state.ts';
-import { BlockIndex, BlockLog, DamagedLog, type LineRange } from './block-log.ts';
+import { BlockIndex, BlockLog, type LineRange } from './block-log.ts';
 import { replaceFile } from './identity.ts';
 
 const SNAPSHOT_BLOCKS = 256;
@@ -39,7 +39,7 @@ export class ChainStore {
     this.#replay(snapshot?.record_offset ?? 0);
     if (this.#index.length === 0) this.write([genesis.block]);
     if (this.#index.length !== this.chain.head.height + 1)
-      throw new DamagedLog(this.#log.path, this.#log.end, 'blocks are missing');
+      throw this.#log.damaged(this.#log.end, 'blocks are missing');
   }
 
   /** Writes the newest blocks in one record; they then survive a kill of the process. */
@@ -124,15 +124,14 @@ export class ChainStore {
     for (const { offset, lines } of this.#log.records(from)) {
       for (const { text, range } of lines) {
         const parsed = parseBlock(JSON.parse(text));
-        if ('problem' in parsed) throw new DamagedLog(this.#log.path, range.offset, parsed.problem);
+        if ('problem' in parsed) throw this.#log.damaged(range.offset, parsed.problem);
         const block = parsed.value;
         this.#recordOffsets.set(block.height, offset);
         if (block.height < anchor.height) continue;
         const hash =
           block.height === anchor.height ? anchor.hash : this.#execute(block, range.offset);
         if (hash !== toHex(block.hash)) {
-          throw new DamagedLog(
-            this.#log.path,
+          throw this.#log.damaged(
             range.offset,
             `block ${block.height} should have hash ${hash}: it was made by other rules or settings`,
           );
@@ -147,13 +146,9 @@ export class ChainStore {
     const { chain } = this;
     const depth = chain.head.height + 1 - block.height;
     if (depth < 0)
-      throw new DamagedLog(
-        this.#log.path,
-        offset,
-        `block ${block.height} follows block ${chain.head.height}`,
-      );
+      throw this.#log.damaged(offset, `block ${block.height} follows block ${chain.head.height}`);
     if (block.height <= chain.finalizedHeight)
-      throw new DamagedLog(this.#log.path, offset, `block ${block.height} replaces a final one`);
+      throw this.#log.damaged(offset, `block ${block.height} replaces a final one`);
     if (depth > 0) chain.rollBack(depth);
     const slot = {
       height: block.height,

@@ -6,29 +6,17 @@ import { signCall } from '../clt/keys.ts';
 import type { CltNode } from '../clt/node.ts';
 import { nextIntention, seededRandom } from './rider.ts';
 
-interface BlockMaker {
-  /** `now` in Unix milliseconds */
-  produce(now: number): unknown;
-}
-
-/** Makes a block each interval while enabled. */
-export class BlockTimer {
-  readonly #chain: BlockMaker;
-  readonly #interval_ms: number;
-  readonly #now: () => number;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(chain: BlockMaker, interval_ms: number, now: () => number) {
-    this.#chain = chain;
-    this.#interval_ms = interval_ms;
-    this.#now = now;
-  }
-
-  enable(enabled: boolean): void {
-    clearInterval(this.#timer);
-    if (enabled)
-      this.#timer = setInterval(() => this.#chain.produce(this.#now()), this.#interval_ms);
-  }
+/** Makes a block each interval while enabled, which it is not at first. */
+export function blockTimer(
+  chain: { produce(now: number): unknown },
+  interval_ms: number,
+  now: () => number,
+): (enabled: boolean) => void {
+  let timer: NodeJS.Timeout | undefined;
+  return (enabled) => {
+    clearInterval(timer);
+    if (enabled) timer = setInterval(() => chain.produce(now()), interval_ms);
+  };
 }
 
 const TICK_MS = 50;

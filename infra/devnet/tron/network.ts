@@ -5,7 +5,7 @@ import { sha256, toUtf8Bytes } from 'ethers';
 import { refused, type Refused } from '../clt/calls.ts';
 import { deriveKey } from '../clt/keys.ts';
 import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
-import { BlockLog, DamagedLog } from '../store/block-log.ts';
+import { BlockLog } from '../store/block-log.ts';
 import { TronChain, type BlockReference, type Entry } from './chain.ts';
 import {
   addressDigits,
@@ -167,8 +167,7 @@ export class TronNetwork {
         const event = decodeEvent(text);
         if (chain !== undefined) chain.apply(event);
         else if (event.type === 'genesis') chain = new TronChain(event);
-        else
-          throw new DamagedLog(this.#log.path, range.offset, 'it does not begin with the genesis');
+        else throw this.#log.damaged(range.offset, 'it does not begin with the genesis');
       }
     }
     return chain;

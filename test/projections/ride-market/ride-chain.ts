@@ -78,7 +78,7 @@ class Told {
       const draft = new StateOverlay(seen);
       if ('refused' in execute(draft, transaction, parameters, undefined)) continue;
       draft.commit();
-      this.#chain.submit(transaction);
+      this.#chain.mempool.add(transaction);
     }
     return this.#chain.propose(timestamp);
   }

@@ -2,11 +2,14 @@
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import { Backoff } from '../../../services/runtime/trongrid/backoff.ts';
-import type { CrossCheckOutcome } from '../../../services/tron-watcher/cross-check.ts';
 import { TokenBucket } from '../../../services/runtime/trongrid/token-bucket.ts';
 import { TransferLog } from '../../../services/tron-watcher/transfer-log.ts';
 import { TronGrid, type Outcome } from '../../../services/runtime/trongrid/trongrid.ts';
-import { Watcher, type WatcherOptions } from '../../../services/tron-watcher/watcher.ts';
+import {
+  Watcher,
+  type CrossCheckOutcome,
+  type WatcherOptions,
+} from '../../../services/tron-watcher/watcher.ts';
 import { never, silentLog } from '../../support/kafka.ts';
 import { USDT } from '../../support/tron.ts';
 import type { TronWorld } from '../../support/tron-world.ts';

@@ -41,7 +41,9 @@ class Served {
   }
 
   submit(from: string, call: FunctionCall): unknown {
-    return this.chain.submit(transactionOf(from, this.chain.mempool.account(from).nonce, call));
+    return this.chain.mempool.add(
+      transactionOf(from, this.chain.mempool.account(from).nonce, call),
+    );
   }
 
   traffic(count: number): void {
@@ -298,9 +300,9 @@ test('a waiting transaction is already_known and raises the next nonce', () => {
     function_call_type: 'Transfer',
     arguments: { to: SOMEBODY, amount: 2n },
   });
-  expect(chain.submit(first)).toBeUndefined();
-  expect(chain.submit(first)).toBe('already_known');
-  expect(chain.submit(second)).toMatchObject({ refused: 'nonce_too_low' });
+  expect(chain.mempool.add(first)).toBeUndefined();
+  expect(chain.mempool.add(first)).toBe('already_known');
+  expect(chain.mempool.add(second)).toMatchObject({ refused: 'nonce_too_low' });
   expect(chain.account(faucet.address).nonce).toBe(0);
   expect(chain.mempool.account(faucet.address).nonce).toBe(1);
 });
@@ -339,7 +341,7 @@ test('a block takes at most 20,000 transactions', () => {
       function_call_type: 'Transfer',
       arguments: { to: SOMEBODY, amount: 1n },
     } as const;
-    expect(served.chain.submit(transactionOf(faucet.address, nonce, call))).toBeUndefined();
+    expect(served.chain.mempool.add(transactionOf(faucet.address, nonce, call))).toBeUndefined();
   }
   expect(served.produce().transactions).toHaveLength(20_000);
   expect(served.produce().transactions).toHaveLength(5);

@@ -8,11 +8,11 @@ import {
   parseChain,
 } from '../../../../schemas/chain-node.ts';
 import type { FunctionCall } from '../../../../schemas/function-call.ts';
-import { deriveKey, signCallText } from '../../../../infra/devnet/clt/keys.ts';
+import { deriveKey } from '../../../../infra/devnet/clt/keys.ts';
 import type { BlockJson } from '../../../../infra/devnet/clt/block.ts';
 import { balancesOf, foldEffects } from '../../../support/clt-world.ts';
 import type { Answer, TestDevnet } from '../../../support/devnet.ts';
-import { withDevnet } from '../../../support/devnet.ts';
+import { signCallText, withDevnet } from '../../../support/devnet.ts';
 
 const SOMEBODY = `0x${'77'.repeat(20)}`;
 const transfer = (amount: bigint, to = SOMEBODY): FunctionCall => ({

@@ -33,7 +33,7 @@ function grow(
   for (let made = 0; made < blocks; made++) {
     for (let sent = 0; sent < 3; sent++) {
       const { key, call } = nextIntention(chain.state.rows, genesis.cast, random);
-      chain.submit(transactionOf(key.address, chain.mempool.account(key.address).nonce, call));
+      chain.mempool.add(transactionOf(key.address, chain.mempool.account(key.address).nonce, call));
     }
     store.write([produced(store)]);
     const depth = chain.head.height - chain.finalizedHeight;
