@@ -19,3 +19,8 @@ export function parseHash(text: string): Buffer | undefined {
 export function toHex(bytes: Uint8Array): string {
   return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
 }
+
+/** Bytes as a key of maps and sets. */
+export function bytesKey(bytes: Buffer): string {
+  return bytes.toString('latin1');
+}

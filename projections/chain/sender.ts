@@ -1,4 +1,5 @@
 /** One account's own transactions in `chain.blocks`, in final and in revertible blocks. */
+import { bytesKey } from '../../schemas/address.ts';
 import type {
   BlockAppended,
   BlockTransaction,
@@ -57,7 +58,7 @@ export class Sender {
   has(nonce: number, txHash: Buffer): boolean {
     return (
       this.#final.get(nonce)?.tx_hash.equals(txHash) === true ||
-      this.#revertibleHashes.has(keyOf(txHash))
+      this.#revertibleHashes.has(bytesKey(txHash))
     );
   }
 
@@ -80,7 +81,7 @@ export class Sender {
         break;
       case 'BlockReverted':
         for (const { tx_hash } of this.#revertible.get(event.height) ?? [])
-          this.#revertibleHashes.delete(keyOf(tx_hash));
+          this.#revertibleHashes.delete(bytesKey(tx_hash));
         this.#revertible.delete(event.height);
         break;
       case 'BlocksFinalized':
@@ -96,12 +97,12 @@ export class Sender {
       .map((each) => sentIn(block, each));
     if (own.length === 0) return;
     this.#revertible.set(block.height, own);
-    for (const { tx_hash } of own) this.#revertibleHashes.add(keyOf(tx_hash));
+    for (const { tx_hash } of own) this.#revertibleHashes.add(bytesKey(tx_hash));
   }
 
   #finalized(height: number): void {
     for (const sent of this.#revertible.get(height) ?? []) {
-      this.#revertibleHashes.delete(keyOf(sent.tx_hash));
+      this.#revertibleHashes.delete(bytesKey(sent.tx_hash));
       this.#final.set(sent.nonce, sent);
       this.#nextNonce = sent.nonce + 1;
       this.#onFinal(sent);
@@ -133,8 +134,4 @@ function sentIn(
     block_hash: block.hash,
     minted,
   };
-}
-
-function keyOf(hash: Buffer): string {
-  return hash.toString('latin1');
 }

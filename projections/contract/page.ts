@@ -12,21 +12,19 @@ export interface Query {
 }
 
 /** A part of a list, newest first: by offset, or below a cursor, which new rows do not move. */
-export type Page = OffsetPage | CursorPage;
-
-export interface OffsetPage {
+export type Page = {
   /** rows at most */
   readonly limit: number;
-  /** rows to skip, newest first; any size */
-  readonly offset: bigint;
-}
-
-export interface CursorPage {
-  /** rows at most */
-  readonly limit: number;
-  /** a cursor: the last column of each row of the same list; any size */
-  readonly below: bigint;
-}
+} & (
+  | {
+      /** rows to skip, newest first; any size */
+      readonly offset: bigint;
+    }
+  | {
+      /** a cursor: the last column of each row of the same list; any size */
+      readonly below: bigint;
+    }
+);
 
 /** The largest height, offset or ordinal of a column. */
 const INT8_MAX = (1n << 63n) - 1n;
@@ -57,8 +55,6 @@ export function named(name: string, page: Page): string {
 }
 
 /** The values of $1 and $2. */
-export function valuesOf(page: Page): PageValues {
+export function valuesOf(page: Page): readonly [limit: number, at: bigint] {
   return [page.limit, int8('below' in page ? page.below : page.offset)];
 }
-
-export type PageValues = readonly [limit: number, at: bigint];

@@ -65,13 +65,8 @@ export interface Changes {
 }
 
 /** Deletes the rows whose `column` is at least `from`, of the whole table or by group. */
-export type Cut = WholeCut | GroupCut;
-
-export interface WholeCut {
-  readonly table: Table;
-  readonly column: string;
-  readonly from: bigint | number;
-}
+export type Cut =
+  { readonly table: Table; readonly column: string; readonly from: bigint | number } | GroupCut;
 
 export interface GroupCut {
   readonly table: Table;
@@ -145,10 +140,7 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly lock_table?: string;
   /** DDL of the tables, names without schema */
   readonly table_sql: URL;
-  /**
-   * DDL of the indexes for reads, independent statements: a load without them is three times as
-   * fast
-   */
+  /** DDL of the indexes for reads, independent statements; a load is faster without them */
   readonly index_sql: URL;
   /** the rows that folding this batch, or any prefix of it, needs; further rows do no harm */
   loads(batch: readonly Recorded<Event>[]): readonly Load[];

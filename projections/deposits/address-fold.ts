@@ -2,7 +2,7 @@
  * Folds a batch of `deposit.addresses`. Every projection of the topic uses this fold, so that index
  * and address are the same everywhere.
  */
-import { toHex } from '../../schemas/address.ts';
+import { bytesKey, toHex } from '../../schemas/address.ts';
 import { readDepositKey } from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
@@ -24,7 +24,7 @@ type Changed = Exclude<Folded, { readonly broken: unknown }>;
 export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): readonly Load[] {
   const accounts = new Map<string, Buffer>();
   for (const { event } of batch)
-    if (event.type !== 'SchemePinned') accounts.set(keyOf(event.clt_address), event.clt_address);
+    if (event.type !== 'SchemePinned') accounts.set(bytesKey(event.clt_address), event.clt_address);
   return [
     { name: 'book', text: 'SELECT log_end, extended_public_key, addresses FROM book', values: [] },
     {
@@ -62,7 +62,7 @@ export function foldSightings(
   let end = before;
   const known = new Map(
     (loaded['known_addresses'] ?? []).map((row) => [
-      keyOf(bytesIn(row, 'clt_address')),
+      bytesKey(bytesIn(row, 'clt_address')),
       bytesIn(row, 'deposit_address'),
     ]),
   );
@@ -75,7 +75,7 @@ export function foldSightings(
     }
     end = offset + 1n;
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
-    const address = account === undefined ? undefined : known.get(keyOf(account));
+    const address = account === undefined ? undefined : known.get(bytesKey(account));
     const judged = judge(book, event, address !== undefined);
     switch (judged.verdict) {
       case 'pinned':
@@ -98,7 +98,7 @@ export function foldSightings(
     const deposit_address = assigned?.key.addressAt(assigned.index) ?? address;
     if (deposit_address === undefined) throw new Error('an account without an address is sighted');
     const seen_at = event.type === 'AddressRequested' ? event.requested_at : event.opened_at;
-    known.set(keyOf(clt_address), deposit_address);
+    known.set(bytesKey(clt_address), deposit_address);
     sightings.push({ clt_address, deposit_address, assigned_index: assigned?.index, seen_at });
   }
   return { sightings, book: end === before ? [] : [bookRow(end, book)], outcomes };
@@ -140,8 +140,4 @@ export function foldAddresses(
     outcomes,
     announced: assigned.map(({ clt_address }) => toHex(clt_address)),
   };
-}
-
-function keyOf(account: Buffer): string {
-  return account.toString('latin1');
 }

@@ -1,7 +1,7 @@
 /**
  * Folds a batch of `treasury.ledger` into the rows of deposits, on the rows that the batch names.
  */
-import { toHex } from '../../schemas/address.ts';
+import { bytesKey, toHex } from '../../schemas/address.ts';
 import type { DepositEvent, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { Folded, Load, Loaded, Recorded, Row } from '../contract/projection.ts';
@@ -32,11 +32,19 @@ import {
 type Changed = Exclude<Folded, { readonly broken: unknown }>;
 
 export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly Load[] {
+  // another rolling cap changes which of them keep others waiting
+  const queuedDeposits: Load = {
+    name: 'queued_deposits',
+    text: `SELECT ${STORED_COLUMNS} FROM by_status b JOIN deposits d ON d.id = b.id JOIN standings s ON s.id = b.id
+          WHERE b.status IN ('confirmed', 'mint_requested')`,
+    values: [],
+  };
   const ids = new Set<string>();
   const owners = new Map<string, Buffer>();
   for (const { event } of batch) {
     if (event.type !== 'PolicySet') ids.add(event.deposit_id);
-    if (event.type === 'DepositConfirmed') owners.set(keyOf(event.clt_address), event.clt_address);
+    if (event.type === 'DepositConfirmed')
+      owners.set(bytesKey(event.clt_address), event.clt_address);
   }
   return [
     {
@@ -55,17 +63,9 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
       text: `SELECT ${STORED_COLUMNS} FROM deposits d JOIN standings s ON s.id = d.id WHERE d.id = ANY($1::text[])`,
       values: [[...ids]],
     },
-    ...(batch.some(({ event }) => event.type === 'PolicySet') ? [QUEUED_DEPOSITS] : []),
+    ...(batch.some(({ event }) => event.type === 'PolicySet') ? [queuedDeposits] : []),
   ];
 }
-
-/** Another rolling cap changes which of them keep others waiting. */
-const QUEUED_DEPOSITS: Load = {
-  name: 'queued_deposits',
-  text: `SELECT ${STORED_COLUMNS} FROM by_status b JOIN deposits d ON d.id = b.id JOIN standings s ON s.id = b.id
-          WHERE b.status IN ('confirmed', 'mint_requested')`,
-  values: [],
-};
 
 export function foldLedger(loaded: Loaded, batch: readonly Recorded<TreasuryEvent>[]): Changed {
   const rows = new LedgerRows(loaded);
@@ -104,7 +104,7 @@ class LedgerRows {
     for (const row of loaded['owners'] ?? []) {
       const address = bytesIn(row, 'clt_address');
       const owner = { address, deposits: countIn(row, 'deposits'), changed: false };
-      this.#owners.set(keyOf(address), owner);
+      this.#owners.set(bytesKey(address), owner);
     }
     for (const name of ['stored_deposits', 'queued_deposits']) {
       for (const row of loaded[name] ?? []) {
@@ -164,7 +164,7 @@ class LedgerRows {
   }
 
   #owner(address: Buffer): Owner {
-    const key = keyOf(address);
+    const key = bytesKey(address);
     let owner = this.#owners.get(key);
     if (owner === undefined)
       this.#owners.set(key, (owner = { address, deposits: 0, changed: false }));
@@ -216,8 +216,4 @@ class LedgerRows {
         owners.add(toHex(after.deposit.terms.clt_address));
     return [...owners];
   }
-}
-
-function keyOf(address: Buffer): string {
-  return address.toString('latin1');
 }

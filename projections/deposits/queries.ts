@@ -132,19 +132,14 @@ export function eventsById(id: string): Query {
   };
 }
 
-/** A page of a list, newest first. */
-export interface StatusPage {
-  /** rows at most */
-  readonly limit: number;
-  /** cursor, the last column of a row; undefined: from the newest on */
-  readonly below: bigint | undefined;
-}
-
 /**
  * Columns: id, clt_address, gross, fee, credit, status, reason, approved, rejected, created_at,
- * cursor.
+ * cursor. At most `limit` rows, newest first; `below`: a cursor.
  */
-export function byStatus(status: string, { limit, below }: StatusPage): Query {
+export function byStatus(
+  status: string,
+  { limit, below }: { readonly limit: number; readonly below: bigint | undefined },
+): Query {
   return {
     name: 'deposits_by_status',
     text: `SELECT d.id, d.clt_address, d.gross, d.fee, d.credit, b.status, s.reason,

@@ -54,39 +54,28 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
       hashes.set(hash.toString('latin1'), hash);
     }
   }
-  const keyed: Load[] = [...keys].map(([table, hashes]) => ({
-    name: table.name,
-    table,
-    keys: [...hashes.values()],
-  }));
+  const loaded: Load[] = [{ name: 'head', table: HEAD, keys: [true] }];
+  for (const [table, hashes] of keys)
+    loaded.push({ name: table.name, table, keys: [...hashes.values()] });
   const offers = keys.get(RECORD_TABLES.offers);
-  const reverted = revertedBelow(batch);
-  return [
-    { name: 'head', table: HEAD, keys: [true] },
-    ...keyed,
-    ...(offers === undefined ? [] : [requestsOfOffers([...offers.values()])]),
-    ...(reverted.length === 0 ? [] : [journalRows(reverted)]),
-  ];
-}
-
-/** LATERAL with OFFSET 0: the planner would join many look-ups with the whole table. */
-function requestsOfOffers(offers: readonly Buffer[]): Load {
-  return {
-    name: 'requests_of_offers',
-    text: `SELECT r.* FROM
+  if (offers !== undefined)
+    loaded.push({
+      name: 'requests_of_offers',
+      // LATERAL with OFFSET 0: the planner would join many look-ups with the whole table
+      text: `SELECT r.* FROM
              (SELECT DISTINCT request_hash FROM offers WHERE hash = ANY($1::bytea[])) o
              CROSS JOIN LATERAL
                (SELECT * FROM open_requests WHERE hash = o.request_hash OFFSET 0) r`,
-    values: [offers],
-  };
-}
-
-function journalRows(heights: readonly number[]): Load {
-  return {
-    name: 'journal',
-    text: 'SELECT height, undo FROM journal WHERE height = ANY($1::bigint[])',
-    values: [heights],
-  };
+      values: [[...offers.values()]],
+    });
+  const reverted = revertedBelow(batch);
+  if (reverted.length > 0)
+    loaded.push({
+      name: 'journal',
+      text: 'SELECT height, undo FROM journal WHERE height = ANY($1::bigint[])',
+      values: [reverted],
+    });
+  return loaded;
 }
 
 function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {

@@ -1,4 +1,5 @@
 /** The rows that one batch touches: as stored, as they are now, and what each block changed. */
+import { bytesKey } from '../../schemas/address.ts';
 import { recordIn } from '../contract/loaded-row.ts';
 import type { Changes, LoadedRow, Row, TableRows } from '../contract/projection.ts';
 import { RECORD_TABLES, rowFromRecord, type Records, type RecordTable } from './records.ts';
@@ -39,11 +40,11 @@ export class UnitOfWork {
 
   #add<Name extends RecordTable>(table: Name, record: Records[Name]): void {
     const { hash } = record;
-    this.#entries[table].set(keyFor(hash), { hash, stored: record, now: record });
+    this.#entries[table].set(bytesKey(hash), { hash, stored: record, now: record });
   }
 
   get<Name extends RecordTable>(table: Name, hash: Buffer): Records[Name] | undefined {
-    return this.#entries[table].get(keyFor(hash))?.now;
+    return this.#entries[table].get(bytesKey(hash))?.now;
   }
 
   put<Name extends RecordTable>(table: Name, record: Records[Name]): void {
@@ -60,7 +61,7 @@ export class UnitOfWork {
     record: Records[Name] | undefined,
   ): void {
     const entry = this.#entry(table, hash, undefined);
-    const name = `${table} ${keyFor(hash)}`;
+    const name = `${table} ${bytesKey(hash)}`;
     if (!this.#touched.has(name))
       this.#touched.set(name, { table, hash, before: entry.now, exists_after: false });
     entry.now = record;
@@ -93,7 +94,7 @@ export class UnitOfWork {
     stored: 'unread' | undefined,
   ): Entry<Records[Name]> {
     const entries: Map<string, Entry<Records[Name]>> = this.#entries[table];
-    const key = keyFor(hash);
+    const key = bytesKey(hash);
     let entry = entries.get(key);
     if (entry === undefined) entries.set(key, (entry = { hash, stored, now: undefined }));
     return entry;
@@ -135,8 +136,4 @@ function tableChanges<Name extends RecordTable>(
     added: { table, rows: added },
     replaced: { table, rows: replaced },
   };
-}
-
-function keyFor(hash: Buffer): string {
-  return hash.toString('latin1');
 }

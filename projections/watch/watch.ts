@@ -4,6 +4,7 @@
  *
  * The queue is folded from two topics in any order: each time in it is the latest of the log.
  */
+import { bytesKey } from '../../schemas/address.ts';
 import {
   isDepositAddressEvent,
   type DepositAddressEvent,
@@ -100,10 +101,10 @@ function loads(batch: readonly Recorded<WatchEvent>[]): readonly Load[] {
   for (const { event, ...position } of batch) {
     switch (event.type) {
       case 'TransferObserved':
-        transactions.set(keyOf(event.tx_id), event.tx_id);
+        transactions.set(bytesKey(event.tx_id), event.tx_id);
         break;
       case 'AddressesChecked':
-        for (const { address } of event.checked) checked.set(keyOf(address), address);
+        for (const { address } of event.checked) checked.set(bytesKey(address), address);
         break;
       case 'SchemePinned':
         addresses.push({ event, ...position });
@@ -111,50 +112,38 @@ function loads(batch: readonly Recorded<WatchEvent>[]): readonly Load[] {
       case 'AddressRequested':
       case 'PanelOpened':
         addresses.push({ event, ...position });
-        accounts.set(keyOf(event.clt_address), event.clt_address);
+        accounts.set(bytesKey(event.clt_address), event.clt_address);
     }
   }
-  return [
-    ...(addresses.length === 0
-      ? []
-      : [...addressLoads(addresses), queueOfAccounts([...accounts.values()]), UNREQUESTED]),
-    ...(checked.size === 0 ? [] : [queueOfAddresses([...checked.values()])]),
-    ...(transactions.size === 0 ? [] : [transfersOf([...transactions.values()])]),
-  ];
-}
-
-function queueOfAccounts(accounts: readonly Buffer[]): Load {
-  return {
-    name: 'queue_of_accounts',
-    text: `SELECT ${QUEUE_COLUMNS} FROM addresses a JOIN queue q ON q.deposit_address = a.deposit_address WHERE a.clt_address = ANY($1::bytea[])`,
-    values: [accounts],
-  };
-}
-
-function queueOfAddresses(addresses: readonly Buffer[]): Load {
-  return {
-    name: 'queue_of_addresses',
-    text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE q.deposit_address = ANY($1::bytea[])`,
-    values: [addresses],
-  };
-}
-
-/**
- * A request's address is known only after derivation. The result is empty once both topics are
- * read.
- */
-const UNREQUESTED: Load = {
-  name: 'queue_unrequested',
-  text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE NOT q.requested`,
-  values: [],
-};
-
-function transfersOf(transactions: readonly Buffer[]): Load {
-  return {
-    name: 'known_transfers',
-    text: 'SELECT tx_id, log_index FROM transfers WHERE tx_id = ANY($1::bytea[])',
-    values: [transactions],
-  };
+  const loaded: Load[] = [];
+  if (addresses.length > 0)
+    loaded.push(
+      ...addressLoads(addresses),
+      {
+        name: 'queue_of_accounts',
+        text: `SELECT ${QUEUE_COLUMNS} FROM addresses a JOIN queue q ON q.deposit_address = a.deposit_address WHERE a.clt_address = ANY($1::bytea[])`,
+        values: [[...accounts.values()]],
+      },
+      // a request's address is known only after derivation; empty once both topics are read
+      {
+        name: 'queue_unrequested',
+        text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE NOT q.requested`,
+        values: [],
+      },
+    );
+  if (checked.size > 0)
+    loaded.push({
+      name: 'queue_of_addresses',
+      text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE q.deposit_address = ANY($1::bytea[])`,
+      values: [[...checked.values()]],
+    });
+  if (transactions.size > 0)
+    loaded.push({
+      name: 'known_transfers',
+      text: 'SELECT tx_id, log_index FROM transfers WHERE tx_id = ANY($1::bytea[])',
+      values: [[...transactions.values()]],
+    });
+  return loaded;
 }
 
 function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
@@ -233,8 +222,4 @@ class Transfers {
     this.rows.push([tx_id, log_index, to, value, block_number, block_timestamp, partition, offset]);
     return 'applied';
   }
-}
-
-function keyOf(bytes: Buffer): string {
-  return bytes.toString('latin1');
 }

@@ -21,7 +21,7 @@ import {
   type Setting,
 } from '../runtime/process/config.ts';
 import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
-import { RECONCILIATION_SETTINGS, reconciliationProblems } from './reconciliation/settings.ts';
+import { microUsd, RECONCILIATION_SETTINGS, reconciliationProblems } from './reconciliation/settings.ts';
 
 /** The variable of each limit, in micro-USD; the network's limit is the default. */
 const VARIABLES: Readonly<Record<keyof PolicyLimits, string>> = {
@@ -38,11 +38,11 @@ const SETTINGS = {
   registry_url: httpUrl('APP_REGISTRY_URL'),
   network: choice('APP_NETWORK', NETWORKS),
   ...RECONCILIATION_SETTINGS,
-  first_fee: amount(VARIABLES.first_fee),
-  later_fee: amount(VARIABLES.later_fee),
-  minimum: amount(VARIABLES.minimum),
-  single_cap: amount(VARIABLES.single_cap),
-  rolling_cap: amount(VARIABLES.rolling_cap),
+  first_fee: microUsd(VARIABLES.first_fee, undefined),
+  later_fee: microUsd(VARIABLES.later_fee, undefined),
+  minimum: microUsd(VARIABLES.minimum, undefined),
+  single_cap: microUsd(VARIABLES.single_cap, undefined),
+  rolling_cap: microUsd(VARIABLES.rolling_cap, undefined),
   node_url: httpUrl('APP_NODE_URL'),
   chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
   mint_key: mintKey('APP_MINT_KEY'),
@@ -115,15 +115,5 @@ function mintKey(name: string): Setting<string> {
     expected: 'the private key of the mint authority, 64 hex digits',
     secret: true,
     read: parseMintKey,
-  };
-}
-
-function amount(name: string): Setting<bigint | undefined> {
-  return {
-    name,
-    expected: 'micro-USD, a whole number of at most 30 digits',
-    secret: false,
-    fallback: undefined,
-    read: (text) => (/^[0-9]{1,30}$/.test(text) ? BigInt(text) : undefined),
   };
 }

@@ -115,6 +115,11 @@ export class LogFollower {
     this.run(watching);
   }
 
+  /**
+   * Reads one topic, decoded, as the only member of a group of its own: no partition can be taken
+   * away, and several processes all read everything. The group's offsets are never committed, and
+   * the broker forgets the group, also after a kill.
+   */
   follow<Event extends { readonly type: string }>(
     topic: FollowedTopic<Event>,
   ): {
@@ -122,6 +127,7 @@ export class LogFollower {
     rewind(): void;
   } {
     const { topic: name, ends } = topic;
+    const options = { ...this.#options, signal: this.signal };
     let last: Buffer | null = null;
     const fold = (decoded: Decoded<Event>): void => {
       topic.fold(decoded);
@@ -129,16 +135,22 @@ export class LogFollower {
       this.noteApplied();
       this.changes.notify();
     };
-    const positions = (): Positions =>
+    const atEnd = (): Positions =>
       new Map([
         [partitionKey(name, PARTITION), { next_offset: ends()[0] ?? 0n, last_record: last }],
       ]);
+    const positions = topic.positions ?? atEnd;
     this.#ends.set(name, ends);
-    const reader = new TopicReader(
-      { positions, ...topic, fold },
-      { ...this.#options, signal: this.signal },
-    );
-    this.run(reader.run());
+    const group_id = `treasury-${randomUUID()}`;
+    const reader = new LogReader({
+      ...options,
+      retrying: (what, attempt) => options.retrying(`${what} (${name})`, attempt),
+      group_id,
+      topics: [name],
+      positions: () => Promise.resolve(positions()),
+      ahead_bytes_max: AHEAD_BYTES_MAX,
+    });
+    this.run(readTopic(reader, group_id, { ...topic, fold }, options));
     return reader;
   }
 
@@ -191,77 +203,54 @@ export class LogFollower {
   }
 }
 
-/**
- * Reads one topic, decoded, as the only member of a group of its own: no partition can be taken
- * away, and several processes all read everything. The group's offsets are never committed, and the
- * broker forgets the group, also after a kill.
- */
-class TopicReader<Event extends { readonly type: string }> {
-  readonly #topic: FollowedTopic<Event>;
-  readonly #options: LogFollowerOptions;
-  readonly #groupId = `treasury-${randomUUID()}`;
-  readonly #reader: LogReader;
-
-  constructor(
-    topic: FollowedTopic<Event> & { readonly positions: () => Positions },
-    options: LogFollowerOptions,
-  ) {
-    this.#topic = topic;
-    this.#options = options;
-    this.#reader = new LogReader({
-      ...options,
-      retrying: (what, attempt) => options.retrying(`${what} (${topic.topic})`, attempt),
-      group_id: this.#groupId,
-      topics: [topic.topic],
-      positions: () => Promise.resolve(topic.positions()),
-      ahead_bytes_max: AHEAD_BYTES_MAX,
-    });
+/** Reads until the abort. Throws `LogLost` or `log_damaged`, and what the fold throws. */
+async function readTopic<Event extends { readonly type: string }>(
+  reader: LogReader,
+  group: string,
+  topic: FollowedTopic<Event>,
+  options: LogFollowerOptions,
+): Promise<void> {
+  const { signal } = options;
+  // closing the reader ends a pending `take`
+  const closed = aborted(signal).then(() => close(reader, group, options));
+  await Promise.race([reader.start(), closed]);
+  while (!signal.aborted) {
+    await topic.room?.();
+    await takeChunk(reader, topic, options);
   }
+  await closed;
+}
 
-  /** Returns to the positions. */
-  rewind(): void {
-    this.#reader.rewind();
-  }
+async function takeChunk<Event extends { readonly type: string }>(
+  reader: LogReader,
+  { topic, isEvent, fold }: FollowedTopic<Event>,
+  { codec, retrying }: LogFollowerOptions,
+): Promise<void> {
+  const chunk = await reader.take(RECORDS_MAX, BYTES_MAX);
+  if (chunk === undefined) return;
+  const decoded = await retrying(`decoding ${topic}`, () =>
+    decode({ name: 'the treasury', isEvent }, codec, chunk),
+  );
+  if (reader.isStale(chunk)) return;
+  fold(decoded);
+  if (decoded.poison === undefined) return;
+  const { offset, reason } = decoded.poison;
+  throw new Fault(
+    'log_damaged',
+    `${topic}/${chunk.partition}: the record at offset ${offset} cannot be read: ${reason}. What to do: look at that record with a console consumer and at who wrote it; once this software can read it, or the topic is restored, start the treasury again`,
+    { retry: false },
+  );
+}
 
-  /** Reads until the abort. Throws `LogLost` or `log_damaged`, and what the fold throws. */
-  async run(): Promise<void> {
-    const { signal } = this.#options;
-    // closing the reader ends a pending `take`
-    const closed = aborted(signal).then(() => this.#close());
-    await Promise.race([this.#reader.start(), closed]);
-    while (!signal.aborted) {
-      await this.#topic.room?.();
-      await this.#step();
-    }
-    await closed;
-  }
-
-  async #step(): Promise<void> {
-    const { codec, retrying } = this.#options;
-    const { topic, isEvent, fold } = this.#topic;
-    const chunk = await this.#reader.take(RECORDS_MAX, BYTES_MAX);
-    if (chunk === undefined) return;
-    const decoded = await retrying(`decoding ${topic}`, () =>
-      decode({ name: 'the treasury', isEvent }, codec, chunk),
-    );
-    if (this.#reader.isStale(chunk)) return;
-    fold(decoded);
-    if (decoded.poison === undefined) return;
-    const { offset, reason } = decoded.poison;
-    throw new Fault(
-      'log_damaged',
-      `${topic}/${chunk.partition}: the record at offset ${offset} cannot be read: ${reason}. What to do: look at that record with a console consumer and at who wrote it; once this software can read it, or the topic is restored, start the treasury again`,
-      { retry: false },
-    );
-  }
-
-  async #close(): Promise<void> {
-    const { kafka, log } = this.#options;
-    try {
-      await this.#reader.close();
-      await withAdmin(kafka, (admin) => admin.deleteGroups([this.#groupId]));
-    } catch (error) {
-      log.debug({ err: error }, 'a consumer group is left for the broker to delete');
-    }
+async function close(
+  reader: LogReader,
+  group: string,
+  { kafka, log }: LogFollowerOptions,
+): Promise<void> {
+  try {
+    await reader.close();
+    await withAdmin(kafka, (admin) => admin.deleteGroups([group]));
+  } catch (error) {
+    log.debug({ err: error }, 'a consumer group is left for the broker to delete');
   }
 }

@@ -7,7 +7,6 @@ import type { AppliedOffset } from './log-follower.ts';
 
 /** The state of the treasury, read at each scrape. */
 export interface TreasuryState {
-  readonly policy_version: number;
   /** whether the limits in force are those of this process' settings */
   readonly has_own_policy: boolean;
   readonly halted: boolean;
@@ -15,10 +14,6 @@ export interface TreasuryState {
   readonly waiting: number;
   /** partitions that are held up */
   readonly held_up: number;
-  /** deposits that wait to be minted */
-  readonly unminted: number;
-  /** mints in flight */
-  readonly live: number;
   readonly minting_closed: boolean;
   readonly applied: readonly AppliedOffset[];
 }
@@ -91,17 +86,17 @@ export function openTreasuryMetrics(
   gauge(
     'treasury_policy_version',
     'version of the limits in force, 0 before the first',
-    (now) => now.policy_version,
+    () => ledger().policy?.version ?? 0,
   );
   gauge('treasury_policy_is_own', '1 while the limits in force are those of the settings', (now) =>
     Number(now.has_own_policy),
   );
   gauge('treasury_halted', '1 while the treasury is halted', (now) => Number(now.halted));
-  gauge('treasury_deposits_unminted', 'deposits that wait to be minted', (now) => now.unminted);
+  gauge('treasury_deposits_unminted', 'deposits that wait to be minted', () => ledger().waitingCount);
   gauge(
     'treasury_mints_live',
     'mints in flight: no final block shows their outcome yet',
-    (now) => now.live,
+    () => ledger().live.size,
   );
   gauge('treasury_minting_closed', '1 while nothing is minted: the log and /ready say why', (now) =>
     Number(now.minting_closed),
@@ -133,7 +128,7 @@ export function openTreasuryMetrics(
   };
 }
 
-type QueuedDeposits = Pick<Ledger, 'waiting' | 'waitingCount' | 'live'>;
+type QueuedDeposits = Pick<Ledger, 'policy' | 'waiting' | 'waitingCount' | 'live'>;
 
 interface Queue {
   readonly status: 'confirmed' | 'mint_requested' | 'needs_manual';

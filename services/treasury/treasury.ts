@@ -19,7 +19,7 @@ import type { Metrics } from '../runtime/process/metrics.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
-import { LedgerWriter, type TreasuryContext } from './ledger/ledger-writer.ts';
+import { ledgerWriter, type Append, type TreasuryContext } from './ledger/ledger-writer.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
 import { LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
@@ -134,13 +134,17 @@ export class Treasury {
 
   async #work(writer: KafkaWriter): Promise<void> {
     const { signal, changes } = this.#context;
-    const options = { ...this.#options, ...this.#context };
-    const appender = new LedgerWriter({ ...options, writer, ledger_topic: this.#topics.ledger });
-    const decider = new Decider({ ...options, appender, catchUp: () => this.#catchUp() });
+    const append = ledgerWriter(this.#context, this.#options.codec, writer, this.#topics.ledger);
+    const decider = new Decider({
+      ...this.#options,
+      ...this.#context,
+      append,
+      catchUp: () => this.#catchUp(),
+    });
     await this.#readBooks();
     await decider.setPolicy();
     if (signal.aborted) return;
-    this.#mint(appender);
+    this.#mint(append);
     const { queue, rewind } = this.#readTransfers();
     this.#activity.enter('deciding');
     const { deposits, policy } = this.#books.ledger;
@@ -189,12 +193,12 @@ export class Treasury {
   }
 
   /** Follows the chain, and broadcasts in the background the mints that the rounds request. */
-  #mint(appender: LedgerWriter): void {
+  #mint(append: Append): void {
     const { minting: options } = this.#options;
     if (options === undefined) return;
     const minting = new Minting(options, {
       ...this.#context,
-      appender,
+      append,
       catchUp: () => this.#catchUp(minting.topic),
     });
     this.#minting = minting;
@@ -246,15 +250,12 @@ export class Treasury {
   }
 
   #state(): TreasuryState {
-    const { policy, waitingCount, live } = this.#books.ledger;
+    const { policy } = this.#books.ledger;
     return {
-      policy_version: policy?.version ?? 0,
       has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
       halted: this.#activity.isHalted,
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.heldUp.length ?? 0,
-      unminted: waitingCount,
-      live: live.size,
       minting_closed: this.#minting?.closed !== undefined,
       applied: this.#follower.applied,
     };

@@ -3,6 +3,7 @@
  * log counts for ever. From then on the first request of each account gets the next derivation
  * index; a repeated request changes nothing. Everybody who folds the topic judges with `judge`.
  */
+import { bytesKey } from '../../../schemas/address.ts';
 import {
   isDepositIndex,
   readDepositKey,
@@ -92,7 +93,7 @@ export class AddressBook {
       );
     this.#end++;
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
-    const isKnown = account !== undefined && this.#indexes.has(keyOf(account));
+    const isKnown = account !== undefined && this.#indexes.has(bytesKey(account));
     const judged = judge({ key: this.#key, addresses: this.size }, event, isKnown);
     switch (judged.verdict) {
       case 'pinned':
@@ -100,7 +101,7 @@ export class AddressBook {
         return 'applied';
       case 'assigned':
         if (account === undefined) throw new Error('an address was assigned to no account');
-        this.#indexes.set(keyOf(account), judged.index);
+        this.#indexes.set(bytesKey(account), judged.index);
         this.#owners.push(account);
         return 'applied';
       case 'opened':
@@ -118,11 +119,7 @@ export class AddressBook {
 
   /** The deposit address of an account, if it has one. */
   addressOf(account: Buffer): Buffer | undefined {
-    const index = this.#indexes.get(keyOf(account));
+    const index = this.#indexes.get(bytesKey(account));
     return index === undefined ? undefined : this.#key?.addressAt(index);
   }
-}
-
-function keyOf(account: Buffer): string {
-  return account.toString('latin1');
 }

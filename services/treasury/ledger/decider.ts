@@ -17,7 +17,7 @@ import {
 } from '../../../projections/deposits/domain/confirmation.ts';
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import type { LedgerWriter, TreasuryContext } from './ledger-writer.ts';
+import type { Append, TreasuryContext } from './ledger-writer.ts';
 import type { TransferQueue } from './transfer-queue.ts';
 
 /** Per partition: a batch of 1,200 transfers with two events each stays below a megabyte. */
@@ -30,7 +30,7 @@ export interface DeciderOptions extends TreasuryContext {
   readonly limits: PolicyLimits;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
-  readonly appender: LedgerWriter;
+  readonly append: Append;
   /** resolves once the ledger and the addresses are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
 }
@@ -51,7 +51,7 @@ export class Decider {
       const decision = setPolicy(books.ledger, { network, limits }, Date.now());
       if ('refused' in decision)
         throw refusedPolicy(decision.refused, network, books.ledger.policy?.network);
-      if (decision.events.length === 0 || (await this.#options.appender.append(decision.events)))
+      if (decision.events.length === 0 || (await this.#options.append(decision.events)))
         return;
     }
   }
@@ -70,7 +70,7 @@ export class Decider {
   async #hold(id: string): Promise<boolean> {
     const decision = hold(this.#options.books.ledger, id, Date.now());
     if ('refused' in decision || decision.events.length === 0) return false;
-    await this.#options.appender.append(decision.events);
+    await this.#options.append(decision.events);
     return true;
   }
 
@@ -82,7 +82,7 @@ export class Decider {
       usdt_contract,
     });
     this.#assertOwners(decided);
-    if (decided.events.length > 0) await this.#options.appender.append(decided.events);
+    if (decided.events.length > 0) await this.#options.append(decided.events);
     const refused = new Map(decided.refused.map(({ observed, reason }) => [observed, reason]));
     const settled = queue.settle(
       (transfer) =>

@@ -29,22 +29,16 @@ export interface TreasuryContext {
   readonly signal: AbortSignal;
 }
 
-export interface LedgerWriterOptions extends TreasuryContext {
-  readonly codec: Codec;
-  readonly writer: KafkaWriter;
-  readonly ledger_topic: string;
-}
+/** Appends the events and reads them back; true when they count. */
+export type Append = (events: readonly TreasuryEvent[]) => Promise<boolean>;
 
-export class LedgerWriter {
-  readonly #options: LedgerWriterOptions;
-
-  constructor(options: LedgerWriterOptions) {
-    this.#options = options;
-  }
-
-  /** Appends the events and reads them back; true when they count. */
-  async append(events: readonly TreasuryEvent[]): Promise<boolean> {
-    const { codec, writer, ledger_topic, books, changes, metrics, log, signal } = this.#options;
+export function ledgerWriter(
+  { books, changes, metrics, log, signal }: TreasuryContext,
+  codec: Codec,
+  writer: KafkaWriter,
+  ledger_topic: string,
+): Append {
+  return async (events) => {
     const expected = books.ledger.end;
     const offset = await writer.append(ledger_topic, PARTITION, toEntries(codec, events));
     await changes.until(() => books.ledger.end >= offset + BigInt(events.length));
@@ -57,7 +51,7 @@ export class LedgerWriter {
     );
     await untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), signal);
     return false;
-  }
+  };
 }
 
 /** Events as records whose key, headers and time make sense to a plain console consumer. */

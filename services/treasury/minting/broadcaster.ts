@@ -8,27 +8,20 @@ import type { RequestedMint } from '../../../projections/deposits/domain/ledger.
 import { mintCallOf, whyNotSigned } from '../../../projections/deposits/domain/minting.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
-import type { ChainBook } from './chain-book.ts';
 import type { Minter } from './minter.ts';
-import type { MintingContext, MintingOptions } from './minting.ts';
-
-export interface BroadcasterOptions
-  extends MintingContext, Pick<MintingOptions, 'signer' | 'node' | 'again_ms' | 'late_ms'> {
-  readonly chain: ChainBook;
-  readonly minter: Minter;
-  /** Unix milliseconds */
-  readonly now: () => number;
-}
+import type { MintingParts } from './minting.ts';
 
 export class Broadcaster {
-  readonly #options: BroadcasterOptions;
+  readonly #options: MintingParts;
+  readonly #minter: Minter;
   /** time of each mint's last broadcast on the monotonic clock, by nonce */
   readonly #sent = new Map<number, number>();
   #fault: Fault | undefined;
   #notSigned: string | undefined;
 
-  constructor(options: BroadcasterOptions) {
+  constructor(options: MintingParts, minter: Minter) {
     this.#options = options;
+    this.#minter = minter;
   }
 
   /** Why mints are not broadcast. */
@@ -48,34 +41,29 @@ export class Broadcaster {
 
   /** A mint that was requested long ago and is in no block, while minting is open. */
   get #late(): string | undefined {
-    const { books, chain, minter, late_ms: most, now } = this.#options;
-    if (minter.closed !== undefined) return undefined;
+    const { books, chain, late_ms: most, now } = this.#options;
+    if (this.#minter.closed !== undefined) return undefined;
     const at = now();
-    for (const {
-      deposit_id: id,
-      nonce,
-      tx_hash: hash,
-      at: requested,
-    } of books.ledger.live.values()) {
-      if (at - requested <= most || chain.sender.has(nonce, hash)) continue;
-      return `the mint of deposit ${id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce`;
+    for (const { deposit_id, nonce, tx_hash, at: requested } of books.ledger.live.values()) {
+      if (at - requested <= most || chain.sender.has(nonce, tx_hash)) continue;
+      return `the mint of deposit ${deposit_id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce`;
     }
     return undefined;
   }
 
   /** Broadcasts due mints once. */
   async pass(): Promise<void> {
-    const { books, minter, signal, catchUp } = this.#options;
+    const { books, signal, catchUp } = this.#options;
     if (books.ledger.live.size === 0) this.#notSigned = undefined;
     for (const nonce of this.#sent.keys())
       if (!books.ledger.live.has(nonce)) this.#sent.delete(nonce);
     if (this.#due().length === 0) this.#fault = undefined;
-    if (minter.closed !== undefined || this.#due().length === 0) return;
+    if (this.#minter.closed !== undefined || this.#due().length === 0) return;
     await catchUp();
     try {
       for (const mint of this.#due()) {
         // checked before each broadcast: a reconciliation may have closed minting meanwhile
-        if (signal.aborted || minter.closed !== undefined) return;
+        if (signal.aborted || this.#minter.closed !== undefined) return;
         await this.#send(mint);
       }
       this.#fault = undefined;
@@ -106,10 +94,8 @@ export class Broadcaster {
       this.#notSigned = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, and run \`ops audit\``;
       this.#sent.set(mint.nonce, performance.now());
       metrics.broadcast('not_signed');
-      log.error(
-        { deposit_id: mint.deposit_id, nonce: mint.nonce, reason },
-        'a mint was not signed',
-      );
+      const { deposit_id, nonce } = mint;
+      log.error({ deposit_id, nonce, reason }, 'a mint was not signed');
       return;
     }
     this.#sent.set(mint.nonce, performance.now());

@@ -12,9 +12,9 @@ import {
   mintCallOf,
 } from '../../../projections/deposits/domain/minting.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
-import type { ChainBook } from './chain-book.ts';
-import { ONE_KEY } from './mint-signer.ts';
-import type { MintingContext, MintingOptions } from './minting.ts';
+import { retrying } from '../../runtime/process/retry.ts';
+import { assertAuthority, ONE_KEY } from './mint-signer.ts';
+import type { MintingParts } from './minting.ts';
 
 /** Intents of one append. Each takes a signature (0.5 ms), during which nothing else is decided. */
 const INTENTS_OF_A_BATCH = 50;
@@ -22,23 +22,15 @@ const CONCLUSIONS_OF_A_BATCH = 500;
 /** Mints in flight: the node limits the pending transactions of one sender. */
 const LIVE_MAX = 500;
 
-export interface MinterOptions extends MintingContext, Pick<MintingOptions, 'signer' | 'allowed'> {
-  readonly chain: ChainBook;
-  /** throws a fault unless the node's chain and mint authority are those of the settings */
-  readonly checkAuthority: () => Promise<void>;
-  /** Unix milliseconds */
-  readonly now: () => number;
-}
-
 export class Minter {
-  readonly #options: MinterOptions;
+  readonly #options: MintingParts;
   #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
   /** nonces of mints in flight that were requested with our key */
   readonly #ours = new Set<number>();
 
-  constructor(options: MinterOptions) {
+  constructor(options: MintingParts) {
     this.#options = options;
   }
 
@@ -60,9 +52,11 @@ export class Minter {
 
   /** Checks the authority and reads both logs to their ends. To be called once, at the start. */
   async begin(): Promise<void> {
-    const { checkAuthority, catchUp, signal, books, chain, log } = this.#options;
+    const { catchUp, signal, books, chain, log } = this.#options;
     // another key's nonces say nothing about our mints
-    await checkAuthority();
+    await retrying({ what: 'asking the node for its chain', log, signal }, () =>
+      assertAuthority(this.#options),
+    );
     await catchUp();
     if (signal.aborted) return;
     if (this.#haltOtherKey([...books.ledger.requested].at(-1))) return;
@@ -76,14 +70,14 @@ export class Minter {
 
   /** Appends due intents and conclusions; false when nothing is due. */
   async round(): Promise<boolean> {
-    const { catchUp, signal, appender } = this.#options;
+    const { catchUp, signal, append } = this.#options;
     if (!this.#isCaughtUp || this.#halted !== undefined) return false;
     this.#reportClosed();
     if (!this.#isDue()) return false;
     await catchUp();
     if (signal.aborted || this.#haltUnexplained() || this.#haltForeign()) return false;
     const events = this.#events();
-    return events.length > 0 && (await appender.append(events), true);
+    return events.length > 0 && (await append(events), true);
   }
 
   #isDue(): boolean {

@@ -1,12 +1,15 @@
 /** Minting: follows the chain, requests mints in the ledger and broadcasts them to the node. */
+import { Sender, type SentTransaction } from '../../../projections/chain/sender.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
+import type { Decoded } from '../../runtime/kafka/decode.ts';
+import { Fault } from '../../runtime/process/errors.ts';
 import type { HealthProblem } from '../../runtime/process/health.ts';
-import { retrying } from '../../runtime/process/retry.ts';
-import type { LedgerWriter, TreasuryContext } from '../ledger/ledger-writer.ts';
+import type { Append, TreasuryContext } from '../ledger/ledger-writer.ts';
 import { Broadcaster } from './broadcaster.ts';
-import { ChainBook } from './chain-book.ts';
-import { assertAuthority, type MintSigner } from './mint-signer.ts';
+import type { MintSigner } from './mint-signer.ts';
 import { Minter } from './minter.ts';
 
 export interface MintingOptions {
@@ -32,9 +35,15 @@ export function chainTopicOf({ chain_topic: topic }: MintingOptions): string {
 }
 
 export interface MintingContext extends TreasuryContext {
-  readonly appender: LedgerWriter;
+  readonly append: Append;
   /** resolves once ledger, addresses and chain are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
+}
+
+/** Shared by the parts of minting. */
+export interface MintingParts extends MintingContext, MintingOptions {
+  readonly chain: ChainBook;
+  readonly now: () => number;
 }
 
 export class Minting {
@@ -51,14 +60,9 @@ export class Minting {
     this.chain = new ChainBook(this.topic, signer.address);
     this.#everyMs = options.every_ms;
     this.#context = context;
-    const { log, signal } = context;
-    const checkAuthority = (): Promise<void> =>
-      retrying({ what: 'asking the node for its chain', log, signal }, () =>
-        assertAuthority(options),
-      );
     const parts = { ...context, ...options, chain: this.chain, now };
-    this.#minter = new Minter({ ...parts, checkAuthority });
-    this.#broadcaster = new Broadcaster({ ...parts, minter: this.#minter });
+    this.#minter = new Minter(parts);
+    this.#broadcaster = new Broadcaster(parts, this.#minter);
   }
 
   /** Without the reserve's closing of minting, which the reconciliation reports. */
@@ -95,4 +99,50 @@ export class Minting {
       clearInterval(ticking);
     }
   }
+}
+
+/**
+ * The mint authority's transactions in `chain.blocks`, and those of its Mints that the ledger does
+ * not explain.
+ */
+export class ChainBook {
+  readonly sender: Sender;
+  readonly #topic: string;
+  /** final Mints without a known intent */
+  #unexplained: SentTransaction[] = [];
+
+  constructor(topic: string, authority: Buffer) {
+    this.#topic = topic;
+    this.sender = new Sender(authority, (transaction) => {
+      if (transaction.function_call_type === 'Mint') this.#unexplained.push(transaction);
+    });
+  }
+
+  /** Throws `log_damaged` for an impossible log. */
+  fold({ events }: Decoded<ChainEvent>): void {
+    for (const { event, offset } of events) {
+      const verdict = this.sender.apply(event, offset);
+      if (verdict === undefined) continue;
+      throw new Fault(
+        'log_damaged',
+        `${this.#topic} cannot be right: ${verdict.broken}. What to do: restore the topic from a replica or a backup, then start the treasury again; nothing is minted meanwhile`,
+        { retry: false },
+      );
+    }
+  }
+
+  /** Final Mints without a live intent. Reliable once the ledger is read to its end. */
+  unexplained(ledger: Ledger): readonly SentTransaction[] {
+    this.#unexplained = this.#unexplained.filter((sent) => !isExplained(ledger, sent));
+    return this.#unexplained;
+  }
+}
+
+function isExplained(ledger: Ledger, { tx_hash, minted }: SentTransaction): boolean {
+  const mint = ledger.requestedBy(tx_hash);
+  if (mint === undefined) return false;
+  // a failed mint is requested again, with other bytes
+  if (minted === undefined) return true;
+  const deposit = ledger.deposit(mint.deposit_id);
+  return 'mint' in deposit && deposit.mint.tx_hash.equals(tx_hash);
 }

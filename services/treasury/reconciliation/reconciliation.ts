@@ -10,7 +10,7 @@ import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { openTronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { aborted } from '../../runtime/process/retry.ts';
-import type { BalanceProvider, Progress } from './custody.ts';
+import type { Progress } from './custody.ts';
 import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
 import { mintingForbidden, NewestRun } from './newest-run.ts';
@@ -32,10 +32,6 @@ export interface ReconciliationOptions {
   readonly signal: AbortSignal;
   readonly source: string;
   readonly newest?: NewestRun;
-  /** Unix milliseconds */
-  readonly now?: () => number;
-  /** replaces the provider of the settings */
-  readonly provider?: BalanceProvider;
   readonly confirm_ms?: number;
   readonly progress?: Progress;
   readonly names?: LogNames;
@@ -54,12 +50,12 @@ export class Reconciliation {
 
   constructor(options: ReconciliationOptions) {
     this.#options = options;
-    const { config, metrics, log, now = Date.now, newest = new NewestRun(), names } = options;
+    const { config, metrics, log, newest = new NewestRun(), names } = options;
     const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     const reserveMetrics = openReserveMetrics(metrics, () => ({
       run: newest.run,
       is_closed: this.mintingAllowed() !== undefined,
-      at: now(),
+      at: Date.now(),
     }));
     this.#logs = new ReserveLogs({
       ...options,
@@ -86,12 +82,12 @@ export class Reconciliation {
       every_ms: config.reconcile_every_ms,
       confirm_ms: options.confirm_ms ?? CONFIRM_MS,
       expectedMs: this.expectedMs,
-      provider: options.provider ?? provider,
+      provider,
       logs: this.#logs,
       writer: this.#writer,
       metrics: reserveMetrics,
       signal,
-      now,
+      now: Date.now,
     });
   }
 
@@ -105,8 +101,8 @@ export class Reconciliation {
   /** Why nothing may be minted now, and what to do. Checked before each intent and broadcast. */
   mintingAllowed(): string | undefined {
     if (this.#halted !== undefined) return this.problem?.message;
-    const { config, now = Date.now } = this.#options;
-    return mintingForbidden(this.#logs.newest, config.reconcile_age_max_ms, now());
+    const ageMax = this.#options.config.reconcile_age_max_ms;
+    return mintingForbidden(this.#logs.newest, ageMax, Date.now());
   }
 
   /** Reconciles on the schedule until the signal is aborted, halted or not. Throws bugs. */

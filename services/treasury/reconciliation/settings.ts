@@ -17,20 +17,22 @@ const CUSTODY_ADDRESSES: Setting<readonly Buffer[]> = {
   },
 };
 
-const TOLERANCE: Setting<bigint> = {
-  name: 'APP_RESERVE_TOLERANCE',
-  expected: 'micro-USD, a whole number of at most 30 digits',
-  secret: false,
-  fallback: 1_000_000n,
-  read: (given) => (/^[0-9]{1,30}$/.test(given) ? BigInt(given) : undefined),
-};
+export function microUsd<Fallback>(name: string, fallback: Fallback): Setting<bigint | Fallback> {
+  return {
+    name,
+    expected: 'micro-USD, a whole number of at most 30 digits',
+    secret: false,
+    fallback,
+    read: (text) => (/^[0-9]{1,30}$/.test(text) ? BigInt(text) : undefined),
+  };
+}
 
 export const RECONCILIATION_SETTINGS = {
   ...TRONGRID_SETTINGS,
   /** addresses of the swept USDT */
   custody_addresses: CUSTODY_ADDRESSES,
   /** unexplained surplus in custody that is tolerated, micro-USD */
-  reserve_tolerance: TOLERANCE,
+  reserve_tolerance: microUsd('APP_RESERVE_TOLERANCE', 1_000_000n),
   /** the watcher's requests come on top of these; a provider's key has to allow both */
   reconcile_requests_per_second: integer('APP_RECONCILE_REQUESTS_PER_SECOND', {
     default: 3,
