@@ -10,7 +10,6 @@ import type {
   Folded,
   Load,
   Loaded,
-  LoadedRow,
   Projection,
   Recorded,
   RowLists,
@@ -114,7 +113,9 @@ function fold(
 ): Folded {
   const head = loaded['head']?.[0];
   let chain = chainFromHead(head);
-  const stacks = new Stacks(countsOf(head), loaded, newRows);
+  const [transactions, validators] =
+    head === undefined ? [0, 0] : [countIn(head, 'transactions'), countIn(head, 'validators')];
+  const stacks = new Stacks({ transactions, validators }, loaded, newRows);
   const announced = new Set<string>();
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
   for (const [at, { event, offset }] of batch.entries()) {
@@ -128,17 +129,5 @@ function fold(
     else stacks.pop(event.height);
     announced.add(String(event.height));
   }
-  return {
-    changes: stacks.changes(chain),
-    outcomes,
-    announced: [...announced],
-  };
-}
-
-function countsOf(head: LoadedRow | undefined): {
-  readonly transactions: number;
-  readonly validators: number;
-} {
-  if (head === undefined) return { transactions: 0, validators: 0 };
-  return { transactions: countIn(head, 'transactions'), validators: countIn(head, 'validators') };
+  return { changes: stacks.changes(chain), outcomes, announced: [...announced] };
 }

@@ -87,12 +87,12 @@ export function hashArgument({
   switch (type) {
     case 'RideOffer':
     case 'RideRequestCancel':
-      return parsedHash(args['request_hash']);
+      return parseHash(args['request_hash'] ?? '');
     case 'RideAcceptance':
-      return parsedHash(args['offer_hash']);
+      return parseHash(args['offer_hash'] ?? '');
     case 'RidePay':
     case 'RideCancel':
-      return parsedHash(args['acceptance_hash']);
+      return parseHash(args['acceptance_hash'] ?? '');
     default:
       return undefined;
   }
@@ -132,7 +132,7 @@ function requestedStep(
   { hash, from, arguments: args, referrer }: BlockTransaction,
   at: ChainPosition,
 ): RideStep | undefined {
-  const fare = parsedAmount(args['fare']);
+  const fare = parseAmount(args['fare'] ?? '');
   const route = parsedRoute(args);
   if (fare === undefined || route === undefined) return undefined;
   return { step: 'requested', request: { hash, passenger: from, ...route, fare, referrer, ...at } };
@@ -143,7 +143,7 @@ function offeredStep(
   requestHash: Buffer,
   at: ChainPosition,
 ): RideStep | undefined {
-  const fare = parsedAmount(args['fare']);
+  const fare = parseAmount(args['fare'] ?? '');
   return fare === undefined
     ? undefined
     : {
@@ -167,18 +167,9 @@ function parsedRoute(args: BlockTransaction['arguments']): Route | undefined {
   return { pickup_lat, pickup_lng, dropoff_lat, dropoff_lng };
 }
 
-function parsedHash(text: string | null | undefined): Buffer | undefined {
-  return typeof text === 'string' ? parseHash(text) : undefined;
-}
-
-function parsedAmount(text: string | null | undefined): bigint | undefined {
-  return typeof text === 'string' ? parseAmount(text) : undefined;
-}
-
 function parsedDegrees(text: string | null | undefined, limit: number): string | undefined {
-  return typeof text === 'string' && DEGREES.test(text) && Math.abs(Number(text)) <= limit
-    ? text
-    : undefined;
+  const isValid = typeof text === 'string' && DEGREES.test(text) && Math.abs(Number(text)) <= limit;
+  return isValid ? text : undefined;
 }
 
 /** The amount that each transaction took out of escrow, by transaction index. */

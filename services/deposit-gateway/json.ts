@@ -59,21 +59,8 @@ function waitingFor(status: Cell, rejected: Cell, waitsForCap: boolean): string 
 
 /** The actor of a decision and their note are not shown. */
 function eventItem(cells: Cells): string {
-  const [
-    event,
-    reason,
-    _actor,
-    gross,
-    fee,
-    credit,
-    nonce,
-    hash,
-    height,
-    topic,
-    partition,
-    offset,
-    at,
-  ] = cells;
+  const [event, reason, , gross, fee, credit, nonce, hash, height, ...position] = cells;
+  const [topic, partition, offset, at] = position;
   const chain = event === 'TransferObserved' ? '"tron"' : '"clt"';
   return (
     `{"event":"${event}","at":${time(at)},"reason":${reasonOf(reason)},"gross":${gross},"fee":${fee},"credit":${credit},` +

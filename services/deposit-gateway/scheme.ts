@@ -29,12 +29,6 @@ export interface PinningOptions {
   readonly onWait: (problem: HealthProblem) => void;
 }
 
-interface Book {
-  /** the offset up to which the log is folded */
-  readonly end: bigint;
-  readonly pinned: string | undefined;
-}
-
 /** Resolves once the key is pinned, or on shutdown. Throws a `ConfigError` when another one is. */
 export async function pinScheme(options: PinningOptions): Promise<void> {
   const { key, reader, address_log: addressLog, now, log, signal, onWait } = options;
@@ -72,8 +66,11 @@ export async function pinScheme(options: PinningOptions): Promise<void> {
   }
 }
 
-/** Every fault is worth a retry: the tables are missing until the projector has made them. */
-async function readBook(reader: Reader): Promise<Book> {
+/**
+ * `end`: the offset up to which the log is folded. Every fault is worth a retry: the tables are
+ * missing until the projector has made them.
+ */
+async function readBook(reader: Reader): Promise<{ end: bigint; pinned: string | undefined }> {
   const rows = await reader.rows(addressBook()).catch((error: unknown) => {
     throw error instanceof Fault
       ? new Fault(error.code, error.message, { retry: true, cause: error })

@@ -21,7 +21,11 @@ import {
   type Setting,
 } from '../runtime/process/config.ts';
 import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
-import { microUsd, RECONCILIATION_SETTINGS, reconciliationProblems } from './reconciliation/settings.ts';
+import {
+  microUsd,
+  RECONCILIATION_SETTINGS,
+  reconciliationProblems,
+} from './reconciliation/settings.ts';
 
 /** The variable of each limit, in micro-USD; the network's limit is the default. */
 const VARIABLES: Readonly<Record<keyof PolicyLimits, string>> = {

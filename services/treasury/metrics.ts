@@ -92,7 +92,11 @@ export function openTreasuryMetrics(
     Number(now.has_own_policy),
   );
   gauge('treasury_halted', '1 while the treasury is halted', (now) => Number(now.halted));
-  gauge('treasury_deposits_unminted', 'deposits that wait to be minted', () => ledger().waitingCount);
+  gauge(
+    'treasury_deposits_unminted',
+    'deposits that wait to be minted',
+    () => ledger().waitingCount,
+  );
   gauge(
     'treasury_mints_live',
     'mints in flight: no final block shows their outcome yet',

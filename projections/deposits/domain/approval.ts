@@ -25,9 +25,9 @@ export type HumanRefusal =
 /** Has a held deposit minted in spite of its limits. No events when it is approved already. */
 export function approve(
   ledger: Ledger,
-  { deposit_id, actor, reason, now }: HumanDecision,
+  decision: HumanDecision,
 ): Decision<HumanRefusal, DepositApproved> {
-  const deposit = ledger.deposit(deposit_id);
+  const deposit = ledger.deposit(decision.deposit_id);
   switch (deposit.status) {
     case 'absent':
       return { refused: 'no_such_deposit' };
@@ -42,39 +42,24 @@ export function approve(
   if (deposit.terms.credit === 0n) return { refused: 'nothing_to_mint' };
   if (deposit.terms.credit > (ledger.policy?.rolling_cap ?? 0n))
     return { refused: 'over_rolling_cap' };
-  return {
-    events: [
-      {
-        type: 'DepositApproved',
-        sequence: Number(ledger.end),
-        deposit_id,
-        actor,
-        reason,
-        decided_at: now,
-      },
-    ],
-  };
+  return { events: [{ type: 'DepositApproved', ...decided(ledger, decision) }] };
 }
 
 /** Leaves a held deposit as it is, for good. No events when it is rejected already. */
 export function reject(
   ledger: Ledger,
-  { deposit_id, actor, reason, now }: HumanDecision,
+  decision: HumanDecision,
 ): Decision<HumanRefusal, DepositRejected> {
-  const deposit = ledger.deposit(deposit_id);
+  const deposit = ledger.deposit(decision.deposit_id);
   if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
   if (deposit.status !== 'needs_manual') return { refused: 'not_waiting_for_a_person' };
   if (deposit.rejected) return { events: [] };
-  return {
-    events: [
-      {
-        type: 'DepositRejected',
-        sequence: Number(ledger.end),
-        deposit_id,
-        actor,
-        reason,
-        decided_at: now,
-      },
-    ],
-  };
+  return { events: [{ type: 'DepositRejected', ...decided(ledger, decision) }] };
+}
+
+function decided(
+  ledger: Ledger,
+  { deposit_id, actor, reason, now }: HumanDecision,
+): Omit<DepositApproved, 'type'> {
+  return { sequence: Number(ledger.end), deposit_id, actor, reason, decided_at: now };
 }

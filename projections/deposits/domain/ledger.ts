@@ -31,12 +31,10 @@ export interface Sums {
 }
 
 /** An intent to mint that counts. */
-export interface RequestedMint {
-  readonly deposit_id: string;
-  readonly nonce: number;
-  readonly to: Buffer;
-  readonly amount: bigint;
-  readonly tx_hash: Buffer;
+export interface RequestedMint extends Pick<
+  MintIntended,
+  'deposit_id' | 'nonce' | 'to' | 'amount' | 'tx_hash'
+> {
   /** the ledger's time, Unix milliseconds */
   readonly at: number;
   /** the rolling cap in force at that time */
@@ -179,15 +177,8 @@ export class Ledger {
   #intended(event: MintIntended): void {
     const { deposit_id, nonce, to, amount, tx_hash } = event;
     const { at } = this.#book.count(event);
-    const mint = {
-      deposit_id,
-      nonce,
-      to,
-      amount,
-      tx_hash,
-      at,
-      rolling_cap: this.policy?.rolling_cap ?? 0n,
-    };
+    const rolling_cap = this.policy?.rolling_cap ?? 0n;
+    const mint = { deposit_id, nonce, to, amount, tx_hash, at, rolling_cap };
     this.#requested.set(tx_hash.toString('latin1'), mint);
     this.#live.set(nonce, mint);
   }

@@ -8,6 +8,7 @@ import type {
   MintDead,
   MintIntended,
 } from '../../../schemas/treasury.ledger/events.ts';
+import type { SentTransaction } from '../../chain/sender.ts';
 import { phase, type Confirmed } from './deposit.ts';
 import type { Ledger, RequestedMint } from './ledger.ts';
 import { needsApproval, WINDOW_MS } from './mint-book.ts';
@@ -121,13 +122,7 @@ export function mintCallOf({
 }
 
 /** A transaction of the mint authority in a final block. */
-export interface FinalTransaction {
-  readonly tx_hash: Buffer;
-  readonly block_height: number;
-  readonly block_hash: Buffer;
-  /** what it minted, to which account; undefined: nothing */
-  readonly minted: { readonly to: Buffer; readonly amount: bigint } | undefined;
-}
+export type FinalTransaction = Omit<SentTransaction, 'nonce' | 'function_call_type'>;
 
 /** The outcomes of mints in flight. `finalAt`: the authority's final transaction with a nonce. */
 export function conclude(

@@ -17,21 +17,9 @@ export interface TransactionFilter {
   readonly type: string | undefined;
 }
 
-const LISTED = [
-  'hash',
-  'block_height',
-  'from_address',
-  'to_address',
-  'amount',
-  'fee',
-  'function_call_type',
-  'is_ride_related',
-  'timestamp',
-  'referrer',
-  'request_referrer_fee',
-  'offer_referrer_fee',
-] as const;
-const TRANSACTION_COLUMNS = LISTED.map((column) => `t.${column}`).join(', ');
+const TRANSACTION_COLUMNS =
+  't.hash, t.block_height, t.from_address, t.to_address, t.amount, t.fee, t.function_call_type, ' +
+  't.is_ride_related, t.timestamp, t.referrer, t.request_referrer_fee, t.offer_referrer_fee';
 
 /** Every column of a transaction `t` that is served. */
 export const TRANSACTION_DETAIL_COLUMNS = `${TRANSACTION_COLUMNS}, t.nonce, t.tx_index, t.request_referrer, t.offer_referrer`;

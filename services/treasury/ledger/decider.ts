@@ -51,8 +51,7 @@ export class Decider {
       const decision = setPolicy(books.ledger, { network, limits }, Date.now());
       if ('refused' in decision)
         throw refusedPolicy(decision.refused, network, books.ledger.policy?.network);
-      if (decision.events.length === 0 || (await this.#options.append(decision.events)))
-        return;
+      if (decision.events.length === 0 || (await this.#options.append(decision.events))) return;
     }
   }
 

@@ -51,18 +51,15 @@ export class Minting {
   readonly chain: ChainBook;
   readonly #minter: Minter;
   readonly #broadcaster: Broadcaster;
-  readonly #everyMs: number;
-  readonly #context: MintingContext;
+  readonly #parts: MintingParts;
 
   constructor(options: MintingOptions, context: MintingContext) {
     const { signer, now = Date.now } = options;
     this.topic = chainTopicOf(options);
     this.chain = new ChainBook(this.topic, signer.address);
-    this.#everyMs = options.every_ms;
-    this.#context = context;
-    const parts = { ...context, ...options, chain: this.chain, now };
-    this.#minter = new Minter(parts);
-    this.#broadcaster = new Broadcaster(parts, this.#minter);
+    this.#parts = { ...context, ...options, chain: this.chain, now };
+    this.#minter = new Minter(this.#parts);
+    this.#broadcaster = new Broadcaster(this.#parts, this.#minter);
   }
 
   /** Without the reserve's closing of minting, which the reconciliation reports. */
@@ -84,11 +81,11 @@ export class Minting {
 
   /** Broadcasts requested mints until the signal is aborted. */
   async run(): Promise<void> {
-    const { changes, signal } = this.#context;
+    const { changes, signal, every_ms } = this.#parts;
     await this.#minter.begin();
     changes.notify();
     // time alone makes mints due: the window moves, a broadcast is repeated
-    const ticking = setInterval(() => changes.notify(), this.#everyMs);
+    const ticking = setInterval(() => changes.notify(), every_ms);
     try {
       while (!signal.aborted) {
         const { next } = changes;

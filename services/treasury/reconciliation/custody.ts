@@ -3,7 +3,7 @@
  * balance that cannot be read is a fault, never 0.
  */
 import { transfersIn } from '../../../schemas/trongrid.ts';
-import type { Received } from '../../../projections/reserve/receipts.ts';
+import type { Received } from '../../../projections/reserve/position.ts';
 import type { TronGrid } from '../../runtime/trongrid/trongrid.ts';
 
 /** Micro-USDT by the address' bytes in latin1. */

@@ -8,7 +8,7 @@ import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
 import { CHAIN_BLOCKS, RESERVE_RUNS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { isTreasuryEvent, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
-import { Receipts } from '../../../projections/reserve/receipts.ts';
+import { Receipts } from '../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../projections/reserve/supply.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';

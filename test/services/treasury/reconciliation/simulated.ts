@@ -1,6 +1,6 @@
 /** Logs in memory and a TRON whose money moves whenever a test says so: between any two questions about it. */
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
-import { Receipts } from '../../../../projections/reserve/receipts.ts';
+import { Receipts } from '../../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../../projections/reserve/supply.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { ListedRow } from '../../../../schemas/trongrid.ts';
