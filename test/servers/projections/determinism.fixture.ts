@@ -1,6 +1,9 @@
-/** Reads the logs of every projection in batches of the given sizes, its logs interleaved by chance: `determinism.fixture.ts <url> <size>...` prints what came of it, and where it was. */
-import { PROJECTIONS } from '../../services/projector/registry.ts';
-import { byChance, tablesOf } from './readings.ts';
+/**
+ * Folds the logs of every projection in batches of the given sizes, interleaved by a seeded random
+ * order, and prints a digest of each table as JSON: `determinism.fixture.ts <url> <size>...`.
+ */
+import { PROJECTIONS } from '../../../services/projector/registry.ts';
+import { byChance, tablesOf } from '../../projections/readings.ts';
 
 const [url = '', ...sizes] = process.argv.slice(2);
 const found: Record<string, Record<string, unknown>> = {};
