@@ -3,8 +3,9 @@
  * the branch that the node left is reverted first. Each append is checked against the known end of
  * the log: after another writer's append the log is read again.
  */
+import { randomBytes } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
-import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { chainEventId, isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { NodeBlock, NodeChain } from '../../schemas/chain-node.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { ChainNode } from '../runtime/clt-node.ts';
@@ -13,10 +14,9 @@ import { readLogEnds } from '../runtime/kafka/ends.ts';
 import { readLogRange } from '../runtime/kafka/range.ts';
 import type { LogRecord } from '../runtime/kafka/record.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import type { KafkaWriter } from '../runtime/kafka/writer.ts';
+import type { KafkaWriter, LogEntry } from '../runtime/kafka/writer.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
-import { toEntries } from './records.ts';
 import {
   EMPTY_TAIL,
   appended,
@@ -277,4 +277,45 @@ async function foldRange(
   );
   await fold();
   return tail ?? EMPTY_TAIL;
+}
+
+interface Part {
+  readonly events: readonly ChainEvent[];
+  readonly entries: readonly LogEntry[];
+}
+
+/**
+ * Events as records whose key, headers and time make sense to a plain console consumer. In order, in
+ * parts of at most about `bytesMax`; a larger event goes alone.
+ */
+export function* toEntries(
+  codec: Codec,
+  events: readonly ChainEvent[],
+  bytesMax: number,
+): Generator<Part> {
+  const trace = randomBytes(16).toString('hex');
+  let part: { events: ChainEvent[]; entries: LogEntry[] } = { events: [], entries: [] };
+  let bytes = 0;
+  for (const event of events) {
+    const value = codec.encode(event);
+    if (part.events.length > 0 && bytes + value.length > bytesMax) {
+      yield part;
+      part = { events: [], entries: [] };
+      bytes = 0;
+    }
+    part.events.push(event);
+    part.entries.push({
+      key: String(event.height),
+      value,
+      headers: {
+        event_id: chainEventId(event),
+        event_type: event.type,
+        source: 'chain-ingester',
+        trace_id: trace,
+      },
+      timestamp: event.type === 'BlockAppended' ? event.timestamp : Date.now(),
+    });
+    bytes += value.length;
+  }
+  if (part.events.length > 0) yield part;
 }

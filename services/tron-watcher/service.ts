@@ -1,5 +1,4 @@
 /** Opens the watcher's resources and makes passes until the process is told to stop. */
-import type { Kafka } from 'kafkajs';
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
@@ -133,7 +132,8 @@ export async function watchTron({
     onCrossCheck: (outcome) => crossChecks.inc({ outcome }),
   });
 
-  let assigned: Assigned | undefined;
+  /** `known`: the ends of the partitions at the assignment are known */
+  let assigned: { readonly partitions: readonly number[]; known: boolean } | undefined;
   const takeShare = (): void =>
     bucket.share(
       (assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions,
@@ -161,7 +161,10 @@ export async function watchTron({
     if (mine === undefined) return condition.doing('joining_group');
     // the records of the partitions' former watchers have to be folded before any address is asked
     // about
-    if (!mine.known) transfers.endsAt(await readEnds(kafka));
+    if (!mine.known) {
+      const ends = await withAdmin(kafka, (admin) => admin.fetchTopicOffsets(TRON_TRANSFERS.name));
+      transfers.endsAt(ends.map(({ partition, high }) => [partition, BigInt(high)]));
+    }
     mine.known = true;
     passAddresses.inc(await waitable(watcher.pass(mine.partitions)));
     passSeconds.observe((clock() - begun) / 1_000);
@@ -186,19 +189,6 @@ export async function watchTron({
       signal,
     );
   }
-}
-
-interface Assigned {
-  readonly partitions: readonly number[];
-  /** whether the ends of these partitions at the assignment are known */
-  known: boolean;
-}
-
-function readEnds(kafka: Kafka): Promise<readonly (readonly [partition: number, end: bigint])[]> {
-  return withAdmin(kafka, async (admin) => {
-    const ends = await admin.fetchTopicOffsets(TRON_TRANSFERS.name);
-    return ends.map(({ partition, high }) => [partition, BigInt(high)] as const);
-  });
 }
 
 /** Awaits tables that the projector has not created yet, like a server that is away. */

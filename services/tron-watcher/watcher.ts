@@ -32,10 +32,7 @@ const FOLDED_MS_MAX = 500;
 export type CrossCheckOutcome =
   'equal' | 'less_on_chain' | 'more_on_chain' | 'missing' | 'undecided';
 
-export interface WatcherOptions extends Pick<
-  AddressCheckOptions,
-  'usdt_contract' | 'receipts_max'
-> {
+export interface WatcherOptions extends AddressCheckOptions {
   /** over all partitions */
   readonly pass_addresses_max: number;
   /** reserved for cold addresses, however many are hot */
@@ -53,8 +50,6 @@ export interface WatcherOptions extends Pick<
   readonly transfers: TransferLog;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Unix milliseconds */
-  readonly now: () => number;
   /** called before each step */
   readonly onStep: (step: Step) => void;
   /** at each pass: age of the last check of the first cold address; undefined: there is none */

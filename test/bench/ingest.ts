@@ -9,7 +9,7 @@ import type { Table } from '../../projections/contract/projection.ts';
 import { explorer } from '../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { toEntries } from '../../services/chain-ingester/records.ts';
+import { toEntries } from '../../services/chain-ingester/follower.ts';
 import { openCodec } from '../../services/runtime/kafka/codec.ts';
 import { CopyRows, newCopyRows } from '../../services/runtime/postgres/copy-rows.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';

@@ -6,7 +6,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { toEntries } from '../../services/chain-ingester/records.ts';
+import { toEntries } from '../../services/chain-ingester/follower.ts';
 import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';

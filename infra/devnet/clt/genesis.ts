@@ -1,6 +1,6 @@
 /** A chain's accounts, initial balances, parameters and first block, derived from its settings. */
-import { genesisBlock, type Block } from './block.ts';
-import { deriveKey, deriveKeys, mintAuthorityKey, type Key } from './keys.ts';
+import { genesisBlock } from './block.ts';
+import { deriveKey, deriveKeys, mintAuthorityKey } from './keys.ts';
 import { SUPPLY, ZERO_HASH, copyRows, type Parameters, type Rows } from './state.ts';
 
 export interface GenesisSettings {
@@ -12,33 +12,15 @@ export interface GenesisSettings {
   readonly timestamp: number;
 }
 
+export type Genesis = ReturnType<typeof makeGenesis>;
 /** Keys that the devnet itself signs with. */
-export interface Cast {
-  /** funds other accounts; owns more than 2^53 base units */
-  readonly faucet: Key;
-  /** signs the transactions of bulk blocks */
-  readonly bulk: Key;
-  readonly mint_authority: Key;
-  readonly validators: readonly Key[];
-  readonly passengers: readonly Key[];
-  readonly drivers: readonly Key[];
-  /** earn referrer fees */
-  readonly referrers: readonly Key[];
-}
-
-export interface Genesis {
-  readonly parameters: Parameters;
-  readonly cast: Cast;
-  readonly block: Block;
-  readonly allocation: bigint;
-  rows(): Rows;
-}
+export type Cast = Genesis['cast'];
 
 const USD = 1_000_000n;
 const ESCROW = '0x000000000000000000000000000000000000e5c0';
 const REWARD_POOL = '0x000000000000000000000000000000000000b10c';
 
-export function makeGenesis(settings: GenesisSettings): Genesis {
+export function makeGenesis(settings: GenesisSettings) {
   const cast = makeCast(settings.seed);
   const parameters = makeParameters(settings, cast);
   const balances = initialBalances(cast);
@@ -51,7 +33,7 @@ export function makeGenesis(settings: GenesisSettings): Genesis {
     cast,
     allocation,
     block: genesisBlock(slot, balances, parameters),
-    rows: () => {
+    rows: (): Rows => {
       const rows = copyRows();
       for (const [address, balance] of balances) rows.accounts.set(address, { balance, nonce: 0 });
       rows.supply.set(SUPPLY, allocation);
@@ -60,14 +42,17 @@ export function makeGenesis(settings: GenesisSettings): Genesis {
   };
 }
 
-function makeCast(seed: string): Cast {
+function makeCast(seed: string) {
   return {
+    /** funds other accounts; owns more than 2^53 base units */
     faucet: deriveKey(seed, 'faucet'),
+    /** signs the transactions of bulk blocks */
     bulk: deriveKey(seed, 'bulk'),
     mint_authority: mintAuthorityKey(seed),
     validators: deriveKeys(seed, 'validator', 5),
     passengers: deriveKeys(seed, 'passenger', 24),
     drivers: deriveKeys(seed, 'driver', 12),
+    /** earn referrer fees */
     referrers: deriveKeys(seed, 'referrer', 3),
   };
 }

@@ -26,11 +26,6 @@ interface LogLine {
   readonly range: LineRange;
 }
 
-export interface LogRecord {
-  readonly offset: number;
-  readonly lines: readonly LogLine[];
-}
-
 /** The file differs from what was written. It is neither used nor repaired. */
 export class DamagedLog extends Error {
   constructor(path: string, offset: number, reason: string) {
@@ -107,7 +102,7 @@ export class BlockLog {
   }
 
   /** The records from this offset, the start of one. Cuts a torn last record off the file. */
-  *records(from: number): Generator<LogRecord> {
+  *records(from: number): Generator<{ offset: number; lines: readonly LogLine[] }> {
     let offset = from;
     while (offset < this.#end) {
       const payload = this.#payload(offset);

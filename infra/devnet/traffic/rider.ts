@@ -41,13 +41,8 @@ export function nextIntention(rows: Rows, cast: Cast, random: Random): Intention
   const intention = chooseAct(random)(rows, cast, random) ?? newRequest(cast, random);
   const balance = rows.accounts.get(intention.key.address)?.balance ?? 0n;
   if (balance >= POOR || intention.key === cast.faucet) return intention;
-  return {
-    key: cast.faucet,
-    call: {
-      function_call_type: 'Transfer',
-      arguments: { to: intention.key.address, amount: ALLOWANCE },
-    },
-  };
+  const args = { to: intention.key.address, amount: ALLOWANCE };
+  return { key: cast.faucet, call: { function_call_type: 'Transfer', arguments: args } };
 }
 
 function chooseAct(random: Random): Act {
@@ -64,20 +59,17 @@ function request(rows: Rows, cast: Cast, random: Random): Intention | undefined 
 }
 
 function newRequest(cast: Cast, random: Random): Intention {
-  const [pickup, dropoff] = [location(random), location(random)];
-  const fare = dollars(4 + random() * 30, random);
+  const near = (center: number): string => coordinateText(center + (random() * 2 - 1) * CITY.reach);
   const args = {
-    pickup_lat: pickup.latitude,
-    pickup_lng: pickup.longitude,
-    dropoff_lat: dropoff.latitude,
-    dropoff_lng: dropoff.longitude,
-    fare,
+    pickup_lat: near(CITY.latitude),
+    pickup_lng: near(CITY.longitude),
+    dropoff_lat: near(CITY.latitude),
+    dropoff_lng: near(CITY.longitude),
+    fare: dollars(4 + random() * 30, random),
     referrer: referrer(cast, random),
   };
-  return {
-    key: pickKey(cast.passengers, random),
-    call: { function_call_type: 'RideRequest', arguments: args },
-  };
+  const key = pickKey(cast.passengers, random);
+  return { key, call: { function_call_type: 'RideRequest', arguments: args } };
 }
 
 function offer(rows: Rows, cast: Cast, random: Random): Intention | undefined {
@@ -87,10 +79,8 @@ function offer(rows: Rows, cast: Cast, random: Random): Intention | undefined {
   const [request_hash, { fare }] = chosen;
   const price = (fare * BigInt(90 + Math.floor(random() * 25))) / 100n;
   const args = { request_hash, fare: price > 0n ? price : fare, referrer: referrer(cast, random) };
-  return {
-    key: pickKey(cast.drivers, random),
-    call: { function_call_type: 'RideOffer', arguments: args },
-  };
+  const key = pickKey(cast.drivers, random);
+  return { key, call: { function_call_type: 'RideOffer', arguments: args } };
 }
 
 function accept(rows: Rows, cast: Cast, random: Random): Intention | undefined {
@@ -110,12 +100,8 @@ function pay(rows: Rows, cast: Cast, random: Random): Intention | undefined {
   // all that is due, a part of it, or more than the fare, which the chain caps
   const amount = share < 0.4 ? (due + 1n) / 2n : share < 0.93 ? due : due * 2n;
   const key = keyFor(cast, passenger);
-  return (
-    key && {
-      key,
-      call: { function_call_type: 'RidePay', arguments: { acceptance_hash, fare: amount } },
-    }
-  );
+  const args = { acceptance_hash, fare: amount };
+  return key && { key, call: { function_call_type: 'RidePay', arguments: args } };
 }
 
 function cancel(rows: Rows, cast: Cast, random: Random): Intention | undefined {
@@ -137,15 +123,10 @@ function cancelRequest(rows: Rows, cast: Cast, random: Random): Intention | unde
 }
 
 function transfer(_rows: Rows, cast: Cast, random: Random): Intention {
-  const from = pickKey([...cast.passengers, ...cast.drivers, ...cast.validators], random);
+  const key = pickKey([...cast.passengers, ...cast.drivers, ...cast.validators], random);
   const to = pickKey([...cast.passengers, ...cast.drivers], random).address;
-  return {
-    key: from,
-    call: {
-      function_call_type: 'Transfer',
-      arguments: { to, amount: dollars(random() * 5, random) },
-    },
-  };
+  const amount = dollars(random() * 5, random);
+  return { key, call: { function_call_type: 'Transfer', arguments: { to, amount } } };
 }
 
 function burn(_rows: Rows, cast: Cast, random: Random): Intention {
@@ -153,22 +134,10 @@ function burn(_rows: Rows, cast: Cast, random: Random): Intention {
     random() < 0.5
       ? null
       : `0x${Array.from({ length: 64 }, () => Math.floor(random() * 16).toString(16)).join('')}`;
-  return {
-    key: pickKey(cast.drivers, random),
-    // small: nobody pays redemptions out, so burns become a surplus of the reserve
-    call: {
-      function_call_type: 'Burn',
-      arguments: { amount: BigInt(1 + Math.floor(random() * 10)), redemption_ref },
-    },
-  };
-}
-
-function location(random: Random): { readonly latitude: string; readonly longitude: string } {
-  const near = (): number => (random() * 2 - 1) * CITY.reach;
-  return {
-    latitude: coordinateText(CITY.latitude + near()),
-    longitude: coordinateText(CITY.longitude + near()),
-  };
+  const key = pickKey(cast.drivers, random);
+  // small: nobody pays redemptions out, so burns become a surplus of the reserve
+  const amount = BigInt(1 + Math.floor(random() * 10));
+  return { key, call: { function_call_type: 'Burn', arguments: { amount, redemption_ref } } };
 }
 
 /** Base units, at least one. */

@@ -45,34 +45,22 @@ export function accountRoutes(chain: TronChain, provider: Provider): Routes {
     const { rows, fingerprint: next } = pageOf(rowsFor(query), query, after ?? null);
     const isFirst = fingerprint === undefined;
     const shown = isRepeated && isFirst ? rows.flatMap((row) => [row, row]) : rows;
-    const link = next && { text: encodeFingerprint(next, query), url: request.originalUrl };
-    return listJson(now(), shown, link);
+    return listJson(now(), shown, next && linkTo(request, encodeFingerprint(next, query)));
   };
 
   return (app) => provider.route(app, 'get', PATH, list);
 }
 
-function listJson(
-  at: number,
-  rows: readonly ListedRow[],
-  next: { readonly text: string; readonly url: string } | undefined,
-): object {
-  const paging =
-    next === undefined
-      ? {}
-      : { fingerprint: next.text, links: { next: linkTo(next.url, next.text) } };
-  return {
-    data: rows.map(rowJson),
-    success: true,
-    meta: { at, ...paging, page_size: rows.length },
-  };
+function listJson(at: number, rows: readonly ListedRow[], paging: object | undefined): object {
+  const meta = { at, ...paging, page_size: rows.length };
+  return { data: rows.map(rowJson), success: true, meta };
 }
 
 /** The link names a host that does not resolve: clients must not follow it. */
-function linkTo(path: string, fingerprint: string): string {
-  const url = new URL(path, 'http://trongrid.invalid');
+function linkTo(request: Request, fingerprint: string): object {
+  const url = new URL(request.originalUrl, 'http://trongrid.invalid');
   url.searchParams.set('fingerprint', fingerprint);
-  return url.href;
+  return { fingerprint, links: { next: url.href } };
 }
 
 type Read =

@@ -4,7 +4,7 @@
  */
 import type { Request } from 'express';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import type { Routes } from '../http/app.ts';
+import { bodyFields, type Routes } from '../http/app.ts';
 import { isIncluded, type BlockReference, type Included, type TronChain } from './chain.ts';
 import type { Provider } from './provider.ts';
 import { addressDigits, wordOf } from './transaction.ts';
@@ -99,11 +99,7 @@ export function walletRoutes(chain: TronChain, provider: Provider): Routes {
 
 /** A parameter of the body, or of the query for a GET. */
 function parameter(request: Request, name: string): unknown {
-  if (request.method === 'GET') return request.query[name];
-  const body: unknown = request.body;
-  return typeof body === 'object' && body !== null
-    ? Object.entries(body).find(([key]) => key === name)?.[1]
-    : undefined;
+  return request.method === 'GET' ? request.query[name] : bodyFields(request.body)[name];
 }
 
 /** Base58 when `visible`, hex otherwise; other text is undefined. */

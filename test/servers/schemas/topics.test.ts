@@ -26,7 +26,7 @@ import {
 } from '../../../schemas/treasury.ledger/events.ts';
 import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
 import { chainEventId } from '../../../schemas/chain.blocks/events.ts';
-import { toEntries } from '../../../services/chain-ingester/records.ts';
+import { toEntries } from '../../../services/chain-ingester/follower.ts';
 import { TestChain } from '../../support/chain.ts';
 import { confirmedEvent, depositEvents } from '../../support/deposit-events.ts';
 import { transferLog } from '../../support/deposit-log.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../../schemas/topics.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
-import { toEntries } from '../../../services/chain-ingester/records.ts';
+import { toEntries } from '../../../services/chain-ingester/follower.ts';
 import {
   appended,
   continued,

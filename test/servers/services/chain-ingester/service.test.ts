@@ -6,9 +6,8 @@ import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.
 import { openKafka, withAdmin } from '../../../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
 import { ChainNode } from '../../../../services/runtime/clt-node.ts';
-import { Follower } from '../../../../services/chain-ingester/follower.ts';
+import { Follower, toEntries } from '../../../../services/chain-ingester/follower.ts';
 import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
-import { toEntries } from '../../../../services/chain-ingester/records.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { readLogRange } from '../../../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { explorer } from '../../../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
-import { toEntries } from '../../../../services/chain-ingester/records.ts';
+import { toEntries } from '../../../../services/chain-ingester/follower.ts';
 import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';
 import { withAdmin } from '../../../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';

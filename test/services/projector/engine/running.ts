@@ -7,7 +7,7 @@ import type { ExplorerEvent } from '../../../../projections/explorer/events.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS, PROJECTOR_SKIPS } from '../../../../schemas/topics.ts';
 import type { Addresses } from '../../../../infra/services/services.ts';
-import { toEntries } from '../../../../services/chain-ingester/records.ts';
+import { toEntries } from '../../../../services/chain-ingester/follower.ts';
 import { readCheckpoints } from '../../../../services/projector/engine/checkpoint.ts';
 import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';
 import { KafkaWriter, type LogEntry } from '../../../../services/runtime/kafka/writer.ts';
