@@ -19,7 +19,7 @@ export interface BlockLink {
 }
 
 export interface Tail {
-  /** offset of the next record */
+  /** offset of the next record, which is the sequence of its event */
   readonly next_offset: bigint;
   readonly chain: Chain;
   /** the newest blocks without a gap, the newest last: at least all that are not final */
@@ -102,11 +102,6 @@ export function finalHeightOf({ chain }: Tail): number {
   return chain.status === 'empty' ? -1 : chain.finalized_height;
 }
 
-/** Sequence of the next event, which is its offset. */
-export function nextSequence({ next_offset: offset }: Tail): number {
-  return Number(offset);
-}
-
 /** Height of the next block. */
 export function nextHeight({ chain }: Tail): number {
   return chain.status === 'empty' ? 0 : chain.top.height + 1;
@@ -120,7 +115,7 @@ export function appended(tail: Tail, block: NodeBlock): BlockAppended | undefine
     (block.height !== chain.top.height + 1 || !block.parent_hash.equals(chain.top.hash))
   )
     return undefined;
-  return { type: 'BlockAppended', sequence: nextSequence(tail), ...block };
+  return { type: 'BlockAppended', sequence: Number(tail.next_offset), ...block };
 }
 
 /** The event that reverts the newest block; undefined when it is final or unknown. */
@@ -134,7 +129,7 @@ export function reverted(tail: Tail): BlockReverted | undefined {
     return undefined;
   return {
     type: 'BlockReverted',
-    sequence: nextSequence(tail),
+    sequence: Number(tail.next_offset),
     height: top.height,
     hash: top.hash,
     parent_hash: top.parent_hash,
@@ -148,7 +143,7 @@ export function finalized(tail: Tail, height: number): BlocksFinalized | undefin
     return undefined;
   return {
     type: 'BlocksFinalized',
-    sequence: nextSequence(tail),
+    sequence: Number(tail.next_offset),
     height: link.height,
     hash: link.hash,
   };

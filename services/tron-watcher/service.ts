@@ -43,15 +43,13 @@ export async function watchTron({
   closing.add('http', () => http.drain());
 
   const kafka = openKafka({ ...config, client_id: 'tron-watcher' }, log);
-  const opening = {
-    log,
-    signal,
-    onFault: (fault?: Fault): void => fault && condition.failed(fault),
-  };
-  await retrying({ ...opening, what: 'creating the topics' }, () =>
+  const onFault = (fault?: Fault): void => fault && condition.failed(fault);
+  const attempt = <Result>(what: string, run: () => Promise<Result>): Promise<Result> =>
+    retrying({ what, log, signal, onFault }, run);
+  await attempt('creating the topics', () =>
     ensureTopics(kafka, [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
   );
-  const codec = await retrying({ ...opening, what: 'registering the schemas' }, () =>
+  const codec = await attempt('registering the schemas', () =>
     openCodec(config.registry_url, [TRON_TRANSFERS]),
   );
   const reader = openReader(
@@ -153,7 +151,7 @@ export async function watchTron({
   });
   closing.add('group', () => share.close());
   condition.doing('joining_group');
-  await retrying({ ...opening, what: 'joining the group of watchers' }, () => share.start());
+  await attempt('joining the group of watchers', () => share.start());
 
   const pass = async (): Promise<void> => {
     const begun = clock();
@@ -173,7 +171,7 @@ export async function watchTron({
   while (!signal.aborted) {
     const begun = clock();
     try {
-      await retrying({ ...opening, what: 'a pass' }, pass);
+      await attempt('a pass', pass);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Fault)) throw error;

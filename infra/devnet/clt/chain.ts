@@ -9,6 +9,7 @@ import {
   type BlockSlot,
   type SealedBlock,
 } from './block.ts';
+import { refused, type Refused } from './calls.ts';
 import { execute, type ExecutionRefusal, type VerifiedTransaction } from './execute.ts';
 import {
   SUPPLY,
@@ -209,12 +210,15 @@ class Mempool {
   /** Adds the transaction if it is valid after those that wait. */
   add(
     transaction: VerifiedTransaction,
-  ): ExecutionRefusal | 'already_known' | 'mempool_full' | undefined {
-    if (this.#waiting.has(transaction.hash)) return 'already_known';
-    if (this.#waiting.size >= this.#parameters.mempool_transactions_max) return 'mempool_full';
+  ): ExecutionRefusal | Refused<'already_known' | 'mempool_full'> | undefined {
+    const { hash } = transaction;
+    if (this.#waiting.has(hash))
+      return refused('already_known', `transaction ${hash} waits for a block already`);
+    if (this.#waiting.size >= this.#parameters.mempool_transactions_max)
+      return refused('mempool_full', 'too many transactions wait for a block; try again later');
     const result = execute(this.#overlay, transaction, this.#parameters, undefined);
     if ('refused' in result) return result;
-    this.#waiting.set(transaction.hash, transaction);
+    this.#waiting.set(hash, transaction);
     return undefined;
   }
 

@@ -44,13 +44,7 @@ export class CltNode {
 
   /** Adds a verified transaction to the mempool. */
   enqueue(transaction: VerifiedTransaction): VerifiedTransaction | SubmitRefusal {
-    const refusal = this.chain.mempool.add(transaction);
-    if (refusal === undefined) return transaction;
-    if (refusal === 'already_known')
-      return refused(refusal, `transaction ${transaction.hash} waits for a block already`);
-    if (refusal === 'mempool_full')
-      return refused(refusal, 'too many transactions wait for a block; try again later');
-    return refusal;
+    return this.chain.mempool.add(transaction) ?? transaction;
   }
 
   /** Makes the next block of waiting transactions. `now` in Unix milliseconds. */

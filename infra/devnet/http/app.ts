@@ -1,9 +1,7 @@
 /** HTTP for every listener of the devnet: JSON bodies, refusals as {code, message}, draining. */
-import type { Server } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import express from 'express';
-import type { ErrorRequestHandler, Express, Response } from 'express';
+import express, { type ErrorRequestHandler, type Express, type Response } from 'express';
 import type { Logger } from 'pino';
 
 export type Routes = (app: Express) => void;
@@ -25,12 +23,15 @@ export function application(
   );
   const onError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
     const status = clientStatus(error);
+    if (status === 413) return refuse(response, status, 'too_large', 'the body is too large');
+    if (status === 415)
+      return refuse(response, status, 'invalid_request', 'the body must be JSON in UTF-8');
     if (status !== undefined)
       return refuse(
         response,
         status,
-        status === 413 ? 'too_large' : 'invalid_request',
-        clientMessage(status),
+        'invalid_request',
+        'the request cannot be read: send valid JSON and a valid path',
       );
     log.error({ event: 'request_failed', err: error });
     if (response.headersSent) response.destroy();
@@ -89,12 +90,6 @@ function clientStatus(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number')
     return undefined;
   return error.status >= 400 && error.status < 500 ? error.status : undefined;
-}
-
-function clientMessage(status: number): string {
-  if (status === 413) return 'the body is too large';
-  if (status === 415) return 'the body must be JSON in UTF-8';
-  return 'the request cannot be read: send valid JSON and a valid path';
 }
 
 /** Refuses a body of the admin port and says what is expected. */

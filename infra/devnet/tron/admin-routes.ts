@@ -19,17 +19,6 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
   const { holder, usdt_contract } = tron.chain.genesis;
   const defaults: SubmissionDefaults = { holder, usdt_contract, multisender: tron.multisender };
 
-  /** Returns the ids; undefined: refused, and the refusal is sent. */
-  const submit = (
-    response: Response,
-    submissions: readonly Submission[],
-  ): readonly string[] | undefined => {
-    const ids = tron.submit(submissions);
-    if (!('refused' in ids)) return ids;
-    refuseFor(response, ids);
-    return undefined;
-  };
-
   return (app) => {
     app.get('/admin/tron', (_request, response) => {
       response.json({
@@ -44,8 +33,9 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
       const parsed = parseSubmission(request.body, defaults);
       if ('problem' in parsed)
         return refuseBody(response, `${TRANSFER_EXPECTED}. ${parsed.problem}`);
-      const [transaction_id] = submit(response, [parsed.value]) ?? [];
-      if (transaction_id === undefined) return;
+      const transaction_ids = tron.submit([parsed.value]);
+      if ('refused' in transaction_ids) return refuseFor(response, transaction_ids);
+      const [transaction_id] = transaction_ids;
       if (parsed.value.solidified === 'now') tron.solidify(transaction_id, now());
       response.json({ transaction_id });
     });
@@ -67,8 +57,8 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
           );
         submissions.push(parsed.value);
       }
-      const transaction_ids = submit(response, submissions);
-      if (transaction_ids === undefined) return;
+      const transaction_ids = tron.submit(submissions);
+      if ('refused' in transaction_ids) return refuseFor(response, transaction_ids);
       const block = tron.produce(now());
       const immediate = transaction_ids.find(
         (_id, index) => submissions[index]?.solidified === 'now',

@@ -145,17 +145,13 @@ export class TronChain {
       case 'genesis':
         throw new Error('a network has one genesis');
       case 'submitted':
-        this.#submit(event.transaction, event.held);
-        return;
+        return this.#submit(event.transaction, event.held);
       case 'block':
-        this.#append(event);
-        return;
+        return this.#append(event);
       case 'released':
-        this.#change(event.id, { held: false });
-        return;
+        return this.#change(event.id, { held: false });
       case 'solidified':
-        this.#solidify(event.number, event.at);
-        return;
+        return this.#solidify(event.number, event.at);
       case 'dropped':
         this.#change(event.id, { status: 'dropped' });
         this.#open.delete(event.id);

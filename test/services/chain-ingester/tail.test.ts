@@ -8,7 +8,6 @@ import {
   finalized,
   linkAt,
   nextHeight,
-  nextSequence,
   reachesFinality,
   reverted,
   type Tail,
@@ -43,7 +42,7 @@ function chainOfFour(): Tail {
 }
 
 test('the first block of an empty log is block 0 at offset 0', () => {
-  expect([nextHeight(EMPTY_TAIL), nextSequence(EMPTY_TAIL)]).toEqual([0, 0]);
+  expect([nextHeight(EMPTY_TAIL), Number(EMPTY_TAIL.next_offset)]).toEqual([0, 0]);
   expect(appended(EMPTY_TAIL, block(0, 'a', ''))).toMatchObject({
     type: 'BlockAppended',
     sequence: 0,
@@ -90,9 +89,9 @@ test('a tail read from the middle of the log continues like the whole log', () =
     beginningAt({ type: 'BlockAppended', sequence: 2, ...block(2, 'c', 'b') }, 2n),
   );
   const grown = continued(middle, present(appended(middle, block(3, 'd', 'c'))));
-  expect([nextHeight(grown), nextSequence(grown)]).toEqual([
+  expect([nextHeight(grown), Number(grown.next_offset)]).toEqual([
     nextHeight(whole),
-    nextSequence(whole),
+    Number(whole.next_offset),
   ]);
   expect(linkAt(grown, 3)?.hash).toEqual(hashOf('d'));
   expect(linkAt(grown, 1)).toBeUndefined();
@@ -127,7 +126,7 @@ test('a record written for another offset only moves the end of the log, and a m
   const tail = chainOfFour();
   const lost = { type: 'BlockAppended' as const, sequence: 1, ...block(1, 'b', 'a') };
   expect(continued(tail, lost)).toEqual({ ...tail, next_offset: tail.next_offset + 1n });
-  expect(() => continued(tail, { ...lost, sequence: nextSequence(tail) })).toThrow(
+  expect(() => continued(tail, { ...lost, sequence: Number(tail.next_offset) })).toThrow(
     /chain.blocks is damaged: .* does not link/,
   );
 });

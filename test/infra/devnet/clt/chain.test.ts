@@ -301,7 +301,7 @@ test('a waiting transaction is already_known and raises the next nonce', () => {
     arguments: { to: SOMEBODY, amount: 2n },
   });
   expect(chain.mempool.add(first)).toBeUndefined();
-  expect(chain.mempool.add(first)).toBe('already_known');
+  expect(chain.mempool.add(first)).toMatchObject({ refused: 'already_known' });
   expect(chain.mempool.add(second)).toMatchObject({ refused: 'nonce_too_low' });
   expect(chain.account(faucet.address).nonce).toBe(0);
   expect(chain.mempool.account(faucet.address).nonce).toBe(1);
