@@ -3,11 +3,11 @@
  * them on the mainnet.
  */
 
-/** Of the well-known test mnemonic, at m/44'/195'/0'/0. */
+/** Key of the well-known test mnemonic at m/44'/195'/0'/0. */
 export const DEVELOPMENT_XPUB =
   'xpub6FGfJkAgwSdiFiFcxWt2rurqZu8YjuEmKfsxLVBrQwr1ZjHpqYEXR9w52uCGyMdmsatMr7VXgNLuoHyFKtK8LZDCVbrMetUGeTLXvWk8y4W';
 
-/** Of the same mnemonic, at m/44'/195'/1'/0/0. */
+/** Key of the same mnemonic at m/44'/195'/1'/0/0. */
 export const DEVELOPMENT_CUSTODY = 'TCjow1qG4ZvDNj5ZRCF2RSuS2kMCGKK1JJ';
 
 /** Signs the tokens. */

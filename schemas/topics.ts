@@ -23,7 +23,7 @@ export interface Topic {
 
 const MIB = 1024 * 1024;
 
-/** Nothing is deleted or compacted: the audit replays from offset 0. */
+/** No record is deleted or compacted: the audit replays from offset 0. */
 const KEPT_FOR_EVER = {
   'cleanup.policy': 'delete',
   'retention.ms': '-1',

@@ -1,10 +1,11 @@
-/** The rules of the house. A rule is changed by editing the tables below, in a commit that says why. */
+/** The rules of the house. To change one, edit the tables below in a commit that says why. */
 import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
 const LINES_MAX = 500;
+const COMMENT_COLUMNS_MAX = 100;
 
 interface Room {
   /** path prefix; the longest that fits a file is its room */
@@ -19,7 +20,7 @@ interface Room {
   readonly pure?: boolean;
 }
 
-/** What every gateway may read: rows by queries, and the keys that tell what changed. */
+/** Readable by every gateway: rows by queries, and change keys. */
 const READ_MODELS = ['projections/contract', 'projections/*/queries', 'projections/*/change-keys'];
 const HTTP_SERVICE = ['schemas', 'services/runtime/process', 'services/runtime/http'];
 const READER = [
@@ -148,6 +149,10 @@ const IMPURE: readonly [RegExp, string][] = [
   [/\bMath\.fround\b|\bparseFloat\b|\btoLocale/, 'floating point or a locale'],
 ];
 
+/** The first word of a docstring, a comment, or a title of `test`, `test.each` or `describe`. */
+const CLAUSE_FIRST =
+  /^\s*(?:\/\*\*?|\*|\/\/)\s+(?:What|Whatever|Whoever|Whose|Of)\b|(?:\b(?:test|describe)|\))\(\s*['"`](?:what|whatever|whoever|whose|of)\b/gm;
+
 const FORBIDDEN_NAMES = /(^|[-/])(utils?|common|helpers?|manager|core|misc)([-./]|$)/;
 
 interface Import {
@@ -267,6 +272,29 @@ test('no file is longer than 500 lines', () => {
     ({ path, source }) => [path, source.trimEnd().split('\n').length] as const,
   ).filter(([, lines]) => lines > LINES_MAX);
   expect(long).toEqual([]);
+});
+
+test('no comment line is longer than 100 columns', () => {
+  const long = SOURCES.flatMap(({ path, source }) =>
+    source
+      .split('\n')
+      .flatMap((line, at) =>
+        line.length > COMMENT_COLUMNS_MAX && /^\s*(\/\*|\*|\/\/)/.test(line)
+          ? [`${path}:${at + 1}`]
+          : [],
+      ),
+  );
+  expect(long).toEqual([]);
+});
+
+test('no comment and no test title begins with a clause or "of" as its subject', () => {
+  const begun = SOURCES.flatMap(({ path, source }) =>
+    [...source.matchAll(CLAUSE_FIRST)].map(
+      ({ index, 0: text }) =>
+        `${path}:${source.slice(0, index).split('\n').length}: ${text.trim()}`,
+    ),
+  );
+  expect(begun).toEqual([]);
 });
 
 test('no file or folder has a catch-all name such as utils or helpers', () => {

@@ -30,7 +30,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          // starting a process and loading the modules again for each file takes half of the CPU time
+          // starting a process and loading the modules again for each file takes half of the CPU
+          // time
           isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: ['test/house.test.ts', ...ON_SERVERS],

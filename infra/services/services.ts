@@ -1,4 +1,4 @@
-/** The services of the stack, for every way of running it: the local stack, docker-compose.yml and the tests. */
+/** The services of the stack, for the local stack, docker-compose.yml and the tests. */
 import type { PortName, Ports } from './ports.ts';
 import type { SettingName, StackSettings } from './settings.ts';
 
@@ -95,7 +95,7 @@ const RECONCILIATION: Variables = [
 ];
 const TRON: Variables = ['APP_TRON_URL', 'APP_USDT_CONTRACT'];
 
-/** Every program of the stack in the order of the data flow: started in this order, stopped in the opposite one. */
+/** Every program of the stack, in the order of starts along the data flow; stops reverse it. */
 export const services: readonly ServiceSpec[] = [
   {
     ...service('devnet', 'devnet', ['APP_DEVNET_SEED']),
@@ -150,7 +150,7 @@ export const services: readonly ServiceSpec[] = [
   }),
 ];
 
-/** The environment of a service. The `user` may override the defaults, but not what the stack decides. */
+/** The environment of a service. The `user` may override the defaults, not the stack's values. */
 export function serviceEnvironment(
   spec: ServiceSpec,
   settings: StackSettings,

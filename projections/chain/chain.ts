@@ -1,5 +1,5 @@
 /**
- * The chain as topic `chain.blocks` tells it: a block is appended, the newest block is reverted, or
+ * The chain of the topic `chain.blocks`: a block is appended, the newest block is reverted, or
  * a height becomes final. Everybody who folds the topic, the writer included, judges with this
  * file, so that repetitions, a second writer and a damaged log mean the same to all.
  *

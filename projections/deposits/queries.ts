@@ -63,7 +63,7 @@ export function depositOf(id: string, owner: Buffer): Query {
   };
 }
 
-/** The same for the operator, whoever the owner is. */
+/** The same for the operator, for any owner. */
 export function depositById(id: string): Query {
   return {
     name: 'deposits_deposit',
@@ -122,7 +122,7 @@ export function eventsOf(id: string, owner: Buffer): Query {
   };
 }
 
-/** The same for the operator, whoever the owner is. */
+/** The same for the operator, for any owner. */
 export function eventsById(id: string): Query {
   return {
     name: 'deposits_events',

@@ -3,7 +3,7 @@ import { BytesIndex } from '../bytes-index.ts';
 import { amountIn, bytesIn, countIn } from '../contract/loaded-row.ts';
 import type { GroupCut, LoadedRow, Row, Table } from '../contract/projection.ts';
 
-/** The columns of `accounts` besides the address. */
+/** The columns of `accounts` other than the address. */
 interface Totals {
   readonly balance: bigint;
   readonly nonce: number;

@@ -1,6 +1,6 @@
 /**
  * The chain's side of a reconciliation: the supply and its mints in final blocks of `chain.blocks`.
- * Created and burned amounts are read from balance effects alone, whatever a call claims.
+ * Created and burned amounts are read from balance effects alone, never from the claims of a call.
  */
 import type { BlockAppended, ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';

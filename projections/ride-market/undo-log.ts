@@ -1,5 +1,5 @@
 /**
- * What each unfinalized block changed, one row of table `journal` a block, so that a revert
+ * The changes of each unfinalized block, one row of table `journal` a block, so that a revert
  * restores exactly the rows from before. A row is deleted when its block is final.
  */
 import { countIn, recordIn, textIn } from '../contract/loaded-row.ts';

@@ -1,4 +1,4 @@
-/** What may be asked of the explorer, as its code and its document both say. */
+/** Bounds of requests to the explorer, for its code and its OpenAPI document. */
 
 export const LIMIT_DEFAULT = 20;
 export const LIMIT_MAX = 100;

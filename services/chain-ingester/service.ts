@@ -1,4 +1,4 @@
-/** Opens the ingester's resources and runs its rounds until the process is told to stop. */
+/** Opens the ingester's resources and runs its rounds until the process has to stop. */
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';

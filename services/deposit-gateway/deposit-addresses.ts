@@ -87,7 +87,7 @@ export class DepositAddresses {
     );
     this.#panels = metrics.counter(
       'deposit_panels_total',
-      'Panels opened, by outcome: said (appended), coalesced (appended lately), failed',
+      'Panels opened, by outcome: said (appended), coalesced (appended recently), failed',
       ['outcome'],
     );
     signal.addEventListener('abort', () => this.#notifications.notify(undefined), { once: true });

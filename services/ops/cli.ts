@@ -96,7 +96,7 @@ function suggestion(problem: string, words: readonly string[], help: string): st
   );
 }
 
-/** Of yargs itself, not of a command. */
+/** Whether yargs itself failed the call, not a command. */
 function isUsage(error: Error | undefined): boolean {
   return error === undefined || error.name === 'YError';
 }

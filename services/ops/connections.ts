@@ -1,4 +1,4 @@
-/** What the operator's commands share at work: clients of the servers, signals, printing. */
+/** Shared by the operator's commands: clients of the servers, signals, printing. */
 import type { Kafka } from 'kafkajs';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';

@@ -1,4 +1,4 @@
-/** What all commands share in how they are called: options, refusals and suggestions. */
+/** Shared by the calls of all commands: options, refusals and suggestions. */
 import type { Argv } from 'yargs';
 
 /** Bad usage, or a refusal: exit code 1. The message says what to do. */
@@ -31,7 +31,7 @@ export function count(option: string, text: string, max = 1e15): number {
 
 const TEXT_MAX = 1_000;
 
-/** Who decides and why. Throws `Misuse` where one is missing. */
+/** The actor and the reason of a decision. Throws `Misuse` when one is missing. */
 export function decision(args: { readonly actor: string; readonly reason: string }): {
   readonly actor: string;
   readonly reason: string;

@@ -8,7 +8,7 @@ import { messageOf } from './process/errors.ts';
 import type { Logger } from './process/log.ts';
 import type { Metrics } from './process/metrics.ts';
 
-/** Of notifications in flight; further ones are dropped. */
+/** Notifications in flight; further ones are dropped. */
 const PENDING_MAX = 1_000;
 
 export interface NotificationSettings {
@@ -60,8 +60,8 @@ export function openNotificationPublisher(
 }
 
 /**
- * Calls `onNotification` for each message of the channels, and `onSubscribed` after each (re)connection:
- * notifications in between are lost, so the caller must read again.
+ * Calls `onNotification` for each message of the channels, and `onSubscribed` after each
+ * (re)connection: notifications in between are lost, so the caller must read again.
  */
 export function openNotificationSubscriber(
   settings: NotificationSettings,

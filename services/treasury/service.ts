@@ -1,4 +1,4 @@
-/** Opens what the treasury needs and runs it until the process is told to stop. */
+/** Opens the treasury's resources and runs it until the process has to stop. */
 import {
   CHAIN_BLOCKS,
   DEPOSIT_ADDRESSES,

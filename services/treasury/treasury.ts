@@ -1,5 +1,5 @@
 /**
- * Follows the topics of deposits, decides and mints until it is told to stop; halts at an
+ * Follows the topics of deposits, decides and mints until it has to stop; halts at an
  * impossible log.
  */
 import type { Kafka } from 'kafkajs';

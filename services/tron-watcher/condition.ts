@@ -54,7 +54,7 @@ export class Condition {
     this.#fault = undefined;
   }
 
-  /** Nothing goes on before a person has looked. */
+  /** Halts until a person intervenes. */
   halted(reason: string): void {
     this.#halted = reason;
   }

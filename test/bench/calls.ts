@@ -36,7 +36,7 @@ export type EffectKind =
   | 'tx_fee_paid'
   | 'referrer_fee';
 
-/** What a call is made from and what it does to the block. */
+/** The inputs of a call, and its effects on the block. */
 export interface Scene {
   readonly random: Random;
   readonly sender: number;

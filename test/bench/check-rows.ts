@@ -74,7 +74,7 @@ async function compare(
   });
 }
 
-/** What must hold of any tables: each counts the rows that break it. */
+/** Invariants of any tables: each query counts the rows that violate it. */
 const INVARIANTS: Readonly<Record<string, string>> = {
   'transactions are not numbered 0, 1, 2, ...': `SELECT count(*) FROM
      (SELECT min(seq) AS first, max(seq) AS last, count(*) AS n FROM transactions) t WHERE first <> 0 OR last <> n - 1`,

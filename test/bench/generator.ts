@@ -1,8 +1,8 @@
 /**
  * A seeded chain of any size as events of `chain.blocks`, in constant memory (except for accounts),
  * fast enough to fill a topic with ten million transactions. A third of them have a hot address, a
- * few a rare one; regular accounts are busy or quiet; newcomers appear once. Hashes and signed bytes
- * are random. The same settings give the same bytes.
+ * few a rare one; regular accounts are busy or quiet; newcomers appear once. Hashes and signed
+ * bytes are random. The same settings give the same bytes.
  *
  *     const generated = new GeneratedChain({ transactions: 1_000_000, seed: 1 });
  *     for (const event of generated.events()) ...
@@ -244,7 +244,7 @@ export class GeneratedChain {
     return (this.#standing + index) % this.#rareEvery === 0;
   }
 
-  /** What everybody begins with, over the first blocks. */
+  /** Mints the opening balances, over the first blocks. */
   #allocate(block: BlockBody, height: number): void {
     const first = height * ALLOCATED_PER_BLOCK;
     const end = Math.min(first + ALLOCATED_PER_BLOCK, this.#ledger.accounts);

@@ -53,7 +53,7 @@ export class HubMarket {
     return new HubMarket(pool, new Redis(redisUrl));
   }
 
-  /** One fare is another, and whoever listens is told. */
+  /** Changes one fare, which notifies the subscribers. */
   async change(): Promise<void> {
     this.#sequence++;
     await this.#pool.query(

@@ -1,4 +1,4 @@
-/** What is asked of the hub and of what it is measured against. */
+/** Operations for the hub and for the server that it is compared with. */
 
 const FIELDS =
   'txHash pickupLocation { latitude longitude } dropoffLocation { latitude longitude } fare passengerAddress referrer';

@@ -4,7 +4,7 @@
  * million moves are cheap. A block can be undone until it is final.
  */
 
-/** What one block did, newest last. */
+/** The effects of one block, newest last. */
 interface Done {
   readonly producer: number;
   readonly senders: number[];

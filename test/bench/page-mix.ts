@@ -118,7 +118,7 @@ async function sampleHashes(
   return rows.map(({ hash }) => toHex(hash));
 }
 
-/** Of addresses in order, those behind any so many places: by chance, since addresses are. */
+/** A random sample of accounts: the next address after each random place in their order. */
 async function sampleAccounts(pool: Pool, random: Random): Promise<readonly string[]> {
   const places = Array.from({ length: SAMPLES }, () => random.bytes(20));
   const { rows } = await pool.query<{ address: Buffer }>(

@@ -31,10 +31,10 @@ const APPEND_RECORDS = 1_000;
 const LOADED_MS_MAX = 900_000;
 /** One in so many is hot: somebody looked at it today. */
 const HOT_EVERY = 100;
-/** Of its memory, over the passes. */
+/** Samples of the process' memory, over the passes. */
 const SAMPLES = 100;
 const SAMPLE_MS_MAX = 600_000;
-/** Of the passes, until the process has settled. */
+/** Share of the passes that only warms the process up. */
 const WARM_UP = 0.2;
 
 /** Not counted: connections and plans are made. */

@@ -1,4 +1,4 @@
-/** Who does what next on the generated chain. */
+/** Plans the next call of each account on the generated chain. */
 import { FUNCTION_CALL_TYPES, type FunctionCallType } from '../../schemas/function-call.ts';
 import type { Random } from '../support/random.ts';
 import { HOT, MINT_AUTHORITY, NEWCOMER, RARE, SPENT_MAX } from './calls.ts';

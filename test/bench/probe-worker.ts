@@ -1,4 +1,4 @@
-/** The thread of `probe.ts`: whoever makes the load is busy, and would measure himself. */
+/** The thread of `probe.ts`: the thread that makes the load is too busy to measure. */
 import { setTimeout as after } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { KeepAlive } from './keep-alive.ts';

@@ -1,4 +1,4 @@
-/** What the kernel knows of a running process (Linux). */
+/** Figures of a running process from /proc (Linux). */
 import { readFileSync } from 'node:fs';
 
 /** The unit of times in /proc on every Linux: USER_HZ. */

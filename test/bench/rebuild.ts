@@ -39,12 +39,12 @@ export const rebuild: Bench<Option> = {
 };
 
 const STRETCH = 200;
-/** Of the chain, what is kept to arrive while it is measured. */
+/** Share of the chain that arrives during the measurement. */
 const LATER = 0.1;
 const BLOCK_EVERY_MS = 200;
 const IDLE_MS = 20_000;
 
-/** What is written into the topic before, and goes on being written meanwhile. */
+/** The chain in the topic, which is written before the measurement and continues during it. */
 class Chain {
   readonly #events: Iterator<ChainEvent>;
   readonly #chain: GeneratedChain;

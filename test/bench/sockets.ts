@@ -31,7 +31,7 @@ export const sockets: Bench<Option> = {
   run,
 };
 
-/** Of a list that some do not read. */
+/** Changes of a list that slow sockets do not read. */
 const CHANGES_MAX = 5_000;
 
 interface Server {

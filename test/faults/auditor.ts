@@ -17,7 +17,7 @@ import type { ServiceHandle, Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { spawnOps } from './ops-run.ts';
 
-/** Of a projection of the same name, with a dash where the projection has an underscore. */
+/** The projector of each projection: its name with a dash for each underscore. */
 const PROJECTORS = PROJECTIONS.map(({ name }) => `projector-${name.replaceAll('_', '-')}`);
 /** In the order of the data flow: when one has ended, the next has nothing new to come. */
 const WRITERS = ['deposit-gateway', 'tron-watcher', 'treasury', 'chain-ingester', 'devnet'];

@@ -1,4 +1,4 @@
-/** What is struck next, and how. Each blow comes once before any comes again. */
+/** Chooses the next target and fault. Each one comes once before any repeats. */
 import type { Random } from '../support/random.ts';
 import type { Stack } from '../support/stack.ts';
 import type { Processes } from './processes.ts';

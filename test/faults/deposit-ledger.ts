@@ -37,7 +37,7 @@ interface Told {
 
 type Complain = (what: string) => void;
 
-/** What does not hold of `treasury.ledger`. */
+/** The violations in `treasury.ledger`. */
 export function judgeLedger(
   logs: DepositLogs,
   payables: ReadonlyMap<string, Payable>,
@@ -178,7 +178,7 @@ export interface TransfersJudged {
   readonly violations: readonly string[];
 }
 
-/** What does not hold of `tron.transfers`. */
+/** The violations in `tron.transfers`. */
 export function judgeTransfers(
   { transfers }: DepositLogs,
   payables: ReadonlyMap<string, Payable>,

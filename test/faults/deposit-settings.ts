@@ -1,4 +1,4 @@
-/** The services of the fault run of deposits, and what each is told besides its addresses. */
+/** The services of the fault run of deposits, and the settings of each. */
 import { SECRET } from '../support/tokens.ts';
 
 export const KEY = 'the key of the provider, which nobody may read';

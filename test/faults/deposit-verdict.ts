@@ -147,7 +147,7 @@ async function isProjected(
   return true;
 }
 
-/** Whoever was told an address must have just that one, by the order of the log. */
+/** Each depositor's address must be the one that follows from the order of the log. */
 function misled({ depositors }: Run, { addresses }: DepositLogs): readonly string[] {
   const key = depositKey();
   const owners = ownersIn(addresses).map((owner) => owner.readUInt32BE(16));

@@ -10,7 +10,7 @@ import { goodToken, SECRET } from '../support/tokens.ts';
 
 const PATH = '/api/v1/deposits';
 const AGAIN_MS = 50;
-/** So many ask at the same time. */
+/** Concurrent requests. */
 const AT_ONCE = 25;
 const STATUSES: ReadonlySet<string> = new Set([
   'confirmed',

@@ -170,7 +170,7 @@ class Run {
     return Number(stats.latest_height);
   }
 
-  /** Of the newest block in the ride market's tables; undefined while they cannot be read. */
+  /** Newest height in the ride market's tables; undefined while they are unreadable. */
   marketHeight(): Promise<number | undefined> {
     return heightIn(this.#stack.addresses.postgres_url, 'ride_market');
   }

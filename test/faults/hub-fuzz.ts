@@ -17,7 +17,7 @@ const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   devnet: { APP_BLOCK_INTERVAL_MS: '500', APP_TRAFFIC_PER_SECOND: '5' },
   'hub-gateway': { APP_RATE_PER_SECOND: '0' },
 };
-/** Of which so many are put in one go, a tenth of them conversations on a socket. */
+/** Inputs of one round, a tenth of them conversations on a socket. */
 const TOGETHER = 5_000;
 
 export const hubFuzz: FaultRun<'inputs'> = {

@@ -72,7 +72,7 @@ const SETTINGS = {
   },
 };
 
-/** What the node does wrong, for how many requests at the most, and how long that takes. */
+/** Failures of the node: mode, the most requests that it affects, and its time in ms. */
 const FAILURES = [
   ['accept_then_timeout', 3, 200],
   ['already_known', 6, 0],
@@ -172,7 +172,7 @@ class MintRun {
       );
   }
 
-  /** What the node says of each account, against what was paid to it. */
+  /** Compares each account's balance at the node with its deposits. */
   async unlikeBalances(): Promise<readonly string[]> {
     const { first_fee, later_fee, minimum } = NETWORK_LIMITS.testnet;
     const unlike: string[] = [];

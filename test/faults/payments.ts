@@ -235,7 +235,7 @@ export class Payments {
     return this.#options.random.below(this.#options.addresses);
   }
 
-  /** Of every size that the rules tell apart. */
+  /** A random amount of any size class of the rules. */
   #value(): bigint {
     const { random } = this.#options;
     if (random.chance(0.1)) return BigInt(1 + random.below(3 * USD));

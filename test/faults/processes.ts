@@ -65,7 +65,7 @@ export class Processes {
     this.#frozen.add(slot);
   }
 
-  /** Whatever was frozen goes on as if no time had passed. */
+  /** Continues all frozen processes. */
   async thaw(): Promise<void> {
     for (const slot of this.#frozen) await this.at(slot).kill('SIGCONT');
     this.#frozen.clear();

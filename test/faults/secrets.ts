@@ -22,7 +22,7 @@ const FORMS: readonly (readonly [what: string, form: RegExp])[] = [
   ['an extended private key', /xprv[1-9A-HJ-NP-Za-km-z]{20,}/],
 ];
 
-/** What stands in a line that may not; undefined: nothing. */
+/** The secret in a line; undefined: none. */
 export function leakIn(line: string, secrets: ReadonlyMap<string, string>): string | undefined {
   const form = FORMS.find(([, pattern]) => pattern.test(line));
   if (form !== undefined) return form[0];

@@ -151,7 +151,7 @@ class TailRun {
       ),
     );
     writing.catch(() => undefined);
-    // who starts while the brokers are away is told so: what is shown here is reading on
+    // a start without brokers is refused, so both readers must begin before the faults
     for (const reader of [follower, beginner])
       await reader.reaches(() => reader.read > 0, 'its first line');
     const enough = isReading ? 0 : share * (end - from) * PARTITIONS;
@@ -187,7 +187,7 @@ class TailRun {
     else await kafka.start();
   }
 
-  /** What the follower printed against what a consumer reads, now that the broker is left alone. */
+  /** Compares the follower's output with the records of a consumer, without further faults. */
   async #unlikeTheLog(codec: Codec, follower: TailReader): Promise<readonly string[]> {
     const kafka = testKafka(this.#stack.addresses);
     const violations: string[] = [];
@@ -246,7 +246,7 @@ function lineOf(struck: Struck | undefined): string {
   return `${how} for ${away_ms} ms after ${before} records, ${since} after it; the reader from the beginning had ${unread} to go; all was printed ${recovery_ms} ms after its return`;
 }
 
-/** What was done to the broker, how often, and what came of it. */
+/** The faults of the broker with their counts, and the results. */
 function tableOf(struck: readonly Struck[]): readonly string[] {
   const heads = [
     'broker',

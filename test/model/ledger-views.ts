@@ -36,7 +36,7 @@ const CONFIRMED = NAMES.map((name, at) =>
 const IDS = new Map(NAMES.map((name, at) => [name as string, CONFIRMED[at]?.deposit_id ?? '']));
 const NAMES_OF = new Map([...IDS].map(([name, id]) => [id, name]));
 
-/** What marks a transaction that the chain took and did not carry out. */
+/** Marks a transaction that the chain included and did not execute. */
 export const FAILED = '!';
 
 /**
@@ -51,7 +51,7 @@ function nameOf(hash: Buffer): string {
   return hash.toString().replace(/\.+$/, '');
 }
 
-/** What one log means. */
+/** The meaning of one log. */
 export interface View {
   /** whether its last record has an effect */
   readonly counts: boolean;

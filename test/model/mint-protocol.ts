@@ -1,9 +1,10 @@
 /**
- * A model of the mint protocol and its failures. Two processes with the same key know nothing of each
- * other: each reads, decides, appends, broadcasts and concludes at any moment, and may crash between
- * any two steps. The answer to an append may be lost, or the append arrive after its process died. The
- * node takes transactions in any order or not at all; the chain may include a mint without executing
- * it, which a person may approve again; blocks may be reverted; a person may use the key.
+ * A model of the mint protocol and its failures. Two processes with the same key know nothing of
+ * each other: each reads, decides, appends, broadcasts and concludes at any moment, and may crash
+ * between any two steps. The answer to an append may be lost, or the append arrive after its
+ * process died. The node takes transactions in any order or not at all; the chain may include a
+ * mint without executing it, which a person may approve again; blocks may be reverted; a person may
+ * use the key.
  *
  * A process knows the log and the final blocks as far as it has read them. The real ledger decides.
  */
@@ -238,8 +239,8 @@ export class MintProtocol implements Model {
   }
 
   /**
-   * What has no effect is all the same, and written as `V`; to the mutant that does not ask for it,
-   * nothing is without effect.
+   * Appends a plan. A record without effect is written as `V`; for the mutant without arbitration
+   * every record has an effect.
    */
   #appended({ log }: State, plan: string): string[] {
     const appended = [...log];
@@ -255,7 +256,7 @@ export class MintProtocol implements Model {
     return appended;
   }
 
-  /** A plan for a place that is taken has no effect any more, whatever it says. */
+  /** A plan for a taken offset has no effect. */
   #written(state: State): string {
     const { compare_and_set, mutant } = this.#bound;
     if (

@@ -2,9 +2,9 @@
 
 export interface Model {
   readonly initial: string;
-  /** What may happen next, each with the state that it leads to. */
+  /** The possible steps, each with the resulting state. */
   next(state: string): Iterable<readonly [step: string, state: string]>;
-  /** What must never be so; undefined: all is well. */
+  /** The violated invariant; undefined: none. */
   violation(state: string): string | undefined;
 }
 

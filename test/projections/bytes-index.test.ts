@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BytesIndex } from '../../projections/bytes-index.ts';
 
-/** Few different bytes, so that they repeat, and differ in their last byte or in their length alone. */
+/** Few distinct bytes, so that values repeat, or differ in the last byte or in length alone. */
 const bytes = fc
   .tuple(
     fc.nat({ max: 3 }),

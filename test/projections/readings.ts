@@ -1,4 +1,7 @@
-/** Small logs of every projection, and the tables that come of them: cut and interleaved in any way, through the projector's own transactions into Postgres. */
+/**
+ * Small logs of every projection and their tables, cut and interleaved in any way and written by
+ * the projector's transactions.
+ */
 import { Client } from 'pg';
 import { deposits } from '../../projections/deposits/deposits.ts';
 import { explorer } from '../../projections/explorer/explorer.ts';

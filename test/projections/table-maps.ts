@@ -1,4 +1,7 @@
-/** A projection's tables as plain maps, so that its fold can be tried without a database: takes its changes and checks what Postgres would. */
+/**
+ * A projection's tables as plain maps, for its fold without a database: applies changes and checks
+ * the constraints of Postgres.
+ */
 import type {
   Changes,
   Cut,

@@ -20,7 +20,7 @@ const KEY = new SigningKey(`0x${'0'.repeat(63)}1`);
 const PUBLIC_KEY = KEY.publicKey.slice(2);
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-/** Of private key 1, made with other software. */
+/** Signatures by private key 1, made with other software. */
 const VECTORS: readonly {
   readonly form: SignInForm;
   readonly digest: string;

@@ -1,7 +1,7 @@
 /**
- * A chain whose blocks state only the subject of a test: the signers, and the balances that move. The
- * rest is filled in. Nothing is checked, so effects without a transaction, negative balances and
- * unknown kinds are possible. `chain.ts` has a plausible chain.
+ * A chain whose blocks state only the subject of a test: the signers, and the balances that move.
+ * The rest is filled in. Nothing is checked, so effects without a transaction, negative balances
+ * and unknown kinds are possible. `chain.ts` has a plausible chain.
  *
  *     const chain = new ChainByHand();
  *     chain.append({
@@ -85,7 +85,7 @@ export class ChainByHand {
     return block;
   }
 
-  /** So many of the newest blocks leave again. */
+  /** Reverts the newest blocks. */
   revert(blocks = 1): void {
     for (let left = blocks; left > 0; left--) {
       const block = this.#standing.pop();

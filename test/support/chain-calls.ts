@@ -13,7 +13,7 @@ export interface Account {
   nonce: number;
 }
 
-/** Who takes part. people[0] may mint, people[1] to people[5] produce the blocks. */
+/** The participants. people[0] may mint, people[1] to people[5] produce the blocks. */
 export interface Cast {
   readonly people: Account[];
   readonly nobody: Account;
@@ -129,7 +129,7 @@ function decide(
   return CALLS[type](situation) ?? request(situation);
 }
 
-/** What each call does; undefined where nobody can afford it. */
+/** Makes each call; undefined if no account can afford it. */
 const CALLS: Readonly<Record<FunctionCallType, (situation: Situation) => Call | undefined>> = {
   Mint({ random, sender, other, hash }) {
     const amount = amountOf(random);

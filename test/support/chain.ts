@@ -5,15 +5,16 @@
  *       generates empty blocks, reorganisations down to finality and finalized blocks; for
  *       `blocks: Infinity` take as many events as needed
  *   new TestChain({ seed })
- *       the same step by step: .append(transactions) .revert() .finalize(height) return the next event
+ *       the same in steps: .append(transactions) .revert() .finalize(height) return the event
  *   bigBlock(20_000)
  *       one block, the first of a chain, with this many transactions
  *
  * Sequences are 0, 1, 2, .., so the events belong into an empty topic. Every block links to the one
- * before; nonces are consecutive; no balance is negative. The effects of a block sum up to the minted
- * less the burned amount; some are zero. Every transaction has a fee, except the producer's own,
- * RideAcceptance, and those of blocks below `fees_from`. Most transactions of a reverted block return
- * in later blocks under the same hashes. Ride rules are not followed; hashes and raw are random bytes.
+ * before; nonces are consecutive; no balance is negative. The effects of a block sum up to the
+ * minted less the burned amount; some are zero. Every transaction has a fee, except the producer's
+ * own, RideAcceptance, and those of blocks below `fees_from`. Most transactions of a reverted block
+ * return in later blocks under the same hashes. Ride rules are not followed; hashes and raw are
+ * random bytes.
  */
 import type {
   BalanceEffect,
@@ -80,7 +81,7 @@ export function bigBlock(transactions: number, seed = 1): BlockAppended {
   return new TestChain({ seed, fees_from: 0 }).append(transactions);
 }
 
-/** What is kept of a block until it is final. */
+/** A block that is not final. */
 interface Standing {
   readonly event: BlockAppended;
   readonly planned: readonly Planned[];

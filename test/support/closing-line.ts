@@ -19,7 +19,7 @@ export function countOutcomes(
       if (suite.errors().length > 0) counts.failed += 1;
     for (const test of module.children.allTests()) {
       const { state } = test.result();
-      // Whatever was interrupted before it ended has not passed.
+      // an interrupted test counts as failed
       counts[state === 'pending' ? 'failed' : state] += 1;
     }
   }

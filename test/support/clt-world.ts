@@ -111,7 +111,7 @@ export function balancesOf(rows: Rows): ReadonlyMap<string, bigint> {
   return new Map(balances.filter(([, balance]) => balance !== 0n));
 }
 
-/** What minted less what burned, by the transactions alone. */
+/** Minted less burned amounts, by the transactions alone. */
 export function supplyChange(blocks: readonly Pick<BlockJson, 'transactions'>[]): bigint {
   const signs: Readonly<Record<string, bigint>> = { Mint: 1n, Burn: -1n };
   const changes = blocks.flatMap(({ transactions }) =>

@@ -17,7 +17,9 @@ export interface CommandRun {
   ended(): Promise<number | NodeJS.Signals>;
 }
 
-/** Starts the stack's command line with these arguments and settings besides the machine's own. */
+/**
+ * Starts the stack's command line with these arguments and settings in addition to the environment.
+ */
 export function runMain(
   args: readonly string[],
   settings: Readonly<Record<string, string>>,

@@ -112,7 +112,7 @@ export function transferLog({
     const address = random.chance(0.03) ? random.bytes(20) : key.addressAt(index);
     const time = BEGIN + at * 1_000;
     const made = transferOf(random, { index, address, time });
-    // a place in a transaction is one transfer, however often it is told
+    // a log index of a transaction is one transfer, also when it is repeated
     const transfer = transfers.get(transferKey(made.tx_id, made.log_index)) ?? made;
     transfers.set(transferKey(made.tx_id, made.log_index), transfer);
     const home = random.chance(0.03) ? random.below(PARTITIONS) : transferPartition(transfer.to);
@@ -245,7 +245,7 @@ function aDeposit(random: Random, accounts: number, at: number): DepositConfirme
   });
 }
 
-/** Of two transactions that a deposit may be minted by. */
+/** A random event about one of two transactions that may mint a deposit. */
 function anEvent(
   random: Random,
   { deposit_id: id, clt_address, credit }: DepositConfirmed,

@@ -135,7 +135,7 @@ test('an unreachable server shows as a reset', async () => {
   expect(await ask(proxy, 'anybody')).toEqual({ text: '', error: 'ECONNRESET' });
 });
 
-/** What became of 60 requests, R for those that were reset. */
+/** The results of 60 requests, R for a reset. */
 async function scheduled(seed: number): Promise<string> {
   const proxy = await openProxy();
   proxy.resetEvery(4, seed);

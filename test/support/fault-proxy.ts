@@ -1,9 +1,10 @@
 /**
- * A TCP proxy on 127.0.0.1 that injects faults, on command or by a seeded schedule, and counts them.
+ * A TCP proxy on 127.0.0.1 that injects faults, on command or by a seeded schedule, and counts
+ * them.
  *
  *   const proxy = await FaultProxy.open({ port: 19092, requests: 'kafka' });
  *   openKafka({ .., socket_factory: proxy.socketFactory }, log)
- *       sends every Kafka connection through the proxy, whatever address the metadata names
+ *       sends every Kafka connection through the proxy, for any address in the metadata
  *   proxy.url('postgres://..@127.0.0.1:15432/clt')    the same URL through the proxy
  *   proxy.mode = 'black_hole'         for every request from now on; 'pass' ends it
  *   proxy.next('reset_after', 3)      for the next three requests
@@ -12,8 +13,8 @@
  *   proxy.counts.reset_after          how often it happened
  *   proxy.requestsOf(1)               how many Fetch requests came
  *
- * A request is one Kafka frame with `requests: 'kafka'` (`api_keys` may limit faults to some kinds, 0
- * is Produce), else one chunk that the client sends.
+ * A request is one Kafka frame with `requests: 'kafka'` (`api_keys` may limit faults to some kinds,
+ * 0 is Produce), else one chunk that the client sends.
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -28,7 +29,7 @@ export type FaultMode =
   | 'reset_after'
   /** the request goes on after `delay_ms` */
   | 'delay'
-  /** nothing passes any more on this connection, either way, and nobody is told */
+  /** bytes of this connection are dropped silently in both directions */
   | 'black_hole'
   /** half of the answer's first chunk passes, then the connection is reset */
   | 'truncate';

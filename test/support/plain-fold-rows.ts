@@ -19,7 +19,7 @@ interface Placed {
   readonly position: number;
 }
 
-/** What moved a balance. */
+/** A movement of a balance. */
 interface Move {
   readonly block: BlockAppended;
   readonly effect: BalanceEffect;
@@ -86,7 +86,7 @@ function producersOf(blocks: readonly BlockAppended[]): string[] {
   return [...new Set(blocks.map(({ producer }) => hex(producer)))];
 }
 
-/** What the blocks add to the row of `head`. */
+/** The counts of the blocks in the row of `head`. */
 export function headCounts(blocks: readonly BlockAppended[]): Row {
   return { transactions: placedOf(blocks).length, validators: producersOf(blocks).length };
 }

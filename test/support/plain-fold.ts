@@ -1,14 +1,14 @@
 /**
- * The expected tables of the explorer, folded naively from the log: keep the list of live blocks, then
- * write out all rows of all tables from that list (`plain-fold-rows.ts`). It shares no code with the
- * projection.
+ * The expected tables of the explorer, folded naively from the log: keep the list of live blocks,
+ * then write out all rows of all tables from that list (`plain-fold-rows.ts`). It shares no code
+ * with the projection.
  *
  *     const events = await readChainEvents(kafka, codec);
  *     expect(differences(await readTables(pool, 'explorer'), plainFold(events))).toEqual([]);
  *
  * Tables are compared as sorted text: each row a JSON object of its columns in alphabetical order
- * (bytea as hex, timestamps as Unix milliseconds, numbers as digits). `digestOf` hashes them, for runs
- * with too many rows to hold twice.
+ * (bytea as hex, timestamps as Unix milliseconds, numbers as digits). `digestOf` hashes them, for
+ * runs with too many rows to hold twice.
  */
 import { createHash } from 'node:crypto';
 import type { Kafka } from 'kafkajs';

@@ -111,7 +111,8 @@ function serverHandle(server: Server): ServerHandle {
       try {
         await server.start();
       } catch (error) {
-        // The workers of a killed Postgres end a moment later; until then the next one refuses to start.
+        // The workers of a killed Postgres end a moment later; until then the next one refuses to
+        // start.
         if (!String(error).includes('shared memory block')) throw error;
         await pause(500);
         await server.start();
@@ -174,7 +175,7 @@ async function stackServers(folder: Folder, ports: Ports): Promise<Stack['server
 }
 
 /**
- * Starts a stack of its own on free ports, beside any other, with its own data; `services` names
+ * Starts a stack on free ports, independent of any other, with its own data; `services` names
  * what else to start (true: all of them).
  */
 export async function startStack(

@@ -42,7 +42,7 @@ function inOtherBits(good: string): string {
   return good.slice(0, -1) + (alphabet[alphabet.indexOf(good.at(-1) ?? '') ^ 1] ?? '');
 }
 
-/** What a bad token can be, at this time (Unix seconds). */
+/** Bad tokens of every kind, at this time (Unix seconds). */
 export function badTokens(now: number): Readonly<Record<string, string>> {
   const exp = now + 3_600;
   const claims = { pk: PK, exp };

@@ -4,7 +4,7 @@
 import { parseTronAddress } from '../../schemas/tron-address.ts';
 import type { Answer, TestDevnet } from './devnet.ts';
 
-/** Of the mnemonic "test test .. junk", watch-only indexes 0 and 1. */
+/** Addresses of the mnemonic "test test .. junk", watch-only indexes 0 and 1. */
 export const ALICE = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6';
 export const BOB = 'TPjjvMwjPoDC32V2dGDYTkLH4E5LAtBZ6C';
 export const USDT = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
@@ -80,7 +80,7 @@ export class TestTron {
     return Object(body);
   }
 
-  /** What a poller asks for. */
+  /** The list that a poller requests: confirmed rows. */
   confirmed(
     address: string,
     parameters: Readonly<Record<string, string | number>> = {},

@@ -40,7 +40,7 @@ export function verify(raw: Uint8Array, chainId: number): VerifiedTransaction | 
   return { hash: transactionHash(raw), raw, from: recovered.signer, nonce, call };
 }
 
-/** For bytes that this process signed or verified before: skips the costly recovery of the signer. */
+/** For bytes that this process signed or verified before: skips the recovery of the signer. */
 export function verifiedByUs(raw: Uint8Array, from: string): VerifiedTransaction {
   const decoded = decodeRaw(raw);
   if ('refused' in decoded)

@@ -32,8 +32,8 @@ export interface Fingerprint {
 }
 
 /**
- * One page, after a position, and the fingerprint of the next one, if any. `rows` ascend and already
- * fit account and confirmation.
+ * One page, after a position, and the fingerprint of the next one, if any. `rows` ascend and
+ * already fit account and confirmation.
  */
 export function pageOf(
   rows: readonly ListedRow[],

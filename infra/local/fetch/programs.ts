@@ -35,7 +35,7 @@ const PLATFORMS: Readonly<Record<string, string>> = {
   'darwin-arm64': 'darwin-arm64',
 };
 
-/** Finds or fetches every program. Throws a StackFault that says what to install when one is missing. */
+/** Finds or fetches every program. Throws a StackFault with a remedy when one is missing. */
 export async function findPrograms(
   cache: string,
   env: NodeJS.ProcessEnv,

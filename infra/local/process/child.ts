@@ -31,7 +31,7 @@ export interface Child {
   readonly exit: Promise<Exit>;
   /** How it ended; undefined while it runs. */
   exited: Exit | undefined;
-  /** Sends a signal. Resolves when it has ended, or at once for SIGSTOP and SIGCONT, which do not end it. */
+  /** Sends a signal. Resolves when it has ended; at once for SIGSTOP and SIGCONT. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   /** Asks it to end, and kills it when it has not ended within `timeout_ms`. */
   stop(timeout_ms: number): Promise<void>;
@@ -58,8 +58,8 @@ export function childFault({ name, log_file }: Child, what: string): string {
 }
 
 /**
- * Starts a process and writes its pid file. It has a session of its own, since a Ctrl-C at the terminal must not reach
- * it. Rejects with a StackFault when it cannot be started.
+ * Starts a process and writes its pid file. It has a session of its own, since a Ctrl-C at the
+ * terminal must not reach it. Rejects with a StackFault when it cannot be started.
  */
 export async function spawnChild(name: string, command: Command, folder: Folder): Promise<Child> {
   const { file, args, env, cwd } = command;

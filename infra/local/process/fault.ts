@@ -3,7 +3,7 @@ export class StackFault extends Error {
   override readonly name: string = 'StackFault';
 }
 
-/** A command that cannot be carried out: bad usage, bad settings, a stack that is already running. */
+/** A command that cannot run: bad usage, bad settings, a stack that is already running. */
 export class Refusal extends StackFault {}
 
 /** The `code` of a system error (`ENOENT`, ...), or undefined. */

@@ -1,6 +1,7 @@
 /**
- * Pid files: which processes belong to a folder, so that a start after a killed supervisor finds its orphans. A file
- * holds the process' identity, not only its pid, so that no other program is taken for it.
+ * Pid files: which processes belong to a folder, so that a start after a killed supervisor finds
+ * its orphans. A file holds the process' identity, not only its pid, so that no other program is
+ * taken for it.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -25,7 +26,7 @@ export function writePidFile(file: string, pid: number): void {
   if (identity !== undefined) writeFileSync(file, JSON.stringify(identity));
 }
 
-/** The process in a pid file; undefined when it has ended, or when the file is missing or damaged. */
+/** The process in a pid file; undefined if it has ended or the file is missing or damaged. */
 export function readPidFile(file: string): ProcessIdentity | undefined {
   try {
     const { pid, started }: Partial<ProcessIdentity> = Object(

@@ -31,7 +31,7 @@ export class Working extends Error {}
 /** A server ended before it was ready. */
 export class EarlyExit extends StackFault {}
 
-/** Resolves when the child is ready. Rejects when it ends, or is neither ready nor working for `ready_ms`. */
+/** Resolves when the child is ready. Rejects when it ends or makes no progress for `ready_ms`. */
 export async function waitUntilReady(
   child: Child,
   isReady: () => Promise<boolean>,
@@ -84,7 +84,7 @@ export class Server {
     return this.child?.exited === undefined ? this.child?.pid : undefined;
   }
 
-  /** Resolves when it is ready. Rejects with a StackFault that shows the end of its log; then nothing of it runs. */
+  /** Resolves when ready. Otherwise stops it and rejects with the end of its log. */
   async start(signal?: AbortSignal, onWorking?: (text: string) => void): Promise<void> {
     if (this.pid !== undefined)
       throw new StackFault(`${this.name} is already running as process ${this.pid}`);
@@ -104,7 +104,7 @@ export class Server {
     }
   }
 
-  /** Ends it in order, and by force when it does not end in time. Does nothing when it is not running. */
+  /** Stops it, and kills it when it does not end in time. Does nothing when it is not running. */
   async stop(): Promise<void> {
     await this.child?.stop(this.#spec.stop_ms ?? STOP_MS);
   }

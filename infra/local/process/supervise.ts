@@ -32,7 +32,7 @@ export interface Supervised {
   readonly ended: Promise<void>;
 }
 
-/** Starts a server, and restarts it after each crash, with a back-off that grows, until `signal` aborts. */
+/** Starts a server, and restarts it with a back-off after each crash, until `signal` aborts. */
 export function supervise(
   server: Supervisable,
   isService: boolean,
@@ -45,7 +45,7 @@ export function supervise(
   let wasReady = false;
   let crashes = 0;
 
-  /** One run of the process. Resolves to the reason to restart it, or to undefined when it must not be restarted. */
+  /** One run of the process. Resolves to the reason for a restart; undefined: no restart. */
   const run = async (): Promise<string | undefined> => {
     const begun = performance.now();
     let isWorking = false;

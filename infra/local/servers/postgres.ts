@@ -23,7 +23,7 @@ interface Account {
   readonly gid: number;
 }
 
-/** The account that Postgres runs as: undefined (this user) unless this user is root, which Postgres refuses. */
+/** The account that Postgres runs as; undefined: this user. Postgres refuses to run as root. */
 export function serverAccount(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
@@ -35,8 +35,9 @@ export function serverAccount(): Account | undefined {
 }
 
 /**
- * The arguments of util-linux' setpriv that run a program as an account. The account keeps root's right to pass any
- * folder: a checkout and its data may be below /root. Without the secure bit access(2) would ignore that right.
+ * The arguments of util-linux' setpriv that run a program as an account. The account keeps root's
+ * right to pass any folder: a checkout and its data may be below /root. Without the secure bit
+ * access(2) would ignore that right.
  */
 function setprivArguments({ uid, gid }: Account): string[] {
   const rights = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
@@ -96,7 +97,7 @@ export function postgresServer(folder: Folder, programs: Programs, port: number)
         renameSync(half, data);
         rmSync(password);
       }
-      // This folder's Postgres has ended; the pid in its lock file may belong to another program now.
+      // this folder's Postgres has ended; another program may have the pid in its lock file
       rmSync(join(data, 'postmaster.pid'), { force: true });
       return command('postgres', [...postgresArguments(), ...localArguments(data, port)]);
     },

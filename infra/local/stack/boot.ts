@@ -38,8 +38,8 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
 }
 
 /**
- * Boots the stack. Resolves when it is ready, to the function that drains and stops it. Rejects when the boot fails or
- * `signal` aborts; then nothing runs.
+ * Boots the stack. Resolves when it is ready, to the function that drains and stops it. Rejects
+ * when the boot fails or `signal` aborts; then nothing runs.
  */
 export async function boot(
   { folder, env, report, servers_only }: BootOptions,

@@ -55,7 +55,7 @@ interface Status {
   readonly message: string | null;
 }
 
-/** Whether a service is ready. Waiting for a projection counts as working, since that projection is loading. */
+/** Whether a service is ready. Waiting for a projection counts as working: that one is loading. */
 export async function serviceIsReady(url: string): Promise<boolean> {
   const response = await fetch(`${url}/status`, { signal: AbortSignal.timeout(2_000) });
   const { status, phase, waits_for, eta_s, message }: Status = JSON.parse(await response.text());

@@ -18,7 +18,7 @@ const MAINNET = 'mainnet';
 
 const SECRETS: readonly SettingName[] = ['APP_JWT_SECRET', 'APP_DEVNET_SEED', 'APP_MINT_KEY'];
 
-/** Variables that only the stack reads; a service gets a secret only when its table entry asks for it. */
+/** Variables that only the stack reads; a service gets only the secrets of its table entry. */
 const STACK_ONLY = new Set<string>([
   'APP_CACHE_DIR',
   'APP_LOCAL_DIR',
@@ -49,8 +49,9 @@ export function readSettings(env: NodeJS.ProcessEnv): StackSettings {
 }
 
 /**
- * The same with the secrets of this folder. On the mainnet every publicly known key is replaced by one that only this
- * folder has, so that its limits can be tried on the devnet and no default is ever a key to money.
+ * The same with the secrets of this folder. On the mainnet every publicly known key is replaced by
+ * one that only this folder has, so that its limits can be tried on the devnet and no default is
+ * ever a key to money.
  */
 export async function folderSettings(
   env: NodeJS.ProcessEnv,

@@ -8,7 +8,7 @@ function http(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** The contents of `stack.json`. HTTP addresses have no path; those of services that do not run are null. */
+/** The contents of `stack.json`. HTTP addresses have no path; null: the service does not run. */
 export function describeStack(
   folder: Folder,
   ports: Ports,

@@ -1,5 +1,5 @@
 /**
- * What the treasury knows: a fold of `treasury.ledger` and `deposit.addresses`. The decisions in
+ * The treasury's state: a fold of `treasury.ledger` and `deposit.addresses`. The decisions in
  * `confirmation.ts`, `minting.ts` and `approval.ts` read it and change nothing.
  *
  * The log itself is the compare-and-set, as in `chain/chain.ts`: an event's `sequence` is the

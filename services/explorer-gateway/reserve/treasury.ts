@@ -1,6 +1,6 @@
 /**
- * Reads the treasury's figures. It may answer badly, slowly, endlessly or not at all: reading ends in
- * time and in little memory, with figures or with the reason why there are none.
+ * Reads the treasury's figures. It may answer badly, slowly, endlessly or not at all: reading ends
+ * in time and in little memory, with figures or with the reason why there are none.
  */
 import { parseReconciliation, type Reconciliation } from '../../../schemas/reconciliation.ts';
 

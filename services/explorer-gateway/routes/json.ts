@@ -153,7 +153,7 @@ export function validatorItem([address, isActive, produced]: Cells): string {
 
 export type Direction = 'credit' | 'debit';
 
-/** What people read for each kind of activity, in the directions in which it moves a balance. */
+/** The label of each kind of activity, by the direction in which it moves a balance. */
 const LABELS: ReadonlyMap<string, Readonly<Partial<Record<Direction, string>>>> = new Map([
   ['transfer_in', { credit: 'Transfer received' }],
   ['transfer_out', { debit: 'Transfer sent' }],

@@ -16,7 +16,7 @@ import { transactionRoutes } from './transactions.ts';
 
 const OPENAPI = new URL('../../../schemas/explorer-api/openapi.yaml', import.meta.url);
 
-/** What responses are made from. */
+/** The sources of responses. */
 export interface Sources {
   readonly reader: Reader;
   /** of the node; undefined while it is unknown */

@@ -21,7 +21,7 @@ export interface Hub {
   readonly list_rows_max: number;
 }
 
-/** Of one operation. */
+/** The context of one operation. */
 export interface HubContext {
   readonly hub: Hub;
   /** undefined: anonymous */

@@ -17,7 +17,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { VALIDATION_FAILED } from './errors.ts';
 
-/** Of one document. */
+/** Tokens of one document. */
 export const TOKENS_MAX = 1_000;
 /** Errors of one document that are reported. */
 export const ERRORS_MAX = 10;

@@ -133,7 +133,7 @@ export class ChainAudit {
     );
   }
 
-  /** After the last record: every credit of the ledger is minted, as far as the chain's log goes. */
+  /** After the last record: every credit is minted, as far as the chain's log goes. */
   finish(): void {
     for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this
       .#intents) {

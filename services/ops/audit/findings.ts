@@ -1,4 +1,4 @@
-/** What an audit has checked, and the violations that it found. */
+/** The checks of an audit, and the violations that it found. */
 
 export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8';
 

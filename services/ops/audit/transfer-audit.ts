@@ -1,6 +1,6 @@
 /**
- * I1: transfers to deposit addresses, by `deposit.addresses` and `tron.transfers` alone, against the
- * deposits that the ledger has confirmed.
+ * I1: transfers to deposit addresses, by `deposit.addresses` and `tron.transfers` alone, against
+ * the deposits that the ledger has confirmed.
  */
 import { AddressBook } from '../../../projections/deposits/domain/address-book.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';

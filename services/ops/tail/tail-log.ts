@@ -15,7 +15,7 @@ import { retrying } from '../../runtime/process/retry.ts';
 import type { PartitionRange } from './range.ts';
 import type { RecordSchemas } from './record-schemas.ts';
 
-/** What is fetched ahead of what is shown, at most. */
+/** The limit of bytes fetched ahead of the shown records. */
 const AHEAD_BYTES_MAX = 4 * 1024 * 1024;
 const CHUNK_RECORDS = 2_000;
 /** Text is written in pieces of about this many characters. */

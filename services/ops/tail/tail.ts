@@ -90,7 +90,7 @@ function filterOf({ key: keys, header }: TailArguments): (record: LogRecord) => 
     );
 }
 
-/** How long something may be away before a person is told. */
+/** How long a server may be away before this is logged. */
 const SILENT_MS = 2_000;
 
 /** Says that something has been away for long, and that it is back. */

@@ -14,10 +14,10 @@
  * - Batches end where no later record can undo them (`unfinalized-buffer.ts`): to undo stored rows
  *   means to scan tables without indexes.
  * - A transaction takes batches for some 10 s (`write-coalescer.ts`). New rows are copied at once.
- *   Of a row that changes again and again only the newest state is written, at the end.
+ *   A row that changes repeatedly is written once, in its newest state, at the end.
  * - Rows are encoded for COPY when the fold adds them (`copy-rows.ts`).
  *
- * Who owns which memory:
+ * Owners of memory:
  * - fetched records: the reader's queue, until a batch takes them;
  * - decoded records: the unfinalized buffer and the look-ahead, until they are folded;
  * - encoded rows: the table writer, which returns their memory once Postgres has taken them;

@@ -104,7 +104,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
   ): Promise<{ readonly batch: Batch<Event>; readonly folded: Complete } | undefined> {
     const { projection, pool, batches, load, isStale } = this.#options;
     if (!load.goesBeyond(topic, partition, offset - 1n)) return undefined;
-    // an error is thrown to whoever takes the batch
+    // the consumer of the batch gets the error
     const batch = await soon(batches.peek().catch(() => undefined));
     if (
       batch === undefined ||

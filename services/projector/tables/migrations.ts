@@ -149,7 +149,7 @@ async function createTables(
     .where({ projection: name })
     .first();
   const schema = await db('pg_namespace').where({ nspname: name }).first();
-  // without its tables a projection starts at offset 0, whatever its checkpoints say
+  // without its tables a projection starts at offset 0 and ignores its checkpoints
   if (live === undefined || schema === undefined) {
     await db('projector.checkpoints').where({ projection: name }).delete();
     await db('projector.projections').where({ projection: name }).delete();

@@ -8,7 +8,7 @@ import type { Table } from '../../../projections/contract/projection.ts';
 
 type Client = Pick<ClientBase, 'query'>;
 
-/** Of the shared buffers. */
+/** Share of the shared buffers that is filled. */
 const SHARE = 0.95;
 /** Read by one statement, 32 MiB. */
 const PIECE_BLOCKS = 4_096;

@@ -53,7 +53,7 @@ const LIMITS = {
   keepAliveTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
 } as const;
-/** Of `drain_ms`, so that what has to be closed after the server still has its time. */
+/** Share of `drain_ms` for streams, so that resources closed after the server have time left. */
 const STREAMS_SHARE = 0.8;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Bearer tokens: JSON Web Tokens (RFC 7519) signed with HS256, claims `{pk, exp}`. The hub issues
  * them; every service that shares its secret verifies them. There is one form and one refusal: a
- * token that this file would not have signed is no token, for whatever reason.
+ * token that this file would not have signed is refused.
  */
 import { errors, jwtVerify, SignJWT } from 'jose';
 import { DEVELOPMENT_JWT_SECRET } from '../../../schemas/development.ts';

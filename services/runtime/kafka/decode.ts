@@ -59,7 +59,7 @@ export async function decode<Event extends { readonly type: string }>(
     }
     try {
       if (skips?.hasRecord(topic, partition, record) === true)
-        throw undecodable('a person has it passed over');
+        throw undecodable('a person decided to skip it');
       const event = codec.decode(record.value);
       if (!projection.isEvent(event))
         throw undecodable(`${event.type} is no event that ${projection.name} folds`);

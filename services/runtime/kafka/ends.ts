@@ -26,7 +26,7 @@ export interface LogEnd {
   readonly high: bigint;
 }
 
-/** Of the topics that exist. Throws a fault with retry when the brokers do not answer. */
+/** The ends of the topics that exist. Throws a fault with retry when the brokers do not answer. */
 export function readTopicEnds(kafka: Kafka, topics: readonly string[]): Promise<readonly LogEnd[]> {
   return withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics());

@@ -32,7 +32,7 @@ export class LogLost extends Error {
 }
 
 const REBUILD =
-  'or, if this log is meant to be the truth from now on, have the tables built anew from it: ops rebuild <projection>, then start the projector again';
+  'or, if this log is the right one from now on, rebuild the tables from it: ops rebuild <projection>, then start the projector again';
 
 export function recreated(topic: string, partition: number, offset: bigint): LogLost {
   return new LogLost(
@@ -62,7 +62,7 @@ export function startLost(
   expected: bigint,
 ): LogLost {
   return new LogLost(
-    `${topic}/${partition}: the log begins at offset ${low}, records 0 to ${low - 1n} were deleted (this projection goes on at ${expected}): a log that does not begin at 0 can prove nothing any more`,
+    `${topic}/${partition}: the log begins at offset ${low}, records 0 to ${low - 1n} were deleted (this projection continues at ${expected}): a log that does not begin at 0 can prove nothing any more`,
     `restore the deleted records from a backup or a replica and look for who deleted them (retention.ms must be -1), then start again`,
   );
 }
@@ -99,6 +99,6 @@ export function unreadable(
 ): LogLost {
   return new LogLost(
     `${topic}/${partition}: the record at offset ${offset} cannot be applied: ${reason}`,
-    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it; once this software can read it, or the log is restored, start the projector again: it goes on at this record${skips === undefined ? '' : `; or have it passed over for good: ops quarantine skip ${skips}`}`,
+    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it; once this software can read it, or the log is restored, start the projector again: it continues at this record${skips === undefined ? '' : `; or skip it for good: ops quarantine skip ${skips}`}`,
   );
 }

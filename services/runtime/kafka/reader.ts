@@ -33,8 +33,8 @@ export interface LogReaderOptions {
   /** limit of what is fetched and not taken yet */
   readonly ahead_bytes_max: number;
   /**
-   * Reads whatever the log holds: positions may lie behind a lost beginning, offsets may have no
-   * record, and partitions without a position are not read. Default: each offset from 0 on counts.
+   * Reads any log: positions may lie behind a lost beginning, offsets may have no record, and
+   * partitions without a position are not read. Default: each offset from 0 on counts.
    */
   readonly lenient?: boolean;
   /**

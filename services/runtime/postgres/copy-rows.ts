@@ -104,7 +104,7 @@ function numeric(output: Output, value: bigint): void {
   for (let at = count - 1; at >= 0; at--) output.int16(digits[at] ?? 0);
 }
 
-/** Of the number being written, base 10,000, least significant first; reused for each number. */
+/** Digits of the current number, base 10,000, least significant first; reused for each number. */
 const digits: number[] = [];
 
 /** Adds the digits of a magnitude below 2^53 after the first `count`; returns the new count. */

@@ -50,7 +50,7 @@ const READER_SESSION = {
   enable_seqscan: 'off',
   random_page_cost: '1.1',
   jit: 'off',
-  // a page is one range of an index, whatever the parameters; planning took a third of an answer
+  // a page is one range of an index for all parameters; planning took a third of an answer
   plan_cache_mode: 'force_generic_plan',
   // parallel workers serve scans of whole tables, and take CPU from other requests
   max_parallel_workers_per_gather: '0',

@@ -44,7 +44,7 @@ export interface Check {
   readonly check: () => Promise<HealthProblem | undefined> | HealthProblem | undefined;
 }
 
-/** What a fault of this code waits for. */
+/** The dependency that a fault of this code waits for. */
 const DEPENDENCIES: readonly (readonly [code: RegExp, dependency: string])[] = [
   [/^(kafka|append_|log_busy|topic_)/, 'kafka'],
   [/^schema_registry/, 'registry'],
@@ -82,7 +82,7 @@ export interface ActivityOptions {
 }
 
 /**
- * What a process without requests does: its phase, the faults it retries, whether it has halted.
+ * The activity of a process without requests: its phase, retried faults, whether it has halted.
  */
 export class Activity {
   readonly #options: ActivityOptions;
@@ -106,12 +106,12 @@ export class Activity {
     this.#faults.clear();
   }
 
-  /** Nothing goes on before a person has looked; the first reason stands. */
+  /** Halts until a person intervenes; the first reason stays. */
   halt(reason: string): void {
     this.#halted ??= { status: 'halted', phase: 'halted', message: `halted: ${reason}` };
   }
 
-  /** What the process follows has answered. */
+  /** Notes an answer of the server that the process follows. */
   heard(): void {
     this.#heardAt = performance.now();
   }

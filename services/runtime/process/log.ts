@@ -1,4 +1,4 @@
-/** The log: one JSON line an event on stdout. Secrets are redacted, whatever is logged. */
+/** The log: one JSON line an event on stdout. Secrets are always redacted. */
 import pino, { type DestinationStream, type Logger } from 'pino';
 import { propertyOf } from './errors.ts';
 

@@ -98,7 +98,7 @@ function at(offset: number, event: ChainEvent): Placed {
 
 type State = keyof typeof CHAINS;
 type Happening = keyof typeof EVENTS;
-/** the newest height and the final one afterwards; or that nothing changes; or why the log cannot be right */
+/** the newest and the final height afterwards; or no change; or the reason why the log is broken */
 type Cell = readonly [height: number, finalized: number] | 'ignored' | 'replayed' | RegExp;
 
 const NOT_LINKED = /the newest block is 2 [0-9a-f]{64}, to which it does not link$/;

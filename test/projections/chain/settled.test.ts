@@ -87,7 +87,10 @@ test('only blocks from before the batch are reverted below it', () => {
   expect(revertedBelow(recorded(batch, events.length + 1))).toEqual([]);
 });
 
-/** Plays the log in batches that are cut where they are settled; gives the heights that left although they had been stored. */
+/**
+ * Plays the log in batches that end at settled records; returns the heights that were reverted
+ * after being stored.
+ */
 function storedThatLeft(
   log: readonly ChainEvent[],
   sizes: readonly number[],

@@ -1,4 +1,7 @@
-/** Several writers of `chain.blocks` that know nothing of each other: what each would append, written for the log's end as it was, and landing some time later. */
+/**
+ * Independent writers of `chain.blocks`: each plans an append for the end of the log that it has
+ * seen, and the append lands later.
+ */
 import * as fc from 'fast-check';
 import { EMPTY_CHAIN, evolve, type Chain } from '../../../projections/chain/chain.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
@@ -130,7 +133,10 @@ function grown({ links, finalized_height }: Node, name: number): Node {
   };
 }
 
-/** Down to what the log and the node have in common, up to the node's newest block, and what is final of it; cut off after `most` events. */
+/**
+ * The events from the common block of log and node to the node's newest block, and its finality; at
+ * most `most` events.
+ */
 function batchOf(log: readonly ChainEvent[], node: Node, most: number): readonly ChainEvent[] {
   const { chain, links } = standing(log);
   const final = chain.status === 'empty' ? -1 : chain.finalized_height;

@@ -1,4 +1,4 @@
-/** How tables in memory answer the loads of `deposits` and `watch`: just the columns that they select. */
+/** Loads of `deposits` and `watch` from tables in memory: exactly the columns that they select. */
 import type { Value } from '../../../projections/contract/projection.ts';
 import { keyOf } from '../table-maps.ts';
 import { within, type Answers, type Named } from './memory-tables.ts';

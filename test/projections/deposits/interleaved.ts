@@ -1,8 +1,11 @@
-/** Several partitions of several topics, cut into batches and interleaved, as projectors may come to see them. */
+/** Partitions of several topics in batches, interleaved as a projector may receive them. */
 import { Random } from '../../support/random.ts';
 import type { Stretch } from './memory-tables.ts';
 
-/** Each log is one partition; the stretches of one come in its order. `back`: how far a stretch may reach over what the one before of its log held. */
+/**
+ * Each log is one partition, whose batches come in order. `back`: how far a batch may overlap the
+ * one before it.
+ */
 export function interleaved<Event>(
   logs: readonly { readonly partition: number; readonly events: readonly Event[] }[],
   options: { readonly seed: number; readonly size_max: number; readonly back?: number },

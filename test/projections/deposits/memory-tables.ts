@@ -1,4 +1,7 @@
-/** The tables of a projection as plain maps, so that its fold can be tried without a database: answers its loads, takes its changes, checks what Postgres would. */
+/**
+ * The tables of a projection as plain maps, for its fold without a database: answers loads, applies
+ * changes and checks the constraints of Postgres.
+ */
 import type {
   Changes,
   Load,
@@ -40,7 +43,7 @@ export class MemoryTables<Event extends { readonly type: string }> {
     );
   }
 
-  /** Loads, folds and changes one batch, as the projector does; how many of its records did something. */
+  /** Loads, folds and applies one batch; returns the number of records with an effect. */
   apply({ events, partition, from }: Stretch<Event>): number {
     const batch = events.map((event, at): Recorded<Event> => ({
       event,

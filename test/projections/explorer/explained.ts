@@ -1,4 +1,4 @@
-/** How Postgres goes about a query, as EXPLAIN ANALYZE tells it. */
+/** The plan of a query, from EXPLAIN ANALYZE. */
 import { Client } from 'pg';
 import type { Query } from '../../../projections/contract/page.ts';
 import { READER_OPTIONS } from '../../../services/runtime/postgres/pool.ts';

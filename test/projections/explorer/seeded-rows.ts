@@ -25,7 +25,7 @@ export interface PlainTransaction {
   readonly offer_referrer_fee: bigint;
 }
 
-/** A movement of a balance, as the chain tells it. */
+/** A movement of a balance, as recorded by the chain. */
 export interface PlainEffect {
   readonly address: Buffer;
   readonly kind: string;
@@ -136,7 +136,7 @@ export function seededBlocks({
   });
 }
 
-/** What the projector keeps of each projection, as far as readers ask for it. */
+/** The projector's table of projections, with the columns that readers use. */
 const PROJECTIONS = `
   CREATE SCHEMA IF NOT EXISTS projector;
   CREATE TABLE IF NOT EXISTS projector.projections
@@ -180,7 +180,7 @@ export function producedBy(
   );
 }
 
-/** Who sent the most transactions. */
+/** The sender of the most transactions. */
 export function mostFrequent(blocks: readonly PlainBlock[]): Buffer {
   const counts = new Map<string, number>();
   for (const { from } of blocks.flatMap(({ transactions }) => transactions)) {

@@ -1,7 +1,7 @@
 /**
  * Chains that no node produces: negative balances, effects in any order and of any kind, and
  * reverts down to the first block.
- * Whatever a log holds, its tables are what is left of it.
+ * The tables of any log equal a plain fold of the remaining blocks.
  */
 import * as fc from 'fast-check';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';

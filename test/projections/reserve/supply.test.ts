@@ -13,7 +13,7 @@ function foldOf(events: readonly ChainEvent[]): ChainSupply {
   return supply;
 }
 
-/** The final blocks of a log, the first one first: those that stand, up to what was last said to be final. */
+/** The final blocks of a log in ascending order, up to the last finalized height. */
 function plainFinal(events: readonly ChainEvent[]): readonly BlockAppended[] {
   const standing: BlockAppended[] = [];
   let final = -1;

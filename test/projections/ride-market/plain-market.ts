@@ -1,5 +1,5 @@
 /**
- * The expected tables of the ride market, from a plain pass over the transactions of the chain. It
+ * The expected tables of the ride market, from one loop over the transactions of the chain. It
  * shares no code with the projection. Of the journal it knows the heights only.
  */
 import type {

@@ -1,4 +1,4 @@
-/** The same logs in other batches, interleaved otherwise, under another time zone, locale and session, give the same bytes in every table. */
+/** The bytes in the tables do not depend on batches, interleaving, time zone, locale or session. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { ask, inTurn, tablesOf } from '../../projections/readings.ts';
 
 const SIZES = [1, 7, 5_000];
 
-/** Nothing of this may be seen in a row. */
+/** Session settings that must not affect any row. */
 const ODD_SETTINGS = {
   TimeZone: 'Asia/Kathmandu',
   DateStyle: 'German, DMY',
@@ -25,7 +25,7 @@ const ODD_SETTINGS = {
 let plainUrl: string;
 let oddUrl: string;
 
-/** What the same software makes of the logs under another time zone and locale, by projection and size of the batches. */
+/** Tables of the same logs under another time zone and locale, by projection and batch size. */
 let elsewhere: Promise<Elsewhere>;
 
 beforeAll(async () => {

@@ -1,4 +1,7 @@
-/** The gateway's HTTP side inside the test process, on a real port, over a read model that the test fills. Every answer is held against the OpenAPI document. */
+/**
+ * The gateway's HTTP server in the test process, on a real port, over a read model that the test
+ * fills. Every response is checked against the OpenAPI document.
+ */
 import { depositApp, type DepositAppOptions } from '../../../services/deposit-gateway/service.ts';
 import { openHttp } from '../../../services/runtime/http/server.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
@@ -28,7 +31,9 @@ export interface DepositServer {
   close(): Promise<void>;
 }
 
-/** The header of an account's good token; of a key's, when text is given. `at` in Unix milliseconds. */
+/**
+ * The header of an account's good token; of a key's, when text is given. `at` in Unix milliseconds.
+ */
 export function bearerOf(account: Buffer | string, at = NOW * 1_000): string {
   const exp = Math.floor(at / 1_000) + 60;
   return `Bearer ${goodToken({ pk: typeof account === 'string' ? account : toHex(account), exp }, SECRET)}`;

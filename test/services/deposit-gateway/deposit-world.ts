@@ -1,4 +1,7 @@
-/** Gateways inside the test process on the real servers, with a projector of the deposits: topics, tables and group are each world's own. */
+/**
+ * Gateways in the test process on real servers, with a projector of the deposits. Each world has
+ * its own topics, tables and consumer group.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { expect, onTestFinished } from 'vitest';

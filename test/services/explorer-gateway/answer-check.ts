@@ -1,4 +1,6 @@
-/** Holds every answer that the tests get against the OpenAPI document: status, type, headers and body. */
+/**
+ * Checks every response in the tests against the OpenAPI document: status, type, headers and body.
+ */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { EXPLORER_API } from '../../support/openapi.ts';
 import {
@@ -21,7 +23,7 @@ ajv.addKeyword('components').addSchema({ $id: 'explorer', components: EXPLORER_A
 
 const compiled = new Map<string, ValidateFunction>();
 
-/** What of `value` does not fit a schema of the document; undefined: it fits. */
+/** The mismatch of `value` with a schema of the document; undefined: it fits. */
 export function misfit(schema: Schema, value: unknown): string | undefined {
   const text = JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"explorer#/');
   const known = compiled.get(text);

@@ -1,4 +1,6 @@
-/** A short chain with one block of more than 20,000 transactions and 60,000 movements of balances. */
+/**
+ * A short chain with one block of more than 20,000 transactions and 60,000 movements of balances.
+ */
 import { seededBlocks, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
 
 export function chainWithBigBlock(): {

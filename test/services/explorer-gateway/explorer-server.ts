@@ -1,4 +1,7 @@
-/** The explorer's gateway inside the test process, on a real port, with a node whose head can be set. Every answer is held against the OpenAPI document. */
+/**
+ * The explorer's gateway in the test process, on a real port, with a node whose head can be set.
+ * Every response is checked against the OpenAPI document.
+ */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { explorerApp } from '../../../services/explorer-gateway/service.ts';
@@ -23,7 +26,10 @@ export interface ExplorerServerOptions {
   readonly trust_proxy_hops?: number;
   /** ms of a clock */
   readonly now?: () => number;
-  /** with them answers are kept as the service keeps them: until a notification comes, or Postgres tells */
+  /**
+   * with them responses are cached as in the service: until a notification or a new version in
+   * Postgres
+   */
   readonly notifications?: {
     readonly redis_url: string;
     /** when the gateway has heard it */

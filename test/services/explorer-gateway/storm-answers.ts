@@ -1,4 +1,7 @@
-/** Questions to the explorer, each with what it may be answered in any state of the chain. `storm-chain.ts` has the states. */
+/**
+ * Requests to the explorer, each with its valid responses in any state of the chain.
+ * `storm-chain.ts` has the states.
+ */
 import {
   exactJson,
   plainAccount,
@@ -34,7 +37,7 @@ export interface HttpResponse {
 
 export interface Question {
   readonly path: string;
-  /** what is right in this state: one answer, or one of several where the question leaves open what it means */
+  /** the valid responses in this state: one, or several for an ambiguous request */
   readonly answers: (state: ChainState) => readonly HttpResponse[];
   /** makes of a body what `answers` says, where that is not all of it */
   readonly reading?: (body: string) => string;

@@ -1,4 +1,7 @@
-/** Every state that a chain goes through, event by event, and the lists of each state in the words of the explorer: what a page may hold while the chain moves. */
+/**
+ * Every state of a chain, event by event, and the explorer's lists of each state: the valid
+ * contents of a page while the chain moves.
+ */
 import type { BlockAppended, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { activityLabel } from '../../../services/explorer-gateway/routes/json.ts';
 import {
@@ -32,7 +35,10 @@ export interface ChainState {
   readonly finalized_height: number;
 }
 
-/** Which list: all blocks, all validators, the activity of an address, or transactions. Addresses in hex without 0x. */
+/**
+ * Which list: all blocks, all validators, the activity of an address, or transactions. Addresses in
+ * hex without 0x.
+ */
 export type StormList =
   | { readonly of: 'blocks' | 'validators' }
   | { readonly of: 'activity'; readonly address: string }
@@ -46,7 +52,7 @@ export type StormList =
 
 export interface Entry {
   readonly item: string;
-  /** the ordinals by which a cursor may name it: one, or two where a list can be read along either */
+  /** its ordinals in cursors: one, or two for a list with two scans */
   readonly places: readonly number[];
 }
 
@@ -55,7 +61,10 @@ export class StormChain {
   readonly #states: ChainState[] = [{ blocks: [], finalized_height: -1 }];
   /** all that ever were, those that were reverted too */
   readonly blocks: StormBlock[] = [];
-  /** by hash in hex, all blocks that ever held the transaction: what leaves with a block may come back in another */
+  /**
+   * by hash in hex, all blocks that ever contained the transaction: a reverted one may return in
+   * another block
+   */
   readonly #holding = new Map<string, StormBlock[]>();
   /** how often blocks began to leave */
   reorganisations = 0;

@@ -1,4 +1,7 @@
-/** Exports asked of an explorer whose chain moves: whole, of the chain that their head names, or broken off by a reorganisation. */
+/**
+ * Exports of an explorer whose chain moves: complete and of the chain in their headers, or broken
+ * off by a reorganisation.
+ */
 import { activityLabel } from '../../../services/explorer-gateway/routes/json.ts';
 import {
   fieldsOf,
@@ -53,7 +56,7 @@ function brokenOff(error: unknown): undefined {
     throw error;
 }
 
-/** What is wrong with it, when it came while the chain was in these states; undefined: nothing. */
+/** The error in an export made during these states of the chain; undefined: none. */
 export function exportMatter(
   asked: ExportQuestion,
   { status, end, text }: Exported,

@@ -1,4 +1,7 @@
-/** Seeded random questions to an explorer whose chain moves: every list, detail, search and export, about what stands, what was reverted, what is still to come and what never was. */
+/**
+ * Seeded random requests to an explorer whose chain moves: every list, detail, search and export,
+ * for current, reverted, future and unknown items.
+ */
 import { FUNCTION_CALL_TYPES } from '../../../schemas/function-call.ts';
 import type { Random } from '../../support/random.ts';
 import {
@@ -33,7 +36,10 @@ export class StormQuestions {
     this.#chain = chain;
   }
 
-  /** Something about what the chain was after so many events; one in three was asked not long ago, so that its answer may be kept. */
+  /**
+   * A request about the chain after this many events; one in three repeats a recent one, whose
+   * response may be cached.
+   */
   question(events: number): Question {
     this.#learn();
     const random = this.#random;

@@ -14,7 +14,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Nothing of this process' own settings. */
+/** An environment without this process' settings. */
 const env = { PATH: process.env['PATH'] };
 
 /** Resolves when it has ended. */

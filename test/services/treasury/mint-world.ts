@@ -1,4 +1,7 @@
-/** A world for minting: topics of its own with a chain's among them, a devnet whose blocks come when the test says so, and treasuries that mint on it. */
+/**
+ * A world for minting: its own topics, one of them of a chain, a devnet that makes blocks on
+ * demand, and treasuries that mint on it.
+ */
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import type { Addresses } from '../../../infra/services/services.ts';
@@ -122,13 +125,16 @@ export class MintWorld {
       await this.#writer.append(this.chain_topic, 0, entries);
   }
 
-  /** Appends to the ledger what a person or another writer says, for just the place where it lands. */
+  /**
+   * Appends an event of a person or of another writer to the ledger, with the sequence of its
+   * offset.
+   */
   async tell(event: TreasuryEvent): Promise<void> {
     const { length } = await this.world.wholeLedger();
     await this.world.write({ ...event, sequence: length, decided_at: Date.now() });
   }
 
-  /** What counts of one deposit, by type. */
+  /** The types of a deposit's events that have an effect. */
   async storyOf(id: string): Promise<readonly string[]> {
     return (await this.world.ledger()).flatMap((event) =>
       event.type !== 'PolicySet' && event.deposit_id === id ? [event.type] : [],

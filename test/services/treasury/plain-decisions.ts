@@ -1,4 +1,7 @@
-/** Which transfers of a log must be deposits, worked out in the most obvious way, and a ledger held against it. */
+/**
+ * The deposits that a log of transfers must give, by the simplest algorithm, compared with a
+ * ledger.
+ */
 import { expect } from 'vitest';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
 import type { DepositConfirmed, TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
@@ -36,7 +39,10 @@ function nameOf({
   return `${tx_id.toString('hex')}:${log_index}`;
 }
 
-/** Every deposit once, in the order of its partition, on the testnet's terms, held where they say so; and nothing else but policies. */
+/**
+ * Every deposit once, in partition order, on the testnet's terms, held where they require it;
+ * otherwise only policies.
+ */
 export function expectLedger(
   whole: readonly TreasuryEvent[],
   partitions: readonly (readonly TransferEvent[])[],

@@ -1,4 +1,7 @@
-/** Topics like the three of deposits under names of their own, with what may stand in them, and treasuries that work on them. */
+/**
+ * The three topics of deposits under their own names, their records, and treasuries that work on
+ * them.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { expect, onTestFinished } from 'vitest';
@@ -132,7 +135,7 @@ export class World {
     });
   }
 
-  /** What counts of it: where an event stands at the offset that it was written for. */
+  /** The events with an effect: those at the offset that they were written for. */
   async ledger(): Promise<readonly TreasuryEvent[]> {
     return (await this.wholeLedger()).filter(({ sequence }, offset) => sequence === offset);
   }
@@ -187,7 +190,10 @@ export function requests(from: number, to: number): readonly DepositAddressEvent
 
 const chance = new Random(4711);
 
-/** A transfer of so many micro-USDT to the address at this index; in a transaction of its own unless said otherwise. */
+/**
+ * A transfer of this many micro-USDT to the address at this index; by default in its own
+ * transaction.
+ */
 export function transferTo(
   index: number,
   value: bigint,
@@ -217,7 +223,7 @@ export interface Working {
   stop(): Promise<void>;
 }
 
-/** A treasury in this process on the testnet's limits, unless said otherwise; it is stopped when the test has finished. */
+/** A treasury in this process, by default on the testnet's limits; it is stopped after the test. */
 export function startTreasury(
   { kafka, codec, topics }: World,
   change: Partial<TreasuryOptions> = {},

@@ -91,7 +91,7 @@ export class Watching {
     return this.events.filter((event) => event.type === 'TransferObserved');
   }
 
-  /** What was observed, as text that can be compared: whom was paid how much by which log of which transaction. */
+  /** The observed transfers as comparable text: recipient, amount, transaction and log index. */
   get payments(): readonly string[] {
     return this.observed.map(payment).toSorted();
   }

@@ -20,7 +20,7 @@ const transfer = (amount: bigint, to = SOMEBODY): FunctionCall => ({
   arguments: { to, amount },
 });
 
-/** What the route said, as the contract's own reader reads it. */
+/** The parsed response; throws on a problem. */
 function value<T>(parsed: { readonly value: T } | { readonly problem: string }): T {
   if ('problem' in parsed) throw new Error(parsed.problem);
   return parsed.value;

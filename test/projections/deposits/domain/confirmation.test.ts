@@ -18,7 +18,7 @@ const NOW = BEGIN + 1;
 const DECIDING = { now: NOW, usdt_contract: USDT_CONTRACT };
 const USD = 1_000_000n;
 
-/** A ledger with these accounts' addresses and the testnet's policy, unless other limits or none are given. */
+/** A ledger with these accounts' addresses, by default with the testnet's policy. */
 function ledgerOf({
   accounts = 3,
   limits = testnet,

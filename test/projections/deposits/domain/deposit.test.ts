@@ -80,7 +80,7 @@ const EVENTS = {
   'MintDead of another transaction': dead(OTHER, 7),
 } as const satisfies Record<string, DepositEvent>;
 
-/** What a state may become, beside the states above. */
+/** Outcomes in addition to the states above. */
 const OUTCOMES = {
   ...STATES,
   'held below': { status: 'needs_manual', terms: TERMS, reason: 'below_minimum', rejected: false },
@@ -111,7 +111,6 @@ const ORDER: readonly State[] = [
 const NEVER: Line = ['-', '-', '-', '-', '-', '-', '-', '-', '-', '-'];
 
 const TABLE: Record<Happening, Line> = {
-  //                                     absent       confirmed     approved             held        failed              nothing to mint      rejected  minting      minting, approved  credited
   DepositConfirmed: /*                */ ['confirmed', '-', '-', '-', '-', '-', '-', '-', '-', '-'],
   'DepositHeld: below_minimum': /*    */ [
     '-',
@@ -250,7 +249,7 @@ const PHASES: Record<State, readonly [within: Phase, beyond: Phase]> = {
 };
 
 test.each(keysOf(PHASES).map((state) => ({ state, cell: PHASES[state] })))(
-  'what comes next when $state',
+  'the next step of a deposit that is $state',
   ({ state, cell }) => {
     const [within, beyond] = cell;
     expect(phase(STATES[state], { limits, cap_left: 8_000_000n })).toBe(within);

@@ -44,7 +44,7 @@ function catchUp(ledger: Ledger, log: readonly TreasuryEvent[]): void {
   for (const event of log.slice(Number(ledger.end))) ledger.apply(event, ledger.end);
 }
 
-/** What a treasury reads of a partition after a start: from its last deposit on, at most so many records. */
+/** The records that a treasury reads after a start: from its last deposit on, up to a limit. */
 function readOn(
   log: readonly TreasuryEvent[],
   transfers: readonly (readonly TransferEvent[])[],
@@ -69,8 +69,8 @@ function readOn(
 }
 
 /**
- * The log that treasuries leave which know nothing of each other: each folds the log, decides on what it reads next of some partitions, and what it decided lands
- * when others have been faster, or twice, or not at all because it was killed.
+ * The log of independent treasuries: each folds the log and decides the next transfers of some
+ * partitions. Its events land after those of others, twice, or not at all after a kill.
  */
 function race(
   transfers: readonly (readonly TransferEvent[])[],

@@ -107,7 +107,7 @@ test("the next nonce is above the last intent's and not below the chain's, and a
     { type: 'MintDead', deposit_id: id, nonce: 0, other_tx_hash: other.tx_hash, block_height: 9 },
   ]);
   made.writeAll(events);
-  // whose nonce no final block has taken may still be minted, whatever the ledger says
+  // a nonce that no final block has used may still be minted, also one that the ledger gave up
   const next = made.deposit(3n * USD);
   expect(intend(made.ledger, { ...INTENDING, final_nonce: 0 }).events).toMatchObject([
     { deposit_id: next, nonce: 1 },

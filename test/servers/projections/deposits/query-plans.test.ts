@@ -23,7 +23,7 @@ const OWNERS = 400;
 const OWNER = accountAt(7);
 const ID = 'id-407';
 
-/** Deposit number n is the owner's n % 400, its id `id-n`; every account is as `accountAt` makes it. */
+/** Deposit n has the owner n % 400 and the id `id-n`; accounts are those of `accountAt`. */
 const FILL = [
   `CREATE TEMPORARY TABLE n AS SELECT n, (overlay(decode(repeat('ac', 20), 'hex') placing int4send((n % ${OWNERS})::int4) FROM 17)) AS owner FROM generate_series(0, 39999) n`,
   'INSERT INTO addresses SELECT substring(sha256(int8send(n)) FOR 20), n, substring(sha256(int8send(-1 - n)) FOR 20), now() FROM n',
@@ -31,7 +31,7 @@ const FILL = [
   `INSERT INTO standings SELECT 'id-' || n, CASE WHEN n % 100 = 0 THEN 'needs_manual' ELSE 'credited' END, NULL, false, false, NULL, NULL, 4, NULL, NULL, NULL FROM n`,
   `INSERT INTO by_status SELECT CASE WHEN n % 100 = 0 THEN 'needs_manual' ELSE 'credited' END, n, 'id-' || n FROM n`,
   `INSERT INTO deposit_events SELECT 'id-' || n, e, 'DepositConfirmed', NULL, NULL, 10, 2, 8, NULL, NULL, NULL, 'treasury.ledger', 0, 4 * n + e, now() FROM n, generate_series(0, 3) e`,
-  // 10,000 of them wait, the oldest for long; 1,000 mints stand in the window, and as many before it
+  // 10,000 of them wait, the oldest for long; 1,000 mints are in the window, 1,000 before it
   `UPDATE standings s SET status = 'confirmed', queue_offset = 4 * n, queued_at = 1780000000000 + n, goes_first_at = 1780086400000 + n FROM n WHERE s.id = 'id-' || n AND n % 4 = 1`,
   `DELETE FROM by_status WHERE seq % 4 = 1`,
   `INSERT INTO by_status SELECT 'confirmed', n, 'id-' || n FROM n WHERE n % 4 = 1`,

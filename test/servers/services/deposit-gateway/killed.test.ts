@@ -25,7 +25,7 @@ interface Answer {
   readonly address: string;
 }
 
-/** As an application does: until there is an answer, whatever becomes of the gateway. */
+/** Retries like an application: until there is an answer, also after the gateway is killed. */
 async function insist(
   user: number,
   gateways: readonly (() => ServiceHandle)[],

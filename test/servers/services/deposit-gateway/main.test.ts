@@ -37,7 +37,7 @@ function start(env: Readonly<Record<string, string>>): Started {
   return { child, text: () => text, ended: once(child, 'close') };
 }
 
-/** Its read model knows one address; Kafka and Redis are away, so that nothing is written anywhere. */
+/** Its read model knows one address; Kafka and Redis are away, so that no write succeeds. */
 async function settings(): Promise<{
   readonly env: Readonly<Record<string, string>>;
   readonly writer_url: string;

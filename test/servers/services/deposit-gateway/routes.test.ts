@@ -20,7 +20,7 @@ import {
 const [ALICE, BOB, CAROL] = [accountAt(1), accountAt(2), accountAt(3)];
 const ADDRESS = depositKey().addressAt(0);
 const MINT = Buffer.alloc(32, 0x4d);
-/** More than a JavaScript number can hold, and what a person wrote that is nobody else's business. */
+/** An amount above 2^53, and a private note of a person. */
 const LARGE = 2n ** 60n + 1n;
 const SEEN = Date.parse('2026-11-21T07:28:03.050Z');
 

@@ -90,7 +90,7 @@ test('200 parallel first POSTs of 50 users through two gateways: one address a u
   const inOrder = [...new Set(requests)];
   for (const { user, address } of answers)
     expect(address).toBe(dense[inOrder.indexOf(accountAt(user).toString('hex'))]);
-  // whoever asks at the same time, and again before the answer is there, is said once by each gateway
+  // each gateway appends one request for concurrent and repeated requests of a user
   expect(requests.length).toBeLessThanOrEqual(100);
 });
 

@@ -1,4 +1,4 @@
-/** What a deposit waits for, as its story says it: the same as the treasury does with it. */
+/** `waiting_for` in the story of a deposit agrees with the treasury's decisions. */
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';

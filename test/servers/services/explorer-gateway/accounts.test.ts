@@ -1,4 +1,4 @@
-/** Accounts, their activity, their balances in the past, and validators, against what a plain list of blocks says. */
+/** Accounts, activity, past balances and validators, compared with a plain list of blocks. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';

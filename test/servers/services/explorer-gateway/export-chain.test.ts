@@ -1,4 +1,7 @@
-/** An export is of one chain to its end, or visibly not whole: while blocks arrive, blocks are replaced, and Postgres fails. */
+/**
+ * An export is of one chain to its end or visibly incomplete, during new blocks, reorganisations
+ * and failures of Postgres.
+ */
 import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
@@ -149,7 +152,7 @@ interface Held {
   readonly release: () => Promise<void>;
 }
 
-/** Locks a table, so that whoever reads it waits. */
+/** Locks a table, so that its readers wait. */
 async function hold(writerUrl: string, table: string): Promise<Held> {
   const client = new Client({ connectionString: writerUrl });
   await client.connect();

@@ -71,7 +71,7 @@ test('no rows are read after the client disconnects, and its slot is free', asyn
         (await fetch(`${server.url}/api/v1/export/activity.csv`, { method: 'HEAD' })).status,
     )
     .toBe(200);
-  // who scrapes the figures has /ready asked, and the node is not there
+  // a scrape of the metrics checks /ready, and the node is away
   expect(
     server.lines.filter(
       ({ msg }) => !String(msg).startsWith('the head of the node cannot be read'),

@@ -24,7 +24,7 @@ export interface ExportServer {
   readonly asked: readonly string[];
   /** of one statement */
   rows_max: number;
-  /** runs before each statement; `piece` counts those that read rows, from 1 on, and is 0 for others */
+  /** runs before each statement; `piece` counts those that read rows from 1, others have 0 */
   meddle: ((piece: number) => Promise<void>) | undefined;
   /** what was logged at level warn and above */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
@@ -137,7 +137,7 @@ export function linesOf(items: readonly string[]): string {
   return items.map((item) => `${item}\n`).join('');
 }
 
-/** Puts another chain in the place of what stands, in one transaction. The new one is known to the old ordinals as after a reorganisation or after further blocks. */
+/** Replaces the chain in one transaction, with ordinals as after a reorganisation or growth. */
 export async function becomes(writerUrl: string, blocks: readonly PlainBlock[]): Promise<void> {
   const client = new Client({ connectionString: writerUrl, options: '-c search_path=explorer' });
   await client.connect();

@@ -1,4 +1,4 @@
-/** The specification of the explorer, endpoint by endpoint, and what it says of them all: versions, errors, which have the envelope. */
+/** The specification of the explorer by endpoint, with versions, errors and envelopes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';

@@ -1,4 +1,4 @@
-/** The specification of the explorer, resource by resource: each field with its type and its value. */
+/** The specification of the explorer by resource: each field with its type and value. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';

@@ -1,4 +1,7 @@
-/** What the tests of the specification share: one chain, the explorer that shows it, and its answers read without losing a digit. */
+/**
+ * Shared by the tests of the specification: one chain, its explorer, and responses parsed with
+ * every digit.
+ */
 import { inject } from 'vitest';
 import {
   fillExplorer,

@@ -1,6 +1,8 @@
 /**
- * Random questions while blocks arrive and leave again: the log is real, the projector writes, one gateway keeps its answers until a notification comes and the other makes each anew. The test knows every
- * state that the chain goes through, and each answer must be, to the letter, that of one state that there was between asking and answering, and no older than the last notification that was heard before.
+ * Random requests during blocks and reverts, with a real log and projector. One gateway caches its
+ * responses until a notification, the other does not. The test knows every state of the chain. Each
+ * response must equal that of one state between request and response, and must not be older than
+ * the last notification received before the request.
  */
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { explorer as projection } from '../../../../projections/explorer/explorer.ts';
@@ -94,7 +96,7 @@ interface Envelope {
   };
 }
 
-/** What the answer itself says, whatever the chain was. */
+/** Checks a page by itself, without a state of the chain. */
 function expectPage(path: string, text: string, list: StormList): void {
   const { items, paging }: Envelope = JSON.parse(text);
   expect({ path, total: paging.total, has_more: paging.has_more }).toEqual({

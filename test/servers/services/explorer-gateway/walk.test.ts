@@ -1,4 +1,7 @@
-/** Lists walked by their Link headers, from the newest item to the last, while the chain stands still, grows and is reorganised. */
+/**
+ * Lists read by their Link headers from the newest item to the last, while the chain rests, grows
+ * and is reorganised.
+ */
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
@@ -29,7 +32,7 @@ const longer = seededBlocks({ seed: 21, blocks: 90, transactions_max: 9, address
 const chain = longer.slice(0, 60);
 const forked = [...chain.slice(0, FORK), ...chain.slice(FORK, 55).map(replaced)];
 
-/** The block that takes its place in a reorganisation: other hashes, and every other transaction is gone. */
+/** The replacement of a block in a reorganisation: other hashes, half of the transactions. */
 function replaced(block: PlainBlock): PlainBlock {
   const kept = block.transactions.filter((_, at) => at % 2 === 0);
   const transactions = kept.map((transaction, at) =>
@@ -41,7 +44,7 @@ function replaced(block: PlainBlock): PlainBlock {
   return { ...block, hash: other(block.hash), transactions, effects };
 }
 
-/** A block's own effects name no hash: only what they move tells them apart. */
+/** A block's own effects name no hash: they differ only in their movements. */
 function moved(effect: PlainEffect): PlainEffect {
   const { tx_index: index, delta } = effect;
   return index === null
@@ -132,7 +135,10 @@ function queryOf({ address, type, block }: PlainFilter): string {
   }).toString();
 }
 
-/** What tells items apart: blocks and transactions their hash, validators their address, activity all that it says. */
+/**
+ * The identity of an item: the hash of a block or transaction, the address of a validator, all
+ * fields of an activity.
+ */
 function namesIn(body: string): readonly string[] {
   const {
     items,

@@ -27,7 +27,7 @@ import {
 } from '../../../services/projector/load/loading.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
 
-/** Processes are killed and frozen on servers of their own. Every test has a new topic and database. */
+/** Processes are killed and frozen on their own servers. Each test has its topic and database. */
 let stack: Stack;
 let kafka: Kafka;
 let codec: Codec;

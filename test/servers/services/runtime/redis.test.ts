@@ -64,7 +64,7 @@ function subscriber(): Heard {
   return heard;
 }
 
-/** Publishes `message` until it is heard: before the connection stands, notifications are dropped. */
+/** Publishes `message` until it is received: notifications before the connection are dropped. */
 async function arrives(
   notifications: NotificationPublisher,
   heard: Heard,

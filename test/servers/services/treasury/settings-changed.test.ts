@@ -1,4 +1,7 @@
-/** Fees and caps that change between two parts of a log: what was decided stays as it was decided, and tables that are built anew from offset 0 are the same to the byte. */
+/**
+ * Fees and caps change between two parts of a log: earlier decisions stay, and tables rebuilt from
+ * offset 0 are byte-identical.
+ */
 import { expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';

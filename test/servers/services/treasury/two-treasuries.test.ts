@@ -11,8 +11,9 @@ import { expectLedger, plainDepositsIn } from '../../../services/treasury/plain-
 import { openWorld, requests, type World } from '../../../services/treasury/world.ts';
 
 /**
- * Processes that are killed in the middle of logs with everything that may stand in them, on servers of their own; the tests go on from one another, since the topics have
- * fixed names. With the whole path, the brokers and the read model killed as well: `test/faults/deposits.test.ts`.
+ * Two treasuries are killed while they read logs with every kind of record, on their own servers.
+ * The tests depend on their order, since the topics have fixed names.
+ * `test/faults/deposits.test.ts` also kills the brokers and the read model.
  */
 const SEED = 90_210;
 const STAGES = 3;
@@ -20,7 +21,10 @@ const STAGES = 3;
 const ACCOUNTS = 6;
 const PIECE = 8;
 
-/** One part of the log, by partition: transfers in transactions of its own, to the accounts of all stages up to this. */
+/**
+ * One part of the log, by partition: transfers in separate transactions to the accounts of all
+ * stages so far.
+ */
 function stageOf(stage: number): readonly (readonly TransferEvent[])[] {
   const partitions = transferLog({
     seed: SEED + stage,
@@ -68,7 +72,10 @@ async function endOfLedger(): Promise<bigint> {
   ).high;
 }
 
-/** One part of the log, in pieces of all partitions in turn; its new accounts get their addresses in the middle, after transfers to them. */
+/**
+ * One part of the log, alternating between all partitions; its new accounts get their addresses
+ * after transfers to them.
+ */
 async function feed(stage: number): Promise<void> {
   const partitions = stages[stage] ?? [];
   const longest = Math.max(...partitions.map((events) => events.length));

@@ -1,4 +1,7 @@
-/** Everything that money passes through, as processes of its own on servers of its own, and those who use it: depositors, an operator, whoever has the mint authority's key. */
+/**
+ * The whole path of money as its own processes and servers, with its users: depositors, an
+ * operator, and a second holder of the mint authority's key.
+ */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -162,7 +165,7 @@ export class WholeSystem {
     return hash;
   }
 
-  /** What the treasury publishes of its newest reconciliation. */
+  /** The treasury's newest reconciliation, as published. */
   async published(): Promise<{ readonly status: string; readonly treasury_minted: number } | null> {
     const {
       last_run: run,

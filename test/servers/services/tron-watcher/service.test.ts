@@ -1,4 +1,7 @@
-/** Watchers as processes: doubled, frozen, left without a provider. That nothing is lost or doubled when they are killed is shown in `test/faults/deposits.test.ts`. */
+/**
+ * Watchers as processes: run twice, frozen, without a provider. `test/faults/deposits.test.ts`
+ * kills them.
+ */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';

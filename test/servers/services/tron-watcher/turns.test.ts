@@ -1,4 +1,4 @@
-/** Whose turn it is, and what a pass costs. */
+/** The order of addresses, and the requests of a pass. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import { startStack, type Stack } from '../../../support/stack.ts';

@@ -127,7 +127,7 @@ test('three logs of one transaction to two addresses are three transfers, each w
       [3, `3 to ${alice.base58}`],
     ]),
   );
-  // the check of the other may have found it again before the read model showed it: that is the same fact under the same id
+  // another check may find it again before the read model has it: the same event under the same id
   const ids = new Set(watching.observed.map((event) => depositIdOf(event.tx_id, event.log_index)));
   expect(ids.size).toBe(3);
   expect(watching.observed.every((event) => event.tx_id.toString('hex') === id)).toBe(true);
@@ -162,7 +162,7 @@ test('counterfeits, reverts, approvals, TRX, TRC-10, unsolidified and dropped tr
   const watching = new Watching(world);
   for (let pass = 0; pass < 3; pass++) await watching.pass();
   expect(watching.observed).toEqual([]);
-  // one in which a counterfeit and a real one stand beside each other
+  // a transaction with a counterfeit and a real transfer
   const mixed = await tron.transfer({
     to,
     value,

@@ -1,4 +1,4 @@
-/** A treasury of the tests' own, which answers as it is told to and counts who asks. */
+/** A stub of the treasury with configured answers, which counts requests. */
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

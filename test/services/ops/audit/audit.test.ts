@@ -1,4 +1,4 @@
-/** The audit on logs that are right, and on each of them with one thing wrong: it must say which, and where. */
+/** The audit on correct logs, and on each with one mutation, which it must name with its offset. */
 import { expect, test } from 'vitest';
 import { confirmAll } from '../../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
@@ -21,7 +21,9 @@ import { audited, tellAddresses, type Logs } from './audited.ts';
 
 const AUTHORITY = named('authority');
 const USD = 1_000_000n;
-/** Four transfers to three addresses, one of them too small: confirmed, minted, final and credited. */
+/**
+ * Four transfers to three addresses, one of them too small: confirmed, minted, final and credited.
+ */
 function healthy(): Logs {
   const ends = new Map<number, bigint>();
   const transfers = [

@@ -1,4 +1,7 @@
-/** Whatever a treasury that does everything right went through, the audit finds nothing; and one thing wrong, of each invariant, with its place. */
+/**
+ * The audit finds no violation in random correct treasuries, and finds a mutation of each invariant
+ * with its offset.
+ */
 import { expect, test } from 'vitest';
 import type { BlockAppended } from '../../../../schemas/chain.blocks/events.ts';
 import type {
@@ -278,7 +281,7 @@ function recordsOf(count: number): readonly LogRecord[] {
   }));
 }
 
-/** What a projection that has applied so many of these records says of it. */
+/** The checkpoint of a projection that has applied the first `next` records. */
 function checkpointAt(records: readonly LogRecord[], next: number): Checkpoint {
   let digest: Buffer = DIGEST_OF_NOTHING;
   for (const record of records.slice(0, next)) digest = digestNext(digest, fingerprint(record));

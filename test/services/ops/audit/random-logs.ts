@@ -1,4 +1,7 @@
-/** Seeded logs of a treasury that does everything right, whatever happens to it: settings that change, people who decide, mints that are not carried out, nonces that somebody else takes. */
+/**
+ * Seeded logs of a correct treasury: changed settings, decisions of people, failed mints, and
+ * nonces used by somebody else.
+ */
 import { confirmAll, setPolicy } from '../../../../projections/deposits/domain/confirmation.ts';
 import { Ledger, type RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
 import { approve, reject } from '../../../../projections/deposits/domain/approval.ts';
@@ -105,7 +108,7 @@ class RandomTreasury {
     }
   }
 
-  /** What was requested, in the order of its nonces; some are not carried out, some nonces are somebody else's. */
+  /** Requested mints in nonce order; some fail, and some nonces are used by somebody else. */
   #block(): void {
     const mints = [...this.#ledger.live.values()].filter(({ nonce }) => !this.#final.has(nonce));
     const fates = mints.map((mint) => ({

@@ -1,4 +1,7 @@
-/** What tests of the projector's inside share: projections in schemas of their own, batches without Kafka, and faults at COMMIT. */
+/**
+ * Shared by tests of the engine: projections in their own schemas, batches without Kafka, faults at
+ * COMMIT.
+ */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { ExplorerEvent } from '../../../../projections/explorer/events.ts';
@@ -26,7 +29,7 @@ export interface Tables {
 export interface TableOptions {
   readonly through?: FaultProxy;
   readonly lock_timeout_ms?: number;
-  /** false: without indexes, so that whoever runs it loads them; true when not given */
+  /** false: without indexes, so that its runner loads the tables; true when not given */
   readonly indexed?: boolean;
 }
 
@@ -75,7 +78,7 @@ export function batchOf(
   };
 }
 
-/** From now on asks `mode` at each COMMIT of the pool's connections what the proxy shall do to it. */
+/** Lets `mode` choose the proxy's fault at each later COMMIT of the pool's connections. */
 export function faultAtCommit(pool: Pool, proxy: FaultProxy, mode: () => FaultMode): void {
   pool.on('connect', (client) => {
     const query: unknown = Reflect.get(client, 'query');

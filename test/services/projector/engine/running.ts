@@ -1,4 +1,4 @@
-/** A topic with chain events, and runners that project it: what the tests of the runner play with. */
+/** A topic with chain events, and runners that project it, for the tests of the runner. */
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import { expect, onTestFinished } from 'vitest';
@@ -126,7 +126,10 @@ export async function appliedUpTo({
   return checkpoint?.next_offset ?? 0n;
 }
 
-/** Waits until so many records are applied, then holds all tables against a plain fold of the events. */
+/**
+ * Waits until this many records are applied, then compares all tables with a plain fold of the
+ * events.
+ */
 export async function expectProjected(
   options: Pick<RunningOptions, 'pool' | 'projection'>,
   events: readonly ChainEvent[],

@@ -1,4 +1,7 @@
-/** What tests of the load share: tables without indexes, a hold on one of them, and what indexes there are. */
+/**
+ * Shared by tests of the load: tables without indexes, a lock on one of them, and the list of
+ * indexes.
+ */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { rmSync } from 'node:fs';
@@ -15,7 +18,7 @@ export async function wantedIndexes(): Promise<readonly string[]> {
   return [...sql.matchAll(/^CREATE (?:UNIQUE )?INDEX (\w+)/gm)].map(([, name]) => name ?? '');
 }
 
-/** Names of the indexes that a schema has, besides those of its primary keys, sorted. */
+/** Sorted names of the indexes in a schema, without those of primary keys. */
 export async function indexesOf(
   pool: Pick<Pool, 'query'>,
   schema: string,
@@ -36,7 +39,7 @@ export async function isMarkedIndexed(
   return (await pool.query<{ indexed: boolean }>(text, [projection])).rows[0]?.indexed;
 }
 
-/** A session that keeps others from what it locks until it is told to let go, at the latest when the test has finished. */
+/** A session that holds a lock until it is released, at the latest at the end of the test. */
 export async function hold(url: string, lock: string): Promise<{ letGo(): Promise<void> }> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -51,7 +54,7 @@ export async function hold(url: string, lock: string): Promise<{ letGo(): Promis
   return { letGo };
 }
 
-/** Nothing can be written to the table, which is where a load stands still. */
+/** Blocks writes to the table, so that a load waits. */
 export function holdWrites(url: string, schema: string, table: string): ReturnType<typeof hold> {
   return hold(url, `LOCK TABLE ${schema}.${table} IN EXCLUSIVE MODE`);
 }

@@ -1,4 +1,7 @@
-/** A rebuild of the explorer under a name and a topic of its own, in a process that can be killed: prints each step as it begins. */
+/**
+ * A rebuild of the explorer under its own name and topic, in a process that can be killed; prints
+ * each step as it begins.
+ */
 import { explorer } from '../../../../projections/explorer/explorer.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
 import { openCodec } from '../../../../services/runtime/kafka/codec.ts';

@@ -1,4 +1,6 @@
-/** What the tests of rebuilds share: a projection that runs, and rebuilds of it here or in a process of their own. */
+/**
+ * Shared by tests of rebuilds: a running projection, and rebuilds in this process or in their own.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

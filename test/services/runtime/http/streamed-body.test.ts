@@ -32,7 +32,7 @@ interface Opened {
   readonly send: (bytes: string) => Socket;
 }
 
-/** A server whose one path `/pieces` answers as it is told. */
+/** A server with one path, `/pieces`, and a configurable body. */
 async function open(answer: () => HttpResponse, more: Partial<HttpOptions> = {}): Promise<Opened> {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log = openLog({

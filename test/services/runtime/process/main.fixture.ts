@@ -1,4 +1,7 @@
-/** A process for `main.test.ts`: what it does is named by its argument. It prints `serving` on stderr when it is up. */
+/**
+ * A process for `main.test.ts`, whose argument chooses its behaviour. It prints `serving` on stderr
+ * when it is up.
+ */
 import {
   ConfigError,
   readConfig,

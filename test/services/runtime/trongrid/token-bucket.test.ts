@@ -65,7 +65,7 @@ test('a share expires unless it is renewed, and without one no request is sent',
   bucket.share(0.5, 100);
   now = 99;
   await ask();
-  // frozen, say: whoever wakes does not know what others have been given
+  // a process that was frozen does not know the shares of the others
   now = 100;
   const late = ask();
   now = 5_000;

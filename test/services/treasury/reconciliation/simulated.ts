@@ -1,4 +1,4 @@
-/** Logs in memory and a TRON whose money moves whenever a test says so: between any two questions about it. */
+/** Logs in memory and a TRON whose money a test moves between any two requests. */
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { Receipts } from '../../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../../projections/reserve/supply.ts';
@@ -39,10 +39,10 @@ export class Simulated {
   /** done before a log is looked at */
   beforeCatchUp: (which: string) => void = () => undefined;
   asked = 0;
-  /** what the newest measurement told of its progress */
+  /** progress of the newest measurement */
   planned = 0;
   read = 0;
-  /** so many questions about a balance are answered by a machine that knows of nothing yet */
+  /** the number of balance requests that a stale machine answers with 0 */
   stale = 0;
   head = BEGIN;
   readonly #chain = new ChainByHand();
@@ -61,7 +61,7 @@ export class Simulated {
     });
   }
 
-  /** So much moves on TRON, at once and for good. */
+  /** Moves an amount on TRON, immediately and finally. */
   pay(
     to: Buffer,
     value: bigint,

@@ -49,7 +49,7 @@ interface World extends Tables {
   readonly log: OwnLog;
 }
 
-/** Tables of a projection that passes over what a person says under its own name. */
+/** Tables of a projection that skips records by decisions under its own name. */
 async function open(log: OwnLog, skips?: string): Promise<World> {
   const own = ownExplorer(log.topic);
   const tables = await openTables(writerUrl, { ...own, skips: skips ?? own.name });
@@ -59,7 +59,7 @@ async function open(log: OwnLog, skips?: string): Promise<World> {
 
 const GARBAGE = { key: '1', value: Buffer.from('no Avro'), headers: {}, timestamp: 0 };
 
-/** A chain with a record in it that nobody can read, and everything after it written for its place. */
+/** A chain with one undecodable record, and sequences after it that count it. */
 function chainAround(seed: number, garbageAt: number): readonly ChainEvent[] {
   const events = [...chainEvents({ seed, blocks: 20, reorg_probability: 0.1 })];
   const before = events.slice(0, garbageAt);
@@ -125,7 +125,7 @@ test('a poison record halts the projection until a person skips it, and replays 
   });
   await running.stop();
 
-  // another one under the same name of decisions, loaded from offset 0, never halts, and neither does a rebuild
+  // a second projection under the same name, loaded from offset 0, and a rebuild do not halt
   const replayed = await open(world.log, name);
   const again = startRunner(world.log, replayed);
   await expectProjected(replayed, events);

@@ -69,7 +69,7 @@ async function stack(): Promise<unknown[]> {
   return rows;
 }
 
-/** So many that they take several pieces of memory, which are used again. */
+/** Enough rows for several buffers, which are reused. */
 const MANY = 60_000;
 
 function many(owner: Buffer, last: bigint): CopyRows {

@@ -70,7 +70,7 @@ async function insert(schema: string, { name, columns }: Table, number: number):
   );
 }
 
-/** What differs after the change, which is undone. */
+/** The differences after a change, which is rolled back. */
 async function differencesAfter(
   projection: string,
   tables: readonly Table[],

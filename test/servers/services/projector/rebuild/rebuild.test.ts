@@ -23,7 +23,7 @@ import {
   type World,
 } from '../../../../services/projector/rebuild/rebuilding.ts';
 
-/** Of a machine that does much else. */
+/** For a busy machine. */
 const SLOWLY = { timeout: 180_000 };
 
 const stack = inject('stack');
@@ -43,7 +43,7 @@ async function isThere({ pool }: World, schema: string): Promise<boolean> {
   );
 }
 
-/** Reads without a pause, each statement over several tables, and fails with the first that fails or shows what never was. */
+/** Reads several tables a statement without a pause; fails at an error or impossible state. */
 function readOn({ projection: { name } }: World): { stop(): Promise<number> } {
   const reader = openReader(
     {

@@ -208,7 +208,7 @@ test.each([
 });
 
 test('a process killed with all locks does not block the next one', async () => {
-  // its reading of the DDL never ends, so it stands still with the schema made and nothing committed
+  // its reading of the DDL never ends, so it hangs after making the schema, before the commit
   const endless = join(tmpdir(), `endless-${process.pid}.sql`);
   execFileSync('mkfifo', [endless]);
   onTestFinished(() => rmSync(endless));

@@ -10,7 +10,7 @@ const ONE: Table = { name: 'one', columns: { n: 'int8', words: 'text' }, key: ['
 const OTHER: Table = { ...ONE, name: 'other' };
 const signal = new AbortController().signal;
 
-/** Two tables with an index each, nothing of them in memory; the writer's session and the superuser's. */
+/** Two tables with an index each, uncached; the sessions of the writer and of the superuser. */
 async function coldTables(): Promise<{ readonly writer: Client; readonly superior: Client }> {
   const { writer_url: url } = await freshDatabase(inject('stack'));
   const { host, pathname } = new URL(url);
@@ -41,7 +41,7 @@ interface Memory {
   readonly name: string;
   readonly blocks: number;
   readonly in_memory: number;
-  /** how often each block was, about: what was used least is put out */
+  /** how often each block was, approximately: the least used is evicted */
   readonly used: number;
 }
 

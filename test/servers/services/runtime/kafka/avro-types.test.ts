@@ -19,7 +19,7 @@ test('bytes that end too early or have an endless length are undecodable at once
   }
   const block: BlockAppended = { ...event, transactions: [], balance_effects: [] };
   const empty = codec.encode(block);
-  // the two empty lists are a zero byte each: one of 2^31 transactions instead, of which there are none
+  // the two empty lists are a zero byte each; this claims 2^31 transactions without any bytes
   const endless = Buffer.concat([empty.subarray(0, -2), Buffer.from('8080808010', 'hex')]);
   expect(() => codec.decode(endless)).toThrow(/do not fit/);
 });

@@ -90,7 +90,7 @@ test('a broker killed and restarted under load has every acknowledged record at 
   expect([...new Set(numbers)]).toEqual(Array.from({ length: count }, (_, at) => at));
   for (const [at, offset] of offsets.entries()) expect(numbers[Number(offset)]).toBe(at * 10);
   for (const { value, headers } of records) expect(String(headers['event_id'])).toBe(String(value));
-  // a producer made anew may have appended a batch twice, always as a whole
+  // a new producer may have appended a batch twice, always as a whole
   expect((records.length - count) % 10).toBe(0);
 
   await expect.poll(() => read.length).toBe(records.length);

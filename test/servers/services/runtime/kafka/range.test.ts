@@ -52,7 +52,7 @@ test('reading a range leaves no consumer group', async () => {
   const { groups } = await withAdmin(kafka, (admin) => admin.listGroups());
   const left = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith('range-'));
   const states = await withAdmin(kafka, (admin) => admin.describeGroups(left));
-  // those of tests that run beside this one are at work
+  // concurrent tests have consumer groups too
   expect(states.groups.filter(({ state }) => state === 'Empty')).toEqual([]);
 });
 

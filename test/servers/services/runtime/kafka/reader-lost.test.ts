@@ -46,7 +46,7 @@ test.each([
     const topic = await topicOf(kafka, 60);
     const records = await readAll(kafka, topic);
     await recreateTopic(kafka, topic);
-    // the same keys and values: only their trace tells them apart
+    // the same keys and values: they differ in their trace only
     const again = numbered(0, length).map((entry) =>
       Object.assign(entry, { headers: { ...entry.headers, trace_id: 'another' } }),
     );

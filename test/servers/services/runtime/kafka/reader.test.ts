@@ -31,7 +31,7 @@ test('reading continues at the checkpoint on every join', async () => {
   const round = async (at: number): Promise<void> => {
     const next = (at * 37) % 200;
     const positions = async (): Promise<Positions> => {
-      // as slow as a database may be: whoever seeks late would have read from elsewhere by then
+      // as slow as a database: a reader that seeks late would have read from another offset by then
       await withAdmin(kafka, (admin) => admin.describeCluster());
       return applied(topic, records, next);
     };

@@ -46,7 +46,7 @@ function openWriter(proxy: FaultProxy, options: Partial<WriterOptions> = {}): Ka
   return writer;
 }
 
-/** A log that counts how often the client gave a batch up, so that the writer has to send it again. */
+/** A log that counts the batches that the client gave up and the writer must send again. */
 function countingLog(): { readonly log: Logger; readonly count: () => number } {
   let lines = 0;
   const write = (line: string): void => {

@@ -47,7 +47,7 @@ const NUMERIC_EDGES = [
   2n ** 256n - 1n,
 ];
 
-/** What each type may hold, edges first. */
+/** Values of each type, edge cases first. */
 const VALUES: { readonly [Type in ColumnType]: fc.Arbitrary<Value> } = {
   bool: fc.boolean(),
   bytea: fc.oneof(

@@ -253,7 +253,7 @@ test('errors of a writer are distinct, and passing ones have retry', async () =>
   });
 });
 
-test('of two deadlocked transactions, one commits and the other may be retried', async () => {
+test('one of two deadlocked transactions commits, and the other may be retried', async () => {
   const owner = writer();
   await owner.query(
     'CREATE SCHEMA dead; CREATE TABLE dead.t (x int PRIMARY KEY, y int); INSERT INTO dead.t VALUES (1, 0), (2, 0)',

@@ -22,7 +22,7 @@ import {
 
 const stack = inject('stack');
 
-/** Whoever appends to the ledger next finds that `rival` was written just before. */
+/** Appends `rival` immediately before the next append to the ledger. */
 function writeBefore(world: World, rival: readonly TreasuryEvent[]): void {
   const append: unknown = Reflect.get(KafkaWriter.prototype, 'append');
   if (typeof append !== 'function') throw new Error('a writer without append');

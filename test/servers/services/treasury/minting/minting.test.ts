@@ -1,4 +1,7 @@
-/** The whole second half on real topics and a real node: what is deposited is minted once, whatever the node says and whoever else uses the key. */
+/**
+ * Minting on real topics and a real node: each deposit is minted once, despite failures of the node
+ * and other users of the key.
+ */
 import { expect, inject, test } from 'vitest';
 import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
