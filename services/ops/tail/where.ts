@@ -145,8 +145,8 @@ export class Where {
 }
 
 /**
- * The values at a path: one for each item of the lists on the way, none without such a field. A path
- * that begins with no field of the record begins in its value: `amount` is `value.amount`.
+ * The values at a path: one for each item of the lists on the way, none without such a field. A
+ * path that begins with no field of the record begins in its value: `amount` is `value.amount`.
  */
 function valuesAt(record: object, path: readonly string[]): readonly unknown[] {
   const isOfRecord = Object.hasOwn(record, path[0] ?? '') || !('value' in record);

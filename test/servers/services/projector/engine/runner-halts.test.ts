@@ -154,7 +154,7 @@ async function recreate(log: OwnLog, events: readonly ChainEvent[]): Promise<voi
 }
 
 const OTHER = [...chainEvents({ seed: 35, blocks: 30, reorg_probability: 0.1 })];
-const RESTORE = /restore the topic, or, if this log is meant to be the truth/;
+const RESTORE = /restore the topic, or, if this log is the right one from now on/;
 
 test.each([
   ['longer, with another history', OTHER],

@@ -67,7 +67,7 @@ test('a log that lost its beginning is reported, whether the records were applie
   await deleteRecordsBefore(kafka, topic, 5);
   await expect.poll(() => Math.min(behind.lost.length, ahead.lost.length)).toBeGreaterThan(0);
   expect(behind.lost[0]?.message).toBe(
-    `${topic}/0: the log begins at offset 5, records 0 to 4 were deleted (this projection goes on at 2): a log that does not begin at 0 can prove nothing any more`,
+    `${topic}/0: the log begins at offset 5, records 0 to 4 were deleted (this projection continues at 2): a log that does not begin at 0 can prove nothing any more`,
   );
   expect(ahead.lost[0]?.remedy).toContain('restore the deleted records');
 });

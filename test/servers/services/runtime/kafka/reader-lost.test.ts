@@ -30,7 +30,7 @@ test.each([
     }),
   );
   expect(lost.message).toContain(
-    `the log begins at offset ${low}, records 0 to ${low - 1} were deleted (this projection goes on at ${next})`,
+    `the log begins at offset ${low}, records 0 to ${low - 1} were deleted (this projection continues at ${next})`,
   );
   expect(lost.remedy).toContain('restore the deleted records');
 });
