@@ -285,8 +285,8 @@ interface Part {
 }
 
 /**
- * Events as records whose key, headers and time make sense to a plain console consumer. In order, in
- * parts of at most about `bytesMax`; a larger event goes alone.
+ * Events as records whose key, headers and time make sense to a plain console consumer. In order,
+ * in parts of at most about `bytesMax`; a larger event goes alone.
  */
 export function* toEntries(
   codec: Codec,

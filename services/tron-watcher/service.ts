@@ -1,4 +1,4 @@
-/** Opens the watcher's resources and makes passes until the process is told to stop. */
+/** Opens the watcher's resources and makes passes until the process has to stop. */
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
