@@ -127,6 +127,7 @@ const ROOMS: readonly Room[] = [
       'services/runtime',
       'services/projector',
       'services/treasury/reconciliation',
+      'services/treasury/ledger/ledger-writer',
     ],
     packages: ['*'],
     builtins: ['*'],

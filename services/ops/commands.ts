@@ -43,10 +43,7 @@ const PROJECTION = {
   demandOption: true,
   describe: 'the projection',
 } as const;
-const AFRESH = {
-  type: 'boolean',
-  describe: 'discard what an interrupted call has built',
-} as const;
+const AFRESH = { type: 'boolean', describe: 'discard what an interrupted call has built' } as const;
 
 export function addCommands(commands: Commands, run: Run): void {
   addStatus(commands, run);

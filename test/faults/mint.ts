@@ -13,11 +13,7 @@ import {
 import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import {
-  AUDITED_TOPICS,
-  auditLogs,
-  type AuditResult,
-} from '../../services/ops/audit/audit-logs.ts';
+import { AUDITED_TOPICS, auditLogs, type AuditResult } from '../../services/ops/audit/audit.ts';
 import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';

@@ -41,7 +41,8 @@ export class ChainAudit {
    * they are final.
    */
   readonly #replacements: Map<string, number | undefined>;
-  readonly counts = { records: 0, mints: 0 };
+  /** in final blocks */
+  mints = 0;
 
   /** `intents` of the whole ledger, whose end was taken after the end of the chain. */
   constructor(intents: ReadonlyMap<string, Intent>, findings: Findings) {
@@ -53,13 +54,12 @@ export class ChainAudit {
     this.#findings = findings;
   }
 
-  get finalHeight(): number {
+  get #finalHeight(): number {
     return this.#chain.status === 'empty' ? -1 : this.#chain.finalized_height;
   }
 
   apply(event: ChainEvent, offset: bigint): void {
     const position = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
-    this.counts.records++;
     const judged = evolve(this.#chain, event, offset);
     if (judged.verdict === 'broken')
       this.#findings.check(
@@ -69,7 +69,7 @@ export class ChainAudit {
         () => `the chain cannot be right: ${judged.reason}`,
       );
     if (judged.verdict !== 'applied') return;
-    const before = this.finalHeight;
+    const before = this.#finalHeight;
     this.#chain = judged.chain;
     if (event.type === 'BlockAppended')
       this.#pending.set(event.height, {
@@ -99,7 +99,7 @@ export class ChainAudit {
   #final(mint: Mint, { position, block }: PendingBlock): void {
     const hash = mint.hash.toString('hex');
     const intent = this.#intents.get(hash);
-    this.counts.mints++;
+    this.mints++;
     this.#findings.check(
       'I2',
       position,
@@ -137,7 +137,7 @@ export class ChainAudit {
   finish(): void {
     for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this
       .#intents) {
-      if (other !== undefined && other.height <= this.finalHeight)
+      if (other !== undefined && other.height <= this.#finalHeight)
         this.#findings.check(
           'I2',
           { topic: TREASURY_LEDGER.name, partition: 0, offset: other.offset },
@@ -146,7 +146,7 @@ export class ChainAudit {
             `the mint of deposit ${deposit_id} was given up for 0x${other.tx_hash.toString('hex')}, which is not in final block ${other.height}`,
         );
       // a block that became final after the chain was read
-      if (outcome !== 'credited' || block === undefined || block.height > this.finalHeight)
+      if (outcome !== 'credited' || block === undefined || block.height > this.#finalHeight)
         continue;
       const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
       const minted = this.#minted.get(deposit_id);

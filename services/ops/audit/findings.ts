@@ -1,8 +1,6 @@
 /** The checks of an audit, and the violations that it found. */
 
-export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8';
-
-export const INVARIANTS: Readonly<Record<Invariant, string>> = {
+export const INVARIANTS = {
   I1: 'every USDT transfer to a deposit address is one deposit, on the terms of the policy in force, and every deposit is such a transfer',
   I2: 'a deposit is minted at most once, and nothing is minted that the ledger did not request',
   I3: 'what is minted is what the ledger credits, to the owner of the deposit address',
@@ -11,7 +9,9 @@ export const INVARIANTS: Readonly<Record<Invariant, string>> = {
   I6: 'a status moves only along the arrows of its machine',
   I7: 'what a projection has applied is the log, every record of it once and in order',
   I8: 'the read model of deposits is what the ledger says at the same offset',
-};
+} as const;
+
+export type Invariant = keyof typeof INVARIANTS;
 
 /** A place in the log that a finding is about. */
 export interface LogPosition {
@@ -32,16 +32,7 @@ export class Findings {
   readonly violations: Violation[] = [];
   violationCount = 0;
   /** how many checks were made, by invariant */
-  readonly checked: Record<Invariant, number> = {
-    I1: 0,
-    I2: 0,
-    I3: 0,
-    I4: 0,
-    I5: 0,
-    I6: 0,
-    I7: 0,
-    I8: 0,
-  };
+  readonly checked = { I1: 0, I2: 0, I3: 0, I4: 0, I5: 0, I6: 0, I7: 0, I8: 0 };
 
   /** Counts a check; without `holds` it is a violation. */
   check(invariant: Invariant, position: LogPosition, holds: boolean, what: () => string): void {

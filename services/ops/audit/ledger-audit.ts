@@ -14,6 +14,7 @@ import type {
   TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Findings, LogPosition } from './findings.ts';
+import type { TransferAudit } from './transfer-audit.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -43,19 +44,16 @@ export interface Intent {
   block: { readonly height: number; readonly hash: Buffer } | undefined;
 }
 
-type OnConfirmed = (
-  event: DepositConfirmed,
-  position: LogPosition,
-  policy: PolicySet | undefined,
-) => void;
-
 export class LedgerAudit {
   readonly ledger = new Ledger();
   /** by transaction hash in hex; those that count */
   readonly intents = new Map<string, Intent>();
-  readonly counts = { records: 0, without_effect: 0 };
+  /** records */
+  withoutEffect = 0;
+  /** micro-USDT */
+  readonly sums = { arrived: 0n, minted: 0n, fees: 0n, held: 0n };
   readonly #findings: Findings;
-  readonly #onConfirmed: OnConfirmed;
+  readonly #onConfirmed: TransferAudit['confirmed'];
   readonly #policies = new Map<number, PolicySet>();
   #policy: PolicySet | undefined;
   readonly #terms = new Map<string, DepositConfirmed>();
@@ -64,31 +62,22 @@ export class LedgerAudit {
   readonly #counted: Intent[] = [];
   /** the newest one of each deposit */
   readonly #newest = new Map<string, Intent>();
-  readonly #sums = { arrived: 0n, minted: 0n, fees: 0n, held: 0n };
 
   /** `onConfirmed` gets every confirmation that counts, with the policy in force before it. */
-  constructor(findings: Findings, onConfirmed: OnConfirmed) {
+  constructor(findings: Findings, onConfirmed: TransferAudit['confirmed']) {
     this.#findings = findings;
     this.#onConfirmed = onConfirmed;
-  }
-
-  get sums(): {
-    readonly arrived: bigint;
-    readonly minted: bigint;
-    readonly fees: bigint;
-    readonly held: bigint;
-  } {
-    return this.#sums;
   }
 
   apply(event: TreasuryEvent, offset: bigint): void {
     const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
     const before = event.type === 'PolicySet' ? undefined : this.ledger.deposit(event.deposit_id);
-    this.counts.records++;
     if (this.ledger.apply(event, offset) !== 'applied') this.#withoutEffect(event, position);
-    else if (event.type === 'PolicySet') this.#setPolicy(event);
-    else this.#deposit(event, position, before?.status ?? 'absent');
-    const { arrived, minted, fees, held } = this.#sums;
+    else if (event.type === 'PolicySet') {
+      this.#policy = event;
+      this.#policies.set(event.version, event);
+    } else this.#deposit(event, position, before?.status ?? 'absent');
+    const { arrived, minted, fees, held } = this.sums;
     this.#findings.check(
       'I5',
       position,
@@ -102,7 +91,7 @@ export class LedgerAudit {
    * offset than the one it has. At the offset that it was written for this is a violation.
    */
   #withoutEffect(event: TreasuryEvent, position: LogPosition): void {
-    this.counts.without_effect++;
+    this.withoutEffect++;
     if (!isWrittenFor(event, position.offset)) return;
     const invariant = event.type === 'MintIntended' ? 'I4' : 'I6';
     const whose =
@@ -114,11 +103,6 @@ export class LedgerAudit {
       () =>
         `${event.type} of ${whose} does not follow from the events before it, and has no effect`,
     );
-  }
-
-  #setPolicy(event: PolicySet): void {
-    this.#policy = event;
-    this.#policies.set(event.version, event);
   }
 
   #deposit(event: DepositEvent, position: LogPosition, before: Deposit['status']): void {
@@ -133,7 +117,9 @@ export class LedgerAudit {
     switch (event.type) {
       case 'DepositConfirmed':
         this.#terms.set(event.deposit_id, event);
-        this.#confirmed(event);
+        this.sums.arrived += event.gross;
+        this.sums.fees += event.fee > event.gross ? event.gross : event.fee;
+        this.sums.held += event.credit;
         return this.#onConfirmed(event, position, this.#policy);
       case 'DepositHeld':
         this.#approved.delete(event.deposit_id);
@@ -159,15 +145,9 @@ export class LedgerAudit {
         if (intent === undefined) return;
         intent.outcome = 'credited';
         intent.block = { height: event.block_height, hash: event.block_hash };
-        this.#sums.minted += intent.amount;
-        this.#sums.held -= intent.amount;
+        this.sums.minted += intent.amount;
+        this.sums.held -= intent.amount;
     }
-  }
-
-  #confirmed({ gross, fee, credit }: DepositConfirmed): void {
-    this.#sums.arrived += gross;
-    this.#sums.fees += fee > gross ? gross : fee;
-    this.#sums.held += credit;
   }
 
   #intended(event: MintIntended, position: LogPosition): void {

@@ -2,29 +2,24 @@
  * The ledger for a person's decision: folded from its beginning, appended to with the same
  * compare-and-set on the offset as the treasury's, and folded again.
  */
-import { randomBytes } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
-import {
-  isTreasuryEvent,
-  treasuryEventId,
-  treasuryEventKey,
-  type TreasuryEvent,
-} from '../../../schemas/treasury.ledger/events.ts';
+import { isTreasuryEvent, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { undecodable, type Codec } from '../../runtime/kafka/codec.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Logger } from '../../runtime/process/log.ts';
+import { toEntries } from '../../treasury/ledger/ledger-writer.ts';
 
 const PARTITION = 0;
 /** The treasury appends too: after a lost race the decision is made again. */
 const TRIES_MAX = 20;
 const TIMEOUT_MS = 30_000;
 
-export interface LedgerLogOptions {
+interface LedgerLogOptions {
   readonly kafka: Kafka;
   readonly codec: Codec;
   readonly log: Logger;
@@ -32,7 +27,7 @@ export interface LedgerLogOptions {
   readonly topic?: string;
 }
 
-export interface Appended {
+interface Appended {
   readonly topic: string;
   readonly partition: number;
   readonly offset: bigint;
@@ -69,21 +64,17 @@ export class LedgerLog {
       ledger: Ledger,
     ) => { readonly events: readonly TreasuryEvent[] } | { readonly refused: Reason },
   ): Promise<{ readonly appended: Appended | undefined } | { readonly refused: Reason }> {
-    const { kafka, log } = this.#options;
+    const { kafka, codec, log } = this.#options;
     const writer = new KafkaWriter(kafka, { log, signal: AbortSignal.timeout(TIMEOUT_MS) });
     try {
       for (let tries = 1; tries <= TRIES_MAX; tries++) {
         await this.catchUp();
         const decided = decision(this.ledger);
         if ('refused' in decided) return decided;
-        const [event] = decided.events;
-        if (event === undefined) return { appended: undefined };
+        if (decided.events.length === 0) return { appended: undefined };
         const expected = this.ledger.end;
-        const offset = await writer.append(
-          this.#topic,
-          PARTITION,
-          decided.events.map((each) => this.#entry(each)),
-        );
+        const entries = toEntries(codec, decided.events, 'ops');
+        const offset = await writer.append(this.#topic, PARTITION, entries);
         if (offset !== expected) continue;
         await this.catchUp();
         return { appended: { topic: this.#topic, partition: PARTITION, offset } };
@@ -96,25 +87,5 @@ export class LedgerLog {
       `the treasury was faster ${TRIES_MAX} times in a row: nothing was changed; try again`,
       { retry: true },
     );
-  }
-
-  #entry(event: TreasuryEvent): {
-    key: string;
-    value: Buffer;
-    headers: Record<string, string>;
-    timestamp: number;
-  } {
-    const headers = {
-      event_id: treasuryEventId(event),
-      event_type: event.type,
-      source: 'ops',
-      trace_id: randomBytes(16).toString('hex'),
-    };
-    return {
-      key: treasuryEventKey(event),
-      value: this.#options.codec.encode(event),
-      headers,
-      timestamp: event.decided_at,
-    };
   }
 }

@@ -10,9 +10,6 @@ import {
 import type { Cells } from '../../runtime/postgres/pool.ts';
 import { sixDecimals } from '../connections.ts';
 
-export type ListedDeposit = ReturnType<typeof listed>;
-export type ShownDeposit = ReturnType<typeof shown>;
-
 /** A row of `byStatus`, or the beginning of one of `depositById` without its deposit address. */
 export function listed(cells: Cells) {
   const [id, clt, gross, fee, credit, status, reason, approved, rejected, created] = cells;
@@ -47,16 +44,11 @@ export function shown([id = null, clt = null, address, ...cells]: Cells, events:
 function shownEvent(cells: Cells) {
   const [event, reason, actor, gross, fee, credit, nonce, hash, block_height, ...place] = cells;
   const [topic, partition, offset, at] = place;
-  const given = {
-    reason,
-    actor,
-    gross,
-    fee,
-    credit,
-    nonce,
-    tx_hash: hexOrNull(hash),
-    block_height,
-  };
+  const tx_hash = hexOrNull(hash);
+  const given = { reason, actor, gross, fee, credit, nonce, tx_hash, block_height };
+  const details = Object.entries(given).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as const] : [],
+  );
   return {
     event: event ?? '',
     at: isoTime(at),
@@ -64,11 +56,7 @@ function shownEvent(cells: Cells) {
     partition: Number(partition),
     offset: offset ?? '',
     /** those of the event that have a value */
-    details: Object.fromEntries(
-      Object.entries(given).filter(
-        (entry): entry is [string, string] => typeof entry[1] === 'string',
-      ),
-    ),
+    details: Object.fromEntries(details),
   };
 }
 
@@ -76,7 +64,7 @@ function hexOrNull(cell: Cell): string | null {
   return typeof cell === 'string' ? byteaHex(cell) : null;
 }
 
-export function listText(deposits: readonly ListedDeposit[], status: string): string {
+export function listText(deposits: readonly ReturnType<typeof listed>[], status: string): string {
   if (deposits.length === 0) return `no deposit is ${status}`;
   const lines = deposits.map((deposit) => {
     const { id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected } = deposit;
@@ -87,20 +75,16 @@ export function listText(deposits: readonly ListedDeposit[], status: string): st
   return lines.join('\n');
 }
 
-export function showText(deposit: ShownDeposit): string {
+export function showText(deposit: ReturnType<typeof shown>): string {
   const { status, reason, approved, rejected, amount_usdt, fee_usdt, credit_usdt } = deposit;
   const words = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null];
-  const amounts = [
-    `arrived ${sixDecimals(amount_usdt)}`,
-    `fee ${sixDecimals(fee_usdt)}`,
-    `credit ${sixDecimals(credit_usdt)}`,
-  ];
+  const [gross, fee, credit] = [amount_usdt, fee_usdt, credit_usdt].map(sixDecimals);
   return [
     `deposit   ${deposit.id}`,
     `status    ${words.filter((word) => word !== null).join(', ')}`,
     `owner     ${deposit.clt_address}`,
     `address   ${deposit.deposit_address}, transaction ${deposit.tron_tx_id}, log ${deposit.log_index}`,
-    `amounts   ${amounts.join(', ')}`,
+    `amounts   arrived ${gross}, fee ${fee}, credit ${credit}`,
     ...deposit.events.map(({ event, at, topic, partition, offset, details }) => {
       const given = Object.entries(details).map(([name, value]) => `${name} ${value}`);
       const tail = given.length === 0 ? '' : `: ${given.join(', ')}`;

@@ -32,17 +32,6 @@ const AMOUNTS = [
   'retained_fees',
 ] as const;
 
-/** A run as it stands in the log, amounts in base units. */
-interface Run extends Readonly<Record<(typeof AMOUNTS)[number], string>> {
-  readonly run_id: string;
-  readonly run_at: string;
-  readonly ledger_offset: string;
-  readonly block_height: string;
-  readonly block_hash: string;
-  readonly ledger_liability: string;
-  readonly status: string;
-}
-
 /** Throws faults: then there is no run. */
 export async function makeRun({ json, stack }: SharedArguments): Promise<number> {
   const config = readSettings(RESERVE_SETTINGS, stack);
@@ -125,7 +114,10 @@ function runOf({ run_at: at, block_hash: hash, ...run }: ReserveReconciled): Run
   };
 }
 
-function runOfCells([id, at, offset, height, hash, ...cells]: Cells): Run {
+type Run = ReturnType<typeof runOfCells>;
+
+/** A row of `runsPage`, amounts in base units. */
+function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
   const [supply, genesis, minted, burned, liability, custody, held, fees, status] = cells;
   return {
     run_id: id ?? '',

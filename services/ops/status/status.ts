@@ -18,7 +18,7 @@ import {
   type ServiceHealth,
 } from './services.ts';
 
-export interface Position {
+interface Position {
   readonly projection: string;
   readonly version: number;
   readonly topic: string;
@@ -34,7 +34,7 @@ export interface Position {
   readonly loading: boolean;
 }
 
-export interface Status {
+interface Status {
   readonly node: { readonly height: number; readonly finalized_height: number } | null;
   readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
@@ -42,13 +42,6 @@ export interface Status {
   readonly services: readonly ServiceHealth[] | null;
   /** a line for each part that does not answer, is not ready or is wrong */
   readonly faults: readonly string[];
-}
-
-export interface StatusSources {
-  readonly node: ChainNode;
-  readonly kafka: Kafka;
-  readonly reader: Reader;
-  readonly services: readonly LocalService[] | undefined;
 }
 
 type Checkpoint = Omit<Position, 'lag' | 'rate'>;
@@ -62,20 +55,18 @@ export async function status(args: SharedArguments): Promise<number> {
   const config = readSettings({ ...KAFKA, ...POSTGRES_READER, ...NODE }, args.stack);
   const node = new ChainNode(config.node_url, new AbortController().signal);
   const kafka = kafkaOf(config);
-  const result = await withReader(config, (reader) =>
-    readStatus({ node, kafka, reader, services }),
-  );
+  const result = await withReader(config, (reader) => readStatus(node, kafka, reader, services));
   print(args.json === true ? jsonOf(result) : statusText(result));
   return result.faults.length === 0 ? 0 : 2;
 }
 
 /** A part that does not answer is null, with its reason among the faults. */
-export async function readStatus({
-  node,
-  kafka,
-  reader,
-  services: local,
-}: StatusSources): Promise<Status> {
+async function readStatus(
+  node: ChainNode,
+  kafka: Kafka,
+  reader: Reader,
+  local: readonly LocalService[] | undefined,
+): Promise<Status> {
   const faults: string[] = [];
   // checkpoints first: read after the ends of the log they could lie beyond them
   const [checkpoints, services] = await Promise.all([
@@ -87,17 +78,14 @@ export async function readStatus({
     answered(() => readTopicEnds(kafka, TOPIC_NAMES), faults),
   ]);
   const projections =
-    checkpoints === null
-      ? null
-      : checkpoints.map((position) => Object.assign(position, { lag: lagOf(position, log) }));
+    checkpoints?.map((position) => Object.assign(position, { lag: lagOf(position, log) })) ?? null;
   for (const service of services ?? [])
     if (service.status !== 'ready') faults.push(`${service.name}: ${stateText(service)}`);
   for (const { projection, topic, partition, lag } of projections ?? []) {
-    if (lag !== null && lag < 0n) {
+    if (lag !== null && lag < 0n)
       faults.push(
         `${topic}/${partition} ends ${-lag} records before what ${projection} has applied: its end was lost or it was created again; see /status of the projector`,
       );
-    }
   }
   const head =
     chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
@@ -168,7 +156,7 @@ function lagOf(
 }
 
 /** For people. */
-export function statusText({ node, log, projections, services, faults }: Status): string {
+function statusText({ node, log, projections, services, faults }: Status): string {
   const lines = [
     node === null
       ? 'node        does not answer'

@@ -55,7 +55,11 @@ export function ledgerWriter(
 }
 
 /** Events as records whose key, headers and time make sense to a plain console consumer. */
-export function toEntries(codec: Codec, events: readonly TreasuryEvent[]): readonly LogEntry[] {
+export function toEntries(
+  codec: Codec,
+  events: readonly TreasuryEvent[],
+  source = 'treasury',
+): readonly LogEntry[] {
   const trace_id = randomBytes(16).toString('hex');
   return events.map((event) => ({
     key: treasuryEventKey(event),
@@ -63,7 +67,7 @@ export function toEntries(codec: Codec, events: readonly TreasuryEvent[]): reado
     headers: {
       event_id: treasuryEventId(event),
       event_type: event.type,
-      source: 'treasury',
+      source,
       trace_id,
     },
     timestamp: event.decided_at,
