@@ -120,10 +120,7 @@ interface Block {
   readonly records: number;
 }
 
-/**
- * Leading records of the batch that no later record can undo: up to its newest final block. Blocks
- * that left the chain before it need never be stored.
- */
+/** Leading records of the batch that no later record can undo: up to its newest final block. */
 export function settled(batch: readonly Recorded<ChainHeaderEvent>[]): number {
   let blocks: Block[] = [];
   let count = 0;

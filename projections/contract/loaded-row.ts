@@ -1,7 +1,4 @@
-/**
- * Records as rows, and loaded rows as records. Another type than the column's means that fold and
- * SQL disagree: a bug.
- */
+/** Records as rows, loaded rows as records. Another type than the column's is a bug. */
 import type { ColumnType, LoadedRow, Row, Table, Value } from './projection.ts';
 
 const WHOLE = /^-?[0-9]+$/;

@@ -33,9 +33,7 @@ export function int8(value: bigint): bigint {
   return value < INT8_MAX ? value : INT8_MAX;
 }
 
-/**
- * SQL above all ordinals of a page; $2 is the offset or cursor, `count` the SQL of the list's size.
- */
+/** SQL above all ordinals of a page; $2: offset or cursor, `count`: SQL of the list's size. */
 export function topOf(page: Page, count: string): string {
   return 'below' in page ? '$2::bigint' : `(${count}) - $2::bigint`;
 }

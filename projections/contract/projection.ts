@@ -1,14 +1,8 @@
-/**
- * The contract of a projection: a pure fold of a batch of events into changes of its tables. The
- * projector does all I/O.
- */
+/** The contract of a projection: a pure fold of events into changes of its tables, without I/O. */
 
 export type ColumnType = 'bool' | 'bytea' | 'int4' | 'int8' | 'numeric' | 'text' | 'timestamptz';
 
-/**
- * A value of a row: bytea Buffer, int4 and int8 number or bigint, numeric bigint, timestamptz Unix
- * milliseconds.
- */
+/** bytea Buffer, int4 and int8 number or bigint, numeric bigint, timestamptz Unix milliseconds. */
 export type Value = Buffer | bigint | boolean | number | string | null;
 export type Row = readonly Value[];
 
@@ -29,10 +23,7 @@ export interface Recorded<Event> {
   readonly timestamp: number;
 }
 
-/**
- * Rows that a fold needs from the tables; it gets them under `name`. int8 and numeric are text as
- * pg reads them, or as the fold itself wrote them.
- */
+/** Rows that a fold gets under `name`. int8 and numeric are text, or as the fold wrote them. */
 export type Load = KeyedLoad | SelectLoad;
 
 /** Whole rows by their keys, of a table with one key column. */
@@ -82,9 +73,7 @@ export interface TableRows {
   readonly rows: readonly Row[];
 }
 
-/**
- * Rows that a fold adds one by one, for tables that get many: the writer may encode them at once.
- */
+/** Rows that a fold adds one by one, for tables that get many: the writer may encode at once. */
 export interface RowList {
   readonly table: Table;
   /** number of rows */
@@ -123,10 +112,7 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly version: number;
   /** names of the topics it folds */
   readonly topics: readonly string[];
-  /**
-   * The name under which a person may have a poison record skipped. Undefined for money: a poison
-   * record halts the projection for good.
-   */
+  /** Name to have a poison record skipped; undefined for money: the projection halts for good. */
   readonly skips?: string;
   /** whether a decoded record is an event of this projection; any other halts the projector */
   readonly isEvent: (event: { readonly type: string }) => event is Event;

@@ -1,7 +1,4 @@
-/**
- * Folds a batch of `deposit.addresses`. Every projection of the topic uses this fold, so that index
- * and address are the same everywhere.
- */
+/** The one fold of `deposit.addresses`, so that index and address are the same everywhere. */
 import { bytesKey, toHex } from '../../schemas/address.ts';
 import { readDepositKey } from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
@@ -123,7 +120,7 @@ export function foldAddresses(
   const { sightings, book, outcomes } = foldSightings(loaded, batch);
   const assigned = sightings.filter(({ assigned_index: index }) => index !== undefined);
   const rows = assigned.map(
-    ({ clt_address, deposit_address, assigned_index: index, seen_at }): Row => [
+    ({ clt_address, assigned_index: index, deposit_address, seen_at }): Row => [
       clt_address,
       index ?? null,
       deposit_address,

@@ -1,6 +1,4 @@
-/**
- * Folds a batch of `treasury.ledger` into the rows of deposits, on the rows that the batch names.
- */
+/** Folds `treasury.ledger` into the rows of deposits, on the rows that the batch names. */
 import { bytesKey, toHex } from '../../schemas/address.ts';
 import type { DepositEvent, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';

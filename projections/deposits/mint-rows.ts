@@ -1,7 +1,4 @@
-/**
- * The rows of policies and mints while a batch of `treasury.ledger` is folded:
- * `domain/mint-book.ts` restored from its rows.
- */
+/** The rows of policies and mints of a batch: `domain/mint-book.ts` restored from its rows. */
 import type {
   MintIntended,
   PolicySet,

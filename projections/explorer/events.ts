@@ -23,10 +23,7 @@ export function producerFees(block: Block): bigint {
   return total;
 }
 
-/**
- * The fee of each transaction, by its index. A missing entry is 0: for a sender who produced the
- * block, and for every RideAcceptance.
- */
+/** Fees by transaction index. Missing, 0: a sender who produced the block, and RideAcceptance. */
 export function feesPaid(block: Block): ReadonlyMap<number, bigint> {
   const fees = new Map<number, bigint>();
   for (const { kind, tx_index: index, delta } of block.balance_effects) {

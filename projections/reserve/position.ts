@@ -1,7 +1,4 @@
-/**
- * The reserve's position: supply, ledger and custody compared at one ledger offset and one final
- * block. Amounts are base units, which are micro-USD.
- */
+/** Supply, ledger and custody at one ledger offset and one final block. Base units, micro-USD. */
 import type { RunStatus } from '../../schemas/reconciliation.ts';
 import type { DepositConfirmed } from '../../schemas/treasury.ledger/events.ts';
 import type { Ledger } from '../deposits/domain/ledger.ts';

@@ -72,9 +72,7 @@ export class ChainSupply {
     this.#end++;
     if (judged.verdict !== 'applied') return judged.verdict;
     if (event.type === 'BlockAppended' && this.#chain.status === 'empty' && event.height !== 0)
-      return {
-        broken: `the first block is ${event.height}, not 0: what was there before it is not known`,
-      };
+      return { broken: `the first block is ${event.height}, not 0: blocks before it are missing` };
     this.#chain = judged.chain;
     switch (event.type) {
       case 'BlockAppended':
@@ -107,13 +105,8 @@ export class ChainSupply {
   }
 }
 
-function changeOf({
-  height,
-  hash,
-  timestamp,
-  transactions,
-  balance_effects: effects,
-}: BlockAppended): BlockChange {
+function changeOf(block: BlockAppended): BlockChange {
+  const { height, hash, timestamp, transactions, balance_effects: effects } = block;
   let created = 0n;
   let burned = 0n;
   const mints: (ChainMint & { readonly tx_hash: Buffer })[] = [];

@@ -67,10 +67,7 @@ export function rideRequests(bounds: Bounds | undefined, limit: number): Query {
  */
 const DENSE_FROM = 5_000;
 
-/**
- * Rows with a pickup in the box, by the spatial index. $`at` to $`at + 3`: west, south, east,
- * north.
- */
+/** Rows with a pickup in the box, by the spatial index; from $`at`: west, south, east, north. */
 function indexedRows(at: number): string {
   return `SELECT * FROM ride_market.open_requests WHERE ${PICKUP} <@ ${box(at)}`;
 }
@@ -155,10 +152,7 @@ export function completedTrips(parties: Parties, limit: number): Query {
   };
 }
 
-/**
- * Columns of `activeTrips`, then trip_status (completed or cancelled). The `limit` trips that ended
- * last. Change key: ended_trips.
- */
+/** Columns of `activeTrips`, then trip_status. The `limit` trips ended last. Key: ended_trips. */
 export function recentTrips(parties: Parties, limit: number): Query {
   const { name, where, values } = partyFilter(parties);
   return {

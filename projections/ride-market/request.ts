@@ -10,17 +10,13 @@ import type { ChainPosition, RideRequest } from './ride-step.ts';
 export type Request =
   | { readonly status: 'absent' }
   | { readonly status: 'open'; readonly request: RideRequest }
-  | {
-      readonly status: 'accepted';
-      readonly request: RideRequest;
-      readonly offer_hash: Buffer;
-      readonly closed: ChainPosition;
-    }
-  | {
-      readonly status: 'cancelled';
-      readonly request: RideRequest;
-      readonly closed: ChainPosition;
-    };
+  | (Closed & { readonly status: 'accepted'; readonly offer_hash: Buffer })
+  | (Closed & { readonly status: 'cancelled' });
+
+interface Closed {
+  readonly request: RideRequest;
+  readonly closed: ChainPosition;
+}
 
 export type RequestStep =
   | { readonly step: 'requested'; readonly request: RideRequest }
@@ -36,12 +32,7 @@ export function evolve(state: Request, step: RequestStep): Request {
       return state.status === 'absent' ? { status: 'open', request: step.request } : state;
     case 'accepted':
       if (state.status !== 'open') return state;
-      return {
-        status: 'accepted',
-        request: state.request,
-        offer_hash: step.offer_hash,
-        closed: step.at,
-      };
+      return { ...state, status: 'accepted', offer_hash: step.offer_hash, closed: step.at };
     case 'request_cancelled':
       return state.status === 'open'
         ? { status: 'cancelled', request: state.request, closed: step.at }

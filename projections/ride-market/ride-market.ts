@@ -1,7 +1,4 @@
-/**
- * The ride market's fold: requests, offers and trips from `chain.blocks`. The changes of a block
- * are kept until it is final, so that a revert restores exactly the rows from before.
- */
+/** The ride market's fold: requests, offers and trips from `chain.blocks`. */
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { chainFromHead, evolve, revertedBelow, settled, type Chain } from '../chain/chain.ts';
 import type {

@@ -41,27 +41,17 @@ export interface RideOffer extends ChainPosition {
   readonly referrer: Buffer | null;
 }
 
+interface At {
+  readonly at: ChainPosition;
+}
+
 export type RideStep =
   | { readonly step: 'requested'; readonly request: RideRequest }
   | { readonly step: 'offered'; readonly offer: RideOffer }
-  | {
-      readonly step: 'accepted';
-      readonly hash: Buffer;
-      readonly offer_hash: Buffer;
-      readonly at: ChainPosition;
-    }
-  | {
-      readonly step: 'request_cancelled';
-      readonly request_hash: Buffer;
-      readonly at: ChainPosition;
-    }
-  | {
-      readonly step: 'paid';
-      readonly trip_hash: Buffer;
-      readonly amount: bigint;
-      readonly at: ChainPosition;
-    }
-  | { readonly step: 'cancelled'; readonly trip_hash: Buffer; readonly at: ChainPosition };
+  | (At & { readonly step: 'accepted'; readonly hash: Buffer; readonly offer_hash: Buffer })
+  | (At & { readonly step: 'request_cancelled'; readonly request_hash: Buffer })
+  | (At & { readonly step: 'paid'; readonly trip_hash: Buffer; readonly amount: bigint })
+  | (At & { readonly step: 'cancelled'; readonly trip_hash: Buffer });
 
 /** The steps of a block, in chain order. */
 export function rideSteps(block: BlockAppended): readonly RideStep[] {
@@ -80,10 +70,8 @@ export function rideSteps(block: BlockAppended): readonly RideStep[] {
 }
 
 /** The request, offer or trip that a call refers to, by its hash; undefined when it has none. */
-export function hashArgument({
-  function_call_type: type,
-  arguments: args,
-}: BlockTransaction): Buffer | undefined {
+export function hashArgument(transaction: BlockTransaction): Buffer | undefined {
+  const { function_call_type: type, arguments: args } = transaction;
   switch (type) {
     case 'RideOffer':
     case 'RideRequestCancel':

@@ -1,7 +1,4 @@
-/**
- * The changes of each unfinalized block, one row of table `journal` a block, so that a revert
- * restores exactly the rows from before. A row is deleted when its block is final.
- */
+/** The changes of each unfinalized block, one row of `journal` each, for exact reverts. */
 import { countIn, recordIn, textIn } from '../contract/loaded-row.ts';
 import type { Cut, Loaded, LoadedRow, Row, Value } from '../contract/projection.ts';
 import {

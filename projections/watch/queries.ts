@@ -1,7 +1,4 @@
-/**
- * The watcher's queries: addresses to check next, and logged transfers. Times are Unix
- * milliseconds.
- */
+/** The watcher's queries: addresses to check next, logged transfers. Times: Unix milliseconds. */
 import type { Query } from '../contract/page.ts';
 
 /**

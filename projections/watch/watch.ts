@@ -165,13 +165,8 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
   for (const { clt_address, deposit_address, assigned_index: index, seen_at } of sightings) {
     queue.makeHot(deposit_address, seen_at + HOT_WINDOW_MS);
     if (index === undefined) continue;
-    requested.push([
-      clt_address,
-      index,
-      deposit_address,
-      transferPartition(deposit_address),
-      seen_at,
-    ]);
+    const partition = transferPartition(deposit_address);
+    requested.push([clt_address, index, deposit_address, partition, seen_at]);
   }
   return {
     changes: {

@@ -1,7 +1,4 @@
-/**
- * Appends the gateway's events to `deposit.addresses`. Requests that come during an append share
- * the next one.
- */
+/** Appends to `deposit.addresses`. Requests that come during an append share the next one. */
 import { randomBytes } from 'node:crypto';
 import {
   depositAddressEventId,
@@ -75,10 +72,7 @@ export class AddressLog {
     return { status: 'waiting', waits_for: 'kafka', message };
   }
 
-  /**
-   * Appends these events next to each other. Resolves with the offset of the first once the broker
-   * has them; throws faults.
-   */
+  /** Appends these events next to each other; resolves with the first offset. Throws faults. */
   append(events: readonly DepositAddressEvent[]): Promise<bigint> {
     if (this.#pending.length >= PENDING_MAX) {
       const message = `${PENDING_MAX} requests wait to be appended: is Kafka up?`;

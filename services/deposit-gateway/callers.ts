@@ -1,7 +1,4 @@
-/**
- * The callers of requests. Every request under `/api/` but a preflight is checked for its token
- * before anything else, so a caller without one learns nothing.
- */
+/** The callers. Every request under `/api/` but a preflight is checked for its token first. */
 import { parseAddress, toHex } from '../../schemas/address.ts';
 import type { HttpRequest, HttpResponse } from '../runtime/http/handler.ts';
 import { bearerToken, verifyToken } from '../runtime/http/token.ts';

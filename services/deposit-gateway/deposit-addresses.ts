@@ -29,10 +29,7 @@ const WAITING_MAX = 2_000;
 export interface DepositAddressesOptions {
   readonly reader: Reader;
   readonly address_log: Pick<AddressLog, 'append'>;
-  /**
-   * New addresses of one client; 0: any number. Every new address is watched closely for a day, and
-   * all clients share the watcher's budget.
-   */
+  /** New addresses of one client; 0: any number. Each takes from the watcher's budget for a day. */
   readonly addresses_per_minute: number;
   readonly addresses_burst: number;
   /** how long a caller waits for a new address */
@@ -181,9 +178,7 @@ export class DepositAddresses {
     return append;
   }
 
-  /**
-   * Appends that the panel is opened. Nobody waits for it: without it, deposits show only later.
-   */
+  /** Appends that the panel is opened. Nobody waits for it: deposits would only show later. */
   #openPanel(account: Buffer, key: string, requestedAt: number): void {
     const { now, address_log: addressLog, log } = this.#options;
     const at = now();

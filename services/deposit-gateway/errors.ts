@@ -1,7 +1,4 @@
-/**
- * The error responses of deposits: `{error}`, a sentence that says what to do. Everything that is
- * not there is answered with the same bytes, for every caller.
- */
+/** The error responses of deposits: `{error}`. Everything that is not there has the same bytes. */
 import type { ErrorShape, Failure, HttpResponse } from '../runtime/http/handler.ts';
 import type { Fault, Refusal } from '../runtime/process/errors.ts';
 

@@ -1,7 +1,4 @@
-/**
- * The interface's bodies as JSON text, made from the columns as Postgres writes them: amounts keep
- * every digit, since none becomes a JavaScript number.
- */
+/** The interface's bodies, from Postgres' text: no amount becomes a JavaScript number. */
 import { invoiceIdOf } from '../../schemas/deposit-id.ts';
 import { HOLD_REASONS } from '../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';

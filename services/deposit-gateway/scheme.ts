@@ -66,10 +66,7 @@ export async function pinScheme(options: PinningOptions): Promise<void> {
   }
 }
 
-/**
- * `end`: the offset up to which the log is folded. Every fault is worth a retry: the tables are
- * missing until the projector has made them.
- */
+/** Every fault is worth a retry: tables may be missing. `end`: the log is folded up to there. */
 async function readBook(reader: Reader): Promise<{ end: bigint; pinned: string | undefined }> {
   const rows = await reader.rows(addressBook()).catch((error: unknown) => {
     throw error instanceof Fault

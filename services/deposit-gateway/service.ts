@@ -3,9 +3,9 @@ import { performance } from 'node:perf_hooks';
 import { addressBook } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
 import { corsHeaders, preflight } from '../runtime/http/cors.ts';
-import type { Guard } from '../runtime/http/handler.ts';
+import type { Guard, HttpRequest } from '../runtime/http/handler.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
-import { openHttp, type HttpOptions } from '../runtime/http/server.ts';
+import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { STARTING, type HealthProblem } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
@@ -92,10 +92,7 @@ export interface DepositAppOptions {
 export function depositApp(
   config: Settings,
   { reader, addresses, now, starting, writing }: DepositAppOptions,
-): Pick<
-  HttpOptions,
-  'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops' | 'header_bytes_max'
-> {
+) {
   const callers = new Callers({ ...config, now });
   const limited =
     config.rate_per_second === 0
@@ -113,7 +110,7 @@ export function depositApp(
     errors: DEPOSIT_ERRORS,
     guards: [
       preflight('GET, HEAD, POST'),
-      (request) => callers.refuse(request),
+      (request: HttpRequest) => callers.refuse(request),
       ...limited,
       started,
     ],

@@ -1,7 +1,4 @@
-/**
- * Decides what becomes of each transfer of `tron.transfers`, in `treasury.ledger`, and mints what
- * it credits. Several may run: the ledger lets one of them count at a time.
- */
+/** Turns transfers into deposits and mints them. Several may run: one at a time counts. */
 import { runMain } from '../runtime/process/main.ts';
 import { readTreasuryConfig } from './config.ts';
 import { serve } from './service.ts';

@@ -141,10 +141,7 @@ interface Queue {
   readonly oldest: number | undefined;
 }
 
-/**
- * How many deposits wait, for what, and since when: the first thing to look at when somebody's
- * money does not arrive.
- */
+/** How many deposits wait, for what, and since when. */
 export class QueueMetrics {
   /** the times at which held deposits began to wait for a person, in order */
   readonly #held = new Map<string, number>();

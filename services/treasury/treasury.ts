@@ -1,7 +1,4 @@
-/**
- * Follows the topics of deposits, decides and mints until it has to stop; halts at an
- * impossible log.
- */
+/** Follows the topics of deposits, decides and mints; halts at an impossible log. */
 import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';

@@ -64,16 +64,10 @@ export class MintBook {
   readonly #counted: Map<number, CountedMint>;
   #sum: bigint;
 
-  constructor({
-    policies,
-    policy_version: version,
-    last_nonce: nonce,
-    time,
-    counted,
-  }: StoredMints = NOTHING) {
+  constructor({ policies, policy_version, last_nonce, time, counted }: StoredMints = NOTHING) {
     this.#policies = new Map(policies.map((policy) => [policy.version, policy]));
-    this.#policy = this.#policies.get(version);
-    this.#lastNonce = nonce;
+    this.#policy = this.#policies.get(policy_version);
+    this.#lastNonce = last_nonce;
     this.#time = time;
     this.#counted = new Map(counted.map((mint) => [mint.nonce, mint]));
     this.#sum = counted.reduce((sum, { amount }) => sum + amount, 0n);
@@ -108,9 +102,7 @@ export class MintBook {
     return Math.max(this.#time, decidedAt);
   }
 
-  /**
-   * The room under the rolling cap at this moment, micro-USDT; negative after a cap was lowered.
-   */
+  /** The room under the rolling cap, micro-USDT; negative after a cap was lowered. */
   leftAt(decidedAt: number): bigint {
     const windowStart = this.timeOf(decidedAt) - WINDOW_MS;
     let left = (this.#policy?.rolling_cap ?? 0n) - this.#sum;

@@ -18,10 +18,7 @@ export interface QueuedDeposit extends QueuePosition {
   readonly deposit_id: string;
 }
 
-/**
- * The position after an event that counts; undefined: minting is not the next step. A deposit keeps
- * its position while its mint is in flight.
- */
+/** The position after an event that counts; undefined: minting is not the next step. */
 export function positionAfter(
   before: QueuePosition | undefined,
   event: DepositEvent,
@@ -40,10 +37,7 @@ export function positionAfter(
   }
 }
 
-/**
- * From this time on nothing behind the deposit is minted before it, Unix milliseconds; undefined: a
- * deposit above the rolling cap itself delays nobody.
- */
+/** From then on (Unix ms) nothing behind it is minted first; undefined: it delays nobody. */
 export function goesFirstAt(
   { since }: QueuePosition,
   credit: bigint,

@@ -1,9 +1,6 @@
 import { int8, named, topOf, valuesOf, type Page, type Query } from '../../contract/page.ts';
 
-/**
- * One row, or none when no indexed block names the address. Columns: balance, nonce, transactions,
- * activities, whether it is a contract.
- */
+/** At most one row. Columns: balance, nonce, transactions, activities, whether it is a contract. */
 export function accountByAddress(address: Buffer): Query {
   return {
     name: 'explorer_account',

@@ -34,10 +34,7 @@ export function indexedPosition(): Query {
   };
 }
 
-/**
- * One row, or none before the first event. Columns: height of the newest block, height of the
- * newest final block (-1: nothing is final).
- */
+/** At most one row. Columns: height of the newest block, of the newest final one (-1: none). */
 export function indexedHead(): Query {
   return {
     name: 'explorer_indexed_head',

@@ -211,7 +211,7 @@ export function beforeBlock(height: bigint): ActivityCursor {
  * index.
  */
 export function activityPiece(
-  after: ActivityCursor,
+  { height, seq, address, ordinal }: ActivityCursor,
   high: bigint,
   limit: number,
   end: ExportEnd,
@@ -227,15 +227,6 @@ export function activityPiece(
                    AND (block_height > $3::bigint OR (coalesce(seq, ${INT8_MAX}), address, ordinal) > ($6::bigint, $7::bytea, $8::bigint))
                  ORDER BY block_height, at, address, ordinal LIMIT $5::bigint) a ON true
              ${ITS_TRANSACTION} ORDER BY a.block_height, a.at, a.address, a.ordinal`,
-    values: [
-      end.height,
-      end.hash,
-      after.height,
-      int8(high),
-      limit,
-      after.seq,
-      after.address,
-      after.ordinal,
-    ],
+    values: [end.height, end.hash, height, int8(high), limit, seq, address, ordinal],
   };
 }

@@ -132,11 +132,7 @@ function ofBlock(
              (SELECT * FROM explorer.transactions t
                WHERE t.seq >= (${FIRST_IN_BLOCK}) AND t.seq < (${FIRST_AFTER_BLOCK}) ${within} ORDER BY t.seq DESC OFFSET 0) t
             WHERE ${[...byAddress, ...byType].join(' AND ')} ORDER BY t.seq DESC LIMIT $1::bigint ${skip}`,
-    values: [
-      ...values,
-      ...(address === undefined ? [] : [address]),
-      ...(type === undefined ? [] : [type]),
-    ],
+    values: [...values, ...[address, type].filter((value) => value !== undefined)],
   };
 }
 

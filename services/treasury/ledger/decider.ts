@@ -7,7 +7,7 @@
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import type { Network } from '../../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import type { PolicyLimits } from '../../../schemas/treasury.ledger/events.ts';
+import type { DepositConfirmed, PolicyLimits } from '../../../schemas/treasury.ledger/events.ts';
 import type { TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import {
   confirmAll,
@@ -125,15 +125,8 @@ export class Decider {
 }
 
 /** `deposit.addresses` gives the address of an earlier deposit to another account, or to none. */
-export function contradiction({
-  deposit_id: id,
-  deposit_address,
-  clt_address,
-}: {
-  readonly deposit_id: string;
-  readonly deposit_address: Buffer;
-  readonly clt_address: Buffer;
-}): Fault {
+export function contradiction(first: DepositConfirmed): Fault {
+  const { deposit_id: id, deposit_address, clt_address } = first;
   return new Fault(
     'log_damaged',
     `deposit ${id} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,

@@ -35,10 +35,7 @@ export class TransferQueue {
   readonly #lanes: readonly Lane[];
   readonly #waitingMax: number;
 
-  /**
-   * `furthest`: the newest deposit of a partition. Reading starts at its transfer, to check that
-   * the log is the same.
-   */
+  /** `furthest`: the newest deposit of a partition. Reading starts there, to check the log. */
   constructor(
     topic: string,
     partitions: number,

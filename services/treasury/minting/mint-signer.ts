@@ -1,7 +1,4 @@
-/**
- * The mint authority's key. It signs only Mints, and the same Mint always with the same bytes (RFC
- * 6979).
- */
+/** The mint authority's key. Signs only Mints, the same Mint with the same bytes (RFC 6979). */
 import { computeAddress, SigningKey } from 'ethers';
 import { parseAddress, toHex } from '../../../schemas/address.ts';
 import { encodeRaw, transactionHash, unsignedDigest } from '../../../schemas/raw-transaction.ts';

@@ -98,10 +98,7 @@ export class Minting {
   }
 }
 
-/**
- * The mint authority's transactions in `chain.blocks`, and those of its Mints that the ledger does
- * not explain.
- */
+/** The mint authority's transactions, and those of its Mints that the ledger does not explain. */
 export class ChainBook {
   readonly sender: Sender;
   readonly #topic: string;

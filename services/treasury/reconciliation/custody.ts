@@ -1,7 +1,4 @@
-/**
- * Custody: the USDT of all deposit addresses that ever received, and of the custody addresses. A
- * balance that cannot be read is a fault, never 0.
- */
+/** Custody: USDT of deposit and custody addresses. An unreadable balance is a fault, never 0. */
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { Received } from '../../../projections/reserve/position.ts';
 import type { TronGrid } from '../../runtime/trongrid/trongrid.ts';

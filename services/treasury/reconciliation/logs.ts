@@ -1,7 +1,4 @@
-/**
- * The logs behind a reconciliation. It reads them itself and does not rely on what the minter has
- * in memory.
- */
+/** The logs behind a reconciliation, read independently of the minter's. */
 import type { Kafka } from 'kafkajs';
 import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';

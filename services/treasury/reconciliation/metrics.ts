@@ -23,15 +23,9 @@ export interface ReserveState {
   readonly at: number;
 }
 
-export interface ReserveMetrics {
-  made(run: ReserveReconciled): void;
-  /** a run begins: balances to read, and the expected duration */
-  planned(balances: number, expected_ms: number): void;
-  failed(code: string): void;
-  lag(topic: string, partition: number, records: bigint): void;
-}
+export type ReserveMetrics = ReturnType<typeof openReserveMetrics>;
 
-export function openReserveMetrics(metrics: Metrics, state: () => ReserveState): ReserveMetrics {
+export function openReserveMetrics(metrics: Metrics, state: () => ReserveState) {
   const runs = metrics.counter('reserve_runs_total', 'reconciliations made by this process', [
     'status',
   ]);
@@ -89,12 +83,14 @@ export function openReserveMetrics(metrics: Metrics, state: () => ReserveState):
     },
   );
   return {
-    made: ({ status }) => runs.inc({ status }),
-    planned(count, ms) {
+    made: ({ status }: ReserveReconciled) => runs.inc({ status }),
+    /** a run begins: balances to read, and the expected duration */
+    planned(count: number, expected_ms: number): void {
       balances.set(count);
-      expected.set(ms / 1_000);
+      expected.set(expected_ms / 1_000);
     },
-    failed: (code) => failures.inc({ code }),
-    lag: (topic, partition, records) => lag.set({ topic, partition }, Number(records)),
+    failed: (code: string) => failures.inc({ code }),
+    lag: (topic: string, partition: number, records: bigint) =>
+      lag.set({ topic, partition }, Number(records)),
   };
 }

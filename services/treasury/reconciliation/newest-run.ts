@@ -111,21 +111,10 @@ export function reconciliationRoute(newest: Known): Route {
 
 function published(run: ReserveReconciled | undefined): Reconciliation {
   if (run === undefined) return { last_run: null };
-  const {
-    onchain_supply,
-    genesis_allocation,
-    treasury_minted,
-    ledger_liability,
-    custody_reported,
-  } = run;
   return {
     last_run: {
+      ...run,
       run_at: new Date(run.run_at).toISOString(),
-      onchain_supply,
-      genesis_allocation,
-      treasury_minted,
-      ledger_liability,
-      custody_reported,
       // an unknown status is not relied on
       status: RUN_STATUSES.find((status) => status === run.status) ?? 'mismatch',
     },

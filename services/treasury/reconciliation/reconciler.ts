@@ -126,17 +126,10 @@ export class Reconciler {
 
   /** Warns when a run takes longer than the interval: its figures age, and may close minting. */
   #planned(balances: number): void {
-    const {
-      expectedMs,
-      every_ms: every,
-      block_age_max_ms: ageMax,
-      metrics,
-      log,
-      progress,
-    } = this.#options;
-    const expected = expectedMs(balances);
-    metrics.planned(balances, expected);
-    progress?.planned(balances);
+    const { every_ms: every, block_age_max_ms: ageMax, log } = this.#options;
+    const expected = this.#options.expectedMs(balances);
+    this.#options.metrics.planned(balances, expected);
+    this.#options.progress?.planned(balances);
     const isSlow = expected > every;
     if (isSlow && !this.#isSlow) {
       const stops =
