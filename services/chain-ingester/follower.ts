@@ -256,26 +256,22 @@ async function foldRange(
   to: bigint,
   isWhole: boolean,
 ): Promise<Tail> {
-  let tail: Tail | undefined = isWhole ? EMPTY_TAIL : undefined;
-  let pending: LogRecord[] = [];
-  const fold = async (): Promise<void> => {
-    await codec.learn(pending.map(({ value }) => value));
-    for (const { value, offset } of pending) {
-      const event = codec.decode(value);
-      if (!isChainEvent(event))
-        throw new Fault(
-          'log_damaged',
-          `chain.blocks has a record of type ${event.type}, which is no chain event: find out who wrote it`,
-          { retry: false },
-        );
-      tail = tail === undefined ? beginningAt(event, offset) : continued(tail, event);
-    }
-    pending = [];
-  };
+  const records: LogRecord[] = [];
   await readLogRange(kafka, CHAIN_BLOCKS.name, PARTITION, from, to, (record) =>
-    pending.push(record),
+    records.push(record),
   );
-  await fold();
+  await codec.learn(records.map(({ value }) => value));
+  let tail: Tail | undefined = isWhole ? EMPTY_TAIL : undefined;
+  for (const { value, offset } of records) {
+    const event = codec.decode(value);
+    if (!isChainEvent(event))
+      throw new Fault(
+        'log_damaged',
+        `chain.blocks has a record of type ${event.type}, which is no chain event: find out who wrote it`,
+        { retry: false },
+      );
+    tail = tail === undefined ? beginningAt(event, offset) : continued(tail, event);
+  }
   return tail ?? EMPTY_TAIL;
 }
 
@@ -284,10 +280,7 @@ interface Part {
   readonly entries: readonly LogEntry[];
 }
 
-/**
- * Events as records whose key, headers and time make sense to a plain console consumer. In order,
- * in parts of at most about `bytesMax`; a larger event goes alone.
- */
+/** Events as records, in parts of at most about `bytesMax`; a larger event goes alone. */
 export function* toEntries(
   codec: Codec,
   events: readonly ChainEvent[],

@@ -1,7 +1,4 @@
-/**
- * Asks TRON's provider what came to the deposit addresses, and appends it to `tron.transfers`.
- * Several may run: they share the addresses.
- */
+/** Appends transfers to deposit addresses to `tron.transfers`. Several watchers share the work. */
 import { runMain } from '../runtime/process/main.ts';
 import { readWatcherConfig } from './config.ts';
 import { watchTron } from './service.ts';

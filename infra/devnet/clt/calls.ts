@@ -6,6 +6,7 @@
  * driver, less the referrers' fees, until the fare is paid. Before that either party may cancel,
  * which refunds the unpaid part. The passenger may cancel an open request.
  */
+import type { NodeBlock } from '../../../schemas/chain-node.ts';
 import type { Call, FunctionCall } from '../../../schemas/function-call.ts';
 import { AMOUNT_MAX } from '../../../schemas/money.ts';
 import {
@@ -19,18 +20,7 @@ import {
   type Write,
 } from './state.ts';
 
-export type EffectKind =
-  | 'transfer_in'
-  | 'transfer_out'
-  | 'mint'
-  | 'burn'
-  | 'ride_escrow'
-  | 'ride_pay'
-  | 'ride_refund'
-  | 'tx_fee_paid'
-  | 'tx_fee_earned'
-  | 'block_reward'
-  | 'referrer_fee';
+export type EffectKind = NodeBlock['balance_effects'][number]['kind'];
 
 export interface Effect {
   readonly address: string;

@@ -1,7 +1,4 @@
-/**
- * One transaction: verifies chain and signature, checks nonce, permission and balance, and applies
- * its effects.
- */
+/** Verifies chain and signature of one transaction, and executes it. */
 import type { FunctionCall } from '../../../schemas/function-call.ts';
 import { decodeRaw, recoverSigner, transactionHash } from '../../../schemas/raw-transaction.ts';
 import {

@@ -1,7 +1,4 @@
-/**
- * The constants of a chain, and its state after a block: accounts, open rides, supply. Closed rides
- * are not kept.
- */
+/** A chain's constants, and its state after a block: accounts, rides not yet closed, supply. */
 
 export interface Validator {
   readonly address: string;

@@ -97,11 +97,8 @@ export class ChainStore {
 
   #usableSnapshot(): Snapshot | undefined {
     const snapshot = loadSnapshot(this.#snapshotPath);
-    const usable =
-      snapshot !== undefined &&
-      snapshot.record_offset < this.#log.end &&
-      this.#index.load(snapshot.anchor.height + 1);
-    return usable ? snapshot : undefined;
+    if (snapshot === undefined || snapshot.record_offset >= this.#log.end) return undefined;
+    return this.#index.load(snapshot.anchor.height + 1) ? snapshot : undefined;
   }
 
   #saveSnapshot(): void {
@@ -130,12 +127,11 @@ export class ChainStore {
         if (block.height < anchor.height) continue;
         const hash =
           block.height === anchor.height ? anchor.hash : this.#execute(block, range.offset);
-        if (hash !== toHex(block.hash)) {
+        if (hash !== toHex(block.hash))
           throw this.#log.damaged(
             range.offset,
             `block ${block.height} should have hash ${hash}: it was made by other rules or settings`,
           );
-        }
         if (block.height > anchor.height || this.#index.length === 0)
           this.#index.set(block.height, range);
       }
@@ -150,15 +146,10 @@ export class ChainStore {
     if (block.height <= chain.finalizedHeight)
       throw this.#log.damaged(offset, `block ${block.height} replaces a final one`);
     if (depth > 0) chain.rollBack(depth);
-    const slot = {
-      height: block.height,
-      parent_hash: chain.head.hash,
-      timestamp: block.timestamp,
-      validator: {
-        address: toHex(block.producer),
-        reward_recipient: toHex(block.reward_recipient),
-      },
-    };
+    const { height, timestamp } = block;
+    const reward_recipient = toHex(block.reward_recipient);
+    const validator = { address: toHex(block.producer), reward_recipient };
+    const slot = { height, parent_hash: chain.head.hash, timestamp, validator };
     const transactions = block.transactions.map(({ raw, from }) => verifiedByUs(raw, toHex(from)));
     const assembled = chain.assemble(slot, transactions);
     chain.append(assembled);

@@ -73,13 +73,11 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
 
     app.post('/admin/tron/solidify', (request, response) => {
       const { transaction_id } = bodyFields(request.body);
-      if (transaction_id !== undefined && !isTransactionId(transaction_id)) {
-        refuseBody(
+      if (transaction_id !== undefined && !isTransactionId(transaction_id))
+        return refuseBody(
           response,
           '{"transaction_id"?: 64 hex digits; without it, every open transaction}',
         );
-        return;
-      }
       const solidified = tron.solidify(transaction_id?.toLowerCase(), now());
       if ('refused' in solidified) refuseFor(response, solidified);
       else response.json({ solidified: summary(solidified) });

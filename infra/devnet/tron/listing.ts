@@ -31,10 +31,7 @@ export interface Fingerprint {
   readonly before: Position | null;
 }
 
-/**
- * One page, after a position, and the fingerprint of the next one, if any. `rows` ascend and
- * already fit account and confirmation.
- */
+/** The page after a position. `rows` ascend and already fit account and confirmation. */
 export function pageOf(
   rows: readonly ListedRow[],
   query: ListQuery,

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { sha256, toUtf8Bytes } from 'ethers';
 import { refused, type Refused } from '../clt/calls.ts';
+import type { GenesisSettings } from '../clt/genesis.ts';
 import { deriveKey } from '../clt/keys.ts';
 import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { BlockLog } from '../store/block-log.ts';
@@ -17,9 +18,7 @@ import {
   type TronEvent,
 } from './transaction.ts';
 
-interface TronSettings {
-  readonly seed: string;
-  readonly is_testnet: boolean;
+interface TronSettings extends Pick<GenesisSettings, 'seed' | 'is_testnet'> {
   /** the age at which the next block solidifies a block */
   readonly solidify_ms: number;
 }
@@ -46,10 +45,7 @@ export class TronNetwork {
   readonly #broken: (error: unknown) => void;
   #closed = false;
 
-  /**
-   * Opens the network of the directory or begins one. Calls `broken` when it can no longer be
-   * stored. Throws `DamagedLog`.
-   */
+  /** Opens the directory's network or begins one. `broken`: it can no longer be stored. */
   constructor(
     directory: string,
     settings: TronSettings,

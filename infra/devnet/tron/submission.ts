@@ -1,6 +1,6 @@
 /** Parses the transfers that the admin port accepts. Only recipient and value are required. */
 import { parseAmount } from '../../../schemas/money.ts';
-import { isObject } from '../http/app.ts';
+import { bodyFields, isObject } from '../http/app.ts';
 import type { Submission } from './network.ts';
 import {
   ASSETS,
@@ -30,7 +30,7 @@ const PAYMENT_FIELDS = ['to', 'value', 'from', 'asset', 'solidified'];
 const LOGS_MAX = 200;
 const SUN_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
-type Fields = ReadonlyMap<string, unknown>;
+type Fields = Readonly<Record<string, unknown>>;
 type LogDefaults = Pick<TokenLog, 'contract' | 'event' | 'from'>;
 
 /** A field that is not as expected. It never leaves this file. */
@@ -51,7 +51,7 @@ export function parseSubmission(
 
 function readSubmission(body: unknown, defaults: SubmissionDefaults): Submission {
   if (!isObject(body)) throw new InvalidField('it is not an object');
-  const fields = new Map<string, unknown>(Object.entries(body));
+  const fields = bodyFields(body);
   const asset = choice(fields, 'asset', ASSETS, 'TRC20');
   const solidified = flag(fields, 'solidified');
   const transaction =
@@ -81,13 +81,13 @@ function readCall(
   const listed = flag(fields, 'listed') ?? outcome === 'SUCCESS';
   const defaults = { contract: usdt_contract, event: 'Transfer', from: holder } as const;
   const call = { asset: 'TRC20', outcome, listed } as const;
-  if (fields.get('logs') === undefined) {
+  if (fields['logs'] === undefined) {
     const log = readLog(fields, defaults);
     const { from, contract } = log;
     return { ...call, from, contract, calldata: calldataOf(log), logs: [log] };
   }
   const outer = readLogDefaults(fields, defaults);
-  const logs = readLogs(fields.get('logs'), outer);
+  const logs = readLogs(fields['logs'], outer);
   const calldata = logs.map(calldataOf).join('');
   return { ...call, from: outer.from, contract: multisender, calldata, logs };
 }
@@ -96,7 +96,7 @@ function readLogs(logs: unknown, defaults: LogDefaults): readonly TokenLog[] {
   if (!Array.isArray(logs) || logs.length === 0 || logs.length > LOGS_MAX)
     throw new InvalidField(`logs is a list of 1 to ${LOGS_MAX}`);
   return logs.map((log: unknown, index) => {
-    const fields = new Map<string, unknown>(isObject(log) ? Object.entries(log) : []);
+    const fields = bodyFields(log);
     try {
       allowOnly(fields, LOG_FIELDS);
       return readLog(fields, defaults);
@@ -125,7 +125,7 @@ function readLogDefaults(fields: Fields, defaults: LogDefaults): LogDefaults {
 }
 
 function allowOnly(fields: Fields, names: readonly string[]): void {
-  for (const [name, value] of fields)
+  for (const [name, value] of Object.entries(fields))
     if (value !== undefined && !names.includes(name))
       throw new InvalidField(`it has no field ${JSON.stringify(name.slice(0, 40))}`);
 }
@@ -136,21 +136,21 @@ function choice<Value extends string>(
   values: readonly Value[],
   absent: Value,
 ): Value {
-  const given = fields.get(name) ?? absent;
+  const given = fields[name] ?? absent;
   const value = values.find((each) => each === given);
   if (value === undefined) throw new InvalidField(`${name} is ${values.join(', ')}`);
   return value;
 }
 
 function flag(fields: Fields, name: string): boolean | undefined {
-  const value = fields.get(name);
+  const value = fields[name];
   if (value === undefined || typeof value === 'boolean') return value;
   throw new InvalidField(`${name} is true or false`);
 }
 
 /** 40 hex digits. */
 function address(fields: Fields, name: string, absent: string | undefined): string {
-  const given = fields.get(name);
+  const given = fields[name];
   if (given === undefined && absent !== undefined) return absent;
   const digits = typeof given === 'string' ? addressDigits(given) : undefined;
   if (digits === undefined) throw new InvalidField(`${name} is an address`);
@@ -159,7 +159,7 @@ function address(fields: Fields, name: string, absent: string | undefined): stri
 
 /** Decimal text, or a safe JSON integer. */
 function amount(fields: Fields, name: string): bigint {
-  const given = fields.get(name);
+  const given = fields[name];
   if (typeof given === 'number' && Number.isSafeInteger(given) && given >= 0) return BigInt(given);
   const value = typeof given === 'string' ? parseAmount(given) : undefined;
   if (value === undefined)

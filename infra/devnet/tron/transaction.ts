@@ -1,7 +1,4 @@
-/**
- * TRON transactions with their logs, and the events of the network. Addresses are 40 lower-case hex
- * digits, without prefix 41.
- */
+/** TRON transactions, logs and events. Addresses: 40 lower-case hex digits, without prefix 41. */
 import { id } from 'ethers';
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 
