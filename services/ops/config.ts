@@ -22,20 +22,6 @@ export const POSTGRES_READER = {
 export const NODE = { node_url: httpUrl('APP_NODE_URL') } as const;
 export const USDT = { usdt_contract: TRONGRID_SETTINGS.usdt_contract } as const;
 
-/** Keys of the stack file. */
-const STACK_KEYS: Readonly<Record<string, string>> = {
-  APP_KAFKA_BROKERS: 'kafka_brokers',
-  APP_POSTGRES_READER_URL: 'postgres_reader_url',
-  APP_POSTGRES_URL: 'postgres_url',
-  APP_NODE_URL: 'node_url',
-  APP_REGISTRY_URL: 'registry_url',
-  APP_TRON_URL: 'tron_url',
-  APP_USDT_CONTRACT: 'usdt_contract',
-  APP_CUSTODY_ADDRESSES: 'custody_addresses',
-  APP_RECONCILE_REQUESTS_PER_SECOND: 'reconcile_requests_per_second',
-  APP_RECONCILE_REQUESTS_PER_DAY: 'reconcile_requests_per_day',
-};
-
 /** Confluent's interface of the stack's registry: the stack file names the server alone. */
 const REGISTRY_PATH = '/apis/ccompat/v7';
 
@@ -53,8 +39,9 @@ export function readSettings<Of extends Settings>(
   return readConfig(Object.fromEntries(given), settings);
 }
 
+/** The stack file names `APP_NODE_URL` `node_url`. */
 function fromStack(stack: object, variable: string): string | undefined {
-  const value: unknown = Reflect.get(stack, STACK_KEYS[variable] ?? '');
+  const value: unknown = Reflect.get(stack, variable.replace(/^APP_/, '').toLowerCase());
   if (typeof value === 'number') return String(value);
   if (typeof value !== 'string') return undefined;
   const isServer = variable === 'APP_REGISTRY_URL' && URL.parse(value)?.pathname === '/';

@@ -50,12 +50,9 @@ function quarantined(cells: Cells) {
   } as const;
 }
 
-type Quarantined = ReturnType<typeof quarantined>;
-
-async function readQuarantine(stack: string): Promise<readonly Quarantined[]> {
-  const rows = await withReader(readSettings(POSTGRES_READER, stack), (reader) =>
-    reader.rows(QUARANTINE),
-  );
+async function readQuarantine(stack: string) {
+  const settings = readSettings(POSTGRES_READER, stack);
+  const rows = await withReader(settings, (reader) => reader.rows(QUARANTINE));
   return rows.map(quarantined);
 }
 
@@ -71,7 +68,7 @@ export async function listQuarantine({ all, json, stack }: ListArguments): Promi
   return 0;
 }
 
-function listText(records: readonly Quarantined[]): string {
+function listText(records: readonly ReturnType<typeof quarantined>[]): string {
   if (records.length === 0) return 'no record halts a projection, and none was ever skipped';
   const lines = records.map((record) => {
     const { projection, topic, partition, offset, error, found_at, skipped_at, state } = record;
@@ -133,8 +130,8 @@ async function appendOnce(event: RecordSkipped, stack: string): Promise<bigint |
   const codec = await openCodec(config.registry_url, [PROJECTOR_SKIPS]);
   const key = skipKey(event);
   let isDecided = false;
-  const { low, high } = await readLogEnds(kafka, topic, 0);
-  const range = { topic, partition: 0, from: low, to: high };
+  const { low: from, high: to } = await readLogEnds(kafka, topic, 0);
+  const range = { topic, partition: 0, from, to };
   await readLogEvents({ kafka, codec }, range, (known) => {
     if (isSkipEvent(known) && skipKey(known) === key)
       isDecided ||= known.fingerprint.equals(event.fingerprint);
