@@ -73,16 +73,16 @@ export function openNotificationSubscriber(
   log: Logger,
 ): NotificationSubscriber {
   const redis = connect(settings, log, true);
-  // only subscribes: a connection that has subscribed cannot publish
-  const pubsub = new RedisPubSub({ subscriber: redis, publisher: redis, deserializer: String });
-  const missing = new Set(channels);
-  const subscribe = async (channel: string): Promise<void> => {
-    await pubsub.subscribe(channel, (message: string) => heard.onNotification(channel, message));
-    missing.delete(channel);
-  };
+  // RedisPubSub leaves a failed SUBSCRIBE unhandled, so the connection subscribes by itself below
+  const subscriber: Redis = Object.create(redis, {
+    on: { value: redis.on.bind(redis) },
+    subscribe: { value: (_channel: string, done: (error: null) => void) => done(null) },
+  });
+  const pubsub = new RedisPubSub({ subscriber, publisher: redis, deserializer: String });
+  for (const channel of channels)
+    void pubsub.subscribe(channel, (text: string) => heard.onNotification(channel, text));
   redis.on('ready', () => {
-    // ioredis repeats finished subscriptions after a reconnection
-    Promise.all([...missing].map(subscribe)).then(heard.onSubscribed, (error: unknown) => {
+    redis.subscribe(...channels).then(heard.onSubscribed, (error: unknown) => {
       log.warn({ err: error }, 'subscribing failed');
       redis.disconnect(true);
     });
@@ -99,7 +99,7 @@ function connect(
     connectionName,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    autoResubscribe: subscribes,
+    autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
     connectTimeout: 2_000,
     keepAlive: 5_000,

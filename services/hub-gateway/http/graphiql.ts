@@ -32,7 +32,10 @@ export class GraphiqlPage {
 
   /** Made at the first request: the bundle has 9 MB. */
   response(): Promise<HttpResponse> {
-    return (this.#response ??= render());
+    return (this.#response ??= render().catch((error: unknown) => {
+      this.#response = undefined;
+      throw error;
+    }));
   }
 }
 

@@ -126,7 +126,13 @@ async function run(
   );
   if (build.warm !== false)
     await step('warming', async () => {
-      const blocks = await warmTables(client, projection.tables, { signal });
+      const blocks = await warmTables(client, projection.tables, { signal }).catch(
+        (error: unknown) => {
+          if (signal.aborted) throw error;
+          log.warn({ err: error }, 'warming failed: the first reads are slow');
+          return 0;
+        },
+      );
       if (blocks === undefined)
         log.warn('the database has no extension pg_prewarm: the first reads are slow');
     });

@@ -1,6 +1,5 @@
 /** An OpenAPI document as `/openapi.json`, and shown by Swagger UI at `/docs`, without a CDN. */
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { parse } from 'yaml';
 import type { GetRoute } from './handler.ts';
@@ -82,15 +81,16 @@ function text(
   };
 }
 
-/** Read for each request: 1.9 MB that hardly anybody asks for are not kept in memory. */
+/** Read at the first request, once: responses that a client does not read share the bytes. */
 function asset(name: string, type: string): GetRoute {
   const path = resolve(`swagger-ui-dist/${name}`);
+  let file: Buffer | undefined;
   return {
     method: 'get',
     path: `/docs/${name}`,
-    handle: async () => ({
+    handle: () => ({
       status: 200,
-      body: await readFile(path),
+      body: (file ??= readFileSync(path)),
       content_type: type,
       headers: CACHED,
     }),

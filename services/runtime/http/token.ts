@@ -18,9 +18,9 @@ const CHARACTERS_MAX = 4_096;
 const BEARER = /^bearer +([^\s]+)$/i;
 /**
  * jose is more lenient: it accepts padding, a signature with other bits in its last character, and
- * claims after a byte order mark (`77u_`).
+ * a header or claims after a byte order mark (`77u_`).
  */
-const TOKEN = /^[\w-]+\.(?!77u_)[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
+const TOKEN = /^(?!77u_)[\w-]+\.(?!77u_)[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
 
 /**
  * `exp` in whole Unix seconds; throws a `RangeError` for claims that `verifyToken` would refuse.
@@ -34,7 +34,7 @@ export async function signToken({ pk, exp }: Claims, secret: string): Promise<st
 
 /**
  * The claims of a token that this secret signed and that has not expired at `now_ms` (Unix
- * milliseconds); otherwise undefined. Other claims are ignored.
+ * milliseconds); otherwise undefined. Other claims are ignored, but a future `nbf` is refused.
  */
 export async function verifyToken(
   token: string,

@@ -140,9 +140,10 @@ export class Activity {
     const [fault] = this.#faults.values();
     if (fault !== undefined)
       return waitingFor(fault, { message: describe(fault), phase: this.phase });
+    // silence counts once the process works: opening may take longer
+    if (typeof this.#phase !== 'string') return this.#phase;
     const ms = Math.round(performance.now() - this.#heardAt);
-    if (silence !== undefined && ms > silence) return this.#options.silent?.(ms);
-    return typeof this.#phase === 'string' ? undefined : this.#phase;
+    return silence !== undefined && ms > silence ? this.#options.silent?.(ms) : undefined;
   }
 }
 
