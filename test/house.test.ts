@@ -120,7 +120,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: 'services/ops',
-    // what is done on demand is done by the same code as on the schedule
+    // commands and schedules use the same code
     rooms: [
       'schemas',
       'projections',

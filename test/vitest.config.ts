@@ -19,7 +19,7 @@ export default defineConfig({
     maxWorkers: 2,
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 60_000,
-    // what is waited for may take long on a busy machine
+    // waits may take long on a busy machine
     expect: { poll: { timeout: 50_000 } },
     hookTimeout: 120_000,
     teardownTimeout: 60_000,

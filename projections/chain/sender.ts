@@ -13,7 +13,7 @@ export interface SentTransaction {
   readonly function_call_type: string;
   readonly block_height: number;
   readonly block_hash: Buffer;
-  /** what a Mint minted; undefined: another call, or a failed one */
+  /** the amount and account of a Mint; undefined: another call, or a failed one */
   readonly minted: { readonly to: Buffer; readonly amount: bigint } | undefined;
 }
 

@@ -51,7 +51,7 @@ export class UndoLog {
     this.#pending.push({ height, undo });
   }
 
-  /** Removes the newest block, which stands at `height`, and returns what it changed. */
+  /** Removes the newest block, at `height`, and returns its changes. */
   pop(height: number): BlockUndo {
     const pending = this.#pending.pop();
     if (pending !== undefined) return pending.undo;

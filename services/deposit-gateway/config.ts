@@ -68,7 +68,7 @@ function allowedAccounts(env: Environment): Setting<ReadonlySet<string> | undefi
 }
 
 export type DepositGatewayConfig = Config<typeof SETTINGS> & {
-  /** what every deposit address is derived from */
+  /** extended public key from which every deposit address is derived */
   readonly deposit_key: DepositKey;
   /** undefined: everybody */
   readonly allowed_accounts: ReadonlySet<string> | undefined;

@@ -6,7 +6,7 @@
 import type { Query } from '../../projections/contract/page.ts';
 import type { Reader } from './postgres/pool.ts';
 
-/** Postgres is asked at most this often, and only while somebody wants the version. */
+/** Shortest time between queries for the version, which are made on demand only. */
 export const VERSION_CHECK_MS = 1_000;
 
 export interface ReadVersionOptions {
@@ -36,7 +36,7 @@ export class ReadVersion {
     this.#options.onChange?.(keys);
   }
 
-  /** The version; undefined when Postgres has to be asked for it. */
+  /** The version; undefined when it must be read from Postgres. */
   get known(): number | undefined {
     return this.#check === undefined && this.#options.now() - this.#checkedAt < VERSION_CHECK_MS
       ? this.#version
@@ -45,7 +45,7 @@ export class ReadVersion {
 
   /**
    * The version, at most a second old when notifications are lost: rows read after this belong to
-   * it or to a newer one. Throws a fault when Postgres had to be asked and could not be.
+   * it or to a newer one. Throws a fault when it must be read and Postgres does not answer.
    */
   async current(): Promise<number> {
     if (this.known === undefined) await (this.#check ??= this.#checkPosition());

@@ -90,7 +90,7 @@ export class Treasury {
       silent: (ms) => ({
         status: 'waiting',
         waits_for: 'kafka',
-        message: `waiting: the brokers have not told where the logs end for ${ms} ms`,
+        message: `waiting: the brokers have not answered with the ends of the logs for ${ms} ms`,
       }),
     });
     const metrics = openTreasuryMetrics(

@@ -52,7 +52,7 @@ export class PartitionShare {
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       if (this.#consumer !== consumer) return;
       const partitions = payload.memberAssignment[topic] ?? [];
-      // nothing is to be fetched
+      // the consumer only holds partitions; it fetches no records
       if (partitions.length > 0) consumer.pause([{ topic, partitions }]);
       log.info({ partitions }, 'partitions assigned');
       onAssigned(partitions);

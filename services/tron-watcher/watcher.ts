@@ -242,7 +242,7 @@ export class Watcher {
       await untilAborted(wait, signal);
       wait = Math.min(FOLDED_MS_MAX, wait * 2);
       if (signal.aborted)
-        throw new Fault('draining', 'told to stop while the read model was waited for', {
+        throw new Fault('draining', 'stopped while waiting for the read model', {
           retry: true,
         });
     }

@@ -88,7 +88,7 @@ function recordedOf(
 class EventWriter {
   readonly #client: ClientBase;
   readonly #transactions: number;
-  /** what everybody begins with, before the first transaction: not what is measured */
+  /** opening balances before the first transaction, which are not measured */
   #prelude: Recorded<ChainEvent>[] | undefined = [];
   #begun = 0;
   #rows = 0;

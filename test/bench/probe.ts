@@ -27,7 +27,7 @@ export async function probed(
   const asked: Asked = { url, pid, body };
   const worker = new Worker(new URL('./probe-worker.ts', import.meta.url), { workerData: asked });
   const told: Promise<Probed[]> = once(worker, 'message');
-  // what goes wrong there comes out where it is waited for
+  // an error of the thread is thrown where its result is awaited
   told.catch(() => undefined);
   try {
     await once(worker, 'online');

@@ -80,7 +80,7 @@ async function measure(
   given: Readonly<Record<Option, number>>,
 ): Promise<BenchReport> {
   const url = `${server.url.replace('http', 'ws')}/graphql/ws`;
-  // what a process that has worked has anyhow
+  // memory of a process that has worked without sockets
   await (await Subscribers.open(url, 200, true)).close();
   const idle = await probed(server, LIST_BODY, () => after(3_000));
   const atRest = residentMemory(server.pid);

@@ -29,7 +29,7 @@ interface Listed {
 export class Depositors {
   /** the gateway's answers by status, 0 where nobody listened */
   readonly answers: Record<string, number> = {};
-  /** what no client should have seen */
+  /** violations that clients have seen */
   readonly violations = new Set<string>();
   readonly #gateway: () => string;
   readonly #random: Random;

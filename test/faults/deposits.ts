@@ -40,7 +40,7 @@ export interface DepositRunOptions {
   readonly transfers: number;
   readonly addresses: number;
   readonly kills: number;
-  /** so many requests may be made to the provider within a second */
+  /** most requests to the provider within a second */
   readonly requests: number;
 }
 

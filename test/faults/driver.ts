@@ -38,7 +38,7 @@ export interface FaultRunReport {
   readonly transactions: number;
   /** of the ride market, active and ended */
   readonly trips: number;
-  /** what does not hold; empty when all does */
+  /** violations; empty: none */
   readonly violations: readonly string[];
   /**
    * milliseconds from each kill until the explorer showed a newer block, or the ride market held

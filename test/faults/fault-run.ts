@@ -16,7 +16,7 @@ export interface Given {
 export interface FaultReport {
   /** figures, for people */
   readonly lines: readonly string[];
-  /** what does not hold; empty when all does */
+  /** violations; empty: none */
   readonly violations: readonly string[];
 }
 

@@ -25,7 +25,7 @@ const HUB_QUERIES = [
 ];
 
 export class PatientReaders {
-  /** what no client should have seen */
+  /** violations that clients have seen */
   readonly violations = new Set<string>();
   requests = 0;
   readonly #over = new AbortController();

@@ -15,9 +15,9 @@ const TOLD_MAX = 5;
 const PATIENCE_MS = 120_000;
 
 export class TailReader {
-  /** what should not have been printed, or not there */
+  /** output that is wrong or out of order */
   readonly violations: string[] = [];
-  /** what it said to the person in front of it */
+  /** messages on stderr */
   said = '';
   /** by partition, the number of each record in the order of their offsets */
   readonly numbers: readonly number[][];

@@ -61,7 +61,7 @@ export interface View {
   readonly requested: ReadonlySet<string>;
   /** by deposit, its status */
   readonly statuses: readonly string[];
-  /** what to append next, given the final chain that the process has seen: each kind of it apart */
+  /** the possible next appends, given the final chain that the process has seen, by kind */
   readonly plans: (final: string) => readonly string[];
 }
 

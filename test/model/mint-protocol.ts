@@ -48,7 +48,7 @@ interface Process {
   read: number;
   /** final transactions that it has seen */
   seen: number;
-  /** what it is about to append */
+  /** the planned append */
   plan: string;
 }
 
@@ -58,7 +58,7 @@ interface State {
   pending: string[];
   /** transactions that the node has been given */
   pool: string[];
-  /** what a process sent to the brokers before it crashed, and what is not in the log yet */
+  /** appends that a process sent before it crashed and that are not in the log yet */
   flying: string;
   human: number;
   processes: [Process, Process];

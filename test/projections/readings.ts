@@ -27,7 +27,7 @@ interface Log<Event> {
 export interface Reading {
   /** of the next batch */
   readonly size: () => number;
-  /** whose log comes next, of these */
+  /** the log that comes next */
   readonly next: (open: readonly number[]) => number;
 }
 

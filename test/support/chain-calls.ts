@@ -19,7 +19,7 @@ export interface Cast {
   readonly nobody: Account;
   readonly escrow: Account;
   readonly reward_pool: Account;
-  /** what the bytes of `raw` are cut from */
+  /** the source of the bytes of `raw` */
   readonly raw: Buffer;
 }
 
@@ -103,7 +103,7 @@ interface Situation {
   readonly sender: Account;
   /** somebody, now and then one never seen before */
   readonly other: Account;
-  /** what the sender can well afford; 0 when next to nothing */
+  /** an amount that the sender can afford; 0: almost none */
   readonly amount: bigint;
   readonly hash: string;
 }

@@ -40,7 +40,7 @@ async function openProxy(options: Partial<FaultProxyOptions> = {}): Promise<Faul
 }
 
 interface Answer {
-  /** what came until as much was there as was waited for, or the connection ended */
+  /** the bytes until the awaited number was reached or the connection ended */
   readonly text: string;
   readonly error: string | undefined;
 }

@@ -199,7 +199,7 @@ export class FaultProxy {
 interface Connection {
   readonly client: Socket;
   readonly upstream: Socket;
-  /** what happens to the next answer */
+  /** the fault of the next answer */
   answer: 'pass' | 'reset_after' | 'truncate';
   swallowed: boolean;
   /** of a Kafka frame that is not whole yet */

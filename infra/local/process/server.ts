@@ -25,7 +25,7 @@ export interface ServerSpec {
   settle?(): Promise<void>;
 }
 
-/** A server is not ready because of work that ends by itself, such as loading tables. */
+/** A server that is not ready because of finite work, such as loading tables. */
 export class Working extends Error {}
 
 /** A server ended before it was ready. */

@@ -1,5 +1,5 @@
 /**
- * The owner of each deposit address, as `deposit.addresses` tells it. The first valid scheme in the
+ * The owner of each deposit address, from `deposit.addresses`. The first valid scheme in the
  * log counts for ever. From then on the first request of each account gets the next derivation
  * index; a repeated request changes nothing. Everybody who folds the topic judges with `judge`.
  */

@@ -189,7 +189,7 @@ function withoutNulls(rows: readonly Cells[]): readonly Cells[] {
   return rows[0]?.[0] === null ? [] : rows;
 }
 
-/** Rows whose last column tells that the end of the export is still on the chain. */
+/** Rows whose last column is true while the end of the export is still on the chain. */
 async function readUnmoved(reader: Reader, query: Query): Promise<readonly Cells[]> {
   const rows = await reader.rows(query);
   if (rows[0]?.at(-1) === 't') return rows;

@@ -96,7 +96,7 @@ export function parsePage(parameters: Parameters, list: string): Page | InvalidR
 export interface TransactionsRequest {
   readonly page: Page;
   readonly filter: TransactionFilter;
-  /** by which ordinal the cursor goes on; undefined without one */
+  /** the ordinal where the cursor continues; undefined without one */
   readonly by: ScanBy | undefined;
   /** the only status ever stored is `confirmed`; every other matches nothing */
   readonly status: string | undefined;

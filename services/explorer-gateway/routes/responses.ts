@@ -14,7 +14,7 @@ import { pageBody } from './json.ts';
 const ORDINAL_BYTES = 8;
 
 /**
- * `list` is any text that tells the list, its filters and its order apart from all others;
+ * `list` is any text that identifies the list, its filters and its order;
  * `ordinal` is at most 2^63 - 1.
  */
 export function encodeCursor(list: string, ordinal: bigint): string {

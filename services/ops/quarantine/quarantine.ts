@@ -20,7 +20,7 @@ import { decision, Misuse, type SharedArguments } from '../usage.ts';
 
 const APPEND_MS = 30_000;
 
-/** Newest first. A record halts its projection when the checkpoint stands at it. */
+/** Newest first. A record halts its projection when the checkpoint is at its offset. */
 const QUARANTINE: Statement = {
   name: 'ops_quarantine',
   text: `SELECT q.projection, q.topic, q.partition, q.record_offset, q.fingerprint, q.error, q.found_at, q.skipped_at,

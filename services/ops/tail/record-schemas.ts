@@ -26,7 +26,7 @@ export class RecordSchemas {
     this.#registry = new WriterSchemas(registryUrl, SHOWN_OPTIONS);
   }
 
-  /** Whether the schema of this value, if it has one, was asked for. */
+  /** Whether the schema of this value, if it has one, was requested. */
   knows(value: Buffer | null): boolean {
     const id = schemaIdOf(value ?? NO_VALUE);
     return id === undefined || this.#known.has(id);

@@ -52,7 +52,7 @@ export interface Conflict {
 export type ApplyOutcome =
   | Applied
   | Conflict
-  /** loading was asked for, but the indexes are being built or are there */
+  /** loading was requested, but the indexes are being built or exist */
   | { readonly outcome: 'not_loading'; readonly phase: Exclude<LoadPhase, 'loading'> }
   /** the tables have no indexes: they have to be loaded */
   | { readonly outcome: 'not_indexed' };

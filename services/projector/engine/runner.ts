@@ -66,7 +66,7 @@ export class Runner<Event extends { readonly type: string }> {
   readonly #reader: LogReader;
   readonly #writer: BatchWriter<Event>;
   readonly #batches: BatchLookahead<Event>;
-  /** what is being retried, by the name of the attempt */
+  /** the failed attempts that are being retried, by name */
   readonly #faults = new Map<string, Fault>();
   #status: RunnerStatus = { status: 'starting' };
   #clusterId = '';

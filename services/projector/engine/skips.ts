@@ -74,7 +74,7 @@ export class Skips {
     await codec.learn(records.map(({ value }) => value));
     for (const record of records) {
       const event = codec.decode(record.value);
-      // the first decision on a record stands
+      // the first decision on a record counts
       if (isSkipEvent(event)) {
         const position = positionKey(event.topic, event.partition, event.record_offset);
         if (!this.#known.has(position)) this.#known.set(position, event.fingerprint);

@@ -279,7 +279,7 @@ interface Target {
   readonly name: string;
   /** version of the replaced tables */
   readonly kept: number;
-  /** the replaced tables get the name of these; else the tables kept before are dropped */
+  /** the replaced tables get the name of these; otherwise the tables kept earlier are dropped */
   readonly exchange: boolean;
 }
 

@@ -76,7 +76,7 @@ export async function readTableVersion(
   return rows[0];
 }
 
-/** Ends by itself: a rebuild or its rollback puts tables of the wanted version in place. */
+/** Temporary: a rebuild or its rollback switches to tables of the wanted version. */
 export function anotherVersion(
   { projection, version }: ProjectionId,
   found: Pick<TableVersion, 'version'> | undefined,

@@ -1,7 +1,7 @@
 /**
- * Responses made from a read model, kept until the model changes. Concurrent requests for the same
- * key share one response in the making. A response is kept from the second request of its key on:
- * most keys are requested once, and keeping those costs more than it saves.
+ * Responses made from a read model, cached until the model changes. Concurrent requests for the
+ * same key share one response in flight. A response is cached from the second request of its key
+ * on: most keys are requested once, and keeping those costs more than it saves.
  */
 import { LRUCache } from 'lru-cache';
 import { Fault, type Refusal } from '../process/errors.ts';
@@ -10,7 +10,7 @@ import type { HttpResponse } from './handler.ts';
 
 export interface Made {
   readonly answer: HttpResponse | Refusal;
-  /** whether other requests with the same key may have it; only text with status 200 is kept */
+  /** whether other requests with the same key may have it; only text with status 200 is cached */
   readonly isShared: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface KeptResponse extends HttpResponse {
 export interface AnswerCacheOptions {
   /** 0: every response is made for its request alone */
   readonly answers_kept_max: number;
-  /** of the kept bodies and their keys together */
+  /** of the cached bodies and their keys together */
   readonly characters_max?: number;
 }
 
@@ -52,7 +52,7 @@ export class AnswerCache {
     return this.#hits;
   }
 
-  /** The kept response; undefined also when Postgres has to be asked whether it is stale. */
+  /** The cached response; undefined also when only Postgres knows whether it is stale. */
   find(key: string): KeptResponse | undefined {
     if (this.#version.known !== this.#keptVersion) return undefined;
     const found = this.#kept.get(key);

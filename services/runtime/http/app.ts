@@ -27,10 +27,10 @@ export interface HttpAppOptions {
   readonly metrics: Metrics;
   readonly routes?: readonly Route[];
   readonly checks?: readonly Check[];
-  /** what the process does while all checks pass, for `/status`; `serving` when not given */
+  /** phase while all checks pass, for `/status`; `serving` when not given */
   readonly phase?: () => string;
   readonly errors?: ErrorShape;
-  /** run before the routes in this order; the first response stands */
+  /** run before the routes in this order; the first response counts */
   readonly guards?: readonly Guard[];
   /** of every response */
   readonly headers?: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** Client addresses, by which limits tell clients apart. */
+/** Client addresses, the keys of rate limits. */
 import { isIPv6 } from 'node:net';
 
 interface Socket {

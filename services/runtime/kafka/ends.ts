@@ -103,7 +103,7 @@ export interface LogWatchOptions {
   readonly onLost: (lost: LogLost) => void;
 }
 
-/** Looks at the ends until the signal is aborted. Brokers that do not answer are asked again. */
+/** Watches the ends until the signal is aborted. Retries while brokers do not answer. */
 export async function watchLog(options: LogWatchOptions): Promise<void> {
   const { kafka, log, signal, every_ms: everyMs } = options;
   const below = new Map<string, number>();

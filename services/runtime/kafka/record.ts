@@ -1,4 +1,4 @@
-/** A record of the log, and the fingerprint that tells one log from another. */
+/** A record of the log, and the fingerprint that distinguishes logs. */
 import { createHash } from 'node:crypto';
 import type { KafkaMessage } from 'kafkajs';
 

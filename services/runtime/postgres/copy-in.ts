@@ -52,7 +52,7 @@ class CopyIn implements Submittable {
     stream.uncork();
   }
 
-  // what `pg` calls
+  // the interface that `pg` calls
 
   handleError(error: Error): void {
     this.#outcome.reject(error);

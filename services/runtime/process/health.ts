@@ -88,7 +88,7 @@ export class Activity {
   readonly #options: ActivityOptions;
   /** a text: the phase of a process that is ready */
   #phase: HealthProblem | string = STARTING;
-  /** what is being retried, by the name of the attempt */
+  /** the failed attempts that are being retried, by name */
   readonly #faults = new Map<string, Fault>();
   #heardAt = performance.now();
   #halted: HealthProblem | undefined;

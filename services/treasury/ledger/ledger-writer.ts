@@ -1,5 +1,5 @@
 /**
- * Appends to the ledger and tells whether the events count. The treasury makes one append at a
+ * Appends to the ledger and returns whether the events count. The treasury makes one append at a
  * time: each decision is based on the result of the one before.
  */
 import { randomBytes, randomInt } from 'node:crypto';

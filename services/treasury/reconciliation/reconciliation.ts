@@ -129,7 +129,7 @@ export class Reconciliation {
     if (run !== undefined) return run;
     throw new Fault(
       'no_reconciliation',
-      this.#halted ?? 'it was told to stop before the reconciliation was made',
+      this.#halted ?? 'stopped before the reconciliation was made',
       { retry: true },
     );
   }

@@ -23,7 +23,7 @@ export interface RideChainOptions {
 
 export interface RideChain {
   readonly log: readonly ChainEvent[];
-  /** what the chain itself holds to be open at its end */
+  /** open requests, offers and trips in the chain's own state at its end */
   readonly rows: Rows;
 }
 

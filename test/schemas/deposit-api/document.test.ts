@@ -52,7 +52,7 @@ test('every reference resolves, and every component is referenced', () => {
     .filter(([kind]) => kind !== 'securitySchemes')
     .flatMap(([kind, all]) => Object.keys(all).map((name) => `${kind} ${name}`));
   expect([...references].filter((each) => !there.includes(each))).toEqual([]);
-  // what any path answers to another method
+  // the response of any path to another method
   expect(there.filter((each) => !references.has(each))).toEqual(['responses MethodNotAllowed']);
   expect(security.flatMap((each) => Object.keys(each))).toEqual(
     Object.keys(components.securitySchemes ?? {}),

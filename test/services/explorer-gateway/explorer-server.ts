@@ -41,7 +41,7 @@ export interface ExplorerServer {
   readonly url: string;
   /** of the node; undefined: it answers nothing useful */
   head: number | undefined;
-  /** what was logged at level warn and above */
+  /** the log at level warn and above */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   /** how many statements it has asked Postgres */
   readonly statements: number;

@@ -31,7 +31,7 @@ export interface Place {
 export interface HttpResponse {
   /** null: 404 */
   readonly body: string | null;
-  /** what the cursor of the next page may name; none: there is no such link */
+  /** the valid cursors of the next page; none: there is no such link */
   readonly next?: readonly Place[];
 }
 

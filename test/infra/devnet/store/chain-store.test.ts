@@ -90,7 +90,7 @@ test('restarts do not change the chain', async () => {
   for (let round = 0; round < 6; round++) {
     grow(straight, 60, 'never');
     const store = new ChainStore(directory, genesis);
-    // what waited is forgotten by a restart, so both begin with nothing
+    // a restart drops waiting transactions, so both begin without any
     expect(store.chain.mempool.size).toBe(0);
     grow(store, 60, 'never');
     if (round % 2 === 0) await store.close();

@@ -53,7 +53,7 @@ test('a held transfer is in every new block and solid only after a request', () 
       const before = await tron.head();
       await tron.solidify(held);
       const receipt = await tron.receipt(held);
-      // nothing appears behind what was solidified before
+      // no transfer appears below the earlier solidified head
       expect(receipt?.blockNumber).toBeGreaterThan(before.number);
       expect(receipt?.blockTimeStamp).toBeGreaterThan(before.timestamp);
       expect((await tron.confirmed(ALICE)).data.map(({ value }) => value)).toEqual(['5', '6']);

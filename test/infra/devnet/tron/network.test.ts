@@ -171,7 +171,7 @@ function run(network: TronNetwork, all: readonly Step[]): void {
       const rows = chain.solidRows(account);
       const old = before.rows[index] ?? [];
       expect(rows.slice(0, old.length)).toEqual(old);
-      // what becomes solid stands in blocks that were not solid before
+      // newly solid transfers are in blocks that were not solid before
       for (const row of rows.slice(old.length)) {
         expect(row.position[0]).toBeGreaterThan(before.solidified.number);
         expect(row.block_timestamp).toBeGreaterThan(before.solidified.timestamp);

@@ -29,7 +29,7 @@ const BOOKS = {
 
 type Cell = 'pinned' | 'opened' | 'replayed' | 'ignored' | number;
 
-/** what becomes of it; a number is the index assigned */
+/** the outcome; a number is the assigned index */
 const TABLE: Record<keyof typeof EVENTS, Record<keyof typeof BOOKS, Cell>> = {
   'the scheme': {
     'nothing pinned': 'pinned',

@@ -26,7 +26,7 @@ export interface ExportServer {
   rows_max: number;
   /** runs before each statement; `piece` counts those that read rows from 1, others have 0 */
   meddle: ((piece: number) => Promise<void>) | undefined;
-  /** what was logged at level warn and above */
+  /** the log at level warn and above */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   readonly metrics: Metrics;
   /** asks for an export on a connection of its own that does not read */

@@ -157,7 +157,7 @@ test('no chunk is made while the client does not read, and the stream continues 
   const { send, metrics } = await open(() => told.answer());
   const socket = send(GET);
   const made = await standstill(told);
-  // what the two ends of the connection hold back
+  // the buffers at both ends of the connection
   expect(made).toBeLessThan(30);
   expect(told.ended).toBe(0);
   socket.resume();

@@ -19,7 +19,7 @@ function messageOf(line: string): string {
 
 interface Run {
   readonly child: ChildProcess;
-  /** what it has logged so far */
+  /** its log so far */
   readonly said: () => string;
   readonly serving: Promise<void>;
   readonly ended: Promise<{

@@ -107,7 +107,7 @@ test(
     await world.log.append(events.slice(0, 120));
     const running = startRunner(world.log, world);
     await expectProjected(world, events.slice(0, 120));
-    // what is wrong in the tables, the projector remembers too
+    // the projector has cached the wrong rows too
     const { name } = world.projection;
     await world.pool.query(`UPDATE ${name}.accounts SET balance = balance + 1`);
     const reading = readOn(world);
@@ -265,7 +265,7 @@ test('a rebuild without tables, of unloaded tables or a rollback without kept ta
     message: expect.stringMatching(`record at offset ${events.length} cannot be applied`),
     remedy: expect.any(String),
   });
-  // what it had built is thrown away when told so
+  // `afresh` drops the tables of the failed rebuild
   const held = await hold(urls.writer_url, `SELECT FROM ${nextName(name)}.head`);
   await held.letGo();
   const before = await world.pool.query(

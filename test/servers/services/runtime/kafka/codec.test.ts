@@ -338,7 +338,7 @@ test('older and newer versions of an event read each other, and the registry enf
       ) as unknown,
     });
   }
-  // what the registry refused left nothing behind
+  // the refused registration left no schema behind
   await openCodec(registryUrl, [newer]);
   await ask(`/config/${subject}`, 'PUT', { compatibility: 'BACKWARD' });
   await expect(openCodec(registryUrl, [newer])).rejects.toMatchObject({
