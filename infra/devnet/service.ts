@@ -9,8 +9,7 @@ import { Faults, NODE_FAULTS, TRON_FAULTS, faultRoutes } from './http/faults.ts'
 import { Metrics } from './http/metrics.ts';
 import { nodeRoutes } from './http/node-routes.ts';
 import { ChainStore } from './store/chain-store.ts';
-import { seededRandom } from './traffic/rider.ts';
-import { Traffic, blockTimer } from './traffic/traffic.ts';
+import { Traffic, blockTimer, seededRandom } from './traffic/traffic.ts';
 import { accountRoutes } from './tron/account-routes.ts';
 import { tronAdminRoutes } from './tron/admin-routes.ts';
 import { TronNetwork } from './tron/network.ts';

@@ -83,13 +83,16 @@ export class AddressCheck {
   /** Throws faults of the provider, of Postgres and of the brokers; earlier appends stay. */
   async run(entry: Entry, range: Range): Promise<Checked> {
     const { provider } = this.#options;
-    if (range.again !== undefined) this.#forgetDecided(entry.address);
+    const prefix = entry.address.toString('latin1');
+    if (range.again !== undefined)
+      for (const key of this.#decided) if (key.startsWith(prefix)) this.#decided.delete(key);
     const pages = new Set<string>();
     const progress: Progress = { undecided_from: undefined, observed: 0, receipts: 0, bad: 0 };
     let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
     do {
+      const { address } = entry;
       const { rows, fingerprint } = await provider.list({
-        address: entry.address,
+        address,
         min_timestamp: range.from,
         after,
       });
@@ -234,11 +237,6 @@ export class AddressCheck {
     this.#decided.add(decidedKey(address, txId));
     const [oldest = ''] = this.#decided;
     if (this.#decided.size > DECIDED_MAX) this.#decided.delete(oldest);
-  }
-
-  #forgetDecided(address: Buffer): void {
-    const prefix = address.toString('latin1');
-    for (const key of this.#decided) if (key.startsWith(prefix)) this.#decided.delete(key);
   }
 }
 

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import express, { type ErrorRequestHandler, type Express, type Response } from 'express';
 import type { Logger } from 'pino';
 
+const UNREADABLE = 'the request cannot be read: send valid JSON and a valid path';
+
 export type Routes = (app: Express) => void;
 
 /** An Express application with the given routes. Other paths are answered 404. */
@@ -26,13 +28,7 @@ export function application(
     if (status === 413) return refuse(response, status, 'too_large', 'the body is too large');
     if (status === 415)
       return refuse(response, status, 'invalid_request', 'the body must be JSON in UTF-8');
-    if (status !== undefined)
-      return refuse(
-        response,
-        status,
-        'invalid_request',
-        'the request cannot be read: send valid JSON and a valid path',
-      );
+    if (status !== undefined) return refuse(response, status, 'invalid_request', UNREADABLE);
     log.error({ event: 'request_failed', err: error });
     if (response.headersSent) response.destroy();
     else refuse(response, 500, 'internal', 'the devnet failed: see its log');

@@ -4,14 +4,6 @@ import path from 'node:path';
 import { id } from 'ethers';
 import type { GenesisSettings } from '../clt/genesis.ts';
 
-interface IdentityFile {
-  readonly chain_id: number;
-  readonly is_testnet: boolean;
-  readonly finality_depth: number;
-  readonly seed_fingerprint: string;
-  readonly genesis_timestamp: number;
-}
-
 /** The settings of the directory's chain, which begins now if there is none; or the misfits. */
 export function openIdentity(
   directory: string,
@@ -20,18 +12,12 @@ export function openIdentity(
 ): { readonly settings: GenesisSettings } | { readonly problems: readonly string[] } {
   fs.mkdirSync(directory, { recursive: true });
   const file = path.join(directory, 'chain.json');
-  const identity: IdentityFile = {
-    chain_id: wanted.chain_id,
-    is_testnet: wanted.is_testnet,
-    finality_depth: wanted.finality_depth,
-    seed_fingerprint: id(`fingerprint:${wanted.seed}`),
-    genesis_timestamp: now,
-  };
+  const identity = newIdentity(wanted, now);
   if (!fs.existsSync(file)) {
     replaceFile(file, JSON.stringify(identity, null, 2));
     return { settings: { ...wanted, timestamp: now } };
   }
-  const found: IdentityFile = JSON.parse(fs.readFileSync(file, 'utf8'));
+  const found: Identity = JSON.parse(fs.readFileSync(file, 'utf8'));
   const began = settingTexts(found);
   const problems = Object.entries(settingTexts(identity))
     .filter(([name, value]) => began[name] !== value)
@@ -44,7 +30,15 @@ export function openIdentity(
     : { settings: { ...wanted, timestamp: found.genesis_timestamp } };
 }
 
-function settingTexts(identity: IdentityFile): Readonly<Record<string, string>> {
+type Identity = Readonly<ReturnType<typeof newIdentity>>;
+
+function newIdentity(settings: Omit<GenesisSettings, 'timestamp'>, genesis_timestamp: number) {
+  const { chain_id, is_testnet, finality_depth, seed } = settings;
+  const seed_fingerprint = id(`fingerprint:${seed}`);
+  return { chain_id, is_testnet, finality_depth, seed_fingerprint, genesis_timestamp };
+}
+
+function settingTexts(identity: Identity): Readonly<Record<string, string>> {
   return {
     APP_CHAIN_ID: String(identity.chain_id),
     APP_NETWORK: identity.is_testnet ? 'testnet' : 'mainnet',

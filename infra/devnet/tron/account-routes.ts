@@ -63,11 +63,9 @@ function linkTo(request: Request, fingerprint: string): object {
   return { fingerprint, links: { next: url.href } };
 }
 
-type Read =
-  | { readonly query: ListQuery; readonly fingerprint: Fingerprint | undefined }
-  | { readonly problem: string };
-
-function readQuery(request: Request): Read {
+function readQuery(
+  request: Request,
+): { query: ListQuery; fingerprint: Fingerprint | undefined } | { problem: string } {
   const account = addressDigits(String(request.params['address']));
   if (account === undefined) return { problem: 'A valid account address is required.' };
   const problems: string[] = [];

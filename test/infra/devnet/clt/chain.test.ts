@@ -4,8 +4,7 @@ import type { FunctionCall } from '../../../../schemas/function-call.ts';
 import type { Block, BlockJson } from '../../../../infra/devnet/clt/block.ts';
 import type { Chain } from '../../../../infra/devnet/clt/chain.ts';
 import type { Genesis } from '../../../../infra/devnet/clt/genesis.ts';
-import { seededRandom } from '../../../../infra/devnet/traffic/rider.ts';
-import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
+import { nextIntention, seededRandom } from '../../../../infra/devnet/traffic/traffic.ts';
 import {
   BEGIN,
   balancesOf,

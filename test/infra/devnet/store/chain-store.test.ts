@@ -3,9 +3,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Block } from '../../../../infra/devnet/clt/block.ts';
-import { seededRandom } from '../../../../infra/devnet/traffic/rider.ts';
+import { seededRandom } from '../../../../infra/devnet/traffic/traffic.ts';
 import { ChainStore } from '../../../../infra/devnet/store/chain-store.ts';
-import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
+import { nextIntention } from '../../../../infra/devnet/traffic/traffic.ts';
 import { BEGIN, testGenesis, transactionOf } from '../../../support/clt-world.ts';
 
 const genesis = testGenesis();

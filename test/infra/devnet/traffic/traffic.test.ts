@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { seededRandom } from '../../../../infra/devnet/traffic/rider.ts';
-import { nextIntention } from '../../../../infra/devnet/traffic/rider.ts';
+import { nextIntention, seededRandom } from '../../../../infra/devnet/traffic/traffic.ts';
 import { World, testGenesis } from '../../../support/clt-world.ts';
 
 test('traffic makes every call but Mint, and nearly all of it is valid', () => {
