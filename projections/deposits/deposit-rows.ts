@@ -87,12 +87,7 @@ function mintOf(row: LoadedRow): Mint {
 }
 
 /** The columns of the timeline that depend on the event. */
-const NO_DETAILS: Readonly<
-  Record<
-    'reason' | 'actor' | 'gross' | 'fee' | 'credit' | 'nonce' | 'tx_hash' | 'block_height',
-    Value
-  >
-> = {
+const NO_DETAILS = {
   reason: null,
   actor: null,
   gross: null,
@@ -139,7 +134,7 @@ export function timelineRow(
   });
 }
 
-function detailsOf(event: DepositEvent): Partial<typeof NO_DETAILS> {
+function detailsOf(event: DepositEvent): Partial<Record<keyof typeof NO_DETAILS, Value>> {
   switch (event.type) {
     case 'DepositConfirmed':
       return { gross: event.gross, fee: event.fee, credit: event.credit };

@@ -1,7 +1,4 @@
-/**
- * A person's decisions on deposits that are held. The functions change nothing: the events that
- * they return are to be appended.
- */
+/** A person's decisions on held deposits. The returned events are to be appended. */
 import type { DepositApproved, DepositRejected } from '../../../schemas/treasury.ledger/events.ts';
 import type { Decision } from './confirmation.ts';
 import type { Ledger } from './ledger.ts';

@@ -186,10 +186,7 @@ export function addressActivityPiece(
   };
 }
 
-/**
- * A position in the activity of all addresses, which is ordered by block, then by transaction with
- * the block's own effects last, then by address and ordinal.
- */
+/** A position in all activity, by block, transaction (the block's own last), address, ordinal. */
 export interface ActivityCursor {
   readonly height: bigint;
   /** 2^63 - 1 for the block's own effects */
