@@ -1,7 +1,6 @@
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
 import { findPrograms } from '../../infra/local/fetch/programs.ts';
 import { silentReport } from '../../infra/local/cli/report.ts';
@@ -87,14 +86,15 @@ function specOf(name: string): ServiceSpec {
   return spec;
 }
 
-function handleOf(spec: ServiceSpec, child: Child, ports: readonly number[]): ServiceHandle {
-  const url = `http://127.0.0.1:${ports[0]}`;
+function handleOf(spec: ServiceSpec, child: Child, ports: Ports): ServiceHandle {
+  const url = `http://127.0.0.1:${ports[spec.ports[0]]}`;
   return {
     name: spec.name,
     pid: child.pid,
     url,
     log: () => readFileSync(child.log_file, 'utf8'),
-    ready: (timeout_ms = 45_000) => waitUntilReady(child, () => serviceIsReady(url), timeout_ms),
+    ready: (timeout_ms = 45_000) =>
+      waitUntilReady(child, () => serviceIsReady(url, ports), timeout_ms),
     kill: (signal) => child.kill(signal),
     waitExit: () => child.exit,
   };
@@ -107,17 +107,7 @@ function serverHandle(server: Server): ServerHandle {
     get pid() {
       return server.pid;
     },
-    async start() {
-      try {
-        await server.start();
-      } catch (error) {
-        // The workers of a killed Postgres end a moment later; until then the next one refuses to
-        // start.
-        if (!String(error).includes('shared memory block')) throw error;
-        await pause(500);
-        await server.start();
-      }
-    },
+    start: () => server.start(),
     kill: async (signal) => await server.child?.kill(signal),
     stop: () => server.stop(),
   };
@@ -126,6 +116,8 @@ function serverHandle(server: Server): ServerHandle {
 /** Creates a folder that belongs to this process from the moment that it has its name. */
 function makeFolder(): Folder {
   const unnamed = mkdtempSync(join(tmpdir(), 'clt-test-new-'));
+  // Root's Postgres runs as another user, who has to enter this folder.
+  chmodSync(unnamed, 0o755);
   writePidFile(folderAt(unnamed).supervisor_file, process.pid);
   const named = folderAt(join(tmpdir(), `${PREFIX}${basename(unnamed).slice(-6)}`));
   renameSync(unnamed, named.root);
@@ -215,11 +207,7 @@ export async function startStack(
     const command = serviceCommand(spec, { ...environment, ...extra });
     const child = await spawnChild(`${name}-${earlier.length + 1}`, command, folder);
     spawned.push(child);
-    return handleOf(
-      spec,
-      child,
-      spec.ports.map((port) => own[port]),
-    );
+    return handleOf(spec, child, own);
   };
 
   try {

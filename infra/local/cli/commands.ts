@@ -1,15 +1,7 @@
 /** The commands start, up and down. Each returns its exit code. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-} from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Refusal } from '../process/fault.ts';
@@ -102,7 +94,11 @@ export async function start(options: BootOptions): Promise<number> {
 export async function up(options: BootOptions): Promise<number> {
   const { folder, report, servers_only } = options;
   const holder = readPidFile(folder.supervisor_file);
-  if (holder !== undefined && existsSync(folder.stack_file)) {
+  if (holder !== undefined) {
+    if (!existsSync(folder.stack_file))
+      throw new Refusal(
+        `the stack is starting or stopping (process ${holder.pid}): try again soon`,
+      );
     report.line(`  already running (process ${holder.pid}); npm run down stops it`);
     printSummary(options);
     return DONE;
@@ -156,16 +152,8 @@ export async function down(folder: Folder, wipe: boolean, report: Report): Promi
     const wasRunning = stopped || orphans.length > 0;
     report.line(wasRunning ? `  stopped in ${duration}` : '  nothing of this folder is running');
     if (wipe) {
-      // Earlier versions, run as root, could link to the data of Postgres below /var/lib.
-      const postgres = join(folder.data, 'postgres');
-      const linked = existsSync(postgres) ? realpathSync(postgres) : postgres;
-      for (const path of [
-        linked,
-        folder.data,
-        folder.logs,
-        `${folder.logs}.before`,
-        folder.scratch,
-      ])
+      const { data, logs, scratch, shelter } = folder;
+      for (const path of [data, logs, `${logs}.before`, scratch, shelter])
         rmSync(path, { recursive: true, force: true });
       report.line(`  removed the data in ${folder.data}`);
     }

@@ -27,13 +27,8 @@ export interface Programs {
   readonly postgres: string;
 }
 
-/** Platforms with a Postgres and a Redis, and how the Redis archive names them. */
-const PLATFORMS: Readonly<Record<string, string>> = {
-  'linux-x64': 'linux-amd64',
-  'linux-arm64': 'linux-arm64',
-  'darwin-x64': 'darwin-amd64',
-  'darwin-arm64': 'darwin-arm64',
-};
+/** Platforms with a Postgres and a Redis. */
+const PLATFORMS = new Set(['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64']);
 
 /** Finds or fetches every program. Throws a StackFault with a remedy when one is missing. */
 export async function findPrograms(
@@ -43,8 +38,8 @@ export async function findPrograms(
   signal: AbortSignal,
 ): Promise<Programs> {
   const here = `${platform()}-${arch()}`;
-  const redis_platform = PLATFORMS[here];
-  if (redis_platform === undefined)
+  const redis_platform = here.replace('x64', 'amd64');
+  if (!PLATFORMS.has(here))
     throw new StackFault(`there is no Postgres and no Redis for ${here}; use docker compose up`);
   const postgres = postgresFolder(here);
   const java = await findJava(cache, env, report, signal);

@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import type { Folder } from '../stack/folder.ts';
 import { StackFault } from './fault.ts';
 import { STOP_SIGNAL, writePidFile } from './pid-files.ts';
-
-const TAIL_LINES = 12;
-const TAIL_COLUMNS = 300;
+import { lastLines } from './run-program.ts';
 
 /** A program to run. `env` is its whole environment: nothing is inherited. */
 export interface Command {
@@ -15,6 +13,9 @@ export interface Command {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** The account it runs as, without supplementary groups: this user unless given. */
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 export interface Exit {
@@ -33,7 +34,7 @@ export interface Child {
   exited: Exit | undefined;
   /** Sends a signal. Resolves when it has ended; at once for SIGSTOP and SIGCONT. */
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Asks it to end, and kills it when it has not ended within `timeout_ms`. */
+  /** Asks it to end, once, and kills it when it has not ended within `timeout_ms`. */
   stop(timeout_ms: number): Promise<void>;
 }
 
@@ -51,10 +52,7 @@ export function describeExit({ code, signal }: Exit): string {
 
 /** A message about a process, with the last lines of its log. */
 export function childFault({ name, log_file }: Child, what: string): string {
-  const lines = readFileSync(log_file, 'utf8').split('\n');
-  const last = lines.filter((line) => line.trim() !== '').slice(-TAIL_LINES);
-  const shown = last.map((line) => `  | ${line.slice(0, TAIL_COLUMNS)}`);
-  return [`${name} ${what}; the end of ${log_file}:`, ...shown].join('\n');
+  return `${name} ${what}; the end of ${log_file}:${lastLines(readFileSync(log_file, 'utf8'))}`;
 }
 
 /**
@@ -62,12 +60,12 @@ export function childFault({ name, log_file }: Child, what: string): string {
  * terminal must not reach it. Rejects with a StackFault when it cannot be started.
  */
 export async function spawnChild(name: string, command: Command, folder: Folder): Promise<Child> {
-  const { file, args, env, cwd } = command;
+  const { file, args, ...options } = command;
   const log_file = join(folder.logs, `${name}.log`);
   const pid_file = join(folder.pids, `${name}.json`);
   const log = openSync(log_file, 'a');
   const stdio = ['ignore' as const, log, log];
-  const started = spawn(file, args, { cwd, env, stdio, detached: true });
+  const started = spawn(file, args, { ...options, stdio, detached: true });
   closeSync(log);
   const { pid } = started;
   if (pid === undefined) {
@@ -76,6 +74,13 @@ export async function spawnChild(name: string, command: Command, folder: Folder)
   }
   writePidFile(pid_file, pid);
   const { promise: exit, resolve } = Promise.withResolvers<Exit>();
+  let stopped: Promise<void> | undefined;
+  const stop = async (timeout_ms: number): Promise<void> => {
+    started.kill(STOP_SIGNAL);
+    const timer = setTimeout(() => started.kill('SIGKILL'), timeout_ms);
+    await exit;
+    clearTimeout(timer);
+  };
   const child: Child = {
     name,
     pid,
@@ -86,12 +91,7 @@ export async function spawnChild(name: string, command: Command, folder: Folder)
       started.kill(signal);
       if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await exit;
     },
-    async stop(timeout_ms) {
-      started.kill(STOP_SIGNAL);
-      const timer = setTimeout(() => started.kill('SIGKILL'), timeout_ms);
-      await exit;
-      clearTimeout(timer);
-    },
+    stop: (timeout_ms) => (stopped ??= stop(timeout_ms)),
   };
   started.once('exit', (code, signal) => {
     child.exited = { code, signal };

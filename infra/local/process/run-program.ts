@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { codeOf, StackFault } from './fault.ts';
 
 const TAIL_LINES = 12;
+const TAIL_COLUMNS = 300;
 
 export interface Outcome {
   /** `missing`: there is no such program */
@@ -14,6 +15,8 @@ interface Options {
   readonly signal: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
+  readonly uid?: number;
+  readonly gid?: number;
   readonly onOutput?: (text: string) => void;
 }
 
@@ -43,7 +46,14 @@ export async function runOrFail(
 ): Promise<string> {
   const { end, output } = await runProgram(file, args, options);
   if (end === 'done') return output;
+  throw new StackFault(
+    `${file} failed:${lastLines(end === 'missing' ? 'there is no such program' : output)}`,
+  );
+}
+
+/** The end of a program's output, each line after a line break. */
+export function lastLines(output: string): string {
   const lines = output.split(/[\r\n]+/).filter((line) => line.trim() !== '');
-  const shown = end === 'missing' ? ['there is no such program'] : lines.slice(-TAIL_LINES);
-  throw new StackFault([`${file} failed:`, ...shown.map((line) => `  | ${line}`)].join('\n'));
+  const shown = lines.slice(-TAIL_LINES).map((line) => `\n  | ${line.slice(0, TAIL_COLUMNS)}`);
+  return shown.join('');
 }

@@ -7,6 +7,8 @@ import { StackFault } from './fault.ts';
 const POLL_MS = 50;
 const READY_MS = 90_000;
 const STOP_MS = 30_000;
+/** A server that reports the same work for this long counts as no longer working. */
+const SAME_WORK_MS = 30 * 60_000;
 
 /** One server: how it is prepared, started and probed. */
 export interface ServerSpec {
@@ -21,12 +23,22 @@ export interface ServerSpec {
   prepare(signal: AbortSignal): Promise<Command>;
   /** Rejects while it does not answer, and with a `Working` while it is busy with long work. */
   isReady(): Promise<boolean>;
+  /** In its log when it ended for a reason that passes: it is started again until `ready_ms`. */
+  readonly passing_exit?: RegExp;
   /** Runs after each start, once it is ready. */
   settle?(): Promise<void>;
 }
 
 /** A server that is not ready because of finite work, such as loading tables. */
-export class Working extends Error {}
+export class Working extends Error {
+  /** Changes with the progress of the work. */
+  readonly progress: string;
+
+  constructor(message: string, progress = message) {
+    super(message);
+    this.progress = progress;
+  }
+}
 
 /** A server ended before it was ready. */
 export class EarlyExit extends StackFault {}
@@ -41,13 +53,18 @@ export async function waitUntilReady(
 ): Promise<void> {
   let deadline = performance.now() + ready_ms;
   let last: unknown = 'no answer';
+  let progress: string | undefined;
+  let progress_at = 0;
   for (;;) {
     try {
       if ((await isReady()) && child.exited === undefined) return;
     } catch (error) {
       last = error;
       if (error instanceof Working) {
-        deadline = performance.now() + ready_ms;
+        const now = performance.now();
+        if (error.progress !== progress) progress_at = now;
+        progress = error.progress;
+        if (now - progress_at < SAME_WORK_MS) deadline = now + ready_ms;
         onWorking?.(error.message);
       }
     }
@@ -88,6 +105,21 @@ export class Server {
   async start(signal?: AbortSignal, onWorking?: (text: string) => void): Promise<void> {
     if (this.pid !== undefined)
       throw new StackFault(`${this.name} is already running as process ${this.pid}`);
+    const deadline = performance.now() + (this.#spec.ready_ms ?? READY_MS);
+    for (;;) {
+      try {
+        return await this.#startOnce(signal, onWorking);
+      } catch (error) {
+        await this.stop();
+        const isPassing =
+          error instanceof EarlyExit && this.#spec.passing_exit?.test(error.message) === true;
+        if (!isPassing || performance.now() > deadline) throw error;
+      }
+      await pause(POLL_MS, undefined, { signal });
+    }
+  }
+
+  async #startOnce(signal?: AbortSignal, onWorking?: (text: string) => void): Promise<void> {
     const { ports, ready_ms } = this.#spec;
     const command = await this.#spec.prepare(signal ?? new AbortController().signal);
     // Otherwise a program that holds a port could answer in place of the new process.
@@ -95,13 +127,8 @@ export class Server {
     signal?.throwIfAborted();
     const child = await spawnChild(this.name, command, this.#folder);
     this.child = child;
-    try {
-      await waitUntilReady(child, () => this.#spec.isReady(), ready_ms, signal, onWorking);
-      await this.#spec.settle?.();
-    } catch (error) {
-      await this.stop();
-      throw error;
-    }
+    await waitUntilReady(child, () => this.#spec.isReady(), ready_ms, signal, onWorking);
+    await this.#spec.settle?.();
   }
 
   /** Stops it, and kills it when it does not end in time. Does nothing when it is not running. */

@@ -1,4 +1,4 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { kafka_heap, kafkaPlace, kafkaSettings } from '../../kafka/settings.ts';
@@ -79,7 +79,8 @@ export function kafkaServer(
     async prepare(signal) {
       if (!existsSync(data)) {
         // The folder gets its name when it is complete, so a killed format leaves no half of one.
-        const half = `${data}.half-${process.pid}`;
+        const half = `${data}.half`;
+        rmSync(half, { recursive: true, force: true });
         writeProperties(half);
         const format = ['format', '-t', CLUSTER_ID, '-c', properties];
         const options = ['-XX:TieredStopAtLevel=1'];

@@ -1,16 +1,26 @@
+import { spawnSync } from 'node:child_process';
 import {
   chownSync,
+  cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { platform, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { postgresAnswers, settlePostgres } from '../../postgres/databases.ts';
-import { initdbArguments, postgresArguments, superuser } from '../../postgres/settings.ts';
+import {
+  initdbArguments,
+  postgresArguments,
+  postgres_version,
+  superuser,
+} from '../../postgres/settings.ts';
 import type { Programs } from '../fetch/programs.ts';
 import { plainEnvironment, type Command } from '../process/child.ts';
 import { StackFault } from '../process/fault.ts';
@@ -34,15 +44,50 @@ export function serverAccount(): Account | undefined {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-/**
- * The arguments of util-linux' setpriv that run a program as an account. The account keeps root's
- * right to pass any folder: a checkout and its data may be below /root. Without the secure bit
- * access(2) would ignore that right.
- */
-function setprivArguments({ uid, gid }: Account): string[] {
-  const rights = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
-  const account = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  return [...account, '--securebits=+no_setuid_fixup', ...rights];
+/** Whether an account can enter a folder: one above it may be closed to others, as /root is. */
+function canEnter(path: string, account: Account): boolean {
+  const options = { ...account, cwd: '/' };
+  return spawnSync('/bin/sh', ['-c', 'cd "$1"', 'sh', path], options).status === 0;
+}
+
+/** The data folder, created if missing: a link into the shelter if the account cannot enter it. */
+function openHome({ data, shelter }: Folder, account: Account | undefined): string {
+  const home = join(data, 'postgres');
+  if (lstatSync(home, { throwIfNoEntry: false }) === undefined) {
+    const isOpen = account === undefined || canEnter(data, account);
+    const target = isOpen ? home : join(shelter, 'data');
+    rmSync(target, { recursive: true, force: true });
+    if (!isOpen) mkdirSync(shelter, { recursive: true });
+    mkdirSync(target, { mode: 0o700 });
+    if (account !== undefined) chownSync(target, account.uid, account.gid);
+    if (!isOpen) symlinkSync(target, home);
+  }
+  const real = existsSync(home) ? realpathSync(home) : undefined;
+  if (real === undefined || (account !== undefined && !canEnter(real, account)))
+    throw new StackFault(
+      `Postgres cannot enter its data folder ${home}: a link's target is gone, or a folder above ` +
+        'is closed to other users (chmod o+x opens it); npm run down -- --wipe removes the data',
+    );
+  return real;
+}
+
+/** The folder of the programs, or a copy in the shelter where the account cannot enter it. */
+function openPrograms(path: string, { shelter }: Folder, account: Account | undefined): string {
+  if (account === undefined || canEnter(path, account)) return path;
+  const copy = join(shelter, `postgres-${postgres_version}`);
+  if (!existsSync(copy)) {
+    cpSync(path, `${copy}.half`, { recursive: true, verbatimSymlinks: true });
+    renameSync(`${copy}.half`, copy);
+  }
+  return copy;
+}
+
+/** Removes a lock file whose pid is no Postgres of this folder: another program may have it now. */
+function removeStaleLock(data: string): void {
+  const lock = join(data, 'postmaster.pid');
+  const pid = existsSync(lock) ? parseInt(readFileSync(lock, 'utf8')) : 0;
+  const { stdout } = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)]);
+  if (!String(stdout).includes(data)) rmSync(lock, { force: true });
 }
 
 /** Arguments for this machine: data, port, and two fifths of the memory for the buffer cache. */
@@ -62,43 +107,38 @@ function localArguments(data: string, port: number): string[] {
 export function postgresServer(folder: Folder, programs: Programs, port: number): ServerSpec {
   const host = `127.0.0.1:${port}`;
   const account = serverAccount();
-  const home = join(folder.data, 'postgres');
-  const command = (name: string, args: readonly string[]): Command => {
-    const program = join(programs.postgres, 'bin', name);
-    const own = { env: plainEnvironment(), cwd: home };
-    if (account === undefined) return { file: program, args, ...own };
-    return { file: 'setpriv', args: [...setprivArguments(account), program, ...args], ...own };
-  };
   return {
     name: 'postgres',
     ports: [port],
     // After a kill during a load it replays gigabytes of its log; a stop writes its memory to disk.
     ready_ms: 300_000,
     stop_ms: 120_000,
+    // The workers of a killed Postgres end a moment later.
+    passing_exit: /shared memory block .* is still in use/,
     async prepare(signal) {
+      const home = openHome(folder, account);
       const data = join(home, 'cluster');
-      if (!existsSync(home)) {
-        mkdirSync(home, { mode: 0o700 });
-        if (account !== undefined) chownSync(home, account.uid, account.gid);
-      }
+      const programs_folder = openPrograms(programs.postgres, folder, account);
+      const command = (name: string, args: readonly string[]): Command => ({
+        file: join(programs_folder, 'bin', name),
+        args,
+        env: plainEnvironment(),
+        cwd: home,
+        ...account,
+      });
       if (!existsSync(data)) {
         // The cluster gets its name when it is complete, so a killed initdb leaves no half of one.
-        const half = join(home, `half-${process.pid}`);
+        const half = join(home, 'half');
+        rmSync(half, { recursive: true, force: true });
         const password = join(home, 'password');
         writeFileSync(password, superuser.password);
         const options = [`--username=${superuser.name}`, `--pwfile=${password}`];
-        const { file, args, ...own } = command('initdb', [
-          '-D',
-          half,
-          ...options,
-          ...initdbArguments,
-        ]);
-        await runOrFail(file, args, { ...own, signal });
+        const initdb = command('initdb', ['-D', half, ...options, ...initdbArguments]);
+        await runOrFail(initdb.file, initdb.args, { ...initdb, signal });
         renameSync(half, data);
         rmSync(password);
       }
-      // this folder's Postgres has ended; another program may have the pid in its lock file
-      rmSync(join(data, 'postmaster.pid'), { force: true });
+      removeStaleLock(data);
       return command('postgres', [...postgresArguments(), ...localArguments(data, port)]);
     },
     isReady: () => postgresAnswers(host),

@@ -62,11 +62,12 @@ export async function boot(
   const user = userSettings(env);
   const ours = specs.map((spec) => serviceServer(spec, settings, addresses, ports, folder, user));
   const all = [...servers, ...ours];
-  const stopping = new AbortController();
-  const either = AbortSignal.any([signal, stopping.signal]);
+  const stopping = { services: new AbortController(), servers: new AbortController() };
   const supervised: Supervised[] = [];
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => undefined);
+  signal.addEventListener('abort', () => failure.reject(signal.reason), { once: true });
+  signal.throwIfAborted();
   let areServersReady = false;
   const write = (): void => {
     const pids = all.flatMap(({ name, pid }) => (pid === undefined ? [] : [[name, pid] as const]));
@@ -74,12 +75,14 @@ export async function boot(
     writeStackFile(folder, describeStack(folder, ports, addresses, settings, running));
   };
   const start = (server: Server): Supervised => {
-    const started = supervise(server, ours.includes(server), either, {
+    const isService = ours.includes(server);
+    const stop_signal = stopping[isService ? 'services' : 'servers'].signal;
+    const started = supervise(server, isService, stop_signal, {
       line: (text) => report.line(`  ${text}`),
       working: (text) => report.now(`${server.name}: ${text}`),
       ready(after_ms, isRestart) {
         const { name, pid } = server;
-        if (areServersReady) write();
+        if (areServersReady && !stopping.services.signal.aborted) write();
         report.line(
           isRestart
             ? `  ${name} is ready again (process ${pid})`
@@ -92,9 +95,10 @@ export async function boot(
     return started;
   };
   const stop = async (): Promise<void> => {
-    stopping.abort();
+    stopping.services.abort();
     rmSync(folder.stack_file, { force: true });
     for (const server of all.toReversed()) {
+      if (server === servers.at(-1)) stopping.servers.abort();
       if (server.pid !== undefined) report.now(`stopping ${server.name}`);
       await server.stop();
     }
@@ -103,7 +107,8 @@ export async function boot(
 
   try {
     report.now('starting the servers');
-    await Promise.all(servers.map((server) => start(server).ready));
+    const ready = servers.map((server) => start(server).ready);
+    await Promise.race([Promise.all(ready), failure.promise]);
     areServersReady = true;
     write();
     // A projector may load for hours, and the services before it are useful meanwhile.
@@ -111,7 +116,7 @@ export async function boot(
       report.now(`starting ${server.name}`);
       await Promise.race([start(server).answering, failure.promise]);
     }
-    await Promise.all(supervised.map(({ ready }) => ready));
+    await Promise.race([Promise.all(supervised.map((each) => each.ready)), failure.promise]);
   } catch (error) {
     await stop();
     throw error;

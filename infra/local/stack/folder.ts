@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -5,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 /** The checkout that this file belongs to. */
 export const checkout = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The paths of one stack; everything it writes is below `root`. */
+/** The paths of one stack; all but the shelter are below `root`. */
 export interface Folder {
   readonly root: string;
   /** Survives restarts; `down --wipe` removes it. */
@@ -15,6 +16,8 @@ export interface Folder {
   readonly pids: string;
   /** Temporary files of the Java servers. */
   readonly scratch: string;
+  /** For root's Postgres, which runs as another user, where that user cannot enter `root`. */
+  readonly shelter: string;
   readonly stack_file: string;
   /** The pid file of the supervisor. */
   readonly supervisor_file: string;
@@ -29,6 +32,7 @@ export function folderAt(root: string): Folder {
     logs: join(top, 'logs'),
     pids: join(top, 'pids'),
     scratch: join(top, 'scratch'),
+    shelter: join('/var/lib', `clt-stack-${hash('sha256', top).slice(0, 12)}`),
     stack_file: join(top, 'stack.json'),
     supervisor_file: join(top, 'running.json'),
   };

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { postgresUrl } from '../../postgres/databases.ts';
 import { database, reader, writer } from '../../postgres/settings.ts';
-import type { Ports } from '../../services/ports.ts';
+import { portNames, type Ports } from '../../services/ports.ts';
 import {
   serviceEnvironment,
   type Addresses,
@@ -13,6 +13,7 @@ import { plainEnvironment, type Command } from '../process/child.ts';
 import { Server, Working } from '../process/server.ts';
 import { registry_path } from '../servers/registry.ts';
 import { checkout, type Folder } from './folder.ts';
+import { http } from './stack-file.ts';
 
 /** Node's compile cache halves the start time of a service. */
 const COMPILE_CACHE = join(checkout, 'node_modules', '.cache', 'node');
@@ -29,9 +30,9 @@ export function localAddresses(ports: Ports): Addresses {
     postgres_url: postgresUrl(writer, postgres, database),
     postgres_reader_url: postgresUrl(reader, postgres, database),
     redis_url: `redis://127.0.0.1:${ports.redis}`,
-    node_url: `http://127.0.0.1:${ports.node}`,
-    tron_url: `http://127.0.0.1:${ports.tron}`,
-    treasury_url: `http://127.0.0.1:${ports.treasury}`,
+    node_url: http(ports.node),
+    tron_url: http(ports.tron),
+    treasury_url: http(ports.treasury),
   };
 }
 
@@ -55,14 +56,26 @@ interface Status {
   readonly message: string | null;
 }
 
-/** Whether a service is ready. Waiting for a projection counts as working: that one is loading. */
-export async function serviceIsReady(url: string): Promise<boolean> {
+async function readStatus(url: string): Promise<Status> {
   const response = await fetch(`${url}/status`, { signal: AbortSignal.timeout(2_000) });
-  const { status, phase, waits_for, eta_s, message }: Status = JSON.parse(await response.text());
+  const status: Status = JSON.parse(await response.text());
+  return status;
+}
+
+/** Whether a service is ready. Waiting for a projection is work while its projector works. */
+export async function serviceIsReady(url: string, ports: Ports): Promise<boolean> {
+  const own = await readStatus(url);
+  const { status, phase, waits_for, eta_s, message } = own;
   if (status === 'ready') return true;
   const activity = waits_for === null ? phase.replaceAll('_', ' ') : `waiting for ${waits_for}`;
   const text = eta_s === null ? activity : `${activity}, about ${eta_s} s left`;
-  if (status === 'working' || waits_for?.startsWith('projection:')) throw new Working(text);
+  const projector = portNames.find(
+    (name) => name === waits_for?.replace('projection:', 'projector_'),
+  );
+  const worker =
+    projector === undefined ? own : await readStatus(http(ports[projector])).catch(() => own);
+  if (worker.status === 'working')
+    throw new Working(text, JSON.stringify([worker.phase, worker.eta_s, worker.message]));
   throw new Error(message ?? text);
 }
 
@@ -85,7 +98,7 @@ export function serviceServer(
       ready_ms: READY_MS,
       stop_ms: Number(settings.APP_DRAIN_MS) + GRACE_MS,
       prepare: () => Promise.resolve(command),
-      isReady: () => serviceIsReady(`http://127.0.0.1:${ports[first]}`),
+      isReady: () => serviceIsReady(http(ports[first]), ports),
     },
     folder,
   );

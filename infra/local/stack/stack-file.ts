@@ -4,7 +4,8 @@ import { services, type Addresses } from '../../services/services.ts';
 import type { StackSettings } from '../../services/settings.ts';
 import type { Folder } from './folder.ts';
 
-function http(port: number): string {
+/** The address of an HTTP server on this machine, without a path. */
+export function http(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 

@@ -96,16 +96,26 @@ test("the settings of the user reach the services, but do not override the stack
     expect(environment).not.toHaveProperty(name);
 });
 
+/** A server that answers `/status` like this. Returns its port. */
+async function statusServer(status: object): Promise<number> {
+  const server = createServer((request, response) =>
+    response.end(request.url === '/status' ? JSON.stringify(status) : ''),
+  ).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
 const LOADING = { status: 'working', phase: 'building_indexes', waits_for: null, message: null };
 const WAITING = { status: 'waiting', phase: 'opening', eta_s: null, message: null };
 
 test.each([
   ['ready', { ...LOADING, status: 'ready', eta_s: null }, true],
-  ['working', { ...LOADING, eta_s: 12 }, new Working('building indexes, about 12 s left')],
   [
-    'waiting for a projection that loads',
-    { ...WAITING, waits_for: 'projection:explorer' },
-    new Working('waiting for projection:explorer'),
+    'working',
+    { ...LOADING, eta_s: 12 },
+    new Working('building indexes, about 12 s left', '["building_indexes",12,null]'),
   ],
   ['waiting for Kafka', { ...WAITING, waits_for: 'kafka' }, new Error('waiting for kafka')],
   [
@@ -114,17 +124,26 @@ test.each([
     new Error('A record is poison.'),
   ],
 ])('a service is probed by its status: %s', async (_, status, expected) => {
-  const server = createServer((request, response) =>
-    response.end(request.url === '/status' ? JSON.stringify(status) : ''),
-  ).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const outcome = await serviceIsReady(`http://127.0.0.1:${port}`).catch((error: unknown) => error);
+  const port = await statusServer(status);
+  const outcome = await serviceIsReady(`http://127.0.0.1:${port}`, defaultPorts).catch(
+    (error: unknown) => error,
+  );
   expect(outcome).toEqual(expected);
   expect(outcome instanceof Working).toBe(expected instanceof Working);
 });
+
+test.each(['working', 'ready'])(
+  'a service that waits for a projection is probed by its projector: %s',
+  async (projector) => {
+    const waiting = { ...WAITING, waits_for: 'projection:explorer' };
+    const url = `http://127.0.0.1:${await statusServer(waiting)}`;
+    const projector_explorer = await statusServer({ ...LOADING, status: projector, eta_s: 3 });
+    const ports = { ...defaultPorts, projector_explorer };
+    const outcome = await serviceIsReady(url, ports).catch((error: unknown) => error);
+    expect(outcome).toMatchObject({ message: 'waiting for projection:explorer' });
+    expect(outcome instanceof Working).toBe(projector === 'working');
+  },
+);
 
 function ownFolder(): Folder {
   const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-settings-')));

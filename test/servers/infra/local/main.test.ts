@@ -42,7 +42,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const one of runs.splice(0)) one.signal('SIGKILL');
-  await runMain(['down'], settings).ended();
+  await runMain(['down', '--wipe'], settings).ended();
   rmSync(folder.root, { recursive: true, force: true });
 });
 
@@ -117,6 +117,11 @@ test(
       'CREATE SCHEMA kept; CREATE TABLE kept.rows (a int); INSERT INTO kept.rows VALUES (7)',
     );
 
+    if (existsSync('/proc/self/status')) {
+      const status = readFileSync(`/proc/${stack.pids['postgres']}/status`, 'utf8');
+      expect(status).not.toMatch(/^Uid:\s0/m);
+      expect(status).toMatch(/^CapEff:\s+0+$/m);
+    }
     const redis = stack.pids['redis'] ?? 0;
     process.kill(redis, 'SIGKILL');
     await first.prints('redis is ready again');
@@ -168,6 +173,7 @@ test(
     expect(await run('down', '--wipe').ended()).toBe(0);
     await expectNothingLeft(are);
     expect(readdirSync(folder.root)).not.toContain('data');
+    expect(existsSync(folder.shelter)).toBe(false);
     const nothing = run('down');
     expect(await nothing.ended()).toBe(0);
     expect(nothing.printed()).toContain('nothing of this folder is running');

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { plainEnvironment } from '../../../../infra/local/process/child.ts';
 import { Server, Working, type ServerSpec } from '../../../../infra/local/process/server.ts';
 import { folderAt, openFolder, type Folder } from '../../../../infra/local/stack/folder.ts';
@@ -93,6 +94,37 @@ test('the time limit of a server does not run while it is working', async () => 
   const server = serverOf('setInterval(() => {}, 1000)', { ready_ms: 200, isReady });
   await server.start(undefined, (text) => void reports.push(text));
   expect(reports).toHaveLength(9);
+});
+
+test('the same work for 30 minutes no longer extends the time limit', async () => {
+  let now = 0;
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const isReady = (): Promise<boolean> => {
+    now += 600_000;
+    return Promise.reject(new Working('loading'));
+  };
+  const server = serverOf('setInterval(() => {}, 1000)', { isReady });
+  await expect(server.start()).rejects.toThrow('was not ready within 90 s (loading)');
+  expect(now).toBe(4 * 600_000);
+});
+
+test('a server that ends for a reason that passes is started again', async () => {
+  const script = `const { existsSync, writeFileSync } = require('node:fs');
+    if (!existsSync('seen')) { writeFileSync('seen', ''); console.log('in use'); process.exit(1); }
+    ${LISTENS}`;
+  await serverOf(script, { passing_exit: /in use/ }).start();
+});
+
+test('a server that is stopped twice gets one signal', async () => {
+  const server = serverOf(`let signals = 0;
+    process.on('SIGINT', () => { signals += 1; setTimeout(() => process.exit(signals), 300); });
+    ${LISTENS}`);
+  await server.start();
+  const first = server.stop();
+  await pause(100);
+  await Promise.all([first, server.stop()]);
+  expect(server.child?.exited?.code).toBe(1);
 });
 
 test('a server that is neither ready nor working in time is stopped, with its reason', async () => {
