@@ -3,7 +3,6 @@
  * own: `rate_limited` (429) and `internal_error` (500).
  */
 import type { ErrorShape, Failure } from '../runtime/http/handler.ts';
-import type { Fault } from '../runtime/process/errors.ts';
 
 /** Codes of the HTTP application, in the interface's words; others stay. */
 const CODES: Readonly<Record<string, string>> = {
@@ -29,13 +28,11 @@ const UPSTREAM: Failure = {
   message: 'a server behind this one did not answer: try again shortly',
 };
 
-function failureOf({ code }: Fault): Failure {
-  if (code === 'storage_timeout') return TOO_SLOW;
-  return code.startsWith('storage_') ? UNREADABLE : UPSTREAM;
-}
-
 export const EXPLORER_ERRORS: ErrorShape = {
   statuses: { invalid_request: 400, not_found: 404, rate_limited: 429 },
-  fault: failureOf,
+  fault: ({ code }) => {
+    if (code === 'storage_timeout') return TOO_SLOW;
+    return code.startsWith('storage_') ? UNREADABLE : UPSTREAM;
+  },
   body: ({ code, message }) => JSON.stringify({ code: CODES[code] ?? code, message }),
 };

@@ -13,9 +13,7 @@ import { ReadVersion } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import type { ExplorerGatewayConfig } from './config.ts';
 import { EXPLORER_ERRORS } from './errors.ts';
-import { indexCheck } from './health.ts';
-import { logEnds } from './log-ends.ts';
-import { nodeHead } from './node-head.ts';
+import { indexCheck, logEnds, nodeHead } from './lag.ts';
 import { openReserve } from './reserve/reserve.ts';
 import { explorerRoutes } from './routes/routes.ts';
 

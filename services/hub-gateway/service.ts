@@ -8,7 +8,8 @@ import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { preflight } from '../runtime/http/cors.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
-import { openReader } from '../runtime/postgres/pool.ts';
+import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';
+import type { Check, HealthProblem } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { changedKeys, ReadVersion, VERSION_CHECK_MS } from '../runtime/read-version.ts';
@@ -16,13 +17,11 @@ import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { GRAPHQL_PATH, type HubGatewayConfig } from './config.ts';
 import { Apollo } from './graphql/apollo.ts';
 import { SignIns } from './graphql/authentication.ts';
-import { Balances } from './graphql/balances.ts';
 import { ChainParameters } from './graphql/chain-parameters.ts';
-import type { Hub, Model } from './graphql/context.ts';
+import { Balances, type Hub, type Model } from './graphql/context.ts';
 import { Documents } from './graphql/documents.ts';
 import { HUB_ERRORS } from './graphql/errors.ts';
 import { hubSchema } from './graphql/schema.ts';
-import { hubChecks } from './health.ts';
 import { cachedQueries, CORS_HEADERS } from './http/cached-queries.ts';
 import { BODY_BYTES_MAX, graphqlRoutes } from './http/graphql-route.ts';
 import { socketProtocol } from './sockets/protocol.ts';
@@ -109,7 +108,7 @@ export async function serve(
 /** Follows both read models for the subscriptions. Returns the version of the market. */
 function followReadModels(
   { config, log, closing }: Service<HubGatewayConfig>,
-  reader: ReturnType<typeof openReader>,
+  reader: Reader,
   subscriptions: SharedSubscriptions,
 ): ReadVersion {
   const open = (model: Model, position: Query): ReadVersion =>
@@ -148,4 +147,35 @@ function followReadModels(
   const checking = setInterval(() => void check(), VERSION_CHECK_MS);
   closing.add('version checks', () => clearInterval(checking));
   return market;
+}
+
+const READ_MODELS = ['explorer', 'ride_market'];
+
+/** Columns: projection, whether it is indexed. */
+const INDEXED: Statement = {
+  name: 'hub_is_indexed',
+  text: `SELECT projection, indexed_at IS NOT NULL FROM projector.projections WHERE projection IN ('explorer', 'ride_market')`,
+  values: [],
+};
+
+/** The hub is ready when the chain's parameters are known and both read models are indexed. */
+function hubChecks(reader: Reader, chain: ChainParameters): readonly Check[] {
+  const readModels = async (): Promise<HealthProblem | undefined> => {
+    const indexed = new Map(
+      (await reader.rows(INDEXED)).map(([name, isIndexed]) => [name, isIndexed === 't']),
+    );
+    const missing = READ_MODELS.filter((name) => indexed.get(name) !== true);
+    if (missing.length === 0) return undefined;
+    const messages = missing.map((name) =>
+      indexed.has(name)
+        ? `${name} is being built, and slow until it is: see /ready of projector ${name}`
+        : `${name} is not there: start projector ${name}`,
+    );
+    const waits_for = `projection:${missing[0]}`;
+    return { status: 'waiting', waits_for, message: messages.join('; ') };
+  };
+  return [
+    { name: 'chain', check: () => chain.problem },
+    { name: 'read models', projection: 'explorer', check: readModels },
+  ];
 }

@@ -7,10 +7,16 @@ import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { EXPLORER_ERRORS } from '../errors.ts';
-import { invalid, type InvalidRequest, type Parameters } from '../routes/parameters.ts';
+import {
+  invalid,
+  parseActivityExport,
+  parseTransactionsExport,
+  type GivenHeights,
+  type InvalidRequest,
+  type Parameters,
+} from '../routes/parameters.ts';
 import { STORED_STATUS } from '../routes/transactions.ts';
 import { CSV, NDJSON, type ExportFormat } from './formats.ts';
-import { parseActivityExport, parseTransactionsExport, type GivenHeights } from './parameters.ts';
 import {
   activityPieces,
   addressActivityPieces,

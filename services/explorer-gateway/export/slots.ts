@@ -7,12 +7,6 @@ export interface Started {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface Held {
-  /** gives the slot back when it has ended, also when nothing was ever read from it */
-  readonly body: AsyncIterable<string>;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 export class ExportSlots {
   readonly max: number;
   readonly #clientMax: number;
@@ -26,12 +20,13 @@ export class ExportSlots {
 
   /**
    * Starts an export in a slot, which is free again when `start` fails or is refused. Undefined
-   * when all slots are taken, or half of them by this client.
+   * when all slots are taken, or half of them by this client. The body gives the slot back when it
+   * has ended, also when nothing was ever read from it.
    */
   async hold<Refused extends object>(
     client: string,
     start: () => Promise<Started | Refused>,
-  ): Promise<Held | Refused | undefined> {
+  ): Promise<(Omit<Started, 'pieces'> & { body: AsyncIterable<string> }) | Refused | undefined> {
     const release = this.#take(client);
     if (release === undefined) return undefined;
     try {

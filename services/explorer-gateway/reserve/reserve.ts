@@ -1,7 +1,15 @@
-/** The reserve position that the treasury publishes, cached for a while and never shown stale. */
+/**
+ * The reserve position that the treasury publishes, cached for a while and never shown stale, and
+ * all reconciliations from the read model.
+ */
+import { runsPage } from '../../../projections/reserve/queries.ts';
 import { runJson, type Reconciliation } from '../../../schemas/reconciliation.ts';
 import type { Route } from '../../runtime/http/handler.ts';
+import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import type { Logger } from '../../runtime/process/log.ts';
+import { parsePage } from '../routes/parameters.ts';
+import { listResponse } from '../routes/responses.ts';
 import { askTreasury, type Unavailable } from './treasury.ts';
 
 /** A failure is cached for less, so that a treasury that is back shows soon. */
@@ -61,7 +69,7 @@ const NOT_CONFIGURED =
   '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}';
 
 /** The four bodies of the interface; undefined in a deployment without a treasury. */
-export function reserveBody(reserve: Reserve | undefined): string {
+function reserveBody(reserve: Reserve | undefined): string {
   if (reserve === undefined) return NOT_CONFIGURED;
   const { answer, age_seconds: age } = reserve;
   if ('unavailable' in answer) {
@@ -71,10 +79,53 @@ export function reserveBody(reserve: Reserve | undefined): string {
   return `{"configured":true,"available":true,"cache_age_seconds":${age},"last_run":${run}}`;
 }
 
-export function reserveRoute(reserve: (() => Promise<Reserve>) | undefined): Route {
-  return {
-    method: 'get',
-    path: '/api/v1/reserve',
-    handle: async () => ({ status: 200, body: reserveBody(await reserve?.()) }),
-  };
+const RUNS_PATH = '/api/v1/reserve/runs';
+const RUNS_LIST = 'reserve_runs';
+
+/** Without a treasury the list of runs is empty. */
+export function reserveRoutes(
+  reader: Reader,
+  reserve: (() => Promise<Reserve>) | undefined,
+): readonly Route[] {
+  return [
+    {
+      method: 'get',
+      path: '/api/v1/reserve',
+      handle: async () => ({ status: 200, body: reserveBody(await reserve?.()) }),
+    },
+    {
+      method: 'get',
+      path: RUNS_PATH,
+      handle: async ({ query }) => {
+        const page = parsePage(query, RUNS_LIST);
+        if ('refused' in page) return page;
+        const rows = reserve === undefined ? [] : await reader.rows(runsPage(page));
+        return listResponse({ path: RUNS_PATH, page, list: RUNS_LIST }, rows, runItem);
+      },
+    },
+  ];
+}
+
+function runItem([
+  id,
+  at,
+  offset,
+  height,
+  hash,
+  supply,
+  genesis,
+  minted,
+  burned,
+  liability,
+  custody,
+  held,
+  fees,
+  status,
+]: Cells): string {
+  return (
+    `{"run_id":${JSON.stringify(id)},"run_at":"${isoTime(at)}","ledger_offset":${offset},"block_height":${height},` +
+    `"block_hash":"${byteaHex(hash)}","onchain_supply":${supply},"genesis_allocation":${genesis},"treasury_minted":${minted},` +
+    `"burned":${burned},"ledger_liability":${liability},"custody_reported":${custody},"held":${held},"retained_fees":${fees},` +
+    `"status":${JSON.stringify(status)}}`
+  );
 }

@@ -4,13 +4,8 @@
  */
 import { parseReconciliation, type Reconciliation } from '../../../schemas/reconciliation.ts';
 
-export interface TreasuryLimits {
-  /** for the whole response */
-  readonly answer_ms: number;
-  readonly body_bytes_max: number;
-}
-
-export const TREASURY_LIMITS: TreasuryLimits = { answer_ms: 5_000, body_bytes_max: 65_536 };
+/** The time is for the whole response. */
+export const TREASURY_LIMITS = { answer_ms: 5_000, body_bytes_max: 65_536 };
 
 /** Why there are no figures: `unavailable` may be shown to anyone, `cause` is for the log. */
 export interface Unavailable {
@@ -36,7 +31,7 @@ export async function askTreasury(
 
 async function readTreasury(
   url: string,
-  { answer_ms: answerMs, body_bytes_max: bytesMax }: TreasuryLimits,
+  { answer_ms: answerMs, body_bytes_max: bytesMax }: typeof TREASURY_LIMITS,
 ): Promise<string | Unavailable> {
   const signal = AbortSignal.timeout(answerMs);
   let failing = 'cannot be reached';

@@ -5,32 +5,19 @@ import {
   blocksPage,
 } from '../../../projections/explorer/queries/blocks.ts';
 import { stats, validatorsPage } from '../../../projections/explorer/queries/chain.ts';
-
+import type { Page, Query } from '../../../projections/contract/page.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
-import type { Reader } from '../../runtime/postgres/pool.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { blockDetail, blockItem, statsBody, validatorItem } from './json.ts';
 import { parseBlockId, parsePage } from './parameters.ts';
 import { itemResponse, listResponse } from './responses.ts';
 
-const BLOCKS = '/api/v1/blocks';
-const VALIDATORS = '/api/v1/validators';
-
 export function chainRoutes(reader: Reader): readonly GetRoute[] {
   return [
+    listRoute(reader, 'blocks', blocksPage, blockItem),
     {
       method: 'get',
-      path: BLOCKS,
-      handle: async ({ query }) => {
-        const list = 'blocks';
-        const page = parsePage(query, list);
-        if ('refused' in page) return page;
-        const rows = await reader.rows(blocksPage(page));
-        return listResponse({ path: BLOCKS, page, list }, rows, blockItem);
-      },
-    },
-    {
-      method: 'get',
-      path: `${BLOCKS}/:id`,
+      path: '/api/v1/blocks/:id',
       handle: ({ params }) => {
         const block = parseBlockId(params['id']);
         if ('refused' in block) return block;
@@ -38,21 +25,30 @@ export function chainRoutes(reader: Reader): readonly GetRoute[] {
         return itemResponse(reader, query, blockDetail, 'block');
       },
     },
-    {
-      method: 'get',
-      path: VALIDATORS,
-      handle: async ({ query }) => {
-        const list = 'validators';
-        const page = parsePage(query, list);
-        if ('refused' in page) return page;
-        const rows = await reader.rows(validatorsPage(page));
-        return listResponse({ path: VALIDATORS, page, list }, rows, validatorItem);
-      },
-    },
+    listRoute(reader, 'validators', validatorsPage, validatorItem),
     {
       method: 'get',
       path: '/api/v1/stats',
       handle: async () => ({ status: 200, body: statsBody((await reader.rows(stats()))[0]) }),
     },
   ];
+}
+
+/** `list` names the path, and the list for its cursors. */
+function listRoute(
+  reader: Reader,
+  list: string,
+  query: (page: Page) => Query,
+  toJson: (cells: Cells) => string,
+): GetRoute {
+  const path = `/api/v1/${list}`;
+  return {
+    method: 'get',
+    path,
+    handle: async (request) => {
+      const page = parsePage(request.query, list);
+      if ('refused' in page) return page;
+      return listResponse({ path, page, list }, await reader.rows(query(page)), toJson);
+    },
+  };
 }

@@ -27,7 +27,7 @@ export function invalid(message: string): InvalidRequest {
 }
 
 /** The given parameters of these names, each once and not empty; others are ignored. */
-export function pick<Name extends string>(
+function pick<Name extends string>(
   parameters: Parameters,
   names: readonly Name[],
 ): { readonly [Key in Name]?: string } | InvalidRequest {
@@ -46,7 +46,7 @@ export function pick<Name extends string>(
   return picked;
 }
 
-export function parseDecimal(text: string): bigint | undefined {
+function parseDecimal(text: string): bigint | undefined {
   return DECIMAL.test(text) ? BigInt(text) : undefined;
 }
 
@@ -122,7 +122,7 @@ export function parseTransactionsRequest(
 }
 
 /** address, block and type as a filter. */
-export function filterOf(given: {
+function filterOf(given: {
   readonly address?: string;
   readonly block?: string;
   readonly type?: string;
@@ -169,10 +169,10 @@ export function parseSearch(parameters: Parameters): { readonly q: string } | In
     : { q: given.q };
 }
 
-export type BlockId = { readonly hash: Buffer } | { readonly height: bigint };
-
 /** 64 hex digits are a hash, even if all are decimals; other decimals are a height. */
-export function parseBlockId(given: unknown): BlockId | InvalidRequest {
+export function parseBlockId(
+  given: unknown,
+): { readonly hash: Buffer } | { readonly height: bigint } | InvalidRequest {
   const id = typeof given === 'string' ? given : '';
   const hash = parseHash(id);
   if (hash !== undefined) return { hash };
@@ -210,4 +210,54 @@ export function parseBalanceHeight(
   return height === undefined
     ? invalid('height must be the height of a block, a decimal integer')
     : { height };
+}
+
+/** As given, not yet compared with the indexed heights. */
+export interface GivenHeights {
+  readonly from: bigint | undefined;
+  readonly to: bigint | undefined;
+}
+
+const HEIGHTS = ['from_height', 'to_height'] as const;
+
+/** address, block, type, status, from_height, to_height. */
+export function parseTransactionsExport(
+  parameters: Parameters,
+):
+  | (TransactionFilter & { readonly heights: GivenHeights; readonly status: string | undefined })
+  | InvalidRequest {
+  const given = pick(parameters, ['address', 'block', 'type', 'status', ...HEIGHTS]);
+  if ('refused' in given) return given;
+  const filter = filterOf(given);
+  if ('refused' in filter) return filter;
+  const heights = parseHeights(given);
+  return 'refused' in heights ? heights : { heights, ...filter, status: given.status };
+}
+
+/** address, from_height, to_height. */
+export function parseActivityExport(
+  parameters: Parameters,
+): { readonly heights: GivenHeights; readonly address: Buffer | undefined } | InvalidRequest {
+  const given = pick(parameters, ['address', ...HEIGHTS]);
+  if ('refused' in given) return given;
+  const filter = filterOf(given);
+  if ('refused' in filter) return filter;
+  const heights = parseHeights(given);
+  return 'refused' in heights ? heights : { heights, address: filter.address };
+}
+
+function parseHeights(given: {
+  readonly from_height?: string;
+  readonly to_height?: string;
+}): GivenHeights | InvalidRequest {
+  for (const name of HEIGHTS) {
+    const text = given[name];
+    if (text !== undefined && parseDecimal(text) === undefined)
+      return invalid(`${name} must be the height of a block, a decimal integer`);
+  }
+  const from = parseDecimal(given.from_height ?? '');
+  const to = parseDecimal(given.to_height ?? '');
+  return from !== undefined && to !== undefined && from > to
+    ? invalid('from_height must not be above to_height')
+    : { from, to };
 }

@@ -6,10 +6,9 @@ import type { Reader } from '../../runtime/postgres/pool.ts';
 import { accountRoutes } from './accounts.ts';
 import { chainRoutes } from './chain.ts';
 import { exportRoutes } from '../export/routes.ts';
-import type { LogEnds } from '../log-ends.ts';
+import type { LogEnds } from '../lag.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
-import { reserveRunsRoute } from '../reserve/runs.ts';
-import { reserveRoute, type Reserve } from '../reserve/reserve.ts';
+import { reserveRoutes, type Reserve } from '../reserve/reserve.ts';
 import { searchRoute } from './search.ts';
 import { statusRoute } from './status.ts';
 import { transactionRoutes } from './transactions.ts';
@@ -48,8 +47,7 @@ export function explorerRoutes({
   return [
     ...(cache === undefined ? indexRoutes : indexRoutes.map((route) => cached(route, cache))),
     statusRoute(reader, head, ends),
-    reserveRoute(reserve),
-    reserveRunsRoute(reader, reserve !== undefined),
+    ...reserveRoutes(reader, reserve),
     ...exportRoutes(reader, exportsMax),
     ...documentRoutes(OPENAPI),
   ];
@@ -62,7 +60,7 @@ const URL_CHARACTERS_MAX = 512;
  * The route with its responses cached. Only for one whose response depends on its address and the
  * index alone.
  */
-export function cached(route: GetRoute, cache: AnswerCache): GetRoute {
+function cached(route: GetRoute, cache: AnswerCache): GetRoute {
   return {
     ...route,
     handle: (request) =>

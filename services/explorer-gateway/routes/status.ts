@@ -3,7 +3,7 @@ import { indexedHead } from '../../../projections/explorer/queries/chain.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import { isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
-import type { LogEnds } from '../log-ends.ts';
+import type { LogEnds } from '../lag.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
 
 /**
@@ -28,38 +28,30 @@ export function statusRoute(
     method: 'get',
     path: '/api/v1/status',
     handle: async () => {
-      const [node, indexed, positions] = await Promise.all([
+      const [node, [indexed], positions] = await Promise.all([
         head(),
         reader.rows(indexedHead()),
         reader.rows(POSITIONS),
       ]);
       // read after the positions, so that no position is beyond the end
       const log = await ends([...new Set(positions.map(([, , topic]) => topic ?? ''))]);
-      return { status: 200, body: statusBody(node, indexed[0], positions, log) };
+      // lags are 0 or more: the index may be ahead of the last known head of the node
+      const lag =
+        node === undefined || indexed === undefined
+          ? null
+          : Math.max(0, node.height - Number(indexed[0]));
+      const nodeHeights =
+        node === undefined
+          ? 'null'
+          : `{"height":${node.height},"finalized_height":${node.finalized_height}}`;
+      const indexHeights =
+        indexed === undefined
+          ? 'null'
+          : `{"height":${indexed[0]},"finalized_height":${finalHeight(indexed[1])}}`;
+      const body = `{"head":${nodeHeights},"indexed":${indexHeights},"lag_blocks":${lag},"projections":[${positions.map((cells) => positionItem(cells, log)).join(',')}]}`;
+      return { status: 200, body };
     },
   };
-}
-
-/** Lags are 0 or more: the index may be ahead of the last known head of the node. */
-export function statusBody(
-  node: NodeHead | undefined,
-  indexed: Cells | undefined,
-  positions: readonly Cells[],
-  log: LogEnds | undefined,
-): string {
-  const lag =
-    node === undefined || indexed === undefined
-      ? null
-      : Math.max(0, node.height - Number(indexed[0]));
-  const head =
-    node === undefined
-      ? 'null'
-      : `{"height":${node.height},"finalized_height":${node.finalized_height}}`;
-  const index =
-    indexed === undefined
-      ? 'null'
-      : `{"height":${indexed[0]},"finalized_height":${finalHeight(indexed[1])}}`;
-  return `{"head":${head},"indexed":${index},"lag_blocks":${lag},"projections":[${positions.map((cells) => positionItem(cells, log)).join(',')}]}`;
 }
 
 function finalHeight(height: string | null | undefined): string {

@@ -7,6 +7,7 @@ import {
   type SignInRequest,
 } from '../../../schemas/sign-in.ts';
 import { bearerToken, signToken, verifyToken } from '../../runtime/http/token.ts';
+import type { HubGatewayConfig } from '../config.ts';
 
 export interface Caller {
   /** 0x + lower-case hex */
@@ -31,19 +32,10 @@ export async function callerOf(
   return account === undefined ? undefined : { account, expires_at: claims.exp };
 }
 
-export interface SignInSettings {
-  readonly jwt_secret: string;
-  readonly chain_id: number;
-  readonly jwt_expiration_hours: number;
-  /** whether a challenge is accepted only once */
-  readonly auth_single_use: boolean;
-}
-
-export interface SignedIn {
-  readonly token: string;
-  /** Unix seconds */
-  readonly expiresAt: number;
-}
+type SignInSettings = Pick<
+  HubGatewayConfig,
+  'jwt_secret' | 'chain_id' | 'jwt_expiration_hours' | 'auth_single_use'
+>;
 
 /**
  * Issues tokens for signed challenges. The life of a token counts from the time in the challenge:
@@ -64,9 +56,10 @@ export class SignIns {
     this.#startedAt = Math.floor(now() / 1_000);
   }
 
+  /** `expiresAt` in Unix seconds. */
   async signIn(
     request: SignInRequest,
-  ): Promise<SignedIn | { readonly refused: SignInRefusal | 'used_before' }> {
+  ): Promise<{ token: string; expiresAt: number } | { refused: SignInRefusal | 'used_before' }> {
     const { chain_id: chainId, jwt_secret: secret, jwt_expiration_hours: hours } = this.#settings;
     const { publicKey, timestamp } = request;
     const refused = refuseSignIn(request, chainId, this.#now());

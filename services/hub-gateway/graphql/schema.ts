@@ -36,9 +36,8 @@ type Resolver<Arguments> = (
   context: HubContext,
   info: Pick<GraphQLResolveInfo, 'path'>,
 ) => unknown;
-/** GraphQL calls it with the arguments' types that the schema declares. */
-type AnyResolver = Resolver<never>;
-type Resolvers = Readonly<Record<string, AnyResolver>>;
+/** GraphQL calls them with the arguments' types that the schema declares. */
+type Resolvers = Readonly<Record<string, Resolver<never>>>;
 
 function resolveList<Arguments>(list: ListOf<Arguments>): Resolver<Arguments> {
   return async (_root, args, { hub, dependsOn, truncation }, { path }) => {

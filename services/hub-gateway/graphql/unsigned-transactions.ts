@@ -12,30 +12,18 @@ import type { Hub, HubContext } from './context.ts';
 import { forbidden, invalid, notFound } from './errors.ts';
 import { readAmount, readHash, readLatitude, readLongitude } from './parameters.ts';
 
-/** The value of the schema's JSON. */
-interface UnsignedTransaction {
-  readonly from: string;
-  readonly nonce: number;
-  readonly chain_id: number;
-  readonly data: {
-    readonly function_call_type: string;
-    readonly arguments: Readonly<Record<string, string | null>>;
-  };
-}
-
-interface RideRequestArguments {
-  readonly pickupLatitude: number;
-  readonly pickupLongitude: number;
-  readonly dropoffLatitude: number;
-  readonly dropoffLongitude: number;
-  readonly fare: string;
-}
-
-type Unsigned = Promise<UnsignedTransaction>;
+/** `{from, nonce, chain_id, data: {function_call_type, arguments}}`, the schema's JSON. */
+type Unsigned = Promise<object>;
 
 export function rideRequest(
   caller: Caller,
-  args: RideRequestArguments,
+  args: {
+    readonly pickupLatitude: number;
+    readonly pickupLongitude: number;
+    readonly dropoffLatitude: number;
+    readonly dropoffLongitude: number;
+    readonly fare: string;
+  },
   { hub }: HubContext,
 ): Unsigned {
   return unsigned(hub, caller, {

@@ -12,7 +12,6 @@ import { JSON_TYPE } from '../../runtime/http/handler.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
 import type { HttpOptions } from '../../runtime/http/server.ts';
 import { GRAPHQL_PATH } from '../config.ts';
-import { takeBody } from './request-body.ts';
 
 /** A longer body is never one that many clients send. */
 const BODY_CHARACTERS_MAX = 4_096;
@@ -25,15 +24,6 @@ const HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
 } as const;
-
-export interface CachedQueriesOptions {
-  readonly cache: Pick<AnswerCache, 'find'>;
-  /** undefined: no limit */
-  readonly rate: RateLimit | undefined;
-  readonly trust_proxy_hops: number;
-  /** ms of a monotonic clock */
-  readonly now: () => number;
-}
 
 /** Bodies that were read here, for the application, which cannot read them again. */
 const bodies = new WeakMap<IncomingMessage, string>();
@@ -59,7 +49,14 @@ export function cachedQueries({
   rate,
   trust_proxy_hops: hops,
   now,
-}: CachedQueriesOptions): NonNullable<HttpOptions['front']> {
+}: {
+  readonly cache: Pick<AnswerCache, 'find'>;
+  /** undefined: no limit */
+  readonly rate: RateLimit | undefined;
+  readonly trust_proxy_hops: number;
+  /** ms of a monotonic clock */
+  readonly now: () => number;
+}): NonNullable<HttpOptions['front']> {
   const mayPass = (request: IncomingMessage): boolean => {
     if (rate === undefined) return true;
     const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
@@ -92,13 +89,8 @@ export function cachedQueries({
   };
 }
 
-interface WireForm {
-  /** names and values of the headers, in turns */
-  readonly head: readonly string[];
-  readonly body: Buffer;
-}
-
-/** Encoded once for all requests: encoding costs more than everything else here. */
+type WireForm = Readonly<{ head: readonly string[]; body: Buffer }>;
+/** Encoded once for all requests, since encoding is slow; `head`: names and values in turns. */
 const wireForms = new WeakMap<KeptResponse, WireForm>();
 
 function wireFormOf(cached: KeptResponse): WireForm {
@@ -121,4 +113,54 @@ function isPlain({ method, url, headers }: IncomingMessage): boolean {
     headers['transfer-encoding'] === undefined &&
     Number(headers['content-length'] ?? Number.NaN) <= BODY_CHARACTERS_MAX
   );
+}
+
+/** The client disconnected in the middle of its body. */
+class BodyAborted extends Error {
+  override readonly name = 'BodyAborted';
+  readonly status = 400;
+}
+
+/** The whole body as text; undefined beyond `bytesMax`. Rejects when the client disconnects. */
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<string | undefined> {
+  return new Promise((resolve, reject) => collect(request, [], bytesMax, resolve, reject));
+}
+
+/**
+ * Reads a body as `readBody` does. A body that came with its headers is taken without stream
+ * events, which cost more than the rest of a cached response. `done` is also called with undefined
+ * when the client disconnects.
+ */
+function takeBody(
+  request: IncomingMessage,
+  bytesMax: number,
+  done: (body: string | undefined) => void,
+): void {
+  // by then everything that came with the headers is parsed
+  process.nextTick(() => {
+    const bytes: unknown = request.read();
+    const chunks = Buffer.isBuffer(bytes) ? [bytes] : [];
+    if (!request.complete || request.readableLength > 0)
+      return collect(request, chunks, bytesMax, done, () => done(undefined));
+    const [body] = chunks;
+    if (body === undefined) return done('');
+    return done(body.length > bytesMax ? undefined : body.toString());
+  });
+}
+
+function collect(
+  request: IncomingMessage,
+  chunks: Buffer[],
+  bytesMax: number,
+  done: (body: string | undefined) => void,
+  failed: (error: BodyAborted) => void,
+): void {
+  let bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= bytesMax) chunks.push(chunk);
+    else chunks.length = 0;
+  });
+  request.once('end', () => done(bytes > bytesMax ? undefined : Buffer.concat(chunks).toString()));
+  request.once('error', (cause) => failed(new BodyAborted('the body was broken off', { cause })));
 }

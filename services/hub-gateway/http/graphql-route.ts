@@ -1,15 +1,14 @@
-/** POST and GET /graphql: the cache, and Apollo behind it. */
+/** POST and GET /graphql: the cache, Apollo behind it, and GraphiQL for browsers. */
+import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import type { AnswerCache, Made } from '../../runtime/http/answer-cache.ts';
 import type { GetRoute, HttpResponse, Route } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
-import { GRAPHQL_PATH } from '../config.ts';
+import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
 import type { Apollo, GraphqlRequest } from '../graphql/apollo.ts';
 import { callerOf } from '../graphql/authentication.ts';
 import type { Hub } from '../graphql/context.ts';
-import { bodyReadBefore, cacheKey } from './cached-queries.ts';
-import { GraphiqlPage } from './graphiql.ts';
-import { readBody } from './request-body.ts';
+import { bodyReadBefore, cacheKey, readBody } from './cached-queries.ts';
 
 /** Room for the hex of the largest transaction and the operation around it. */
 export const BODY_BYTES_MAX = 320 * 1024;
@@ -90,4 +89,66 @@ function canBeQuery(body: unknown): boolean {
     typeof body.query === 'string' &&
     !body.query.includes('mutation')
   );
+}
+
+const EXAMPLE = `# Headers take the token of generateToken:
+# {"Authorization": "Bearer <token>"}
+
+query Market {
+  chainInfo { chainId txFee totalSupply }
+  listRideRequests { txHash fare passengerAddress }
+}
+
+subscription Requests {
+  rideRequestsUpdated { txHash fare }
+}
+`;
+
+const GRAPHIQL_OPTIONS = {
+  title: 'Hub',
+  endpoint: GRAPHQL_PATH,
+  // graphql-transport-ws
+  subscriptionsProtocol: 'WS',
+  subscriptionsEndpoint: SOCKET_PATH,
+  defaultQuery: EXAMPLE,
+  // a token is a secret: it ends with the page
+  shouldPersistHeaders: false,
+} as const;
+
+/** GraphiQL, for networks with introspection: one page that loads nothing from other servers. */
+class GraphiqlPage {
+  #response: Promise<HttpResponse> | undefined;
+
+  /** Made at the first request: the bundle has 9 MB. */
+  response(): Promise<HttpResponse> {
+    return (this.#response ??= render().catch((error: unknown) => {
+      this.#response = undefined;
+      throw error;
+    }));
+  }
+}
+
+async function render(): Promise<HttpResponse> {
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
+  const html = renderGraphiQL(GRAPHIQL_OPTIONS);
+  const script = html.slice(html.indexOf('<script>') + 8, html.lastIndexOf('</script>'));
+  const policy = [
+    "default-src 'none'",
+    `script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+    // the editor runs its language services in workers, and writes its styles at run time
+    'worker-src blob:',
+    "style-src 'unsafe-inline'",
+    'font-src data:',
+    'img-src data:',
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ];
+  return {
+    status: 200,
+    content_type: 'text/html; charset=utf-8',
+    headers: { 'content-security-policy': policy.join('; ') },
+    body: Buffer.from(html),
+  };
 }

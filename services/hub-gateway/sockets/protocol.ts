@@ -68,11 +68,6 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
   const { schema, hub, documents, subscriptions, formatting, now } = options;
   const { socket_operations_max: operationsMax } = options;
 
-  const connect = async ({ extra: session, connectionParams }: Connection): Promise<true> => {
-    session.caller = await callerOf(connectionParams?.['Authorization'], options.jwt_secret, now());
-    return true;
-  };
-
   const prepare = (
     { extra: session, subscriptions: open }: Connection,
     id: string,
@@ -130,7 +125,11 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
 
   return makeServer<Record<string, unknown>, Session>({
     connectionInitWaitTimeout: options.socket_init_ms,
-    onConnect: connect,
+    onConnect: async ({ extra: session, connectionParams }) => {
+      const authorization = connectionParams?.['Authorization'];
+      session.caller = await callerOf(authorization, options.jwt_secret, now());
+      return true;
+    },
     onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
     execute: executeOnce,
     subscribe,

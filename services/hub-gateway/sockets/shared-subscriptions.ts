@@ -124,7 +124,12 @@ export class SharedSubscriptions {
 
   /** A place once the first result is there, or the errors. `key`: operation and variables. */
   async open(key: string, operation: Operation): Promise<Subscription | ExecutionResult> {
-    const shared = this.#shared.get(key) ?? this.#create(key, operation);
+    let shared = this.#shared.get(key);
+    if (shared === undefined) {
+      shared = new SharedSubscription(key, operation);
+      this.#shared.set(key, shared);
+      shared.first = this.#executeFirst(shared);
+    }
     shared.places++;
     const failed = await shared.first;
     if (failed === undefined) return this.#place(shared);
@@ -141,13 +146,6 @@ export class SharedSubscriptions {
   /** Schedules the subscriptions whose last execution failed. */
   retryFailed(): void {
     for (const shared of this.#shared.values()) if (shared.hasFailed) this.#schedule(shared);
-  }
-
-  #create(key: string, operation: Operation): SharedSubscription {
-    const shared = new SharedSubscription(key, operation);
-    this.#shared.set(key, shared);
-    shared.first = this.#executeFirst(shared);
-    return shared;
   }
 
   #place(shared: SharedSubscription): Subscription {
@@ -261,13 +259,8 @@ export class SharedSubscriptions {
       dependsOn: (dependency) => void dependencies.push(dependency),
     };
     const { document, operationName, variables: variableValues } = shared.operation;
-    const result = await execute({
-      schema,
-      document,
-      operationName,
-      variableValues,
-      contextValue,
-    });
+    const args = { schema, document, operationName, variableValues, contextValue };
+    const result = await execute(args);
     shared.dependencies = dependencies;
     return truncation.extend(result);
   }

@@ -7,9 +7,9 @@ import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { SOCKET_PATH } from '../config.ts';
+import { SOCKET_PATH, type HubGatewayConfig } from '../config.ts';
 import { errorBody, type ErrorCode } from '../graphql/errors.ts';
-import { BackpressuredSocket, type BackpressureSettings } from './backpressured-socket.ts';
+import { BackpressuredSocket } from './backpressured-socket.ts';
 import { Session } from './protocol.ts';
 
 const PROTOCOL = 'graphql-transport-ws';
@@ -21,15 +21,8 @@ const CLOSE_MS = 1_000;
 
 const CLOSE_CODES = { going_away: 1001, bad_message: 4400, internal: 4500 } as const;
 
-export interface SocketSettings extends BackpressureSettings {
-  readonly sockets_max: number;
-  readonly sockets_per_client_max: number;
-  readonly socket_message_bytes_max: number;
-  readonly trust_proxy_hops: number;
-}
-
 export interface SocketServerOptions {
-  readonly settings: SocketSettings;
+  readonly settings: HubGatewayConfig;
   readonly protocol: Server<Session>;
   /** of operations; undefined: no limit */
   readonly rate: RateLimit | undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { indexCheck } from '../../../services/explorer-gateway/health.ts';
+import { indexCheck } from '../../../services/explorer-gateway/lag.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
 import type { Cells, Reader } from '../../../services/runtime/postgres/pool.ts';
 

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
-import { nodeHead } from '../../../services/explorer-gateway/node-head.ts';
+import { nodeHead } from '../../../services/explorer-gateway/lag.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { takePort } from '../../support/free-ports.ts';
 

@@ -1,8 +1,11 @@
 import { buildSchema, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import { SignIns } from '../../../../services/hub-gateway/graphql/authentication.ts';
-import { Balances } from '../../../../services/hub-gateway/graphql/balances.ts';
-import type { Hub, HubContext } from '../../../../services/hub-gateway/graphql/context.ts';
+import {
+  Balances,
+  type Hub,
+  type HubContext,
+} from '../../../../services/hub-gateway/graphql/context.ts';
 import {
   SharedSubscriptions,
   type Operation,

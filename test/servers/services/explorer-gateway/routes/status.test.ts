@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { explorer as projection } from '../../../../../projections/explorer/explorer.ts';
-import { logEnds } from '../../../../../services/explorer-gateway/log-ends.ts';
+import { logEnds } from '../../../../../services/explorer-gateway/lag.ts';
 import { openLog } from '../../../../../services/runtime/process/log.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import { freshDatabase } from '../../../../support/database.ts';

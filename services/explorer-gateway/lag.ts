@@ -1,0 +1,157 @@
+/** The lag of the index behind the node, and the ends of the log, behind which projections lag. */
+import { setTimeout as after } from 'node:timers/promises';
+import { indexedHead } from '../../projections/explorer/queries/chain.ts';
+import { ChainNode, type NodeHead } from '../runtime/clt-node.ts';
+import type { Reader, Statement } from '../runtime/postgres/pool.ts';
+import { Fault, messageOf } from '../runtime/process/errors.ts';
+import type { Check, HealthProblem } from '../runtime/process/health.ts';
+import type { Logger } from '../runtime/process/log.ts';
+
+const TIMEOUT_MS = 1_000;
+const FRESH_MS = 1_000;
+
+const INDEXED: Statement = {
+  name: 'explorer_is_indexed',
+  text: `SELECT indexed_at IS NOT NULL FROM projector.projections WHERE projection = 'explorer'`,
+  values: [],
+};
+
+/**
+ * Ready when the index can be read, has all its indexes and is not further behind the node than
+ * `lagMax` blocks. A node that cannot be reached does not make the gateway unready: it answers from
+ * the index alone, and that the index stands still then is what the ingester's own `/ready` says.
+ */
+export function indexCheck(
+  reader: Reader,
+  head: () => Promise<NodeHead | undefined>,
+  lagMax: number,
+): Check {
+  return {
+    name: 'index',
+    projection: 'explorer',
+    check: async () => {
+      const [rows, [[isIndexed] = []], newest] = await Promise.all([
+        reader.rows(indexedHead()),
+        reader.rows(INDEXED),
+        head(),
+      ]);
+      if (isIndexed === 'f')
+        return waiting('being built, and slow until it is: see /ready of projector-explorer');
+      if (newest === undefined) return undefined;
+      const indexed = Number(rows[0]?.[0] ?? -1);
+      const lag = newest.height - indexed;
+      return lag > lagMax
+        ? waiting(
+            `${lag} blocks behind the node, more than ${lagMax}: see /ready of chain-ingester and projector`,
+          )
+        : undefined;
+    },
+  };
+}
+
+function waiting(message: string): HealthProblem {
+  return { status: 'waiting', waits_for: 'projection:explorer', message };
+}
+
+/** The node's newest heights; undefined while they are unknown. `now` in ms. */
+export function nodeHead(
+  nodeUrl: string,
+  now: () => number,
+  log: Logger,
+): () => Promise<NodeHead | undefined> {
+  const node = new ChainNode(nodeUrl, new AbortController().signal, TIMEOUT_MS);
+  return cachedFor(
+    now,
+    log,
+    'the head of the node cannot be read, so the lag is unknown',
+    'the head of the node can be read again',
+    () => node.head(),
+  );
+}
+
+/** By topic, the offset after the last record of each partition. */
+export type LogEnds = ReadonlyMap<string, readonly bigint[]>;
+
+/** The ends of these topics; undefined while they are unknown. `now` in ms. */
+export function logEnds(
+  brokers: readonly string[],
+  now: () => number,
+  log: Logger,
+): (topics: readonly string[]) => Promise<LogEnds | undefined> {
+  // one at a time: it may take long until brokers that are away are known to be
+  let reading: Promise<LogEnds> | undefined;
+  return cachedFor(
+    now,
+    log,
+    'the ends of the log cannot be read, so the lag of projections is unknown',
+    'the ends of the log can be read again',
+    async (topics: readonly string[]) => {
+      reading ??= readEnds(brokers, topics, log).finally(() => (reading = undefined));
+      return await Promise.race([reading, timeout()]);
+    },
+  );
+}
+
+async function timeout(): Promise<never> {
+  await after(TIMEOUT_MS, undefined, { ref: false });
+  throw new Fault('kafka', `no answer within ${TIMEOUT_MS} ms`, { retry: true });
+}
+
+async function readEnds(
+  brokers: readonly string[],
+  topics: readonly string[],
+  log: Logger,
+): Promise<LogEnds> {
+  // the client is large, and many gateways never need it
+  const [{ openKafka }, { readTopicEnds }] = await Promise.all([
+    import('../runtime/kafka/client.ts'),
+    import('../runtime/kafka/ends.ts'),
+  ]);
+  const kafka = openKafka(
+    { kafka_brokers: brokers, client_id: 'explorer-gateway' },
+    log.child({}, { level: 'silent' }),
+  );
+  const ends = new Map<string, bigint[]>();
+  for (const { topic, partition, high } of await readTopicEnds(kafka, topics)) {
+    const partitions = ends.get(topic) ?? [];
+    partitions[partition] = high;
+    ends.set(topic, partitions);
+  }
+  return ends;
+}
+
+/**
+ * The value that `read` gave in the last second, or a new one; undefined when `read` threw. Logs
+ * `lost` when reading begins to fail, and `restored` when it works again.
+ */
+function cachedFor<Parameters extends readonly unknown[], Value>(
+  now: () => number,
+  log: Logger,
+  lost: string,
+  restored: string,
+  read: (...parameters: Parameters) => Promise<Value>,
+): (...parameters: Parameters) => Promise<Value | undefined> {
+  let startedAt = Number.NEGATIVE_INFINITY;
+  let cached: Promise<Value | undefined> = Promise.resolve(undefined);
+  let isLost = false;
+
+  const attempt = async (parameters: Parameters): Promise<Value | undefined> => {
+    try {
+      const value = await read(...parameters);
+      if (isLost) log.info(restored);
+      isLost = false;
+      return value;
+    } catch (error) {
+      if (!isLost) log.warn({ err: error }, `${lost}: ${messageOf(error)}`);
+      isLost = true;
+      return undefined;
+    }
+  };
+  return (...parameters) => {
+    if (now() - startedAt >= FRESH_MS) {
+      startedAt = now();
+      cached = attempt(parameters);
+    }
+    return cached;
+  };
+}
