@@ -4,7 +4,7 @@
  */
 import { explorer } from '../../projections/explorer/explorer.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
-import { warmTables } from '../../services/projector/tables/warm-tables.ts';
+import { warmTables } from '../../services/projector/tables/index-build.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { askInTurns, compare, type Asked } from './ask-pages.ts';

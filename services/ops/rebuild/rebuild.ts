@@ -2,12 +2,12 @@
 import { PROJECTIONS } from '../../projector/registry.ts';
 import { topicsOf } from '../../projector/engine/skips.ts';
 import type { Difference } from '../../projector/rebuild/compare.ts';
-import type { RebuildStep } from '../../projector/rebuild/progress.ts';
 import {
   rebuild as rebuildTables,
   rollback,
   type RebuildOptions,
   type RebuildRefusal,
+  type RebuildStep,
 } from '../../projector/rebuild/rebuild.ts';
 import { verify as verifyTables, type Verified } from '../../projector/rebuild/verify.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';

@@ -3,15 +3,11 @@
  * checkpoint, commits. While loading, a coalescer may add further batches to the transaction.
  */
 import type { ClientBase, Pool } from 'pg';
-import type {
-  Changes,
-  Folded,
-  Outcomes,
-  Projection,
-} from '../../../projections/contract/projection.ts';
+import type { Folded, Outcomes, Projection } from '../../../projections/contract/projection.ts';
 import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import { assert, Fault } from '../../runtime/process/errors.ts';
+import type { WriteCoalescer } from '../load/write-coalescer.ts';
 import {
   anotherVersion,
   beginWriting,
@@ -72,19 +68,13 @@ export interface Written {
   readonly rows: number;
 }
 
-export interface Coalescer {
-  canWrite(changes: Changes): boolean;
-  /** Writes a folded batch, and any number of batches after it. */
-  write(transaction: WriteTransaction, folded: Complete, to: Checkpoint): Promise<Written>;
-}
-
 export interface ApplyOptions<Event extends { readonly type: string }> {
   readonly pool: Pool;
   readonly projection: Projection<Event>;
   readonly cluster_id: string;
   /** the tables have no indexes, and nobody builds them during the transaction */
   readonly loading?: boolean | undefined;
-  readonly coalescer?: Coalescer | undefined;
+  readonly coalescer?: WriteCoalescer<Event> | undefined;
   /** aborts the transaction */
   readonly signal?: AbortSignal | undefined;
   /** of the transaction; 60 s when not given, 10 min while loading */
@@ -142,13 +132,12 @@ async function inTransaction<Event extends { readonly type: string }>(
   over: AbortSignal,
 ): Promise<ApplyOutcome> {
   const { projection, cluster_id: clusterId, loading = false, coalescer } = options;
-  const id = { projection: projection.name, version: projection.version };
-  const phase = loading ? await enterLoad(client, id) : 'loading';
+  const phase = loading ? await enterLoad(client, projection) : 'loading';
   if (phase !== 'loading') return { outcome: 'not_loading', phase };
   const tables = await readTableVersion(client, projection.name);
-  if (tables?.version !== projection.version) throw anotherVersion(id, tables);
+  if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
   if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
-  const from = await lockCheckpoint(client, id, batch.topic, batch.partition, clusterId);
+  const from = await lockCheckpoint(client, projection, batch.topic, batch.partition, clusterId);
   const applied = batch.events.findIndex(({ offset }) => offset >= from.next_offset);
   const events = applied === -1 ? [] : batch.events.slice(applied);
   if (events[0]?.offset !== from.next_offset) return { outcome: 'conflict' };
@@ -163,7 +152,7 @@ async function inTransaction<Event extends { readonly type: string }>(
   const loads = applied === 0 ? batch.loads : projection.loads(events);
   const loaded = await loadRows(client, loads);
   const commit = async ({ to, ...written }: Written, announced: readonly string[]) =>
-    (await advanceCheckpoint(client, id, from, to))
+    (await advanceCheckpoint(client, projection, from, to))
       ? { outcome: 'applied' as const, next_offset: to.next_offset, ...written, announced }
       : { outcome: 'conflict' as const };
   const write = async (folded: Complete, to: Checkpoint): Promise<Written> => {

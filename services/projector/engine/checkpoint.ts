@@ -4,15 +4,13 @@
  */
 import type { Kafka } from 'kafkajs';
 import type { ClientBase, Pool } from 'pg';
+import type { Projection } from '../../../projections/contract/projection.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { anotherCluster, partitionKey, type Position } from '../../runtime/kafka/position.ts';
 import { DIGEST_OF_NOTHING, digestNext } from '../../runtime/kafka/record.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
 
-export interface ProjectionId {
-  readonly projection: string;
-  readonly version: number;
-}
+export type ProjectionId = Pick<Projection, 'name' | 'version'>;
 
 export interface Checkpoint {
   readonly topic: string;
@@ -29,14 +27,7 @@ export interface Checkpoint {
 
 const COLUMNS = 'topic, partition, cluster_id, next_offset, last_record, digest';
 
-interface CheckpointRow {
-  topic: string;
-  partition: number;
-  cluster_id: string;
-  next_offset: string;
-  last_record: Buffer | null;
-  digest: Buffer;
-}
+type CheckpointRow = Omit<Checkpoint, 'next_offset'> & { readonly next_offset: string };
 
 function fromRow(row: CheckpointRow): Checkpoint {
   return { ...row, next_offset: BigInt(row.next_offset) };
@@ -55,11 +46,21 @@ export function advanced(from: Checkpoint, fingerprints: readonly Buffer[]): Che
 /** All checkpoints of a projection. */
 export async function readCheckpoints(
   client: Pick<ClientBase, 'query'>,
-  { projection, version }: ProjectionId,
+  { name, version }: ProjectionId,
 ): Promise<readonly Checkpoint[]> {
   const text = `SELECT ${COLUMNS} FROM projector.checkpoints WHERE projection = $1 AND version = $2`;
-  const { rows } = await client.query<CheckpointRow>(text, [projection, version]);
+  const { rows } = await client.query<CheckpointRow>(text, [name, version]);
   return rows.map(fromRow);
+}
+
+/** The next offsets, by `partitionKey`. */
+export function offsetsOf(checkpoints: readonly Checkpoint[]): ReadonlyMap<string, bigint> {
+  return new Map(
+    checkpoints.map(({ topic, partition, next_offset: next }) => [
+      partitionKey(topic, partition),
+      next,
+    ]),
+  );
 }
 
 /**
@@ -86,12 +87,12 @@ export async function readPositions(
  */
 export async function lockCheckpoint(
   client: ClientBase,
-  { projection, version }: ProjectionId,
+  { name, version }: ProjectionId,
   topic: string,
   partition: number,
   clusterId: string,
 ): Promise<Checkpoint> {
-  const where = [projection, version, topic, partition];
+  const where = [name, version, topic, partition];
   const lock = {
     name: 'checkpoint_lock',
     text: `SELECT ${COLUMNS} FROM projector.checkpoints WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 FOR UPDATE`,
@@ -107,7 +108,7 @@ export async function lockCheckpoint(
     [found] = (await client.query<CheckpointRow>(lock)).rows;
   }
   if (found === undefined)
-    throw new Error(`the checkpoint of ${projection} on ${topic} vanished while it was created`);
+    throw new Error(`the checkpoint of ${name} on ${topic} vanished while it was created`);
   if (found.cluster_id !== clusterId)
     throw anotherCluster(topic, partition, found.cluster_id, clusterId);
   return fromRow(found);
@@ -116,7 +117,7 @@ export async function lockCheckpoint(
 /** Moves a checkpoint from where it was read; false when another process has moved it. */
 export async function advanceCheckpoint(
   client: ClientBase,
-  { projection, version }: ProjectionId,
+  { name, version }: ProjectionId,
   from: Checkpoint,
   to: Checkpoint,
 ): Promise<boolean> {
@@ -125,7 +126,7 @@ export async function advanceCheckpoint(
     text: `UPDATE projector.checkpoints SET next_offset = $6, last_record = $7, digest = $8, updated_at = now()
             WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 AND next_offset = $5`,
     values: [
-      projection,
+      name,
       version,
       from.topic,
       from.partition,

@@ -4,7 +4,7 @@
  */
 import type { Kafka } from 'kafkajs';
 import type { Outcomes } from '../../../projections/contract/projection.ts';
-import type { Checkpoint } from './checkpoint.ts';
+import { offsetsOf, type Checkpoint } from './checkpoint.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
@@ -136,13 +136,7 @@ export class Progress {
     // the answer may miss commits made while it is in flight
     const before = new Map(this.applied);
     try {
-      const checkpoints = await this.#options.checkpoints();
-      const found = new Map(
-        checkpoints.map(({ topic, partition, next_offset: next }) => [
-          partitionKey(topic, partition),
-          next,
-        ]),
-      );
+      const found = offsetsOf(await this.#options.checkpoints());
       for (const [key, next] of found)
         if (next > (this.applied.get(key) ?? 0n)) this.applied.set(key, next);
       const undone = [...before].filter(([key, applied]) => (found.get(key) ?? 0n) < applied);

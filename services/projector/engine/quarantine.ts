@@ -3,7 +3,6 @@
  * table meanwhile; skipping it is one transaction with the checkpoint.
  */
 import type { Pool } from 'pg';
-import type { Projection } from '../../../projections/contract/projection.ts';
 import { advanceCheckpoint, advanced, lockCheckpoint, type ProjectionId } from './checkpoint.ts';
 import { anotherVersion, beginWriting, readTableVersion } from '../tables/live-tables.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
@@ -16,7 +15,7 @@ import { untilAborted } from '../../runtime/process/retry.ts';
 const POLL_MS = 1_000;
 
 export interface SkipOptions {
-  readonly projection: Pick<Projection, 'name' | 'version'>;
+  readonly projection: ProjectionId;
   readonly pool: Pool;
   readonly cluster_id: string;
   /** undefined: nobody may skip a record */
@@ -41,9 +40,8 @@ export async function skipPoison(
   if (skips === undefined) throw unreadable(record.topic, record.partition, record.offset, reason);
   if (!skips.has(record)) await awaitSkip(options, skips, record, reason);
   if (signal.aborted) return false;
-  const id = { projection: projection.name, version: projection.version };
   return await retrying('skipping a record', () =>
-    skipRecord(pool, id, options.cluster_id, record),
+    skipRecord(pool, projection, options.cluster_id, record),
   );
 }
 
@@ -54,8 +52,12 @@ async function awaitSkip(
   why: string,
 ): Promise<void> {
   const { projection, pool, log, signal, retrying, onHalted } = options;
-  await retrying('quarantining a record', () => quarantine(pool, projection.name, record, why));
-  const lost = unreadable(record.topic, record.partition, record.offset, why, projection.name);
+  const { topic, partition, offset, fingerprint } = record;
+  const text = `INSERT INTO projector.quarantine (projection, topic, partition, record_offset, fingerprint, error) VALUES ($1, $2, $3, $4, $5, $6)
+                ON CONFLICT (projection, topic, partition, record_offset) DO UPDATE SET fingerprint = excluded.fingerprint, error = excluded.error`;
+  const values = [projection.name, topic, partition, offset, fingerprint, why];
+  await retrying('quarantining a record', () => withFaults(pool.query(text, values)));
+  const lost = unreadable(topic, partition, offset, why, projection.name);
   const { message: reason, remedy } = lost;
   onHalted(lost);
   log.error({ projection: projection.name, reason, remedy }, 'projection halted');
@@ -68,19 +70,6 @@ async function awaitSkip(
   onHalted(undefined);
 }
 
-/** Lists the record at which a projection halts. Idempotent. Throws faults. */
-async function quarantine(
-  pool: Pool,
-  projection: string,
-  record: RecordAt,
-  error: string,
-): Promise<void> {
-  const { topic, partition, offset, fingerprint } = record;
-  const text = `INSERT INTO projector.quarantine (projection, topic, partition, record_offset, fingerprint, error) VALUES ($1, $2, $3, $4, $5, $6)
-                ON CONFLICT (projection, topic, partition, record_offset) DO UPDATE SET fingerprint = excluded.fingerprint, error = excluded.error`;
-  await withFaults(pool.query(text, [projection, topic, partition, offset, fingerprint, error]));
-}
-
 /**
  * Moves the checkpoint over this record, which changes no row. False when another process has moved
  * the checkpoint. Throws faults, and `LogLost` for the checkpoint of another cluster; a retry is
@@ -88,7 +77,7 @@ async function quarantine(
  */
 export async function skipRecord(
   pool: Pool,
-  id: ProjectionId,
+  projection: ProjectionId,
   clusterId: string,
   record: RecordAt,
 ): Promise<boolean> {
@@ -96,17 +85,17 @@ export async function skipRecord(
   const client = await withFaults(pool.connect());
   let failed: Error | undefined;
   try {
-    await beginWriting(client, id.projection);
-    const tables = await readTableVersion(client, id.projection);
-    if (tables?.version !== id.version) throw anotherVersion(id, tables);
-    const from = await lockCheckpoint(client, id, topic, partition, clusterId);
+    await beginWriting(client, projection.name);
+    const tables = await readTableVersion(client, projection.name);
+    if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
+    const from = await lockCheckpoint(client, projection, topic, partition, clusterId);
     const isMoved =
       from.next_offset === offset &&
-      (await advanceCheckpoint(client, id, from, advanced(from, [fingerprint])));
+      (await advanceCheckpoint(client, projection, from, advanced(from, [fingerprint])));
     await client.query(
       `UPDATE projector.quarantine SET skipped_at = coalesce(skipped_at, now())
         WHERE projection = $1 AND topic = $2 AND partition = $3 AND record_offset = $4`,
-      [id.projection, topic, partition, offset],
+      [projection.name, topic, partition, offset],
     );
     await client.query(isMoved ? 'COMMIT' : 'ROLLBACK');
     return isMoved;

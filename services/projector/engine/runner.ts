@@ -8,7 +8,7 @@ import type { Pool } from 'pg';
 import type { Outcomes, Projection } from '../../../projections/contract/projection.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Poison } from '../../runtime/kafka/decode.ts';
-import { watchLog } from '../../runtime/kafka/ends.ts';
+import { watchLog, type Retrying } from '../../runtime/kafka/ends.ts';
 import { LogLost, partitionKey, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
@@ -21,7 +21,7 @@ import { BatchWriter, type LoadStatus } from '../load/batch-writer.ts';
 import { terminateStalledWriters } from '../tables/live-tables.ts';
 import type { Applied } from './apply-batch.ts';
 import { BatchLookahead, poisonAt, type Batch } from './batches.ts';
-import { readCheckpoints, readPositions, type Checkpoint } from './checkpoint.ts';
+import { readCheckpoints, readPositions } from './checkpoint.ts';
 import { Progress, recordsIn } from './progress.ts';
 import { skipPoison } from './quarantine.ts';
 import { skipsOf, type Skips } from './skips.ts';
@@ -74,24 +74,21 @@ export class Runner<Event extends { readonly type: string }> {
   constructor(options: RunnerOptions<Event>) {
     this.#options = options;
     this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
-    const { metrics, log, silence_ms: silence = SILENCE_MS } = options;
-    const retry = <Result>(what: string, attempt: () => Promise<Result>): Promise<Result> =>
-      this.#retrying(what, attempt);
+    const { projection, kafka, metrics, log, kafka_session_ms: session } = options;
     this.#metrics = projectionMetrics(metrics, () => this.#status.status === 'halted');
     this.#progress = new Progress({
       metrics,
       log,
-      silence_ms: silence,
-      checkpoints: () => this.#checkpoints(),
+      silence_ms: options.silence_ms ?? SILENCE_MS,
+      checkpoints: () => withFaults(readCheckpoints(options.pool, projection)),
       onUndone: () => this.#reader.rewind(),
     });
-    const { projection, kafka, kafka_session_ms: session } = options;
     this.#reader = new LogReader({
       kafka,
       group_id: options.group_id ?? `projector-${projection.name}`,
       topics: projection.topics,
       log,
-      retrying: retry,
+      retrying: this.#retrying,
       ahead_bytes_max: READ_AHEAD_BYTES,
       ...(session === undefined ? {} : { session_ms: session }),
       positions: () => this.#positions(),
@@ -101,13 +98,13 @@ export class Runner<Event extends { readonly type: string }> {
       ...options,
       signal: this.#signal,
       applied: this.#progress.applied,
-      retrying: retry,
+      retrying: this.#retrying,
       isStale: (batch) => this.#reader.isStale(batch),
     });
     this.#batches = new BatchLookahead({
       ...options,
       take: (records, bytes) => this.#reader.take(records, bytes),
-      retrying: retry,
+      retrying: this.#retrying,
       load: this.#writer,
       skips: this.#skips,
       load_bytes_max: this.#writer.load_bytes_max,
@@ -201,7 +198,7 @@ export class Runner<Event extends { readonly type: string }> {
         skips: this.#skips,
         cluster_id: this.#clusterId,
         signal: this.#signal,
-        retrying: (what, attempt) => this.#retrying(what, attempt),
+        retrying: this.#retrying,
         onHalted: (lost) =>
           (this.#status =
             lost === undefined
@@ -235,7 +232,7 @@ export class Runner<Event extends { readonly type: string }> {
   async #positions(): Promise<Positions> {
     const { kafka, pool, projection, log } = this.#options;
     const { name, version } = projection;
-    const read = await readPositions(kafka, pool, { projection: name, version });
+    const read = await readPositions(kafka, pool, projection);
     for (const [key, { next_offset: next }] of read.positions)
       this.#progress.applied.set(key, next);
     this.#clusterId = read.cluster_id;
@@ -246,13 +243,7 @@ export class Runner<Event extends { readonly type: string }> {
     return read.positions;
   }
 
-  #checkpoints(): Promise<readonly Checkpoint[]> {
-    const { pool, projection } = this.#options;
-    const id = { projection: projection.name, version: projection.version };
-    return withFaults(readCheckpoints(pool, id));
-  }
-
-  #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+  readonly #retrying: Retrying = (what, attempt) => {
     const { pool, log } = this.#options;
     const onFault = (fault: Fault | undefined): void => {
       if (fault === undefined) this.#faults.delete(what);
@@ -260,7 +251,7 @@ export class Runner<Event extends { readonly type: string }> {
       if (fault?.code === 'storage_conflict') void terminateStalledWriters(pool, log);
     };
     return retrying({ what, log, signal: this.#signal, onFault }, attempt);
-  }
+  };
 
   #halt({ message: reason, remedy }: LogLost): void {
     if (this.#status.status === 'halted') return;

@@ -1,28 +1,18 @@
 /** Reads the rows that a fold needs. */
 import type { ClientBase } from 'pg';
 import type {
-  KeyedLoad,
   Load,
   Loaded,
   LoadedRow,
   SelectLoad,
-  Value,
 } from '../../../projections/contract/projection.ts';
-
-/** Rows of an open transaction that Postgres does not have yet. */
-export interface UnwrittenRows {
-  find(load: KeyedLoad): {
-    readonly rows: readonly LoadedRow[];
-    /** keys of the other rows */
-    readonly missing: readonly Value[];
-  };
-}
+import type { DirtyRows } from '../load/write-coalescer.ts';
 
 /** From Postgres, except rows that are not written yet. */
 export async function loadRows(
   client: Pick<ClientBase, 'query'>,
   loads: readonly Load[],
-  unwritten?: UnwrittenRows,
+  unwritten?: DirtyRows,
 ): Promise<Loaded> {
   const loaded: Record<string, readonly LoadedRow[]> = {};
   for (const load of loads) {

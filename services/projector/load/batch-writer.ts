@@ -11,7 +11,7 @@
  * fetches what follows.
  *
  * Three things make the load fast:
- * - Batches end where no later record can undo them (`unfinalized-buffer.ts`): to undo stored rows
+ * - Batches end where no later record can undo them (`UnfinalizedBuffer`): to undo stored rows
  *   means to scan tables without indexes.
  * - A transaction takes batches for some 10 s (`write-coalescer.ts`). New rows are copied at once.
  *   A row that changes repeatedly is written once, in its newest state, at the end.
@@ -114,9 +114,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
   /** Finds out whether the tables have to be loaded, and up to where. */
   async begin(): Promise<void> {
     const { projection, pool, kafka, log, signal, retrying } = this.#options;
-    const { name, version } = projection;
-    const indexed = (): Promise<boolean> =>
-      withFaults(isIndexed(pool, { projection: name, version }));
+    const indexed = (): Promise<boolean> => withFaults(isIndexed(pool, projection));
     if (await retrying('reading whether the tables have their indexes', indexed)) {
       this.#phase = 'live';
       return;
@@ -126,7 +124,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     );
     this.#phase = 'loading';
     const ends = Object.fromEntries(this.#ends);
-    log.info({ projection: name, ends }, 'loading without indexes');
+    log.info({ projection: projection.name, ends }, 'loading without indexes');
     clearInterval(this.#reporting);
     this.#reporting = setInterval(() => this.#report(), REPORT_MS).unref();
     signal.addEventListener('abort', () => clearInterval(this.#reporting), { once: true });

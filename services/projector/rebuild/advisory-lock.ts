@@ -2,7 +2,7 @@
  * An advisory lock of Postgres, for a task that only one process may run at a time, on any machine.
  * It belongs to a session: Postgres releases it when the process ends.
  */
-import { Client, type ClientConfig } from 'pg';
+import { Client } from 'pg';
 import { lockKeyOf } from '../tables/live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
@@ -15,63 +15,24 @@ const LOCK_MS = 10_000;
 /** Postgres truncates names to this. */
 const NAME_BYTES_MAX = 63;
 
-export interface AdvisoryLockOptions {
-  readonly postgres_url: string;
-  /** only one holder at a time */
-  readonly task: string;
-  /** shown to others as the holder */
-  readonly holder: string;
-}
-
-export class AdvisoryLock {
+export interface AdvisoryLock {
   /** the session of the lock; throws errors of pg */
   readonly client: Client;
-  readonly #lost = new AbortController();
-
-  private constructor(client: Client) {
-    this.client = client;
-    client.on('error', () => this.#lost.abort());
-    client.on('end', () => this.#lost.abort());
-  }
-
-  /** Takes the lock, or returns its holder. Throws a fault, with retry while Postgres is away. */
-  static async take({
-    postgres_url: url,
-    task,
-    holder,
-  }: AdvisoryLockOptions): Promise<AdvisoryLock | { readonly held_by: string }> {
-    const client = new Client(configOf(url, holder));
-    // thrown by the query in flight too
-    client.on('error', () => undefined);
-    try {
-      await client.connect();
-      const { rows } = await client.query<{ locked: boolean }>(
-        'SELECT pg_try_advisory_lock($1, $2) AS locked',
-        [LOCK, lockKeyOf(task)],
-      );
-      if (rows[0]?.locked === true) return new AdvisoryLock(client);
-      const heldBy = await holderOf(client, task);
-      await client.end();
-      return { held_by: heldBy };
-    } catch (error) {
-      await client.end().catch(() => undefined);
-      throw faultOf(error);
-    }
-  }
-
-  /** Aborted when the session has ended: another process may hold the lock. */
-  get lost(): AbortSignal {
-    return this.#lost.signal;
-  }
-
-  async close(): Promise<void> {
-    await this.client.end().catch(() => undefined);
-  }
+  /** aborted when the session has ended: another process may hold the lock */
+  readonly lost: AbortSignal;
 }
 
-function configOf(url: string, holder: string): ClientConfig {
-  return {
-    connectionString: url,
+/**
+ * Takes the lock of a task until the session is closed, or returns its holder. `holder`: shown to
+ * others. Throws a fault, with retry while Postgres is away.
+ */
+export async function takeAdvisoryLock(
+  postgresUrl: string,
+  task: string,
+  holder: string,
+): Promise<AdvisoryLock | { readonly held_by: string }> {
+  const client = new Client({
+    connectionString: postgresUrl,
     application_name: Buffer.from(holder).subarray(0, NAME_BYTES_MAX).toString(),
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
@@ -79,7 +40,25 @@ function configOf(url: string, holder: string): ClientConfig {
     lock_timeout: LOCK_MS,
     idle_in_transaction_session_timeout: SILENCE_MS,
     options: `-c client_connection_check_interval=1s -c TimeZone=UTC`,
-  };
+  });
+  const lost = new AbortController();
+  // an error is thrown by the query in flight too
+  client.on('error', () => lost.abort());
+  client.on('end', () => lost.abort());
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ locked: boolean }>(
+      'SELECT pg_try_advisory_lock($1, $2) AS locked',
+      [LOCK, lockKeyOf(task)],
+    );
+    if (rows[0]?.locked === true) return { client, lost: lost.signal };
+    const heldBy = await holderOf(client, task);
+    await client.end();
+    return { held_by: heldBy };
+  } catch (error) {
+    await client.end().catch(() => undefined);
+    throw faultOf(error);
+  }
 }
 
 async function holderOf(client: Client, task: string): Promise<string> {

@@ -3,14 +3,12 @@
  * each row's text. Rows are grouped into buckets by key, so that of two tables that differ only one
  * bucket is read.
  */
-import type { ClientBase } from 'pg';
+import { escapeIdentifier, type ClientBase } from 'pg';
 import type { Table } from '../../../projections/contract/projection.ts';
-
-type Client = Pick<ClientBase, 'query'>;
 
 /** One schema as one connection sees it. */
 export interface Side {
-  readonly client: Client;
+  readonly client: Pick<ClientBase, 'query'>;
   readonly schema: string;
 }
 
@@ -59,7 +57,8 @@ export async function compareTables(
   const [ofLive, ofFresh] = [await columnsOf(live), await columnsOf(fresh)];
   const compared: Compared[] = [];
   for (const table of [...new Set([...ofLive.keys(), ...ofFresh.keys()])].toSorted()) {
-    const [columns, wanted] = [ofLive.get(table) ?? [], ofFresh.get(table) ?? []];
+    const columns = ofLive.get(table) ?? [];
+    const wanted = ofFresh.get(table) ?? [];
     const key = tables.find(({ name }) => name === table)?.key ?? wanted;
     compared.push(
       columns.join() === wanted.join()
@@ -130,7 +129,7 @@ async function bucketsOf(
   const { rows } = await client.query<{ bucket: number; rows: string; one: string; other: string }>(
     // OFFSET 0: the text of a row is made once
     `SELECT ${bucketOf('key')} AS bucket, count(*)::text AS rows, sum(hashtextextended(cells, 0))::text AS one, sum(hashtextextended(cells, 1))::text AS other
-       FROM (SELECT ${rowText(shape.key)} AS key, ${rowText(shape.columns)} AS cells FROM ${quoted(schema)}.${quoted(table)} OFFSET 0) t GROUP BY 1`,
+       FROM (SELECT ${rowText(shape.key)} AS key, ${rowText(shape.columns)} AS cells FROM ${escapeIdentifier(schema)}.${escapeIdentifier(table)} OFFSET 0) t GROUP BY 1`,
   );
   return new Map(
     rows.map(({ bucket, rows: count, one, other }) => [
@@ -145,7 +144,7 @@ function bucketOf(key: string): string {
 }
 
 function rowText(columns: readonly string[]): string {
-  return `ROW(${columns.map(quoted).join(', ')})::text`;
+  return `ROW(${columns.map(escapeIdentifier).join(', ')})::text`;
 }
 
 function wrapped(sum: bigint): bigint {
@@ -164,11 +163,6 @@ function sumOf(buckets: ReadonlyMap<number, Bucket>): Bucket {
 
 function textOf(bucket: Bucket | undefined): string {
   return bucket === undefined ? '' : [bucket.rows, ...bucket.sums].join();
-}
-
-interface Cells {
-  readonly key: string;
-  readonly cells: readonly (string | null)[];
 }
 
 /** The first difference of one bucket, by key. */
@@ -202,10 +196,10 @@ async function cellsIn(
   table: string,
   { columns, key }: Shape,
   bucket: number,
-): Promise<ReadonlyMap<string, readonly Cells[]>> {
+): Promise<ReadonlyMap<string, readonly { readonly cells: readonly (string | null)[] }[]>> {
   const { rows } = await client.query<{ key: string; cells: (string | null)[] }>(
-    `SELECT key, cells FROM (SELECT ${rowText(key)} AS key, ARRAY[${columns.map((column) => `${quoted(column)}::text`).join(', ')}] AS cells
-       FROM ${quoted(schema)}.${quoted(table)} OFFSET 0) t WHERE ${bucketOf('key')} = $1 ORDER BY cells COLLATE "C"`,
+    `SELECT key, cells FROM (SELECT ${rowText(key)} AS key, ARRAY[${columns.map((column) => `${escapeIdentifier(column)}::text`).join(', ')}] AS cells
+       FROM ${escapeIdentifier(schema)}.${escapeIdentifier(table)} OFFSET 0) t WHERE ${bucketOf('key')} = $1 ORDER BY cells COLLATE "C"`,
     [bucket],
   );
   return Map.groupBy(rows, (row) => row.key);
@@ -232,8 +226,4 @@ function differenceOf(
       ? undefined
       : columns.map((column, each) => `${column} ${cells[each] ?? 'null'}`).join(', ');
   }
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

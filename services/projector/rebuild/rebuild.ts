@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
 import type { Kafka } from 'kafkajs';
 import type { ClientBase, Pool } from 'pg';
 import type { Projection, Table } from '../../../projections/contract/projection.ts';
-import { readEnds, type Offsets } from '../engine/progress.ts';
+import { Rate, readEnds, recordsBehind, type Offsets } from '../engine/progress.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
 import { buildIndexes } from '../tables/index-build.ts';
@@ -17,15 +17,27 @@ import type { Logger } from '../../runtime/process/log.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
 import { faultOf, openWriter, withFaults } from '../../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
-import { RebuildProgress, type RebuildStep } from './progress.ts';
 import { Replay } from './replay.ts';
-import { AdvisoryLock } from './advisory-lock.ts';
+import { takeAdvisoryLock } from './advisory-lock.ts';
 import { dropTables, nextName, previousName, readOffsets, switchTables } from './switch.ts';
 
+const REPORT_MS = 1_000;
 const RETRY_MS = 200;
 const POLL_MS = 1_000;
 /** Parallel workers would take processors from the readers of the live tables. */
 const SESSION = { max_parallel_maintenance_workers: '0' };
+
+export interface RebuildStep {
+  readonly step: 'loading' | 'indexing' | 'catching_up' | 'switching' | 'comparing';
+  /** the current part of the step, such as `index 3 of 9 (blocks_hash)` */
+  readonly what?: string;
+  /** records folded by this call */
+  readonly records: number;
+  /** of the records that were in the log when the step began */
+  readonly records_behind: bigint;
+  readonly records_per_second: number | undefined;
+  readonly seconds_left: number | undefined;
+}
 
 export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
@@ -85,11 +97,8 @@ export function rebuild<Event extends { readonly type: string }>(
     return await withReplay(work, next, false, async (replay, pool) => {
       if ((await readTableVersion(work.session, next.name))?.indexed !== true)
         await load(work, next, replay, pool);
-      return await switchOver(work, replay, pool, {
-        name: next.name,
-        kept: live?.version ?? next.version,
-        exchange: false,
-      });
+      const kept = live?.version ?? next.version;
+      return await switchOver(work, replay, pool, next.name, kept, { exchange: false });
     });
   });
 }
@@ -103,10 +112,8 @@ export function rollback<Event extends { readonly type: string }>(
   return alone('rebuild', options, async (work) => {
     const { projection } = options;
     const previous = { ...projection, name: previousName(projection.name) };
-    const [live, kept] = [
-      await readTableVersion(work.session, projection.name),
-      await readTableVersion(work.session, previous.name),
-    ];
+    const live = await readTableVersion(work.session, projection.name);
+    const kept = await readTableVersion(work.session, previous.name);
     if (kept === undefined || live === undefined)
       return {
         refused: 'nothing_kept',
@@ -123,7 +130,7 @@ export function rollback<Event extends { readonly type: string }>(
         message: `the tables kept had not been loaded when they were replaced: ops rebuild ${projection.name} builds new ones`,
       };
     return await withReplay(work, previous, false, (replay, pool) =>
-      switchOver(work, replay, pool, { name: previous.name, kept: live.version, exchange: true }),
+      switchOver(work, replay, pool, previous.name, live.version, { exchange: true }),
     );
   });
 }
@@ -158,9 +165,9 @@ export async function alone<Event extends { readonly type: string }, Result>(
 ): Promise<Result | RebuildRefusal> {
   const { projection, postgres_url, log, signal } = options;
   const holder = `pid ${process.pid} on ${hostname()}, ${task} ${projection.name}`;
-  const open = (): ReturnType<typeof AdvisoryLock.take> =>
-    AdvisoryLock.take({ postgres_url, task: `${task} ${projection.name}`, holder });
-  const session = await retrying({ what: 'connecting to Postgres', log, signal }, open);
+  const session = await retrying({ what: 'connecting to Postgres', log, signal }, () =>
+    takeAdvisoryLock(postgres_url, `${task} ${projection.name}`, holder),
+  );
   if ('held_by' in session)
     return {
       refused: 'busy',
@@ -180,7 +187,7 @@ export async function alone<Event extends { readonly type: string }, Result>(
     throw new Fault('session_lost', message, { retry: true, cause: error });
   } finally {
     progress.end();
-    await session.close();
+    await session.client.end().catch(() => undefined);
   }
 }
 
@@ -194,12 +201,7 @@ export async function withReplay<Event extends { readonly type: string }, Result
   const { postgres_url, log } = options;
   const { name } = projection;
   const pool = openWriter(
-    {
-      postgres_url,
-      application_name: name,
-      schema: name,
-      session: SESSION,
-    },
+    { postgres_url, application_name: name, schema: name, session: SESSION },
     log,
   );
   const replay = new Replay({
@@ -275,20 +277,18 @@ async function vacuum(
   }
 }
 
-interface Target {
-  readonly name: string;
-  /** version of the replaced tables */
-  readonly kept: number;
-  /** the replaced tables get the name of these; otherwise the tables kept earlier are dropped */
-  readonly exchange: boolean;
-}
-
-/** Catches up until the switch succeeds. */
+/**
+ * Catches up until the switch to the tables of that name succeeds. `keptVersion` is that of the
+ * replaced tables. With `exchange` those get the name of the new ones; otherwise the tables kept
+ * earlier are dropped.
+ */
 async function switchOver<Event extends { readonly type: string }>(
   work: Work<Event>,
   replay: Replay<Event>,
   pool: Pool,
-  { name, kept, exchange }: Target,
+  name: string,
+  keptVersion: number,
+  { exchange }: { readonly exchange: boolean },
 ): Promise<Rebuilt> {
   const { options, session, signal, progress } = work;
   const { projection } = options;
@@ -322,11 +322,9 @@ async function switchOver<Event extends { readonly type: string }>(
     await catching;
     await untilAborted(RETRY_MS, signal);
     if (signal.aborted)
-      throw new Fault('stopped', 'stopped: the next call goes on from here', {
-        retry: true,
-      });
+      throw new Fault('stopped', 'stopped: the next call goes on from here', { retry: true });
   }
-  return { version: projection.version, kept_version: kept, records: progress.records };
+  return { version: projection.version, kept_version: keptVersion, records: progress.records };
 }
 
 /** Whether the live tables are beyond the end of the log: they were made of another one. */
@@ -340,5 +338,64 @@ async function isBeyondLog<Event extends { readonly type: string }>(
     if ([...reached].every(([key, next]) => next <= (ends.get(key) ?? 0n))) return false;
     if (looks === CONFIRMATIONS) return true;
     await untilAborted(POLL_MS, signal);
+  }
+}
+
+/** The progress of a rebuild, reported at each step and about once a second during it. */
+class RebuildProgress {
+  readonly #report: (step: RebuildStep) => void;
+  readonly #rate = new Rate();
+  readonly #timer: NodeJS.Timeout;
+  #step: RebuildStep['step'] | undefined;
+  #what: string | undefined;
+  #records = 0;
+  #ends: Offsets = new Map();
+  #applied: Offsets = new Map();
+
+  constructor(report: (step: RebuildStep) => void = () => undefined) {
+    this.#report = report;
+    this.#timer = setInterval(() => this.#now(), REPORT_MS);
+  }
+
+  get records(): number {
+    return this.#records;
+  }
+
+  /** The offsets that count as applied. */
+  watch({ applied }: { readonly applied: Offsets }): void {
+    this.#applied = applied;
+  }
+
+  begin(step: RebuildStep['step'], ends: Offsets = new Map()): void {
+    this.#step = step;
+    this.#what = undefined;
+    this.#ends = ends;
+    this.#now();
+  }
+
+  say(what: string): void {
+    this.#what = what;
+    this.#now();
+  }
+
+  count(records: number): void {
+    this.#records += records;
+    this.#rate.count(records);
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+
+  #now(): void {
+    if (this.#step === undefined) return;
+    const behind = recordsBehind(this.#ends, this.#applied);
+    this.#report({
+      step: this.#step,
+      ...(this.#what === undefined ? {} : { what: this.#what }),
+      records: this.#records,
+      records_behind: behind,
+      ...this.#rate.estimate(behind),
+    });
   }
 }

@@ -9,11 +9,12 @@ import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { applyBatch, type Applied, type Conflict } from '../engine/apply-batch.ts';
-import { BatchLookahead, type Batch } from '../engine/batches.ts';
+import { BatchLookahead, type Batch, type LoadExtent } from '../engine/batches.ts';
 import type { Offsets } from '../engine/progress.ts';
 import { readPositions } from '../engine/checkpoint.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
+import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { partitionKey, unreadable, type Positions } from '../../runtime/kafka/position.ts';
@@ -46,7 +47,7 @@ export interface ReplayOptions<Event extends { readonly type: string }> {
   readonly onApplied?: (records: number) => void;
 }
 
-export class Replay<Event extends { readonly type: string }> {
+export class Replay<Event extends { readonly type: string }> implements LoadExtent {
   readonly #options: ReplayOptions<Event>;
   readonly #reader: LogReader;
   readonly #batches: BatchLookahead<Event>;
@@ -55,7 +56,7 @@ export class Replay<Event extends { readonly type: string }> {
   readonly #applied = new Map<string, bigint>();
   #clusterId = '';
   #ends: Offsets = new Map();
-  #loading = false;
+  #isLoading = false;
   /** records at or beyond the ends were read and dropped */
   #hasDropped = false;
 
@@ -64,35 +65,35 @@ export class Replay<Event extends { readonly type: string }> {
     const { projection, codec } = options;
     this.#groupId = `replay-${projection.name}-${randomUUID()}`;
     this.#skips = skipsOf(projection, options);
-    const tryAgain = <Result>(what: string, attempt: () => Promise<Result>): Promise<Result> =>
-      this.#retrying(what, attempt);
     this.#reader = new LogReader({
       ...options,
       group_id: this.#groupId,
       topics: projection.topics,
-      retrying: tryAgain,
+      retrying: this.#retrying,
       positions: () => this.#positions(),
       ahead_bytes_max: READ_AHEAD_BYTES,
     });
-    const isLoading = (): boolean => this.#loading;
     this.#batches = new BatchLookahead({
       projection,
       codec,
       skips: this.#skips,
       take: (records, bytes) => this.#take(records, bytes),
-      retrying: tryAgain,
-      load: {
-        get isLoading() {
-          return isLoading();
-        },
-        goesBeyond: (topic, partition, offset) => this.#endOf(topic, partition) > offset + 1n,
-      },
+      retrying: this.#retrying,
+      load: this,
     });
   }
 
   /** First offset not applied yet, by `partitionKey`. */
   get applied(): Offsets {
     return this.#applied;
+  }
+
+  get isLoading(): boolean {
+    return this.#isLoading;
+  }
+
+  goesBeyond(topic: string, partition: number, offset: bigint): boolean {
+    return this.#endOf(topic, partition) > offset + 1n;
   }
 
   /** Starts to read. Throws a fault when the signal is aborted. */
@@ -119,7 +120,7 @@ export class Replay<Event extends { readonly type: string }> {
   async advance(ends: Offsets, { loading }: { readonly loading: boolean }): Promise<void> {
     const { signal } = this.#options;
     this.#ends = ends;
-    this.#loading = loading;
+    this.#isLoading = loading;
     if (this.#hasDropped) this.#rewind();
     const stop = aborted(signal);
     while (!this.#hasReached(ends)) {
@@ -127,7 +128,7 @@ export class Replay<Event extends { readonly type: string }> {
       const batch = await Promise.race([this.#batches.next(), stop]);
       if (batch === undefined) throw stopped();
       if (!this.#reader.isStale(batch)) await this.#apply(batch);
-      if (this.#loading)
+      if (this.#isLoading)
         await untilAborted(Math.min(PAUSE_MS_MAX, (performance.now() - begun) * PAUSE), signal);
     }
   }
@@ -182,9 +183,8 @@ export class Replay<Event extends { readonly type: string }> {
     const { topic, partition, offset } = record;
     const { pool, projection } = this.#options;
     if (this.#skips?.has(record) !== true) throw unreadable(topic, partition, offset, reason);
-    const id = { projection: projection.name, version: projection.version };
     const isMoved = await this.#retrying('skipping a record', () =>
-      skipRecord(pool, id, this.#clusterId, record),
+      skipRecord(pool, projection, this.#clusterId, record),
     );
     if (isMoved) this.#applied.set(partitionKey(topic, partition), offset + 1n);
     this.#rewind();
@@ -193,13 +193,8 @@ export class Replay<Event extends { readonly type: string }> {
   async #write(batch: Batch<Event>): Promise<Applied | Conflict> {
     const { projection, pool, signal } = this.#options;
     for (;;) {
-      const to = {
-        pool,
-        projection,
-        cluster_id: this.#clusterId,
-        signal,
-        loading: this.#loading,
-      };
+      const loading = this.#isLoading;
+      const to = { pool, projection, cluster_id: this.#clusterId, signal, loading };
       const applied = await this.#retrying('applying a batch', () => applyBatch(to, batch));
       if (applied.outcome === 'applied' || applied.outcome === 'conflict') return applied;
       if (applied.outcome === 'not_indexed') {
@@ -210,7 +205,7 @@ export class Replay<Event extends { readonly type: string }> {
         );
       }
       // another process has built the indexes of these tables, or builds them
-      if (applied.phase === 'live') this.#loading = false;
+      if (applied.phase === 'live') this.#isLoading = false;
       else await untilAborted(POLL_MS, signal);
       if (signal.aborted) throw stopped();
     }
@@ -218,21 +213,18 @@ export class Replay<Event extends { readonly type: string }> {
 
   async #positions(): Promise<Positions> {
     const { kafka, pool, projection } = this.#options;
-    const id = { projection: projection.name, version: projection.version };
-    const read = await readPositions(kafka, pool, id);
+    const read = await readPositions(kafka, pool, projection);
     for (const [key, { next_offset: next }] of read.positions) this.#applied.set(key, next);
     this.#clusterId = read.cluster_id;
     return read.positions;
   }
 
-  #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+  readonly #retrying: Retrying = (what, attempt) => {
     const { log, signal } = this.#options;
     return retrying({ what, log, signal }, attempt);
-  }
+  };
 }
 
 function stopped(): Fault {
-  return new Fault('stopped', 'stopped: the next start goes on from here', {
-    retry: true,
-  });
+  return new Fault('stopped', 'stopped: the next start goes on from here', { retry: true });
 }

@@ -5,11 +5,10 @@
  * new tables' checkpoints, which are never below those of the old ones.
  */
 import { setTimeout as after } from 'node:timers/promises';
-import type { ClientBase } from 'pg';
-import { readCheckpoints } from '../engine/checkpoint.ts';
+import { escapeIdentifier, type ClientBase } from 'pg';
+import { offsetsOf, readCheckpoints } from '../engine/checkpoint.ts';
 import { propertyOf } from '../../runtime/process/errors.ts';
 import { readTableVersion, resumeWriting, suspendWriting } from '../tables/live-tables.ts';
-import { partitionKey } from '../../runtime/kafka/position.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import type { Offsets } from '../engine/progress.ts';
 
@@ -41,7 +40,7 @@ export function verifyName(projection: string): string {
   return `${projection}_verify`;
 }
 
-export interface Switching {
+interface Switching {
   /** holds the advisory lock of the rebuild */
   readonly session: Client;
   readonly projection: string;
@@ -59,19 +58,15 @@ export interface Switching {
  * False: a lock took too long, or the staged tables did not catch up; nothing has changed, and the
  * projector goes on. Throws faults.
  */
-export async function switchTables({
-  session,
-  projection,
-  staged,
-  keep,
-  of_another_log: ofAnotherLog,
-  catchUp,
-}: Switching): Promise<boolean> {
+export async function switchTables(switching: Switching): Promise<boolean> {
+  const { session, projection, staged, keep, catchUp } = switching;
   try {
     // should this process freeze, the server ends its session, and the projector goes on
     await session.query(`SET lock_timeout = ${LOCK_MS}; SET idle_session_timeout = ${FROZEN_MS}`);
     await suspendWriting(session, projection);
-    const ends = ofAnotherLog ? new Map<string, bigint>() : await readOffsets(session, projection);
+    const ends = switching.of_another_log
+      ? new Map<string, bigint>()
+      : await readOffsets(session, projection);
     if (!(await inTime(catchUp(ends)))) return false;
     await suspendWriting(session, staged);
     if (!(await isBeyond(session, staged, ends))) return false;
@@ -102,22 +97,16 @@ export async function switchTables({
 }
 
 async function rename(session: Client, from: string, to: string): Promise<void> {
-  await session.query(`ALTER SCHEMA ${quoted(from)} RENAME TO ${quoted(to)}`);
-  await session.query('UPDATE projector.projections SET projection = $2 WHERE projection = $1', [
-    from,
-    to,
-  ]);
-  await session.query('UPDATE projector.checkpoints SET projection = $2 WHERE projection = $1', [
-    from,
-    to,
-  ]);
+  await session.query(`ALTER SCHEMA ${escapeIdentifier(from)} RENAME TO ${escapeIdentifier(to)}`);
+  for (const table of ['projector.projections', 'projector.checkpoints'])
+    await session.query(`UPDATE ${table} SET projection = $2 WHERE projection = $1`, [from, to]);
 }
 
 /** Drops tables that nobody reads, with their checkpoints. */
 export async function dropTables(session: Client, name: string): Promise<void> {
   await session.query('BEGIN');
   try {
-    await session.query(`DROP SCHEMA IF EXISTS ${quoted(name)} CASCADE`);
+    await session.query(`DROP SCHEMA IF EXISTS ${escapeIdentifier(name)} CASCADE`);
     await session.query('DELETE FROM projector.checkpoints WHERE projection = $1', [name]);
     await session.query('DELETE FROM projector.projections WHERE projection = $1', [name]);
     await session.query('COMMIT');
@@ -131,16 +120,7 @@ export async function dropTables(session: Client, name: string): Promise<void> {
 export async function readOffsets(session: Client, name: string): Promise<Offsets> {
   const tables = await readTableVersion(session, name);
   if (tables === undefined) return new Map();
-  const checkpoints = await readCheckpoints(session, {
-    projection: name,
-    version: tables.version,
-  });
-  return new Map(
-    checkpoints.map(({ topic, partition, next_offset: next }) => [
-      partitionKey(topic, partition),
-      next,
-    ]),
-  );
+  return offsetsOf(await readCheckpoints(session, { name, version: tables.version }));
 }
 
 async function isBeyond(session: Client, name: string, ends: Offsets): Promise<boolean> {
@@ -157,8 +137,4 @@ async function inTime(working: Promise<void>): Promise<boolean> {
   } finally {
     over.abort();
   }
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

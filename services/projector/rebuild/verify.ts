@@ -66,10 +66,8 @@ async function isUseless<Event extends { readonly type: string }>(
   const { projection, afresh = false } = options;
   const begun = await readTableVersion(session, name);
   if (begun === undefined) return false;
-  const [ends, reached] = [
-    await readOffsets(session, projection.name),
-    await readOffsets(session, name),
-  ];
+  const ends = await readOffsets(session, projection.name);
+  const reached = await readOffsets(session, name);
   return (
     afresh ||
     begun.version !== projection.version ||
@@ -108,9 +106,7 @@ async function compare<Event extends { readonly type: string }>(
       throw new Fault(
         'tables_replaced',
         `the tables of ${projection.name} were replaced during the comparison: verify again`,
-        {
-          retry: true,
-        },
+        { retry: true },
       );
     return { version: projection.version, positions: ends, tables };
   });

@@ -5,13 +5,12 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as after } from 'node:timers/promises';
 import type { ClientBase, Pool, PoolClient } from 'pg';
-import type { Projection } from '../../../projections/contract/projection.ts';
+import type { Projection, Table } from '../../../projections/contract/projection.ts';
 import { Fault, propertyOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import { isIndexed, markIndexed, terminateStalledWriters, tryBuildLock } from './live-tables.ts';
 import { aborted, untilAborted } from '../../runtime/process/retry.ts';
-import { warmTables } from './warm-tables.ts';
 
 const LOCK_RETRY_MS = 200;
 /** Below the session's `idle_session_timeout`. */
@@ -19,6 +18,11 @@ const PING_MS = 2_000;
 
 /** Two at a time take two thirds of the time of one with parallel workers; three take no less. */
 const AT_ONCE = 2;
+
+/** Share of the shared buffers that is warmed. */
+const WARM_SHARE = 0.95;
+/** Read by one statement, 32 MiB. */
+const PIECE_BLOCKS = 4_096;
 
 /**
  * No time limit. Sorting in more memory than the processor's caches is slower: an index of 25
@@ -92,15 +96,14 @@ async function run(
   statements: readonly string[],
 ): Promise<void> {
   const { pool, projection, log, signal, onStep, at_once: atOnce = AT_ONCE } = build;
-  const id = { projection: projection.name, version: projection.version };
   const client = await open();
-  while (!(await tryBuildLock(client, id))) {
+  while (!(await tryBuildLock(client, projection))) {
     onStep('indexes (another projector is at it)');
     await terminateStalledWriters(pool, log);
     await untilAborted(LOCK_RETRY_MS, signal);
     if (signal.aborted) throw stopped();
   }
-  if (await isIndexed(client, id)) return;
+  if (await isIndexed(client, projection)) return;
   const step = async (what: string, task: () => Promise<unknown>): Promise<void> => {
     if (signal.aborted) throw stopped();
     onStep(what);
@@ -136,7 +139,7 @@ async function run(
       if (blocks === undefined)
         log.warn('the database has no extension pg_prewarm: the first reads are slow');
     });
-  await markIndexed(client, id, projection.tables);
+  await markIndexed(client, projection, projection.tables);
 }
 
 /** Runs a part on each client. A client that is done stays awake until all are. */
@@ -189,4 +192,61 @@ export function statementsOf(sql: string): readonly string[] {
 
 function nameIn(statement: string): string {
   return /\bINDEX\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)/i.exec(statement)?.[1] ?? statement.slice(0, 40);
+}
+
+/**
+ * Reads tables into Postgres' shared buffers before their first readers do: all indexes, then all
+ * tables, in the given order, while there is room; of the last one the newest part. After a load
+ * they are on disk alone, and a page of rows from all over a table would wait for the disk twenty
+ * times. `share`: of the shared buffers to fill at most. Returns the number of blocks; undefined
+ * without the extension pg_prewarm, when the first reads are slow.
+ * Source: PostgreSQL documentation, "pg_prewarm".
+ */
+export async function warmTables(
+  client: Pick<ClientBase, 'query'>,
+  tables: readonly Table[],
+  { signal, share = WARM_SHARE }: { readonly signal: AbortSignal; readonly share?: number },
+): Promise<number | undefined> {
+  const { rows } = await client.query<{ prewarm: string; room: number }>(
+    `SELECT format('%I.pg_prewarm', n.nspname) AS prewarm, (SELECT setting::int FROM pg_settings WHERE name = 'shared_buffers') AS room
+       FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'`,
+  );
+  if (rows[0] === undefined) return undefined;
+  const { prewarm, room } = rows[0];
+  let warm = 0;
+  for (const { oid, blocks } of await relationsOf(client, tables)) {
+    for (
+      let from = blocks - Math.min(blocks, Math.floor(room * share) - warm);
+      from < blocks;
+      from += PIECE_BLOCKS
+    ) {
+      if (signal.aborted) return warm;
+      const to = Math.min(from + PIECE_BLOCKS, blocks) - 1;
+      await client.query(
+        `SELECT ${prewarm}($1::oid::regclass, 'buffer', 'main', $2::bigint, $3::bigint)`,
+        [oid, from, to],
+      );
+      warm += to - from + 1;
+    }
+  }
+  return warm;
+}
+
+/** Without tables whose columns are all in one index: they are read there. */
+async function relationsOf(
+  client: Pick<ClientBase, 'query'>,
+  tables: readonly Table[],
+): Promise<readonly { readonly oid: number; readonly blocks: number }[]> {
+  const { rows } = await client.query<{ oid: number; blocks: number }>(
+    `SELECT r.oid, (pg_relation_size(r.oid) / current_setting('block_size')::int)::int AS blocks
+       FROM unnest($1::text[]) WITH ORDINALITY AS t (name, place)
+      CROSS JOIN LATERAL (SELECT indexrelid AS oid, true AS is_index FROM pg_index WHERE indrelid = t.name::regclass
+                          UNION ALL
+                          SELECT c.oid, false FROM pg_class c
+                           WHERE c.oid = t.name::regclass AND NOT EXISTS (
+                             SELECT FROM pg_index WHERE indrelid = c.oid AND indnatts = c.relnatts AND indexprs IS NULL AND indpred IS NULL)) r
+      ORDER BY r.is_index DESC, t.place, r.oid`,
+    [tables.map(({ name }) => name)],
+  );
+  return rows;
 }

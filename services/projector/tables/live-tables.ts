@@ -78,18 +78,15 @@ export async function readTableVersion(
 
 /** Temporary: a rebuild or its rollback switches to tables of the wanted version. */
 export function anotherVersion(
-  { projection, version }: ProjectionId,
+  { name, version }: ProjectionId,
   found: Pick<TableVersion, 'version'> | undefined,
 ): Fault {
   const [problem, remedy] =
     found === undefined
-      ? [
-          `there are no tables of ${projection}`,
-          `a projector of ${projection} creates them when it starts`,
-        ]
+      ? [`there are no tables of ${name}`, `a projector of ${name} creates them when it starts`]
       : [
-          `the tables of ${projection} are of version ${found.version}, this software writes version ${version}`,
-          `run the software of version ${found.version}; or, with this one, ops rebuild ${projection}, or ops rebuild --rollback ${projection} where version ${version} was kept`,
+          `the tables of ${name} are of version ${found.version}, this software writes version ${version}`,
+          `run the software of version ${found.version}; or, with this one, ops rebuild ${name}, or ops rebuild --rollback ${name} where version ${version} was kept`,
         ];
   return new Fault(
     'projection_version',
@@ -99,11 +96,8 @@ export function anotherVersion(
 }
 
 /** True for a projection without tables: it has nothing to load. */
-export async function isIndexed(
-  client: Client,
-  { projection, version }: ProjectionId,
-): Promise<boolean> {
-  const tables = await readTableVersion(client, projection);
+export async function isIndexed(client: Client, { name, version }: ProjectionId): Promise<boolean> {
+  const tables = await readTableVersion(client, name);
   return tables?.version === version ? tables.indexed : true;
 }
 
@@ -117,7 +111,7 @@ export async function enterLoad(client: Client, id: ProjectionId): Promise<LoadP
     // the backend of a killed process notices within a second, ends and drops its locks
     text: `SELECT pg_try_advisory_xact_lock_shared($1, $2) AS entered, set_config('statement_timeout', $3, true),
                   set_config('client_connection_check_interval', '1s', true)`,
-    values: [LOAD_LOCK, lockKeyOf(id.projection), String(LOAD_TIMEOUT_MS)],
+    values: [LOAD_LOCK, lockKeyOf(id.name), String(LOAD_TIMEOUT_MS)],
   });
   if (rows[0]?.entered !== true) return 'building';
   // read under the lock: the exclusive holder before has committed
@@ -125,10 +119,10 @@ export async function enterLoad(client: Client, id: ProjectionId): Promise<LoadP
 }
 
 /** Takes the lock for the session, to build indexes; false while others load or build. */
-export async function tryBuildLock(client: Client, { projection }: ProjectionId): Promise<boolean> {
+export async function tryBuildLock(client: Client, { name }: ProjectionId): Promise<boolean> {
   const { rows } = await client.query<{ locked: boolean }>({
     text: 'SELECT pg_try_advisory_lock($1, $2) AS locked',
-    values: [LOAD_LOCK, lockKeyOf(projection)],
+    values: [LOAD_LOCK, lockKeyOf(name)],
   });
   return rows[0]?.locked === true;
 }
@@ -136,13 +130,13 @@ export async function tryBuildLock(client: Client, { projection }: ProjectionId)
 /** In a transaction of its own. From then on the tables are vacuumed like any other. */
 export async function markIndexed(
   client: Client,
-  { projection, version }: ProjectionId,
+  { name, version }: ProjectionId,
   tables: readonly Table[],
 ): Promise<void> {
   await client.query(`BEGIN; ${autovacuum(tables, 'on')}`);
   await client.query(
     'UPDATE projector.projections SET indexed_at = now() WHERE projection = $1 AND version = $2',
-    [projection, version],
+    [name, version],
   );
   await client.query('COMMIT');
 }

@@ -5,8 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import knex, { type Knex } from 'knex';
 import type { Projection } from '../../../projections/contract/projection.ts';
-import { anotherVersion } from './live-tables.ts';
-import { autovacuum } from '../tables/live-tables.ts';
+import { anotherVersion, autovacuum } from './live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
 /** Key of the advisory lock of all migrations: projectors start together. */
@@ -119,7 +118,11 @@ export async function prepareDatabase(
   try {
     return await db.transaction(async (transaction) => {
       await transaction.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
-      await migrate(db);
+      // on connections of knex, while this transaction holds the lock
+      await db.raw('CREATE SCHEMA IF NOT EXISTS projector');
+      // a killed process leaves knex' lock behind; ours went with its connection
+      await db.migrate.forceFreeMigrationsLock();
+      await db.migrate.latest();
       return await createTables(transaction, projection, options);
     });
   } catch (error) {
@@ -130,14 +133,6 @@ export async function prepareDatabase(
 }
 
 function silent(): void {}
-
-/** On connections of knex, while the caller's transaction holds the lock. */
-async function migrate(db: Knex): Promise<void> {
-  await db.raw('CREATE SCHEMA IF NOT EXISTS projector');
-  // a killed process leaves knex' lock behind; ours went with its connection
-  await db.migrate.forceFreeMigrationsLock();
-  await db.migrate.latest();
-}
 
 async function createTables(
   db: Knex.Transaction,
@@ -167,6 +162,6 @@ async function createTables(
     });
     return 'ready';
   }
-  if (live.version > version) throw anotherVersion({ projection: name, version }, live);
+  if (live.version > version) throw anotherVersion(projection, live);
   return live.version === version ? 'ready' : 'older';
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { stepText } from '../../../../services/ops/rebuild/rebuild.ts';
-import type { RebuildStep } from '../../../../services/projector/rebuild/progress.ts';
+import type { RebuildStep } from '../../../../services/projector/rebuild/rebuild.ts';
 
 const begun: RebuildStep = {
   step: 'loading',

@@ -119,10 +119,7 @@ export async function appliedUpTo({
   pool,
   projection,
 }: Pick<RunningOptions, 'pool' | 'projection'>): Promise<bigint> {
-  const [checkpoint] = await readCheckpoints(pool, {
-    projection: projection.name,
-    version: projection.version,
-  });
+  const [checkpoint] = await readCheckpoints(pool, projection);
   return checkpoint?.next_offset ?? 0n;
 }
 

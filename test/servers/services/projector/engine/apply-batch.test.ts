@@ -50,9 +50,7 @@ function apply(
 }
 
 async function checkpoint({ pool, projection }: Tables): Promise<Checkpoint | undefined> {
-  return (
-    await readCheckpoints(pool, { projection: projection.name, version: projection.version })
-  )[0];
+  return (await readCheckpoints(pool, projection))[0];
 }
 
 async function expectTables(

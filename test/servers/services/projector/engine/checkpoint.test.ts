@@ -45,7 +45,7 @@ function at(checkpoint: Checkpoint, next: bigint): Checkpoint {
 }
 
 test('a checkpoint begins at offset 0 with the empty digest, and moves', async () => {
-  const id = { projection: 'one', version: 1 };
+  const id = { name: 'one', version: 1 };
   expect(await readCheckpoints(pool, id)).toEqual([]);
   const begun = await inTransaction((client) => lockCheckpoint(client, id, 'log', 0, CLUSTER));
   expect(begun).toEqual({
@@ -62,7 +62,7 @@ test('a checkpoint begins at offset 0 with the empty digest, and moves', async (
 });
 
 test('a checkpoint moved by another process is not moved again', async () => {
-  const id = { projection: 'two', version: 1 };
+  const id = { name: 'two', version: 1 };
   const begun = await inTransaction((client) => lockCheckpoint(client, id, 'log', 0, CLUSTER));
   expect(await inTransaction((client) => advanceCheckpoint(client, id, begun, at(begun, 5n)))).toBe(
     true,
@@ -74,12 +74,12 @@ test('a checkpoint moved by another process is not moved again', async () => {
 });
 
 test('projections, versions, topics and partitions have checkpoints of their own', async () => {
-  const id = { projection: 'three', version: 1 };
+  const id = { name: 'three', version: 1 };
   const begun = await inTransaction((client) => lockCheckpoint(client, id, 'log', 0, CLUSTER));
   await inTransaction((client) => advanceCheckpoint(client, id, begun, at(begun, 5n)));
   const others = [
     [{ ...id, version: 2 }, 'log', 0],
-    [{ ...id, projection: 'four' }, 'log', 0],
+    [{ ...id, name: 'four' }, 'log', 0],
     [id, 'other', 0],
     [id, 'log', 1],
   ] as const;
@@ -96,7 +96,7 @@ test.each([
 ])(
   'the second of two locks of a checkpoint %s waits and sees the first move of the first',
   async (_, projection, standing) => {
-    const id = { projection, version: 1 };
+    const id = { name: projection, version: 1 };
     if (standing > 0n) {
       await inTransaction(async (client) => {
         const begun = await lockCheckpoint(client, id, 'log', 0, CLUSTER);

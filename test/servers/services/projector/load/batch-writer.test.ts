@@ -236,12 +236,7 @@ test('a loading projector waits while another builds indexes, and can be stopped
   const { log, ...tables } = await open();
   await log.append(EVENTS);
   const builder = await tables.pool.connect();
-  expect(
-    await tryBuildLock(builder, {
-      projection: tables.projection.name,
-      version: tables.projection.version,
-    }),
-  ).toBe(true);
+  expect(await tryBuildLock(builder, tables.projection)).toBe(true);
   const first = startRunner(log, tables);
   await expect
     .poll(() => first.runner.status, { interval: 20 })
@@ -261,13 +256,12 @@ test('a loading projector goes on live, with notifications, after another built 
   const { log, ...tables } = await open();
   await log.append(EVENTS);
   const builder = await tables.pool.connect();
-  const id = { projection: tables.projection.name, version: tables.projection.version };
-  expect(await tryBuildLock(builder, id)).toBe(true);
+  expect(await tryBuildLock(builder, tables.projection)).toBe(true);
   const running = startRunner(log, tables);
   await expect
     .poll(() => running.runner.status, { interval: 20 })
     .toMatchObject({ status: 'building' });
-  await markIndexed(builder, id, tables.projection.tables);
+  await markIndexed(builder, tables.projection, tables.projection.tables);
   builder.release(true);
   await expectProjected(tables, EVENTS);
   expect(running.runner.status).toEqual({ status: 'running' });

@@ -84,10 +84,7 @@ async function applyFrom(
 }
 
 async function appliedUpTo({ pool, projection }: Tables): Promise<number> {
-  const [checkpoint] = await readCheckpoints(pool, {
-    projection: projection.name,
-    version: projection.version,
-  });
+  const [checkpoint] = await readCheckpoints(pool, projection);
   return Number(checkpoint?.next_offset ?? 0n);
 }
 

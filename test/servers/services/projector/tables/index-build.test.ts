@@ -173,12 +173,7 @@ test('a build that waits for another can be stopped', async () => {
   const other = new Client({ connectionString: writerUrl });
   await other.connect();
   onTestFinished(() => other.end());
-  expect(
-    await tryBuildLock(other, {
-      projection: tables.projection.name,
-      version: tables.projection.version,
-    }),
-  ).toBe(true);
+  expect(await tryBuildLock(other, tables.projection)).toBe(true);
   const { steps, ended, stop } = build(tables);
   await expect.poll(() => steps).toEqual(['indexes (another projector is at it)']);
   stop();
@@ -212,12 +207,12 @@ test('a unique index over duplicate rows is a fault without retry', async () => 
 
 test('loading and building indexes exclude each other', async () => {
   const tables = await open();
-  const id = { projection: tables.projection.name, version: tables.projection.version };
+  const id = tables.projection;
   const [loader, builder] = await Promise.all([tables.pool.connect(), tables.pool.connect()]);
   await loader.query('BEGIN');
   expect(await enterLoad(loader, id)).toBe('loading');
   expect(await tryBuildLock(builder, id)).toBe(false);
-  expect(await tryBuildLock(builder, { ...id, projection: 'another' })).toBe(true);
+  expect(await tryBuildLock(builder, { ...id, name: 'another' })).toBe(true);
   await loader.query('COMMIT');
   expect(await tryBuildLock(builder, id)).toBe(true);
   await loader.query('BEGIN');

@@ -110,11 +110,7 @@ test('autovacuum is off during a load and on after the index build', async () =>
   };
   expect(await settings()).toEqual(['autovacuum_enabled=off']);
   await client.query('SET search_path TO explorer');
-  await markIndexed(
-    client,
-    { projection: explorer.name, version: explorer.version },
-    explorer.tables,
-  );
+  await markIndexed(client, explorer, explorer.tables);
   expect(await settings()).toEqual(['autovacuum_enabled=on']);
   expect(await state(client)).toMatchObject({ indexed: [true] });
 });

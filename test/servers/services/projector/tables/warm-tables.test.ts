@@ -3,7 +3,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { postgresUrl } from '../../../../../infra/postgres/databases.ts';
 import { superuser } from '../../../../../infra/postgres/settings.ts';
 import type { Table } from '../../../../../projections/contract/projection.ts';
-import { warmTables } from '../../../../../services/projector/tables/warm-tables.ts';
+import { warmTables } from '../../../../../services/projector/tables/index-build.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 
 const ONE: Table = { name: 'one', columns: { n: 'int8', words: 'text' }, key: ['n'] };

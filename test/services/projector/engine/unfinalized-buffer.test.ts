@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Recorded } from '../../../../projections/contract/projection.ts';
-import { UnfinalizedBuffer } from '../../../../services/projector/load/unfinalized-buffer.ts';
+import { UnfinalizedBuffer } from '../../../../services/projector/engine/batches.ts';
 import type { Decoded } from '../../../../services/runtime/kafka/decode.ts';
 
 interface Step {
