@@ -2,8 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { addressBook } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
-import { corsHeaders, preflight } from '../runtime/http/cors.ts';
-import type { Guard, HttpRequest } from '../runtime/http/handler.ts';
+import { corsHeaders, preflight, type Guard, type HttpRequest } from '../runtime/http/handler.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import type { HttpAppOptions } from '../runtime/http/app.ts';
-import { corsHeaders, preflight } from '../runtime/http/cors.ts';
+import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import type { Logger } from '../runtime/process/log.ts';

@@ -5,7 +5,7 @@ import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
-import { preflight } from '../runtime/http/cors.ts';
+import { preflight } from '../runtime/http/handler.ts';
 import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';

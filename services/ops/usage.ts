@@ -31,11 +31,13 @@ export function count(option: string, text: string, max = 1e15): number {
 
 const TEXT_MAX = 1_000;
 
-/** The actor and the reason of a decision. Throws `Misuse` when one is missing. */
-export function decision(args: { readonly actor: string; readonly reason: string }): {
+export interface Decision {
   readonly actor: string;
   readonly reason: string;
-} {
+}
+
+/** The actor and the reason, trimmed. Throws `Misuse` when one is missing. */
+export function decision(args: Decision): Decision {
   const [actor, reason] = [args.actor.trim(), args.reason.trim()];
   if ([actor, reason].some((text) => text === '' || text.length > TEXT_MAX))
     throw new Misuse(

@@ -8,7 +8,7 @@ import {
   type Config,
   type Environment,
 } from '../runtime/process/config.ts';
-import { TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
+import { TRONGRID_SETTINGS } from '../runtime/trongrid/trongrid.ts';
 
 const DAY_MS = 86_400_000;
 

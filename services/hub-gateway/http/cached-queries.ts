@@ -7,8 +7,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { AnswerCache, KeptResponse } from '../../runtime/http/answer-cache.ts';
 import type { InFlight } from '../../runtime/http/app.ts';
 import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
-import { corsHeaders } from '../../runtime/http/cors.ts';
-import { JSON_TYPE } from '../../runtime/http/handler.ts';
+import { corsHeaders, JSON_TYPE } from '../../runtime/http/handler.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
 import type { HttpOptions } from '../../runtime/http/server.ts';
 import { GRAPHQL_PATH } from '../config.ts';

@@ -60,14 +60,10 @@ export class ChainAudit {
 
   apply(event: ChainEvent, offset: bigint): void {
     const position = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
+    const check = this.#findings.at(position);
     const judged = evolve(this.#chain, event, offset);
     if (judged.verdict === 'broken')
-      this.#findings.check(
-        'I2',
-        position,
-        false,
-        () => `the chain cannot be right: ${judged.reason}`,
-      );
+      check('I2', false, () => `the chain cannot be right: ${judged.reason}`);
     if (judged.verdict !== 'applied') return;
     const before = this.#finalHeight;
     this.#chain = judged.chain;
@@ -99,25 +95,19 @@ export class ChainAudit {
   #final(mint: Mint, { position, block }: PendingBlock): void {
     const hash = mint.hash.toString('hex');
     const intent = this.#intents.get(hash);
+    const check = this.#findings.at(position);
     this.mints++;
-    this.#findings.check(
-      'I2',
-      position,
-      intent !== undefined,
-      () => `Mint 0x${hash} was never requested in the ledger`,
-    );
+    check('I2', intent !== undefined, () => `Mint 0x${hash} was never requested in the ledger`);
     if (intent === undefined) return;
     const other = this.#minted.get(intent.deposit_id);
     if (mint.done) this.#minted.set(intent.deposit_id, { hash, block });
-    this.#findings.check(
+    check(
       'I2',
-      position,
       other === undefined || !mint.done,
       () => `deposit ${intent.deposit_id} is minted twice: by 0x${other?.hash} and 0x${hash}`,
     );
-    this.#findings.check(
+    check(
       'I2',
-      position,
       intent.outcome !== 'dead' && (intent.outcome !== 'failed' || !mint.done),
       () =>
         `Mint 0x${hash} of deposit ${intent.deposit_id} is final, and the ledger has given it up`,
@@ -125,9 +115,8 @@ export class ChainAudit {
     const isSame =
       !mint.done ||
       (mint.amount === intent.amount && mint.to.equals(intent.to) && mint.nonce === intent.nonce);
-    this.#findings.check(
+    check(
       'I3',
-      position,
       isSame,
       () => `Mint 0x${hash} is not what was requested for deposit ${intent.deposit_id}`,
     );

@@ -34,6 +34,12 @@ export class Findings {
   /** how many checks were made, by invariant */
   readonly checked = { I1: 0, I2: 0, I3: 0, I4: 0, I5: 0, I6: 0, I7: 0, I8: 0 };
 
+  /** `check` at one position. */
+  at(position: LogPosition) {
+    return (invariant: Invariant, holds: boolean, what: () => string): void =>
+      this.check(invariant, position, holds, what);
+  }
+
   /** Counts a check; without `holds` it is a violation. */
   check(invariant: Invariant, position: LogPosition, holds: boolean, what: () => string): void {
     this.checked[invariant]++;

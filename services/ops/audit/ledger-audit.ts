@@ -152,15 +152,15 @@ export class LedgerAudit {
 
   #intended(event: MintIntended, position: LogPosition): void {
     const { deposit_id: id, nonce, to, amount, tx_hash } = event;
+    const check = this.#findings.at(position);
     const terms = this.#terms.get(id);
     const isCredit =
       terms !== undefined &&
       amount === terms.gross - terms.fee &&
       to.equals(terms.clt_address) &&
       event.fee === terms.fee;
-    this.#findings.check(
+    check(
       'I3',
-      position,
       isCredit,
       () => `the mint requested for deposit ${id} is not of what it credits, or not for its owner`,
     );
@@ -179,24 +179,17 @@ export class LedgerAudit {
     };
     const sum = this.#within(at) + amount;
     const cap = this.#policy?.rolling_cap ?? 0n;
-    this.#findings.check(
-      'I4',
-      position,
-      sum <= cap,
-      () => `${sum} within 24 hours is above the rolling cap of ${cap}`,
-    );
+    check('I4', sum <= cap, () => `${sum} within 24 hours is above the rolling cap of ${cap}`);
     const limits = this.#policies.get(terms?.policy_version ?? 0);
     const isInside = limits !== undefined && holdReasonOf(limits, amount) === undefined;
-    this.#findings.check(
+    check(
       'I4',
-      position,
       isInside || this.#approved.has(id),
       () => `deposit ${id} is outside the limits of a single mint, and nobody has approved it`,
     );
     const isNext = nonce > (last?.nonce ?? -1);
-    this.#findings.check(
+    check(
       'I2',
-      position,
       isNext,
       () => `nonce ${nonce} was requested before, or is below that of another mint`,
     );

@@ -124,12 +124,11 @@ export function auditDeposits(
   { rows, next_offset: offset }: StoredDeposits,
   findings: Findings,
 ): void {
-  const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
+  const check = findings.at({ topic: TREASURY_LEDGER.name, partition: 0, offset });
   for (const [id, folded] of ledgerRows(ledger)) {
     const stored = rows.get(id);
-    findings.check(
+    check(
       'I8',
-      position,
       stored === folded,
       () =>
         `deposit ${id} is ${stored ?? 'missing'} in the read model, and ${folded} by the ledger`,
@@ -137,12 +136,7 @@ export function auditDeposits(
   }
   for (const id of rows.keys())
     if (!ledger.deposits.has(id))
-      findings.check(
-        'I8',
-        position,
-        false,
-        () => `deposit ${id} is in the read model, and not in the ledger`,
-      );
+      check('I8', false, () => `deposit ${id} is in the read model, and not in the ledger`);
 }
 
 /** The columns of `readDeposits`. */

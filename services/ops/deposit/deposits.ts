@@ -7,12 +7,14 @@ import {
 } from '../../../projections/deposits/domain/approval.ts';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
+import { byteaBytes, byteaDigits, byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
+import type { Cells } from '../../runtime/postgres/pool.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
-import { jsonOf, kafkaOf, LOG, print, withReader } from '../connections.ts';
-import { count, decision, Misuse, type SharedArguments } from '../usage.ts';
+import { jsonOf, kafkaOf, LOG, print, sixDecimals, withReader } from '../connections.ts';
+import { count, decision, Misuse, type Decision, type SharedArguments } from '../usage.ts';
 import { LedgerLog } from './ledger-log.ts';
-import { listed, listText, shown, showText } from './text.ts';
 
 const LIST_MAX = 100;
 
@@ -25,12 +27,9 @@ const REFUSALS: Readonly<Record<HumanRefusal, string>> = {
     'its credit is above the rolling cap itself: raise APP_ROLLING_CAP of the treasury first',
 };
 
-interface ListArguments extends SharedArguments {
-  readonly status: string;
-  readonly limit: string;
-}
-
-export async function listDeposits(args: ListArguments): Promise<number> {
+export async function listDeposits(
+  args: SharedArguments & { readonly status: string; readonly limit: string },
+): Promise<number> {
   const limit = count('--limit', args.limit, LIST_MAX);
   const rows = await withReader(readSettings(POSTGRES_READER, args.stack), (reader) =>
     reader.rows(byStatus(args.status, { limit, below: undefined })),
@@ -58,12 +57,10 @@ export async function showDeposit(args: IdArguments): Promise<number> {
   return 0;
 }
 
-interface DecisionArguments extends IdArguments {
-  readonly actor: string;
-  readonly reason: string;
-}
-
-export async function decide(verb: 'approve' | 'reject', args: DecisionArguments): Promise<number> {
+export async function decide(
+  verb: 'approve' | 'reject',
+  args: IdArguments & Decision,
+): Promise<number> {
   const deposit_id = readId(args);
   const person = decision(args);
   const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
@@ -98,4 +95,91 @@ function readId({ id }: IdArguments): string {
       'that is no id of a deposit: they look like 6db65fd5-9fd3-86f6-b291-40571b5bcd6b',
     );
   return parsed;
+}
+
+/**
+ * As JSON, with amounts in micro-USDT: a row of `byStatus`, or the beginning of one of
+ * `depositById` without its deposit address.
+ */
+function listed(cells: Cells) {
+  const [id, clt, gross, fee, credit, status, reason, approved, rejected, created] = cells;
+  return {
+    id: id ?? '',
+    clt_address: byteaHex(clt),
+    amount_usdt: gross ?? '',
+    fee_usdt: fee ?? '',
+    credit_usdt: credit ?? '',
+    status: status ?? '',
+    reason: reason ?? null,
+    approved: approved === 't',
+    rejected: rejected === 't',
+    created_at: isoTime(created),
+  };
+}
+
+/** A row of `depositById` and the rows of `eventsById`. */
+function shown([id = null, clt = null, address, ...cells]: Cells, events: readonly Cells[]) {
+  const [txId, logIndex, nonce, hash] = cells.slice(8);
+  return {
+    ...listed([id, clt, ...cells]),
+    deposit_address: toTronAddress(byteaBytes(address)),
+    tron_tx_id: byteaDigits(txId),
+    log_index: Number(logIndex),
+    mint_nonce: nonce ?? null,
+    mint_tx_hash: hexOrNull(hash),
+    events: events.map(shownEvent),
+  };
+}
+
+function shownEvent(cells: Cells) {
+  const [event, reason, actor, gross, fee, credit, nonce, hash, block_height, ...place] = cells;
+  const [topic, partition, offset, at] = place;
+  const tx_hash = hexOrNull(hash);
+  const given = { reason, actor, gross, fee, credit, nonce, tx_hash, block_height };
+  const details = Object.entries(given).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as const] : [],
+  );
+  return {
+    event: event ?? '',
+    at: isoTime(at),
+    topic: topic ?? '',
+    partition: Number(partition),
+    offset: offset ?? '',
+    /** those of the event that have a value */
+    details: Object.fromEntries(details),
+  };
+}
+
+function hexOrNull(cell: Cells[number] | undefined): string | null {
+  return typeof cell === 'string' ? byteaHex(cell) : null;
+}
+
+/** As text, with amounts in USDT. */
+function listText(deposits: readonly ReturnType<typeof listed>[], status: string): string {
+  if (deposits.length === 0) return `no deposit is ${status}`;
+  const lines = deposits.map((deposit) => {
+    const { id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected } = deposit;
+    const why = [reason, rejected ? 'rejected' : null].filter((word) => word !== null).join(', ');
+    const amounts = `arrived ${sixDecimals(amount_usdt)}, credit ${sixDecimals(credit_usdt)}`;
+    return `${id}  ${created_at}  ${clt_address}  ${amounts}${why === '' ? '' : `  (${why})`}`;
+  });
+  return lines.join('\n');
+}
+
+function showText(deposit: ReturnType<typeof shown>): string {
+  const { status, reason, approved, rejected, amount_usdt, fee_usdt, credit_usdt } = deposit;
+  const words = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null];
+  const [gross, fee, credit] = [amount_usdt, fee_usdt, credit_usdt].map(sixDecimals);
+  return [
+    `deposit   ${deposit.id}`,
+    `status    ${words.filter((word) => word !== null).join(', ')}`,
+    `owner     ${deposit.clt_address}`,
+    `address   ${deposit.deposit_address}, transaction ${deposit.tron_tx_id}, log ${deposit.log_index}`,
+    `amounts   arrived ${gross}, fee ${fee}, credit ${credit}`,
+    ...deposit.events.map(({ event, at, topic, partition, offset, details }) => {
+      const given = Object.entries(details).map(([name, value]) => `${name} ${value}`);
+      const tail = given.length === 0 ? '' : `: ${given.join(', ')}`;
+      return `${at}  ${topic}/${partition}@${offset}  ${event}${tail}`;
+    }),
+  ].join('\n');
 }

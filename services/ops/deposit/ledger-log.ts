@@ -13,6 +13,7 @@ import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { toEntries } from '../../treasury/ledger/ledger-writer.ts';
+import type { LogPosition } from '../audit/findings.ts';
 
 const PARTITION = 0;
 /** The treasury appends too: after a lost race the decision is made again. */
@@ -25,12 +26,6 @@ interface LedgerLogOptions {
   readonly log: Logger;
   /** default `treasury.ledger` */
   readonly topic?: string;
-}
-
-interface Appended {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: bigint;
 }
 
 export class LedgerLog {
@@ -63,7 +58,7 @@ export class LedgerLog {
     decision: (
       ledger: Ledger,
     ) => { readonly events: readonly TreasuryEvent[] } | { readonly refused: Reason },
-  ): Promise<{ readonly appended: Appended | undefined } | { readonly refused: Reason }> {
+  ): Promise<{ readonly appended: LogPosition | undefined } | { readonly refused: Reason }> {
     const { kafka, codec, log } = this.#options;
     const writer = new KafkaWriter(kafka, { log, signal: AbortSignal.timeout(TIMEOUT_MS) });
     try {

@@ -16,7 +16,7 @@ import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Statement } from '../../runtime/postgres/pool.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, print, withReader } from '../connections.ts';
-import { decision, Misuse, type SharedArguments } from '../usage.ts';
+import { decision, Misuse, type Decision, type SharedArguments } from '../usage.ts';
 
 const APPEND_MS = 30_000;
 
@@ -56,11 +56,11 @@ async function readQuarantine(stack: string) {
   return rows.map(quarantined);
 }
 
-interface ListArguments extends SharedArguments {
-  readonly all: boolean | undefined;
-}
-
-export async function listQuarantine({ all, json, stack }: ListArguments): Promise<number> {
+export async function listQuarantine({
+  all,
+  json,
+  stack,
+}: SharedArguments & { readonly all: boolean | undefined }): Promise<number> {
   const records = (await readQuarantine(stack)).filter(
     ({ state }) => all === true || state !== 'mended',
   );
@@ -82,13 +82,9 @@ function listText(records: readonly ReturnType<typeof quarantined>[]): string {
   return lines.join('\n');
 }
 
-interface SkipArguments extends SharedArguments {
-  readonly projection: string;
-  readonly actor: string;
-  readonly reason: string;
-}
-
-export async function skipRecord(args: SkipArguments): Promise<number> {
+export async function skipRecord(
+  args: SharedArguments & Decision & { readonly projection: string },
+): Promise<number> {
   const { projection, json, stack } = args;
   const { actor, reason } = decision(args);
   const record = (await readQuarantine(stack)).find(

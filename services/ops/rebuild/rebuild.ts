@@ -20,11 +20,9 @@ interface ProjectionArguments extends SharedArguments {
   readonly afresh: boolean | undefined;
 }
 
-interface RebuildArguments extends ProjectionArguments {
-  readonly rollback: boolean | undefined;
-}
-
-export async function rebuild(args: RebuildArguments): Promise<number> {
+export async function rebuild(
+  args: ProjectionArguments & { readonly rollback: boolean | undefined },
+): Promise<number> {
   const begun = performance.now();
   const { projection } = args;
   const rebuilt = await withProjection(args, args.rollback === true ? rollback : rebuildTables);

@@ -81,11 +81,10 @@ function seconds(ms: number): string {
   return `${Math.ceil(ms / 1_000)} s`;
 }
 
-interface ListArguments extends SharedArguments {
-  readonly limit: string;
-}
-
-export async function listRuns({ json, stack, ...args }: ListArguments): Promise<number> {
+export async function listRuns(
+  args: SharedArguments & { readonly limit: string },
+): Promise<number> {
+  const { json, stack } = args;
   const limit = count('--limit', args.limit, LIST_MAX);
   const rows = await withReader(readSettings(POSTGRES_READER, stack), (reader) =>
     reader.rows(runsPage({ limit, offset: 0n })),

@@ -11,6 +11,7 @@ export interface LocalService {
 
 export interface ServiceHealth extends LocalService, Omit<ServiceStatus, 'status'> {
   readonly status: ServiceStatus['status'] | 'unreachable';
+  readonly ready: boolean;
   /** by their label; those that the service has */
   readonly metrics: Readonly<Record<string, number>>;
 }
@@ -45,10 +46,8 @@ export function localServices(stackFile: string): readonly LocalService[] | unde
     throw new Misuse(
       `${stackFile} lists no services: an earlier version of the software started this stack; stop it and start it again (npm run down, npm run up)`,
     );
-  return Object.entries(services).map(([name, { url }]: [string, { readonly url: string }]) => ({
-    name,
-    url,
-  }));
+  const entries: [string, { readonly url: string }][] = Object.entries(services);
+  return entries.map(([name, { url }]) => ({ name, url }));
 }
 
 export function readServices(services: readonly LocalService[]): Promise<readonly ServiceHealth[]> {
@@ -59,11 +58,12 @@ async function readService({ name, url }: LocalService): Promise<ServiceHealth> 
   try {
     const [status, metrics] = await Promise.all([get(`${url}/status`), get(`${url}/metrics`)]);
     const answered: ServiceStatus = JSON.parse(status);
-    return { name, url, ...answered, metrics: metricsIn(metrics) };
+    const ready = answered.status === 'ready';
+    return { name, url, ready, ...answered, metrics: metricsIn(metrics) };
   } catch (error) {
     const message = `does not answer: ${messageOf(error)}`;
     const nothing = { phase: 'unknown', waits_for: null, eta_s: null, metrics: {} };
-    return { name, url, status: 'unreachable', ...nothing, message };
+    return { name, url, ready: false, status: 'unreachable', ...nothing, message };
   }
 }
 

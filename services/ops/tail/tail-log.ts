@@ -13,7 +13,7 @@ import type { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
 import type { PartitionRange } from './range.ts';
-import type { RecordSchemas } from './record-schemas.ts';
+import type { RecordSchemas } from './records.ts';
 
 /** The limit of bytes fetched ahead of the shown records. */
 const AHEAD_BYTES_MAX = 4 * 1024 * 1024;

@@ -7,8 +7,7 @@ import { LOG, note, stopAtSignals } from '../connections.ts';
 import { count, Misuse, type SharedArguments } from '../usage.ts';
 import { watchReader, writeOut } from './output.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
-import { RecordSchemas } from './record-schemas.ts';
-import { recordJson, recordText, textOf } from './record-text.ts';
+import { recordJson, RecordSchemas, recordText, textOf } from './records.ts';
 import { tailLog } from './tail-log.ts';
 import { Where } from './where.ts';
 

@@ -20,7 +20,6 @@ import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
 import { Health, type Check } from '../process/health.ts';
-import { breakOff, sendPieces } from './streamed-body.ts';
 
 export interface HttpAppOptions {
   readonly log: Logger;
@@ -106,10 +105,8 @@ export function buildHttpApp(
     if (typeof body === 'string' || Buffer.isBuffer(body)) return sendText(response, answer, body);
     const context = inFlight.get(response);
     if (context !== undefined) context.streams = true;
-    return sendPieces(response, body, {
-      writeHead: () => writeHead(response, answer),
-      idle_ms: options.idle_ms ?? IDLE_MS,
-    });
+    const writeItsHead = (): void => writeHead(response, answer);
+    return sendPieces(response, body, writeItsHead, options.idle_ms ?? IDLE_MS);
   };
   const enterRoute = (response: ServerResponse, path: string): void => {
     const context = inFlight.get(response);
@@ -275,4 +272,60 @@ function isDecodable(url: string): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * Sends the pieces until they end or the client has left, then ends their iterator. HEAD reads
+ * none. A piece is made when the client has taken the one before, so memory depends neither on the
+ * number of pieces nor on the pace of the client. `writeHead` is called once the first piece is
+ * made; a client that does not read for `idleMs` is disconnected. Throws the pieces' error: before
+ * the first piece nothing is sent, later the response must be broken off.
+ */
+async function sendPieces(
+  response: ServerResponse,
+  pieces: AsyncIterable<string>,
+  writeHead: () => void,
+  idleMs: number,
+): Promise<void> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const { method, socket } = response.req;
+  try {
+    if (method === 'HEAD') {
+      if (response.destroyed) return;
+      writeHead();
+      return void response.end();
+    }
+    response.on('timeout', () => breakOff(response));
+    while (!response.destroyed) {
+      // the client is not to blame for the time that a piece takes to be made
+      socket.setTimeout(0);
+      const piece = await iterator.next().finally(() => socket.setTimeout(idleMs));
+      if (response.destroyed) return;
+      if (!response.headersSent) writeHead();
+      if (piece.done === true) return void response.end();
+      if (piece.value !== '' && !response.write(piece.value)) await drained(response);
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+/**
+ * Resets the connection, so that the client cannot take half a response for a whole one: in
+ * HTTP/1.0 the end of the connection is the end of the body.
+ */
+export function breakOff(response: ServerResponse): void {
+  response.req.socket.resetAndDestroy();
+  response.destroy();
+}
+
+/** Resolves when the written text has gone out, or the client has left. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
 }

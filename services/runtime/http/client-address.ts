@@ -1,31 +1,18 @@
 /** Client addresses, the keys of rate limits. */
 import { isIPv6 } from 'node:net';
-
-interface Socket {
-  readonly remoteAddress?: string | undefined;
-}
-
-/** Node's, as far as they matter here. */
-type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+import type { HttpRequest } from './handler.ts';
 
 /** Longest text of an address. A longer `ip` is forged and must not become a key. */
 const CHARACTERS_MAX = 45;
 
 /** The client of a request: its address, or the network that `networkOf` gives. */
-export function clientOf({
-  ip = '',
-  socket,
-}: {
-  /** as a trusted proxy says, if there is one */
-  readonly ip?: string | undefined;
-  readonly socket: Socket;
-}): string {
+export function clientOf({ ip = '', socket }: Pick<HttpRequest, 'ip' | 'socket'>): string {
   return networkOf(ip.length <= CHARACTERS_MAX ? ip : (socket.remoteAddress ?? ''));
 }
 
 /** The address that the outermost of `hops` proxies saw. Each proxy appends one address. */
 export function forwardedFor(
-  { headers, socket }: { readonly headers: Headers; readonly socket: Socket },
+  { headers, socket }: Pick<HttpRequest, 'headers' | 'socket'>,
   hops: number,
 ): string | undefined {
   const forwarded = hops === 0 ? undefined : headers['x-forwarded-for'];

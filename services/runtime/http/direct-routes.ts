@@ -46,16 +46,14 @@ export class DirectRoutes {
     if (!PLAIN_URL.test(url)) return undefined;
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
+    const hops = this.#trustProxyHops;
     const literal = this.#literal.get(path);
     if (literal !== undefined)
-      return { route: literal, request: new Direct(message, path, {}, this.#trustProxyHops) };
+      return { route: literal, request: new Direct(message, path, {}, hops) };
     for (const { route, pattern } of this.#patterns) {
       const match = pattern.exec(path);
       if (match !== null)
-        return {
-          route,
-          request: new Direct(message, path, match.groups ?? {}, this.#trustProxyHops),
-        };
+        return { route, request: new Direct(message, path, match.groups ?? {}, hops) };
     }
     return undefined;
   }

@@ -74,11 +74,8 @@ function text(
   body: string,
   headers: Readonly<Record<string, string>> = CACHED,
 ): GetRoute {
-  return {
-    method: 'get',
-    path,
-    handle: () => ({ status: 200, body, content_type: type, headers }),
-  };
+  const response = { status: 200, body, content_type: type, headers };
+  return { method: 'get', path, handle: () => response };
 }
 
 /** Read at the first request, once: responses that a client does not read share the bytes. */

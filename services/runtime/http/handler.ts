@@ -4,7 +4,7 @@ import type { Request } from 'express';
 import type { Fault, Refusal } from '../process/errors.ts';
 
 /**
- * `body` is text, bytes, or pieces that are made at the pace of the client (`streamed-body.ts`). An
+ * `body` is text, bytes, or pieces that are made at the pace of the client (`sendPieces`). An
  * error of the first piece becomes an error response; an error of a later one breaks the response
  * off. `return` of the pieces' iterator is always called, also when no piece was wanted.
  */
@@ -88,3 +88,30 @@ export const PLAIN_ERRORS: ErrorShape = {
 };
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/**
+ * The headers of every response; a page may read those that are `exposed`. Any web page may read:
+ * no service uses cookies, and a page sends its token itself. Source: Fetch standard, "CORS
+ * protocol". The package cors writes to Express' responses, which the fast paths avoid.
+ */
+export function corsHeaders(exposed: string): Readonly<Record<string, string>> {
+  return { 'access-control-allow-origin': '*', 'access-control-expose-headers': exposed };
+}
+
+/** Answers a browser's OPTIONS request before a request that a form could not send. */
+export function preflight(methods: string): Guard {
+  const answer: HttpResponse = {
+    status: 204,
+    body: '',
+    headers: {
+      'access-control-allow-methods': methods,
+      // the wildcard does not include authorization
+      'access-control-allow-headers': 'authorization, *',
+      'access-control-max-age': '86400',
+    },
+  };
+  return ({ method, headers }) =>
+    method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+      ? answer
+      : undefined;
+}

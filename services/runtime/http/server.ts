@@ -12,8 +12,7 @@ import type { Duplex } from 'node:stream';
 import { performance } from 'node:perf_hooks';
 import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape } from './handler.ts';
 import { assert, Fault } from '../process/errors.ts';
-import { buildHttpApp, IDLE_MS, type HttpAppOptions, type InFlight } from './app.ts';
-import { breakOff } from './streamed-body.ts';
+import { breakOff, buildHttpApp, IDLE_MS, type HttpAppOptions, type InFlight } from './app.ts';
 
 export interface HttpOptions extends HttpAppOptions {
   readonly http_host: string;

@@ -78,14 +78,11 @@ function isExpiry(exp: unknown): exp is number {
 }
 
 /** Why a service must not use this secret on its network. */
-export function secretProblems({
-  network,
-  jwt_secret: secret,
-}: {
+export function secretProblems(config: {
   readonly network: string;
   readonly jwt_secret: string;
 }): readonly string[] {
-  if (network !== 'mainnet' || secret !== DEVELOPMENT_JWT_SECRET) return [];
+  if (config.network !== 'mainnet' || config.jwt_secret !== DEVELOPMENT_JWT_SECRET) return [];
   return [
     'APP_JWT_SECRET is the public secret of the development stack, so anybody can sign a token: set a secret of your own on the mainnet',
   ];

@@ -251,12 +251,7 @@ export class LogReader {
         const key = partitionKey(topic, partition);
         const { next_offset: next, last_record: last } = positions.get(key) ?? BEGINNING;
         const verified = lenient || next === 0n;
-        this.#reading.set(key, {
-          next,
-          last,
-          verified,
-          topic_id: ids.get(topic) ?? '',
-        });
+        this.#reading.set(key, { next, last, verified, topic_id: ids.get(topic) ?? '' });
         consumer.seek({ topic, partition, offset: (verified ? next : next - 1n).toString() });
       }
     }

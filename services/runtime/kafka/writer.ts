@@ -64,22 +64,14 @@ const SEQUENCE_LOST = new Set([
 
 export class KafkaWriter {
   readonly #kafka: Kafka;
-  readonly #log: Logger;
-  readonly #signal: AbortSignal;
-  readonly #retryMsMin: number;
-  readonly #retryMsMax: number;
-  readonly #answerMs: number;
+  readonly #options: Required<WriterOptions>;
   #producer: Producer | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #ended = false;
 
   constructor(kafka: Kafka, options: WriterOptions) {
     this.#kafka = kafka;
-    this.#log = options.log;
-    this.#signal = options.signal;
-    this.#retryMsMin = options.retry_ms_min ?? 50;
-    this.#retryMsMax = options.retry_ms_max ?? 2_000;
-    this.#answerMs = options.answer_ms ?? 2_000;
+    this.#options = { retry_ms_min: 50, retry_ms_max: 2_000, answer_ms: 2_000, ...options };
   }
 
   /**
@@ -100,6 +92,7 @@ export class KafkaWriter {
   }
 
   async #send(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
+    const { signal, log, retry_ms_min: min, retry_ms_max: max } = this.#options;
     // after an unacknowledged batch the next one would get its sequence numbers, and be dropped
     if (this.#ended)
       throw new Fault(
@@ -126,25 +119,19 @@ export class KafkaWriter {
           throw new Fault('append_refused', message, { retry: false, cause });
         }
         if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropProducer();
-        if (!this.#signal.aborted) {
-          this.#log.warn(
+        if (!signal.aborted) {
+          log.warn(
             { topic, partition, records: entries.length, attempt, err: cause },
             'append not acknowledged, sending the same batch again',
           );
-          await untilAborted(
-            Math.min(this.#retryMsMax, this.#retryMsMin * 2 ** Math.min(attempt - 1, 10)),
-            this.#signal,
-          );
+          await untilAborted(Math.min(max, min * 2 ** Math.min(attempt - 1, 10)), signal);
         }
-        if (this.#signal.aborted) {
+        if (signal.aborted) {
           this.#ended = true;
           throw new Fault(
             'append_unknown',
             `${topic}: stopped before the broker acknowledged ${entries.length} records`,
-            {
-              retry: true,
-              cause,
-            },
+            { retry: true, cause },
           );
         }
       }
@@ -168,20 +155,21 @@ export class KafkaWriter {
 
   /** The answer; while the process drains, within `answer_ms`. */
   async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const { signal, answer_ms: answerMs } = this.#options;
     const given = Promise.withResolvers<never>();
     let timer: NodeJS.Timeout | undefined;
     const limit = (): void => {
       timer = setTimeout(
-        () => given.reject(new Error(`no answer within ${this.#answerMs} ms of draining`)),
-        this.#answerMs,
+        () => given.reject(new Error(`no answer within ${answerMs} ms of draining`)),
+        answerMs,
       );
     };
-    if (this.#signal.aborted) limit();
-    else this.#signal.addEventListener('abort', limit, { once: true });
+    if (signal.aborted) limit();
+    else signal.addEventListener('abort', limit, { once: true });
     try {
       return await Promise.race([answer, given.promise]);
     } finally {
-      this.#signal.removeEventListener('abort', limit);
+      signal.removeEventListener('abort', limit);
       clearTimeout(timer);
     }
   }
@@ -199,7 +187,7 @@ export class KafkaWriter {
     try {
       await producer.connect();
     } catch (error) {
-      await disconnect(producer, this.#log, this.#answerMs);
+      await disconnect(producer, this.#options.log, this.#options.answer_ms);
       throw error;
     }
     this.#producer = producer;
@@ -210,7 +198,8 @@ export class KafkaWriter {
   async #dropProducer(): Promise<void> {
     const producer = this.#producer;
     this.#producer = undefined;
-    if (producer !== undefined) await disconnect(producer, this.#log, this.#answerMs);
+    if (producer !== undefined)
+      await disconnect(producer, this.#options.log, this.#options.answer_ms);
   }
 }
 

@@ -25,13 +25,10 @@ export function copyIn(client: ClientBase, statements: readonly Statement[]): Pr
 class CopyIn implements Submittable {
   readonly #statements: readonly Statement[];
   readonly #outcome = Promise.withResolvers<undefined>();
+  readonly done: Promise<void> = this.#outcome.promise;
 
   constructor(statements: readonly Statement[]) {
     this.#statements = statements;
-  }
-
-  get done(): Promise<void> {
-    return this.#outcome.promise;
   }
 
   submit(connection: Connection): void {

@@ -2,10 +2,9 @@
 import { Pool } from 'pg';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
-import type { Cells, Statement } from './rows-query.ts';
-import { Sessions } from './sessions.ts';
+import { type Cells, type Statement, Sessions } from './sessions.ts';
 
-export type { Cells, Statement } from './rows-query.ts';
+export type { Cells, Statement } from './sessions.ts';
 
 export interface Reader {
   /** All rows, of one snapshot. Throws a `Fault`. */

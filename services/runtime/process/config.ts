@@ -174,11 +174,7 @@ export function httpUrl(name: string): Setting<string> {
 }
 
 /** May hold user and password. */
-export function secretUrl(
-  name: string,
-  protocols: readonly string[],
-  example: string,
-): Setting<string> {
+function secretUrl(name: string, protocols: readonly string[], example: string): Setting<string> {
   return setting(
     name,
     `an address like ${example}`,

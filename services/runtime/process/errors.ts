@@ -17,11 +17,7 @@ export class Fault extends Error {
   /** whether the same attempt can succeed later without a person */
   readonly retry: boolean;
 
-  constructor(
-    code: string,
-    message: string,
-    options: { readonly retry: boolean; readonly cause?: unknown },
-  ) {
+  constructor(code: string, message: string, options: ErrorOptions & { readonly retry: boolean }) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.retry = options.retry;

@@ -70,7 +70,7 @@ export function waitingFor(
   return { status: 'waiting', phase, waits_for, message };
 }
 
-export interface ActivityOptions {
+interface ActivityOptions {
   readonly log: Logger;
   /** ends retries */
   readonly signal: AbortSignal;

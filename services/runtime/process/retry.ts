@@ -31,17 +31,9 @@ export interface RetryOptions {
  * at once, and the last fault when the signal is aborted.
  */
 export async function retrying<Result>(
-  options: RetryOptions,
+  { what, log, signal, retry_ms_min: min = 100, retry_ms_max: max = 2_000, onFault }: RetryOptions,
   attempt: () => Promise<Result>,
 ): Promise<Result> {
-  const {
-    what,
-    log,
-    signal,
-    retry_ms_min: min = 100,
-    retry_ms_max: max = 2_000,
-    onFault,
-  } = options;
   for (let tries = 1; ; tries++) {
     try {
       const result = await attempt();

@@ -13,10 +13,26 @@ import {
   type TronReceipt,
 } from '../../../schemas/trongrid.ts';
 import type { Parsed } from '../../../schemas/json-reader.ts';
-import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { parseTronAddress, toTronAddress } from '../../../schemas/tron-address.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
-import { Backoff, type BackoffOptions } from './backoff.ts';
-import { TokenBucket, type BucketOptions } from './token-bucket.ts';
+import { httpUrl, integer, text } from '../process/config.ts';
+import { untilAborted } from '../process/retry.ts';
+
+export const TRONGRID_SETTINGS = {
+  /** 20 bytes */
+  usdt_contract: {
+    name: 'APP_USDT_CONTRACT',
+    expected: 'an address of TRON in base58 (34 characters, T first)',
+    secret: false,
+    read: parseTronAddress,
+  },
+  tron_url: httpUrl('APP_TRON_URL'),
+  /** empty where the provider needs none */
+  tron_api_key: { ...text('APP_TRON_API_KEY', { default: '' }), secret: true },
+  attempts_max: integer('APP_TRON_ATTEMPTS_MAX', { default: 4, min: 1, max: 100 }),
+  backoff_ms_min: integer('APP_TRON_BACKOFF_MS_MIN', { default: 500, min: 1, max: 60_000 }),
+  backoff_ms_max: integer('APP_TRON_BACKOFF_MS_MAX', { default: 60_000, min: 1, max: 3_600_000 }),
+} as const;
 
 const PAGE_ROWS = 200;
 const TIMEOUT_MS = 10_000;
@@ -58,16 +74,15 @@ export interface ListRequest {
   readonly after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
 }
 
-const now = (): number => performance.now();
-
 /** A client with a token bucket and a back-off of its own. */
 export function openTronGrid(
   settings: Omit<TronGridOptions, 'bucket' | 'backoff'> &
     Omit<BucketOptions, 'now'> &
     Omit<BackoffOptions, 'now' | 'random'>,
 ): { readonly provider: TronGrid; readonly bucket: TokenBucket } {
-  const bucket = new TokenBucket({ ...settings, now });
-  const backoff = new Backoff({ ...settings, now, random: Math.random });
+  const clock = { now: () => performance.now() };
+  const bucket = new TokenBucket({ ...settings, ...clock });
+  const backoff = new Backoff({ ...settings, ...clock, random: Math.random });
   return { provider: new TronGrid({ ...settings, bucket, backoff }), bucket };
 }
 
@@ -173,10 +188,10 @@ export class TronGrid {
             }),
       });
       const body = await textOf(response);
-      const text = key === '' ? body : body?.replaceAll(key, '(key)');
-      return text === undefined
+      const answer = key === '' ? body : body?.replaceAll(key, '(key)');
+      return answer === undefined
         ? failure('bad_answer', 'its answer is far too long')
-        : judged(response, text, parse);
+        : judged(response, answer, parse);
     } catch (cause) {
       const code = propertyOf(propertyOf(cause, 'cause'), 'code');
       return failure(
@@ -235,20 +250,20 @@ const EXCERPT = 200;
 
 function judged<T>(
   { status, headers }: Response,
-  text: string,
+  body: string,
   parse: (json: unknown) => Parsed<T>,
 ): Result<T> {
-  const said = `it answered ${status}: ${text.slice(0, EXCERPT)}`;
+  const said = `it answered ${status}: ${body.slice(0, EXCERPT)}`;
   if (status === 403 || status === 429 || status === 503)
-    return failure('throttled', said, { suspended_ms: suspension(headers, text) });
+    return failure('throttled', said, { suspended_ms: suspension(headers, body) });
   if (status === 401) return failure('refused', said);
   if (status > 500) return failure('unreachable', said);
   if (status !== 200) return failure('bad_answer', said);
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = JSON.parse(body);
   } catch {
-    return failure('bad_answer', `its answer is no JSON: ${text.slice(0, EXCERPT)}`);
+    return failure('bad_answer', `its answer is no JSON: ${body.slice(0, EXCERPT)}`);
   }
   const read = parse(json);
   return 'problem' in read
@@ -257,10 +272,10 @@ function judged<T>(
 }
 
 /** From a header, or from the text "the query server is suspended for 30s". */
-function suspension(headers: Headers, text: string): number | undefined {
+function suspension(headers: Headers, body: string): number | undefined {
   const seconds =
     /^[0-9]{1,6}$/.exec(headers.get('retry-after') ?? '')?.[0] ??
-    /suspended for ([0-9]{1,6})\s*s/i.exec(text)?.[1];
+    /suspended for ([0-9]{1,6})\s*s/i.exec(body)?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1_000;
 }
 
@@ -288,4 +303,155 @@ function faultOf(route: string, { outcome, reason, cause }: Failure): Fault {
   const { code, remedy } = MEANINGS[outcome];
   const message = `TRON's provider did not serve ${route}: ${reason}; ${remedy}`;
   return new Fault(code, message, { retry: true, ...(cause === undefined ? {} : { cause }) });
+}
+
+const SECOND_MS = 1_000;
+const DAY_MS = 86_400_000;
+/** Polling interval of a process without a share. */
+const SHARELESS_MS = 20;
+/** Size of the day's bucket, in time. */
+const SAVED_MS = 600_000;
+
+interface BucketOptions {
+  readonly requests_per_second: number;
+  /** 0: limited by the second only */
+  readonly requests_per_day: number;
+  /** milliseconds of a monotonic clock */
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Serializes the requests to the provider and holds them to its rates. Tokens of a second are
+ * spaced from the end of the request before, so that also late responses never let the provider see
+ * more in a second. Tokens of a day fill a bucket, which allows bursts after quiet times.
+ */
+export class TokenBucket {
+  readonly #options: BucketOptions;
+  #queue: Promise<unknown> = Promise.resolve();
+  #share = 1;
+  #shareUntil = Number.POSITIVE_INFINITY;
+  /** when the last request ended */
+  #ended = Number.NEGATIVE_INFINITY;
+  #saved: number;
+  #counted: number;
+
+  /** Begins with a minute's tokens, so that frequent restarts do not use up the day. */
+  constructor(options: BucketOptions) {
+    this.#options = options;
+    this.#saved = Math.max(1, (options.requests_per_day * 60_000) / DAY_MS);
+    this.#counted = options.now();
+  }
+
+  /**
+   * Sets this process' part of the tokens, from 0 to 1: processes share tokens as they share the
+   * work. The part expires after `for_ms` unless it is renewed: a process that was frozen does not
+   * know which parts others have now.
+   */
+  share(part: number, for_ms = Number.POSITIVE_INFINITY): void {
+    this.#share = part;
+    this.#shareUntil = this.#options.now() + for_ms;
+  }
+
+  /** Milliseconds that this number of requests takes with all tokens. */
+  expectedMs(requests: number): number {
+    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
+    const bySecond = (requests * SECOND_MS) / perSecond;
+    if (perDay === 0) return bySecond;
+    const perMs = perDay / DAY_MS;
+    const saved = Math.min(
+      Math.max(1, perMs * SAVED_MS),
+      this.#saved + (now() - this.#counted) * perMs,
+    );
+    return Math.max(bySecond, (requests - saved) / perMs);
+  }
+
+  /** Waits for its turn and a token, then runs the request; after an abort at once. */
+  run<Value>(request: () => Promise<Value>): Promise<Value> {
+    const result = this.#queue.then(async () => {
+      await this.#token();
+      try {
+        return await request();
+      } finally {
+        this.#ended = this.#options.now();
+      }
+    });
+    this.#queue = result.catch(() => undefined);
+    return result;
+  }
+
+  async #token(): Promise<void> {
+    const { signal } = this.#options;
+    for (let wait = this.#wait(); wait > 0 && !signal.aborted; wait = this.#wait())
+      await untilAborted(Math.ceil(wait), signal);
+    this.#saved -= 1;
+  }
+
+  /** Milliseconds until the next token; 0 or less: there is one. */
+  #wait(): number {
+    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
+    const at = now();
+    if (this.#share === 0 || at >= this.#shareUntil) {
+      this.#counted = at;
+      return SHARELESS_MS;
+    }
+    const second = this.#ended + SECOND_MS / (perSecond * this.#share) - at;
+    if (perDay === 0) return second;
+    const perMs = (perDay * this.#share) / DAY_MS;
+    this.#saved = Math.min(
+      Math.max(1, perMs * SAVED_MS),
+      this.#saved + (at - this.#counted) * perMs,
+    );
+    this.#counted = at;
+    return Math.max(second, (1 - this.#saved) / perMs);
+  }
+}
+
+const DOUBLINGS_MAX = 16;
+
+interface BackoffOptions {
+  readonly backoff_ms_min: number;
+  readonly backoff_ms_max: number;
+  /** milliseconds of a monotonic clock */
+  readonly now: () => number;
+  /** from 0 up to 1 */
+  readonly random: () => number;
+}
+
+/** Exponential back-off with jitter after failures of the provider. */
+export class Backoff {
+  readonly #options: BackoffOptions;
+  #failures = 0;
+  #until = Number.NEGATIVE_INFINITY;
+
+  constructor(options: BackoffOptions) {
+    this.#options = options;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+  }
+
+  /** `suspendedMs`: the pause that the provider asks for, if any. */
+  failed(suspendedMs: number | undefined): void {
+    const { backoff_ms_min: min, backoff_ms_max: max, now, random } = this.#options;
+    const grown = min * 2 ** Math.min(this.#failures, DOUBLINGS_MAX);
+    this.#failures++;
+    const pause = Math.min(max, Math.max(grown, suspendedMs ?? 0));
+    // jitter never shortens the provider's own pause
+    this.#until =
+      now() +
+      (suspendedMs === undefined ? pause / 2 + (random() * pause) / 2 : pause + random() * min);
+  }
+
+  /** Waits out the pause, or until the signal is aborted. */
+  async wait(signal: AbortSignal): Promise<void> {
+    for (let rest = this.rest_ms; rest > 0 && !signal.aborted; rest = this.rest_ms)
+      await untilAborted(Math.ceil(rest), signal);
+  }
+
+  /** Milliseconds until the next request is allowed. */
+  get rest_ms(): number {
+    return Math.max(0, this.#until - this.#options.now());
+  }
 }

@@ -73,10 +73,11 @@ test('each service is shown with its status and its main metrics', async () => {
   expect(services).toMatchObject([
     {
       status: 'waiting',
+      ready: false,
       metrics: { 'deposits confirmed': 3, 'deposits needs_manual': 1, 'records behind': 7 },
     },
     { status: 'working' },
-    { status: 'ready', metrics: {} },
+    { status: 'ready', ready: true, metrics: {} },
     { status: 'ready' },
     { status: 'unreachable', message: expect.stringMatching(/^does not answer: /), metrics: {} },
   ]);

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest';
 import type { PartitionRange } from '../../../../../services/ops/tail/range.ts';
-import { RecordSchemas } from '../../../../../services/ops/tail/record-schemas.ts';
+import { RecordSchemas } from '../../../../../services/ops/tail/records.ts';
 import { tailLog, type TailOptions } from '../../../../../services/ops/tail/tail-log.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {

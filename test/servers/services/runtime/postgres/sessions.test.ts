@@ -1,8 +1,11 @@
 import * as fc from 'fast-check';
 import { Pool } from 'pg';
 import { afterEach, beforeAll, expect, inject, test } from 'vitest';
-import type { Statement, QueryValue } from '../../../../../services/runtime/postgres/rows-query.ts';
-import { Sessions } from '../../../../../services/runtime/postgres/sessions.ts';
+import {
+  type Statement,
+  type QueryValue,
+  Sessions,
+} from '../../../../../services/runtime/postgres/sessions.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 
 const MINUTE_MS = 60_000;
