@@ -6,26 +6,18 @@ import {
   readConfig,
   type Config,
   type Environment,
-  type Setting,
 } from '../runtime/process/config.ts';
-
-/** Unset in a deployment without a treasury. */
-const TREASURY_URL: Setting<string | undefined> = {
-  ...httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL'),
-  fallback: undefined,
-};
-
-/** If unset, the lag of projections in records is unknown. */
-const KAFKA_BROKERS: Setting<readonly string[] | undefined> = {
-  ...list('APP_KAFKA_BROKERS'),
-  fallback: undefined,
-};
 
 const SETTINGS = {
   ...GATEWAY_SETTINGS,
   node_url: httpUrl('APP_NODE_URL'),
-  kafka_brokers: KAFKA_BROKERS,
-  treasury_public_reconciliation_url: TREASURY_URL,
+  /** if unset, the lag of projections in records is unknown */
+  kafka_brokers: { ...list('APP_KAFKA_BROKERS'), fallback: undefined },
+  /** unset in a deployment without a treasury */
+  treasury_public_reconciliation_url: {
+    ...httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL'),
+    fallback: undefined,
+  },
   ready_lag_blocks_max: integer('APP_READY_LAG_BLOCKS_MAX', {
     default: 20,
     min: 0,

@@ -30,19 +30,14 @@ interface Cached {
 }
 
 /** The treasury's answer or the reason why there is none; one request at a time. `now` in ms. */
-export function openReserve(
-  url: string,
-  now: () => number,
-  log: Logger,
-  ask: typeof askTreasury = askTreasury,
-): () => Promise<Reserve> {
+export function openReserve(url: string, now: () => number, log: Logger): () => Promise<Reserve> {
   let cached: Cached | undefined;
   let refreshing: Promise<Cached> | undefined;
   let isLost = false;
 
   const refresh = async (): Promise<Cached> => {
     try {
-      const answer = await ask(url);
+      const answer = await askTreasury(url);
       const wasLost = isLost;
       isLost = 'unavailable' in answer;
       if ('unavailable' in answer && !wasLost)
@@ -106,22 +101,8 @@ export function reserveRoutes(
   ];
 }
 
-function runItem([
-  id,
-  at,
-  offset,
-  height,
-  hash,
-  supply,
-  genesis,
-  minted,
-  burned,
-  liability,
-  custody,
-  held,
-  fees,
-  status,
-]: Cells): string {
+function runItem([id, at, offset, height, hash, ...figures]: Cells): string {
+  const [supply, genesis, minted, burned, liability, custody, held, fees, status] = figures;
   return (
     `{"run_id":${JSON.stringify(id)},"run_at":"${isoTime(at)}","ledger_offset":${offset},"block_height":${height},` +
     `"block_hash":"${byteaHex(hash)}","onchain_supply":${supply},"genesis_allocation":${genesis},"treasury_minted":${minted},` +

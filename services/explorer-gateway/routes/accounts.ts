@@ -4,7 +4,7 @@ import {
   balanceAt,
 } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
-import type { GetRoute, HttpResponse } from '../../runtime/http/handler.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { accountBody, activityItem, hex } from './json.ts';
@@ -42,34 +42,26 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
     {
       method: 'get',
       path: '/api/v1/accounts/:address/balance-at',
-      handle: ({ params, query }) => {
+      handle: async ({ params, query }) => {
         const account = parseAccountName(params['address']);
         if ('refused' in account) return account;
         const parsed = parseBalanceHeight(query);
-        return 'refused' in parsed
-          ? parsed
-          : balanceResponse(reader, account.address, parsed.height);
+        if ('refused' in parsed) return parsed;
+        const { address } = account;
+        const { height } = parsed;
+        const [row = []] = await reader.rows(balanceAt(address, height));
+        const [first, newest, hash, isKnown, balance] = row;
+        if (newest === null || newest === undefined) return notFound('no block is indexed yet');
+        if (hash === null)
+          return notFound(
+            `no block is indexed at this height: there are the heights from ${first} to ${newest}`,
+          );
+        if (isKnown !== 't') return notFound('no such account is indexed');
+        const body = `{"address":"${toHex(address)}","height":${height},"block_hash":${hex(hash)},"balance":${balance ?? 0}}`;
+        return { status: 200, body };
       },
     },
   ];
-}
-
-async function balanceResponse(
-  reader: Reader,
-  address: Buffer,
-  height: bigint,
-): Promise<HttpResponse | Refusal<'not_found'>> {
-  const [[first, newest, hash, isKnown, balance] = []] = await reader.rows(
-    balanceAt(address, height),
-  );
-  if (newest === null || newest === undefined) return notFound('no block is indexed yet');
-  if (hash === null)
-    return notFound(
-      `no block is indexed at this height: there are the heights from ${first} to ${newest}`,
-    );
-  if (isKnown !== 't') return notFound('no such account is indexed');
-  const body = `{"address":"${toHex(address)}","height":${height},"block_hash":${hex(hash)},"balance":${balance ?? 0}}`;
-  return { status: 200, body };
 }
 
 function notFound(message: string): Refusal<'not_found'> {

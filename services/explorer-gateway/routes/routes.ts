@@ -30,14 +30,8 @@ export interface Sources {
   readonly cache: AnswerCache | undefined;
 }
 
-export function explorerRoutes({
-  reader,
-  head,
-  ends,
-  reserve,
-  exports_max: exportsMax,
-  cache,
-}: Sources): readonly Route[] {
+export function explorerRoutes(sources: Sources): readonly Route[] {
+  const { reader, cache } = sources;
   const indexRoutes = [
     ...chainRoutes(reader),
     ...transactionRoutes(reader),
@@ -46,9 +40,9 @@ export function explorerRoutes({
   ];
   return [
     ...(cache === undefined ? indexRoutes : indexRoutes.map((route) => cached(route, cache))),
-    statusRoute(reader, head, ends),
-    ...reserveRoutes(reader, reserve),
-    ...exportRoutes(reader, exportsMax),
+    statusRoute(reader, sources.head, sources.ends),
+    ...reserveRoutes(reader, sources.reserve),
+    ...exportRoutes(reader, sources.exports_max),
     ...documentRoutes(OPENAPI),
   ];
 }

@@ -12,21 +12,23 @@ import type { Hub, HubContext } from './context.ts';
 import { forbidden, invalid, notFound } from './errors.ts';
 import { readAmount, readHash, readLatitude, readLongitude } from './parameters.ts';
 
-/** `{from, nonce, chain_id, data: {function_call_type, arguments}}`, the schema's JSON. */
-type Unsigned = Promise<object>;
-
-export function rideRequest(
+/** Makes `{from, nonce, chain_id, data: {function_call_type, arguments}}`, the schema's JSON. */
+type UnsignedOf<Arguments> = (
   caller: Caller,
-  args: {
-    readonly pickupLatitude: number;
-    readonly pickupLongitude: number;
-    readonly dropoffLatitude: number;
-    readonly dropoffLongitude: number;
-    readonly fare: string;
-  },
-  { hub }: HubContext,
-): Unsigned {
-  return unsigned(hub, caller, {
+  args: Arguments,
+  context: HubContext,
+) => Promise<object>;
+
+type Fare = Readonly<{ fare: string }>;
+type RequestHash = Readonly<{ rideRequestTransactionHash: string }>;
+type OfferHash = Readonly<{ rideOfferTransactionHash: string }>;
+type AcceptanceHash = Readonly<{ rideAcceptanceTransactionHash: string }>;
+type Route = Readonly<
+  Record<'pickupLatitude' | 'pickupLongitude' | 'dropoffLatitude' | 'dropoffLongitude', number>
+>;
+
+export const rideRequest: UnsignedOf<Route & Fare> = (caller, args, { hub }) =>
+  unsigned(hub, caller, {
     function_call_type: 'RideRequest',
     arguments: {
       pickup_lat: readLatitude('pickupLatitude', args.pickupLatitude),
@@ -37,13 +39,8 @@ export function rideRequest(
       referrer: hub.request_referrer,
     },
   });
-}
 
-export async function rideOffer(
-  caller: Caller,
-  args: { readonly rideRequestTransactionHash: string; readonly fare: string },
-  { hub }: HubContext,
-): Unsigned {
+export const rideOffer: UnsignedOf<RequestHash & Fare> = async (caller, args, { hub }) => {
   const hash = readHash('rideRequestTransactionHash', args.rideRequestTransactionHash);
   const fare = readAmount('fare', args.fare);
   const { status, passenger } = await findRequest(hub, hash);
@@ -55,13 +52,9 @@ export async function rideOffer(
     function_call_type: 'RideOffer',
     arguments: { request_hash: toHex(hash), fare, referrer },
   });
-}
+};
 
-export async function rideAcceptance(
-  caller: Caller,
-  args: { readonly rideOfferTransactionHash: string },
-  { hub }: HubContext,
-): Unsigned {
+export const rideAcceptance: UnsignedOf<OfferHash> = async (caller, args, { hub }) => {
   const hash = readHash('rideOfferTransactionHash', args.rideOfferTransactionHash);
   const [row] = await hub.reader.rows(offerByHash(hash));
   if (row === undefined) throw notFound('there is no such ride offer');
@@ -74,13 +67,9 @@ export async function rideAcceptance(
     function_call_type: 'RideAcceptance',
     arguments: { offer_hash: toHex(hash) },
   });
-}
+};
 
-export async function ridePay(
-  caller: Caller,
-  args: { readonly rideAcceptanceTransactionHash: string; readonly fare: string },
-  { hub }: HubContext,
-): Unsigned {
+export const ridePay: UnsignedOf<AcceptanceHash & Fare> = async (caller, args, { hub }) => {
   const hash = readHash('rideAcceptanceTransactionHash', args.rideAcceptanceTransactionHash);
   const fare = readAmount('fare', args.fare);
   const { status, passenger } = await findTrip(hub, hash);
@@ -91,13 +80,9 @@ export async function ridePay(
     function_call_type: 'RidePay',
     arguments: { acceptance_hash: toHex(hash), fare },
   });
-}
+};
 
-export async function rideCancel(
-  caller: Caller,
-  args: { readonly rideAcceptanceTransactionHash: string },
-  { hub }: HubContext,
-): Unsigned {
+export const rideCancel: UnsignedOf<AcceptanceHash> = async (caller, args, { hub }) => {
   const hash = readHash('rideAcceptanceTransactionHash', args.rideAcceptanceTransactionHash);
   const { status, driver, passenger } = await findTrip(hub, hash);
   if (passenger !== caller.account && driver !== caller.account)
@@ -108,13 +93,9 @@ export async function rideCancel(
     function_call_type: 'RideCancel',
     arguments: { acceptance_hash: toHex(hash) },
   });
-}
+};
 
-export async function rideRequestCancel(
-  caller: Caller,
-  args: { readonly rideRequestTransactionHash: string },
-  { hub }: HubContext,
-): Unsigned {
+export const rideRequestCancel: UnsignedOf<RequestHash> = async (caller, args, { hub }) => {
   const hash = readHash('rideRequestTransactionHash', args.rideRequestTransactionHash);
   const { status, passenger } = await findRequest(hub, hash);
   if (passenger !== caller.account)
@@ -125,13 +106,13 @@ export async function rideRequestCancel(
     function_call_type: 'RideRequestCancel',
     arguments: { request_hash: toHex(hash) },
   });
-}
+};
 
 export function burn(
   caller: Caller,
   { amount, redemptionRef }: { readonly amount: string; readonly redemptionRef?: string | null },
   { hub }: HubContext,
-): Unsigned {
+): Promise<object> {
   const reference =
     redemptionRef === null || redemptionRef === undefined
       ? null
@@ -160,7 +141,7 @@ async function findTrip(
   return { status: String(row[0]), driver: byteaHex(row[1]), passenger: byteaHex(row[2]) };
 }
 
-async function unsigned(hub: Hub, { account }: Caller, call: FunctionCall): Unsigned {
+async function unsigned(hub: Hub, { account }: Caller, call: FunctionCall): Promise<object> {
   const nonce = await hub.node.nextNonce(account);
   const data = { function_call_type: call.function_call_type, arguments: argumentsJson(call) };
   return { from: account, nonce, chain_id: hub.chain_id, data };

@@ -131,7 +131,10 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
       return true;
     },
     onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
-    execute: executeOnce,
+    execute: async (args: ExecutionArgs) => {
+      const { id, session, truncation } = contextOf(args);
+      return truncation.extend(await session.pending.run(id, Promise.resolve(execute(args))));
+    },
     subscribe,
     onNext: (_connection, _id, _payload, _args, result): FormattedExecutionResult | undefined => {
       if (result.errors === undefined) return undefined;
@@ -147,11 +150,6 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
         formatError(formatting, 'toJSON' in error ? error.toJSON() : error, error),
       ),
   });
-}
-
-async function executeOnce(args: ExecutionArgs): Promise<ExecutionResult> {
-  const { id, session, truncation } = contextOf(args);
-  return truncation.extend(await session.pending.run(id, Promise.resolve(execute(args))));
 }
 
 /**
