@@ -1,6 +1,4 @@
-/**
- * The operator's commands: their arguments, options and help. Each loads its module when it runs.
- */
+/** The operator's commands: arguments, options and help. Each loads its module when it runs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import yargs from 'yargs';

@@ -40,7 +40,7 @@ export async function verify(args: ProjectionArguments): Promise<number> {
   const { projection } = args;
   const verified = await withProjection(args, verifyTables);
   const { version, positions, tables } = verified;
-  const equal = isEqual(verified);
+  const equal = tables.every(({ difference }) => difference === undefined);
   const offsets = Object.fromEntries(positions);
   print(
     args.json === true
@@ -48,10 +48,6 @@ export async function verify(args: ProjectionArguments): Promise<number> {
       : verifiedText(projection, verified),
   );
   return equal ? 0 : 2;
-}
-
-function isEqual({ tables }: Verified): boolean {
-  return tables.every(({ difference }) => difference === undefined);
 }
 
 export function verifiedText(name: string, verified: Verified): string {

@@ -245,9 +245,7 @@ function ownRoutes(
   ];
 }
 
-/**
- * A bug in a handler gives 500, and the process goes on: a request leaves no state half changed.
- */
+/** A bug in a handler gives 500, and the process goes on: no state is left half changed. */
 function failureOf(error: unknown, shape: ErrorShape): Failure {
   if (error instanceof Fault) return shape.fault(error);
   const status = propertyOf(error, 'status');

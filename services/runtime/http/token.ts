@@ -22,9 +22,7 @@ const BEARER = /^bearer +([^\s]+)$/i;
  */
 const TOKEN = /^(?!77u_)[\w-]+\.(?!77u_)[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
 
-/**
- * `exp` in whole Unix seconds; throws a `RangeError` for claims that `verifyToken` would refuse.
- */
+/** `exp` in whole Unix seconds; throws a `RangeError` for claims that `verifyToken` refuses. */
 export async function signToken({ pk, exp }: Claims, secret: string): Promise<string> {
   if (pk === '' || !isExpiry(exp))
     throw new RangeError('a token needs a key, and an expiry in whole Unix seconds');

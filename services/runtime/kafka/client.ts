@@ -57,9 +57,7 @@ export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
   });
 }
 
-/**
- * kafkajs logs every short disconnect as an error; code that retries logs the lasting ones itself.
- */
+/** kafkajs logs short disconnects as errors; code that retries logs the lasting ones itself. */
 function toLog(
   log: Logger,
   {
@@ -87,9 +85,7 @@ export async function disconnect(
   await Promise.race([disconnected, after(ms, undefined, { ref: false })]);
 }
 
-/**
- * Runs with an admin client of its own. Throws a fault with retry when the brokers do not answer.
- */
+/** Runs with its own admin client. Throws a fault with retry when the brokers do not answer. */
 export async function withAdmin<Result>(
   kafka: Kafka,
   use: (admin: Admin) => Promise<Result>,

@@ -197,10 +197,7 @@ export class WriterSchemas {
     );
   }
 
-  /**
-   * Throws `undecodable` where there is no such schema, a fault with retry while the registry is
-   * away.
-   */
+  /** Throws `undecodable` for an unknown id, a fault with retry while the registry is away. */
   async read(id: number): Promise<avro.Type> {
     const schema: unknown = await this.client.getSchema(id).catch((cause: unknown) => {
       throw propertyOf(cause, 'status') === 404

@@ -34,10 +34,7 @@ export interface Decoded<Event> {
   readonly poison?: Poison;
 }
 
-/**
- * Decodes a chunk up to the first poison record. Throws a fault while an unknown schema cannot be
- * read.
- */
+/** Decodes up to the first poison record. Throws a fault while a schema cannot be read. */
 export async function decode<Event extends { readonly type: string }>(
   projection: Pick<Projection<Event>, 'name' | 'isEvent'>,
   codec: Codec,

@@ -7,10 +7,7 @@ export interface Position {
   readonly last_record: Buffer | null;
 }
 
-/**
- * An end below the position must be seen this often in a row: a starting broker may give an old
- * end.
- */
+/** An end below the position must be seen so often in a row: brokers may start with an old one. */
 export const CONFIRMATIONS = 3;
 
 /** By `partitionKey`; a partition without a position begins at 0. */

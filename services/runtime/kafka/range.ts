@@ -7,10 +7,7 @@ import { readLogEnds } from './ends.ts';
 import { toLogRecord, type LogRecord } from './record.ts';
 
 const EVENTS_FETCH_BYTES = 4 * 1024 * 1024;
-/**
- * How long a new group may fail to start: a broker that has just started needs kafkajs to join
- * again.
- */
+/** How long a new group may fail to start: after a broker's start kafkajs must join again. */
 const JOIN_MS = 10_000;
 
 export interface LogRange {
@@ -24,10 +21,7 @@ export interface LogRange {
   readonly bytes_max?: number;
 }
 
-/**
- * Calls `take` with each record of the range, decoded, in order. Throws as `readLogBatches` does,
- * and `undecodable`.
- */
+/** Calls `take` with each record, decoded. Throws as `readLogBatches`, and `undecodable`. */
 export function readLogEvents(
   { kafka, codec }: { readonly kafka: Kafka; readonly codec: Pick<Codec, 'learn' | 'decode'> },
   range: LogRange,
@@ -39,10 +33,7 @@ export function readLogEvents(
   });
 }
 
-/**
- * Calls `take` with each record of offsets `from` to `to` - 1, in order. Throws as `readLogBatches`
- * does.
- */
+/** Calls `take` with each record of offsets `from` to `to` - 1. Throws as `readLogBatches`. */
 export function readLogRange(
   kafka: Kafka,
   topic: string,

@@ -81,9 +81,7 @@ export class LogReader {
     this.#topicIds = new TopicIds(options.kafka);
   }
 
-  /**
-   * Joins the group; reads in the background, through all failures of the brokers, until `close`.
-   */
+  /** Joins the group; reads in the background, through all broker failures, until `close`. */
   async start(): Promise<void> {
     await this.#options.retrying('joining the consumer group', () => this.#connect());
   }
@@ -98,10 +96,7 @@ export class LogReader {
     await Promise.all(clients.map((client) => disconnect(client, log)));
   }
 
-  /**
-   * The next records of one partition, in order, within the limits; undefined when closed. Throws
-   * `LogLost`.
-   */
+  /** The next records of one partition, in order; undefined when closed. Throws `LogLost`. */
   take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
     return this.#queue.take(recordsMax, bytesMax);
   }
@@ -205,9 +200,7 @@ export class LogReader {
     return ++this.#generation;
   }
 
-  /**
-   * Synchronous up to the pause: records fetched before the seek must not count as the next ones.
-   */
+  /** Synchronous up to the pause: records fetched before the seek must not count as next. */
   #reposition(): void {
     const consumer = this.#consumer;
     if (consumer === undefined) return;
@@ -311,9 +304,7 @@ export class LogReader {
     }
   }
 
-  /**
-   * A jump within one fetch is a hole in the log; one between two fetches is when it is repeated.
-   */
+  /** A jump within one fetch is a hole in the log; one between two fetches, if repeated. */
   #isHole(key: string, expected: bigint, fetched: number): boolean {
     return this.#options.lenient === true && (fetched > 0 || this.#missing.get(key) === expected);
   }

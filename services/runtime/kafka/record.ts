@@ -29,9 +29,7 @@ export function bytesOf(record: LogRecord): number {
   return (record.value?.length ?? 0) + (record.key?.length ?? 0) + RECORD_OVERHEAD_BYTES;
 }
 
-/**
- * SHA-256 over the whole record. Each append has its own trace id, so records of two logs differ.
- */
+/** SHA-256 of the whole record. Each append has its own trace id, so records of two logs differ. */
 export function fingerprint(record: LogRecord): Buffer {
   const hash = createHash('sha256');
   hash.update(`${record.offset} ${record.timestamp}`);
@@ -46,10 +44,7 @@ export function fingerprint(record: LogRecord): Buffer {
 
 /** Length first: no two sequences of parts hash alike. */
 function part(hash: ReturnType<typeof createHash>, value: Buffer | string | null): void {
-  if (value === null) {
-    hash.update('|-');
-    return;
-  }
+  if (value === null) return void hash.update('|-');
   hash.update(`|${Buffer.byteLength(value)}:`);
   hash.update(value);
 }

@@ -36,9 +36,7 @@ interface TopicMetadata {
   readonly id: string;
 }
 
-/**
- * The parts of kafkajs' wire format that are used; `UVarInt` lengths are those of compact types.
- */
+/** The used parts of kafkajs' wire format; `UVarInt` lengths are those of compact types. */
 interface Encoder {
   writeUVarInt(value: number): Encoder;
   writeBuffer(bytes: Buffer): Encoder;
@@ -66,10 +64,7 @@ export class TopicIds {
     this.#cluster = clusterOf(kafka);
   }
 
-  /**
-   * The id as 32 hex digits. Throws a fault with retry while no broker answers or the topic does
-   * not exist.
-   */
+  /** 32 hex digits. Throws a fault with retry while no broker answers or there is no such topic. */
   async idOf(topic: string): Promise<string> {
     try {
       await this.#cluster.connect();

@@ -51,9 +51,7 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   ['CLUSTER_AUTHORIZATION_FAILED', NOT_ALLOWED],
 ]);
 
-/**
- * The broker has lost this producer's sequence, or the batch's offset: only a new producer helps.
- */
+/** The broker has lost this producer's sequence or the batch's offset: a new producer helps. */
 const SEQUENCE_LOST = new Set([
   'OUT_OF_ORDER_SEQUENCE_NUMBER',
   'DUPLICATE_SEQUENCE_NUMBER',

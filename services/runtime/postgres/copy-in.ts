@@ -15,9 +15,7 @@ const COPY_DATA = 'd'.charCodeAt(0);
 const COPY_DONE = Buffer.from('c\0\0\0\u0004', 'latin1');
 const LENGTH_BYTES = 4;
 
-/**
- * Inside the caller's transaction. Throws errors of Postgres; later statements are then not run.
- */
+/** Inside the caller's transaction. Throws Postgres' errors; later statements are not run. */
 export function copyIn(client: ClientBase, statements: readonly Statement[]): Promise<void> {
   return statements.length === 0 ? Promise.resolve() : client.query(new CopyIn(statements)).done;
 }

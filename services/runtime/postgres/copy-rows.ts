@@ -22,9 +22,7 @@ const SMALL_BYTES = 64 * 1024;
 const SPARE_PIECES = 32;
 const NO_BYTES = Buffer.alloc(0);
 const TWO_32 = 2 ** 32;
-/**
- * Text up to this length is copied by letters, if it is ASCII: faster than a call of the encoder.
- */
+/** ASCII text up to this length is copied by letters: faster than a call of the encoder. */
 const SHORT_TEXT = 64;
 
 /** Released pieces. */
@@ -199,9 +197,7 @@ function mismatch(type: ColumnType, value: Value): Error {
   );
 }
 
-/**
- * Digits in base 10,000, most significant first: count, weight of the first, sign, scale, digits.
- */
+/** Base 10,000, most significant digit first: count, weight of the first, sign, scale, digits. */
 function numeric(output: Output, value: bigint): void {
   // exact if it is safe
   const near = Number(value);

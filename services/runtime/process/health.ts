@@ -81,9 +81,7 @@ interface ActivityOptions {
   readonly silent?: (ms: number) => HealthProblem;
 }
 
-/**
- * The activity of a process without requests: its phase, retried faults, whether it has halted.
- */
+/** The activity of a process without requests: phase, retried faults, whether it has halted. */
 export class Activity {
   readonly #options: ActivityOptions;
   /** a text: the phase of a process that is ready */
