@@ -79,10 +79,20 @@ function bytesAt(tap: Tap, length: number): Buffer {
   return tap.buf.subarray(from, tap.pos);
 }
 
-/** ISO 8601 in UTC; the number itself beyond what a date can be. `ms`: Unix milliseconds. */
+let newestMs = Number.NaN;
+let newestText: string | number = '';
+
+/**
+ * ISO 8601 in UTC; the number itself beyond what a date can be. `ms`: Unix milliseconds. Records
+ * of one batch share their time, so the newest text is cached.
+ */
 export function shownTime(ms: number): string | number {
-  const date = new Date(ms);
-  return Number.isNaN(date.getTime()) ? ms : date.toISOString();
+  if (ms !== newestMs) {
+    const date = new Date(ms);
+    newestText = Number.isNaN(date.getTime()) ? ms : date.toISOString();
+    newestMs = ms;
+  }
+  return newestText;
 }
 
 /** Options of `avsc` by which values are read as they are shown. */
