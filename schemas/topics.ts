@@ -100,12 +100,18 @@ export const TRON_TRANSFERS: Topic = {
 export const TREASURY_LEDGER: Topic = {
   name: 'treasury.ledger',
   about: 'The decisions of the treasury, and of persons through it.',
-  key: 'id of the deposit; `policy` for its limits',
+  key: 'id of the deposit; `policy` for limits, `governance` for what is about no deposit',
   partitions: 1,
   record_bytes_max: MIB,
   config: ON_DISK,
   events: [
     'PolicySet',
+    'OperatorsSet',
+    'CustodyPinned',
+    'AuthoritySet',
+    'BaselinePinned',
+    'MintAcknowledged',
+    'SurplusBooked',
     'DepositConfirmed',
     'DepositHeld',
     'DepositApproved',
@@ -113,6 +119,7 @@ export const TREASURY_LEDGER: Topic = {
     'MintIntended',
     'MintCredited',
     'MintDead',
+    'RefundRecorded',
   ].map((type) => eventOf('treasury.ledger', type)),
 };
 

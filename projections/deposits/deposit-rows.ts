@@ -1,4 +1,5 @@
 /** The rows of one deposit: its fixed terms, its state, and its timeline. */
+import { bytesKey } from '../../schemas/address.ts';
 import type { DepositConfirmed, DepositEvent } from '../../schemas/treasury.ledger/events.ts';
 import { amountIn, bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { LoadedRow, Row, Value } from '../contract/projection.ts';
@@ -8,8 +9,8 @@ import { DEPOSITS, DEPOSIT_EVENTS } from './rows.ts';
 
 /** Columns of `deposits d` and `standings s` that `storedDeposit` reads. */
 export const STORED_COLUMNS = `d.id, d.seq, d.clt_address, d.gross, d.fee, d.credit, d.policy_version,
-                    s.status, s.reason, s.approved, s.rejected, s.nonce, s.tx_hash, s.events,
-                    s.queue_offset, s.queued_at, s.goes_first_at`;
+                    s.status, s.reason, s.approved, s.rejected, s.approved_by, s.refunded, s.sequence,
+                    s.nonce, s.tx_hash, s.events, s.queue_offset, s.queued_at, s.goes_first_at`;
 
 /** A deposit while a batch is folded. */
 export interface StoredDeposit {
@@ -30,12 +31,16 @@ export function depositRow(event: DepositConfirmed, seq: number, ordinal: number
 export function standingRow(id: string, stored: StoredDeposit): Row {
   const { deposit, events, position, goes_first_at: goesFirst } = stored;
   const mint = 'mint' in deposit ? deposit.mint : undefined;
+  const approvedBy = 'approved_by' in deposit ? deposit.approved_by : [];
   return [
     id,
     deposit.status,
     'reason' in deposit ? deposit.reason : null,
     'approved' in deposit && deposit.approved,
     'rejected' in deposit && deposit.rejected,
+    approvedBy.length === 0 ? null : Buffer.from(approvedBy.join(''), 'latin1'),
+    'refunded' in deposit ? deposit.refunded : 0n,
+    mint?.sequence ?? null,
     mint?.nonce ?? null,
     mint?.tx_hash ?? null,
     events,
@@ -72,7 +77,15 @@ function stateOf(row: LoadedRow): Deposit {
     case 'confirmed':
       return { status, terms, approved };
     case 'needs_manual':
-      return { status, terms, reason: textIn(row, 'reason'), rejected: row['rejected'] === true };
+      return {
+        status,
+        terms,
+        reason: textIn(row, 'reason'),
+        rejected: row['rejected'] === true,
+        approved_by:
+          row['approved_by'] === null ? [] : addressesIn(bytesIn(row, 'approved_by')).map(bytesKey),
+        refunded: amountIn(row, 'refunded'),
+      };
     case 'mint_requested':
       return { status, terms, approved, mint: mintOf(row) };
     case 'credited':
@@ -83,7 +96,20 @@ function stateOf(row: LoadedRow): Deposit {
 }
 
 function mintOf(row: LoadedRow): Mint {
-  return { nonce: countIn(row, 'nonce'), tx_hash: bytesIn(row, 'tx_hash') };
+  return {
+    sequence: countIn(row, 'sequence'),
+    nonce: countIn(row, 'nonce'),
+    tx_hash: bytesIn(row, 'tx_hash'),
+  };
+}
+
+const ADDRESS_BYTES = 20;
+
+/** Addresses that are stored one behind the other. */
+export function addressesIn(addresses: Buffer): Buffer[] {
+  return Array.from({ length: addresses.length / ADDRESS_BYTES }, (_, at) =>
+    addresses.subarray(at * ADDRESS_BYTES, (at + 1) * ADDRESS_BYTES),
+  );
 }
 
 /** The columns of the timeline that depend on the event. */
@@ -149,6 +175,13 @@ function detailsOf(event: DepositEvent): Partial<Record<keyof typeof NO_DETAILS,
       return { tx_hash: event.tx_hash, block_height: event.block_height };
     case 'MintDead':
       return { nonce: event.nonce, tx_hash: event.tx_hash, block_height: event.block_height };
+    case 'RefundRecorded':
+      return {
+        reason: storable(event.reason),
+        actor: storable(event.actor),
+        gross: event.amount,
+        tx_hash: event.tron_tx_id,
+      };
   }
 }
 

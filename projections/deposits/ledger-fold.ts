@@ -1,6 +1,10 @@
 /** Folds `treasury.ledger` into the rows of deposits, on the rows that the batch names. */
 import { bytesKey, toHex } from '../../schemas/address.ts';
-import type { DepositEvent, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import {
+  isDepositEvent,
+  type DepositEvent,
+  type TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { Folded, Load, Loaded, Recorded, Row } from '../contract/projection.ts';
 import {
@@ -13,8 +17,16 @@ import {
   type StoredDeposit,
 } from './deposit-rows.ts';
 import { ABSENT, evolve } from './domain/deposit.ts';
+import type { Governance } from './domain/governance.ts';
 import { isWrittenFor } from './domain/ledger.ts';
 import { positionAfter } from './domain/mint-queue.ts';
+import {
+  concernsDeposits,
+  governanceHead,
+  governanceLoads,
+  mintsInFlight,
+  storedGovernance,
+} from './governance-rows.ts';
 import { mintLoads, MintRows } from './mint-rows.ts';
 import {
   BY_STATUS,
@@ -40,17 +52,19 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
   const ids = new Set<string>();
   const owners = new Map<string, Buffer>();
   for (const { event } of batch) {
-    if (event.type !== 'PolicySet') ids.add(event.deposit_id);
+    if (isDepositEvent(event)) ids.add(event.deposit_id);
     if (event.type === 'DepositConfirmed')
       owners.set(bytesKey(event.clt_address), event.clt_address);
   }
   return [
     {
       name: 'ledger',
-      text: 'SELECT sequence, deposits, policy_version, last_nonce, mint_time, window_nonce FROM ledger',
+      text: `SELECT sequence, deposits, policy_version, last_nonce, mint_time, window_sequence,
+                    operators_version, operators, two_above, authority_version, authority FROM ledger`,
       values: [],
     },
     ...mintLoads(batch),
+    ...governanceLoads(batch),
     {
       name: 'owners',
       text: 'SELECT clt_address, deposits FROM owners WHERE clt_address = ANY($1::bytea[])',
@@ -89,6 +103,9 @@ class LedgerRows {
   readonly #confirmed: Row[] = [];
   readonly #timeline: Row[] = [];
   readonly #mints: MintRows;
+  readonly #governance: Governance;
+  /** deposits with a mint in flight; complete where the batch rotates the authority */
+  readonly #inFlight: Set<unknown>;
   readonly #loadedSequence: number;
   #sequence: number;
   #count: number;
@@ -99,6 +116,8 @@ class LedgerRows {
     this.#loadedSequence = this.#sequence;
     this.#count = head === undefined ? 0 : countIn(head, 'deposits');
     this.#mints = new MintRows(loaded, head);
+    this.#governance = storedGovernance(head);
+    this.#inFlight = mintsInFlight(loaded);
     for (const row of loaded['owners'] ?? []) {
       const address = bytesIn(row, 'clt_address');
       const owner = { address, deposits: countIn(row, 'deposits'), changed: false };
@@ -116,21 +135,34 @@ class LedgerRows {
     const { event, offset } = recorded;
     if (!isWrittenFor(event, offset)) return 'ignored';
     if (event.sequence <= this.#sequence) return 'replayed';
-    const counts =
-      event.type === 'PolicySet'
-        ? this.#mints.setPolicy(event)
-        : this.#evolve({ ...recorded, event });
-    if (!counts) return 'ignored';
+    if (!this.#governance.admits(event) || !this.#counts({ ...recorded, event })) return 'ignored';
     this.#sequence = event.sequence;
     return 'applied';
+  }
+
+  #counts(recorded: Recorded<TreasuryEvent>): boolean {
+    const { event } = recorded;
+    if (isDepositEvent(event)) return this.#evolve({ ...recorded, event });
+    if (event.type === 'PolicySet') return this.#mints.setPolicy(event);
+    if (!concernsDeposits(event)) return false;
+    const isMinting = this.#inFlight.size > 0;
+    const counts = this.#governance.apply(event, {
+      isMinting,
+      hasMinted: false,
+      isOurs: () => false,
+    });
+    if (counts && event.type === 'AuthoritySet') this.#mints.beginNonces();
+    return counts;
   }
 
   #evolve({ event, partition, offset }: Recorded<DepositEvent>): boolean {
     const known = this.#deposits.get(event.deposit_id);
     const before = known?.after.deposit ?? ABSENT;
     if (event.type === 'MintIntended' && !this.#mints.isValid(before, event)) return false;
-    const deposit = evolve(before, event);
+    const deposit = evolve(before, event, this.#governance.approving(before, event));
     if (deposit === before) return false;
+    if (deposit.status === 'mint_requested') this.#inFlight.add(event.deposit_id);
+    else this.#inFlight.delete(event.deposit_id);
     if (event.type === 'MintIntended') this.#mints.count(event);
     if (event.type === 'MintDead' || event.type === 'DepositHeld') this.#mints.release(before);
     const change = known ?? this.#add(event);
@@ -142,7 +174,9 @@ class LedgerRows {
       seq,
       deposit,
       events,
-      position: this.#mints.isAwaitingHold(deposit) ? undefined : positionAfter(position, event),
+      position: this.#mints.isAwaitingHold(deposit)
+        ? undefined
+        : positionAfter(position, event, deposit),
       goes_first_at: undefined,
     };
     return true;
@@ -184,7 +218,8 @@ class LedgerRows {
     }
     const owners = [...this.#owners.values()].filter(({ changed }) => changed);
     const counters = { sequence: this.#sequence, deposits: this.#count };
-    const head = rowOf(LEDGER, { one: true, ...counters, ...this.#mints.head });
+    const governance = governanceHead(this.#governance);
+    const head = rowOf(LEDGER, { one: true, ...counters, ...this.#mints.head, ...governance });
     return {
       cuts: [],
       deletes: [

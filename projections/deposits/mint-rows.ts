@@ -17,10 +17,10 @@ interface MintHead {
   readonly policy_version: number;
   readonly last_nonce: number;
   readonly mint_time: number;
-  readonly window_nonce: number;
+  readonly window_sequence: number;
 }
 
-const NOTHING: MintHead = { policy_version: 0, last_nonce: -1, mint_time: 0, window_nonce: 0 };
+const NOTHING: MintHead = { policy_version: 0, last_nonce: -1, mint_time: 0, window_sequence: 0 };
 
 export function mintLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly Load[] {
   const types = new Set(batch.map(({ event }) => event.type));
@@ -32,7 +32,7 @@ export function mintLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly L
   if (!types.has('MintIntended') && !types.has('PolicySet')) return [policies];
   const counted: Load = {
     name: 'counted_mints',
-    text: 'SELECT nonce, amount, counted_at FROM mints WHERE nonce >= (SELECT window_nonce FROM ledger) ORDER BY nonce',
+    text: 'SELECT sequence, amount, counted_at FROM mints WHERE sequence >= (SELECT window_sequence FROM ledger) ORDER BY sequence',
     values: [],
   };
   return [policies, counted];
@@ -55,7 +55,7 @@ export class MintRows {
       last_nonce: this.#head.last_nonce,
       time: this.#head.mint_time,
       counted: (loaded['counted_mints'] ?? []).map((row) => ({
-        nonce: countIn(row, 'nonce'),
+        sequence: countIn(row, 'sequence'),
         amount: amountIn(row, 'amount'),
         at: countIn(row, 'counted_at'),
       })),
@@ -78,7 +78,7 @@ export class MintRows {
 
   /** Keys of the rows that leave `mints`. */
   get gone(): readonly Row[] {
-    return this.#gone.map((nonce): Row => [nonce]);
+    return this.#gone.map((sequence): Row => [sequence]);
   }
 
   setPolicy(event: PolicySet): boolean {
@@ -107,23 +107,29 @@ export class MintRows {
   }
 
   count(event: MintIntended): void {
-    const { nonce, amount, at } = this.#book.count(event);
-    this.#added.set(nonce, [nonce, event.deposit_id, amount, at, at + WINDOW_MS]);
+    const { sequence, amount, at } = this.#book.count(event);
+    this.#added.set(sequence, [sequence, event.deposit_id, amount, at, at + WINDOW_MS]);
     const [first] = this.#book.counted;
     this.#head = {
       ...this.#head,
-      last_nonce: nonce,
+      last_nonce: event.nonce,
       mint_time: at,
-      window_nonce: first?.nonce ?? nonce,
+      window_sequence: first?.sequence ?? sequence,
     };
+  }
+
+  /** Another authority mints from here on, whose nonces are its own. */
+  beginNonces(): void {
+    this.#book.beginNonces();
+    this.#head = { ...this.#head, last_nonce: -1 };
   }
 
   /** The deposit's mint in flight, if any, is given up. */
   release(deposit: Deposit): void {
     if (deposit.status !== 'mint_requested') return;
-    const { nonce } = deposit.mint;
-    this.#book.release(nonce);
-    if (!this.#added.delete(nonce)) this.#gone.push(nonce);
+    const { sequence } = deposit.mint;
+    this.#book.release(sequence);
+    if (!this.#added.delete(sequence)) this.#gone.push(sequence);
   }
 }
 
@@ -132,6 +138,6 @@ function headOf(row: LoadedRow): MintHead {
     policy_version: countIn(row, 'policy_version'),
     last_nonce: countIn(row, 'last_nonce'),
     mint_time: countIn(row, 'mint_time'),
-    window_nonce: countIn(row, 'window_nonce'),
+    window_sequence: countIn(row, 'window_sequence'),
   };
 }

@@ -33,7 +33,12 @@ export const LEDGER = {
     policy_version: 'int4',
     last_nonce: 'int8',
     mint_time: 'int8',
-    window_nonce: 'int8',
+    window_sequence: 'int8',
+    operators_version: 'int4',
+    operators: 'bytea',
+    two_above: 'numeric',
+    authority_version: 'int4',
+    authority: 'bytea',
   },
   key: ['one'],
 } as const satisfies Table;
@@ -56,13 +61,13 @@ export const POLICIES = {
 export const MINTS: Table = {
   name: 'mints',
   columns: {
-    nonce: 'int8',
+    sequence: 'int8',
     deposit_id: 'text',
     amount: 'numeric',
     counted_at: 'int8',
     leaves_at: 'int8',
   },
-  key: ['nonce'],
+  key: ['sequence'],
 };
 
 export const OWNERS: Table = {
@@ -100,6 +105,9 @@ export const STANDINGS: Table = {
     reason: 'text',
     approved: 'bool',
     rejected: 'bool',
+    approved_by: 'bytea',
+    refunded: 'numeric',
+    sequence: 'int8',
     nonce: 'int8',
     tx_hash: 'bytea',
     events: 'int4',

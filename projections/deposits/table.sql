@@ -21,9 +21,14 @@ CREATE TABLE ledger (
   sequence bigint  NOT NULL,                -- of the last event applied
   deposits bigint  NOT NULL,                -- how many there are: the next one's seq
   policy_version integer NOT NULL,          -- the one in force; 0 before the first
-  last_nonce     bigint  NOT NULL,          -- of the last intent that counts; -1 before the first
-  mint_time      bigint  NOT NULL,          -- the ledger's time of it, Unix milliseconds
-  window_nonce   bigint  NOT NULL           -- mints below it have left the rolling window
+  last_nonce      bigint NOT NULL,          -- of the authority's last intent that counts; -1: none
+  mint_time       bigint NOT NULL,          -- the ledger's time of the last intent, Unix milliseconds
+  window_sequence bigint NOT NULL,          -- mints below it have left the rolling window
+  operators_version integer NOT NULL,       -- the list in force; 0 before the first
+  operators         bytea   NOT NULL,       -- their addresses, 20 bytes each
+  two_above         numeric NOT NULL,       -- a credit above it needs two of them; 0: one
+  authority_version integer NOT NULL,       -- the mint authority in force; 0 before the first
+  authority         bytea   NOT NULL        -- 20 bytes; empty before the first
 );
 
 CREATE TABLE policies (
@@ -39,7 +44,7 @@ CREATE TABLE policies (
 
 -- intents to mint that count and are not given up
 CREATE TABLE mints (
-  nonce      bigint  PRIMARY KEY,
+  sequence   bigint  PRIMARY KEY, -- of its MintIntended
   deposit_id text    NOT NULL,
   amount     numeric NOT NULL,
   counted_at bigint  NOT NULL, -- the ledger's time, Unix milliseconds, never decreasing
@@ -76,6 +81,9 @@ CREATE TABLE standings (
   reason   text,             -- of the hold; null unless needs_manual
   approved boolean NOT NULL, -- by a person
   rejected boolean NOT NULL, -- by a person, for good
+  approved_by bytea,         -- operators who approved it where that is not enough, 20 bytes each
+  refunded numeric NOT NULL, -- paid back by a person, micro-USDT
+  sequence bigint,           -- of the MintIntended; null unless mint_requested or credited
   nonce    bigint,           -- of the mint; null unless mint_requested or credited
   tx_hash  bytea,
   events   integer NOT NULL, -- how many there are: the next one's ordinal

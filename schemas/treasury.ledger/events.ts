@@ -7,6 +7,16 @@
 interface Decided {
   readonly sequence: number;
   readonly decided_at: number;
+  /** SHA-256 of the last record before it that counted; the writer adds it */
+  readonly previous?: Buffer;
+}
+
+/** A decision of a person. */
+interface Signed extends Decided {
+  readonly actor: string;
+  readonly reason: string;
+  /** of an operator over `decisionText`: r, s and v, 65 bytes; none on records of older writers */
+  readonly signature?: Buffer;
 }
 
 /** The limits of deposits, in micro-USDT. */
@@ -22,11 +32,67 @@ export interface PolicyLimits {
   readonly rolling_cap: bigint;
 }
 
-export interface PolicySet extends Decided, PolicyLimits {
+export interface PolicySet extends Decided, PolicyLimits, Partial<Signed> {
+  readonly sequence: number;
+  readonly decided_at: number;
   readonly type: 'PolicySet';
   /** 1, 2, 3, ... */
   readonly version: number;
   readonly network: string;
+}
+
+/** The persons whose decisions count from here on. */
+export interface OperatorsSet extends Signed {
+  readonly type: 'OperatorsSet';
+  /** 1, 2, 3, ... */
+  readonly version: number;
+  /** the addresses of their keys */
+  readonly operators: readonly Buffer[];
+  /** a credit above it is approved by two operators; 0: by one */
+  readonly two_above: bigint;
+}
+
+/** The token that is custody, and the addresses to which it is swept. */
+export interface CustodyPinned extends Signed {
+  readonly type: 'CustodyPinned';
+  /** 1, 2, 3, ... */
+  readonly version: number;
+  readonly usdt_contract: Buffer;
+  readonly custody_addresses: readonly Buffer[];
+}
+
+/** The account that mints from here on. Its own nonces count. */
+export interface AuthoritySet extends Signed {
+  readonly type: 'AuthoritySet';
+  /** 1, 2, 3, ... */
+  readonly version: number;
+  readonly authority: Buffer;
+}
+
+/** A final block of a chain that had minted before this ledger began. */
+export interface BaselinePinned extends Signed {
+  readonly type: 'BaselinePinned';
+  readonly block_height: number;
+  readonly block_hash: Buffer;
+  readonly supply: bigint;
+  /** the part of the supply that custody has to cover */
+  readonly liability: bigint;
+}
+
+/** A Mint of the authority that this ledger did not request, and that a person accepts. */
+export interface MintAcknowledged extends Signed {
+  readonly type: 'MintAcknowledged';
+  readonly tx_hash: Buffer;
+  readonly to: Buffer;
+  readonly amount: bigint;
+  readonly block_height: number;
+}
+
+/** Money in custody that no deposit explains, and that a person does. */
+export interface SurplusBooked extends Signed {
+  readonly type: 'SurplusBooked';
+  /** negative to take a booking back */
+  readonly amount: bigint;
 }
 
 export interface DepositConfirmed extends Decided {
@@ -60,18 +126,14 @@ export interface DepositHeld extends Decided {
   readonly reason: string;
 }
 
-export interface DepositApproved extends Decided {
+export interface DepositApproved extends Signed {
   readonly type: 'DepositApproved';
   readonly deposit_id: string;
-  readonly actor: string;
-  readonly reason: string;
 }
 
-export interface DepositRejected extends Decided {
+export interface DepositRejected extends Signed {
   readonly type: 'DepositRejected';
   readonly deposit_id: string;
-  readonly actor: string;
-  readonly reason: string;
 }
 
 export interface MintIntended extends Decided {
@@ -102,6 +164,15 @@ export interface MintDead extends Decided {
   readonly block_height: number;
 }
 
+/** A rejected deposit that a person paid back. */
+export interface RefundRecorded extends Signed {
+  readonly type: 'RefundRecorded';
+  readonly deposit_id: string;
+  readonly tron_tx_id: Buffer;
+  /** left custody */
+  readonly amount: bigint;
+}
+
 /** The events of one deposit. */
 export type DepositEvent =
   | DepositConfirmed
@@ -110,12 +181,23 @@ export type DepositEvent =
   | DepositRejected
   | MintIntended
   | MintCredited
-  | MintDead;
+  | MintDead
+  | RefundRecorded;
 
-export type TreasuryEvent = PolicySet | DepositEvent;
+/** The events about who decides, and about money outside of deposits. */
+export type GovernanceEvent =
+  OperatorsSet | CustodyPinned | AuthoritySet | BaselinePinned | MintAcknowledged | SurplusBooked;
+
+export type TreasuryEvent = PolicySet | GovernanceEvent | DepositEvent;
 
 const TYPES: Readonly<Record<TreasuryEvent['type'], true>> = {
   PolicySet: true,
+  OperatorsSet: true,
+  CustodyPinned: true,
+  AuthoritySet: true,
+  BaselinePinned: true,
+  MintAcknowledged: true,
+  SurplusBooked: true,
   DepositConfirmed: true,
   DepositHeld: true,
   DepositApproved: true,
@@ -123,6 +205,7 @@ const TYPES: Readonly<Record<TreasuryEvent['type'], true>> = {
   MintIntended: true,
   MintCredited: true,
   MintDead: true,
+  RefundRecorded: true,
 };
 
 /** Whether a decoded record is an event of this topic. Its Avro schema guarantees the shape. */
@@ -130,9 +213,15 @@ export function isTreasuryEvent(event: { readonly type: string }): event is Trea
   return Object.hasOwn(TYPES, event.type);
 }
 
-/** The record's key: the deposit's id, or `policy`. */
+/** Whether the event is about one deposit. */
+export function isDepositEvent(event: TreasuryEvent): event is DepositEvent {
+  return 'deposit_id' in event;
+}
+
+/** The record's key: the deposit's id, `policy`, or `governance`. */
 export function treasuryEventKey(event: TreasuryEvent): string {
-  return event.type === 'PolicySet' ? 'policy' : event.deposit_id;
+  if (isDepositEvent(event)) return event.deposit_id;
+  return event.type === 'PolicySet' ? 'policy' : 'governance';
 }
 
 /** Stable across retries: sequence, type and key. */

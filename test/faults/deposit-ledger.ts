@@ -6,17 +6,19 @@ import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { creditOf, feeOf, holdReasonOf } from '../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import { transferKey, type TransferObserved } from '../../schemas/tron.transfers/events.ts';
-import type {
-  DepositConfirmed,
-  PolicySet,
-  TreasuryEvent,
+import {
+  isDepositEvent,
+  type DepositConfirmed,
+  type DepositEvent,
+  type PolicySet,
+  type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
 import { depositKey } from '../support/deposit-log.ts';
 import { ownersIn, type DepositLogs } from './deposit-logs.ts';
 import type { Payable } from './payments.ts';
 
 type Status = 'confirmed' | 'needs_manual' | 'mint_requested' | 'credited';
-type DecidedEvent = Exclude<TreasuryEvent, PolicySet | DepositConfirmed>;
+type DecidedEvent = Exclude<DepositEvent, DepositConfirmed>;
 
 /** The arrows of the machine, each from where it may start. */
 const ARROWS: Readonly<
@@ -28,6 +30,7 @@ const ARROWS: Readonly<
   MintIntended: { from: ['confirmed'], to: 'mint_requested' },
   MintCredited: { from: ['mint_requested'], to: 'credited' },
   MintDead: { from: ['mint_requested'], to: 'confirmed' },
+  RefundRecorded: { from: ['needs_manual'], to: 'needs_manual' },
 };
 
 interface Told {
@@ -72,7 +75,7 @@ class LedgerAudit {
   tell(event: TreasuryEvent, next: TreasuryEvent | undefined): void {
     if (event.type === 'PolicySet') this.#policies.set(event.version, event);
     else if (event.type === 'DepositConfirmed') this.#confirmed(event, next);
-    else this.#moved(event);
+    else if (isDepositEvent(event)) this.#moved(event);
     const { observed, minted, retained, held } = this.#sums;
     if (observed !== minted + retained + held)
       this.#complain(

@@ -8,6 +8,7 @@ import type {
   MintCredited,
   MintDead,
   MintIntended,
+  RefundRecorded,
 } from '../../schemas/treasury.ledger/events.ts';
 
 /** A time of no meaning. */
@@ -48,6 +49,7 @@ interface DepositEvents {
   ) => MintIntended;
   readonly credited: (hash: Buffer) => MintCredited;
   readonly dead: (hash: Buffer, nonce: number) => MintDead;
+  readonly refunded: (amount: bigint) => RefundRecorded;
 }
 
 /**
@@ -86,6 +88,14 @@ export function depositEvents(id: string): DepositEvents {
       nonce,
       other_tx_hash: Buffer.alloc(32, 0xdd),
       block_height: 100,
+    }),
+    refunded: (amount) => ({
+      type: 'RefundRecorded',
+      ...of,
+      tron_tx_id: Buffer.alloc(32, 0xee),
+      amount,
+      actor: 'alice',
+      reason: 'not ours',
     }),
   };
 }

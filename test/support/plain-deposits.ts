@@ -6,7 +6,12 @@
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import {
+  isDepositEvent,
+  type DepositConfirmed,
+  type DepositEvent,
+  type TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { depositKey, XPUB } from './deposit-log.ts';
 import { PlainMints } from './plain-mints.ts';
 import { texts, type TableTexts } from './plain-fold.ts';
@@ -59,7 +64,8 @@ interface Story {
   reason: string | null;
   approved: boolean;
   rejected: boolean;
-  mint: { readonly nonce: number; readonly hash: Buffer } | null;
+  refunded: bigint;
+  mint: { readonly sequence: number; readonly nonce: number; readonly hash: Buffer } | null;
   /** where it stands among those to be minted, and since when */
   queued: { readonly offset: number; readonly at: number } | null;
   readonly events: Row[];
@@ -80,6 +86,7 @@ export function plainDeposits(
       if (mints.set(event)) sequence = offset;
       return;
     }
+    if (!isDepositEvent(event)) return;
     const told = stories.get(event.deposit_id)?.events.length;
     tell({ stories, mints }, event, offset);
     if (stories.get(event.deposit_id)?.events.length !== told) sequence = offset;
@@ -97,7 +104,9 @@ export function plainDeposits(
       })),
     ),
     ledger: texts(
-      sequence === -1 ? [] : [{ one: true, sequence, deposits: all.length, ...mints.head }],
+      sequence === -1
+        ? []
+        : [{ one: true, sequence, deposits: all.length, ...mints.head, ...NOBODY }],
     ),
     policies: texts(mints.policyRows),
     mints: texts(mints.mintRows),
@@ -146,7 +155,7 @@ function depositRow(first: DepositConfirmed, seq: number, theirs: readonly Story
 }
 
 function standingRow(
-  { first, status, reason, approved, rejected, mint, events, queued }: Story,
+  { first, status, reason, approved, rejected, refunded, mint, events, queued }: Story,
   mints: PlainMints,
 ): Row {
   const cap = mints.policies.at(-1)?.rolling_cap ?? -1n;
@@ -156,6 +165,9 @@ function standingRow(
     reason,
     approved,
     rejected,
+    approved_by: null,
+    refunded,
+    sequence: mint?.sequence ?? null,
     nonce: mint?.nonce ?? null,
     tx_hash: mint?.hash ?? null,
     events: events.length,
@@ -164,6 +176,15 @@ function standingRow(
     goes_first_at: queued === null || first.credit > cap ? null : queued.at + DAY_MS,
   };
 }
+
+/** Nothing of the logs sets operators or an authority. */
+const NOBODY: Row = {
+  operators_version: 0,
+  operators: Buffer.alloc(0),
+  two_above: 0n,
+  authority_version: 0,
+  authority: Buffer.alloc(0),
+};
 
 const BLANK: Row = {
   reason: null,
@@ -179,7 +200,7 @@ const BLANK: Row = {
 /** The rules of a deposit's life, one after the other. */
 function tell(
   { stories, mints }: { readonly stories: Map<string, Story>; readonly mints: PlainMints },
-  event: Exclude<TreasuryEvent, { type: 'PolicySet' }>,
+  event: DepositEvent,
   offset: number,
 ): void {
   const story = stories.get(event.deposit_id);
@@ -204,7 +225,7 @@ function tell(
         ? status === 'mint_requested'
         : status === 'confirmed' && !story.approved;
     if (!fits) return;
-    if (mint !== null) mints.giveUp(mint.nonce);
+    if (mint !== null) mints.giveUp(mint.sequence);
     Object.assign(story, {
       status: 'needs_manual',
       reason: event.reason,
@@ -246,7 +267,7 @@ function tell(
       return;
     Object.assign(story, {
       status: 'mint_requested',
-      mint: { nonce: event.nonce, hash: event.tx_hash },
+      mint: { sequence: offset, nonce: event.nonce, hash: event.tx_hash },
     });
     note({ fee: event.fee, credit: event.amount, nonce: event.nonce, tx_hash: event.tx_hash });
   } else if (event.type === 'MintCredited' || event.type === 'MintDead') {
@@ -255,7 +276,7 @@ function tell(
       Object.assign(story, { status: 'credited', approved: false, queued: null });
       note({ tx_hash: event.tx_hash, block_height: event.block_height });
     } else {
-      mints.giveUp(mint.nonce);
+      mints.giveUp(mint.sequence);
       Object.assign(story, { status: 'confirmed', mint: null });
       note({ nonce: event.nonce, tx_hash: event.tx_hash, block_height: event.block_height });
     }
@@ -292,6 +313,7 @@ function begin(event: DepositConfirmed, blank: Row, mints: PlainMints): Story {
     reason: null,
     approved: false,
     rejected: false,
+    refunded: 0n,
     mint: null,
     queued: isHeldNext ? null : { offset: event.sequence, at: event.decided_at },
     events,

@@ -8,6 +8,7 @@ import type { Row } from './plain-fold-rows.ts';
 const DAY_MS = 86_400_000;
 
 interface PlainMint {
+  readonly sequence: number;
   readonly nonce: number;
   readonly deposit_id: string;
   readonly amount: bigint;
@@ -19,7 +20,7 @@ export class PlainMints {
   readonly policies: PolicySet[] = [];
   /** every one that ever counted */
   readonly counted: PlainMint[] = [];
-  #windowNonce = 0;
+  #windowSequence = 0;
 
   set(policy: PolicySet): boolean {
     if (policy.version !== this.policies.length + 1) return false;
@@ -29,7 +30,7 @@ export class PlainMints {
 
   /** Takes the intent if it counts, given that the deposit waits for just this. */
   take(
-    { nonce, deposit_id, amount, decided_at }: MintIntended,
+    { sequence, nonce, deposit_id, amount, decided_at }: MintIntended,
     deposit: { readonly credit: bigint; readonly version: number; readonly approved: boolean },
   ): boolean {
     const policy = this.policies.at(-1);
@@ -42,13 +43,13 @@ export class PlainMints {
     const within = this.counted.filter((before) => !before.gone && before.at > at - DAY_MS);
     if (within.reduce((sum, before) => sum + before.amount, amount) > policy.rolling_cap)
       return false;
-    this.counted.push({ nonce, deposit_id, amount, at, gone: false });
-    this.#windowNonce = Math.min(nonce, ...within.map((before) => before.nonce));
+    this.counted.push({ sequence, nonce, deposit_id, amount, at, gone: false });
+    this.#windowSequence = Math.min(sequence, ...within.map((before) => before.sequence));
     return true;
   }
 
-  giveUp(nonce: number): void {
-    for (const mint of this.counted) if (mint.nonce === nonce) mint.gone = true;
+  giveUp(sequence: number): void {
+    for (const mint of this.counted) if (mint.sequence === sequence) mint.gone = true;
   }
 
   get head(): Row {
@@ -57,7 +58,7 @@ export class PlainMints {
       policy_version: this.policies.length,
       last_nonce: last?.nonce ?? -1,
       mint_time: last?.at ?? 0,
-      window_nonce: this.#windowNonce,
+      window_sequence: this.#windowSequence,
     };
   }
 
@@ -88,8 +89,8 @@ export class PlainMints {
   get mintRows(): Row[] {
     return this.counted
       .filter(({ gone }) => !gone)
-      .map(({ nonce, deposit_id, amount, at }) => ({
-        nonce,
+      .map(({ sequence, deposit_id, amount, at }) => ({
+        sequence,
         deposit_id,
         amount,
         counted_at: at,

@@ -3,7 +3,8 @@
  * credit outside the limits is held for a person: approved, the deposit is minted like any other;
  * rejected, it stays held for good. A deposit to be minted waits for room under the rolling cap, is
  * intended under one nonce, and is credited once that mint is final. A dead mint returns the
- * deposit to its position in the queue; a mint that failed on the chain is held for a person.
+ * deposit to its position in the queue; a mint that failed on the chain is held for a person. A
+ * rejected deposit may be paid back, once. A large credit may need the approval of two operators.
  *
  * Events that do not fit a state have no effect.
  */
@@ -14,6 +15,7 @@ import type {
   DepositHeld,
   MintIntended,
   PolicyLimits,
+  RefundRecorded,
 } from '../../../schemas/treasury.ledger/events.ts';
 
 export type Deposit = Absent | Confirmed | NeedsManual | MintRequested | Credited;
@@ -36,6 +38,10 @@ export interface NeedsManual {
   readonly reason: string;
   /** for good */
   readonly rejected: boolean;
+  /** operators who approved it, where one is not enough: addresses as `bytesKey` gives them */
+  readonly approved_by: readonly string[];
+  /** what a person paid back after a rejection, micro-USDT */
+  readonly refunded: bigint;
 }
 
 export interface MintRequested {
@@ -62,14 +68,25 @@ export interface Terms {
 }
 
 export interface Mint {
+  /** of its MintIntended */
+  readonly sequence: number;
   readonly nonce: number;
   readonly tx_hash: Buffer;
 }
 
 export const ABSENT: Absent = { status: 'absent' };
 
+/** The operator of an approval, and how many approvals the deposit needs. */
+export interface Approving {
+  /** as `bytesKey` gives it */
+  readonly operator: string;
+  readonly needed: number;
+}
+
+const ONE_PERSON: Approving = { operator: '', needed: 1 };
+
 /** The state after an event; the same object where the event does not fit. Never throws. */
-export function evolve(deposit: Deposit, event: DepositEvent): Deposit {
+export function evolve(deposit: Deposit, event: DepositEvent, approving = ONE_PERSON): Deposit {
   switch (event.type) {
     case 'DepositConfirmed':
       return deposit.status === 'absent'
@@ -78,9 +95,7 @@ export function evolve(deposit: Deposit, event: DepositEvent): Deposit {
     case 'DepositHeld':
       return held(deposit, event);
     case 'DepositApproved':
-      return isAwaited(deposit) && deposit.terms.credit > 0n
-        ? { status: 'confirmed', terms: deposit.terms, approved: true }
-        : deposit;
+      return approvedState(deposit, approving);
     case 'DepositRejected':
       return isAwaited(deposit) ? { ...deposit, rejected: true } : deposit;
     case 'MintIntended':
@@ -93,6 +108,8 @@ export function evolve(deposit: Deposit, event: DepositEvent): Deposit {
       if (deposit.status !== 'mint_requested' || !event.tx_hash.equals(deposit.mint.tx_hash))
         return deposit;
       return { status: 'confirmed', terms: deposit.terms, approved: deposit.approved };
+    case 'RefundRecorded':
+      return refundedState(deposit, event);
   }
 }
 
@@ -132,15 +149,35 @@ function held(deposit: Deposit, event: DepositHeld): Deposit {
       ? deposit.status === 'mint_requested'
       : deposit.status === 'confirmed' && !deposit.approved;
   if (!isDue || deposit.status === 'absent') return deposit;
-  return { status: 'needs_manual', terms: deposit.terms, reason: event.reason, rejected: false };
+  const { terms } = deposit;
+  const undecided = { rejected: false, approved_by: [], refunded: 0n };
+  return { status: 'needs_manual', terms, reason: event.reason, ...undecided };
+}
+
+function approvedState(deposit: Deposit, { operator, needed }: Approving): Deposit {
+  if (!isAwaited(deposit) || deposit.terms.credit === 0n) return deposit;
+  const { terms, approved_by: before } = deposit;
+  if (before.includes(operator)) return deposit;
+  return before.length + 1 < needed
+    ? { ...deposit, approved_by: [...before, operator] }
+    : { status: 'confirmed', terms, approved: true };
+}
+
+function refundedState(deposit: Deposit, { amount }: RefundRecorded): Deposit {
+  if (deposit.status !== 'needs_manual' || !deposit.rejected || deposit.refunded > 0n)
+    return deposit;
+  return amount > 0n && amount <= deposit.terms.gross ? { ...deposit, refunded: amount } : deposit;
 }
 
 /** An intent of another amount or to another account does not fit. */
-function intended(deposit: Deposit, { to, amount, nonce, tx_hash }: MintIntended): Deposit {
+function intended(
+  deposit: Deposit,
+  { sequence, to, amount, nonce, tx_hash }: MintIntended,
+): Deposit {
   if (deposit.status !== 'confirmed') return deposit;
   const { terms, approved } = deposit;
   if (amount !== terms.credit || amount === 0n || !to.equals(terms.clt_address)) return deposit;
-  return { status: 'mint_requested', terms, approved, mint: { nonce, tx_hash } };
+  return { status: 'mint_requested', terms, approved, mint: { sequence, nonce, tx_hash } };
 }
 
 function isAwaited(deposit: Deposit): deposit is NeedsManual {

@@ -8,14 +8,16 @@
  * Intents to mint are judged once more, by the events before them alone: see `mint-book.ts`.
  */
 import { shortfallOf } from '../../../schemas/deposit-policy.ts';
-import type {
-  DepositConfirmed,
-  DepositEvent,
-  MintIntended,
-  TreasuryEvent,
+import {
+  isDepositEvent,
+  type DepositConfirmed,
+  type DepositEvent,
+  type MintIntended,
+  type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import { AddressBook } from './address-book.ts';
 import { ABSENT, evolve, type Deposit, type MintRequested } from './deposit.ts';
+import { Governance } from './governance.ts';
 import { MintBook, type CountedMint, type Policy } from './mint-book.ts';
 import { MintQueue, type QueuedDeposit } from './mint-queue.ts';
 
@@ -28,12 +30,14 @@ export interface Sums {
   readonly shortfalls: bigint;
   /** the part of the credit that is minted in final blocks */
   readonly minted: bigint;
+  /** paid back after rejections */
+  readonly refunded: bigint;
 }
 
 /** An intent to mint that counts. */
 export interface RequestedMint extends Pick<
   MintIntended,
-  'deposit_id' | 'nonce' | 'to' | 'amount' | 'tx_hash'
+  'deposit_id' | 'sequence' | 'nonce' | 'to' | 'amount' | 'tx_hash'
 > {
   /** the ledger's time, Unix milliseconds */
   readonly at: number;
@@ -43,6 +47,7 @@ export interface RequestedMint extends Pick<
 
 export class Ledger {
   readonly addresses = new AddressBook();
+  readonly governance = new Governance();
   readonly #deposits = new Map<string, Deposit>();
   /** how many deposits an address has, by its bytes in latin1 */
   readonly #counts = new Map<string, number>();
@@ -54,7 +59,7 @@ export class Ledger {
   readonly #live = new Map<number, RequestedMint>();
   /** by deposit, the nonce of its newest mint that was given up (dead or failed) */
   readonly #givenUp = new Map<string, number>();
-  #sums: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n };
+  #sums: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n, refunded: 0n };
   #end = 0n;
 
   /** The offset after the last record folded: what the next event is written for. */
@@ -143,20 +148,41 @@ export class Ledger {
       );
     this.#end++;
     if (!isWrittenFor(event, offset)) return 'ignored';
-    const fits = event.type === 'PolicySet' ? this.#book.setPolicy(event) : this.#evolve(event);
-    return fits ? 'applied' : 'ignored';
+    return this.governance.admits(event) && this.#fits(event) ? 'applied' : 'ignored';
+  }
+
+  #fits(event: TreasuryEvent): boolean {
+    if (isDepositEvent(event)) return this.#evolve(event);
+    if (event.type === 'PolicySet') return this.#book.setPolicy(event);
+    const applied = this.governance.apply(event, {
+      isMinting: this.#live.size > 0,
+      hasMinted: this.#requested.size > 0,
+      isOurs: (txHash) => this.#isOurs(txHash),
+    });
+    if (applied && event.type === 'AuthoritySet') this.#book.beginNonces();
+    return applied;
+  }
+
+  /** Whether a mint in flight or credited has this transaction. */
+  #isOurs(txHash: Buffer): boolean {
+    const mint = this.requestedBy(txHash);
+    if (mint === undefined) return false;
+    const deposit = this.deposit(mint.deposit_id);
+    return 'mint' in deposit && deposit.mint.tx_hash.equals(txHash);
   }
 
   #evolve(event: DepositEvent): boolean {
     const before = this.deposit(event.deposit_id);
     if (event.type === 'MintIntended' && this.#book.voidReasonOf(before, event) !== undefined)
       return false;
-    const after = evolve(before, event);
+    const after = evolve(before, event, this.governance.approving(before, event));
     if (after === before) return false;
     this.#deposits.set(event.deposit_id, after);
-    this.#queue.apply(event);
+    this.#queue.apply(event, after);
     if (event.type === 'DepositConfirmed') this.#confirmed(event);
     if (event.type === 'MintIntended') this.#intended(event);
+    if (event.type === 'RefundRecorded')
+      this.#sums = { ...this.#sums, refunded: this.#sums.refunded + event.amount };
     if (before.status === 'mint_requested') this.#concluded(event, before);
     return true;
   }
@@ -166,30 +192,30 @@ export class Ledger {
     this.#counts.set(address.toString('latin1'), this.depositsTo(address) + 1);
     const sums = this.#sums;
     this.#sums = {
+      ...sums,
       gross: sums.gross + gross,
       credit: sums.credit + credit,
       fees: sums.fees + fee,
       shortfalls: sums.shortfalls + shortfallOf(gross, fee),
-      minted: sums.minted,
     };
   }
 
   #intended(event: MintIntended): void {
-    const { deposit_id, nonce, to, amount, tx_hash } = event;
+    const { deposit_id, sequence, nonce, to, amount, tx_hash } = event;
     const { at } = this.#book.count(event);
     const rolling_cap = this.policy?.rolling_cap ?? 0n;
-    const mint = { deposit_id, nonce, to, amount, tx_hash, at, rolling_cap };
+    const mint = { deposit_id, sequence, nonce, to, amount, tx_hash, at, rolling_cap };
     this.#requested.set(tx_hash.toString('latin1'), mint);
     this.#live.set(nonce, mint);
   }
 
   /** The mint in flight ended: credited, dead, or failed on the chain. */
-  #concluded(event: DepositEvent, { mint: { nonce }, terms }: MintRequested): void {
+  #concluded(event: DepositEvent, { mint: { nonce, sequence }, terms }: MintRequested): void {
     this.#live.delete(nonce);
     if (event.type === 'MintCredited')
       this.#sums = { ...this.#sums, minted: this.#sums.minted + terms.credit };
     else {
-      this.#book.release(nonce);
+      this.#book.release(sequence);
       this.#givenUp.set(event.deposit_id, nonce);
     }
   }

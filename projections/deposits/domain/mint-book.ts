@@ -1,8 +1,9 @@
 /**
  * Judges which intents to mint count: the first for its nonce, its nonce above that of every intent
- * that counted before, for a deposit that waits for just this, within the caps as they stand in the
- * order of the ledger. Everybody who folds the ledger judges with this file, which relies on that
- * order alone: two writers that both believe it is their turn get one intent between them.
+ * of its authority that counted before, for a deposit that waits for just this, within the caps as
+ * they stand in the order of the ledger. Everybody who folds the ledger judges with this file,
+ * which relies on that order alone: two writers that both believe it is their turn get one intent
+ * between them.
  *
  * The rolling cap holds over the times of the intents that count, each at least that of the one
  * before: a slow clock cannot move the window back. The rolling cap is that of the policy in force;
@@ -22,14 +23,15 @@ export const WINDOW_MS = 86_400_000;
 
 /** An intent that counts and is not given up. */
 export interface CountedMint {
-  readonly nonce: number;
+  /** of its MintIntended: nonces begin again with another authority */
+  readonly sequence: number;
   /** micro-USDT */
   readonly amount: bigint;
   /** the ledger's time, Unix milliseconds */
   readonly at: number;
 }
 
-export type Policy = Omit<PolicySet, 'type' | 'sequence'>;
+export type Policy = PolicyLimits & Pick<PolicySet, 'version' | 'network' | 'decided_at'>;
 
 /** The state of a book that does not begin with the ledger. */
 export interface StoredMints {
@@ -40,7 +42,7 @@ export interface StoredMints {
   readonly last_nonce: number;
   /** the ledger's time of that intent */
   readonly time: number;
-  /** in the order of their nonces; may hold some that left the window */
+  /** in the order of the ledger; may hold some that left the window */
   readonly counted: readonly CountedMint[];
 }
 
@@ -60,7 +62,7 @@ export class MintBook {
   #policy: Policy | undefined;
   #lastNonce: number;
   #time: number;
-  /** by nonce, which is their order; without those that left the window for good */
+  /** by sequence, which is their order; without those that left the window for good */
   readonly #counted: Map<number, CountedMint>;
   #sum: bigint;
 
@@ -69,7 +71,7 @@ export class MintBook {
     this.#policy = this.#policies.get(policy_version);
     this.#lastNonce = last_nonce;
     this.#time = time;
-    this.#counted = new Map(counted.map((mint) => [mint.nonce, mint]));
+    this.#counted = new Map(counted.map((mint) => [mint.sequence, mint]));
     this.#sum = counted.reduce((sum, { amount }) => sum + amount, 0n);
   }
 
@@ -132,24 +134,29 @@ export class MintBook {
   }
 
   /** Adds an intent that counts. */
-  count({ nonce, amount, decided_at }: MintIntended): CountedMint {
+  count({ sequence, nonce, amount, decided_at }: MintIntended): CountedMint {
     const at = this.timeOf(decided_at);
     for (const gone of this.#counted.values()) {
       if (gone.at > at - WINDOW_MS) break;
-      this.release(gone.nonce);
+      this.release(gone.sequence);
     }
-    const mint = { nonce, amount, at };
-    this.#counted.set(nonce, mint);
+    const mint = { sequence, amount, at };
+    this.#counted.set(sequence, mint);
     this.#sum += amount;
     this.#lastNonce = nonce;
     this.#time = at;
     return mint;
   }
 
+  /** Another authority mints from here on, whose nonces are its own. */
+  beginNonces(): void {
+    this.#lastNonce = -1;
+  }
+
   /** Gives up an intent that counted: its part of the window is free again. */
-  release(nonce: number): void {
-    this.#sum -= this.#counted.get(nonce)?.amount ?? 0n;
-    this.#counted.delete(nonce);
+  release(sequence: number): void {
+    this.#sum -= this.#counted.get(sequence)?.amount ?? 0n;
+    this.#counted.delete(sequence);
   }
 }
 

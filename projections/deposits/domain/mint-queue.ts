@@ -3,6 +3,7 @@
  * turned out dead returns to its former position.
  */
 import type { DepositEvent } from '../../../schemas/treasury.ledger/events.ts';
+import type { Deposit } from './deposit.ts';
 
 /** A deposit that does not fit under the rolling cap lets smaller ones pass for this long. */
 export const PATIENCE_MS = 86_400_000;
@@ -22,19 +23,11 @@ export interface QueuedDeposit extends QueuePosition {
 export function positionAfter(
   before: QueuePosition | undefined,
   event: DepositEvent,
+  after: Deposit,
 ): QueuePosition | undefined {
-  switch (event.type) {
-    case 'DepositConfirmed':
-    case 'DepositApproved':
-      return { offset: event.sequence, since: event.decided_at };
-    case 'DepositHeld':
-    case 'MintCredited':
-      return undefined;
-    case 'DepositRejected':
-    case 'MintIntended':
-    case 'MintDead':
-      return before;
-  }
+  if (after.status === 'needs_manual' || after.status === 'credited') return undefined;
+  const isNew = event.type === 'DepositConfirmed' || event.type === 'DepositApproved';
+  return isNew ? { offset: event.sequence, since: event.decided_at } : before;
 }
 
 /** From then on (Unix ms) nothing behind it is minted first; undefined: it delays nobody. */
@@ -66,11 +59,11 @@ export class MintQueue {
     return this.#waiting.size;
   }
 
-  /** An event of a deposit that counts. */
-  apply(event: DepositEvent): void {
+  /** An event of a deposit that counts, and the deposit after it. */
+  apply(event: DepositEvent, after: Deposit): void {
     const { deposit_id: id } = event;
     const before = this.#positions.get(id);
-    const position = positionAfter(before, event);
+    const position = positionAfter(before, event, after);
     if (position === undefined) {
       this.#positions.delete(id);
       this.#waiting.delete(id);

@@ -176,8 +176,8 @@ export function whyNotSigned(ledger: Ledger, mint: RequestedMint): string | unde
   if (needsApproval({ status: 'confirmed', terms, approved }, limits))
     return 'nobody has approved it';
   let sum = 0n;
-  for (const { at, nonce, amount } of ledger.counted)
-    if (at > mint.at - WINDOW_MS && nonce <= mint.nonce) sum += amount;
+  for (const { at, sequence, amount } of ledger.counted)
+    if (at > mint.at - WINDOW_MS && sequence <= mint.sequence) sum += amount;
   return sum > mint.rolling_cap
     ? `${sum} within 24 hours is above the rolling cap of ${mint.rolling_cap}`
     : undefined;

@@ -6,12 +6,14 @@ import { isWrittenFor, Ledger } from '../../../projections/deposits/domain/ledge
 import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
-import type {
-  DepositConfirmed,
-  DepositEvent,
-  MintIntended,
-  PolicySet,
-  TreasuryEvent,
+import {
+  isDepositEvent,
+  treasuryEventKey,
+  type DepositConfirmed,
+  type DepositEvent,
+  type MintIntended,
+  type PolicySet,
+  type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Findings, LogPosition } from './findings.ts';
 import type { TransferAudit } from './transfer-audit.ts';
@@ -71,12 +73,12 @@ export class LedgerAudit {
 
   apply(event: TreasuryEvent, offset: bigint): void {
     const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
-    const before = event.type === 'PolicySet' ? undefined : this.ledger.deposit(event.deposit_id);
+    const before = isDepositEvent(event) ? this.ledger.deposit(event.deposit_id) : undefined;
     if (this.ledger.apply(event, offset) !== 'applied') this.#withoutEffect(event, position);
     else if (event.type === 'PolicySet') {
       this.#policy = event;
       this.#policies.set(event.version, event);
-    } else this.#deposit(event, position, before?.status ?? 'absent');
+    } else if (isDepositEvent(event)) this.#deposit(event, position, before?.status ?? 'absent');
     const { arrived, minted, fees, held } = this.sums;
     this.#findings.check(
       'I5',
@@ -94,8 +96,7 @@ export class LedgerAudit {
     this.withoutEffect++;
     if (!isWrittenFor(event, position.offset)) return;
     const invariant = event.type === 'MintIntended' ? 'I4' : 'I6';
-    const whose =
-      event.type === 'PolicySet' ? `version ${event.version}` : `deposit ${event.deposit_id}`;
+    const whose = isDepositEvent(event) ? `deposit ${event.deposit_id}` : treasuryEventKey(event);
     this.#findings.check(
       invariant,
       position,
@@ -129,6 +130,7 @@ export class LedgerAudit {
         this.#approved.add(event.deposit_id);
         return;
       case 'DepositRejected':
+      case 'RefundRecorded':
         return;
       case 'MintIntended':
         return this.#intended(event, position);

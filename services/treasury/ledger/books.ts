@@ -2,7 +2,11 @@
 import { hold } from '../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
-import type { DepositConfirmed, TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import {
+  isDepositEvent,
+  type DepositConfirmed,
+  type TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 
 export class Books {
@@ -23,7 +27,7 @@ export class Books {
     for (const { event, offset } of events) {
       if (this.ledger.apply(event, offset) !== 'applied') continue;
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
-      if (event.type !== 'PolicySet') this.#checkHold(event.deposit_id);
+      if (isDepositEvent(event)) this.#checkHold(event.deposit_id);
       this.#onApplied(event);
     }
   }

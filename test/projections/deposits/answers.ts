@@ -20,6 +20,9 @@ const STANDING = only(
   'reason',
   'approved',
   'rejected',
+  'approved_by',
+  'refunded',
+  'sequence',
   'nonce',
   'tx_hash',
   'events',
@@ -40,17 +43,29 @@ export const DEPOSITS_ANSWERS: Answers = {
   ...ADDRESS_ANSWERS,
   ledger: (rows) =>
     rows('ledger').map(
-      only('sequence', 'deposits', 'policy_version', 'last_nonce', 'mint_time', 'window_nonce'),
+      only(
+        'sequence',
+        'deposits',
+        'policy_version',
+        'last_nonce',
+        'mint_time',
+        'window_sequence',
+        'operators_version',
+        'operators',
+        'two_above',
+        'authority_version',
+        'authority',
+      ),
     ),
   policies: (rows) => rows('policies'),
   counted_mints: (rows) => {
     const [head] = rows('ledger');
     const counted = rows('mints').filter(
-      ({ nonce }) => head !== undefined && Number(nonce) >= Number(head['window_nonce']),
+      ({ sequence }) => head !== undefined && Number(sequence) >= Number(head['window_sequence']),
     );
     return counted
-      .toSorted((one, other) => Number(one['nonce']) - Number(other['nonce']))
-      .map(only('nonce', 'amount', 'counted_at'));
+      .toSorted((one, other) => Number(one['sequence']) - Number(other['sequence']))
+      .map(only('sequence', 'amount', 'counted_at'));
   },
   owners: (rows, wanted) =>
     within(rows('owners'), 'clt_address', wanted).map(only('clt_address', 'deposits')),

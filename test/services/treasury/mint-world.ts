@@ -14,7 +14,7 @@ import {
   TRON_TRANSFERS,
 } from '../../../schemas/topics.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
-import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import { isDepositEvent, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { toEntries } from '../../../services/chain-ingester/follower.ts';
 import {
   appended,
@@ -137,7 +137,7 @@ export class MintWorld {
   /** The types of a deposit's events that have an effect. */
   async storyOf(id: string): Promise<readonly string[]> {
     return (await this.world.ledger()).flatMap((event) =>
-      event.type !== 'PolicySet' && event.deposit_id === id ? [event.type] : [],
+      isDepositEvent(event) && event.deposit_id === id ? [event.type] : [],
     );
   }
 

@@ -24,27 +24,35 @@ const TERMS: Terms = {
   policy_version: 1,
 };
 const NOTHING: Terms = { ...TERMS, gross: 1_000_000n, credit: 0n };
-const MINT = { nonce: 7, tx_hash: OURS };
+const MINT = { sequence: 0, nonce: 7, tx_hash: OURS };
+
+const UNDECIDED = { rejected: false, approved_by: [], refunded: 0n } as const;
 
 const STATES = {
   absent: ABSENT,
   confirmed: { status: 'confirmed', terms: TERMS, approved: false },
   approved: { status: 'confirmed', terms: TERMS, approved: true },
-  held: { status: 'needs_manual', terms: TERMS, reason: 'over_single_cap', rejected: false },
-  failed: { status: 'needs_manual', terms: TERMS, reason: 'mint_failed', rejected: false },
+  held: { status: 'needs_manual', terms: TERMS, reason: 'over_single_cap', ...UNDECIDED },
+  failed: { status: 'needs_manual', terms: TERMS, reason: 'mint_failed', ...UNDECIDED },
   'held with nothing to mint': {
     status: 'needs_manual',
     terms: NOTHING,
     reason: 'below_minimum',
-    rejected: false,
+    ...UNDECIDED,
   },
-  rejected: { status: 'needs_manual', terms: TERMS, reason: 'over_single_cap', rejected: true },
+  rejected: {
+    status: 'needs_manual',
+    terms: TERMS,
+    reason: 'over_single_cap',
+    ...UNDECIDED,
+    rejected: true,
+  },
   minting: { status: 'mint_requested', terms: TERMS, approved: false, mint: MINT },
   'minting, approved': { status: 'mint_requested', terms: TERMS, approved: true, mint: MINT },
   credited: { status: 'credited', terms: TERMS, mint: MINT },
 } as const satisfies Record<string, Deposit>;
 
-const { held, approved, rejected, intended, credited, dead } = depositEvents(
+const { held, approved, rejected, intended, credited, dead, refunded } = depositEvents(
   '6db65fd5-9fd3-86f6-b291-40571b5bcd6b',
 );
 
@@ -78,13 +86,16 @@ const EVENTS = {
   'MintCredited of another transaction': credited(OTHER),
   MintDead: dead(OURS, 7),
   'MintDead of another transaction': dead(OTHER, 7),
+  RefundRecorded: refunded(10_000_000n),
+  'RefundRecorded of more than came': refunded(10_000_001n),
 } as const satisfies Record<string, DepositEvent>;
 
 /** Outcomes in addition to the states above. */
 const OUTCOMES = {
   ...STATES,
-  'held below': { status: 'needs_manual', terms: TERMS, reason: 'below_minimum', rejected: false },
+  'held below': { status: 'needs_manual', terms: TERMS, reason: 'below_minimum', ...UNDECIDED },
   'failed, rejected': { ...STATES.failed, rejected: true },
+  'paid back': { ...STATES.rejected, refunded: 10_000_000n },
   'nothing, rejected': { ...STATES['held with nothing to mint'], rejected: true },
 } as const satisfies Record<string, Deposit>;
 
@@ -202,6 +213,8 @@ const TABLE: Record<Happening, Line> = {
     '-',
   ],
   'MintDead of another transaction': NEVER,
+  RefundRecorded: /*                  */ ['-', '-', '-', '-', '-', '-', 'paid back', '-', '-', '-'],
+  'RefundRecorded of more than came': NEVER,
 };
 
 const CELLS = keysOf(TABLE).flatMap((happening) =>
@@ -229,6 +242,7 @@ test('the table has every state and every type of event', () => {
     MintIntended: true,
     MintCredited: true,
     MintDead: true,
+    RefundRecorded: true,
   };
   expect(new Set(Object.values(EVENTS).map(({ type }) => type))).toEqual(
     new Set(Object.keys(types)),

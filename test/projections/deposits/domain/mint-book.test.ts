@@ -45,6 +45,7 @@ class Match {
   readonly verdicts = { counted: 0, void: 0, at_edge: 0 };
   readonly #minted: {
     readonly id: string;
+    readonly sequence: number;
     readonly nonce: number;
     readonly hash: Buffer;
     readonly usd: number;
@@ -67,7 +68,7 @@ class Match {
     const event =
       move.kind === 'dead' ? make.dead(minted.hash, minted.nonce) : make.credited(minted.hash);
     expect(this.real.write(event)).toBe(isLive ? 'applied' : 'ignored');
-    if (isLive && move.kind === 'dead') this.plain.giveUp(minted.nonce);
+    if (isLive && move.kind === 'dead') this.plain.giveUp(minted.sequence);
   }
 
   #setPolicy(usd: number): void {
@@ -87,8 +88,10 @@ class Match {
     const hash = Buffer.alloc(32);
     hash.writeUInt32BE(this.real.log.length);
     const amount = BigInt(usd) * USD;
+    const sequence = this.real.log.length;
     const intent = {
       ...depositEvents(id).intended({ to: OWNER, amount, nonce, tx_hash: hash }),
+      sequence,
       decided_at,
     };
     const expected =
@@ -104,7 +107,7 @@ class Match {
     if (!expected) return;
     this.#nonce = nonce;
     this.#time = Math.max(this.#time, decided_at);
-    this.#minted.push({ id, nonce, hash, usd });
+    this.#minted.push({ id, sequence, nonce, hash, usd });
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect, inject, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import { isDepositEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import { accountAt, BEGIN, depositKey } from '../../../support/deposit-log.ts';
@@ -38,7 +39,7 @@ test('each transfer becomes a deposit with its fee, held outside the limits', as
   for (const [transfer, fee, credit, held] of transfers) {
     const id = depositIdOf(transfer.tx_id, transfer.log_index);
     const ofThis = (await world.ledger()).filter(
-      (event) => event.type !== 'PolicySet' && event.deposit_id === id,
+      (event) => isDepositEvent(event) && event.deposit_id === id,
     );
     expect(ofThis).toMatchObject([
       {

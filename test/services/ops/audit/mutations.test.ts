@@ -4,11 +4,12 @@
  */
 import { expect, test } from 'vitest';
 import type { BlockAppended } from '../../../../schemas/chain.blocks/events.ts';
-import type {
-  DepositConfirmed,
-  MintCredited,
-  MintIntended,
-  TreasuryEvent,
+import {
+  isDepositEvent,
+  type DepositConfirmed,
+  type MintCredited,
+  type MintIntended,
+  type TreasuryEvent,
 } from '../../../../schemas/treasury.ledger/events.ts';
 import {
   INVARIANTS,
@@ -181,7 +182,7 @@ const MUTATIONS: Readonly<
         const before = logs.ledger.slice(0, each.sequence).toReversed();
         const last = before.find(
           (other) =>
-            other.type !== 'PolicySet' && isIntended(each) && other.deposit_id === each.deposit_id,
+            isDepositEvent(other) && isIntended(each) && other.deposit_id === each.deposit_id,
         );
         return last?.type === 'DepositApproved';
       });

@@ -1,0 +1,50 @@
+/**
+ * Operators' signatures of decisions: EIP-191 over a text that states the decision and the position
+ * in the ledger that it was made for, so that a signature is valid for one record only.
+ */
+import { hashMessage, recoverAddress } from 'ethers';
+import { parseAddress } from './address.ts';
+import type {
+  DepositApproved,
+  DepositRejected,
+  GovernanceEvent,
+  PolicySet,
+  RefundRecorded,
+} from './treasury.ledger/events.ts';
+
+/** The decisions of persons. */
+export type HumanDecision =
+  GovernanceEvent | PolicySet | DepositApproved | DepositRejected | RefundRecorded;
+
+const NOT_SIGNED: ReadonlySet<string> = new Set(['type', 'signature', 'previous']);
+/** r, s and v */
+const SIGNATURE_BYTES = 65;
+
+/** The text that an operator signs: the event's name, then its fields by name, a line each. */
+export function decisionText(decision: HumanDecision): string {
+  const fields = Object.entries(decision)
+    .filter(([name, value]) => !NOT_SIGNED.has(name) && value !== undefined)
+    .map(([name, value]) => `${name}: ${textOf(value)}`)
+    .toSorted();
+  return ['CLT treasury', decision.type, ...fields].join('\n');
+}
+
+/** The address of the key that signed the decision; undefined without a valid signature. */
+export function signerOf(decision: HumanDecision): Buffer | undefined {
+  const { signature } = decision;
+  if (signature?.length !== SIGNATURE_BYTES) return undefined;
+  try {
+    const digest = hashMessage(decisionText(decision));
+    return parseAddress(recoverAddress(digest, `0x${signature.toString('hex')}`));
+  } catch {
+    // a signature that is on no point of the curve
+    return undefined;
+  }
+}
+
+/** Bytes as 0x + hex, text as JSON, so that no value can pass for another line. */
+function textOf(value: unknown): string {
+  if (Buffer.isBuffer(value)) return `0x${value.toString('hex')}`;
+  if (Array.isArray(value)) return `[${value.map(textOf).join(', ')}]`;
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+}

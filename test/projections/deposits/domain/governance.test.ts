@@ -1,0 +1,272 @@
+import { Wallet } from 'ethers';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { parseAddress } from '../../../../schemas/address.ts';
+import {
+  decisionText,
+  signerOf,
+  type HumanDecision,
+} from '../../../../schemas/operator-signature.ts';
+import type { MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
+import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
+
+const NOW = 1_790_000_000_000;
+const alice = new Wallet(`0x${'a1'.repeat(32)}`);
+const bob = new Wallet(`0x${'b0'.repeat(32)}`);
+const mallory = new Wallet(`0x${'66'.repeat(32)}`);
+
+function addressOf({ address }: Wallet): Buffer {
+  return parseAddress(address) ?? Buffer.alloc(0);
+}
+
+function signed<Decision extends HumanDecision>(decision: Decision, wallet: Wallet): Decision {
+  const signature = wallet.signMessageSync(decisionText(decision));
+  return { ...decision, signature: Buffer.from(signature.slice(2), 'hex') };
+}
+
+let ledger = new Ledger();
+beforeEach(() => {
+  ledger = new Ledger();
+});
+
+/** Writes the event for the end of the ledger, signed by `wallet` if given. */
+function tell(event: TreasuryEvent, wallet?: Wallet): 'applied' | 'replayed' | 'ignored' {
+  const placed = { ...event, sequence: Number(ledger.end) };
+  const isSigned = wallet !== undefined && ('actor' in placed || placed.type === 'PolicySet');
+  return ledger.apply(isSigned ? signed(placed, wallet) : placed, ledger.end);
+}
+
+const by = { sequence: 0, decided_at: NOW, actor: 'a person', reason: 'a reason' };
+const POLICY: TreasuryEvent = {
+  type: 'PolicySet',
+  sequence: 0,
+  decided_at: NOW,
+  version: 1,
+  network: 'testnet',
+  first_fee: 2_000_000n,
+  later_fee: 500_000n,
+  minimum: 1_000_000n,
+  single_cap: 5_000_000n,
+  rolling_cap: 5_000_000_000n,
+};
+
+function operators(version: number, wallets: readonly Wallet[], two_above = 0n): TreasuryEvent {
+  return { type: 'OperatorsSet', ...by, version, operators: wallets.map(addressOf), two_above };
+}
+
+function authority(version: number, byte: number): TreasuryEvent {
+  return { type: 'AuthoritySet', ...by, version, authority: Buffer.alloc(20, byte) };
+}
+
+const { deposit_id: id } = confirmedEvent();
+const events = depositEvents(id);
+
+/** A deposit of 8 USDT credit that is held for a person. */
+function holdDeposit(): void {
+  expect(tell(confirmedEvent())).toBe('applied');
+  expect(tell(events.held('over_single_cap'))).toBe('applied');
+}
+
+function intend(nonce: number): 'applied' | 'replayed' | 'ignored' {
+  const { clt_address: to, credit: amount } = confirmedEvent();
+  return tell(events.intended({ to, amount, nonce, tx_hash: Buffer.alloc(32, nonce + 1) }));
+}
+
+describe('operators', () => {
+  test('before the first list the decisions of persons count without signatures', () => {
+    tell(POLICY);
+    holdDeposit();
+    expect(tell(events.approved())).toBe('applied');
+    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: true });
+  });
+
+  test('an approval counts with the signature of a listed operator only', () => {
+    tell(POLICY);
+    expect(tell(operators(1, [alice]))).toBe('applied');
+    holdDeposit();
+    expect(tell(events.approved())).toBe('ignored');
+    expect(tell(events.approved(), mallory)).toBe('ignored');
+    expect(ledger.governance.refused).toEqual({ unsigned: 1, foreign_signature: 1 });
+    expect(tell(events.approved(), alice)).toBe('applied');
+    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: true });
+  });
+
+  test('a signature for another position in the ledger does not count', () => {
+    tell(POLICY);
+    tell(operators(1, [alice]));
+    holdDeposit();
+    const earlier = signed({ ...events.approved(), sequence: 3 }, alice);
+    expect(ledger.apply({ ...earlier, sequence: 4 }, 4n)).toBe('ignored');
+  });
+
+  test('a signature does not cover another actor, reason or deposit', () => {
+    const decision = signed(events.approved(), alice);
+    expect(signerOf(decision)).toEqual(addressOf(alice));
+    expect(signerOf({ ...decision, actor: 'bob' })).not.toEqual(addressOf(alice));
+    expect(signerOf({ ...decision, reason: '' })).not.toEqual(addressOf(alice));
+    const other = { ...decision, deposit_id: '6db65fd5-9fd3-86f6-b291-40571b5bcd6b' };
+    expect(signerOf(other)).not.toEqual(addressOf(alice));
+  });
+
+  test('a value with a line break does not read like another field', () => {
+    const one = decisionText({ ...events.approved(), actor: 'a\nreason: "b"', reason: 'c' });
+    const other = decisionText({ ...events.approved(), actor: 'a', reason: 'b' });
+    expect(one.split('\n')).toHaveLength(other.split('\n').length);
+  });
+
+  test('the next list is signed by an operator in force, and replaces it', () => {
+    tell(operators(1, [alice]));
+    expect(tell(operators(2, [bob]))).toBe('ignored');
+    expect(tell(operators(2, [bob]), bob)).toBe('ignored');
+    expect(tell(operators(3, [bob]), alice)).toBe('ignored');
+    expect(tell(operators(2, [bob]), alice)).toBe('applied');
+    expect(tell(operators(3, [alice]), alice)).toBe('ignored');
+  });
+
+  test('a list that is empty, repeats a key or cannot give two approvals does not count', () => {
+    expect(tell(operators(1, []))).toBe('ignored');
+    expect(tell(operators(1, [alice, alice]))).toBe('ignored');
+    expect(tell(operators(1, [alice], 1n))).toBe('ignored');
+    expect(tell(operators(1, [alice, bob], 1n))).toBe('applied');
+  });
+
+  test('a credit above the amount needs two different operators', () => {
+    tell(POLICY);
+    tell(operators(1, [alice, bob], 7_999_999n));
+    holdDeposit();
+    expect(tell(events.approved(), alice)).toBe('applied');
+    expect(ledger.deposit(id)).toMatchObject({ status: 'needs_manual', rejected: false });
+    expect(tell(events.approved(), alice)).toBe('ignored');
+    expect(intend(0)).toBe('ignored');
+    expect(tell(events.approved(), bob)).toBe('applied');
+    expect(intend(0)).toBe('applied');
+  });
+
+  test('a credit of just the amount needs one operator', () => {
+    tell(POLICY);
+    tell(operators(1, [alice, bob], 8_000_000n));
+    holdDeposit();
+    expect(tell(events.approved(), alice)).toBe('applied');
+    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: true });
+  });
+
+  test('later limits need a signature, the first do not', () => {
+    tell(operators(1, [alice]));
+    expect(tell(POLICY)).toBe('applied');
+    const next = { ...POLICY, version: 2, rolling_cap: 1n };
+    expect(tell(next)).toBe('ignored');
+    expect(tell({ ...next, actor: 'alice', reason: 'less' }, alice)).toBe('applied');
+    expect(ledger.policy?.rolling_cap).toBe(1n);
+  });
+});
+
+describe('mint authority', () => {
+  beforeEach(() => {
+    tell(POLICY);
+    tell(operators(1, [alice]));
+    tell(authority(1, 1));
+    holdDeposit();
+    tell(events.approved(), alice);
+  });
+
+  test('it is rotated by a signed event while no mint is in flight, and nonces begin again', () => {
+    expect(intend(7)).toBe('applied');
+    expect(tell(authority(2, 2), alice)).toBe('ignored');
+    tell(events.dead(Buffer.alloc(32, 8), 7));
+    expect(tell(authority(2, 2))).toBe('ignored');
+    expect(tell(authority(2, 2), mallory)).toBe('ignored');
+    expect(tell(authority(2, 2), alice)).toBe('applied');
+    expect(ledger.governance.authority?.authority).toEqual(Buffer.alloc(20, 2));
+    expect(ledger.lastNonce).toBe(-1);
+    expect(intend(0)).toBe('applied');
+  });
+
+  test('mints of the authority before stay in the window of the rolling cap', () => {
+    const mint = { tx_hash: Buffer.alloc(32, 1) };
+    expect(intend(0)).toBe('applied');
+    tell(events.credited(mint.tx_hash));
+    const before = ledger.leftAt(NOW);
+    tell(authority(2, 2), alice);
+    expect(ledger.leftAt(NOW)).toBe(before);
+  });
+});
+
+describe('money outside of deposits', () => {
+  const acknowledged: TreasuryEvent = {
+    type: 'MintAcknowledged',
+    ...by,
+    tx_hash: Buffer.alloc(32, 0xf0),
+    to: Buffer.alloc(20, 3),
+    amount: 5n,
+    block_height: 9,
+  };
+
+  test('without operators nobody can acknowledge, book or pin a baseline', () => {
+    expect(tell(acknowledged)).toBe('ignored');
+    expect(tell(acknowledged, alice)).toBe('ignored');
+    expect(tell({ type: 'SurplusBooked', ...by, amount: 1n }, alice)).toBe('ignored');
+  });
+
+  test('a foreign Mint is acknowledged once', () => {
+    tell(operators(1, [alice]));
+    expect(tell(acknowledged, alice)).toBe('applied');
+    expect(tell(acknowledged, alice)).toBe('ignored');
+    expect([...ledger.governance.acknowledged.values()]).toMatchObject([{ amount: 5n }]);
+  });
+
+  test('a Mint of a deposit cannot be acknowledged, unless it was given up', () => {
+    tell(POLICY);
+    tell(operators(1, [alice]));
+    holdDeposit();
+    tell(events.approved(), alice);
+    intend(0);
+    const tx_hash = Buffer.alloc(32, 1);
+    expect(tell({ ...acknowledged, tx_hash }, alice)).toBe('ignored');
+    tell(events.dead(tx_hash, 0));
+    expect(tell({ ...acknowledged, tx_hash }, alice)).toBe('applied');
+  });
+
+  test('surpluses add up and can be taken back, but not below nothing', () => {
+    tell(operators(1, [alice]));
+    expect(tell({ type: 'SurplusBooked', ...by, amount: 7n }, alice)).toBe('applied');
+    expect(tell({ type: 'SurplusBooked', ...by, amount: -8n }, alice)).toBe('ignored');
+    expect(tell({ type: 'SurplusBooked', ...by, amount: -2n }, alice)).toBe('applied');
+    expect(ledger.governance.bookedSurplus).toBe(5n);
+  });
+
+  test('a baseline is pinned once, before the first mint is requested', () => {
+    const baseline: TreasuryEvent = {
+      type: 'BaselinePinned',
+      ...by,
+      block_height: 10,
+      block_hash: Buffer.alloc(32, 7),
+      supply: 100n,
+      liability: 40n,
+    };
+    tell(operators(1, [alice]));
+    expect(tell({ ...baseline, liability: 101n }, alice)).toBe('ignored');
+    expect(tell(baseline, alice)).toBe('applied');
+    expect(tell(baseline, alice)).toBe('ignored');
+  });
+
+  test('the refund of a rejected deposit leaves what custody is expected to hold', () => {
+    tell(POLICY);
+    tell(operators(1, [alice]));
+    holdDeposit();
+    expect(tell(events.refunded(10_000_000n), alice)).toBe('ignored');
+    tell(events.rejected(), alice);
+    expect(tell(events.refunded(10_000_000n))).toBe('ignored');
+    expect(tell(events.refunded(10_000_000n), alice)).toBe('applied');
+    expect(tell(events.refunded(1n), alice)).toBe('ignored');
+    expect(ledger.sums.refunded).toBe(10_000_000n);
+  });
+});
+
+test('events of older writers without the new fields count as they did', () => {
+  tell(POLICY);
+  const { sequence: _sequence, ...confirmed } = confirmedEvent({ credit: 4_000_000n });
+  tell({ ...confirmed, sequence: 0 });
+  const { clt_address: to, credit: amount } = { ...confirmed };
+  const intent: MintIntended = events.intended({ to, amount, nonce: 0, tx_hash: Buffer.alloc(32) });
+  expect(tell(intent)).toBe('applied');
+});
