@@ -1,10 +1,24 @@
-/** One account's own transactions in `chain.blocks`, in final and in revertible blocks. */
-import { bytesKey } from '../../schemas/address.ts';
+/**
+ * One account's own transactions in `chain.blocks`, in final and in revertible blocks.
+ *
+ * A block is the word of a node. A transaction that names the account as its sender counts only
+ * when its bytes prove it: they hash to its hash, say what the block says of nonce and call, and
+ * carry the account's signature. One that does not prove itself is forged: it takes no nonce and
+ * shows no outcome.
+ */
+import { bytesKey, toHex } from '../../schemas/address.ts';
 import type {
   BlockAppended,
   BlockTransaction,
   ChainEvent,
 } from '../../schemas/chain.blocks/events.ts';
+import { argumentsJson } from '../../schemas/function-call.ts';
+import {
+  decodeRaw,
+  recoverSigner,
+  transactionHash,
+  type SignedTransaction,
+} from '../../schemas/raw-transaction.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from './chain.ts';
 
 export interface SentTransaction {
@@ -17,21 +31,43 @@ export interface SentTransaction {
   readonly minted: { readonly to: Buffer; readonly amount: bigint } | undefined;
 }
 
+/** A transaction of a final block that the account did not send, although the block says so. */
+export interface ForgedTransaction {
+  readonly tx_hash: Buffer;
+  readonly block_height: number;
+  readonly reason: string;
+}
+
+export interface SenderOptions {
+  /** 20 bytes */
+  readonly address: Buffer;
+  readonly chain_id: number;
+  /** whether the account is known to have signed the bytes of this hash; a recovery takes ms */
+  readonly hasSigned?: (txHash: Buffer) => boolean;
+  /** receives each transaction once its block is final, in the order of the chain */
+  readonly onFinal?: (transaction: SentTransaction) => void;
+}
+
+/** A block's claims of the account, in their order. */
+interface OwnBlock {
+  readonly hash: Buffer;
+  readonly sent: readonly { readonly claim: SentTransaction; readonly why: string | undefined }[];
+}
+
 export class Sender {
-  readonly #address: Buffer;
-  readonly #onFinal: (transaction: SentTransaction) => void;
+  readonly #options: SenderOptions;
   #chain: Chain = EMPTY_CHAIN;
   #end = 0n;
-  /** of the revertible blocks, by height */
-  readonly #revertible = new Map<number, readonly SentTransaction[]>();
+  /** the blocks that are not final, by height */
+  readonly #revertible = new Map<number, OwnBlock>();
   readonly #revertibleHashes = new Set<string>();
   readonly #final = new Map<number, SentTransaction>();
+  #finalBlock: { readonly height: number; readonly hash: Buffer } | undefined;
+  #forged: ForgedTransaction | undefined;
   #nextNonce = 0;
 
-  /** `onFinal` receives each transaction once its block is final, in the order of the chain. */
-  constructor(address: Buffer, onFinal: (transaction: SentTransaction) => void) {
-    this.#address = address;
-    this.#onFinal = onFinal;
+  constructor(options: SenderOptions) {
+    this.#options = options;
   }
 
   /** The offset after the last record folded. */
@@ -41,7 +77,17 @@ export class Sender {
 
   /** -1: nothing is final yet. */
   get finalHeight(): number {
-    return this.#chain.status === 'empty' ? -1 : this.#chain.finalized_height;
+    return this.#finalBlock?.height ?? -1;
+  }
+
+  /** The newest final block; undefined before the first. */
+  get finalBlock(): { readonly height: number; readonly hash: Buffer } | undefined {
+    return this.#finalBlock;
+  }
+
+  /** The first forged transaction in a final block. */
+  get forged(): ForgedTransaction | undefined {
+    return this.#forged;
   }
 
   /** Its next nonce as of the newest final block. */
@@ -80,9 +126,7 @@ export class Sender {
         this.#appended(event);
         break;
       case 'BlockReverted':
-        for (const { tx_hash } of this.#revertible.get(event.height) ?? [])
-          this.#revertibleHashes.delete(bytesKey(tx_hash));
-        this.#revertible.delete(event.height);
+        this.#removed(event.height);
         break;
       case 'BlocksFinalized':
         for (let height = before + 1; height <= event.height; height++) this.#finalized(height);
@@ -92,27 +136,57 @@ export class Sender {
   }
 
   #appended(block: BlockAppended): void {
-    const own = block.transactions
-      .filter(({ from }) => from.equals(this.#address))
-      .map((each) => sentIn(block, each));
-    if (own.length === 0) return;
-    this.#revertible.set(block.height, own);
-    for (const { tx_hash } of own) this.#revertibleHashes.add(bytesKey(tx_hash));
+    const sent = block.transactions
+      .filter(({ from }) => from.equals(this.#options.address))
+      .map((each) => ({ claim: claimIn(block, each), why: whyForged(each, this.#options) }));
+    this.#revertible.set(block.height, { hash: block.hash, sent });
+    for (const { claim, why } of sent)
+      if (why === undefined) this.#revertibleHashes.add(bytesKey(claim.tx_hash));
+  }
+
+  #removed(height: number): OwnBlock | undefined {
+    const block = this.#revertible.get(height);
+    for (const { claim } of block?.sent ?? [])
+      this.#revertibleHashes.delete(bytesKey(claim.tx_hash));
+    this.#revertible.delete(height);
+    return block;
   }
 
   #finalized(height: number): void {
-    for (const sent of this.#revertible.get(height) ?? []) {
-      this.#revertibleHashes.delete(bytesKey(sent.tx_hash));
-      this.#final.set(sent.nonce, sent);
-      this.#nextNonce = sent.nonce + 1;
-      this.#onFinal(sent);
+    const block = this.#removed(height);
+    if (block === undefined) return;
+    this.#finalBlock = { height, hash: block.hash };
+    for (const { claim, why = this.#whyOutOfTurn(claim) } of block.sent) {
+      if (why !== undefined) {
+        this.#forged ??= { tx_hash: claim.tx_hash, block_height: height, reason: why };
+        continue;
+      }
+      this.#final.set(claim.nonce, claim);
+      this.#nextNonce = claim.nonce + 1;
+      this.#options.onFinal?.(claim);
     }
-    this.#revertible.delete(height);
+  }
+
+  /** A chain takes an account's nonces one after the other. */
+  #whyOutOfTurn({ nonce }: SentTransaction): string | undefined {
+    return nonce === this.#nextNonce
+      ? undefined
+      : `its nonce is ${nonce}, and ${this.#nextNonce} comes next`;
   }
 }
 
-function sentIn(
-  block: BlockAppended,
+/** The account's transactions in a block, as the block claims them. */
+export function claimsIn(
+  block: Pick<BlockAppended, 'height' | 'hash' | 'transactions' | 'balance_effects'>,
+  address: Buffer,
+): readonly SentTransaction[] {
+  return block.transactions
+    .filter(({ from }) => from.equals(address))
+    .map((each) => claimIn(block, each));
+}
+
+function claimIn(
+  block: Pick<BlockAppended, 'height' | 'hash' | 'balance_effects'>,
   { hash, index, nonce, function_call_type, to, amount }: BlockTransaction,
 ): SentTransaction {
   // only balance effects prove that a call was carried out
@@ -134,4 +208,35 @@ function sentIn(
     block_hash: block.hash,
     minted,
   };
+}
+
+/** The reason why the bytes do not prove that the account sent this; undefined when they do. */
+function whyForged(
+  claimed: BlockTransaction,
+  { address, chain_id, hasSigned }: SenderOptions,
+): string | undefined {
+  if (transactionHash(claimed.raw) !== toHex(claimed.hash)) return 'its bytes have another hash';
+  const decoded = decodeRaw(claimed.raw);
+  if ('refused' in decoded) return `its bytes are no transaction (${decoded.refused})`;
+  const { transaction } = decoded;
+  if (transaction.chain_id !== chain_id) return `it is of chain ${transaction.chain_id}`;
+  if (!says(transaction, claimed)) return 'its bytes say something else';
+  if (hasSigned?.(claimed.hash) === true) return undefined;
+  const recovered = recoverSigner(transaction);
+  return 'signer' in recovered && recovered.signer === toHex(address)
+    ? undefined
+    : 'another key has signed it';
+}
+
+/** Whether the signed bytes say what the block says of nonce, call and, for a Mint, its effect. */
+function says({ nonce, call }: SignedTransaction, claimed: BlockTransaction): boolean {
+  const said = Object.entries(argumentsJson(call));
+  return (
+    nonce === claimed.nonce &&
+    call.function_call_type === claimed.function_call_type &&
+    said.length === Object.keys(claimed.arguments).length &&
+    said.every(([name, value]) => claimed.arguments[name] === value) &&
+    (call.function_call_type !== 'Mint' ||
+      (call.arguments.to === toHex(claimed.to) && call.arguments.amount === claimed.amount))
+  );
 }

@@ -138,7 +138,8 @@ function parsedJson(path: string, { text }: NodeResponse): unknown {
 }
 
 function unexpectedStatus(path: string, { status, text }: NodeResponse): Fault {
-  const remedy = status === 404 ? '; check that APP_NODE_URL is a CLT node' : '';
+  const remedy =
+    status === 404 ? '; check that its address in the settings is that of a CLT node' : '';
   return nodeFault(path, `it answered ${status}: ${text.slice(0, 200)}${remedy}`);
 }
 

@@ -48,6 +48,8 @@ const SETTINGS = {
   single_cap: microUsd(VARIABLES.single_cap, undefined),
   rolling_cap: microUsd(VARIABLES.rolling_cap, undefined),
   node_url: httpUrl('APP_NODE_URL'),
+  /** empty: one node is believed */
+  second_node_url: { ...httpUrl('APP_SECOND_NODE_URL'), fallback: '' },
   chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
   mint_key: mintKey('APP_MINT_KEY'),
   mint_every_ms: integer('APP_MINT_EVERY_MS', { default: 1_000, min: 10, max: 600_000 }),
@@ -75,6 +77,11 @@ export function readTreasuryConfig(env: Environment): TreasuryConfig {
   const problems = [
     ...('problems' in read ? read.problems.map(withVariables) : []),
     ...reconciliationProblems(config),
+    ...(config.second_node_url === config.node_url
+      ? [
+          'APP_SECOND_NODE_URL is APP_NODE_URL: one node cannot confirm itself; set it to another node, or to nothing',
+        ]
+      : []),
     ...(config.network === 'mainnet' ? wellKnown(config) : []),
   ];
   if ('problems' in read || problems.length > 0) throw new ConfigError(problems);

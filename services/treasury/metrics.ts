@@ -15,6 +15,11 @@ export interface TreasuryState {
   /** partitions that are held up */
   readonly held_up: number;
   readonly minting_closed: boolean;
+  /** by what chain.blocks is contradicted */
+  readonly forged: boolean;
+  readonly nodes_disagree: boolean;
+  /** of the newest final block that the second node shows, too; -1: none does */
+  readonly agreed_height: number;
   readonly applied: readonly AppliedOffset[];
 }
 
@@ -104,6 +109,21 @@ export function openTreasuryMetrics(
   );
   gauge('treasury_minting_closed', '1 while nothing is minted: the log and /ready say why', (now) =>
     Number(now.minting_closed),
+  );
+  metrics.gauge(
+    'treasury_chain_contradicted',
+    '1 while chain.blocks is contradicted, which halts minting: by the bytes of a transaction of the mint authority, or by the second node',
+    ['by'],
+    function () {
+      const { forged, nodes_disagree } = state();
+      this.set({ by: 'bytes' }, Number(forged));
+      this.set({ by: 'second_node' }, Number(nodes_disagree));
+    },
+  );
+  gauge(
+    'treasury_second_node_height',
+    'newest final block that the second node shows, too; -1: none, or no second node is set',
+    (now) => now.agreed_height,
   );
   gauge('treasury_transfers_waiting', 'transfers read and not decided', (now) => now.waiting);
   gauge(

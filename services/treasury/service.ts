@@ -23,6 +23,9 @@ const TOPICS = [
   ...new Set([DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS, ...LOG_TOPICS]),
 ];
 
+/** Timeout of a question to the second node: minting waits for the answer. */
+const SECOND_NODE_MS = 5_000;
+
 export async function serve({
   config,
   log,
@@ -61,6 +64,10 @@ export async function serve({
   const minting = {
     signer: new MintSigner(config.mint_key, config.chain_id),
     node: new ChainNode(config.node_url, signal),
+    second_node:
+      config.second_node_url === ''
+        ? undefined
+        : new ChainNode(config.second_node_url, signal, SECOND_NODE_MS),
     chain_id: config.chain_id,
     allowed: () => reconciliation.mintingAllowed(),
     every_ms: config.mint_every_ms,

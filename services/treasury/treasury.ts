@@ -254,6 +254,9 @@ export class Treasury {
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.heldUp.length ?? 0,
       minting_closed: this.#minting?.closed !== undefined,
+      forged: this.#minting?.chain.sender.forged !== undefined,
+      nodes_disagree: this.#minting?.second?.disagrees ?? false,
+      agreed_height: this.#minting?.second?.agreed_height ?? -1,
       applied: this.#follower.applied,
     };
   }

@@ -41,12 +41,14 @@ export class Minter {
 
   /** Why nothing is requested or broadcast at this moment; undefined when minting is open. */
   get closed(): string | undefined {
-    const { chain, books, allowed } = this.#options;
+    const { chain, second, books, allowed } = this.#options;
     if (this.#halted !== undefined) return this.#halted;
     if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
     if (chain.sender.finalHeight < 0) return 'no block is final yet';
     if (chain.unexplained(books.ledger).length > 0)
       return 'a Mint is being looked up in the ledger';
+    if (chain.sender.forged !== undefined) return 'a transaction of the mint authority is forged';
+    if (second?.problem !== undefined) return second.problem.message;
     return allowed();
   }
 
@@ -73,7 +75,7 @@ export class Minter {
     const { catchUp, signal, append } = this.#options;
     if (!this.#isCaughtUp || this.#halted !== undefined) return false;
     this.#reportClosed();
-    if (!this.#isDue()) return false;
+    if (this.#haltForged() || !this.#isDue()) return false;
     await catchUp();
     if (signal.aborted || this.#haltUnexplained() || this.#haltForeign()) return false;
     const events = this.#events();
@@ -106,13 +108,25 @@ export class Minter {
   }
 
   #conclusions(most: number): readonly TreasuryEvent[] {
-    const { books, chain, now } = this.#options;
-    return conclude(books.ledger, (nonce) => chain.sender.finalAt(nonce), { now: now(), most })
-      .events;
+    const { books, chain, second, now } = this.#options;
+    const witness = second ?? chain.sender;
+    return conclude(books.ledger, (nonce) => witness.finalAt(nonce), { now: now(), most }).events;
   }
 
   #mayIntend(): boolean {
     return this.closed === undefined && this.#options.books.ledger.live.size < LIVE_MAX;
+  }
+
+  /** No outcome can be read from a chain that invents transactions of our key. */
+  #haltForged(): boolean {
+    const { chain, log } = this.#options;
+    const { forged } = chain.sender;
+    if (forged === undefined) return false;
+    const { block_height, reason } = forged;
+    const tx_hash = toHex(forged.tx_hash);
+    this.#halted = `minting halted: final block ${block_height} of chain.blocks says that the mint authority sent ${tx_hash}, but ${reason}. What to do: the node that the chain-ingester asks is wrong, or somebody else wrote to chain.blocks: compare block ${block_height} with another node, point APP_NODE_URL to one that is right, and write chain.blocks again (CHN-6); nothing is minted meanwhile`;
+    log.fatal({ tx_hash, block_height, reason }, 'minting halted: a forged transaction of our key');
+    return true;
   }
 
   /** The ledger is read to its end: a Mint without an intent now was never requested. */

@@ -1,5 +1,9 @@
 /** Minting: follows the chain, requests mints in the ledger and broadcasts them to the node. */
-import { Sender, type SentTransaction } from '../../../projections/chain/sender.ts';
+import {
+  Sender,
+  type SenderOptions,
+  type SentTransaction,
+} from '../../../projections/chain/sender.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
@@ -11,10 +15,13 @@ import type { Append, TreasuryContext } from '../ledger/ledger-writer.ts';
 import { Broadcaster } from './broadcaster.ts';
 import type { MintSigner } from './mint-signer.ts';
 import { Minter } from './minter.ts';
+import { SecondNode } from './second-node.ts';
 
 export interface MintingOptions {
   readonly signer: MintSigner;
   readonly node: ChainNode;
+  /** has to show the same final blocks before anything is minted or concluded */
+  readonly second_node?: ChainNode | undefined;
   readonly chain_id: number;
   /** why nothing may be minted now; undefined when it is allowed */
   readonly allowed: () => string | undefined;
@@ -43,21 +50,33 @@ export interface MintingContext extends TreasuryContext {
 /** Shared by the parts of minting. */
 export interface MintingParts extends MintingContext, MintingOptions {
   readonly chain: ChainBook;
+  readonly second: SecondNode | undefined;
   readonly now: () => number;
 }
 
 export class Minting {
   readonly topic: string;
   readonly chain: ChainBook;
+  readonly second: SecondNode | undefined;
   readonly #minter: Minter;
   readonly #broadcaster: Broadcaster;
   readonly #parts: MintingParts;
 
   constructor(options: MintingOptions, context: MintingContext) {
-    const { signer, now = Date.now } = options;
+    const { chain_id, second_node: node, now = Date.now } = options;
+    const { ledger } = context.books;
+    const { address } = options.signer;
     this.topic = chainTopicOf(options);
-    this.chain = new ChainBook(this.topic, signer.address);
-    this.#parts = { ...context, ...options, chain: this.chain, now };
+    this.chain = new ChainBook(this.topic, {
+      address,
+      chain_id,
+      hasSigned: (txHash) => ledger.requestedBy(txHash) !== undefined,
+    });
+    const { sender } = this.chain;
+    const live = (): Iterable<number> => ledger.live.keys();
+    const { log } = context;
+    this.second = node && new SecondNode({ node, chain_id, address, sender, live, log });
+    this.#parts = { ...context, ...options, chain: this.chain, second: this.second, now };
     this.#minter = new Minter(this.#parts);
     this.#broadcaster = new Broadcaster(this.#parts, this.#minter);
   }
@@ -66,7 +85,7 @@ export class Minting {
   get problem(): HealthProblem | undefined {
     const { halted } = this.#minter;
     if (halted !== undefined) return { status: 'halted', phase: 'minting', message: halted };
-    return this.#broadcaster.problem;
+    return this.second?.problem ?? this.#broadcaster.problem;
   }
 
   /** Why nothing is minted at this moment; undefined when minting is open. */
@@ -83,6 +102,14 @@ export class Minting {
   async run(): Promise<void> {
     const { changes, signal, every_ms } = this.#parts;
     await this.#minter.begin();
+    await Promise.all([
+      this.second?.run(every_ms, signal, () => changes.notify()),
+      this.#broadcast(),
+    ]);
+  }
+
+  async #broadcast(): Promise<void> {
+    const { changes, signal, every_ms } = this.#parts;
     changes.notify();
     // time alone makes mints due: the window moves, a broadcast is repeated
     const ticking = setInterval(() => changes.notify(), every_ms);
@@ -105,10 +132,13 @@ export class ChainBook {
   /** final Mints without a known intent */
   #unexplained: SentTransaction[] = [];
 
-  constructor(topic: string, authority: Buffer) {
+  constructor(topic: string, authority: Omit<SenderOptions, 'onFinal'>) {
     this.#topic = topic;
-    this.sender = new Sender(authority, (transaction) => {
-      if (transaction.function_call_type === 'Mint') this.#unexplained.push(transaction);
+    this.sender = new Sender({
+      ...authority,
+      onFinal: (transaction) => {
+        if (transaction.function_call_type === 'Mint') this.#unexplained.push(transaction);
+      },
     });
   }
 

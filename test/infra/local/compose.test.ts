@@ -219,7 +219,10 @@ test.each(services)(
   },
 );
 
-test('the optional settings of the hub can be set in docker compose', () => {
+test('the optional settings of the treasury and the hub can be set in docker compose', () => {
+  expect(serviceOf('treasury').environment?.['APP_SECOND_NODE_URL']).toBe(
+    '${APP_SECOND_NODE_URL:-}',
+  );
   const settings = serviceOf('hub-gateway').environment ?? {};
   for (const name of [
     'APP_REQUEST_REFERRER',

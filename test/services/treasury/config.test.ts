@@ -74,6 +74,17 @@ test('all missing and wrong settings are reported at once', () => {
   );
 });
 
+test('a second node is optional, and is another one than the first', () => {
+  expect(readTreasuryConfig(GOOD).second_node_url).toBe('');
+  const second = 'http://127.0.0.1:17546';
+  expect(readTreasuryConfig({ ...GOOD, APP_SECOND_NODE_URL: second })).toMatchObject({
+    second_node_url: second,
+  });
+  expect(problemsOf({ ...GOOD, APP_SECOND_NODE_URL: GOOD.APP_NODE_URL })).toEqual([
+    expect.stringMatching(/^APP_SECOND_NODE_URL is /),
+  ]);
+});
+
 test('contradicting limits are refused by their variables', () => {
   expect(problemsOf({ ...GOOD, APP_MINIMUM: '2000000000' })).toEqual([
     expect.stringMatching(/^APP_MINIMUM is above APP_SINGLE_CAP: /),

@@ -14,6 +14,7 @@ import {
   TRON_TRANSFERS,
 } from '../../../schemas/topics.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import type { NodeBlock } from '../../../schemas/chain-node.ts';
 import { isDepositEvent, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { toEntries } from '../../../services/chain-ingester/follower.ts';
 import {
@@ -51,6 +52,8 @@ export class MintWorld {
   readonly #codec: Codec;
   readonly #writer: KafkaWriter;
   #tail: Tail = EMPTY_TAIL;
+  /** how the log tells a block; by default as the node does */
+  told = (block: NodeBlock): NodeBlock => block;
 
   constructor(parts: {
     readonly world: World;
@@ -118,7 +121,7 @@ export class MintWorld {
     }
     while (nextHeight(this.#tail) <= head.height) {
       const { blocks } = await this.node.blocks(nextHeight(this.#tail), 500);
-      for (const block of blocks) put(appended(this.#tail, block));
+      for (const block of blocks) put(appended(this.#tail, this.told(block)));
     }
     put(finalized(this.#tail, final));
     for (const { entries } of toEntries(this.#codec, events, APPEND_BYTES))
