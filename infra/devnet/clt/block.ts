@@ -18,6 +18,8 @@ export interface BlockSlot {
   /** Unix milliseconds */
   readonly timestamp: number;
   readonly validator: Validator;
+  /** fees are taken, and the block does not say from whom: a fault to test with */
+  readonly hides_fees?: boolean;
 }
 
 /** A block without its text, as the chain keeps unfinalized ones in memory. */
@@ -66,7 +68,11 @@ export function assembleBlock(
   ).filter((effect) => effect.delta !== 0n);
   for (const effect of blockEffects) overlay.move(effect.address, effect.delta);
   const effects = [
-    ...executed.flatMap((each, index) => each.effects.map((effect) => effectJson(effect, index))),
+    ...executed.flatMap((each, index) =>
+      each.effects
+        .filter(({ kind }) => slot.hides_fees !== true || kind !== 'tx_fee_paid')
+        .map((effect) => effectJson(effect, index)),
+    ),
     ...blockEffects.map((effect) => effectJson(effect, null)),
   ];
   return {

@@ -28,6 +28,12 @@ export interface Anchor {
   readonly timestamp: number;
 }
 
+/** From this height on, only this account may mint. */
+export interface Authority {
+  readonly from_height: number;
+  readonly mint_authority: string;
+}
+
 interface Entry {
   readonly block: SealedBlock;
   readonly undo: Undo;
@@ -37,16 +43,42 @@ export class Chain {
   readonly parameters: Parameters;
   readonly state: State;
   readonly mempool: Mempool;
+  /** whether new blocks hide from whom fees were taken */
+  hides_fees = false;
+  /** those after the first, ascending */
+  #authorities: readonly Authority[];
   /** the newest block without an undo */
   #anchor: Anchor;
   /** the blocks above the anchor, ascending */
   #entries: Entry[] = [];
 
-  constructor(parameters: Parameters, anchor: Anchor, rows: Rows) {
+  constructor(
+    parameters: Parameters,
+    anchor: Anchor,
+    rows: Rows,
+    authorities: readonly Authority[] = [],
+  ) {
     this.parameters = parameters;
     this.#anchor = anchor;
+    this.#authorities = authorities;
     this.state = new State(rows);
-    this.mempool = new Mempool(this.state, parameters);
+    this.mempool = new Mempool(this.state, () => this.#parametersAt(this.head.height + 1));
+  }
+
+  get authorities(): readonly Authority[] {
+    return this.#authorities;
+  }
+
+  /** Who may mint in the block at this height. */
+  mintAuthority(height: number): string {
+    const last = this.#authorities.findLast(({ from_height }) => from_height <= height);
+    return last?.mint_authority ?? this.parameters.mint_authority;
+  }
+
+  /** Waiting Mints of an account that may not mint any more are dropped. */
+  setAuthorities(authorities: readonly Authority[]): void {
+    this.#authorities = authorities;
+    this.mempool.replace(this.mempool.first(Infinity));
   }
 
   get head(): Anchor {
@@ -93,7 +125,7 @@ export class Chain {
   }
 
   assemble(slot: BlockSlot, transactions: readonly VerifiedTransaction[]): Assembled {
-    return assembleBlock(this.state, slot, transactions, this.parameters);
+    return assembleBlock(this.state, slot, transactions, this.#parametersAt(slot.height));
   }
 
   /** Makes an assembled block the newest. */
@@ -156,6 +188,12 @@ export class Chain {
     };
   }
 
+  #parametersAt(height: number): Parameters {
+    return this.#authorities.length === 0
+      ? this.parameters
+      : { ...this.parameters, mint_authority: this.mintAuthority(height) };
+  }
+
   #slot(parent: Anchor, timestamp: number, shift: number): BlockSlot {
     const height = parent.height + 1;
     const { validators } = this.parameters;
@@ -166,6 +204,7 @@ export class Chain {
       parent_hash: parent.hash,
       timestamp: Math.max(timestamp, parent.timestamp + 1),
       validator,
+      hides_fees: this.hides_fees,
     };
   }
 
@@ -187,12 +226,13 @@ export class Chain {
 /** Transactions that wait for a block, in execution order. Each is valid after those before it. */
 class Mempool {
   readonly #state: State;
-  readonly #parameters: Parameters;
+  readonly #parameters: () => Parameters;
   /** by hash, in order */
   #waiting = new Map<string, VerifiedTransaction>();
   #overlay: StateOverlay;
 
-  constructor(state: State, parameters: Parameters) {
+  /** `parameters` are those of the next block. */
+  constructor(state: State, parameters: () => Parameters) {
     this.#state = state;
     this.#parameters = parameters;
     this.#overlay = new StateOverlay(state);
@@ -212,11 +252,12 @@ class Mempool {
     transaction: VerifiedTransaction,
   ): ExecutionRefusal | Refused<'already_known' | 'mempool_full'> | undefined {
     const { hash } = transaction;
+    const parameters = this.#parameters();
     if (this.#waiting.has(hash))
       return refused('already_known', `transaction ${hash} waits for a block already`);
-    if (this.#waiting.size >= this.#parameters.mempool_transactions_max)
+    if (this.#waiting.size >= parameters.mempool_transactions_max)
       return refused('mempool_full', 'too many transactions wait for a block; try again later');
-    const result = execute(this.#overlay, transaction, this.#parameters, undefined);
+    const result = execute(this.#overlay, transaction, parameters, undefined);
     if ('refused' in result) return result;
     this.#waiting.set(hash, transaction);
     return undefined;

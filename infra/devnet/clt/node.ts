@@ -2,7 +2,7 @@
 import type { ChainStore } from '../store/chain-store.ts';
 import type { Block } from './block.ts';
 import { refused, type Refused } from './calls.ts';
-import type { Anchor, Chain } from './chain.ts';
+import type { Anchor, Authority, Chain } from './chain.ts';
 import {
   verify,
   type ExecutionRefusal,
@@ -53,6 +53,13 @@ export class CltNode {
     this.chain.append(assembled);
     this.#persist([assembled.block]);
     return assembled.block;
+  }
+
+  /** From the next block on, only this account may mint. */
+  rotateAuthority(mint_authority: string): Authority {
+    const authority = { from_height: this.head.height + 1, mint_authority };
+    this.store.setAuthorities([...this.chain.authorities, authority]);
+    return authority;
   }
 
   /** Replaces the newest `depth` blocks by one more. Final blocks cannot be replaced. */

@@ -20,6 +20,7 @@ export interface Parameters {
   readonly block_transactions_max: number;
   readonly mempool_transactions_max: number;
   readonly request_offers_max: number;
+  /** of the first blocks; `Chain` has its successors */
   readonly mint_authority: string;
   /** holds the unpaid fares of active trips; nobody has its key */
   readonly escrow: string;

@@ -3,7 +3,8 @@ import type { Response } from 'express';
 import { parseAddress, toHex } from '../../../schemas/address.ts';
 import { parseAmount } from '../../../schemas/money.ts';
 import type { Block, SealedBlock } from '../clt/block.ts';
-import { signCall } from '../clt/keys.ts';
+import type { FunctionCall } from '../../../schemas/function-call.ts';
+import { signCall, type Key } from '../clt/keys.ts';
 import type { CltNode } from '../clt/node.ts';
 import { makeBulkBlock, type Traffic } from '../traffic/traffic.ts';
 import { bodyFields, isInteger, refuse, refuseBody, type Routes } from './app.ts';
@@ -19,6 +20,8 @@ interface AdminParts {
 }
 
 const TRAFFIC_PER_SECOND_MAX = 500;
+/** Base units for a new mint authority, which has to pay fees. */
+const AUTHORITY_ALLOWANCE = 1_000_000_000n;
 /** The body of `/status`: the devnet is ready once it listens. */
 const STATUS = { status: 'ready', phase: 'serving', waits_for: null, eta_s: null, message: null };
 
@@ -39,6 +42,9 @@ export function adminRoutes({
     lastBulk = making;
     return making;
   };
+  /** Submits a call signed with a key of the devnet, at its next nonce. */
+  const send = (key: Key, call: FunctionCall): ReturnType<CltNode['submit']> =>
+    node.submit(signCall(key, chain_id, node.chain.mempool.account(key.address).nonce, call));
   const sendMetrics = async (response: Response): Promise<void> => {
     response.setHeader('content-type', metrics.registry.contentType);
     response.end(await metrics.registry.metrics());
@@ -51,24 +57,40 @@ export function adminRoutes({
     app.get('/metrics', (_request, response) => sendMetrics(response));
 
     app.post('/admin/clt/fund', (request, response) => {
-      const body = bodyFields(request.body);
-      const to = typeof body['to'] === 'string' ? parseAddress(body['to']) : undefined;
-      const amount = typeof body['amount'] === 'string' ? parseAmount(body['amount']) : undefined;
-      if (to === undefined || amount === undefined || amount === 0n)
-        return refuseBody(
-          response,
-          '{"to": 0x + 40 hex digits, "amount": base units above 0 as text}',
-        );
       const { faucet } = node.genesis.cast;
-      const nonce = node.chain.mempool.account(faucet.address).nonce;
-      const result = node.submit(
-        signCall(faucet, chain_id, nonce, {
-          function_call_type: 'Transfer',
-          arguments: { to: toHex(to), amount },
-        }),
-      );
-      if ('refused' in result) refuse(response, 409, result.refused, result.message);
-      else response.json({ transaction_hash: result.hash });
+      const args = payment(request.body);
+      if (args === undefined) return refuseBody(response, PAYMENT);
+      answer(response, send(faucet, { function_call_type: 'Transfer', arguments: args }));
+    });
+
+    // with the first mint authority's key, behind the back of the treasury
+    app.post('/admin/clt/mint', (request, response) => {
+      const { mint_authority } = node.genesis.cast;
+      const args = payment(request.body);
+      if (args === undefined) return refuseBody(response, PAYMENT);
+      const call = { function_call_type: 'Mint', arguments: { ...args, reference: null } } as const;
+      answer(response, send(mint_authority, call));
+    });
+
+    // the new authority's key stays with the caller; the faucet pays for its fees
+    app.post('/admin/clt/authority', (request, response) => {
+      const address = addressIn(request.body, 'address');
+      if (address === undefined) return refuseBody(response, '{"address": 0x + 40 hex digits}');
+      const { from_height } = node.rotateAuthority(address);
+      const args = { to: address, amount: AUTHORITY_ALLOWANCE };
+      const paid = send(node.genesis.cast.faucet, {
+        function_call_type: 'Transfer',
+        arguments: args,
+      });
+      if ('refused' in paid) refuse(response, 409, paid.refused, paid.message);
+      else response.json({ mint_authority: address, from_height });
+    });
+
+    app.post('/admin/clt/fees', (request, response) => {
+      const { recorded } = bodyFields(request.body);
+      if (typeof recorded !== 'boolean') return refuseBody(response, '{"recorded": true or false}');
+      node.chain.hides_fees = !recorded;
+      response.json({ recorded });
     });
 
     app.post('/admin/clt/block', async (request, response) => {
@@ -113,4 +135,24 @@ export function adminRoutes({
 
 function summary({ height, hash }: SealedBlock): object {
   return { height, hash };
+}
+
+const PAYMENT = '{"to": 0x + 40 hex digits, "amount": base units above 0 as text}';
+
+function payment(body: unknown): { readonly to: string; readonly amount: bigint } | undefined {
+  const to = addressIn(body, 'to');
+  const { amount: text } = bodyFields(body);
+  const amount = typeof text === 'string' ? parseAmount(text) : undefined;
+  return to === undefined || amount === undefined || amount === 0n ? undefined : { to, amount };
+}
+
+function addressIn(body: unknown, field: string): string | undefined {
+  const text = bodyFields(body)[field];
+  const address = typeof text === 'string' ? parseAddress(text) : undefined;
+  return address && toHex(address);
+}
+
+function answer(response: Response, result: ReturnType<CltNode['submit']>): void {
+  if ('refused' in result) refuse(response, 409, result.refused, result.message);
+  else response.json({ transaction_hash: result.hash });
 }

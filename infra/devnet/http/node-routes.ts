@@ -33,7 +33,7 @@ export function nodeRoutes(
     });
 
     app.get('/v1/chain', (_request, response) => {
-      const { chain_id, is_testnet, tx_fee, mint_authority, finality_depth } = chain.parameters;
+      const { chain_id, is_testnet, tx_fee, finality_depth } = chain.parameters;
       const { height, hash } = headWithLag(takeLag());
       const body: Wire<NodeChain> = {
         chain_id,
@@ -41,7 +41,7 @@ export function nodeRoutes(
         tx_fee: String(tx_fee),
         total_supply: String(chain.supply(height)),
         genesis_allocation: String(genesis.allocation),
-        mint_authority,
+        mint_authority: chain.mintAuthority(height + 1),
         head: { height, hash },
         finalized_height: Math.max(0, height - finality_depth),
       };

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { toHex } from '../../../schemas/address.ts';
 import { parseBlock, type NodeBlock } from '../../../schemas/chain-node.ts';
 import type { Block } from '../clt/block.ts';
-import { Chain, type Anchor } from '../clt/chain.ts';
+import { Chain, type Anchor, type Authority } from '../clt/chain.ts';
 import { verifiedByUs } from '../clt/execute.ts';
 import type { Genesis } from '../clt/genesis.ts';
 import type { ActiveTrip, OpenOffer, OpenRequest, Rows } from '../clt/state.ts';
@@ -19,6 +19,7 @@ export class ChainStore {
   readonly #log: BlockLog;
   readonly #index: BlockIndex;
   readonly #snapshotPath: string;
+  readonly #authoritiesPath: string;
   /** offset of each block's record, from the last final block up */
   readonly #recordOffsets = new Map<number, number>();
   #blocksSinceSnapshot = 0;
@@ -28,6 +29,7 @@ export class ChainStore {
   constructor(directory: string, genesis: Genesis) {
     fs.mkdirSync(directory, { recursive: true });
     this.#snapshotPath = path.join(directory, 'snapshot.json');
+    this.#authoritiesPath = path.join(directory, 'authorities.json');
     this.#log = new BlockLog(path.join(directory, 'blocks.log'));
     this.#index = new BlockIndex(path.join(directory, 'blocks.index'));
     const snapshot = this.#usableSnapshot();
@@ -35,11 +37,18 @@ export class ChainStore {
       genesis.parameters,
       snapshot?.anchor ?? genesis.block,
       snapshot?.rows ?? genesis.rows(),
+      loadAuthorities(this.#authoritiesPath),
     );
     this.#replay(snapshot?.record_offset ?? 0);
     if (this.#index.length === 0) this.write([genesis.block]);
     if (this.#index.length !== this.chain.head.height + 1)
       throw this.#log.damaged(this.#log.end, 'blocks are missing');
+  }
+
+  /** On disk before a block depends on it. */
+  setAuthorities(authorities: readonly Authority[]): void {
+    replaceFile(this.#authoritiesPath, JSON.stringify(authorities));
+    this.chain.setAuthorities(authorities);
   }
 
   /** Writes the newest blocks in one record; they then survive a kill of the process. */
@@ -149,12 +158,19 @@ export class ChainStore {
     const { height, timestamp } = block;
     const reward_recipient = toHex(block.reward_recipient);
     const validator = { address: toHex(block.producer), reward_recipient };
-    const slot = { height, parent_hash: chain.head.hash, timestamp, validator };
+    const has = (kind: string): boolean =>
+      block.balance_effects.some((effect) => effect.kind === kind);
+    const hides_fees = has('tx_fee_earned') && !has('tx_fee_paid');
+    const slot = { height, parent_hash: chain.head.hash, timestamp, validator, hides_fees };
     const transactions = block.transactions.map(({ raw, from }) => verifiedByUs(raw, toHex(from)));
     const assembled = chain.assemble(slot, transactions);
     chain.append(assembled);
     return assembled.block.hash;
   }
+}
+
+function loadAuthorities(file: string): readonly Authority[] {
+  return fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')) : [];
 }
 
 /** The state after a final block. A start executes only the blocks above it. */

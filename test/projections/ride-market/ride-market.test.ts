@@ -19,7 +19,7 @@ const CHAINS: fc.Arbitrary<RideChainOptions> = fc.record({
 
 /** One chain with all that can happen on it, several times over. */
 const LONG: RideChainOptions = {
-  seed: 7,
+  seed: 10,
   blocks: 150,
   transactions_per_block: 12,
   reorg_probability: 0.2,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { deriveKey } from '../../../../infra/devnet/clt/keys.ts';
 import { parseAccount, parseBlock, parseChain } from '../../../../schemas/chain-node.ts';
 import type { TestDevnet } from '../../../support/devnet.ts';
 import { withDevnet } from '../../../support/devnet.ts';
@@ -27,6 +28,66 @@ test('POST /admin/clt/fund transfers from the faucet', () =>
       status: 409,
       body: { code: 'insufficient_balance' },
     });
+  }));
+
+test('POST /admin/clt/mint mints with the key of the mint authority', () =>
+  withDevnet(async (devnet) => {
+    const minted = await devnet.admin('/admin/clt/mint', { to: SOMEBODY, amount: '5' });
+    expect(minted.status).toBe(200);
+    await devnet.block();
+    expect(parseAccount((await devnet.get(`/v1/accounts/${SOMEBODY}`)).body)).toMatchObject({
+      value: { balance: 5n },
+    });
+    const block = parseBlock((await devnet.get('/v1/blocks/1')).body);
+    expect(block).toMatchObject({
+      value: { transactions: [{ function_call_type: 'Mint', amount: 5n }] },
+    });
+  }));
+
+test('a rotation gives the right to mint to another key from the next block on, and to no other', () =>
+  withDevnet(async (devnet) => {
+    const { mint_authority: old } = devnet.devnet.genesis.cast;
+    const key = deriveKey('test', 'new authority');
+    const args = { to: SOMEBODY, amount: 5n, reference: null };
+    const mint = { function_call_type: 'Mint', arguments: args } as const;
+    expect((await devnet.send(old, mint)).status).toBe(200);
+    expect(await devnet.admin('/admin/clt/authority', { address: key.address })).toEqual({
+      status: 200,
+      body: { mint_authority: key.address, from_height: 1 },
+    });
+    expect(parseChain((await devnet.get('/v1/chain')).body)).toMatchObject({
+      value: { mint_authority: Buffer.from(key.address.slice(2), 'hex') },
+    });
+    // the first block funds it: a Mint costs a fee
+    await devnet.block();
+    expect(await devnet.send(old, mint)).toMatchObject({ body: { code: 'not_allowed' } });
+    expect(await devnet.admin('/admin/clt/mint', { to: SOMEBODY, amount: '5' })).toMatchObject({
+      status: 409,
+      body: { code: 'not_allowed' },
+    });
+    expect((await devnet.send(key, mint)).status).toBe(200);
+    await devnet.block();
+    expect(parseAccount((await devnet.get(`/v1/accounts/${SOMEBODY}`)).body)).toMatchObject({
+      value: { balance: 5n },
+    });
+  }));
+
+test('blocks can be made without the fees that were paid: their effects then create CLT', () =>
+  withDevnet(async (devnet) => {
+    const created = async (): Promise<bigint> => {
+      await devnet.admin('/admin/clt/block', { transactions: 2 });
+      const block = parseBlock((await devnet.get(`/v1/blocks/${await height(devnet)}`)).body);
+      if ('problem' in block) throw new Error(block.problem);
+      return block.value.balance_effects.reduce((sum, { delta }) => sum + delta, 0n);
+    };
+    expect(await created()).toBe(0n);
+    expect(await devnet.admin('/admin/clt/fees', { recorded: false })).toEqual({
+      status: 200,
+      body: { recorded: false },
+    });
+    expect(await created()).toBe(2_000n);
+    await devnet.admin('/admin/clt/fees', { recorded: true });
+    expect(await created()).toBe(0n);
   }));
 
 test('a reorganisation replaces unfinalized blocks by one more and lists both', () =>
@@ -106,6 +167,9 @@ test.each([
   ['/admin/clt/fund', { to: SOMEBODY, amount: '-5' }],
   ['/admin/clt/fund', [SOMEBODY, '5']],
   ['/admin/clt/fund', 'nonsense'],
+  ['/admin/clt/mint', { to: SOMEBODY, amount: '0' }],
+  ['/admin/clt/authority', { address: 'me' }],
+  ['/admin/clt/fees', { recorded: 'no' }],
   ['/admin/clt/reorg', {}],
   ['/admin/clt/reorg', { depth: 0 }],
   ['/admin/clt/reorg', { depth: 1.5 }],
@@ -138,7 +202,7 @@ test.each([
 
 test('unknown routes are 404; /health, /ready, /status and /metrics answer', () =>
   withDevnet(async (devnet) => {
-    expect(await devnet.admin('/admin/clt/mint', {})).toMatchObject({
+    expect(await devnet.admin('/admin/clt/burn', {})).toMatchObject({
       status: 404,
       body: { code: 'not_found' },
     });

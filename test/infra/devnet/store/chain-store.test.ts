@@ -58,7 +58,7 @@ async function served(store: ChainStore): Promise<readonly string[]> {
 /** A copy of the directory as a kill at this moment would leave it. */
 function killed(change: (log: string) => void = () => {}): ChainStore {
   copy = fs.mkdtempSync(path.join(directory, 'killed-'));
-  for (const name of ['blocks.log', 'blocks.index', 'snapshot.json'])
+  for (const name of ['blocks.log', 'blocks.index', 'snapshot.json', 'authorities.json'])
     if (fs.existsSync(file(name))) fs.copyFileSync(file(name), path.join(copy, name));
   change(path.join(copy, 'blocks.log'));
   return new ChainStore(copy, genesis);
@@ -84,6 +84,31 @@ test.each([1, 20, 300, 700])(
     expect(await served(after)).toEqual(await served(store));
   },
 );
+
+test('a kill loses neither a rotation of the mint authority nor blocks without recorded fees', () => {
+  const store = new ChainStore(directory, genesis);
+  const { faucet, mint_authority } = genesis.cast;
+  const mint = (from: string): void => {
+    const args = { to: faucet.address, amount: 5n, reference: null };
+    const call = { function_call_type: 'Mint', arguments: args } as const;
+    const { nonce } = store.chain.mempool.account(from);
+    expect(store.chain.mempool.add(transactionOf(from, nonce, call))).toBe(undefined);
+    store.write([produced(store)]);
+  };
+  mint(mint_authority.address);
+  store.chain.hides_fees = true;
+  mint(mint_authority.address);
+  store.chain.hides_fees = false;
+  store.setAuthorities([{ from_height: 3, mint_authority: faucet.address }]);
+  mint(faucet.address);
+  const after = killed();
+  expect(after.chain.head.hash).toBe(store.chain.head.hash);
+  expect(after.chain.supply()).toBe(genesis.allocation + 15n);
+  expect([after.chain.mintAuthority(2), after.chain.mintAuthority(3)]).toEqual([
+    mint_authority.address,
+    faucet.address,
+  ]);
+});
 
 test('restarts do not change the chain', async () => {
   const straight = new ChainStore(fs.mkdtempSync(path.join(directory, 'straight-')), genesis);
