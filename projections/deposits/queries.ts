@@ -89,7 +89,7 @@ export function waitsForCap(id: string, now: number): Query {
              JOIN deposits.policies p ON p.version = l.policy_version
              CROSS JOIN LATERAL (
                SELECT p.rolling_cap - coalesce(sum(m.amount), 0) AS room FROM deposits.mints m
-                WHERE m.nonce >= l.window_nonce
+                WHERE m.sequence >= l.window_sequence
                   AND m.leaves_at > greatest(l.mint_time, $2::bigint)) cap
              JOIN deposits.standings s
                ON s.id = $1::text AND s.status = 'confirmed' AND s.queue_offset IS NOT NULL

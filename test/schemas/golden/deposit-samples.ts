@@ -79,6 +79,77 @@ const TRANSFERS: readonly (readonly [string, TransferEvent])[] = [
   ],
 ];
 
+const DECISION = {
+  decided_at: SOME_TIME,
+  actor: 'alice',
+  reason: TEXT,
+  signature: bytes(65, 9),
+  previous: bytes(32, 10),
+};
+
+const GOVERNANCE: readonly (readonly [string, TreasuryEvent])[] = [
+  [
+    'two',
+    {
+      type: 'OperatorsSet',
+      ...DECISION,
+      sequence: 1,
+      version: INT_MAX,
+      operators: [NONE, ALL],
+      two_above: AMOUNT_MAX,
+    },
+  ],
+  [
+    'one',
+    {
+      type: 'CustodyPinned',
+      ...DECISION,
+      sequence: 2,
+      version: 1,
+      usdt_contract: bytes(20, 3),
+      custody_addresses: [ALL],
+    },
+  ],
+  ['one', { type: 'AuthoritySet', ...DECISION, sequence: 3, version: 1, authority: ALL }],
+  [
+    'edges',
+    {
+      type: 'BaselinePinned',
+      ...DECISION,
+      sequence: 4,
+      block_height: LONG_MAX,
+      block_hash: bytes(32, 8),
+      supply: AMOUNT_MAX,
+      liability: 0n,
+    },
+  ],
+  [
+    'one',
+    {
+      type: 'MintAcknowledged',
+      ...DECISION,
+      sequence: 5,
+      tx_hash: bytes(32, 7),
+      to: ALL,
+      amount: AMOUNT_MAX,
+      block_height: LONG_MAX,
+    },
+  ],
+  ['negative', { type: 'SurplusBooked', ...DECISION, sequence: 6, amount: -1n }],
+  [
+    'one',
+    {
+      type: 'RefundRecorded',
+      ...DECISION,
+      sequence: 7,
+      deposit_id: ID,
+      tron_tx_id: bytes(32, 11),
+      amount: 10_000_000n,
+    },
+  ],
+  ['signed', { type: 'DepositApproved', ...DECISION, sequence: 8, deposit_id: ID }],
+];
+
 const LEDGER: readonly (readonly [string, TreasuryEvent])[] = [
   [
     'mainnet',
@@ -235,5 +306,5 @@ function confirmed(amounts: {
 export const DEPOSIT_SAMPLES: readonly DepositSample[] = [
   ...ADDRESSES.map(([name, event]) => ({ topic: 'deposit.addresses', name, event })),
   ...TRANSFERS.map(([name, event]) => ({ topic: 'tron.transfers', name, event })),
-  ...LEDGER.map(([name, event]) => ({ topic: 'treasury.ledger', name, event })),
+  ...[...LEDGER, ...GOVERNANCE].map(([name, event]) => ({ topic: 'treasury.ledger', name, event })),
 ];

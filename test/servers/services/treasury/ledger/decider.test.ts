@@ -73,7 +73,7 @@ test('the first of two confirmations of one transfer counts, and the loser decid
     ['DepositConfirmed', 1],
     ['DepositHeld', 2],
   ]);
-  expect(await world.deposits()).toEqual([theirs]);
+  expect(await world.deposits()).toMatchObject([theirs]);
 });
 
 test('a batch that lost a race is decided again on the ledger of the winner', async () => {
