@@ -1,14 +1,6 @@
 /** The folder of fetched programs, which all checkouts of this machine share. */
 import { hash } from 'node:crypto';
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -26,45 +18,41 @@ export function cacheFolder({ APP_CACHE_DIR, XDG_CACHE_HOME }: NodeJS.ProcessEnv
 }
 
 /** The lines of checksums.sha256, written by `sha256sum`, for the files of one folder. */
-function pinnedFiles(folder: string): ReadonlyMap<string, string> {
+function pinnedLines(folder: string): string[] {
   const lines = readFileSync(new URL('checksums.sha256', import.meta.url), 'utf8').split('\n');
-  const own = lines.filter((line) => line.slice(66).startsWith(`${folder}/`));
-  return new Map(own.map((line) => [line.slice(67 + folder.length), line.slice(0, 64)]));
+  return lines.filter((line) => line.slice(66).startsWith(`${folder}/`));
 }
 
 /** The name of a folder in the cache, which changes with its list of checksums. */
 export function pinnedName(folder: string, suffix = ''): string {
-  const lines = [...pinnedFiles(folder)].map(([name, sum]) => `${sum}  ${folder}/${name}\n`);
+  const lines = pinnedLines(folder).map((line) => `${line}\n`);
   return `${folder}${suffix}-${hash('sha256', lines.join('')).slice(0, 8)}`;
 }
 
 /** Throws a StackFault unless `path` has exactly the files of `folder` in checksums.sha256. */
 export function assertPinned(path: string, folder: string): void {
-  const pinned = pinnedFiles(folder);
-  const files = readdirSync(path).filter((name) => statSync(join(path, name)).isFile());
-  const found = new Map(
-    files.map((name) => [name, hash('sha256', readFileSync(join(path, name)), 'hex')]),
+  const found = readdirSync(path).map(
+    (name) => `${hash('sha256', readFileSync(join(path, name)))}  ${folder}/${name}`,
   );
-  const names = [...new Set([...pinned.keys(), ...found.keys()])];
-  const wrong = names.filter((name) => pinned.get(name) !== found.get(name));
-  if (wrong.length === 0) return;
-  const lines = wrong.map(
-    (name) =>
-      `  ${name}: ${found.get(name) ?? 'missing'}, expected ${pinned.get(name) ?? 'no file'}`,
-  );
-  throw new StackFault(
-    [`the download of ${folder} is damaged or was replaced; try again:`, ...lines].join('\n'),
-  );
+  const pinned = pinnedLines(folder);
+  const missing = pinned.filter((line) => !found.includes(line));
+  const unexpected = found.filter((line) => !pinned.includes(line));
+  if (missing.length + unexpected.length === 0) return;
+  const lines = [
+    `the download of ${folder} is damaged or was replaced; try again. Files by SHA-256:`,
+    ...missing.map((line) => `  missing     ${line}`),
+    ...unexpected.map((line) => `  unexpected  ${line}`),
+  ];
+  throw new StackFault(lines.join('\n'));
 }
 
 /**
  * The path of `folder` in the cache. `fill` fills a new folder, which gets its name when it is
- * complete. One fetch at a time on this machine, since Maven and pip do not allow two.
+ * complete. One fetch at a time on this machine, since Maven does not allow two.
  */
 export async function fetchOnce(
   cache: string,
   folder: string,
-  what: string,
   report: Report,
   signal: AbortSignal,
   fill: (target: string) => Promise<void>,
@@ -83,7 +71,7 @@ export async function fetchOnce(
     for (const name of readdirSync(cache))
       if (name.startsWith(HALF)) rmSync(join(cache, name), { recursive: true, force: true });
     const begun = performance.now();
-    report.now(`fetching ${what}`);
+    report.now(`fetching ${folder}`);
     const half = mkdtempSync(join(cache, HALF));
     try {
       await fill(half);
@@ -92,7 +80,7 @@ export async function fetchOnce(
     } finally {
       rmSync(half, { recursive: true, force: true });
     }
-    report.line(`  fetched  ${what.padEnd(44)} ${seconds(performance.now() - begun)}`);
+    report.line(`  fetched  ${folder.padEnd(44)} ${seconds(performance.now() - begun)}`);
     return path;
   } finally {
     rmSync(pid_file);

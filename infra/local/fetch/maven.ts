@@ -1,4 +1,3 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Report } from '../cli/report.ts';
 import { StackFault } from '../process/fault.ts';
@@ -19,7 +18,7 @@ export interface MavenOptions {
 
 /** Runs Maven and reports its progress. Throws a StackFault with Maven's own errors. */
 async function maven(
-  what: string,
+  artifact: string,
   args: readonly string[],
   { java, env, report, signal }: MavenOptions,
 ): Promise<void> {
@@ -29,7 +28,7 @@ async function maven(
     env: home === undefined ? env : { ...env, JAVA_HOME: home },
     onOutput(text) {
       const last = [...text.matchAll(/Progress \(\d+\): ([^\r\n]+)/g)].at(-1)?.[1];
-      if (last !== undefined) report.now(`fetching ${what}: ${last.trim()}`);
+      if (last !== undefined) report.now(`fetching ${artifact}: ${last.trim()}`);
     },
   });
   if (end === 'missing') throw new StackFault(ADVICE);
@@ -37,7 +36,7 @@ async function maven(
   const errors = output.split(/[\r\n]+/).filter((line) => /ERROR(?!.*\[Help)/.test(line));
   const shown = errors.slice(0, 6).map((line) => `\n  | ${line}`);
   throw new StackFault(
-    `fetching ${what} failed; check the network. Maven printed:${shown.join('')}`,
+    `fetching ${artifact} failed; check the network. Maven printed:${shown.join('')}`,
   );
 }
 
@@ -45,36 +44,20 @@ async function maven(
 export async function fetchArtifact(
   artifact: string,
   target: string,
-  what: string,
   options: MavenOptions,
 ): Promise<void> {
   const args = [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, `-DoutputDirectory=${target}`];
-  await maven(what, args, options);
+  await maven(artifact, args, options);
 }
 
-/** Puts artifacts (group:artifact:version) and their run-time dependencies into `target`. */
+/** Puts the run-time dependencies of a pom.xml beside this file into `target`. */
 export async function fetchLibraries(
-  artifacts: readonly string[],
+  pom: string,
+  properties: Readonly<Record<string, string>>,
   target: string,
-  what: string,
   options: MavenOptions,
 ): Promise<void> {
-  const dependencies = artifacts
-    .map((artifact) => artifact.split(':'))
-    .map(
-      ([group, name, version]) =>
-        `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`,
-    );
-  const project = join(target, 'project');
-  mkdirSync(project);
-  const pom = join(project, 'pom.xml');
-  writeFileSync(
-    pom,
-    `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>local</groupId><artifactId>servers</artifactId><version>1</version>
-<dependencies>${dependencies.join('\n')}</dependencies></project>\n`,
-  );
-  const scope = ['-DincludeScope=runtime', `-DoutputDirectory=${target}`];
-  await maven(what, ['-f', pom, `${PLUGIN}:copy-dependencies`, ...scope], options);
-  rmSync(project, { recursive: true });
+  const given = Object.entries(properties).map(([name, value]) => `-D${name}=${value}`);
+  const args = ['-f', join(import.meta.dirname, pom), `${PLUGIN}:copy-dependencies`, ...given];
+  await maven(pom, [...args, '-DincludeScope=runtime', `-DoutputDirectory=${target}`], options);
 }

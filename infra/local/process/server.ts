@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Folder } from '../stack/folder.ts';
-import { assertFree } from '../stack/ports.ts';
+import { isFree } from '../stack/ports.ts';
 import { childFault, describeExit, spawnChild, type Child, type Command } from './child.ts';
 import { StackFault } from './fault.ts';
 
@@ -123,7 +123,9 @@ export class Server {
     const { ports, ready_ms } = this.#spec;
     const command = await this.#spec.prepare(signal ?? new AbortController().signal);
     // Otherwise a program that holds a port could answer in place of the new process.
-    await assertFree(this.name, ports);
+    for (const port of ports)
+      if (!(await isFree(port)))
+        throw new StackFault(`${this.name} cannot start: another program uses its port ${port}`);
     signal?.throwIfAborted();
     const child = await spawnChild(this.name, command, this.#folder);
     this.child = child;

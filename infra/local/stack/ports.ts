@@ -6,7 +6,7 @@ import {
   type PortName,
   type Ports,
 } from '../../services/ports.ts';
-import { codeOf, Refusal, StackFault } from '../process/fault.ts';
+import { codeOf, Refusal } from '../process/fault.ts';
 
 /** Reads the ports from the environment. Throws a Refusal that lists every bad or repeated one. */
 export function readPorts(env: NodeJS.ProcessEnv): Ports {
@@ -41,13 +41,6 @@ export async function isFree(port: number): Promise<boolean> {
     server.close(() => resolve(true)),
   );
   return await promise;
-}
-
-/** Throws a StackFault when a port of a server is in use. */
-export async function assertFree(server: string, ports: readonly number[]): Promise<void> {
-  for (const port of ports)
-    if (!(await isFree(port)))
-      throw new StackFault(`${server} cannot start: another program uses its port ${port}`);
 }
 
 /** Throws a Refusal that lists every port in use, with the variable that moves it. */

@@ -26,7 +26,7 @@ test('two starts at the same time fetch a folder once', async () => {
     writeFileSync(join(target, 'server.jar'), 'bytes');
   };
   const paths = await Promise.all(
-    [1, 2].map(() => fetchOnce(cache, 'kafka-1', 'Kafka', silentReport, never, fill)),
+    [1, 2].map(() => fetchOnce(cache, 'kafka-1', silentReport, never, fill)),
   );
   expect(paths).toEqual([join(cache, 'kafka-1'), join(cache, 'kafka-1')]);
   expect(readFileSync(join(cache, 'kafka-1', 'server.jar'), 'utf8')).toBe('bytes');
@@ -35,14 +35,14 @@ test('two starts at the same time fetch a folder once', async () => {
 });
 
 test('a fetch that fails or is interrupted leaves no folder', async () => {
-  const failing = fetchOnce(cache, 'kafka-1', 'Kafka', silentReport, never, (target) => {
+  const failing = fetchOnce(cache, 'kafka-1', silentReport, never, (target) => {
     writeFileSync(join(target, 'server.jar'), 'ha');
     return Promise.reject(new Error('no network'));
   });
   await expect(failing).rejects.toThrow('no network');
   expect(readdirSync(cache)).toEqual([]);
   const stop = new AbortController();
-  const interrupted = fetchOnce(cache, 'kafka-1', 'Kafka', silentReport, stop.signal, (target) => {
+  const interrupted = fetchOnce(cache, 'kafka-1', silentReport, stop.signal, (target) => {
     writeFileSync(join(target, 'server.jar'), 'bytes');
     stop.abort();
     return Promise.resolve();
@@ -55,16 +55,22 @@ test('the next fetch removes the unfinished folder of a killed one', async () =>
   mkdirSync(join(cache, 'half-abc'));
   const dead = JSON.stringify({ pid: process.pid, started: 'another boot:1' });
   writeFileSync(join(cache, 'fetching.json'), dead);
-  await fetchOnce(cache, 'kafka-1', 'Kafka', silentReport, never, () => Promise.resolve());
+  await fetchOnce(cache, 'kafka-1', silentReport, never, () => Promise.resolve());
   expect(readdirSync(cache)).toEqual(['kafka-1']);
 });
 
 test('a file with another checksum, a missing file and an unlisted file are refused by name', () => {
-  const jar = 'embedded-redis-0.9.1.jar';
-  expect(() => assertPinned(cache, 'redis-7.0.15')).toThrow(`${jar}: missing, expected`);
-  writeFileSync(join(cache, jar), 'not the jar');
+  const jar = 'redis-7.0.15/embedded-redis-0.9.1.jar';
+  expect(() => assertPinned(cache, 'redis-7.0.15')).toThrow(
+    new RegExp(`  missing     [0-9a-f]{64}  ${jar}$`),
+  );
+  writeFileSync(join(cache, 'embedded-redis-0.9.1.jar'), 'not the jar');
   writeFileSync(join(cache, 'other.jar'), '');
   expect(() => assertPinned(cache, 'redis-7.0.15')).toThrow(
-    new RegExp(`${jar}: [0-9a-f]{64}, expected [0-9a-f]{64}\\n  other.jar: .*expected no file`),
+    new RegExp(
+      `  missing     [0-9a-f]{64}  ${jar}\n` +
+        `  unexpected  [0-9a-f]{64}  ${jar}\n` +
+        '  unexpected  [0-9a-f]{64}  redis-7.0.15/other.jar$',
+    ),
   );
 });

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findJava, javaMajor } from '../../../../infra/local/fetch/java.ts';
-import { silentReport } from '../../../../infra/local/cli/report.ts';
 
 const never = new AbortController().signal;
 
@@ -27,10 +26,10 @@ function machineWith(programs: Readonly<Record<string, string>>): {
   return { folder, env: { PATH: folder } };
 }
 
-test('without Java and pip the error says what to install', async () => {
+test('without Java the error says what to install', async () => {
   const { folder, env } = machineWith({});
   try {
-    const found = findJava(join(folder, 'cache'), env, silentReport, never);
+    const found = findJava(env, never);
     await expect(found).rejects.toThrow(
       /Java 17 or newer; there is none[^]*apt-get install[^]*brew install[^]*JAVA_HOME/,
     );
@@ -42,9 +41,7 @@ test('without Java and pip the error says what to install', async () => {
 test('the error names a Java that is too old', async () => {
   const { folder, env } = machineWith({ java: `echo 'openjdk version "11.0.2"' >&2` });
   try {
-    await expect(findJava(join(folder, 'cache'), env, silentReport, never)).rejects.toThrow(
-      'java is version 11',
-    );
+    await expect(findJava(env, never)).rejects.toThrow('java is version 11');
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -52,8 +49,7 @@ test('the error names a Java that is too old', async () => {
 
 test('JAVA_HOME comes before the PATH, unless its Java is missing or too old', async () => {
   const { folder, env } = machineWith({ java: `echo 'openjdk version "21.0.2"' >&2` });
-  const find = (home: string): Promise<string> =>
-    findJava(join(folder, 'cache'), { ...env, JAVA_HOME: home }, silentReport, never);
+  const find = (home: string): Promise<string> => findJava({ ...env, JAVA_HOME: home }, never);
   const bin = join(folder, 'jdk', 'bin');
   try {
     expect(await find('')).toBe('java');

@@ -21,7 +21,7 @@ async function fetchWith(script: string | undefined, java = 'java'): Promise<voi
   if (script !== undefined)
     writeFileSync(join(folder, 'mvn'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   const run = { java, env: { PATH: folder }, report, signal: new AbortController().signal };
-  await fetchArtifact('org.example:server:1', folder, 'the server', run);
+  await fetchArtifact('org.example:server:1', folder, run);
 }
 
 test('without Maven the error says what to install', async () => {
@@ -32,19 +32,19 @@ test('without Maven the error says what to install', async () => {
 
 test('the progress of a download is reported', async () => {
   await fetchWith(`printf 'Progress (1): 0.1/142 MB\\rProgress (1): 63/142 MB\\r'`);
-  expect(said).toEqual(['fetching the server: 63/142 MB']);
+  expect(said).toEqual(['fetching org.example:server:1: 63/142 MB']);
 });
 
 test('a failure shows the errors of Maven', async () => {
   const script = `echo '[INFO] Scanning'; echo '[ERROR] Could not transfer artifact org.example:server'; echo '[ERROR] [Help 1] see'; exit 1`;
   const failing = fetchWith(script);
   await expect(failing).rejects.toThrow(
-    /fetching the server failed[^]*Could not transfer artifact/,
+    /fetching org.example:server:1 failed[^]*Could not transfer artifact/,
   );
   await expect(failing).rejects.not.toThrow('[Help');
 });
 
 test('Maven runs on the Java that was found', async () => {
   await fetchWith(`printf "Progress (1): $JAVA_HOME\\r"`, '/opt/jdk/bin/java');
-  expect(said).toEqual(['fetching the server: /opt/jdk']);
+  expect(said).toEqual(['fetching org.example:server:1: /opt/jdk']);
 });

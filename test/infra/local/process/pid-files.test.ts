@@ -4,10 +4,11 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { identify, isAlive } from '../../../../infra/local/process/identity.ts';
 import {
   acquirePidFile,
   endProcesses,
+  identify,
+  isAlive,
   livingProcesses,
   readPidFile,
   writePidFile,

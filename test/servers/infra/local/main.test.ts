@@ -7,10 +7,13 @@ import { Kafka, logLevel } from 'kafkajs';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { folderAt, type Folder } from '../../../../infra/local/stack/folder.ts';
-import { livingProcesses } from '../../../../infra/local/process/pid-files.ts';
+import {
+  isAlive,
+  livingProcesses,
+  type ProcessIdentity,
+} from '../../../../infra/local/process/pid-files.ts';
 import { isFree } from '../../../../infra/local/stack/ports.ts';
 import { portVariable, type PortName } from '../../../../infra/services/ports.ts';
-import { isAlive, type ProcessIdentity } from '../../../../infra/local/process/identity.ts';
 import { serverNames } from '../../../../infra/local/servers/servers.ts';
 import { runMain, type CommandRun } from '../../../support/command-line.ts';
 import { takePort } from '../../../support/free-ports.ts';
