@@ -107,7 +107,7 @@ const GOVERNANCE: readonly (readonly [string, TreasuryEvent])[] = [
       sequence: 2,
       version: 1,
       usdt_contract: bytes(20, 3),
-      custody_addresses: [ALL],
+      custody_addresses: [ALL, NONE],
     },
   ],
   ['one', { type: 'AuthoritySet', ...DECISION, sequence: 3, version: 1, authority: ALL }],
