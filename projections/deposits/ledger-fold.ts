@@ -17,7 +17,7 @@ import {
   type StoredDeposit,
 } from './deposit-rows.ts';
 import { ABSENT, evolve } from './domain/deposit.ts';
-import type { Governance } from './domain/governance.ts';
+import { isRotation, type Governance } from './domain/governance.ts';
 import { isWrittenFor } from './domain/ledger.ts';
 import { positionAfter } from './domain/mint-queue.ts';
 import {
@@ -151,7 +151,7 @@ class LedgerRows {
       hasMinted: false,
       isOurs: () => false,
     });
-    if (counts && event.type === 'AuthoritySet') this.#mints.beginNonces();
+    if (counts && isRotation(event)) this.#mints.beginNonces();
     return counts;
   }
 

@@ -8,8 +8,10 @@ import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events
 import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import {
   isDepositEvent,
+  type AuthoritySet,
   type DepositConfirmed,
   type DepositEvent,
+  type OperatorsSet,
   type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
 import { depositKey, XPUB } from './deposit-log.ts';
@@ -79,12 +81,18 @@ export function plainDeposits(
   const key = depositKey();
   const stories = new Map<string, Story>();
   const mints = new PlainMints();
+  const firsts = new Map<string, OperatorsSet | AuthoritySet>();
   let sequence = -1;
   ledger.forEach((event, offset) => {
     if (event.sequence !== offset) return;
     if (event.type === 'PolicySet') {
       if (mints.set(event)) sequence = offset;
       return;
+    }
+    const isFirst = event.type === 'OperatorsSet' || event.type === 'AuthoritySet';
+    if (isFirst && event.version === 1 && !firsts.has(event.type)) {
+      firsts.set(event.type, event);
+      sequence = offset;
     }
     if (!isDepositEvent(event)) return;
     const told = stories.get(event.deposit_id)?.events.length;
@@ -106,7 +114,7 @@ export function plainDeposits(
     ledger: texts(
       sequence === -1
         ? []
-        : [{ one: true, sequence, deposits: all.length, ...mints.head, ...NOBODY }],
+        : [{ one: true, sequence, deposits: all.length, ...mints.head, ...governanceRow(firsts) }],
     ),
     policies: texts(mints.policyRows),
     mints: texts(mints.mintRows),
@@ -177,14 +185,28 @@ function standingRow(
   };
 }
 
-/** Nothing of the logs sets operators or an authority. */
-const NOBODY: Row = {
-  operators_version: 0,
-  operators: Buffer.alloc(0),
-  two_above: 0n,
-  authority_version: 0,
-  authority: Buffer.alloc(0),
-};
+/** The logs have the first operators and authority at most: no decision is signed. */
+function governanceRow(firsts: ReadonlyMap<string, OperatorsSet | AuthoritySet>): Row {
+  const [set, other] = [firsts.get('OperatorsSet'), firsts.get('AuthoritySet')];
+  const nobody = {
+    operators_version: 0,
+    operators: Buffer.alloc(0),
+    two_above: 0n,
+    authority_version: 0,
+    authority: Buffer.alloc(0),
+  };
+  return {
+    ...nobody,
+    ...(set?.type === 'OperatorsSet'
+      ? {
+          operators_version: 1,
+          operators: Buffer.concat(set.operators),
+          two_above: set.two_above,
+        }
+      : {}),
+    ...(other?.type === 'AuthoritySet' ? { authority_version: 1, authority: other.authority } : {}),
+  };
+}
 
 const BLANK: Row = {
   reason: null,

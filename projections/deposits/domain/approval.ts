@@ -1,15 +1,25 @@
 /** A person's decisions on held deposits. The returned events are to be appended. */
-import type { DepositApproved, DepositRejected } from '../../../schemas/treasury.ledger/events.ts';
+import { bytesKey } from '../../../schemas/address.ts';
+import type {
+  DepositApproved,
+  DepositRejected,
+  RefundRecorded,
+} from '../../../schemas/treasury.ledger/events.ts';
 import type { Decision } from './confirmation.ts';
 import type { Ledger } from './ledger.ts';
 
-/** A person's decision. */
-interface HumanDecision {
-  readonly deposit_id: string;
+/** Who decides, why and when. */
+export interface Person {
   readonly actor: string;
   readonly reason: string;
   /** Unix milliseconds */
   readonly now: number;
+  /** the address of the key that signs, if any: an operator approves a deposit once */
+  readonly operator?: Buffer | undefined;
+}
+
+interface HumanDecision extends Person {
+  readonly deposit_id: string;
 }
 
 export type HumanRefusal =
@@ -19,7 +29,10 @@ export type HumanRefusal =
   | 'nothing_to_mint'
   | 'over_rolling_cap';
 
-/** Has a held deposit minted in spite of its limits. No events when it is approved already. */
+/**
+ * Has a held deposit minted in spite of its limits. No events when it is approved already, or by
+ * this operator.
+ */
 export function approve(
   ledger: Ledger,
   decision: HumanDecision,
@@ -39,6 +52,9 @@ export function approve(
   if (deposit.terms.credit === 0n) return { refused: 'nothing_to_mint' };
   if (deposit.terms.credit > (ledger.policy?.rolling_cap ?? 0n))
     return { refused: 'over_rolling_cap' };
+  const { operator } = decision;
+  if (operator !== undefined && deposit.approved_by.includes(bytesKey(operator)))
+    return { events: [] };
   return { events: [{ type: 'DepositApproved', ...decided(ledger, decision) }] };
 }
 
@@ -54,9 +70,39 @@ export function reject(
   return { events: [{ type: 'DepositRejected', ...decided(ledger, decision) }] };
 }
 
+export type RefundRefusal =
+  'no_such_deposit' | 'no_operators' | 'not_rejected' | 'refunded_before' | 'not_within_gross';
+
+/**
+ * Records that a rejected deposit was paid back. No events when the same amount is recorded
+ * already.
+ */
+export function recordRefund(
+  ledger: Ledger,
+  decision: HumanDecision & Pick<RefundRecorded, 'tron_tx_id' | 'amount'>,
+): Decision<RefundRefusal, RefundRecorded> {
+  const { deposit_id, tron_tx_id, amount } = decision;
+  const deposit = ledger.deposit(deposit_id);
+  if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
+  if (ledger.governance.operators === undefined) return { refused: 'no_operators' };
+  if (deposit.status !== 'needs_manual' || !deposit.rejected) return { refused: 'not_rejected' };
+  if (deposit.refunded > 0n)
+    return deposit.refunded === amount ? { events: [] } : { refused: 'refunded_before' };
+  if (amount <= 0n || amount > deposit.terms.gross) return { refused: 'not_within_gross' };
+  return { events: [{ type: 'RefundRecorded', ...decided(ledger, decision), tron_tx_id, amount }] };
+}
+
 function decided(
   ledger: Ledger,
-  { deposit_id, actor, reason, now }: HumanDecision,
+  { deposit_id, ...person }: HumanDecision,
 ): Omit<DepositApproved, 'type'> {
-  return { sequence: Number(ledger.end), deposit_id, actor, reason, decided_at: now };
+  return { deposit_id, ...decidedBy(ledger, person) };
+}
+
+/** The fields of every decision of a person, as the next record of the ledger. */
+export function decidedBy(
+  ledger: Ledger,
+  { actor, reason, now }: Person,
+): Pick<DepositApproved, 'sequence' | 'actor' | 'reason' | 'decided_at'> {
+  return { sequence: Number(ledger.end), actor, reason, decided_at: now };
 }

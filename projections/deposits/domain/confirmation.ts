@@ -191,7 +191,10 @@ function heldEvent(id: string, reason: HoldReason, sequence: number, now: number
   return { type: 'DepositHeld', sequence, deposit_id: id, reason, decided_at: now };
 }
 
-/** Puts limits in force for the deposits to come. The network of a ledger never changes. */
+/**
+ * Puts the limits of the treasury's settings in force for the deposits to come. Where there are
+ * operators, only they replace limits. The network of a ledger never changes.
+ */
 export function setPolicy(
   ledger: Ledger,
   { network, limits }: { readonly network: Network; readonly limits: PolicyLimits },
@@ -200,7 +203,8 @@ export function setPolicy(
   const { policy } = ledger;
   if (policy !== undefined && policy.network !== network) return { refused: 'other_network' };
   if (problemsOf(limits).length > 0) return { refused: 'contradicting_limits' };
-  if (policy !== undefined && sameLimits(policy, limits)) return { events: [] };
+  const isTheirs = ledger.governance.operators !== undefined;
+  if (policy !== undefined && (isTheirs || sameLimits(policy, limits))) return { events: [] };
   const { first_fee, later_fee, minimum, single_cap, rolling_cap } = limits;
   const set: PolicySet = {
     type: 'PolicySet',

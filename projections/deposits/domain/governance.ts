@@ -34,6 +34,22 @@ export interface LedgerFacts {
   isOurs(txHash: Buffer): boolean;
 }
 
+/** Why a decision does not fit the ledger. */
+export type Misfit =
+  | 'not_the_next_version'
+  | 'too_few_operators'
+  | 'repeated_address'
+  | 'negative_amount'
+  | 'mint_in_flight'
+  | 'baseline_is_pinned'
+  | 'minted_before'
+  | 'liability_above_supply'
+  | 'nothing_minted'
+  | 'acknowledged_before'
+  | 'mint_of_a_deposit'
+  | 'nothing_to_book'
+  | 'more_than_was_booked';
+
 export type Operators = Pick<OperatorsSet, 'version' | 'operators' | 'two_above'>;
 export type Authority = Pick<AuthoritySet, 'version' | 'authority'>;
 type Acknowledged = Pick<MintAcknowledged, 'tx_hash' | 'to' | 'amount' | 'block_height'>;
@@ -106,7 +122,7 @@ export class Governance {
 
   /** Applies an event that was admitted; false when it does not fit. */
   apply(event: GovernanceEvent, facts: LedgerFacts): boolean {
-    if (!fits(event, this, facts)) return false;
+    if (misfitOf(event, this, facts) !== undefined) return false;
     switch (event.type) {
       case 'OperatorsSet':
         this.#operators = event;
@@ -168,47 +184,57 @@ function isDecision(event: TreasuryEvent): event is HumanDecision {
   return 'actor' in event || event.type === 'PolicySet';
 }
 
-/** Whether the event can come next. */
-function fits(event: GovernanceEvent, before: Governance, facts: LedgerFacts): boolean {
+/** Whether another authority mints from here on, whose nonces are its own. */
+export function isRotation(event: GovernanceEvent): boolean {
+  return event.type === 'AuthoritySet' && event.version > 1;
+}
+
+/** Why the event cannot come next; signatures are judged apart. */
+export function misfitOf(
+  event: GovernanceEvent,
+  before: Governance,
+  facts: LedgerFacts,
+): Misfit | undefined {
   switch (event.type) {
     case 'OperatorsSet':
-      return isNext(event, before.operators) && isUsable(event);
+      return misfitVersion(event, before.operators) ?? misfitOperators(event);
     case 'CustodyPinned':
-      return isNext(event, before.custody) && areDistinct(event.custody_addresses);
+      return misfitVersion(event, before.custody) ?? misfitAddresses(event.custody_addresses);
     case 'AuthoritySet':
       // the outcome of a mint in flight is shown by transactions of the authority before
-      return isNext(event, before.authority) && !facts.isMinting;
+      if (isRotation(event) && facts.isMinting) return 'mint_in_flight';
+      return misfitVersion(event, before.authority);
     case 'BaselinePinned':
-      return (
-        before.baseline === undefined &&
-        !facts.hasMinted &&
-        event.liability >= 0n &&
-        event.liability <= event.supply
-      );
+      if (before.baseline !== undefined) return 'baseline_is_pinned';
+      if (facts.hasMinted) return 'minted_before';
+      if (event.liability < 0n) return 'negative_amount';
+      return event.liability > event.supply ? 'liability_above_supply' : undefined;
     case 'MintAcknowledged':
-      return (
-        event.amount > 0n &&
-        !before.acknowledged.has(bytesKey(event.tx_hash)) &&
-        !facts.isOurs(event.tx_hash)
-      );
+      if (event.amount <= 0n) return 'nothing_minted';
+      if (before.acknowledged.has(bytesKey(event.tx_hash))) return 'acknowledged_before';
+      return facts.isOurs(event.tx_hash) ? 'mint_of_a_deposit' : undefined;
     case 'SurplusBooked':
-      return event.amount !== 0n && before.bookedSurplus + event.amount >= 0n;
+      if (event.amount === 0n) return 'nothing_to_book';
+      return before.bookedSurplus + event.amount < 0n ? 'more_than_was_booked' : undefined;
   }
 }
 
-function isNext(
+function misfitVersion(
   { version }: { readonly version: number },
   before: { readonly version: number } | undefined,
-): boolean {
-  return version === (before?.version ?? 0) + 1;
+): Misfit | undefined {
+  return version === (before?.version ?? 0) + 1 ? undefined : 'not_the_next_version';
 }
 
 /** Two operators can be asked for only where there are two. */
-function isUsable({ operators, two_above }: OperatorsSet): boolean {
-  const least = two_above > 0n ? 2 : 1;
-  return operators.length >= least && areDistinct(operators) && two_above >= 0n;
+function misfitOperators({ operators, two_above }: OperatorsSet): Misfit | undefined {
+  if (two_above < 0n) return 'negative_amount';
+  if (operators.length < (two_above > 0n ? 2 : 1)) return 'too_few_operators';
+  return misfitAddresses(operators);
 }
 
-function areDistinct(addresses: readonly Buffer[]): boolean {
-  return new Set(addresses.map(bytesKey)).size === addresses.length;
+function misfitAddresses(addresses: readonly Buffer[]): Misfit | undefined {
+  return new Set(addresses.map(bytesKey)).size === addresses.length
+    ? undefined
+    : 'repeated_address';
 }

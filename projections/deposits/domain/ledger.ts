@@ -12,12 +12,13 @@ import {
   isDepositEvent,
   type DepositConfirmed,
   type DepositEvent,
+  type GovernanceEvent,
   type MintIntended,
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import { AddressBook } from './address-book.ts';
 import { ABSENT, evolve, type Deposit, type MintRequested } from './deposit.ts';
-import { Governance } from './governance.ts';
+import { Governance, isRotation, misfitOf, type LedgerFacts, type Misfit } from './governance.ts';
 import { MintBook, type CountedMint, type Policy } from './mint-book.ts';
 import { MintQueue, type QueuedDeposit } from './mint-queue.ts';
 
@@ -139,6 +140,11 @@ export class Ledger {
     return this.#book.leftAt(now);
   }
 
+  /** Why this decision would have no effect as the next record; signatures are judged apart. */
+  misfitOf(event: GovernanceEvent): Misfit | undefined {
+    return misfitOf(event, this.governance, this.#facts);
+  }
+
   /** Folds the record at this offset; every record, in order. Repeats have no effect. */
   apply(event: TreasuryEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
@@ -154,13 +160,17 @@ export class Ledger {
   #fits(event: TreasuryEvent): boolean {
     if (isDepositEvent(event)) return this.#evolve(event);
     if (event.type === 'PolicySet') return this.#book.setPolicy(event);
-    const applied = this.governance.apply(event, {
+    const applied = this.governance.apply(event, this.#facts);
+    if (applied && isRotation(event)) this.#book.beginNonces();
+    return applied;
+  }
+
+  get #facts(): LedgerFacts {
+    return {
       isMinting: this.#live.size > 0,
       hasMinted: this.#requested.size > 0,
       isOurs: (txHash) => this.#isOurs(txHash),
-    });
-    if (applied && event.type === 'AuthoritySet') this.#book.beginNonces();
-    return applied;
+    };
   }
 
   /** Whether a mint in flight or credited has this transaction. */

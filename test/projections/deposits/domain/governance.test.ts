@@ -1,28 +1,12 @@
-import { Wallet } from 'ethers';
+import type { Wallet } from 'ethers';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { parseAddress } from '../../../../schemas/address.ts';
-import {
-  decisionText,
-  signerOf,
-  type HumanDecision,
-} from '../../../../schemas/operator-signature.ts';
+import { decisionText, signerOf } from '../../../../schemas/operator-signature.ts';
 import type { MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
+import { addressOf, alice, bob, mallory, signed } from '../../../support/operators.ts';
 
 const NOW = 1_790_000_000_000;
-const alice = new Wallet(`0x${'a1'.repeat(32)}`);
-const bob = new Wallet(`0x${'b0'.repeat(32)}`);
-const mallory = new Wallet(`0x${'66'.repeat(32)}`);
-
-function addressOf({ address }: Wallet): Buffer {
-  return parseAddress(address) ?? Buffer.alloc(0);
-}
-
-function signed<Decision extends HumanDecision>(decision: Decision, wallet: Wallet): Decision {
-  const signature = wallet.signMessageSync(decisionText(decision));
-  return { ...decision, signature: Buffer.from(signature.slice(2), 'hex') };
-}
 
 let ledger = new Ledger();
 beforeEach(() => {
@@ -179,6 +163,19 @@ describe('mint authority', () => {
     expect(ledger.governance.authority?.authority).toEqual(Buffer.alloc(20, 2));
     expect(ledger.lastNonce).toBe(-1);
     expect(intend(0)).toBe('applied');
+  });
+
+  test('the first is the key of the mints before: their nonces stay used, also while one is in flight', () => {
+    ledger = new Ledger();
+    tell(POLICY);
+    tell(confirmedEvent({ credit: 4_000_000n }));
+    const amount = 4_000_000n;
+    const { clt_address: to } = confirmedEvent();
+    const tx_hash = Buffer.alloc(32, 1);
+    expect(tell(events.intended({ to, amount, nonce: 7, tx_hash }))).toBe('applied');
+    tell(operators(1, [alice]));
+    expect(tell(authority(1, 1))).toBe('applied');
+    expect(ledger.lastNonce).toBe(7);
   });
 
   test('mints of the authority before stay in the window of the rolling cap', () => {

@@ -1,0 +1,195 @@
+/**
+ * Decisions about who decides, and about money outside of deposits. The first operators, custody
+ * and mint authority are the settings of the treasury; operators replace them. The returned events
+ * are to be appended, those of persons once they are signed.
+ */
+import { problemsOf, sameLimits } from '../../../schemas/deposit-policy.ts';
+import type {
+  AuthoritySet,
+  BaselinePinned,
+  CustodyPinned,
+  GovernanceEvent,
+  MintAcknowledged,
+  OperatorsSet,
+  PolicyLimits,
+  PolicySet,
+  SurplusBooked,
+} from '../../../schemas/treasury.ledger/events.ts';
+import { decidedBy, type Person } from './approval.ts';
+import type { Decision } from './confirmation.ts';
+import type { Misfit } from './governance.ts';
+import type { Ledger } from './ledger.ts';
+
+type Operators = Pick<OperatorsSet, 'operators' | 'two_above'>;
+export type Custody = Pick<CustodyPinned, 'usdt_contract' | 'custody_addresses'>;
+
+/** The settings of a treasury that the ledger has to agree with. */
+export interface Governed extends Operators, Custody {
+  readonly authority: Buffer;
+}
+
+export type OtherSettings = 'other_operators' | 'other_custody' | 'other_authority';
+
+/**
+ * The treasury's settings as the first decisions of a ledger that has none. Refused where the
+ * ledger has others. Without operators (`undefined`) decisions count without signatures.
+ */
+export function begin(
+  ledger: Ledger,
+  settings: Governed | undefined,
+  now: number,
+): Decision<OtherSettings | Misfit, GovernanceEvent> {
+  const { operators, custody, authority } = ledger.governance;
+  if (settings === undefined)
+    return operators === undefined ? { events: [] } : { refused: 'other_operators' };
+  if (operators !== undefined && !sameOperators(operators, settings))
+    return { refused: 'other_operators' };
+  if (custody !== undefined && !sameCustody(custody, settings)) return { refused: 'other_custody' };
+  if (authority !== undefined && !authority.authority.equals(settings.authority))
+    return { refused: 'other_authority' };
+  const events: GovernanceEvent[] = [];
+  const by = () => ({
+    sequence: Number(ledger.end) + events.length,
+    actor: 'treasury',
+    reason: 'its settings',
+    decided_at: now,
+    version: 1,
+  });
+  const { two_above, usdt_contract, custody_addresses } = settings;
+  if (operators === undefined)
+    events.push({ type: 'OperatorsSet', ...by(), operators: settings.operators, two_above });
+  if (custody === undefined)
+    events.push({ type: 'CustodyPinned', ...by(), usdt_contract, custody_addresses });
+  if (authority === undefined)
+    events.push({ type: 'AuthoritySet', ...by(), authority: settings.authority });
+  const refused = events.map((event) => ledger.misfitOf(event)).find((each) => each !== undefined);
+  return refused === undefined ? { events } : { refused };
+}
+
+/** `not_begun`: the treasury has not put the first in force; it needs operators. */
+export type GovernanceRefusal = Misfit | 'no_operators' | 'not_begun' | 'contradicting_limits';
+
+export function setOperators(
+  ledger: Ledger,
+  { operators, two_above }: Operators,
+  person: Person,
+): Decision<GovernanceRefusal, OperatorsSet> {
+  const before = ledger.governance.operators;
+  if (before !== undefined && sameOperators(before, { operators, two_above }))
+    return { events: [] };
+  const version = (before?.version ?? 0) + 1;
+  const by = decidedBy(ledger, person);
+  return fitting(ledger, { type: 'OperatorsSet', ...by, version, operators, two_above });
+}
+
+/** `usdt_contract` is the one pinned before when not given. */
+export function pinCustody(
+  ledger: Ledger,
+  given: Pick<Custody, 'custody_addresses'> & Partial<Custody>,
+  person: Person,
+): Decision<GovernanceRefusal, CustodyPinned> {
+  const before = ledger.governance.custody;
+  if (before === undefined) return { refused: notBegun(ledger) };
+  const custody = { usdt_contract: before.usdt_contract, ...given };
+  if (sameCustody(before, custody)) return { events: [] };
+  const version = before.version + 1;
+  const by = decidedBy(ledger, person);
+  return fitting(ledger, { type: 'CustodyPinned', ...by, version, ...custody });
+}
+
+/** Another account mints from here on; no mint may be in flight. */
+export function rotateAuthority(
+  ledger: Ledger,
+  authority: Buffer,
+  person: Person,
+): Decision<GovernanceRefusal, AuthoritySet> {
+  const before = ledger.governance.authority;
+  if (before === undefined) return { refused: notBegun(ledger) };
+  if (before.authority.equals(authority)) return { events: [] };
+  const version = before.version + 1;
+  const by = decidedBy(ledger, person);
+  return fitting(ledger, { type: 'AuthoritySet', ...by, version, authority });
+}
+
+/** Accepts the supply of a final block as one that this ledger did not mint. */
+export function pinBaseline(
+  ledger: Ledger,
+  baseline: Pick<BaselinePinned, 'block_height' | 'block_hash' | 'supply' | 'liability'>,
+  person: Person,
+): Decision<GovernanceRefusal, BaselinePinned> {
+  return fitting(ledger, { type: 'BaselinePinned', ...decidedBy(ledger, person), ...baseline });
+}
+
+/** No events when the Mint is acknowledged already. */
+export function acknowledgeMint(
+  ledger: Ledger,
+  mint: Pick<MintAcknowledged, 'tx_hash' | 'to' | 'amount' | 'block_height'>,
+  person: Person,
+): Decision<GovernanceRefusal, MintAcknowledged> {
+  const by = decidedBy(ledger, person);
+  const decided = fitting(ledger, { type: 'MintAcknowledged', ...by, ...mint });
+  return 'refused' in decided && decided.refused === 'acknowledged_before'
+    ? { events: [] }
+    : decided;
+}
+
+/** Repeated, it books the amount once more. */
+export function bookSurplus(
+  ledger: Ledger,
+  amount: bigint,
+  person: Person,
+): Decision<GovernanceRefusal, SurplusBooked> {
+  return fitting(ledger, { type: 'SurplusBooked', ...decidedBy(ledger, person), amount });
+}
+
+/** Replaces the limits given; the others stay in force. */
+export function changePolicy(
+  ledger: Ledger,
+  given: Partial<PolicyLimits>,
+  person: Person,
+): Decision<GovernanceRefusal, PolicySet> {
+  const { policy, governance } = ledger;
+  if (policy === undefined) return { refused: 'not_begun' };
+  if (governance.operators === undefined) return { refused: 'no_operators' };
+  const { network, first_fee, later_fee, minimum, single_cap, rolling_cap } = policy;
+  const limits = { first_fee, later_fee, minimum, single_cap, rolling_cap, ...given };
+  if (problemsOf(limits).length > 0) return { refused: 'contradicting_limits' };
+  if (sameLimits(policy, limits)) return { events: [] };
+  const version = policy.version + 1;
+  const by = decidedBy(ledger, person);
+  return { events: [{ type: 'PolicySet', ...by, version, network, ...limits }] };
+}
+
+/** The event, unless it would have no effect. */
+function fitting<Event extends GovernanceEvent>(
+  ledger: Ledger,
+  event: Event,
+): Decision<GovernanceRefusal, Event> {
+  if (ledger.governance.operators === undefined) return { refused: 'no_operators' };
+  const refused = ledger.misfitOf(event);
+  return refused === undefined ? { events: [event] } : { refused };
+}
+
+function notBegun({ governance }: Ledger): 'no_operators' | 'not_begun' {
+  return governance.operators === undefined ? 'no_operators' : 'not_begun';
+}
+
+/** In any order. */
+function sameOperators(one: Operators, other: Operators): boolean {
+  return one.two_above === other.two_above && sameAddresses(one.operators, other.operators);
+}
+
+/** In any order. */
+export function sameCustody(one: Custody, other: Custody): boolean {
+  return (
+    one.usdt_contract.equals(other.usdt_contract) &&
+    sameAddresses(one.custody_addresses, other.custody_addresses)
+  );
+}
+
+function sameAddresses(some: readonly Buffer[], others: readonly Buffer[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every((address) => others.some((other) => other.equals(address)))
+  );
+}

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'vitest';
+import { approve, recordRefund, reject } from '../../../../projections/deposits/domain/approval.ts';
+import { setPolicy, type Decision } from '../../../../projections/deposits/domain/confirmation.ts';
+import {
+  acknowledgeMint,
+  begin,
+  bookSurplus,
+  changePolicy,
+  pinBaseline,
+  pinCustody,
+  rotateAuthority,
+  setOperators,
+  type Governed,
+} from '../../../../projections/deposits/domain/governing.ts';
+import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import type { HumanDecision } from '../../../../schemas/operator-signature.ts';
+import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { BEGIN, MintLedger, NOBODY, USD } from '../../../support/mint-ledger.ts';
+import { addressOf, alice, bob, signed } from '../../../support/operators.ts';
+
+const PERSON = { actor: 'alice', reason: 'known to us', now: BEGIN };
+const CUSTODY = Buffer.alloc(20, 0xcc);
+const SETTINGS: Governed = {
+  operators: [addressOf(alice), addressOf(bob)],
+  two_above: 2_000n * USD,
+  usdt_contract: Buffer.alloc(20, 9),
+  custody_addresses: [CUSTODY],
+  authority: Buffer.alloc(20, 1),
+};
+
+function eventsOf<Event extends TreasuryEvent>(
+  decision: Decision<string, Event>,
+): readonly Event[] {
+  if ('refused' in decision) throw new Error(decision.refused);
+  return decision.events;
+}
+
+/** With the testnet's limits and the settings in force. */
+function governed(settings = SETTINGS): MintLedger {
+  const made = new MintLedger();
+  made.setPolicy();
+  made.writeAll(eventsOf(begin(made.ledger, settings, BEGIN)));
+  return made;
+}
+
+/** Signs and writes the decision, which has to have an effect. */
+function carryOut(made: MintLedger, decision: Decision<string, HumanDecision>, by = alice): void {
+  made.writeAll(eventsOf(decision).map((event) => signed(event, by)));
+}
+
+describe('the settings of the treasury', () => {
+  test('begin a ledger that has none, and nothing is written again', () => {
+    const made = governed();
+    expect(made.log.map(({ type }) => type)).toEqual([
+      'PolicySet',
+      'OperatorsSet',
+      'CustodyPinned',
+      'AuthoritySet',
+    ]);
+    expect(made.log.map(({ sequence }) => sequence)).toEqual([0, 1, 2, 3]);
+    const { operators, ...others } = SETTINGS;
+    const reordered = { ...others, operators: operators.toReversed() };
+    expect(begin(made.ledger, reordered, BEGIN)).toEqual({ events: [] });
+  });
+
+  test.each([
+    ['other operators', { operators: [addressOf(alice)], two_above: 0n }, 'other_operators'],
+    ['another amount for two', { two_above: 1n }, 'other_operators'],
+    ['no custody', { custody_addresses: [] }, 'other_custody'],
+    ['another token', { usdt_contract: Buffer.alloc(20, 8) }, 'other_custody'],
+    ['another key', { authority: Buffer.alloc(20, 2) }, 'other_authority'],
+  ])('are refused with %s than in force', (_which, change, refused) => {
+    expect(begin(governed().ledger, { ...SETTINGS, ...change }, BEGIN)).toEqual({ refused });
+  });
+
+  test('without operators are refused where a ledger has some, and write nothing elsewhere', () => {
+    expect(begin(governed().ledger, undefined, BEGIN)).toEqual({ refused: 'other_operators' });
+    expect(begin(new MintLedger().ledger, undefined, BEGIN)).toEqual({ events: [] });
+  });
+
+  test('that are impossible are refused instead of being written for ever', () => {
+    const twice = { ...SETTINGS, operators: [addressOf(alice), addressOf(alice)] };
+    expect(begin(new MintLedger().ledger, twice, BEGIN)).toEqual({ refused: 'repeated_address' });
+  });
+
+  test('begin a ledger of an older writer while its mint is in flight', () => {
+    const made = new MintLedger();
+    made.setPolicy();
+    const id = made.deposit(8n * USD);
+    const { clt_address: to, credit: amount } = Object(made.state(id)).terms;
+    made.writeAll([
+      {
+        type: 'MintIntended',
+        sequence: 0,
+        deposit_id: id,
+        nonce: 0,
+        to,
+        amount,
+        fee: 2n * USD,
+        policy_version: 1,
+        tx_hash: Buffer.alloc(32, 7),
+        decided_at: BEGIN,
+      },
+    ]);
+    made.writeAll(eventsOf(begin(made.ledger, SETTINGS, BEGIN)));
+    expect(made.ledger.lastNonce).toBe(0);
+    expect(made.ledger.governance.authority?.authority).toEqual(SETTINGS.authority);
+  });
+
+  test('replace the limits only where there are no operators', () => {
+    const limits = { ...NETWORK_LIMITS.testnet, later_fee: 1n };
+    const given = { network: 'testnet', limits } as const;
+    const made = new MintLedger();
+    made.setPolicy();
+    expect(setPolicy(made.ledger, given, BEGIN)).toMatchObject({ events: [{ version: 2 }] });
+    expect(setPolicy(governed().ledger, given, BEGIN)).toEqual({ events: [] });
+  });
+});
+
+describe('operators', () => {
+  test('replace their list, custody, authority and limits, each once', () => {
+    const made = governed();
+    const list = { operators: [addressOf(bob)], two_above: 0n };
+    const custody = { custody_addresses: [CUSTODY, Buffer.alloc(20, 0xcd)] };
+    const authority = Buffer.alloc(20, 2);
+    const decisions = [
+      () => pinCustody(made.ledger, custody, PERSON),
+      () => rotateAuthority(made.ledger, authority, PERSON),
+      () => changePolicy(made.ledger, { rolling_cap: 6_000n * USD }, PERSON),
+      () => setOperators(made.ledger, list, PERSON),
+    ];
+    for (const decide of decisions) {
+      carryOut(made, decide());
+      expect(decide()).toEqual({ events: [] });
+    }
+    const { operators, custody: pinned, authority: own } = made.ledger.governance;
+    expect(operators).toMatchObject({ version: 2, ...list });
+    expect(pinned).toMatchObject({ version: 2, usdt_contract: SETTINGS.usdt_contract, ...custody });
+    expect(own).toMatchObject({ version: 2, authority });
+    expect(made.ledger.policy).toMatchObject({ version: 2, rolling_cap: 6_000n * USD });
+    expect(made.ledger.policy).toMatchObject({ later_fee: NETWORK_LIMITS.testnet.later_fee });
+  });
+
+  test.each([
+    ['no operator', { operators: [], two_above: 0n }, 'too_few_operators'],
+    [
+      'one where two are asked for',
+      { operators: [addressOf(bob)], two_above: 1n },
+      'too_few_operators',
+    ],
+    ['a negative amount', { operators: [addressOf(bob)], two_above: -1n }, 'negative_amount'],
+  ])('cannot be %s', (_what, list, refused) => {
+    expect(setOperators(governed().ledger, list, PERSON)).toEqual({ refused });
+  });
+
+  test('cannot be rotated out, acknowledge or book before there are any', () => {
+    const { ledger } = new MintLedger();
+    const mint = { tx_hash: Buffer.alloc(32), to: Buffer.alloc(20), amount: 1n, block_height: 1 };
+    for (const decision of [
+      setOperators(ledger, SETTINGS, PERSON),
+      pinCustody(ledger, SETTINGS, PERSON),
+      rotateAuthority(ledger, CUSTODY, PERSON),
+      acknowledgeMint(ledger, mint, PERSON),
+      bookSurplus(ledger, 1n, PERSON),
+    ])
+      expect(decision).toEqual({ refused: 'no_operators' });
+    expect(changePolicy(ledger, {}, PERSON)).toEqual({ refused: 'not_begun' });
+  });
+
+  test('cannot set limits that contradict each other', () => {
+    expect(changePolicy(governed().ledger, { rolling_cap: 1n }, PERSON)).toEqual({
+      refused: 'contradicting_limits',
+    });
+  });
+
+  test('acknowledge a Mint once, and none of nothing', () => {
+    const made = governed();
+    const mint = { tx_hash: Buffer.alloc(32, 5), to: CUSTODY, amount: 7n, block_height: 9 };
+    carryOut(made, acknowledgeMint(made.ledger, mint, PERSON));
+    expect(acknowledgeMint(made.ledger, mint, PERSON)).toEqual({ events: [] });
+    const nothing = { ...mint, tx_hash: CUSTODY, amount: 0n };
+    expect(acknowledgeMint(made.ledger, nothing, PERSON)).toEqual({ refused: 'nothing_minted' });
+  });
+
+  test('pin one baseline', () => {
+    const made = governed();
+    const baseline = { block_height: 9, block_hash: Buffer.alloc(32), supply: 5n, liability: 4n };
+    expect(pinBaseline(made.ledger, { ...baseline, liability: 6n }, PERSON)).toEqual({
+      refused: 'liability_above_supply',
+    });
+    carryOut(made, pinBaseline(made.ledger, baseline, PERSON));
+    expect(pinBaseline(made.ledger, baseline, PERSON)).toEqual({ refused: 'baseline_is_pinned' });
+  });
+
+  test('book a surplus and take it back, but no more than that', () => {
+    const made = governed();
+    carryOut(made, bookSurplus(made.ledger, 5n, PERSON));
+    carryOut(made, bookSurplus(made.ledger, -2n, PERSON));
+    expect(made.ledger.governance.bookedSurplus).toBe(3n);
+    expect(bookSurplus(made.ledger, -4n, PERSON)).toEqual({ refused: 'more_than_was_booked' });
+    expect(bookSurplus(made.ledger, 0n, PERSON)).toEqual({ refused: 'nothing_to_book' });
+  });
+});
+
+describe('held deposits', () => {
+  test('a large credit is approved by two operators, each once', () => {
+    const made = governed();
+    const deposit_id = made.deposit(3_000n * USD);
+    const by = (wallet = alice) => ({ ...PERSON, deposit_id, operator: addressOf(wallet) });
+    carryOut(made, approve(made.ledger, by()));
+    expect(made.state(deposit_id)).toMatchObject({ status: 'needs_manual' });
+    expect(approve(made.ledger, by())).toEqual({ events: [] });
+    carryOut(made, approve(made.ledger, by(bob)), bob);
+    expect(made.state(deposit_id)).toMatchObject({ status: 'confirmed', approved: true });
+  });
+
+  test('a refund is recorded once, for a rejected deposit, up to the amount that arrived', () => {
+    const made = governed();
+    const deposit_id = made.deposit(USD / 2n);
+    const refund = (amount: bigint, id = deposit_id) =>
+      recordRefund(made.ledger, {
+        ...PERSON,
+        deposit_id: id,
+        tron_tx_id: Buffer.alloc(32, 3),
+        amount,
+      });
+    expect(refund(1n, NOBODY)).toEqual({ refused: 'no_such_deposit' });
+    expect(refund(1n)).toEqual({ refused: 'not_rejected' });
+    carryOut(made, reject(made.ledger, { ...PERSON, deposit_id }));
+    for (const amount of [0n, -1n, 2_500_001n])
+      expect(refund(amount)).toEqual({ refused: 'not_within_gross' });
+    carryOut(made, refund(2_500_000n));
+    expect(refund(2_500_000n)).toEqual({ events: [] });
+    expect(refund(1n)).toEqual({ refused: 'refunded_before' });
+    expect(made.ledger.sums.refunded).toBe(2_500_000n);
+  });
+});

@@ -1,0 +1,21 @@
+/** Operators' keys, and decisions signed by them. */
+import { Wallet } from 'ethers';
+import { parseAddress } from '../../schemas/address.ts';
+import { decisionText, type HumanDecision } from '../../schemas/operator-signature.ts';
+
+export const alice = new Wallet(`0x${'a1'.repeat(32)}`);
+export const bob = new Wallet(`0x${'b0'.repeat(32)}`);
+/** No operator. */
+export const mallory = new Wallet(`0x${'66'.repeat(32)}`);
+
+export function addressOf({ address }: Wallet): Buffer {
+  return parseAddress(address) ?? Buffer.alloc(0);
+}
+
+export function signed<Decision extends HumanDecision>(
+  decision: Decision,
+  wallet: Wallet,
+): Decision {
+  const signature = wallet.signMessageSync(decisionText(decision));
+  return { ...decision, signature: Buffer.from(signature.slice(2), 'hex') };
+}
