@@ -15,3 +15,8 @@ export const DEVELOPMENT_JWT_SECRET = 'a development secret, known to everybody'
 
 /** The devnet's mint authority with the seed `clt-devnet`. */
 export const DEVELOPMENT_MINT_AUTHORITY = '0x4d5914731c247b535b7717567c1b06af35e09395';
+
+/** Signs the decisions of operators: the key of `DEVELOPMENT_OPERATOR`. */
+export const DEVELOPMENT_OPERATOR_KEY =
+  '0xf71e4172b377f2847501efd360e3b3ca68962aff68129d9ef26fdf5f0f9ac108';
+export const DEVELOPMENT_OPERATOR = '0x23b86030bd5ee222ed7271efdd53ee020d6a1f39';

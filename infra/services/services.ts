@@ -93,6 +93,7 @@ const RECONCILIATION: Variables = [
   'APP_RECONCILE_REQUESTS_PER_SECOND',
   'APP_RECONCILE_REQUESTS_PER_DAY',
 ];
+const OPERATORS: Variables = ['APP_OPERATORS', 'APP_TWO_OPERATORS_ABOVE'];
 const TRON: Variables = ['APP_TRON_URL', 'APP_USDT_CONTRACT'];
 
 /** Every program of the stack, in the order of starts along the data flow; stops reverse it. */
@@ -116,7 +117,7 @@ export const services: readonly ServiceSpec[] = [
   service(
     'treasury',
     'treasury',
-    [...KAFKA, ...TRON, 'APP_NODE_URL', 'APP_MINT_KEY', ...RECONCILIATION],
+    [...KAFKA, ...TRON, 'APP_NODE_URL', 'APP_MINT_KEY', ...OPERATORS, ...RECONCILIATION],
     // The reserve shows soon.
     { APP_RECONCILE_EVERY_MS: '5000' },
   ),

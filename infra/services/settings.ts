@@ -3,6 +3,8 @@ import { USDT_CONTRACTS } from '../../schemas/deposit-policy.ts';
 import {
   DEVELOPMENT_CUSTODY,
   DEVELOPMENT_JWT_SECRET,
+  DEVELOPMENT_OPERATOR,
+  DEVELOPMENT_OPERATOR_KEY,
   DEVELOPMENT_XPUB,
 } from '../../schemas/development.ts';
 
@@ -17,6 +19,11 @@ export const defaultSettings = {
   APP_DEVNET_SEED: 'clt-devnet',
   // the mint authority of a devnet with that seed; no other chain accepts it
   APP_MINT_KEY: '0xc80c4a2b5390da9a5ebf241d252f4da0cd04c2a4ef946f29ce829b6814a15ba7',
+  // the operators' addresses, separated by commas; no service gets the key, `ops` signs with it
+  APP_OPERATORS: DEVELOPMENT_OPERATOR,
+  APP_OPERATOR_KEY: DEVELOPMENT_OPERATOR_KEY,
+  // micro-USD; 0: no credit needs two operators
+  APP_TWO_OPERATORS_ABOVE: '0',
   APP_DEPOSIT_XPUB: DEVELOPMENT_XPUB,
   // TRON addresses in base58; the custody addresses hold what was swept, separated by commas
   APP_USDT_CONTRACT: USDT_CONTRACTS.testnet,

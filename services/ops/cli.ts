@@ -9,7 +9,7 @@ import { didYouMean, MISSING, Misuse, type Commands, type Run } from './usage.ts
 
 const NAME = 'npm run ops --';
 const COLUMNS_MAX = 100;
-const REPEATABLE = new Set(['partition', 'key', 'type', 'header']);
+const REPEATABLE = new Set(['partition', 'key', 'type', 'header', 'addresses']);
 
 const LOCAL_FOLDER = process.env['APP_LOCAL_DIR'] ?? join(import.meta.dirname, '../../.local');
 
@@ -76,7 +76,7 @@ function misuse(parser: Argv, problem: string, words: readonly string[]): Misuse
   if (problem === MISSING) return new Misuse(`${problem}\n\n${help}`);
   if (problem.startsWith('Not enough non-option'))
     return new Misuse(`an argument is missing\n\n${help}`);
-  const [path = NAME] = /npm run ops --(?: [a-z]+)*/.exec(help) ?? [];
+  const [path = NAME] = /npm run ops --(?: [a-z][a-z-]*)*/.exec(help) ?? [];
   return new Misuse(
     `${problem}${suggestion(problem, words, help)}\n${path} --help shows how it is called`,
   );
@@ -89,7 +89,7 @@ function suggestion(problem: string, words: readonly string[], help: string): st
   const isOption = words.some((word) => word.split('=')[0] === `--${unknown}`);
   const known = isOption
     ? help.matchAll(/--[a-z][a-z-]*(?= )/g)
-    : help.matchAll(/(?<=^ {2}npm run ops -- (?:[a-z]+ )?)[a-z]+(?= )/gm);
+    : help.matchAll(/(?<=^ {2}npm run ops -- (?:[a-z]+ )?)[a-z][a-z-]*(?= )/gm);
   return didYouMean(
     isOption ? `--${unknown}` : unknown,
     [...known].map(([word]) => word),

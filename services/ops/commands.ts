@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import yargs from 'yargs';
 import { asyncApi } from '../../schemas/asyncapi.ts';
 import { INVARIANTS } from './audit/findings.ts';
+import { addGovernance } from './governance/commands.ts';
 import { writeOut } from './tail/output.ts';
-import { MISSING, type Commands, type Run } from './usage.ts';
+import { DECISION, MISSING, SIGNED, TEXT, type Commands, type Run } from './usage.ts';
 
 /** The names of `PROJECTIONS`, whose modules are loaded only by the commands that work on them. */
 export const PROJECTION_NAMES = [
@@ -18,7 +19,6 @@ export const PROJECTION_NAMES = [
 
 const DONE_BEFORE =
   'Exits 0 when it is done or was done before, 1 when refused, 2 when something did not answer.';
-const TEXT = { type: 'string', requiresArg: true } as const;
 /** May be given several times. */
 const TEXTS = {
   type: 'array',
@@ -32,10 +32,6 @@ const DEPOSIT_ID = {
   demandOption: true,
   describe: 'the id of the deposit',
 } as const;
-const DECISION = {
-  actor: { ...TEXT, demandOption: true, describe: 'who decides' },
-  reason: { ...TEXT, demandOption: true, describe: 'why' },
-} as const;
 const PROJECTION = {
   choices: PROJECTION_NAMES,
   demandOption: true,
@@ -48,6 +44,7 @@ export function addCommands(commands: Commands, run: Run): void {
   addTail(commands, run);
   addDeposit(commands, run);
   addReserve(commands, run);
+  addGovernance(commands, run);
   addAudit(commands, run);
   addRebuild(commands, run);
   addQuarantine(commands, run);
@@ -107,7 +104,7 @@ Amounts are decimal text, bytes 0x and hex, TRON addresses base58, times ISO 860
 Exits 0 at the end, at Ctrl-C and when nobody reads the output any more, 1 when called wrongly, 2 when something does not answer or the log was deleted meanwhile.`;
 
 function addDeposit(commands: Commands, run: Run): void {
-  commands.command('deposit', 'list, show, approve and reject deposits', (deposit) =>
+  commands.command('deposit', 'list, show, approve, reject and refund deposits', (deposit) =>
     deposit
       .command(
         'list',
@@ -132,14 +129,27 @@ function addDeposit(commands: Commands, run: Run): void {
       .command(
         'approve <id>',
         'have a held deposit minted; it still waits for the rolling cap',
-        (command) => command.positional('id', DEPOSIT_ID).options(DECISION),
-        run(async (args) => (await import('./deposit/deposits.ts')).decide('approve', args)),
+        (command) => command.positional('id', DEPOSIT_ID).options(SIGNED),
+        run(async (args) => (await import('./deposit/deposits.ts')).decideDeposit('approve', args)),
       )
       .command(
         'reject <id>',
         'leave a held deposit unminted for good; the USDT stays in the reserve',
-        (command) => command.positional('id', DEPOSIT_ID).options(DECISION),
-        run(async (args) => (await import('./deposit/deposits.ts')).decide('reject', args)),
+        (command) => command.positional('id', DEPOSIT_ID).options(SIGNED),
+        run(async (args) => (await import('./deposit/deposits.ts')).decideDeposit('reject', args)),
+      )
+      .command(
+        'refund <id>',
+        'record that a rejected deposit was paid back by hand',
+        (command) =>
+          command
+            .positional('id', DEPOSIT_ID)
+            .options({
+              'tron-tx': { ...TEXT, demandOption: true, describe: 'its transaction on TRON' },
+              amount: { ...TEXT, demandOption: true, describe: 'paid back, in USDT, like 12.5' },
+            })
+            .options(SIGNED),
+        run(async (args) => (await import('./deposit/deposits.ts')).refundDeposit(args)),
       )
       .demandCommand(1, 1, MISSING)
       .epilogue(DONE_BEFORE),

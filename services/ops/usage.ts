@@ -16,6 +16,24 @@ export interface SharedArguments {
 /** Where a command is added. */
 export type Commands = Argv<SharedArguments>;
 
+/** An option that takes one text. */
+export const TEXT = { type: 'string', requiresArg: true } as const;
+/** Options of a decision. */
+export const DECISION = {
+  actor: { ...TEXT, demandOption: true, describe: 'who decides' },
+  reason: { ...TEXT, demandOption: true, describe: 'why' },
+} as const;
+/** Options of a decision that an operator signs. */
+export const SIGNED = {
+  ...DECISION,
+  'key-file': {
+    ...TEXT,
+    describe:
+      "the operator's encrypted key, with its password in APP_OPERATOR_PASSWORD or asked for",
+    defaultDescription: 'the key in APP_OPERATOR_KEY',
+  },
+} as const;
+
 /** Runs a command that resolves to its exit code. */
 export type Run = <Arguments>(
   command: (args: Arguments) => Promise<number>,
@@ -27,6 +45,14 @@ export function count(option: string, text: string, max = 1e15): number {
   if (!(value <= max))
     throw new Misuse(`${option} is a whole number from 1 to ${max}, not "${text}"`);
   return value;
+}
+
+/** An amount in USDT with up to six decimals, given for this option, in micro-USDT. */
+export function usd(option: string, text: string): bigint {
+  const [, sign = '', whole, part = ''] = /^(-?)([0-9]{1,20})(?:\.([0-9]{1,6}))?$/.exec(text) ?? [];
+  if (whole === undefined)
+    throw new Misuse(`${option} is an amount in USDT, like 12.5, not "${text}"`);
+  return BigInt(`${sign}${whole}${part.padEnd(6, '0')}`);
 }
 
 const TEXT_MAX = 1_000;

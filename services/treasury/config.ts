@@ -1,11 +1,15 @@
-import { toHex } from '../../schemas/address.ts';
+import { bytesKey, parseAddress, toHex } from '../../schemas/address.ts';
 import {
   limitsOf,
   NETWORK_LIMITS,
   NETWORKS,
   USDT_CONTRACTS,
 } from '../../schemas/deposit-policy.ts';
-import { DEVELOPMENT_CUSTODY, DEVELOPMENT_MINT_AUTHORITY } from '../../schemas/development.ts';
+import {
+  DEVELOPMENT_CUSTODY,
+  DEVELOPMENT_MINT_AUTHORITY,
+  DEVELOPMENT_OPERATOR,
+} from '../../schemas/development.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
 import {
@@ -36,6 +40,18 @@ const VARIABLES: Readonly<Record<keyof PolicyLimits, string>> = {
   rolling_cap: 'APP_ROLLING_CAP',
 };
 
+/** 20 bytes each. */
+const OPERATORS: Setting<readonly Buffer[]> = {
+  name: 'APP_OPERATORS',
+  expected: "addresses of the operators' keys, 0x and 40 hex digits, separated by commas",
+  secret: false,
+  fallback: [],
+  read(given) {
+    const addresses = given.split(',').map((each) => parseAddress(each.trim()));
+    return addresses.every((each) => each !== undefined) ? addresses : undefined;
+  },
+};
+
 const SETTINGS = {
   ...SERVICE_SETTINGS,
   kafka_brokers: list('APP_KAFKA_BROKERS'),
@@ -47,6 +63,10 @@ const SETTINGS = {
   minimum: microUsd(VARIABLES.minimum, undefined),
   single_cap: microUsd(VARIABLES.single_cap, undefined),
   rolling_cap: microUsd(VARIABLES.rolling_cap, undefined),
+  /** addresses of the operators' keys, whose signed decisions count; empty: any unsigned ones do */
+  operators: OPERATORS,
+  /** a credit above it needs two operators, micro-USD; 0: none does */
+  two_operators_above: microUsd('APP_TWO_OPERATORS_ABOVE', 0n),
   node_url: httpUrl('APP_NODE_URL'),
   /** empty: one node is believed */
   second_node_url: { ...httpUrl('APP_SECOND_NODE_URL'), fallback: '' },
@@ -82,10 +102,34 @@ export function readTreasuryConfig(env: Environment): TreasuryConfig {
           'APP_SECOND_NODE_URL is APP_NODE_URL: one node cannot confirm itself; set it to another node, or to nothing',
         ]
       : []),
+    ...operatorProblems(config),
     ...(config.network === 'mainnet' ? wellKnown(config) : []),
   ];
   if ('problems' in read || problems.length > 0) throw new ConfigError(problems);
   return { ...config, limits: read.limits };
+}
+
+/** The ledger would take no such operators and custody. */
+function operatorProblems({
+  operators,
+  two_operators_above: above,
+  custody_addresses: custody,
+}: Pick<
+  Config<typeof SETTINGS>,
+  'operators' | 'two_operators_above' | 'custody_addresses'
+>): readonly string[] {
+  const problems: string[] = [];
+  for (const [variable, addresses] of [
+    ['APP_OPERATORS', operators],
+    ['APP_CUSTODY_ADDRESSES', custody],
+  ] as const)
+    if (new Set(addresses.map(bytesKey)).size < addresses.length)
+      problems.push(`${variable} has an address twice: name each once`);
+  if (above > 0n && operators.length < 2)
+    problems.push(
+      `APP_TWO_OPERATORS_ABOVE is ${above} and APP_OPERATORS has ${operators.length} addresses: name at least two operators, or set 0`,
+    );
+  return problems;
 }
 
 function withVariables(problem: string): string {
@@ -100,11 +144,20 @@ function wellKnown({
   mint_key,
   custody_addresses,
   usdt_contract,
+  operators,
 }: Pick<
   Config<typeof SETTINGS>,
-  'mint_key' | 'custody_addresses' | 'usdt_contract'
+  'mint_key' | 'custody_addresses' | 'usdt_contract' | 'operators'
 >): readonly string[] {
   const problems: string[] = [];
+  if (operators.length === 0)
+    problems.push(
+      "APP_OPERATORS is not set: on the mainnet it has to be set to the addresses of the operators' keys (`ops operators new-key` makes one), and only their signed decisions count",
+    );
+  if (operators.some((address) => toHex(address) === DEVELOPMENT_OPERATOR))
+    problems.push(
+      `APP_OPERATORS has ${DEVELOPMENT_OPERATOR}, whose private key everybody knows: on the mainnet it has to be set to the addresses of keys that only the operators have`,
+    );
   if (toHex(authorityOf(mint_key)) === DEVELOPMENT_MINT_AUTHORITY)
     problems.push(
       'APP_MINT_KEY is the key of the devnet, which everybody knows: on the mainnet it has to be set to the private key of the mint authority, which nobody else has',

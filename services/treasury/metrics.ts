@@ -28,7 +28,7 @@ export type TreasuryMetrics = ReturnType<typeof openTreasuryMetrics>;
 export function openTreasuryMetrics(
   metrics: Metrics,
   state: () => TreasuryState,
-  ledger: () => QueuedDeposits,
+  ledger: () => QueuedDeposits & Pick<Ledger, 'governance'>,
 ) {
   const queue = new QueueMetrics(metrics, ledger);
   const confirmed = metrics.counter(
@@ -81,6 +81,15 @@ export function openTreasuryMetrics(
     function () {
       for (const { topic, partition, next_offset: next } of state().applied)
         this.set({ topic, partition }, Number(next));
+    },
+  );
+  metrics.gauge(
+    'treasury_decisions_refused',
+    'decisions in the ledger without effect: unsigned, or signed by no operator in force',
+    ['reason'],
+    function () {
+      for (const [reason, count] of Object.entries(ledger().governance.refused))
+        this.set({ reason }, count);
     },
   );
   const gauge = (name: string, help: string, value: (now: TreasuryState) => number): void => {
@@ -152,7 +161,7 @@ export function openTreasuryMetrics(
   };
 }
 
-type QueuedDeposits = Pick<Ledger, 'policy' | 'waiting' | 'waitingCount' | 'live'>;
+type QueuedDeposits = Pick<Ledger, 'policy' | 'waiting' | 'waitingCount' | 'live' | 'deposit'>;
 
 interface Queue {
   readonly status: 'confirmed' | 'mint_requested' | 'needs_manual';
@@ -195,7 +204,12 @@ export class QueueMetrics {
   /** An event that counts. */
   applied(event: TreasuryEvent): void {
     if (event.type === 'DepositHeld') this.#held.set(event.deposit_id, event.decided_at);
-    if (event.type === 'DepositApproved' || event.type === 'DepositRejected')
+    if (event.type === 'DepositRejected') this.#held.delete(event.deposit_id);
+    // a large credit may wait for a second approval
+    if (
+      event.type === 'DepositApproved' &&
+      this.#ledger().deposit(event.deposit_id).status !== 'needs_manual'
+    )
       this.#held.delete(event.deposit_id);
   }
 

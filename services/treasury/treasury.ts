@@ -3,6 +3,7 @@ import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { sameLimits, type Network } from '../../schemas/deposit-policy.ts';
+import type { Governed } from '../../projections/deposits/domain/governing.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { isTreasuryEvent, type PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
@@ -17,6 +18,7 @@ import { aborted } from '../runtime/process/retry.ts';
 import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
 import { ledgerWriter, type Append, type TreasuryContext } from './ledger/ledger-writer.ts';
+import { otherInForce, putInForce } from './ledger/opening.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
 import { LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
@@ -51,6 +53,11 @@ export interface TreasuryOptions {
   readonly limits: PolicyLimits;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
+  /** addresses of the operators' keys; when empty, decisions count without signatures */
+  readonly operators?: readonly Buffer[];
+  /** a credit above it needs two operators, micro-USDT; 0: none does */
+  readonly two_operators_above?: bigint;
+  readonly custody_addresses?: readonly Buffer[];
   /** other names than the declared ones */
   readonly topics?: TopicNames;
   /** when missing, transfers become deposits and nothing is minted */
@@ -132,14 +139,15 @@ export class Treasury {
   async #work(writer: KafkaWriter): Promise<void> {
     const { signal, changes } = this.#context;
     const append = ledgerWriter(this.#context, this.#options.codec, writer, this.#topics.ledger);
-    const decider = new Decider({
+    const deciding = {
       ...this.#options,
       ...this.#context,
       append,
       catchUp: () => this.#catchUp(),
-    });
+    };
+    const decider = new Decider(deciding);
     await this.#readBooks();
-    await decider.setPolicy();
+    await putInForce({ ...deciding, governed: this.#governed });
     if (signal.aborted) return;
     this.#mint(append);
     const { queue, rewind } = this.#readTransfers();
@@ -155,6 +163,14 @@ export class Treasury {
       if (queue.reclaim()) rewind();
       if (!decided && !minted) await next;
     }
+  }
+
+  get #governed(): Governed | undefined {
+    const { operators = [], minting, ...options } = this.#options;
+    if (operators.length === 0 || minting === undefined) return undefined;
+    const { usdt_contract, two_operators_above: two_above = 0n, custody_addresses = [] } = options;
+    const authority = minting.signer.address;
+    return { operators, two_above, usdt_contract, custody_addresses, authority };
   }
 
   async #readBooks(): Promise<void> {
@@ -193,11 +209,17 @@ export class Treasury {
   #mint(append: Append): void {
     const { minting: options } = this.#options;
     if (options === undefined) return;
-    const minting = new Minting(options, {
-      ...this.#context,
-      append,
-      catchUp: () => this.#catchUp(minting.topic),
-    });
+    const { ledger } = this.#books;
+    const settings = { ...this.#options, governed: this.#governed };
+    const allowed = (): string | undefined => otherInForce(ledger, settings) ?? options.allowed();
+    const minting = new Minting(
+      { ...options, allowed },
+      {
+        ...this.#context,
+        append,
+        catchUp: () => this.#catchUp(minting.topic),
+      },
+    );
     this.#minting = minting;
     const { topic, chain } = minting;
     this.#follower.follow({

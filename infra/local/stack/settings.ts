@@ -16,12 +16,18 @@ import {
 
 const MAINNET = 'mainnet';
 
-const SECRETS: readonly SettingName[] = ['APP_JWT_SECRET', 'APP_DEVNET_SEED', 'APP_MINT_KEY'];
+const SECRETS: readonly SettingName[] = [
+  'APP_JWT_SECRET',
+  'APP_DEVNET_SEED',
+  'APP_MINT_KEY',
+  'APP_OPERATOR_KEY',
+];
 
 /** Variables that only the stack reads; a service gets only the secrets of its table entry. */
 const STACK_ONLY = new Set<string>([
   'APP_CACHE_DIR',
   'APP_LOCAL_DIR',
+  'APP_OPERATOR_PASSWORD',
   ...SECRETS,
   ...portNames.map(portVariable),
 ]);
@@ -61,6 +67,7 @@ export async function folderSettings(
   const settings = { ...readSettings(env) };
   const isMainnet = settings.APP_NETWORK === MAINNET;
   settings.APP_JWT_SECRET = chosen.APP_JWT_SECRET ?? folderSecret(folder, 'jwt-secret');
+  Object.assign(settings, await operator(chosen, folder));
   if (isMainnet)
     settings.APP_DEVNET_SEED = chosen.APP_DEVNET_SEED ?? folderSecret(folder, 'devnet-seed');
   if (settings.APP_DEVNET_SEED === defaultSettings.APP_DEVNET_SEED) return settings;
@@ -73,6 +80,18 @@ function folderSecret(folder: Folder, name: string): string {
   const file = join(folder.data, name);
   if (!existsSync(file)) writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 });
   return readFileSync(file, 'utf8');
+}
+
+/** The only operator, whose key `ops` finds in the stack file; none where the user names others. */
+async function operator(
+  chosen: Partial<StackSettings>,
+  folder: Folder,
+): Promise<Pick<StackSettings, 'APP_OPERATORS' | 'APP_OPERATOR_KEY'>> {
+  const { APP_OPERATORS: others, APP_OPERATOR_KEY: given } = chosen;
+  if (others !== undefined) return { APP_OPERATORS: others, APP_OPERATOR_KEY: given ?? '' };
+  const { computeAddress } = await import('ethers');
+  const key = given ?? `0x${folderSecret(folder, 'operator-key')}`;
+  return { APP_OPERATORS: computeAddress(key).toLowerCase(), APP_OPERATOR_KEY: key };
 }
 
 /** The keys of the devnet with this seed. */

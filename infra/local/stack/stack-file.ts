@@ -33,6 +33,7 @@ export function describeStack(
     postgres_reader_url: at.postgres_reader_url,
     redis_url: at.redis_url,
     jwt_secret: settings.APP_JWT_SECRET,
+    operator_key: settings.APP_OPERATOR_KEY,
     chain_id: Number(settings.APP_CHAIN_ID),
     network: settings.APP_NETWORK,
     usdt_contract: settings.APP_USDT_CONTRACT,

@@ -1,31 +1,18 @@
-/** `ops deposit list|show|approve|reject`. A decision is an event, hence part of the audit. */
+/** `ops deposit ...`. A decision is an event, hence part of the audit. */
 import { byStatus, depositById, eventsById } from '../../../projections/deposits/queries.ts';
-import {
-  approve,
-  reject,
-  type HumanRefusal,
-} from '../../../projections/deposits/domain/approval.ts';
+import { approve, recordRefund, reject } from '../../../projections/deposits/domain/approval.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { parseHash } from '../../../schemas/address.ts';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
-import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { openCodec } from '../../runtime/kafka/codec.ts';
 import { byteaBytes, byteaDigits, byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
-import { KAFKA, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
-import { jsonOf, kafkaOf, LOG, print, sixDecimals, withReader } from '../connections.ts';
-import { count, decision, Misuse, type Decision, type SharedArguments } from '../usage.ts';
-import { LedgerLog } from './ledger-log.ts';
+import { POSTGRES_READER, readSettings } from '../config.ts';
+import { jsonOf, print, sixDecimals, withReader } from '../connections.ts';
+import { decide, type DecisionArguments } from '../governance/decide.ts';
+import { count, Misuse, usd, type SharedArguments } from '../usage.ts';
 
 const LIST_MAX = 100;
-
-const REFUSALS: Readonly<Record<HumanRefusal, string>> = {
-  no_such_deposit: 'there is no such deposit',
-  not_waiting_for_a_person: 'it does not wait for a person: deposit show tells its status',
-  rejected_for_good: 'it was rejected, which is for good',
-  nothing_to_mint: 'the fee took all of it: there is nothing to mint',
-  over_rolling_cap:
-    'its credit is above the rolling cap itself: raise APP_ROLLING_CAP of the treasury first',
-};
 
 export async function listDeposits(
   args: SharedArguments & { readonly status: string; readonly limit: string },
@@ -51,41 +38,55 @@ export async function showDeposit(args: IdArguments): Promise<number> {
       [await reader.rows(depositById(id)), await reader.rows(eventsById(id))] as const,
   );
   const [cells] = rows;
-  if (cells === undefined) throw new Misuse(REFUSALS.no_such_deposit);
+  if (cells === undefined) throw new Misuse('there is no such deposit');
   const deposit = shown(cells, events);
   print(args.json === true ? jsonOf(deposit) : showText(deposit));
   return 0;
 }
 
-export async function decide(
+export function decideDeposit(
   verb: 'approve' | 'reject',
-  args: IdArguments & Decision,
+  args: IdArguments & DecisionArguments,
 ): Promise<number> {
   const deposit_id = readId(args);
-  const person = decision(args);
-  const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
-  const codec = await openCodec(config.registry_url, [TREASURY_LEDGER]);
-  const log = new LedgerLog({ kafka: kafkaOf(config), codec, log: LOG });
   const decider = verb === 'approve' ? approve : reject;
-  const decided = await log.decide((ledger) =>
-    decider(ledger, { deposit_id, ...person, now: Date.now() }),
+  return decide(args, (ledger, person) => decider(ledger, { deposit_id, ...person }), {
+    subject: deposit_id,
+    done: verb === 'approve' ? 'approved' : 'rejected',
+    state: (ledger) => stateOf(ledger, deposit_id),
+  });
+}
+
+export function refundDeposit(
+  args: IdArguments & DecisionArguments & { readonly 'tron-tx': string; readonly amount: string },
+): Promise<number> {
+  const deposit_id = readId(args);
+  const tron_tx_id = parseHash(args['tron-tx']);
+  if (tron_tx_id === undefined)
+    throw new Misuse('--tron-tx is the id of a transaction on TRON: 64 hex digits');
+  const amount = usd('--amount', args.amount);
+  return decide(
+    args,
+    (ledger, person) => recordRefund(ledger, { deposit_id, tron_tx_id, amount, ...person }),
+    {
+      subject: `a refund of ${sixDecimals(String(amount))} for ${deposit_id}`,
+      done: 'recorded',
+      state: (ledger) => stateOf(ledger, deposit_id),
+    },
   );
-  if ('refused' in decided) {
-    if (args.json !== true) throw new Misuse(`refused: ${REFUSALS[decided.refused]}`);
-    print(jsonOf({ refused: decided.refused }));
-    return 1;
-  }
-  const { status } = log.ledger.deposit(deposit_id);
-  const { appended } = decided;
-  const done = verb === 'approve' ? 'approved' : 'rejected';
-  if (args.json === true) print(jsonOf({ deposit_id, status, appended: appended ?? null }));
-  else if (appended === undefined)
-    print(`${deposit_id} was ${done} before: nothing to do; it is ${status}`);
-  else {
-    const { topic, partition, offset } = appended;
-    print(`${deposit_id} is ${done}: ${topic}/${partition}@${offset}; it is ${status}`);
-  }
-  return 0;
+}
+
+function stateOf(
+  ledger: Ledger,
+  deposit_id: string,
+): { readonly json: object; readonly text: string } {
+  const deposit = ledger.deposit(deposit_id);
+  const { status } = deposit;
+  const waits = status === 'needs_manual' && !deposit.rejected && deposit.approved_by.length > 0;
+  const text = waits
+    ? `it is ${status}, since its credit needs another operator's approval too`
+    : `it is ${status}`;
+  return { json: { deposit_id, status }, text };
 }
 
 function readId({ id }: IdArguments): string {

@@ -27,6 +27,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['deposits', 'treasury_queue_deposits', 'status'],
   ['oldest in seconds', 'treasury_queue_oldest_seconds', 'status'],
   ['minting closed', 'treasury_minting_closed'],
+  ['decisions without effect', 'treasury_decisions_refused', 'reason'],
   ['newest run', 'reserve_newest_run', 'status'],
   ['its age in seconds', 'reserve_newest_run_age_seconds'],
   ['reserve', 'reserve_amount', 'figure'],

@@ -5,14 +5,12 @@
  * decided again.
  */
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
-import type { Network } from '../../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import type { DepositConfirmed, PolicyLimits } from '../../../schemas/treasury.ledger/events.ts';
+import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
 import type { TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import {
   confirmAll,
   hold,
-  setPolicy,
   type Confirmations,
 } from '../../../projections/deposits/domain/confirmation.ts';
 import type { Recorded } from '../../../projections/contract/projection.ts';
@@ -26,8 +24,6 @@ export const TRANSFERS_OF_EACH = 200;
 const USUAL: ReadonlySet<string> = new Set(['zero_value', 'self_transfer']);
 
 export interface DeciderOptions extends TreasuryContext {
-  readonly network: Network;
-  readonly limits: PolicyLimits;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
   readonly append: Append;
@@ -40,19 +36,6 @@ export class Decider {
 
   constructor(options: DeciderOptions) {
     this.#options = options;
-  }
-
-  /** Puts the limits of the settings in force, at the start: those of the last start stand. */
-  async setPolicy(): Promise<void> {
-    const { books, network, limits, catchUp, signal } = this.#options;
-    for (;;) {
-      await catchUp();
-      if (signal.aborted) return;
-      const decision = setPolicy(books.ledger, { network, limits }, Date.now());
-      if ('refused' in decision)
-        throw refusedPolicy(decision.refused, network, books.ledger.policy?.network);
-      if (decision.events.length === 0 || (await this.#options.append(decision.events))) return;
-    }
   }
 
   /** Decides the transfers read so far. False: nothing to do before something new is read. */
@@ -132,18 +115,6 @@ export function contradiction(first: DepositConfirmed): Fault {
     `deposit ${id} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
     { retry: false },
   );
-}
-
-function refusedPolicy(
-  refused: 'other_network' | 'contradicting_limits',
-  network: Network,
-  of: string | undefined,
-): Fault {
-  const message =
-    refused === 'other_network'
-      ? `the ledger is of ${of}, the settings are for ${network}. What to do: correct APP_NETWORK or APP_KAFKA_BROKERS, then start the treasury again`
-      : 'the limits contradict each other. What to do: correct APP_MINIMUM, APP_SINGLE_CAP and APP_ROLLING_CAP, then start the treasury again';
-  return new Fault(refused, message, { retry: false });
 }
 
 function whyHeldUp(

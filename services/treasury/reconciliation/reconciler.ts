@@ -15,6 +15,7 @@ import type { Progress } from './custody.ts';
 import type { ReserveMetrics } from './metrics.ts';
 import type { ReserveLogs } from './logs.ts';
 import { measure, type Measured, type MeasureOptions } from './measure.ts';
+import { assertPinned } from './pinned-custody.ts';
 
 const PARTITION = 0;
 const FAILED_MS_MIN = 1_000;
@@ -68,6 +69,9 @@ export class Reconciler {
 
   /** Makes one run, which is in the log and read back when this resolves. Throws faults. */
   async once(): Promise<ReserveReconciled> {
+    const { logs } = this.#options;
+    await logs.catchUp('ledger');
+    assertPinned(logs.ledger.governance.custody, this.#options);
     const measured = await this.#measured();
     const { position, final, ledger_offset: offset } = measured;
     const run: ReserveReconciled = {

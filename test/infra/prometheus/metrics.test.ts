@@ -73,6 +73,7 @@ function metricsIn(expression: string): readonly string[] {
     .replaceAll(/"[^"]*"/g, '')
     .replaceAll(/\{[^}]*\}/g, '')
     .replaceAll(/\[[^\]]*\]/g, '')
+    .replaceAll(/\boffset [0-9]+[smhd]/g, '')
     .replaceAll(/\b(?:by|on|without|ignoring)\s*\([^)]*\)/g, '');
   return [...bare.matchAll(/[a-z_][a-z_0-9]*\b(?!\s*\()/g)]
     .map(([name]) => name)

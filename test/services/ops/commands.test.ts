@@ -13,6 +13,17 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'deposit show': 'id',
   'deposit approve': 'id --actor alice --reason why',
   'deposit reject': 'id --actor alice --reason why',
+  'deposit refund': 'id --tron-tx id --amount 1 --actor alice --reason why',
+  'operators new-key': 'file',
+  'operators show': '',
+  'operators set': '0x --actor alice --reason why',
+  'policy show': '',
+  'policy set': '--minimum 1 --actor alice --reason why',
+  'custody set': 'T --actor alice --reason why',
+  'authority rotate': '0x --actor alice --reason why',
+  'baseline pin': '--liability 1 --actor alice --reason why',
+  'mint acknowledge': '0x --actor alice --reason why',
+  'surplus book': '1 --actor alice --reason why',
   'reserve run': '',
   'reserve runs': '',
   'quarantine list': '',
@@ -22,14 +33,27 @@ const COMMANDS: Readonly<Record<string, string>> = {
   completion: 'bash',
 };
 const NAMES = Object.keys(COMMANDS);
-const GROUPS = ['deposit', 'reserve', 'quarantine'];
+const ID = '6db65fd5-9fd3-86f6-b291-40571b5bcd6b';
+const ADDRESS = `0x${'1'.repeat(40)}`;
+const GROUPS = [
+  'deposit',
+  'reserve',
+  'operators',
+  'policy',
+  'custody',
+  'authority',
+  'baseline',
+  'mint',
+  'surplus',
+  'quarantine',
+];
 
 test('the help of each level lists its commands', async () => {
   const listed: string[] = [];
   for (const group of ['', ...GROUPS]) {
     const { code, stdout, stderr } = await opsHere(`${group} --help`);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const names = [...stdout.matchAll(/^ {2}npm run ops -- ([a-z]+(?: [a-z]+)*)/gm)];
+    const names = [...stdout.matchAll(/^ {2}npm run ops -- ([a-z]+(?: [a-z-]+)*)/gm)];
     listed.push(...names.map(([, name = '']) => name));
   }
   expect(listed.filter((name) => !GROUPS.includes(name)).toSorted()).toEqual(NAMES.toSorted());
@@ -43,7 +67,9 @@ test.each(NAMES)('%s --help shows its arguments and the shared options', async (
 });
 
 test.each(NAMES)('%s refuses an unknown option and an argument too many', async (command) => {
-  for (const word of ['--jsn', 'too_many']) {
+  // a list of addresses takes every word
+  const words = command.endsWith('s set') || command === 'custody set' ? [] : ['too_many'];
+  for (const word of ['--jsn', ...words]) {
     const { code, stdout, stderr } = await opsHere(`${command} ${COMMANDS[command]} ${word}`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(`Unknown argument: ${word.replace('--', '')}`);
@@ -63,6 +89,29 @@ test.each([
   ['deposit list --status lost', 'Choices: "confirmed"'],
   ['deposit show this_one', 'that is no id of a deposit'],
   ['deposit approve id --actor alice', 'Missing required argument: reason'],
+  ['deposit approve id --actor a --reason b --key-file', 'Not enough arguments'],
+  [`deposit refund ${ID} --tron-tx 12 --amount 1 --actor a --reason b`, '--tron-tx is the id of'],
+  [
+    `deposit refund ${ID} --tron-tx ${'0'.repeat(64)} --amount 1.1234567 --actor a --reason b`,
+    '--amount is an amount in USDT, like 12.5, not "1.1234567"',
+  ],
+  ['operator show --reason why', 'Unknown argument: reason'],
+  ['operators set --actor a --reason b', 'an argument is missing'],
+  ['operators set 0x12 --actor a --reason b', '"0x12" is no address: 0x and 40 hex digits'],
+  [`operators set ${ADDRESS} --two-above all --actor a --reason b`, '--two-above is an amount'],
+  ['operators set-key', 'did you mean'],
+  ['custody set TXYZ --actor a --reason b', '"TXYZ" is no address of TRON in base58'],
+  ['authority rotate alice --actor a --reason b', '"alice" is no address'],
+  ['baseline pin --actor a --reason b', 'Missing required argument: liability'],
+  ['mint acknowledge 0x12 --actor a --reason b', '"0x12" is no hash of a transaction'],
+  ['surplus book much --actor a --reason b', 'the amount is an amount in USDT'],
+  ['policy set --actor a --reason b', 'no limit is given'],
+  ['policy set --minimum 1e6 --actor a --reason b', '--minimum is an amount in USDT'],
+  [`authority rotate ${ADDRESS} --actor a`, 'Missing required argument: reason'],
+  [
+    `authority rotate ${ADDRESS} --actor a --reason b --key-file /nowhere/key`,
+    '/nowhere/key cannot be read',
+  ],
   ['rebuild explore', 'Choices: "explorer"'],
   ['rebuild explorer --rollback --afresh', 'mutually exclusive'],
   ['tail chain.blocks --from 1 --last 2', 'mutually exclusive'],

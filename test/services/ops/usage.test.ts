@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { count, decision, didYouMean, Misuse } from '../../../services/ops/usage.ts';
+import { count, decision, didYouMean, Misuse, usd } from '../../../services/ops/usage.ts';
 
 const COMMANDS = [
   'status',
@@ -31,6 +31,20 @@ test('a count is a whole number from 1 to its maximum', () => {
   expect(count('--limit', '100', 100)).toBe(100);
   for (const text of ['0', '-1', '1.5', '101', '1e1', ''])
     expect(() => count('--limit', text, 100)).toThrow(Misuse);
+});
+
+test('an amount is in USDT with up to six decimals', () => {
+  const amounts = ['0', '1', '12.5', '0.000001', '-3.25', '00.100000'];
+  expect(amounts.map((text) => usd('--amount', text))).toEqual([
+    0n,
+    1_000_000n,
+    12_500_000n,
+    1n,
+    -3_250_000n,
+    100_000n,
+  ]);
+  for (const text of ['', '.5', '1.', '1,5', '1e6', '0x1', '1.0000001', ' 1', '+1'])
+    expect(() => usd('--amount', text)).toThrow(Misuse);
 });
 
 test('a decision needs an actor and a reason of at most 1,000 characters', () => {

@@ -17,6 +17,14 @@ const GOOD = {
   APP_MINT_KEY: `0x${'0'.repeat(63)}1`,
 };
 
+const OPERATORS = `0x${'1'.repeat(40)}, ${'2'.repeat(40)}`;
+const MAINNET = {
+  ...GOOD,
+  APP_NETWORK: 'mainnet',
+  APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet,
+  APP_OPERATORS: OPERATORS,
+};
+
 function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
   try {
     readTreasuryConfig(env);
@@ -34,13 +42,7 @@ test("the network's limits are the defaults", () => {
     usdt_contract: USDT_CONTRACT,
     limits: NETWORK_LIMITS.testnet,
   });
-  expect(
-    readTreasuryConfig({
-      ...GOOD,
-      APP_NETWORK: 'mainnet',
-      APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet,
-    }).limits,
-  ).toEqual(NETWORK_LIMITS.mainnet);
+  expect(readTreasuryConfig(MAINNET).limits).toEqual(NETWORK_LIMITS.mainnet);
 });
 
 test('each limit has a variable, in micro-USD', () => {
@@ -128,29 +130,58 @@ test.each(['0', '0x', 'f'.repeat(64), '0'.repeat(64), 'a secret word', 'a'.repea
 );
 
 test('the mainnet refuses well-known keys, addresses and tokens by their variables', () => {
-  const mainnet = { ...GOOD, APP_NETWORK: 'mainnet', APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet };
-  const { APP_MINT_KEY: _key, ...without } = mainnet;
+  const { APP_MINT_KEY: _key, ...without } = MAINNET;
   expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_MINT_KEY is not set: /)]);
   for (const known of [
     defaultSettings.APP_MINT_KEY,
     defaultSettings.APP_MINT_KEY.slice(2).toUpperCase(),
   ])
-    expect(problemsOf({ ...mainnet, APP_MINT_KEY: known })).toEqual([
+    expect(problemsOf({ ...MAINNET, APP_MINT_KEY: known })).toEqual([
       expect.stringMatching(/^APP_MINT_KEY is the key of the devnet/),
     ]);
   expect(
-    problemsOf({ ...mainnet, APP_CUSTODY_ADDRESSES: defaultSettings.APP_CUSTODY_ADDRESSES }),
+    problemsOf({ ...MAINNET, APP_CUSTODY_ADDRESSES: defaultSettings.APP_CUSTODY_ADDRESSES }),
   ).toEqual([
     expect.stringMatching(/^APP_CUSTODY_ADDRESSES has T\w+, whose private key everybody knows/),
   ]);
-  expect(problemsOf({ ...mainnet, APP_USDT_CONTRACT: defaultSettings.APP_USDT_CONTRACT })).toEqual([
+  expect(problemsOf({ ...MAINNET, APP_USDT_CONTRACT: defaultSettings.APP_USDT_CONTRACT })).toEqual([
     expect.stringMatching(/^APP_USDT_CONTRACT is T\w+, a token of the testnet/),
+  ]);
+  const both = `${OPERATORS}, ${defaultSettings.APP_OPERATORS}`;
+  expect(problemsOf({ ...MAINNET, APP_OPERATORS: both })).toEqual([
+    expect.stringMatching(/^APP_OPERATORS has 0x\w+, whose private key everybody knows/),
   ]);
   expect(
     problemsOf({
       ...GOOD,
       APP_MINT_KEY: defaultSettings.APP_MINT_KEY,
       APP_CUSTODY_ADDRESSES: defaultSettings.APP_CUSTODY_ADDRESSES,
+      APP_OPERATORS: defaultSettings.APP_OPERATORS,
     }),
   ).toEqual([]);
+});
+
+test('operators are addresses, each once, and two for an amount that needs two', () => {
+  expect(readTreasuryConfig(GOOD)).toMatchObject({ operators: [], two_operators_above: 0n });
+  const two = { ...GOOD, APP_OPERATORS: OPERATORS, APP_TWO_OPERATORS_ABOVE: '5000000' };
+  expect(readTreasuryConfig(two)).toMatchObject({
+    operators: [Buffer.alloc(20, 0x11), Buffer.alloc(20, 0x22)],
+    two_operators_above: 5_000_000n,
+  });
+  for (const operators of ['alice', `${OPERATORS},`, '0x11'])
+    expect(problemsOf({ ...GOOD, APP_OPERATORS: operators })).toEqual([
+      expect.stringMatching(/^APP_OPERATORS is /),
+    ]);
+  const [one = ''] = OPERATORS.split(',');
+  expect(problemsOf({ ...two, APP_OPERATORS: one })).toEqual([
+    expect.stringMatching(/^APP_TWO_OPERATORS_ABOVE is 5000000 and APP_OPERATORS has 1/),
+  ]);
+  expect(problemsOf({ ...GOOD, APP_OPERATORS: `${one},${one}` })).toEqual([
+    expect.stringMatching(/^APP_OPERATORS has an address twice/),
+  ]);
+});
+
+test('the mainnet refuses to be without operators', () => {
+  const { APP_OPERATORS: _operators, ...without } = MAINNET;
+  expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_OPERATORS is not set/)]);
 });

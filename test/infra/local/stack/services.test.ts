@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { computeAddress } from 'ethers';
 import { expect, onTestFinished, test } from 'vitest';
 import { mintAuthorityKey } from '../../../../infra/devnet/clt/keys.ts';
 import { Working } from '../../../../infra/local/process/server.ts';
@@ -18,7 +19,11 @@ import {
   userSettings,
 } from '../../../../infra/local/stack/settings.ts';
 import { toHex } from '../../../../schemas/address.ts';
-import { DEVELOPMENT_MINT_AUTHORITY } from '../../../../schemas/development.ts';
+import {
+  DEVELOPMENT_MINT_AUTHORITY,
+  DEVELOPMENT_OPERATOR,
+  DEVELOPMENT_OPERATOR_KEY,
+} from '../../../../schemas/development.ts';
 import { authorityOf } from '../../../../services/treasury/minting/mint-signer.ts';
 
 const place = { http_host: '127.0.0.1', ports: defaultPorts, data: '/data' };
@@ -68,10 +73,14 @@ test('a secret reaches only the services that need it, even when the user sets i
     APP_JWT_SECRET: 'a secret of the user, 32 characters',
     APP_MINT_KEY: `0x${'1'.repeat(64)}`,
     APP_DEVNET_SEED: 'a seed of the user',
+    APP_OPERATOR_KEY: `0x${'2'.repeat(64)}`,
+    APP_OPERATOR_PASSWORD: 'a password of the user',
   };
   expect(knowing('APP_JWT_SECRET', env)).toEqual(['deposit-gateway', 'hub-gateway']);
   expect(knowing('APP_MINT_KEY', env)).toEqual(['treasury']);
   expect(knowing('APP_DEVNET_SEED', env)).toEqual(['devnet']);
+  expect(knowing('APP_OPERATOR_KEY', env)).toEqual([]);
+  expect(knowing('APP_OPERATOR_PASSWORD', env)).toEqual([]);
   expect(environmentOf('hub-gateway', env)['APP_JWT_SECRET']).toBe(env.APP_JWT_SECRET);
 });
 
@@ -185,10 +194,33 @@ test('the keys that the user sets are used on the mainnet too', async () => {
 test('the mint key of the treasury is the one of the devnet, with any seed', async () => {
   const folder = ownFolder();
   const plain = await folderSettings({}, folder);
-  expect(plain).toEqual({ ...defaultSettings, APP_JWT_SECRET: plain.APP_JWT_SECRET });
+  const { APP_JWT_SECRET, APP_OPERATORS, APP_OPERATOR_KEY } = plain;
+  const own = { APP_JWT_SECRET, APP_OPERATORS, APP_OPERATOR_KEY };
+  expect(plain).toEqual({ ...defaultSettings, ...own });
   expect(toHex(authorityOf(plain.APP_MINT_KEY))).toBe(DEVELOPMENT_MINT_AUTHORITY);
   for (const seed of ['clt-devnet', 'another']) {
     const { APP_MINT_KEY: key } = await folderSettings({ APP_DEVNET_SEED: seed }, folder);
     expect(toHex(authorityOf(key))).toBe(mintAuthorityKey(seed).address);
   }
+});
+
+test('the operator of a stack has a key of its folder, unless the user names others', async () => {
+  const folder = ownFolder();
+  const { APP_OPERATORS: own, APP_OPERATOR_KEY: key } = await folderSettings({}, folder);
+  expect(own).toBe(computeAddress(key).toLowerCase());
+  expect(own).not.toBe(DEVELOPMENT_OPERATOR);
+  expect(await folderSettings({}, folder)).toMatchObject({ APP_OPERATOR_KEY: key });
+  expect((await folderSettings({}, ownFolder())).APP_OPERATORS).not.toBe(own);
+
+  const others = { APP_OPERATORS: `0x${'1'.repeat(40)},0x${'2'.repeat(40)}` };
+  expect(await folderSettings(others, folder)).toMatchObject({ ...others, APP_OPERATOR_KEY: '' });
+  const given = { APP_OPERATOR_KEY: defaultSettings.APP_OPERATOR_KEY };
+  expect(await folderSettings(given, folder)).toMatchObject({
+    ...given,
+    APP_OPERATORS: DEVELOPMENT_OPERATOR,
+  });
+});
+
+test('the key of the default operator is the one of its address', () => {
+  expect(computeAddress(DEVELOPMENT_OPERATOR_KEY).toLowerCase()).toBe(DEVELOPMENT_OPERATOR);
 });

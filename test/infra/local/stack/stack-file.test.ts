@@ -52,6 +52,7 @@ test('servers, secrets and the settings of a reconciliation on demand are listed
     registry_url: 'http://127.0.0.1:18081',
     redis_url: 'redis://127.0.0.1:16379',
     jwt_secret: 'chosen',
+    operator_key: defaultSettings.APP_OPERATOR_KEY,
     chain_id: 7_777,
     network: 'testnet',
     usdt_contract: defaultSettings.APP_USDT_CONTRACT,

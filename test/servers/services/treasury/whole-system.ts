@@ -73,6 +73,7 @@ export class WholeSystem {
       ...addresses,
       usdt_contract: defaultSettings.APP_USDT_CONTRACT,
       custody_addresses: defaultSettings.APP_CUSTODY_ADDRESSES,
+      operator_key: defaultSettings.APP_OPERATOR_KEY,
       reconcile_requests_per_second: Number(defaultSettings.APP_RECONCILE_REQUESTS_PER_SECOND),
       reconcile_requests_per_day: 0,
     };

@@ -1,0 +1,118 @@
+/**
+ * Makes a person's decision an event of the ledger. Where operators are in force, their signature
+ * covers the offset that the event is written for, so that it is made anew after each lost race.
+ */
+import type {
+  HumanRefusal,
+  Person,
+  RefundRefusal,
+} from '../../../projections/deposits/domain/approval.ts';
+import type { Decision } from '../../../projections/deposits/domain/confirmation.ts';
+import { signatureRefusal } from '../../../projections/deposits/domain/governance.ts';
+import type { GovernanceRefusal } from '../../../projections/deposits/domain/governing.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import type { HumanDecision } from '../../../schemas/operator-signature.ts';
+import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
+import { openCodec } from '../../runtime/kafka/codec.ts';
+import { KAFKA, readSettings, REGISTRY } from '../config.ts';
+import { jsonOf, kafkaOf, LOG, print } from '../connections.ts';
+import { LedgerLog } from '../deposit/ledger-log.ts';
+import { decision, Misuse, type Decision as Given, type SharedArguments } from '../usage.ts';
+import { readOperatorKey, type KeyArguments, type OperatorKey } from './operator-key.ts';
+
+type Refusal = HumanRefusal | RefundRefusal | GovernanceRefusal | 'no_key' | 'not_an_operator';
+
+const REFUSALS: Readonly<Record<Refusal, string>> = {
+  no_such_deposit: 'there is no such deposit',
+  not_waiting_for_a_person: 'it does not wait for a person: deposit show tells its status',
+  rejected_for_good: 'it was rejected, which is for good',
+  nothing_to_mint: 'the fee took all of it: there is nothing to mint',
+  over_rolling_cap:
+    'its credit is above the rolling cap itself: raise that first (`ops policy set --rolling-cap`; without operators APP_ROLLING_CAP of the treasury)',
+  not_rejected: 'only a rejected deposit is paid back: reject it first',
+  refunded_before: 'another amount was recorded as paid back: deposit show tells it',
+  not_within_gross: 'a refund is above 0, and at most the amount that arrived',
+  no_operators:
+    'no operators are in force, so nobody can sign: set APP_OPERATORS of the treasury and start it again',
+  not_begun: 'the treasury has to put its settings in force first: start it',
+  contradicting_limits:
+    'the limits contradict each other: none is below 0, the minimum is at most the single cap, and that at most the rolling cap',
+  not_the_next_version: 'another decision of this kind came first: look at it and decide again',
+  too_few_operators: 'one operator is needed, and two where an amount asks for two',
+  repeated_address: 'an address is named twice',
+  negative_amount: 'an amount is below 0',
+  mint_in_flight:
+    'a mint is in flight, and only transactions of the present authority conclude it: try again once `deposit list --status mint_requested` shows none',
+  baseline_is_pinned: 'a baseline is pinned already, which is for good',
+  minted_before: 'this ledger has requested mints already: its baseline is the beginning',
+  liability_above_supply: 'the liability is at most the supply',
+  nothing_minted: 'it has minted nothing',
+  acknowledged_before: 'it was acknowledged before',
+  mint_of_a_deposit: 'it is the mint of a deposit, which needs no acknowledgement',
+  nothing_to_book: 'the amount is 0',
+  more_than_was_booked: 'less than that was booked before, so it cannot be taken back',
+  no_key:
+    'operators are in force, so a decision needs a signature: give --key-file, or set APP_OPERATOR_KEY',
+  not_an_operator: 'the key is of nobody among the operators in force (`ops operators show`)',
+};
+
+export interface DecisionArguments extends SharedArguments, KeyArguments, Given {}
+
+export type Decide = (ledger: Ledger, person: Person) => Decision<Refusal, HumanDecision>;
+
+/** The result in words: `subject` is, or was before, `done`; and the state after it. */
+export interface Words {
+  readonly subject: string;
+  readonly done: string;
+  readonly state: (ledger: Ledger) => { readonly json: object; readonly text: string };
+}
+
+/** Decides, signs, appends and prints. The exit code: 1 when refused. */
+export async function decide(
+  args: DecisionArguments,
+  decider: Decide,
+  { subject, done, state }: Words,
+): Promise<number> {
+  const person = decision(args);
+  const key = await readOperatorKey(args);
+  const log = await openLedgerLog(args);
+  const decided = await log.decide((ledger) =>
+    signed(ledger, decider(ledger, { ...person, operator: key?.address, now: Date.now() }), key),
+  );
+  if ('refused' in decided) {
+    if (args.json !== true) throw new Misuse(`refused: ${REFUSALS[decided.refused]}`);
+    print(jsonOf({ refused: decided.refused }));
+    return 1;
+  }
+  const { appended } = decided;
+  const { json, text } = state(log.ledger);
+  if (args.json === true) print(jsonOf({ ...json, appended: appended ?? null }));
+  else if (appended === undefined) print(`${subject} was ${done} before: nothing to do; ${text}`);
+  else {
+    const { topic, partition, offset } = appended;
+    print(`${subject} is ${done}: ${topic}/${partition}@${offset}; ${text}`);
+  }
+  return 0;
+}
+
+/** The ledger of these arguments, not read yet. */
+export async function openLedgerLog({ stack }: SharedArguments): Promise<LedgerLog> {
+  const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
+  const codec = await openCodec(config.registry_url, [TREASURY_LEDGER]);
+  return new LedgerLog({ kafka: kafkaOf(config), codec, log: LOG });
+}
+
+/** Without operators in force decisions count without signatures. */
+function signed(
+  { governance: { operators } }: Ledger,
+  decided: Decision<Refusal, HumanDecision>,
+  key: OperatorKey | undefined,
+): Decision<Refusal, HumanDecision> {
+  if ('refused' in decided || decided.events.length === 0 || operators === undefined)
+    return decided;
+  if (key === undefined) return { refused: 'no_key' };
+  const events = decided.events.map((event) => ({ ...event, signature: key.sign(event) }));
+  return events.some((event) => signatureRefusal(event, operators) !== undefined)
+    ? { refused: 'not_an_operator' }
+    : { events };
+}

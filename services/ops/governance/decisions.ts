@@ -1,0 +1,179 @@
+/** The decisions about who decides, and about money outside of deposits, a command each. */
+import {
+  acknowledgeMint,
+  bookSurplus,
+  changePolicy,
+  pinBaseline,
+  pinCustody,
+  rotateAuthority,
+  setOperators,
+} from '../../../projections/deposits/domain/governing.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { ChainSupply } from '../../../projections/reserve/supply.ts';
+import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
+import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
+import { parseTronAddress } from '../../../schemas/tron-address.ts';
+import { openCodec, undecodable } from '../../runtime/kafka/codec.ts';
+import { readLogEnds } from '../../runtime/kafka/ends.ts';
+import { readLogEvents } from '../../runtime/kafka/range.ts';
+import { KAFKA, readSettings, REGISTRY } from '../config.ts';
+import { kafkaOf, note } from '../connections.ts';
+import { Misuse, usd, type SharedArguments } from '../usage.ts';
+import { decide, type DecisionArguments } from './decide.ts';
+import { governanceOf, policyOf, usdt } from './in-force.ts';
+
+interface AddressesArguments extends DecisionArguments {
+  readonly addresses: readonly string[];
+}
+
+export function operatorsSet(
+  args: AddressesArguments & { readonly 'two-above': string | undefined },
+): Promise<number> {
+  const operators = args.addresses.map((given) => cltAddress(given));
+  const above = args['two-above'];
+  const given = above === undefined ? undefined : usd('--two-above', above);
+  return decide(
+    args,
+    (ledger, person) => {
+      const two_above = given ?? ledger.governance.operators?.two_above ?? 0n;
+      return setOperators(ledger, { operators, two_above }, person);
+    },
+    { subject: 'the list of operators', done: 'set', state: inForce('operators') },
+  );
+}
+
+export function custodySet(
+  args: AddressesArguments & { readonly 'usdt-contract': string | undefined },
+): Promise<number> {
+  const contract = args['usdt-contract'];
+  const given = {
+    custody_addresses: args.addresses.map((each) => tronAddress(each)),
+    ...(contract === undefined ? {} : { usdt_contract: tronAddress(contract) }),
+  };
+  return decide(args, (ledger, person) => pinCustody(ledger, given, person), {
+    subject: 'custody',
+    done: 'pinned',
+    state: inForce('custody'),
+  });
+}
+
+export function authorityRotate(
+  args: DecisionArguments & { readonly address: string },
+): Promise<number> {
+  const authority = cltAddress(args.address);
+  return decide(args, (ledger, person) => rotateAuthority(ledger, authority, person), {
+    subject: 'the mint authority',
+    done: 'rotated',
+    state: inForce('authority'),
+  });
+}
+
+/** The newest final block of the log becomes the baseline. */
+export async function baselinePin(
+  args: DecisionArguments & { readonly liability: string },
+): Promise<number> {
+  const liability = usd('--liability', args.liability);
+  const { final } = await readFinalChain(args);
+  if (final === undefined) throw new Misuse('no block of chain.blocks is final yet');
+  const { height: block_height, hash: block_hash, supply } = final;
+  const baseline = { block_height, block_hash, supply, liability };
+  return decide(args, (ledger, person) => pinBaseline(ledger, baseline, person), {
+    subject: `block ${block_height} with a supply of ${usdt(supply)}`,
+    done: 'pinned as the baseline',
+    state: inForce('baseline'),
+  });
+}
+
+/** Amount, account and block are read from the chain's log. */
+export async function mintAcknowledge(
+  args: DecisionArguments & { readonly hash: string },
+): Promise<number> {
+  const tx_hash = parseHash(args.hash);
+  if (tx_hash === undefined)
+    throw new Misuse(`"${args.hash}" is no hash of a transaction: 0x and 64 hex digits`);
+  const [mint, ...more] = (await readFinalChain(args)).mintsOf(tx_hash);
+  if (mint === undefined || more.length > 0)
+    throw new Misuse(`no Mint in a final block of chain.blocks has the hash ${toHex(tx_hash)}`);
+  const { to, amount, height: block_height } = mint;
+  const facts = { tx_hash, to, amount, block_height };
+  return decide(args, (ledger, person) => acknowledgeMint(ledger, facts, person), {
+    subject: `the Mint of ${usdt(amount)} to ${toHex(to)} in block ${block_height}`,
+    done: 'acknowledged',
+    state: inForce('acknowledged'),
+  });
+}
+
+export function surplusBook(
+  args: DecisionArguments & { readonly amount: string },
+): Promise<number> {
+  const amount = usd('the amount', args.amount);
+  return decide(args, (ledger, person) => bookSurplus(ledger, amount, person), {
+    subject: `a surplus of ${usdt(amount)}`,
+    done: 'booked',
+    state: inForce('surplus'),
+  });
+}
+
+type LimitArguments = Readonly<
+  Record<'first-fee' | 'later-fee' | 'minimum' | 'single-cap' | 'rolling-cap', string | undefined>
+>;
+
+export function policySet(args: DecisionArguments & LimitArguments): Promise<number> {
+  const given = {
+    first_fee: args['first-fee'],
+    later_fee: args['later-fee'],
+    minimum: args.minimum,
+    single_cap: args['single-cap'],
+    rolling_cap: args['rolling-cap'],
+  };
+  const limits = Object.entries(given).flatMap(([limit, text]) =>
+    text === undefined ? [] : [[limit, usd(`--${limit.replace('_', '-')}`, text)] as const],
+  );
+  if (limits.length === 0) throw new Misuse('no limit is given: --help shows them');
+  const changed = Object.fromEntries(limits);
+  return decide(args, (ledger, person) => changePolicy(ledger, changed, person), {
+    subject: 'the policy',
+    done: 'set',
+    state: policyOf,
+  });
+}
+
+function inForce(
+  name: keyof ReturnType<typeof governanceOf>['texts'],
+): (ledger: Ledger) => { readonly json: object; readonly text: string } {
+  return (ledger) => {
+    const { json, texts } = governanceOf(ledger);
+    return { json, text: `in force: ${texts[name]}` };
+  };
+}
+
+async function readFinalChain({ stack }: SharedArguments): Promise<ChainSupply> {
+  const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
+  const kafka = kafkaOf(config);
+  const codec = await openCodec(config.registry_url, [CHAIN_BLOCKS]);
+  const chain = new ChainSupply();
+  const { high: to } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
+  note(`reading the ${to} records of ${CHAIN_BLOCKS.name}`);
+  const range = { topic: CHAIN_BLOCKS.name, partition: 0, from: 0n, to };
+  await readLogEvents({ kafka, codec }, range, (event, { offset }) => {
+    if (!isChainEvent(event))
+      throw undecodable(`${event.type} at offset ${offset} is no event of the chain`);
+    const verdict = chain.apply(event, offset);
+    if (typeof verdict === 'object')
+      throw undecodable(`${CHAIN_BLOCKS.name} is damaged: ${verdict.broken}`);
+  });
+  return chain;
+}
+
+function cltAddress(text: string): Buffer {
+  const address = parseAddress(text);
+  if (address === undefined) throw new Misuse(`"${text}" is no address: 0x and 40 hex digits`);
+  return address;
+}
+
+function tronAddress(text: string): Buffer {
+  const address = parseTronAddress(text);
+  if (address === undefined) throw new Misuse(`"${text}" is no address of TRON in base58`);
+  return address;
+}

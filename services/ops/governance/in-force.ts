@@ -1,0 +1,85 @@
+/** `ops operators show` and `ops policy show`: what is in force at the end of the ledger. */
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { toHex } from '../../../schemas/address.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
+import type { BaselinePinned } from '../../../schemas/treasury.ledger/events.ts';
+import { jsonOf, print, sixDecimals } from '../connections.ts';
+import type { SharedArguments } from '../usage.ts';
+import { openLedgerLog } from './decide.ts';
+
+export async function showGovernance({ json, stack }: SharedArguments): Promise<number> {
+  const log = await openLedgerLog({ json, stack });
+  await log.catchUp();
+  const inForce = governanceOf(log.ledger);
+  const lines = Object.entries(inForce.texts).map(([label, text]) => `${label.padEnd(13)}${text}`);
+  print(json === true ? jsonOf(inForce.json) : lines.join('\n'));
+  return 0;
+}
+
+export async function showPolicy({ json, stack }: SharedArguments): Promise<number> {
+  const log = await openLedgerLog({ json, stack });
+  await log.catchUp();
+  const inForce = policyOf(log.ledger);
+  print(json === true ? jsonOf(inForce.json) : inForce.text);
+  return 0;
+}
+
+/** As JSON with amounts in micro-USDT, and as texts with amounts in USDT. */
+export function governanceOf({ governance }: Ledger) {
+  const { operators: set, custody, authority, baseline, acknowledged, refused } = governance;
+  const operators = set?.operators.map(toHex) ?? [];
+  const two_above = set?.two_above ?? 0n;
+  const custody_addresses = custody?.custody_addresses.map(toTronAddress) ?? [];
+  const usdt_contract = custody === undefined ? null : toTronAddress(custody.usdt_contract);
+  const mints = [...acknowledged.values()];
+  const sum = mints.reduce((total, { amount }) => total + amount, 0n);
+  const json = {
+    operators,
+    two_above,
+    custody_addresses,
+    usdt_contract,
+    authority: authority === undefined ? null : toHex(authority.authority),
+    baseline: baseline === undefined ? null : baselineOf(baseline),
+    acknowledged_mints: mints.length,
+    acknowledged: sum,
+    booked_surplus: governance.bookedSurplus,
+    refused,
+  };
+  const two = two_above === 0n ? 'never two' : `two above ${usdt(two_above)}`;
+  const token = usdt_contract === null ? '' : ` of the token ${usdt_contract}`;
+  const texts = {
+    operators: operators.length === 0 ? 'none' : `${operators.join(', ')} (${two})`,
+    custody: `${custody_addresses.join(', ') || 'none'}${token}`,
+    authority: json.authority ?? 'none',
+    baseline:
+      baseline === undefined
+        ? 'none'
+        : `block ${baseline.block_height}, supply ${usdt(baseline.supply)}, liability ${usdt(baseline.liability)}`,
+    acknowledged: `${mints.length} Mints of ${usdt(sum)}`,
+    surplus: `${usdt(governance.bookedSurplus)} booked`,
+    'no effect': `${refused.unsigned} unsigned decisions, ${refused.foreign_signature} of strangers`,
+  };
+  return { json, texts };
+}
+
+function baselineOf({ block_height, block_hash, supply, liability }: BaselinePinned) {
+  return { block_height, block_hash: toHex(block_hash), supply, liability };
+}
+
+export function policyOf({ policy }: Ledger): { readonly json: object; readonly text: string } {
+  if (policy === undefined) return { json: { version: 0 }, text: 'no limits are in force' };
+  const { version, network, first_fee, later_fee, minimum, single_cap, rolling_cap } = policy;
+  const limits = { first_fee, later_fee, minimum, single_cap, rolling_cap };
+  const named = Object.entries(limits).map(
+    ([name, amount]) => `${name.replace('_', '-')} ${usdt(amount)}`,
+  );
+  return {
+    json: { version, network, ...limits },
+    text: `limits ${version} of ${network}: ${named.join(', ')}`,
+  };
+}
+
+/** Micro-USDT with six decimals. */
+export function usdt(amount: bigint): string {
+  return sixDecimals(String(amount));
+}

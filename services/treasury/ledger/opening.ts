@@ -1,0 +1,109 @@
+/**
+ * The treasury's settings and the ledger, at the start. The settings become the first limits,
+ * operators, custody and mint authority of a ledger that has none. Later ones are decisions of
+ * operators: a treasury with other settings than those in force does not start. Limits are taken
+ * from the ledger.
+ */
+import { begin, type Governed } from '../../../projections/deposits/domain/governing.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { setPolicy, type Decision } from '../../../projections/deposits/domain/confirmation.ts';
+import { toHex } from '../../../schemas/address.ts';
+import { sameLimits, type Network } from '../../../schemas/deposit-policy.ts';
+import type { PolicyLimits } from '../../../schemas/treasury.ledger/events.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import { otherCustody } from '../reconciliation/pinned-custody.ts';
+import type { Append, TreasuryContext } from './ledger-writer.ts';
+
+export interface OpeningOptions extends Pick<TreasuryContext, 'books' | 'log' | 'signal'> {
+  readonly network: Network;
+  readonly limits: PolicyLimits;
+  /** undefined: decisions count without signatures */
+  readonly governed: Governed | undefined;
+  readonly append: Append;
+  /** resolves once the ledger and the addresses are read to their ends, or at the abort */
+  readonly catchUp: () => Promise<void>;
+}
+
+/** Throws a fault without retry where the settings contradict the ledger. */
+export async function putInForce(options: OpeningOptions): Promise<void> {
+  const { network, limits, governed, books, log, signal } = options;
+  await settle(options, (ledger) => setPolicy(ledger, { network, limits }, Date.now()));
+  await settle(options, (ledger) => begin(ledger, governed, Date.now()));
+  if (signal.aborted) return;
+  if (governed === undefined)
+    log.warn(
+      {},
+      'no operators are set, so decisions count without signatures: set APP_OPERATORS to the addresses of their keys',
+    );
+  const { policy } = books.ledger;
+  if (policy !== undefined && !sameLimits(policy, limits))
+    log.warn(
+      { policy: policy.version },
+      'the limits in force are not those of the settings, which count for nothing: `ops policy set` replaces them',
+    );
+}
+
+type Refusal = Refused<typeof setPolicy> | Refused<typeof begin>;
+type Refused<Decide extends (...args: never[]) => Decision<string>> = Extract<
+  ReturnType<Decide>,
+  { readonly refused: string }
+>['refused'];
+
+/**
+ * Why the settings are others than those in force, and what to do: operators have replaced them
+ * while the treasury runs. So one operator's key alone changes nothing about who decides: somebody
+ * has to change the treasury's settings too.
+ */
+export function otherInForce(
+  ledger: Ledger,
+  settings: Pick<OpeningOptions, 'network' | 'governed'>,
+): string | undefined {
+  const decision = begin(ledger, settings.governed, 0);
+  return 'refused' in decision ? refusal(decision.refused, ledger, settings) : undefined;
+}
+
+/** Decides and appends, again after each lost race. */
+async function settle(
+  { books, append, catchUp, signal, ...settings }: OpeningOptions,
+  decide: (ledger: Ledger) => Decision<Refusal>,
+): Promise<void> {
+  for (;;) {
+    await catchUp();
+    if (signal.aborted) return;
+    const decision = decide(books.ledger);
+    if ('refused' in decision) {
+      const { refused } = decision;
+      throw new Fault(refused, refusal(refused, books.ledger, settings), { retry: false });
+    }
+    if (decision.events.length === 0 || (await append(decision.events))) return;
+  }
+}
+
+function refusal(
+  refused: Refusal,
+  { policy, governance: { operators, custody, authority } }: Ledger,
+  { network, governed }: Pick<OpeningOptions, 'network' | 'governed'>,
+): string {
+  const texts: Partial<Record<Refusal, string>> = {
+    other_network: `the ledger is of ${policy?.network}, the settings are for ${network}. What to do: correct APP_NETWORK or APP_KAFKA_BROKERS`,
+    contradicting_limits:
+      'the limits contradict each other. What to do: correct APP_MINIMUM, APP_SINGLE_CAP and APP_ROLLING_CAP',
+    other_operators: `in force are ${textOfOperators(operators)}, the settings have ${textOfOperators(governed)}. What to do: if your operators decided so, set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE to those in force, otherwise one of them restores the others (\`ops operators set\`); if nobody of yours decided so, a stranger writes to the ledger`,
+    other_custody: otherCustody(custody, governed),
+    other_authority: `the mint authority of the ledger is ${textOf(authority?.authority)}, APP_MINT_KEY is the key of ${textOf(governed?.authority)}. What to do: correct APP_MINT_KEY, or have an operator rotate the authority (\`ops authority rotate\`)`,
+  };
+  const text =
+    texts[refused] ??
+    `the settings cannot be the first of a ledger (${refused}). What to do: correct APP_OPERATORS and APP_CUSTODY_ADDRESSES`;
+  return `${text}; then start the treasury again`;
+}
+
+function textOfOperators(set: Pick<Governed, 'operators' | 'two_above'> | undefined): string {
+  if (set === undefined) return 'no operators';
+  const two = set.two_above === 0n ? '' : `, two of them above ${set.two_above} micro-USDT`;
+  return `the operators ${set.operators.map(toHex).join(', ')}${two}`;
+}
+
+function textOf(address: Buffer | undefined): string {
+  return address === undefined ? 'nobody' : toHex(address);
+}

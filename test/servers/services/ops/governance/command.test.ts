@@ -1,0 +1,323 @@
+/**
+ * Operators at work: the treasury and the real commands on servers of their own. Alice and Bob are
+ * operators, Mallory is not; credits above 2,000 USDT need both.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Wallet } from 'ethers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { opsProcess } from '../../../../faults/ops-run.ts';
+import { figureOf } from '../../../../faults/processes.ts';
+import { approve } from '../../../../../projections/deposits/domain/approval.ts';
+import { Ledger } from '../../../../../projections/deposits/domain/ledger.ts';
+import { defaultSettings } from '../../../../../infra/services/settings.ts';
+import { toHex } from '../../../../../schemas/address.ts';
+import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
+import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/events.ts';
+import { openWorld, transferTo, type World } from '../../../../services/treasury/world.ts';
+import { addressOf, alice, bob, mallory, signed } from '../../../../support/operators.ts';
+import { startStack, type ServiceHandle, type Stack } from '../../../../support/stack.ts';
+import { until } from '../../../../support/until.ts';
+
+const PATIENCE_MS = 240_000;
+const USD = 1_000_000n;
+const BECAUSE = ['--actor', 'a person', '--reason', 'known to us'];
+const OPERATORS = [alice, bob].map((wallet) => toHex(addressOf(wallet))).join(',');
+const TWO_ABOVE = { APP_OPERATORS: OPERATORS, APP_TWO_OPERATORS_ABOVE: String(2_000n * USD) };
+const TREASURY = { ...TWO_ABOVE, APP_RECONCILE_EVERY_MS: '1000' };
+
+let stack: Stack;
+let world: World;
+let treasury: ServiceHandle;
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function read(stream: NodeJS.ReadableStream): Promise<string> {
+  let text = '';
+  for await (const chunk of stream) text += String(chunk);
+  return text;
+}
+
+/** Waits until a figure of the treasury has this value. */
+function reaches(metric: string, value: number): Promise<void> {
+  return until(async () => (await figureOf(treasury, metric)) === value, `${metric} ${value}`);
+}
+
+/** Runs a command with these settings; `key` signs. */
+async function ops(
+  words: readonly string[],
+  key?: Wallet,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const child = opsProcess(stack.addresses, [...words, '--stack', '/nowhere/stack.json'], {
+    ...(key === undefined ? {} : { APP_OPERATOR_KEY: key.privateKey }),
+    ...settings,
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [stdout, stderr] = await Promise.all([read(child.stdout), read(child.stderr)]);
+  return { code: await ended, stdout, stderr };
+}
+
+async function folded(): Promise<Ledger> {
+  const ledger = new Ledger();
+  (await world.wholeLedger()).forEach((event, offset) => ledger.apply(event, BigInt(offset)));
+  return ledger;
+}
+
+/** A deposit of this many micro-USDT that is held for a person; its id. */
+async function heldDeposit(account: number, value: bigint): Promise<string> {
+  const transfer = transferTo(account, value);
+  await world.observe(transfer);
+  const id = depositIdOf(transfer.tx_id, transfer.log_index);
+  await until(async () => (await folded()).deposit(id).status === 'needs_manual', 'the hold');
+  return id;
+}
+
+async function statusOf(service: ServiceHandle): Promise<string> {
+  const response = await fetch(`${service.url}/status`);
+  const { message }: { readonly message: string | null } = JSON.parse(await response.text());
+  return message ?? '';
+}
+
+/** Stops the treasury, and starts it with these settings as well. */
+async function restart(settings: Readonly<Record<string, string>>): Promise<void> {
+  await treasury.kill('SIGTERM');
+  await treasury.waitExit();
+  treasury = await stack.spawnService('treasury', { ...TREASURY, ...settings });
+}
+
+beforeAll(async () => {
+  stack = await startStack();
+  world = await openWorld(stack.addresses, true);
+  await world.openAddresses(8);
+  await (await stack.spawnService('devnet', { APP_TRAFFIC_PER_SECOND: '0' })).ready();
+  await stack.spawnService('chain-ingester');
+  treasury = await stack.spawnService('treasury', TREASURY);
+  await treasury.ready();
+}, PATIENCE_MS);
+afterAll(async () => {
+  await world?.close();
+  await stack?.stop();
+});
+
+test(
+  'the treasury puts its settings in force, and they are shown',
+  { timeout: PATIENCE_MS },
+  async () => {
+    expect((await world.ledger()).map(({ type }) => type)).toEqual([
+      'PolicySet',
+      'OperatorsSet',
+      'CustodyPinned',
+      'AuthoritySet',
+    ]);
+    const shown = await ops(['operators', 'show', '--json']);
+    expect([shown.code, JSON.parse(shown.stdout)]).toMatchObject([
+      0,
+      {
+        operators: OPERATORS.split(','),
+        two_above: '2000000000',
+        custody_addresses: [defaultSettings.APP_CUSTODY_ADDRESSES],
+        authority: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+        baseline: null,
+        refused: { unsigned: 0, foreign_signature: 0 },
+      },
+    ]);
+    const text = await ops(['policy', 'show']);
+    expect(text.stdout).toContain('rolling-cap 5000.000000');
+  },
+);
+
+test("without an operator's key nothing is written", { timeout: PATIENCE_MS }, async () => {
+  const id = await heldDeposit(0, 2_500_000n);
+  const before = (await world.wholeLedger()).length;
+  for (const [key, refused] of [
+    [undefined, 'no_key'],
+    [mallory, 'not_an_operator'],
+  ] as const) {
+    const given = await ops(['deposit', 'approve', id, ...BECAUSE, '--json'], key);
+    expect([given.code, JSON.parse(given.stdout)]).toEqual([1, { refused }]);
+  }
+  const text = await ops(['deposit', 'approve', id, ...BECAUSE]);
+  expect(text).toMatchObject({ code: 1, stdout: '' });
+  expect(text.stderr).toContain('--key-file');
+  expect(await world.wholeLedger()).toHaveLength(before);
+});
+
+test(
+  'records that are unsigned or signed by a stranger have no effect, and are counted',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const id = await heldDeposit(1, 2_500_000n);
+    const forge = async (sign: (event: TreasuryEvent) => TreasuryEvent): Promise<void> => {
+      const ledger = await folded();
+      const by = { actor: 'alice', reason: 'forged', now: Date.now() };
+      const made = approve(ledger, { deposit_id: id, ...by });
+      if ('refused' in made) throw new Error(made.refused);
+      await world.write(...made.events.map(sign));
+    };
+    await forge((event) => event);
+    await forge((event) => (event.type === 'DepositApproved' ? signed(event, mallory) : event));
+    await reaches('treasury_decisions_refused', 2);
+    expect((await folded()).deposit(id)).toMatchObject({ status: 'needs_manual', rejected: false });
+    const { stdout } = await ops(['operators', 'show']);
+    expect(stdout).toMatch(/1 unsigned decisions, 1 of strangers/);
+  },
+);
+
+test(
+  'an operator approves alone up to the amount, and two above it',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const [small, large] = [await heldDeposit(2, 1_100n * USD), await heldDeposit(3, 2_100n * USD)];
+    const alone = await ops(['deposit', 'approve', small, ...BECAUSE, '--json'], alice);
+    expect(JSON.parse(alone.stdout)).toMatchObject({
+      status: 'confirmed',
+      appended: { partition: 0 },
+    });
+
+    const first = await ops(['deposit', 'approve', large, ...BECAUSE], alice);
+    expect(first.code).toBe(0);
+    expect(first.stdout).toMatch(
+      /is approved: treasury\.ledger\/0@\d+; it is needs_manual, .*another/,
+    );
+    const again = await ops(['deposit', 'approve', large, ...BECAUSE, '--json'], alice);
+    expect(JSON.parse(again.stdout)).toMatchObject({ status: 'needs_manual', appended: null });
+    const second = await ops(['deposit', 'approve', large, ...BECAUSE, '--json'], bob);
+    expect(JSON.parse(second.stdout)).toMatchObject({ status: 'confirmed' });
+  },
+);
+
+test('a rejected deposit is refunded once', { timeout: PATIENCE_MS }, async () => {
+  const id = await heldDeposit(4, 2_500_000n);
+  const refund = ['deposit', 'refund', id, '--tron-tx', 'ab'.repeat(32), '--amount', '2.5'];
+  expect(JSON.parse((await ops([...refund, ...BECAUSE, '--json'], alice)).stdout)).toEqual({
+    refused: 'not_rejected',
+  });
+  await ops(['deposit', 'reject', id, ...BECAUSE], bob);
+  const done = await ops([...refund, ...BECAUSE, '--json'], alice);
+  expect(JSON.parse(done.stdout)).toMatchObject({ deposit_id: id, appended: { partition: 0 } });
+  expect((await folded()).sums.refunded).toBe(2_500_000n);
+});
+
+test('a key file signs with its password alone', { timeout: PATIENCE_MS }, async () => {
+  const file = join(stack.folder.root, 'carol.json');
+  const password = { APP_OPERATOR_PASSWORD: 'a long password' };
+  const made = await ops(['operator', 'new-key', file, '--json'], undefined, password);
+  const { address }: { readonly address: string } = JSON.parse(made.stdout);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readFileSync(file, 'utf8')).not.toContain('mnemonic');
+  expect((await ops(['operators', 'new-key', file], undefined, password)).code).toBe(1);
+
+  const three = ['operators', 'set', ...OPERATORS.split(','), address];
+  expect((await ops([...three, ...BECAUSE], alice)).code).toBe(0);
+  const signing = ['surplus', 'book', '1.5', '--key-file', file, ...BECAUSE];
+  const wrong = await ops(signing, undefined, { APP_OPERATOR_PASSWORD: 'another password' });
+  expect([wrong.code, wrong.stdout]).toEqual([1, '']);
+  expect((await ops(signing)).stderr).toContain('APP_OPERATOR_PASSWORD is not set');
+  expect((await ops(signing, undefined, password)).code).toBe(0);
+  expect((await folded()).governance.bookedSurplus).toBe(1_500_000n);
+});
+
+test(
+  'a treasury with other operators than those in force mints nothing and does not start',
+  { timeout: PATIENCE_MS },
+  async () => {
+    await restart({});
+    await until(
+      async () => (await statusOf(treasury)).includes('ops operators set'),
+      'the refusal',
+    );
+    const three = JSON.parse((await ops(['operators', 'show', '--json'])).stdout).operators.join(
+      ',',
+    );
+    await restart({ APP_OPERATORS: three });
+    await treasury.ready();
+  },
+);
+
+test(
+  'limits are set by operators; those of the settings only warn',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const set = ['policy', 'set', '--rolling-cap', '6000', '--later-fee', '0.75', ...BECAUSE];
+    expect((await ops(set)).code).toBe(1);
+    const done = await ops([...set, '--json'], bob);
+    expect(JSON.parse(done.stdout)).toMatchObject({
+      version: 2,
+      first_fee: '2000000',
+      later_fee: '750000',
+      rolling_cap: '6000000000',
+    });
+    await reaches('treasury_policy_is_own', 0);
+  },
+);
+
+test(
+  'a reserve run with another custody than the pinned is refused',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const reserve = {
+      APP_TRON_URL: stack.addresses.tron_url,
+      APP_USDT_CONTRACT: defaultSettings.APP_USDT_CONTRACT,
+      APP_RECONCILE_REQUESTS_PER_SECOND: '200',
+      APP_RECONCILE_REQUESTS_PER_DAY: '0',
+    };
+    const run = await ops(['reserve', 'run'], undefined, reserve);
+    expect([run.code, run.stdout]).toEqual([2, '']);
+    expect(run.stderr).toContain(defaultSettings.APP_CUSTODY_ADDRESSES);
+    expect(run.stderr).toContain('ops custody set');
+  },
+);
+
+test(
+  'custody and authority are replaced, and the treasury follows',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const other = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6';
+    const own = defaultSettings.APP_CUSTODY_ADDRESSES;
+    const custody = await ops(['custody', 'set', own, other, ...BECAUSE, '--json'], alice);
+    expect(JSON.parse(custody.stdout)).toMatchObject({
+      custody_addresses: [own, other],
+      usdt_contract: defaultSettings.APP_USDT_CONTRACT,
+    });
+    const next = toHex(addressOf(mallory));
+    // a mint may be in flight
+    await until(
+      async () => (await ops(['authority', 'rotate', next, ...BECAUSE], alice)).code === 0,
+      'the rotation',
+    );
+    const three = JSON.parse((await ops(['operators', 'show', '--json'])).stdout).operators.join(
+      ',',
+    );
+    await restart({ APP_OPERATORS: three });
+    await until(async () => (await statusOf(treasury)).includes('ops custody set'), 'the refusal');
+    await restart({ APP_OPERATORS: three, APP_CUSTODY_ADDRESSES: `${own},${other}` });
+    await until(
+      async () => (await statusOf(treasury)).includes('ops authority rotate'),
+      'the refusal',
+    );
+    expect((await folded()).governance.authority).toMatchObject({ version: 2 });
+  },
+);
+
+test(
+  'only a final Mint of the chain is acknowledged, and a baseline only before the first mint',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const unknown = await ops(['mint', 'acknowledge', 'ab'.repeat(32), ...BECAUSE], alice);
+    expect([unknown.code, unknown.stdout]).toEqual([1, '']);
+    const minted = [...(await folded()).requested][0];
+    if (minted === undefined) throw new Error('a deposit was minted');
+    const ours = await ops(
+      ['mint', 'acknowledge', toHex(minted.tx_hash), ...BECAUSE, '--json'],
+      alice,
+    );
+    expect(JSON.parse(ours.stdout)).toEqual({ refused: 'mint_of_a_deposit' });
+    const late = await ops(['baseline', 'pin', '--liability', '0', ...BECAUSE, '--json'], alice);
+    expect(JSON.parse(late.stdout)).toEqual({ refused: 'minted_before' });
+  },
+);
