@@ -16,7 +16,7 @@ import {
   transferRow,
   type StoredDeposit,
 } from './deposit-rows.ts';
-import { ABSENT, evolve } from './domain/deposit.ts';
+import { ABSENT, evolve, type Deposit } from './domain/deposit.ts';
 import { isRotation, type Governance } from './domain/governance.ts';
 import { isWrittenFor } from './domain/ledger.ts';
 import { positionAfter } from './domain/mint-queue.ts';
@@ -211,7 +211,7 @@ class LedgerRows {
       const goes_first_at = this.#mints.goesFirstAt(after);
       if (after === before && goes_first_at === before.goes_first_at) continue;
       standings.push(standingRow(id, { ...after, goes_first_at }));
-      const [was, is] = [before.deposit.status, after.deposit.status];
+      const [was, is] = [listOf(before.deposit), listOf(after.deposit)];
       if (was === is) continue;
       if (was !== 'absent') unlisted.push([was, before.seq]);
       listed.push([is, after.seq, id]);
@@ -249,4 +249,9 @@ class LedgerRows {
         owners.add(toHex(after.deposit.terms.clt_address));
     return [...owners];
   }
+}
+
+/** The list of `by_status` that a deposit is in. */
+function listOf(deposit: Deposit): string {
+  return deposit.status === 'needs_manual' && deposit.rejected ? 'rejected' : deposit.status;
 }

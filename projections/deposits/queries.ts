@@ -133,6 +133,7 @@ export function eventsById(id: string): Query {
 }
 
 /**
+ * The deposits of a status, those of `needs_manual` that wait for a person, or `rejected` ones.
  * Columns: id, clt_address, gross, fee, credit, status, reason, approved, rejected, created_at,
  * cursor. At most `limit` rows, newest first; `below`: a cursor.
  */
@@ -142,7 +143,7 @@ export function byStatus(
 ): Query {
   return {
     name: 'deposits_by_status',
-    text: `SELECT d.id, d.clt_address, d.gross, d.fee, d.credit, b.status, s.reason,
+    text: `SELECT d.id, d.clt_address, d.gross, d.fee, d.credit, s.status, s.reason,
                   s.approved, s.rejected, d.created_at, b.seq FROM
              (SELECT status, seq, id FROM deposits.by_status
                WHERE status = $1::text AND seq < $3::bigint ORDER BY seq DESC LIMIT $2::bigint) b

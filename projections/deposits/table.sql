@@ -93,7 +93,7 @@ CREATE TABLE standings (
 ) WITH (fillfactor = 70);
 
 CREATE TABLE by_status (
-  status text   NOT NULL,
+  status text   NOT NULL, -- of standings, but `rejected` for those that wait for nobody
   seq    bigint NOT NULL,
   id     text   NOT NULL,
   PRIMARY KEY (status, seq)

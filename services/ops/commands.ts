@@ -108,14 +108,18 @@ function addDeposit(commands: Commands, run: Run): void {
     deposit
       .command(
         'list',
-        'list deposits of one status, newest first',
+        'list deposits of one status, newest first; without options those that wait for a person',
         (command) =>
           command
             .option('status', {
               choices: ['confirmed', 'mint_requested', 'credited', 'needs_manual'] as const,
               requiresArg: true,
+              describe: 'the status; needs_manual without those that a person has rejected',
               default: 'needs_manual' as const,
-              describe: 'the status',
+            })
+            .option('rejected', {
+              type: 'boolean',
+              describe: 'those that a person has rejected, in place of a status',
             })
             .option('limit', { ...TEXT, default: '20', describe: 'deposits at most, up to 100' }),
         run(async (args) => (await import('./deposit/deposits.ts')).listDeposits(args)),

@@ -127,7 +127,13 @@ export function plainDeposits(
       ),
     ),
     standings: texts(all.map((story) => standingRow(story, mints))),
-    by_status: texts(all.map(({ first, status }, seq) => ({ status, seq, id: first.deposit_id }))),
+    by_status: texts(
+      all.map(({ first, status, rejected }, seq) => ({
+        status: rejected ? 'rejected' : status,
+        seq,
+        id: first.deposit_id,
+      })),
+    ),
     deposit_events: texts(
       all.flatMap(({ events }) => events.map((row, ordinal) => ({ ...row, ordinal }))),
     ),

@@ -15,14 +15,19 @@ import { count, Misuse, usd, type SharedArguments } from '../usage.ts';
 const LIST_MAX = 100;
 
 export async function listDeposits(
-  args: SharedArguments & { readonly status: string; readonly limit: string },
+  args: SharedArguments & {
+    readonly status: string;
+    readonly rejected?: boolean | undefined;
+    readonly limit: string;
+  },
 ): Promise<number> {
+  const status = args.rejected === true ? 'rejected' : args.status;
   const limit = count('--limit', args.limit, LIST_MAX);
   const rows = await withReader(readSettings(POSTGRES_READER, args.stack), (reader) =>
-    reader.rows(byStatus(args.status, { limit, below: undefined })),
+    reader.rows(byStatus(status, { limit, below: undefined })),
   );
   const deposits = rows.map(listed);
-  print(args.json === true ? jsonOf(deposits) : listText(deposits, args.status));
+  print(args.json === true ? jsonOf(deposits) : listText(deposits, status));
   return 0;
 }
 
