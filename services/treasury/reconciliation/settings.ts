@@ -5,13 +5,13 @@ import { TRONGRID_SETTINGS } from '../../runtime/trongrid/trongrid.ts';
 
 const DAY_MS = 86_400_000;
 
-/** 20 bytes each. */
+/** 20 bytes each. Without a default: a run that forgets them finds that money is missing. */
 const CUSTODY_ADDRESSES: Setting<readonly Buffer[]> = {
   name: 'APP_CUSTODY_ADDRESSES',
-  expected: 'addresses of TRON in base58, separated by commas',
+  expected: 'addresses of TRON in base58, separated by commas, or none where nothing is swept',
   secret: false,
-  fallback: [],
   read(given) {
+    if (given === 'none') return [];
     const addresses = given.split(',').map((each) => parseTronAddress(each.trim()));
     return addresses.every((each) => each !== undefined) ? addresses : undefined;
   },

@@ -13,6 +13,7 @@ const GOOD = {
   APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
   APP_TRON_URL: 'http://127.0.0.1:17090',
   APP_NODE_URL: 'http://127.0.0.1:17545',
+  APP_CUSTODY_ADDRESSES: 'none',
   APP_CHAIN_ID: '7777',
   APP_MINT_KEY: `0x${'0'.repeat(63)}1`,
 };
@@ -107,9 +108,10 @@ test('custody addresses are parsed, and an age limit below the interval is refus
     APP_CUSTODY_ADDRESSES: two,
   });
   expect(addresses.map(({ length }) => length)).toEqual([20, 20]);
-  expect(problemsOf({ ...GOOD, APP_CUSTODY_ADDRESSES: `${two},` })).toEqual([
-    expect.stringContaining('APP_CUSTODY_ADDRESSES'),
-  ]);
+  for (const wrong of [`${two},`, ''])
+    expect(problemsOf({ ...GOOD, APP_CUSTODY_ADDRESSES: wrong })).toEqual([
+      expect.stringContaining('APP_CUSTODY_ADDRESSES'),
+    ]);
   const slow = { APP_RECONCILE_EVERY_MS: '60000', APP_RECONCILE_AGE_MAX_MS: '60000' };
   expect(problemsOf({ ...GOOD, ...slow, APP_MINIMUM: '2000000000' })).toEqual([
     expect.stringContaining('APP_MINIMUM'),
