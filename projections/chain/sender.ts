@@ -48,9 +48,17 @@ export interface SenderOptions {
   readonly onFinal?: (transaction: SentTransaction) => void;
 }
 
+export interface FinalBlock {
+  readonly height: number;
+  readonly hash: Buffer;
+  /** block time, Unix milliseconds */
+  readonly timestamp: number;
+}
+
 /** A block's claims of the account, in their order. */
 interface OwnBlock {
   readonly hash: Buffer;
+  readonly timestamp: number;
   readonly sent: readonly { readonly claim: SentTransaction; readonly why: string | undefined }[];
 }
 
@@ -62,7 +70,7 @@ export class Sender {
   readonly #revertible = new Map<number, OwnBlock>();
   readonly #revertibleHashes = new Set<string>();
   readonly #final = new Map<number, SentTransaction>();
-  #finalBlock: { readonly height: number; readonly hash: Buffer } | undefined;
+  #finalBlock: FinalBlock | undefined;
   #forged: ForgedTransaction | undefined;
   #nextNonce = 0;
 
@@ -81,7 +89,7 @@ export class Sender {
   }
 
   /** The newest final block; undefined before the first. */
-  get finalBlock(): { readonly height: number; readonly hash: Buffer } | undefined {
+  get finalBlock(): FinalBlock | undefined {
     return this.#finalBlock;
   }
 
@@ -139,7 +147,7 @@ export class Sender {
     const sent = block.transactions
       .filter(({ from }) => from.equals(this.#options.address))
       .map((each) => ({ claim: claimIn(block, each), why: whyForged(each, this.#options) }));
-    this.#revertible.set(block.height, { hash: block.hash, sent });
+    this.#revertible.set(block.height, { hash: block.hash, timestamp: block.timestamp, sent });
     for (const { claim, why } of sent)
       if (why === undefined) this.#revertibleHashes.add(bytesKey(claim.tx_hash));
   }
@@ -155,7 +163,7 @@ export class Sender {
   #finalized(height: number): void {
     const block = this.#removed(height);
     if (block === undefined) return;
-    this.#finalBlock = { height, hash: block.hash };
+    this.#finalBlock = { height, hash: block.hash, timestamp: block.timestamp };
     for (const { claim, why = this.#whyOutOfTurn(claim) } of block.sent) {
       if (why !== undefined) {
         this.#forged ??= { tx_hash: claim.tx_hash, block_height: height, reason: why };

@@ -74,6 +74,12 @@ const SETTINGS = {
   mint_key: mintKey('APP_MINT_KEY'),
   mint_every_ms: integer('APP_MINT_EVERY_MS', { default: 1_000, min: 10, max: 600_000 }),
   mint_again_ms: integer('APP_MINT_AGAIN_MS', { default: 5_000, min: 10, max: 600_000 }),
+  /** a clock further from the newest final block's time requests no mints; 0: no limit */
+  clock_apart_max_ms: integer('APP_CLOCK_APART_MAX_MS', {
+    default: 3_600_000,
+    min: 0,
+    max: 2_592_000_000,
+  }),
   mint_late_ms: integer('APP_MINT_LATE_MS', { default: 600_000, min: 100, max: 2_592_000_000 }),
 } as const;
 

@@ -73,6 +73,7 @@ export async function serve({
     every_ms: config.mint_every_ms,
     again_ms: config.mint_again_ms,
     late_ms: config.mint_late_ms,
+    clock_apart_max_ms: config.clock_apart_max_ms,
   };
   const treasury = new Treasury({ ...config, kafka, codec, metrics, log, signal, minting });
   problem = () => treasury.problem ?? reconciliation.problem;

@@ -52,6 +52,19 @@ export class Minter {
     return allowed();
   }
 
+  /** Why no mint is requested: the clock is far from the chain's. Mints in flight go on. */
+  get clock(): string | undefined {
+    const { chain, now, clock_apart_max_ms: most } = this.#options;
+    const { finalBlock } = chain.sender;
+    if (finalBlock === undefined || most === 0) return undefined;
+    const { height, timestamp } = finalBlock;
+    const at = now();
+    const apart = at - timestamp;
+    if (Math.abs(apart) <= most) return undefined;
+    const seconds = `${Math.round(Math.abs(apart) / 1_000)} s ${apart > 0 ? 'ahead of' : 'behind'}`;
+    return `no mint is requested: this machine's clock, ${timeText(at)}, is ${seconds} the newest final block, ${height} of ${timeText(timestamp)}, and a mint counts in the rolling window at the time of the clock. What to do: set the clock right; if it is, look why there is no newer final block (the node, the chain-ingester); APP_CLOCK_APART_MAX_MS is the limit`;
+  }
+
   /** Checks the authority and reads both logs to their ends. To be called once, at the start. */
   async begin(): Promise<void> {
     const { catchUp, signal, books, chain, log } = this.#options;
@@ -114,6 +127,7 @@ export class Minter {
   }
 
   #mayIntend(): boolean {
+    if (this.clock !== undefined) return false;
     return this.closed === undefined && this.#options.books.ledger.live.size < LIVE_MAX;
   }
 
@@ -170,10 +184,14 @@ export class Minter {
   }
 
   #reportClosed(): void {
-    const { closed } = this;
+    const closed = this.closed ?? this.clock;
     if (closed === this.#closed) return;
     this.#closed = closed;
     if (closed === undefined) this.#options.log.info('minting is open');
     else this.#options.log.warn({ reason: closed }, 'minting is closed: deposits wait');
   }
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
 }

@@ -31,6 +31,8 @@ export interface MintingOptions {
   readonly again_ms: number;
   /** a mint in no block this long after its request needs a person */
   readonly late_ms: number;
+  /** the clock may be this far from the newest final block's time; 0: any distance */
+  readonly clock_apart_max_ms: number;
   /** another name than that of `chain.blocks` */
   readonly chain_topic?: string;
   /** Unix milliseconds, by default the clock's */
@@ -83,14 +85,16 @@ export class Minting {
 
   /** Without the reserve's closing of minting, which the reconciliation reports. */
   get problem(): HealthProblem | undefined {
-    const { halted } = this.#minter;
-    if (halted !== undefined) return { status: 'halted', phase: 'minting', message: halted };
+    const { halted, clock } = this.#minter;
+    const phase = 'minting';
+    if (halted !== undefined) return { status: 'halted', phase, message: halted };
+    if (clock !== undefined) return { status: 'waiting', phase, message: clock };
     return this.second?.problem ?? this.#broadcaster.problem;
   }
 
   /** Why nothing is minted at this moment; undefined when minting is open. */
   get closed(): string | undefined {
-    return this.#minter.closed;
+    return this.#minter.closed ?? this.#minter.clock;
   }
 
   /** Requests and concludes due mints; false when nothing was due. */

@@ -73,7 +73,10 @@ test('a transaction in a final block stays settled, with its minted amount', () 
   chain.append({ transactions: [mint(2)], effects: [MINTED] });
   chain.finalize(0);
   const { sender, final } = folded(chain.log);
-  expect([sender.finalNonce, sender.finalBlock]).toEqual([2, { height: 0, hash: block.hash }]);
+  expect([sender.finalNonce, sender.finalBlock]).toMatchObject([
+    2,
+    { height: 0, hash: block.hash },
+  ]);
   expect(sender.finalAt(0)).toMatchObject({
     nonce: 0,
     function_call_type: 'Mint',

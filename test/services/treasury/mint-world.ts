@@ -81,6 +81,7 @@ export class MintWorld {
       every_ms: 20,
       again_ms: 100,
       late_ms: 600_000,
+      clock_apart_max_ms: 3_600_000,
       chain_topic: this.chain_topic,
     };
     return startTreasury(this.world, {

@@ -181,6 +181,16 @@ test('a deposit above the rolling cap itself delays nobody and is minted under a
   expect(due(made, BEGIN + 5 * DAY_MS)).toEqual([id, small]);
 });
 
+test('behind an intent of a clock years ahead the cap limits all later ones together, and a larger cap lets minting go on', () => {
+  const made = opened(100n);
+  made.deposit(60n * USD);
+  mintDue(made, BEGIN + 3_650 * DAY_MS);
+  const next = made.deposit(60n * USD);
+  for (const days of [2, 365, 3_650]) expect(due(made, BEGIN + days * DAY_MS)).toEqual([]);
+  made.setPolicy({ rolling_cap: 120n * USD });
+  expect(due(made, BEGIN + 2 * DAY_MS)).toEqual([next]);
+});
+
 test('a batch holds at most the given number, and nothing without a policy', () => {
   const made = opened();
   for (let at = 0; at < 5; at++) made.deposit(8n * USD);

@@ -61,13 +61,39 @@ test('a first deposit of 10 USDT mints 8.00 CLT, a second 9.50, and a first of 2
   await world.expectMinted();
 });
 
+test('a clock far ahead of the chain, or behind it, requests no mint and says so; with the right one minting goes on', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const deposit = transferTo(0, 10n * USD);
+  await world.world.observe(deposit);
+  await world.mine();
+  for (const years of [10, -10]) {
+    const wrong = world.start({ now: () => Date.now() + years * 365 * DAY_MS });
+    await expect
+      .poll(() => wrong.treasury.problem)
+      .toMatchObject({
+        status: 'waiting',
+        phase: 'minting',
+        message: expect.stringContaining('clock'),
+      });
+    expect(await wrong.counted('treasury_minting_closed')).toBe(1);
+    await expect.poll(() => world.storyOf(idOf(deposit))).toEqual(['DepositConfirmed']);
+    await wrong.stop();
+  }
+  const right = world.start();
+  await credited(world, right, 1);
+  expect(await world.balanceOf(0)).toBe(8_000_000n);
+  await right.ready();
+});
+
 test('a deposit above the single cap waits for a person; one above the rolling cap is minted when the window has moved', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(3);
   const limits = { ...NETWORK_LIMITS.testnet, single_cap: 50n * USD, rolling_cap: 100n * USD };
   // yesterday first: the brokers take no record from the future
   let shift = -DAY_MS;
-  const working = world.start({ now: () => Date.now() + shift }, { limits });
+  const minting = { now: () => Date.now() + shift, clock_apart_max_ms: 0 };
+  const working = world.start(minting, { limits });
   const [fits, single, waits] = [
     transferTo(0, 52n * USD),
     transferTo(1, 62n * USD),
