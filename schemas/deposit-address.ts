@@ -2,7 +2,15 @@
  * Watch-only deposit addresses: the children of an extended public key at m/44'/195'/0'/0 (BIP-32,
  * BIP-44, coin 195). It cannot spend. Extended private keys are refused.
  */
-import { decodeBase58, getBytes, HDNodeVoidWallet, HDNodeWallet, sha256, toBeHex } from 'ethers';
+import {
+  decodeBase58,
+  getBytes,
+  HDNodeVoidWallet,
+  HDNodeWallet,
+  sha256,
+  toBeHex,
+  toUtf8Bytes,
+} from 'ethers';
 
 /** The name of this derivation scheme in the log. */
 export const SCHEME = 'hd';
@@ -18,16 +26,15 @@ const PRIVATE = /^[a-z]prv/i;
 const INDEX_END = 2 ** 31;
 
 export class DepositKey {
-  /** as pinned in the log */
   readonly extended_public_key: string;
-  /** of the key, 0x + 8 hex digits, for logs and messages */
-  readonly fingerprint: string;
+  /** SHA-256 of its text: what is pinned in the log */
+  readonly fingerprint: Buffer;
   readonly #parent: HDNodeVoidWallet;
   readonly #children = new Map<number, Buffer>();
 
   constructor(extendedPublicKey: string, parent: HDNodeVoidWallet) {
     this.extended_public_key = extendedPublicKey;
-    this.fingerprint = parent.fingerprint;
+    this.fingerprint = Buffer.from(getBytes(sha256(toUtf8Bytes(extendedPublicKey))));
     this.#parent = parent;
   }
 

@@ -117,7 +117,15 @@ export const services: readonly ServiceSpec[] = [
   service(
     'treasury',
     'treasury',
-    [...KAFKA, ...TRON, 'APP_NODE_URL', 'APP_MINT_KEY', ...OPERATORS, ...RECONCILIATION],
+    [
+      ...KAFKA,
+      ...TRON,
+      'APP_NODE_URL',
+      'APP_MINT_KEY',
+      'APP_DEPOSIT_XPUB',
+      ...OPERATORS,
+      ...RECONCILIATION,
+    ],
     // The reserve shows soon.
     { APP_RECONCILE_EVERY_MS: '5000' },
   ),

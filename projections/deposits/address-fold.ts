@@ -1,6 +1,6 @@
 /** The one fold of `deposit.addresses`, so that index and address are the same everywhere. */
 import { bytesKey, toHex } from '../../schemas/address.ts';
-import { readDepositKey } from '../../schemas/deposit-address.ts';
+import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
 import type {
@@ -12,7 +12,7 @@ import type {
   Recorded,
   Row,
 } from '../contract/projection.ts';
-import { judge, type Book } from './domain/address-book.ts';
+import { addressFrom, judge, type Book } from './domain/address-book.ts';
 import { ADDRESSES, BOOK } from './rows.ts';
 
 type Changed = Exclude<Folded, { readonly broken: unknown }>;
@@ -23,7 +23,11 @@ export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): r
   for (const { event } of batch)
     if (event.type !== 'SchemePinned') accounts.set(bytesKey(event.clt_address), event.clt_address);
   return [
-    { name: 'book', text: 'SELECT log_end, extended_public_key, addresses FROM book', values: [] },
+    {
+      name: 'book',
+      text: 'SELECT log_end, extended_public_key, fingerprint, addresses FROM book',
+      values: [],
+    },
     {
       name: 'known_addresses',
       text: 'SELECT clt_address, deposit_address FROM addresses WHERE clt_address = ANY($1::bytea[])',
@@ -73,10 +77,10 @@ export function foldSightings(
     end = offset + 1n;
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
     const address = account === undefined ? undefined : known.get(bytesKey(account));
-    const judged = judge(book, event, address !== undefined);
+    const judged = judge(book, event, offset, address !== undefined);
     switch (judged.verdict) {
       case 'pinned':
-        book = { key: judged.key, addresses: 0 };
+        book = { scheme: judged.scheme, addresses: 0 };
         break;
       case 'assigned':
         book = { ...book, addresses: judged.index + 1 };
@@ -92,7 +96,7 @@ export function foldSightings(
     if (event.type === 'SchemePinned') continue;
     const { clt_address } = event;
     const assigned = judged.verdict === 'assigned' ? judged : undefined;
-    const deposit_address = assigned?.key.addressAt(assigned.index) ?? address;
+    const deposit_address = assigned ? addressFrom(assigned.source, assigned.index) : address;
     if (deposit_address === undefined) throw new Error('an account without an address is sighted');
     const seen_at = event.type === 'AddressRequested' ? event.requested_at : event.opened_at;
     known.set(bytesKey(clt_address), deposit_address);
@@ -102,15 +106,22 @@ export function foldSightings(
 }
 
 function bookOf(head: LoadedRow | undefined): Book {
-  if (head === undefined || head['extended_public_key'] === null)
-    return { key: undefined, addresses: 0 };
-  const read = readDepositKey(textIn(head, 'extended_public_key'));
-  if ('problem' in read) throw new Error(`the pinned key is invalid: ${read.problem}`);
-  return { key: read.key, addresses: countIn(head, 'addresses') };
+  if (head === undefined || head['fingerprint'] === null)
+    return { scheme: undefined, addresses: 0 };
+  const scheme = { fingerprint: bytesIn(head, 'fingerprint'), key: keyIn(head) };
+  return { scheme, addresses: countIn(head, 'addresses') };
 }
 
-function bookRow(end: bigint, { key, addresses }: Book): Row {
-  return [true, end, key?.extended_public_key ?? null, key?.fingerprint ?? null, addresses];
+function keyIn(head: LoadedRow): DepositKey | undefined {
+  if (head['extended_public_key'] === null) return undefined;
+  const read = readDepositKey(textIn(head, 'extended_public_key'));
+  if ('problem' in read) throw new Error(`the pinned key is invalid: ${read.problem}`);
+  return read.key;
+}
+
+function bookRow(end: bigint, { scheme, addresses }: Book): Row {
+  const { key, fingerprint = null } = scheme ?? {};
+  return [true, end, key?.extended_public_key ?? null, fingerprint, addresses];
 }
 
 export function foldAddresses(

@@ -18,12 +18,17 @@ export function addressOf(owner: Buffer): Query {
   };
 }
 
-/** At most one row. Columns: log_end, extended_public_key (null: none is pinned). */
-export function addressBook(): Query {
+/**
+ * Rows when anything of `deposit.addresses` is folded: one for each of the accounts that has an
+ * address, at least one. Columns: log_end, fingerprint (null: none is pinned), addresses,
+ * clt_address (null: none of them has one).
+ */
+export function addressBook(accounts: readonly Buffer[]): Query {
   return {
     name: 'deposits_book',
-    text: 'SELECT log_end, extended_public_key FROM deposits.book',
-    values: [],
+    text: `SELECT b.log_end, b.fingerprint, b.addresses, a.clt_address FROM deposits.book b
+             LEFT JOIN deposits.addresses a ON a.clt_address = ANY($1::bytea[])`,
+    values: [`{${accounts.map((account) => `"\\\\x${account.toString('hex')}"`).join(',')}}`],
   };
 }
 

@@ -1,21 +1,32 @@
 /** Events of topic `deposit.addresses`. Accounts are 20 bytes, times Unix milliseconds. */
 
-export interface SchemePinned {
+interface Written {
+  /** the offset that it was written for, where alone it counts; -1 or none: counts anywhere */
+  readonly sequence?: number;
+}
+
+export interface SchemePinned extends Written {
   readonly type: 'SchemePinned';
   /** `hd` */
   readonly scheme: string;
-  /** at m/44'/195'/0'/0 */
+  /** at m/44'/195'/0'/0; written by older writers, empty in later logs */
   readonly extended_public_key: string;
   readonly pinned_at: number;
+  /** SHA-256 of the extended public key's text; none or empty: an older writer's */
+  readonly fingerprint?: Buffer;
 }
 
-export interface AddressRequested {
+export interface AddressRequested extends Written {
   readonly type: 'AddressRequested';
   readonly clt_address: Buffer;
   readonly requested_at: number;
+  /** the next one; -1 or none: an older writer's */
+  readonly derivation_index?: number;
+  /** 20 bytes: the child of the pinned key at this index; none or empty: an older writer's */
+  readonly deposit_address?: Buffer;
 }
 
-export interface PanelOpened {
+export interface PanelOpened extends Written {
   readonly type: 'PanelOpened';
   readonly clt_address: Buffer;
   readonly opened_at: number;
@@ -40,7 +51,7 @@ export function isDepositAddressEvent(event: {
 export function depositAddressEventId(event: DepositAddressEvent): string {
   switch (event.type) {
     case 'SchemePinned':
-      return `${event.type}:${event.scheme}:${event.extended_public_key}`;
+      return `${event.type}:${event.scheme}:${event.fingerprint?.toString('hex') || event.extended_public_key}`;
     case 'AddressRequested':
       return `${event.type}:${event.clt_address.toString('hex')}`;
     case 'PanelOpened':

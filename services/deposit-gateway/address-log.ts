@@ -1,5 +1,15 @@
-/** Appends to `deposit.addresses`. Requests that come during an append share the next one. */
-import { randomBytes } from 'node:crypto';
+/**
+ * Appends to `deposit.addresses`. Requests that come during an append share the next one.
+ *
+ * An event names the offset that it is written for, and a request the next derivation index and its
+ * address; both count only where they are right. The gateway learns them from the read model, once
+ * that has folded all that the gateway knows of the log. Where another gateway wrote first, the
+ * events have no effect and are written again.
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+import { addressBook } from '../../projections/deposits/queries.ts';
+import { bytesKey } from '../../schemas/address.ts';
+import type { DepositKey } from '../../schemas/deposit-address.ts';
 import {
   depositAddressEventId,
   depositAddressEventKey,
@@ -11,23 +21,93 @@ import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
 import { readTopicEnds } from '../runtime/kafka/ends.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter, type LogEntry } from '../runtime/kafka/writer.ts';
+import { byteaBytes } from '../runtime/postgres/cells.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
-import { retrying } from '../runtime/process/retry.ts';
+import { retrying, untilAborted } from '../runtime/process/retry.ts';
 
 const PARTITION = 0;
-/** Requests in one append: some 600 bytes each, of the MiB that the topic takes. */
-const APPEND_MAX = 1_000;
+/** Requests in one append: each new address takes 0.6 ms, in which nothing else is served. */
+const APPEND_MAX = 50;
 /** Requests that wait for an append; more are refused. */
 const PENDING_MAX = 10_000;
 /** A longer append is a health problem. */
 const SLOW_MS = 5_000;
+/** The read model is read this often while it is behind. */
+const POLL_MS = 20;
+/** The loser of a race pauses, so that two gateways do not fill the log with void records. */
+const YIELD_MS_MIN = 20;
+const YIELD_MS_MAX = 200;
+
+/** `deposit.addresses` as far as the read model has folded it. */
+export interface FoldedBook {
+  /** the offset behind the last record folded */
+  readonly end: bigint;
+  /** SHA-256 of the key that addresses are derived from; undefined: none is pinned */
+  readonly fingerprint: Buffer | undefined;
+  /** their number, which is the next derivation index */
+  readonly addresses: number;
+  /** those of the accounts asked for that have an address, as `bytesKey` gives them */
+  readonly known: ReadonlySet<string>;
+}
+
+export async function readBook(
+  reader: Reader,
+  accounts: readonly Buffer[] = [],
+): Promise<FoldedBook> {
+  const rows = await reader.rows(addressBook(accounts));
+  const [[end, fingerprint, addresses] = []] = rows;
+  return {
+    end: BigInt(end ?? '0'),
+    fingerprint: typeof fingerprint === 'string' ? byteaBytes(fingerprint) : undefined,
+    addresses: Number(addresses ?? '0'),
+    known: new Set(
+      rows.flatMap(([, , , account]) =>
+        typeof account === 'string' ? [bytesKey(byteaBytes(account))] : [],
+      ),
+    ),
+  };
+}
+
+/** The events that are new to the book, each for its place behind it. */
+export function written(
+  events: readonly DepositAddressEvent[],
+  { end, fingerprint, addresses, known }: FoldedBook,
+  key: DepositKey,
+): readonly DepositAddressEvent[] {
+  const placed: DepositAddressEvent[] = [];
+  const requested = new Set<string>();
+  for (const event of events) {
+    const sequence = Number(end) + placed.length;
+    switch (event.type) {
+      case 'SchemePinned':
+        if (fingerprint === undefined) placed.push({ ...event, sequence });
+        break;
+      case 'AddressRequested': {
+        const account = bytesKey(event.clt_address);
+        if (known.has(account) || requested.has(account)) break;
+        const derivation_index = addresses + requested.size;
+        const deposit_address = key.addressAt(derivation_index);
+        requested.add(account);
+        placed.push({ ...event, sequence, derivation_index, deposit_address });
+        break;
+      }
+      case 'PanelOpened':
+        placed.push({ ...event, sequence });
+    }
+  }
+  return placed;
+}
 
 export interface AddressLogOptions {
   readonly kafka_brokers: readonly string[];
   readonly registry_url: string;
   readonly topic: Topic;
+  readonly reader: Reader;
+  /** derives the addresses */
+  readonly key: DepositKey;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
@@ -36,7 +116,7 @@ interface Pending {
   readonly events: readonly DepositAddressEvent[];
   /** ms of a monotonic clock */
   readonly since: number;
-  readonly appended: PromiseWithResolvers<bigint>;
+  readonly appended: PromiseWithResolvers<void>;
 }
 
 export class AddressLog {
@@ -47,6 +127,10 @@ export class AddressLog {
   #pending: Pending[] = [];
   /** since when the oldest request of the append in flight waits; undefined: none is in flight */
   #inFlightSince: number | undefined;
+  /** the offset behind the last record that this gateway knows of */
+  #end = 0n;
+  /** how far the read model is, while an append waits for it */
+  #folded: bigint | undefined;
 
   /** Starts to open; appends wait until it has. */
   constructor(options: AddressLogOptions) {
@@ -68,26 +152,32 @@ export class AddressLog {
     if (this.#inFlightSince === undefined) return undefined;
     const waited = performance.now() - this.#inFlightSince;
     if (waited < SLOW_MS) return undefined;
-    const message = `${this.#options.topic.name} has not been written to for ${Math.round(waited / 1_000)} s: is Kafka up?`;
-    return { status: 'waiting', waits_for: 'kafka', message };
+    const { name } = this.#options.topic;
+    const message = `${name} has not been written to for ${Math.round(waited / 1_000)} s`;
+    return this.#folded === undefined
+      ? { status: 'waiting', waits_for: 'kafka', message: `${message}: is Kafka up?` }
+      : {
+          status: 'waiting',
+          waits_for: 'projection:deposits',
+          message: `${message}: ${name} is folded up to ${this.#folded} of ${this.#end} records: see /ready of projector deposits`,
+        };
   }
 
-  /** Appends these events next to each other; resolves with the first offset. Throws faults. */
-  append(events: readonly DepositAddressEvent[]): Promise<bigint> {
+  /** The offset behind the last record that this gateway knows of; 0 before it is opened. */
+  get end(): bigint {
+    return this.#end;
+  }
+
+  /** Resolves once these events, without their places, count. Throws faults. */
+  append(events: readonly DepositAddressEvent[]): Promise<void> {
     if (this.#pending.length >= PENDING_MAX) {
       const message = `${PENDING_MAX} requests wait to be appended: is Kafka up?`;
       return Promise.reject(new Fault('log_busy', message, { retry: true }));
     }
-    const appended = Promise.withResolvers<bigint>();
+    const appended = Promise.withResolvers<void>();
     this.#pending.push({ events, since: performance.now(), appended });
     if (this.#inFlightSince === undefined) void this.#flush();
     return appended.promise;
-  }
-
-  /** The offset of the next record. Throws a fault with retry when the brokers do not answer. */
-  async end(): Promise<bigint> {
-    const ends = await readTopicEnds(this.#kafka, [this.#options.topic.name]);
-    return ends.find(({ partition }) => partition === PARTITION)?.high ?? 0n;
   }
 
   close(): Promise<void> {
@@ -96,9 +186,11 @@ export class AddressLog {
 
   async #open(): Promise<Codec> {
     const { registry_url: registryUrl, topic, log, signal } = this.#options;
-    await retrying({ what: 'looking for the topic', log, signal }, () =>
-      ensureTopics(this.#kafka, [topic]),
-    );
+    this.#end = await retrying({ what: 'looking for the topic', log, signal }, async () => {
+      await ensureTopics(this.#kafka, [topic]);
+      const ends = await readTopicEnds(this.#kafka, [topic.name]);
+      return ends.find(({ partition }) => partition === PARTITION)?.high ?? 0n;
+    });
     return retrying({ what: 'registering the schemas', log, signal }, () =>
       openCodec(registryUrl, [topic]),
     );
@@ -110,21 +202,61 @@ export class AddressLog {
       await this.#codec.catch(() => undefined);
       const batch = this.#pending.splice(0, APPEND_MAX);
       try {
-        const codec = await this.#codec;
-        const trace = randomBytes(16).toString('hex');
-        const entries = batch.flatMap(({ events }) =>
-          events.map((event) => entryOf(codec, event, trace)),
-        );
-        let offset = await this.#writer.append(this.#options.topic.name, PARTITION, entries);
-        for (const { events, appended } of batch) {
-          appended.resolve(offset);
-          offset += BigInt(events.length);
-        }
+        await this.#append(batch.flatMap(({ events }) => events));
+        for (const { appended } of batch) appended.resolve();
       } catch (error) {
         for (const { appended } of batch) appended.reject(error);
       }
     }
     this.#inFlightSince = undefined;
+  }
+
+  async #append(events: readonly DepositAddressEvent[]): Promise<void> {
+    const { topic, key, log, signal } = this.#options;
+    const codec = await this.#codec;
+    const trace = randomBytes(16).toString('hex');
+    const accounts = events.flatMap((event) =>
+      event.type === 'AddressRequested' ? [event.clt_address] : [],
+    );
+    for (;;) {
+      const book = await this.#book(accounts);
+      const placed = written(events, book, key);
+      if (placed.length === 0) return;
+      const entries = placed.map((event) => entryOf(codec, event, trace));
+      const offset = await this.#writer.append(topic.name, PARTITION, entries);
+      this.#end = offset + BigInt(placed.length);
+      if (offset === book.end) return;
+      if (offset < book.end)
+        throw new Fault(
+          'log_lost',
+          `${topic.name} ended at ${offset}, before the ${book.end} records that the read model has folded: see /status of projector deposits`,
+          { retry: false },
+        );
+      log.info(
+        { expected: book.end, got: offset, events: placed.length },
+        'another gateway wrote first: writing again',
+      );
+      await untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), signal);
+    }
+  }
+
+  /** The book once the read model has folded what this gateway knows of the log. */
+  async #book(accounts: readonly Buffer[]): Promise<FoldedBook> {
+    const { reader, signal } = this.#options;
+    try {
+      for (;;) {
+        const book = await readBook(reader, accounts);
+        if (book.end >= this.#end) return book;
+        this.#folded = book.end;
+        await untilAborted(POLL_MS, signal);
+        if (signal.aborted)
+          throw new Fault('append_unknown', 'stopped before the read model was up to date', {
+            retry: true,
+          });
+      }
+    } finally {
+      this.#folded = undefined;
+    }
   }
 }
 

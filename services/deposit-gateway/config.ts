@@ -1,7 +1,6 @@
 import { parseAddress, toHex } from '../../schemas/address.ts';
-import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
+import type { DepositKey } from '../../schemas/deposit-address.ts';
 import { NETWORKS } from '../../schemas/deposit-policy.ts';
-import { DEVELOPMENT_XPUB } from '../../schemas/development.ts';
 import {
   choice,
   ConfigError,
@@ -15,6 +14,7 @@ import {
   type Environment,
   type Setting,
 } from '../runtime/process/config.ts';
+import { depositKeyProblems, depositKeySetting } from '../runtime/process/deposit-key.ts';
 import { secretProblems } from '../runtime/http/token.ts';
 
 const SETTINGS = {
@@ -47,19 +47,6 @@ const ALLOWED_ACCOUNTS: Setting<ReadonlySet<string> | undefined> = {
   },
 };
 
-/** Secret, so that a private key given by mistake is not logged as well. */
-function depositKey(env: Environment): Setting<DepositKey> {
-  const name = 'APP_DEPOSIT_XPUB';
-  const read = readDepositKey(env[name]?.trim() ?? '');
-  const problem = 'problem' in read ? `: ${read.problem}` : '';
-  return {
-    name,
-    expected: `an extended public key at m/44'/195'/0'/0${problem}`,
-    secret: true,
-    read: () => ('key' in read ? read.key : undefined),
-  };
-}
-
 /** Required on the mainnet, ignored elsewhere. */
 function allowedAccounts(env: Environment): Setting<ReadonlySet<string> | undefined> {
   return env['APP_NETWORK']?.trim() === 'mainnet'
@@ -77,18 +64,11 @@ export type DepositGatewayConfig = Config<typeof SETTINGS> & {
 export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig {
   const config = readConfig(env, {
     ...SETTINGS,
-    deposit_key: depositKey(env),
+    deposit_key: depositKeySetting(env),
     allowed_accounts: allowedAccounts(env),
   });
   if (config.network !== 'mainnet') return { ...config, allowed_accounts: undefined };
-  const problems = [
-    ...(config.deposit_key.extended_public_key === DEVELOPMENT_XPUB
-      ? [
-          'APP_DEPOSIT_XPUB is the key of the development stack, whose private keys are public, so deposits would be lost: set a key of your own on the mainnet',
-        ]
-      : []),
-    ...secretProblems(config),
-  ];
+  const problems = [...depositKeyProblems(config.deposit_key), ...secretProblems(config)];
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

@@ -1,13 +1,16 @@
 /**
  * The deposit address of each account. The log assigns addresses in the order of first requests:
- * the gateway appends a request, and waits until the read model shows the address. Opening the
- * panel is appended as well, so that the address is watched closely for a while.
+ * the gateway appends a request, and waits until the read model shows the address. An address that
+ * the key does not derive is shown to nobody. Opening the panel is appended as well, so that the
+ * address is watched closely for a while.
  */
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import { addressOf } from '../../projections/deposits/queries.ts';
 import { toHex } from '../../schemas/address.ts';
+import type { DepositKey } from '../../schemas/deposit-address.ts';
 import type { AddressRequested, PanelOpened } from '../../schemas/deposit.addresses/events.ts';
+import { toTronAddress } from '../../schemas/tron-address.ts';
 import { RateLimit } from '../runtime/http/rate-limit.ts';
 import { byteaBytes, unixMilliseconds } from '../runtime/postgres/cells.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
@@ -29,6 +32,8 @@ const WAITING_MAX = 2_000;
 export interface DepositAddressesOptions {
   readonly reader: Reader;
   readonly address_log: Pick<AddressLog, 'append'>;
+  /** derives every address */
+  readonly key: DepositKey;
   /** New addresses of one client; 0: any number. Each takes from the watcher's budget for a day. */
   readonly addresses_per_minute: number;
   readonly addresses_burst: number;
@@ -65,7 +70,7 @@ export class DepositAddresses {
   /** concurrent calls for one account share a promise */
   readonly #inFlight = new Map<string, Promise<Opened>>();
   /** appends of requests, from their start until the address shows */
-  readonly #requested = new LRUCache<string, Promise<bigint>>({ max: REQUESTED_MAX });
+  readonly #requested = new LRUCache<string, Promise<void>>({ max: REQUESTED_MAX });
   /** when a panel was last appended, Unix milliseconds */
   readonly #panelOpenedAt = new LRUCache<string, number>({ max: PANELS_MAX });
   #waiting = 0;
@@ -139,7 +144,7 @@ export class DepositAddresses {
   }
 
   /** Until the read model has the address or the time is up. Throws when the append fails. */
-  async #wait(account: Buffer, key: string, append: Promise<bigint>): Promise<Known | undefined> {
+  async #wait(account: Buffer, key: string, append: Promise<void>): Promise<Known | undefined> {
     const { address_wait_ms: timeout, signal } = this.#options;
     const end = performance.now() + timeout;
     const failed = append.then(() => Promise.withResolvers<never>().promise);
@@ -157,7 +162,7 @@ export class DepositAddresses {
   }
 
   /** Appends the account's request, once. */
-  #request(account: Buffer, key: string): Promise<bigint> {
+  #request(account: Buffer, key: string): Promise<void> {
     const earlier = this.#requested.get(key);
     if (earlier !== undefined) return earlier;
     const at = this.#options.now();
@@ -203,10 +208,20 @@ export class DepositAddresses {
   }
 
   async #read(account: Buffer): Promise<Known | undefined> {
-    const [row] = await this.#options.reader.rows(addressOf(account));
-    return row === undefined
-      ? undefined
-      : { deposit_address: byteaBytes(row[0]), requested_at: unixMilliseconds(row[2]) };
+    const { reader, key } = this.#options;
+    const [row] = await reader.rows(addressOf(account));
+    if (row === undefined) return undefined;
+    const known = {
+      deposit_address: byteaBytes(row[0]),
+      requested_at: unixMilliseconds(row[2]),
+    };
+    const index = Number(row[1]);
+    if (key.addressAt(index).equals(known.deposit_address)) return known;
+    throw new Fault(
+      'address_forged',
+      `deposit.addresses gives account ${toHex(account)} the address ${toTronAddress(known.deposit_address)} at index ${index}, which the key with fingerprint ${toHex(key.fingerprint)} does not derive: no gateway with this key wrote that. What to do: find out who did, and restore the topic; the address is shown to nobody`,
+      { retry: false },
+    );
   }
 }
 

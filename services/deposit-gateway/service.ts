@@ -29,9 +29,10 @@ export async function serve(
   let starting: HealthProblem | undefined = STARTING;
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
-  const addressLog = new AddressLog({ ...config, topic, log, signal });
+  const key = config.deposit_key;
+  const addressLog = new AddressLog({ ...config, topic, reader, key, log, signal });
   closing.add('Kafka', () => addressLog.close());
-  const sources = { reader, address_log: addressLog, now, log, signal };
+  const sources = { reader, address_log: addressLog, key, now, log, signal };
   const addresses = new DepositAddresses({ ...config, ...sources, metrics });
   const notifications = openNotificationSubscriber(
     { ...config, client_name: NAME },
@@ -56,7 +57,6 @@ export async function serve(
   const start = async (): Promise<void> => {
     await pinScheme({
       ...sources,
-      key: config.deposit_key,
       onWait: (problem) => void (starting = problem),
     });
     if (!signal.aborted) starting = undefined;
@@ -99,7 +99,7 @@ export function depositApp(
       : [rateGuard(new RateLimit(config), () => performance.now(), DEPOSIT_ERRORS)];
   const started: Guard = ({ path }) =>
     path.startsWith('/api/') && starting() !== undefined ? NOT_STARTED : undefined;
-  const readable = async (): Promise<undefined> => void (await reader.rows(addressBook()));
+  const readable = async (): Promise<undefined> => void (await reader.rows(addressBook([])));
   return {
     routes: depositRoutes({ reader, callers, addresses, now }),
     checks: [

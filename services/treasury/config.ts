@@ -5,6 +5,7 @@ import {
   NETWORKS,
   USDT_CONTRACTS,
 } from '../../schemas/deposit-policy.ts';
+import type { DepositKey } from '../../schemas/deposit-address.ts';
 import {
   DEVELOPMENT_CUSTODY,
   DEVELOPMENT_MINT_AUTHORITY,
@@ -24,6 +25,7 @@ import {
   type Environment,
   type Setting,
 } from '../runtime/process/config.ts';
+import { depositKeyProblems, depositKeySetting } from '../runtime/process/deposit-key.ts';
 import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
 import {
   microUsd,
@@ -85,13 +87,15 @@ const SETTINGS = {
 
 export interface TreasuryConfig extends Omit<Config<typeof SETTINGS>, keyof PolicyLimits> {
   readonly limits: PolicyLimits;
+  /** extended public key from which every deposit address is derived */
+  readonly deposit_key: DepositKey;
 }
 
 export function readTreasuryConfig(env: Environment): TreasuryConfig {
-  const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(
-    env,
-    SETTINGS,
-  );
+  const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(env, {
+    ...SETTINGS,
+    deposit_key: depositKeySetting(env),
+  });
   const network = NETWORK_LIMITS[config.network];
   const read = limitsOf(config.network, {
     first_fee: first_fee ?? network.first_fee,
@@ -109,7 +113,9 @@ export function readTreasuryConfig(env: Environment): TreasuryConfig {
         ]
       : []),
     ...operatorProblems(config),
-    ...(config.network === 'mainnet' ? wellKnown(config) : []),
+    ...(config.network === 'mainnet'
+      ? [...wellKnown(config), ...depositKeyProblems(config.deposit_key)]
+      : []),
   ];
   if ('problems' in read || problems.length > 0) throw new ConfigError(problems);
   return { ...config, limits: read.limits };

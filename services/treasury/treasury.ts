@@ -1,6 +1,7 @@
 /** Follows the topics of deposits, decides and mints; halts at an impossible log. */
 import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
+import type { DepositKey } from '../../schemas/deposit-address.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { sameLimits, type Network } from '../../schemas/deposit-policy.ts';
 import type { Governed } from '../../projections/deposits/domain/governing.ts';
@@ -58,6 +59,8 @@ export interface TreasuryOptions {
   /** a credit above it needs two operators, micro-USDT; 0: none does */
   readonly two_operators_above?: bigint;
   readonly custody_addresses?: readonly Buffer[];
+  /** derives every deposit address */
+  readonly deposit_key: DepositKey;
   /** other names than the declared ones */
   readonly topics?: TopicNames;
   /** when missing, transfers become deposits and nothing is minted */
@@ -105,7 +108,7 @@ export class Treasury {
       () => this.#state(),
       () => this.#books.ledger,
     );
-    this.#books = new Books((event) => metrics.applied(event));
+    this.#books = new Books(options.deposit_key, (event) => metrics.applied(event));
     this.#context = { books: this.#books, changes, metrics, log, signal };
   }
 

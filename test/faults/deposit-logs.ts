@@ -37,10 +37,12 @@ export async function readDepositLogs(kafka: Kafka, codec: Codec): Promise<Depos
 export function ownersIn(addresses: readonly DepositAddressEvent[]): readonly Buffer[] {
   const pinned = addresses.findIndex(({ type }) => type === 'SchemePinned');
   const owners = new Map<string, Buffer>();
-  for (const event of addresses.slice(pinned + 1)) {
-    const account = event.type === 'AddressRequested' ? event.clt_address : undefined;
-    if (account !== undefined && !owners.has(account.toString('hex')))
-      owners.set(account.toString('hex'), account);
+  for (const [offset, event] of addresses.entries()) {
+    if (offset <= pinned || event.type !== 'AddressRequested') continue;
+    const { clt_address: account, sequence = -1 } = event;
+    // that of a lost race has no effect
+    if (sequence !== -1 && sequence !== offset) continue;
+    if (!owners.has(account.toString('hex'))) owners.set(account.toString('hex'), account);
   }
   return [...owners.values()];
 }

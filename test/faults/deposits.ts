@@ -15,7 +15,7 @@ import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
 import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
-import { accountAt } from '../support/deposit-log.ts';
+import { accountAt, depositKey } from '../support/deposit-log.ts';
 import { never, silentLog, testKafka } from '../support/kafka.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -166,6 +166,8 @@ class DepositRun {
         type: 'AddressRequested',
         clt_address: accountAt(account),
         requested_at: Date.now() - 2 * DAY_MS,
+        derivation_index: account,
+        deposit_address: depositKey().addressAt(account),
       };
     });
     const entries = events.map((event) => ({

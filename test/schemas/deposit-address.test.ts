@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { encodeBase58, getBytes, HDNodeWallet, sha256 } from 'ethers';
 import { expect, test } from 'vitest';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
@@ -42,12 +43,11 @@ test('the public key derives the addresses that the private one can spend from',
 });
 
 test('keys have distinct fingerprints', () => {
-  expect(keyOf(XPUB).fingerprint).toBe('0xb22dad4b');
-  expect(keyOf(XPUB).fingerprint).toBe(wallet.fingerprint);
+  expect(keyOf(XPUB).fingerprint).toEqual(createHash('sha256').update(XPUB).digest());
   expect(keyOf(XPUB).extended_public_key).toBe(XPUB);
   const other = HDNodeWallet.fromPhrase(MNEMONIC, undefined, "m/44'/195'/1'/0").neuter()
     .extendedKey;
-  expect(keyOf(other).fingerprint).not.toBe('0xb22dad4b');
+  expect(keyOf(other).fingerprint).not.toEqual(keyOf(XPUB).fingerprint);
 });
 
 test.each([-1, 0.5, 2 ** 31, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])(

@@ -57,9 +57,51 @@ export interface LogOptions {
 
 /**
  * `deposit.addresses`: events before the scheme, other schemes, repeated requests, panels opened by
- * accounts with and without an address.
+ * accounts with and without an address. Odd seeds: as older writers wrote it, with the key.
  */
-export function addressLog({ seed, accounts, events }: LogOptions): readonly DepositAddressEvent[] {
+export function addressLog(options: LogOptions): readonly DepositAddressEvent[] {
+  const log = keyedAddressLog(options);
+  return options.seed % 2 === 1 ? log : withAddresses(log, new Random(options.seed));
+}
+
+/** The same with the key's fingerprint and the addresses, some written for another place. */
+export function withAddresses(
+  log: readonly DepositAddressEvent[],
+  random: Random,
+): readonly DepositAddressEvent[] {
+  const key = depositKey();
+  const known = new Set<string>();
+  let isPinned = false;
+  return log.map((event, offset): DepositAddressEvent => {
+    const sequence = random.chance(0.08) ? offset + random.below(5) - 2 : offset;
+    const counts = sequence === offset || sequence === -1;
+    switch (event.type) {
+      case 'SchemePinned': {
+        const read = readDepositKey(event.extended_public_key);
+        const fingerprint = 'key' in read ? read.key.fingerprint : Buffer.alloc(31);
+        const isOurs = fingerprint.equals(key.fingerprint) && event.scheme === 'hd';
+        // the key of the test world counts before any other could
+        const place = isOurs && !isPinned ? offset : sequence;
+        isPinned ||= isOurs;
+        return { ...event, sequence: place, extended_public_key: '', fingerprint };
+      }
+      case 'AddressRequested': {
+        const account = event.clt_address.toString('hex');
+        // a request of an older writer, and one for another index
+        if (random.chance(0.05)) return event;
+        const isOff = random.chance(0.05);
+        const derivation_index = known.size + Number(isOff);
+        if (isPinned && counts && !isOff) known.add(account);
+        const deposit_address = key.addressAt(derivation_index);
+        return { ...event, sequence, derivation_index, deposit_address };
+      }
+      case 'PanelOpened':
+        return { ...event, sequence };
+    }
+  });
+}
+
+function keyedAddressLog({ seed, accounts, events }: LogOptions): readonly DepositAddressEvent[] {
   const random = new Random(seed);
   const log: DepositAddressEvent[] = [];
   const pin = (scheme: string, key: string): void =>

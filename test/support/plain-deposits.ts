@@ -21,37 +21,53 @@ import type { Row } from './plain-fold-rows.ts';
 
 const DAY_MS = 86_400_000;
 
+interface Requested {
+  readonly account: Buffer;
+  readonly address: Buffer;
+  readonly requested_at: number;
+  readonly at: number;
+}
+
+function isPin(event: DepositAddressEvent): boolean {
+  if (event.type !== 'SchemePinned' || event.scheme !== 'hd') return false;
+  return (
+    event.extended_public_key === XPUB ||
+    event.fingerprint?.equals(depositKey().fingerprint) === true
+  );
+}
+
+/** An event is in its place where it names none, or its own. */
+function isPlaced({ sequence = -1 }: DepositAddressEvent, at: number): boolean {
+  return sequence === -1 || sequence === at;
+}
+
 /**
  * Accounts ordered by address, each with the event that requested it. Only the scheme of the test
  * world counts.
  */
-function requestsOf(
-  log: readonly DepositAddressEvent[],
-): { readonly account: Buffer; readonly requested_at: number; readonly at: number }[] {
-  const pinned = log.findIndex(
-    (event) =>
-      event.type === 'SchemePinned' && event.scheme === 'hd' && event.extended_public_key === XPUB,
-  );
-  if (pinned === -1) return [];
-  const requests = log.flatMap((event, at) =>
-    event.type === 'AddressRequested' && at > pinned
-      ? [{ account: event.clt_address, requested_at: event.requested_at, at }]
-      : [],
-  );
-  return requests.filter(
-    ({ account }, nth) => requests.findIndex((other) => other.account.equals(account)) === nth,
-  );
+function requestsOf(log: readonly DepositAddressEvent[]): readonly Requested[] {
+  const pinned = log.findIndex((event, at) => isPin(event) && isPlaced(event, at));
+  const pin = log[pinned];
+  const hasKey = pin?.type === 'SchemePinned' && pin.extended_public_key !== '';
+  const given: Requested[] = [];
+  log.forEach((event, at) => {
+    if (event.type !== 'AddressRequested' || pinned === -1 || at < pinned) return;
+    const { clt_address: account, requested_at, derivation_index: index } = event;
+    if (!isPlaced(event, at) || given.some((other) => other.account.equals(account))) return;
+    const address = hasKey ? depositKey().addressAt(given.length) : event.deposit_address;
+    if (address === undefined || (!hasKey && index !== given.length)) return;
+    given.push({ account, address, requested_at, at });
+  });
+  return given;
 }
 
 function bookRows(log: readonly DepositAddressEvent[]): Row[] {
   if (log.length === 0) return [];
-  const isPinned = log.some(
-    (event) =>
-      event.type === 'SchemePinned' && event.scheme === 'hd' && event.extended_public_key === XPUB,
-  );
+  const pin = log.find((event, at) => isPin(event) && isPlaced(event, at));
   const scheme = {
-    extended_public_key: isPinned ? XPUB : null,
-    fingerprint: isPinned ? '0xb22dad4b' : null,
+    extended_public_key:
+      pin?.type === 'SchemePinned' && pin.extended_public_key !== '' ? XPUB : null,
+    fingerprint: pin === undefined ? null : depositKey().fingerprint,
   };
   return [{ one: true, log_end: log.length, ...scheme, addresses: requestsOf(log).length }];
 }
@@ -78,7 +94,6 @@ export function plainDeposits(
   addresses: readonly DepositAddressEvent[],
   ledger: readonly TreasuryEvent[],
 ): TableTexts {
-  const key = depositKey();
   const stories = new Map<string, Story>();
   const mints = new PlainMints();
   const firsts = new Map<string, OperatorsSet | AuthoritySet>();
@@ -104,10 +119,10 @@ export function plainDeposits(
   return {
     book: texts(bookRows(addresses)),
     addresses: texts(
-      requestsOf(addresses).map(({ account, requested_at }, index) => ({
+      requestsOf(addresses).map(({ account, address, requested_at }, index) => ({
         clt_address: account,
         derivation_index: index,
-        deposit_address: key.addressAt(index),
+        deposit_address: address,
         requested_at: millis(requested_at),
       })),
     ),
@@ -353,14 +368,7 @@ export function plainWatch(
   addresses: readonly DepositAddressEvent[],
   transfers: readonly (readonly TransferEvent[])[],
 ): TableTexts {
-  const key = depositKey();
-  const requests = requestsOf(addresses).map(({ account, requested_at, at }, index) => ({
-    account,
-    requested_at,
-    at,
-    index,
-    address: key.addressAt(index),
-  }));
+  const requests = requestsOf(addresses).map((request, index) => Object.assign(request, { index }));
   const own = transfers.flatMap((log, partition) =>
     log.map((event, offset) => ({ event, partition, offset })),
   );
@@ -402,6 +410,7 @@ export function plainWatch(
           if (
             request === undefined ||
             at < request.at ||
+            !isPlaced(event, at) ||
             event.type === 'SchemePinned' ||
             !event.clt_address.equals(request.account)
           )

@@ -36,6 +36,7 @@ export function describeStack(
     operator_key: settings.APP_OPERATOR_KEY,
     chain_id: Number(settings.APP_CHAIN_ID),
     network: settings.APP_NETWORK,
+    deposit_xpub: settings.APP_DEPOSIT_XPUB,
     usdt_contract: settings.APP_USDT_CONTRACT,
     custody_addresses: settings.APP_CUSTODY_ADDRESSES,
     reconcile_requests_per_second: Number(settings.APP_RECONCILE_REQUESTS_PER_SECOND),

@@ -1,7 +1,12 @@
 /**
- * The owner of each deposit address, from `deposit.addresses`. The first valid scheme in the
- * log counts for ever. From then on the first request of each account gets the next derivation
- * index; a repeated request changes nothing. Everybody who folds the topic judges with `judge`.
+ * The owner of each deposit address, from `deposit.addresses`. The first valid scheme in the log
+ * counts for ever. From then on the first request of each account gets the next derivation index; a
+ * repeated request changes nothing. Everybody who folds the topic judges with `judge`.
+ *
+ * The log names each address, and of the key that derives it only the fingerprint: a fold needs no
+ * key, and whoever has the key can tell whether an address is derived from it. A request says for
+ * which index its address is, and counts only where that is the next one. In the log of an older
+ * writer the scheme has the key itself, and each address is derived from it.
  */
 import { bytesKey } from '../../../schemas/address.ts';
 import {
@@ -11,62 +16,97 @@ import {
   type DepositKey,
 } from '../../../schemas/deposit-address.ts';
 import type {
+  AddressRequested,
   DepositAddressEvent,
   SchemePinned,
 } from '../../../schemas/deposit.addresses/events.ts';
 
+const ADDRESS_BYTES = 20;
+const FINGERPRINT_BYTES = 32;
+
+/** How the addresses of a log are derived. */
+export interface Scheme {
+  /** SHA-256 of the extended public key's text */
+  readonly fingerprint: Buffer;
+  /** undefined: the log has the addresses */
+  readonly key: DepositKey | undefined;
+}
+
+/** An address (20 bytes), or the key that derives it. */
+export type AddressSource = Buffer | DepositKey;
+
+export function addressFrom(source: AddressSource, index: number): Buffer {
+  return Buffer.isBuffer(source) ? source : source.addressAt(index);
+}
+
 export type AddressVerdict =
-  | { readonly verdict: 'pinned'; readonly key: DepositKey }
-  /** the account gets the key's address at this index */
-  | { readonly verdict: 'assigned'; readonly key: DepositKey; readonly index: number }
+  | { readonly verdict: 'pinned'; readonly scheme: Scheme }
+  /** the account gets the address of this index */
+  | { readonly verdict: 'assigned'; readonly source: AddressSource; readonly index: number }
   /** the account looks at its address */
   | { readonly verdict: 'opened' }
   /** a repetition */
   | { readonly verdict: 'replayed' }
-  /** before the scheme is pinned, or another scheme */
+  /** written for another offset or index, before the scheme is pinned, or another scheme */
   | { readonly verdict: 'ignored' };
 
 export interface Book {
-  readonly key: DepositKey | undefined;
+  readonly scheme: Scheme | undefined;
   readonly addresses: number;
 }
 
-/** The meaning of the next event. `isKnown`: the event's account has an address. */
+/** The meaning of the event at the next offset. `isKnown`: its account has an address. */
 export function judge(
-  { key, addresses }: Book,
+  { scheme, addresses }: Book,
   event: DepositAddressEvent,
+  offset: bigint,
   isKnown: boolean,
 ): AddressVerdict {
+  const { sequence = -1 } = event;
+  if (sequence !== -1 && BigInt(sequence) !== offset) return { verdict: 'ignored' };
   switch (event.type) {
     case 'SchemePinned':
-      return pinned(key, event);
-    case 'AddressRequested':
+      return pinned(scheme, event);
+    case 'AddressRequested': {
       if (isKnown) return { verdict: 'replayed' };
-      return key === undefined || !isDepositIndex(addresses)
-        ? { verdict: 'ignored' }
-        : { verdict: 'assigned', key, index: addresses };
+      const source = scheme && isDepositIndex(addresses) && sourceOf(scheme, event, addresses);
+      return source ? { verdict: 'assigned', source, index: addresses } : { verdict: 'ignored' };
+    }
     case 'PanelOpened':
       return { verdict: isKnown ? 'opened' : 'ignored' };
   }
 }
 
-function pinned(
-  key: DepositKey | undefined,
-  { scheme, extended_public_key: text }: SchemePinned,
-): AddressVerdict {
-  if (scheme !== SCHEME) return { verdict: 'ignored' };
-  if (key !== undefined)
-    return { verdict: key.extended_public_key === text ? 'replayed' : 'ignored' };
-  const read = readDepositKey(text);
-  return 'problem' in read ? { verdict: 'ignored' } : { verdict: 'pinned', key: read.key };
+function pinned(scheme: Scheme | undefined, event: SchemePinned): AddressVerdict {
+  const other = event.scheme === SCHEME ? schemeOf(event) : undefined;
+  if (other === undefined) return { verdict: 'ignored' };
+  if (scheme === undefined) return { verdict: 'pinned', scheme: other };
+  return { verdict: scheme.fingerprint.equals(other.fingerprint) ? 'replayed' : 'ignored' };
 }
 
-/** The whole book in memory. An address is derived at each call. */
+function schemeOf({ extended_public_key: text, fingerprint }: SchemePinned): Scheme | undefined {
+  if (text === '')
+    return fingerprint?.length === FINGERPRINT_BYTES ? { fingerprint, key: undefined } : undefined;
+  const read = readDepositKey(text);
+  return 'problem' in read ? undefined : { fingerprint: read.key.fingerprint, key: read.key };
+}
+
+function sourceOf(
+  { key }: Scheme,
+  { derivation_index: index, deposit_address: address }: AddressRequested,
+  next: number,
+): AddressSource | undefined {
+  if (key !== undefined) return key;
+  return index === next && address?.length === ADDRESS_BYTES ? address : undefined;
+}
+
+/** The whole book in memory. Without an address in the log, it is derived at each call. */
 export class AddressBook {
-  #key: DepositKey | undefined;
+  #scheme: Scheme | undefined;
   #end = 0n;
   /** by derivation index */
   readonly #owners: Buffer[] = [];
+  readonly #sources: AddressSource[] = [];
   readonly #indexes = new Map<string, number>();
 
   /** The offset after the last record folded. */
@@ -74,9 +114,9 @@ export class AddressBook {
     return this.#end;
   }
 
-  /** Undefined until a scheme is pinned. */
-  get key(): DepositKey | undefined {
-    return this.#key;
+  /** Undefined until one is pinned. */
+  get scheme(): Scheme | undefined {
+    return this.#scheme;
   }
 
   /** The number of accounts with an address, which is the next index. */
@@ -94,15 +134,17 @@ export class AddressBook {
     this.#end++;
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
     const isKnown = account !== undefined && this.#indexes.has(bytesKey(account));
-    const judged = judge({ key: this.#key, addresses: this.size }, event, isKnown);
+    const book = { scheme: this.#scheme, addresses: this.size };
+    const judged = judge(book, event, offset, isKnown);
     switch (judged.verdict) {
       case 'pinned':
-        this.#key = judged.key;
+        this.#scheme = judged.scheme;
         return 'applied';
       case 'assigned':
         if (account === undefined) throw new Error('an address was assigned to no account');
         this.#indexes.set(bytesKey(account), judged.index);
         this.#owners.push(account);
+        this.#sources.push(judged.source);
         return 'applied';
       case 'opened':
         return 'applied';
@@ -117,9 +159,25 @@ export class AddressBook {
     return this.#owners[index];
   }
 
+  /** The derivation index of an account's address, if it has one. */
+  indexOf(account: Buffer): number | undefined {
+    return this.#indexes.get(bytesKey(account));
+  }
+
   /** The deposit address of an account, if it has one. */
   addressOf(account: Buffer): Buffer | undefined {
-    const index = this.#indexes.get(bytesKey(account));
-    return index === undefined ? undefined : this.#key?.addressAt(index);
+    const index = this.indexOf(account);
+    const source = index === undefined ? undefined : this.#sources[index];
+    return index === undefined || source === undefined ? undefined : addressFrom(source, index);
+  }
+
+  /** Whether the account has this address, in the log and among the children of the key. */
+  isDerived(key: DepositKey, account: Buffer, address: Buffer): boolean {
+    const index = this.indexOf(account);
+    return (
+      index !== undefined &&
+      this.addressOf(account)?.equals(address) === true &&
+      key.addressAt(index).equals(address)
+    );
   }
 }

@@ -4,6 +4,7 @@
  * logs, the chain before the ledger, the ledger before the transfers, these before the addresses.
  */
 import type { Kafka } from 'kafkajs';
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
@@ -22,6 +23,7 @@ import { withAdmin } from '../../runtime/kafka/client.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
+import { depositKeySetting } from '../../runtime/process/deposit-key.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
 import { jsonOf, kafkaOf, note, print, withReader } from '../connections.ts';
 import type { SharedArguments } from '../usage.ts';
@@ -52,6 +54,8 @@ export interface AuditSources {
   readonly reader: Reader | undefined;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
+  /** derives every deposit address; undefined: the addresses in the log are believed */
+  readonly deposit_key?: DepositKey | undefined;
   /** gets a line every few seconds */
   readonly onProgress?: (line: string) => void;
 }
@@ -68,13 +72,14 @@ const STATEMENT_MS = 120_000;
 const PROGRESS_EVERY_MS = 5_000;
 
 export async function audit({ json, stack }: SharedArguments): Promise<number> {
-  const config = readSettings({ ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT }, stack);
-  const { usdt_contract } = config;
+  const deposit_key = { ...depositKeySetting(process.env), fallback: undefined };
+  const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
+  const config = readSettings(settings, stack);
   const kafka = kafkaOf(config);
   const codec = await openCodec(config.registry_url, AUDITED_TOPICS);
   const result = await withReader(
     config,
-    (reader) => auditLogs({ kafka, codec, reader, usdt_contract, onProgress: note }),
+    (reader) => auditLogs({ ...config, kafka, codec, reader, onProgress: note }),
     STATEMENT_MS,
   );
   print(json === true ? auditJson(result) : auditText(result));
@@ -95,6 +100,8 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
       return `${name}  ${state}  ${findings.checked[name]} checked: ${INVARIANTS[name]}`;
     }),
   ];
+  if (!rest.derived)
+    lines.push('addresses were read from the log and not derived: APP_DEPOSIT_XPUB is not set');
   if (!rest.compared) lines.push('I8        there is no read model of deposits to compare');
   const [first] = findings.violations;
   if (first !== undefined) {
@@ -113,7 +120,8 @@ function auditJson({ findings, ...rest }: AuditResult): string {
 }
 
 /** Throws faults, also for records that cannot be decoded. */
-export async function auditLogs({ kafka, codec, reader, usdt_contract, onProgress }: AuditSources) {
+export async function auditLogs(sources: AuditSources) {
+  const { kafka, codec, reader, usdt_contract, deposit_key, onProgress } = sources;
   const findings = new Findings();
   let reported = performance.now();
   const checkpoints = new CheckpointAudit(
@@ -152,7 +160,7 @@ export async function auditLogs({ kafka, codec, reader, usdt_contract, onProgres
     }
   };
 
-  const transfers = new TransferAudit(usdt_contract, findings);
+  const transfers = new TransferAudit(usdt_contract, findings, deposit_key);
   await read(addressEnds, isDepositAddressEvent, (event, offset) =>
     transfers.address(event, offset),
   );
@@ -186,6 +194,8 @@ export async function auditLogs({ kafka, codec, reader, usdt_contract, onProgres
     /** records of the ledger without effect: lost races and repetitions */
     without_effect: ledger.withoutEffect,
     sums: ledger.sums,
+    /** whether every deposit address was derived from the key */
+    derived: deposit_key !== undefined,
     /** false: there is no read model of deposits to compare */
     compared: stored !== undefined,
   };

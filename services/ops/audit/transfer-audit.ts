@@ -2,11 +2,13 @@
  * I1: transfers to deposit addresses, by `deposit.addresses` and `tron.transfers` alone, against
  * the deposits that the ledger has confirmed.
  */
+import { toHex } from '../../../schemas/address.ts';
 import { AddressBook } from '../../../projections/deposits/domain/address-book.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import { creditOf, feeOf } from '../../../schemas/deposit-policy.ts';
-import { TRON_TRANSFERS } from '../../../schemas/topics.ts';
+import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../../schemas/topics.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import type { DepositConfirmed, PolicySet } from '../../../schemas/treasury.ledger/events.ts';
@@ -24,21 +26,40 @@ export class TransferAudit {
   readonly #book = new AddressBook();
   readonly #usdtContract: Buffer;
   readonly #findings: Findings;
+  readonly #key: DepositKey | undefined;
   /** by deposit id, with the first position of the transfer */
   readonly #expected = new Map<string, ExpectedDeposit>();
   readonly #ordinals = new Map<string, number>();
   /** the last decided offset, by partition */
   readonly #decided = new Map<number, bigint>();
 
-  /** `usdtContract`: 20 bytes. */
-  constructor(usdtContract: Buffer, findings: Findings) {
+  /** `usdtContract`: 20 bytes. Addresses are derived where there is a key. */
+  constructor(usdtContract: Buffer, findings: Findings, key?: DepositKey) {
+    this.#key = key;
     this.#usdtContract = usdtContract;
     this.#findings = findings;
   }
 
   /** First: all of `deposit.addresses`. */
   address(event: DepositAddressEvent, offset: bigint): void {
-    this.#book.apply(event, offset);
+    const book = this.#book;
+    if (book.apply(event, offset) !== 'applied' || this.#key === undefined) return;
+    const check = this.#findings.at({ topic: DEPOSIT_ADDRESSES.name, partition: 0, offset });
+    if (event.type === 'SchemePinned')
+      check(
+        'I1',
+        book.scheme?.fingerprint.equals(this.#key.fingerprint) === true,
+        () => 'the pinned key is not the one of APP_DEPOSIT_XPUB',
+      );
+    if (event.type !== 'AddressRequested') return;
+    const { clt_address: account } = event;
+    const address = book.addressOf(account) ?? Buffer.alloc(0);
+    check(
+      'I1',
+      book.isDerived(this.#key, account, address),
+      () =>
+        `account ${toHex(account)} has the address ${toHex(address)}, which the key does not derive`,
+    );
   }
 
   /** Second: all of `tron.transfers`, each partition in order. */

@@ -1,6 +1,8 @@
 /** The ledger and the addresses as read so far, with checks that both topics belong together. */
 import { hold } from '../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { toHex } from '../../../schemas/address.ts';
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import {
   isDepositEvent,
@@ -8,9 +10,11 @@ import {
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
+import { Fault } from '../../runtime/process/errors.ts';
 
 export class Books {
   readonly ledger = new Ledger();
+  readonly #key: DepositKey;
   readonly #onApplied: (event: TreasuryEvent) => void;
   readonly #unheld = new Set<string>();
   /** the newest deposit of each partition of `tron.transfers` */
@@ -18,8 +22,9 @@ export class Books {
   /** the first deposit of each deposit address, by its bytes in latin1 */
   readonly #firsts = new Map<string, DepositConfirmed>();
 
-  /** `onApplied` receives every event that counts. */
-  constructor(onApplied: (event: TreasuryEvent) => void) {
+  /** `key` derives every deposit address. `onApplied` receives every event that counts. */
+  constructor(key: DepositKey, onApplied: (event: TreasuryEvent) => void) {
+    this.#key = key;
     this.#onApplied = onApplied;
   }
 
@@ -32,8 +37,25 @@ export class Books {
     }
   }
 
+  /** Throws `another_key` when the addresses are derived from another key than ours. */
   foldAddresses({ events }: Decoded<DepositAddressEvent>): void {
-    for (const { event, offset } of events) this.ledger.addresses.apply(event, offset);
+    const { addresses } = this.ledger;
+    for (const { event, offset } of events) addresses.apply(event, offset);
+    const { fingerprint } = addresses.scheme ?? this.#key;
+    if (fingerprint.equals(this.#key.fingerprint)) return;
+    throw new Fault(
+      'another_key',
+      `deposit.addresses is pinned to the key with fingerprint ${toHex(fingerprint)}, APP_DEPOSIT_XPUB is the one with fingerprint ${toHex(this.#key.fingerprint)}. What to do: set the key that the deposit gateway has, or point APP_KAFKA_BROKERS to the right cluster, then start the treasury again; nothing is written meanwhile`,
+      { retry: false },
+    );
+  }
+
+  /** Whether the account has this address, in the log and among the children of the key. */
+  owns({
+    clt_address,
+    deposit_address,
+  }: Pick<DepositConfirmed, 'clt_address' | 'deposit_address'>): boolean {
+    return this.ledger.addresses.isDerived(this.#key, clt_address, deposit_address);
   }
 
   /** A confirmed deposit that should be held. Reliable once the ledger is read to its end. */
@@ -47,13 +69,7 @@ export class Books {
 
   /** A first deposit, among those of the newest addresses, whose owner has another address now. */
   strangerAmong(newest: number): DepositConfirmed | undefined {
-    const { addresses } = this.ledger;
-    return [...this.#firsts.values()]
-      .slice(-newest)
-      .find(
-        ({ clt_address, deposit_address }) =>
-          addresses.addressOf(clt_address)?.equals(deposit_address) !== true,
-      );
+    return [...this.#firsts.values()].slice(-newest).find((first) => !this.owns(first));
   }
 
   /** An earlier deposit of the same address with another owner. */

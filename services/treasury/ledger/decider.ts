@@ -83,12 +83,17 @@ export class Decider {
     return settled.length > 0 || decided.events.length > 0;
   }
 
-  /** An address that the ledger has given to one account never becomes another's. */
+  /**
+   * An address that the ledger has given to one account never becomes another's, and each one is a
+   * child of our key.
+   */
   #assertOwners({ events }: Confirmations): void {
+    const { books } = this.#options;
     for (const event of events) {
-      const first =
-        event.type === 'DepositConfirmed' ? this.#options.books.contradicted(event) : undefined;
+      if (event.type !== 'DepositConfirmed') continue;
+      const first = books.contradicted(event);
       if (first !== undefined) throw contradiction(first);
+      if (!books.owns(event)) throw forged(event);
     }
   }
 
@@ -113,6 +118,15 @@ export function contradiction(first: DepositConfirmed): Fault {
   return new Fault(
     'log_damaged',
     `deposit ${id} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
+    { retry: false },
+  );
+}
+
+/** `deposit.addresses` gives an account an address that the key does not derive at its index. */
+function forged({ deposit_address, clt_address }: DepositConfirmed): Fault {
+  return new Fault(
+    'address_forged',
+    `deposit.addresses gives account 0x${clt_address.toString('hex')} the address ${toTronAddress(deposit_address)}, which APP_DEPOSIT_XPUB does not derive: no deposit gateway with that key wrote it. What to do: find out who writes to the topic and take that out of use, restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
     { retry: false },
   );
 }

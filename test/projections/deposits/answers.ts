@@ -9,7 +9,8 @@ function only(...columns: readonly string[]): (row: Named) => Named {
 }
 
 const ADDRESS_ANSWERS: Answers = {
-  book: (rows) => rows('book').map(only('log_end', 'extended_public_key', 'addresses')),
+  book: (rows) =>
+    rows('book').map(only('log_end', 'extended_public_key', 'fingerprint', 'addresses')),
   known_addresses: (rows, wanted) =>
     within(rows('addresses'), 'clt_address', wanted).map(only('clt_address', 'deposit_address')),
 };

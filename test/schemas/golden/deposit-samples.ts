@@ -31,6 +31,29 @@ const ADDRESSES: readonly (readonly [string, DepositAddressEvent])[] = [
   ['one', { type: 'AddressRequested', clt_address: bytes(20, 1), requested_at: SOME_TIME }],
   ['edges', { type: 'AddressRequested', clt_address: ALL, requested_at: 0 }],
   ['one', { type: 'PanelOpened', clt_address: NONE, opened_at: LONG_MAX }],
+  [
+    'fingerprint',
+    {
+      type: 'SchemePinned',
+      scheme: 'hd',
+      extended_public_key: '',
+      pinned_at: SOME_TIME,
+      sequence: 0,
+      fingerprint: bytes(32, 10),
+    },
+  ],
+  [
+    'address',
+    {
+      type: 'AddressRequested',
+      clt_address: bytes(20, 1),
+      requested_at: SOME_TIME,
+      sequence: LONG_MAX,
+      derivation_index: 2 ** 31 - 1,
+      deposit_address: bytes(20, 11),
+    },
+  ],
+  ['placed', { type: 'PanelOpened', clt_address: ALL, opened_at: SOME_TIME, sequence: 2 }],
 ];
 
 const TRANSFERS: readonly (readonly [string, TransferEvent])[] = [

@@ -26,7 +26,7 @@ import { openNotificationPublisher } from '../../../services/runtime/redis.ts';
 import { Runner } from '../../../services/projector/engine/runner.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { XPUB } from '../../support/deposit-log.ts';
-import { readAll, silentLog, testKafka } from '../../support/kafka.ts';
+import { appendAll, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
 
@@ -39,6 +39,8 @@ export interface World {
   readonly writer_url: string;
   /** all of `deposit.addresses`, in order */
   events(): Promise<readonly DepositAddressEvent[]>;
+  /** Appends events as another writer would. */
+  append(...events: readonly DepositAddressEvent[]): Promise<void>;
   /** Projects until it is stopped, at the latest when the test has finished. */
   startProjector(settings?: { readonly redis_url?: string }): {
     readonly stop: () => Promise<void>;
@@ -114,6 +116,17 @@ export async function openWorld(stack: Addresses): Promise<World> {
     startProjector,
     startGateway: (settings = {}, now = Date.now) =>
       startGateway({ stack, topic, reader_url, settings, now }),
+    append: (...events) =>
+      appendAll(
+        kafka,
+        topic.name,
+        events.map((event) => ({
+          key: 'test',
+          value: codec.encode(event),
+          headers: {},
+          timestamp: 0,
+        })),
+      ),
     events: async () => {
       const records = await readAll(kafka, topic.name);
       await codec.learn(records.map(({ value }) => value));

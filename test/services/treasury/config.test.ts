@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { NETWORK_LIMITS, USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
+import { DEVELOPMENT_XPUB } from '../../../schemas/development.ts';
 import { ConfigError } from '../../../services/runtime/process/config.ts';
 import { readTreasuryConfig } from '../../../services/treasury/config.ts';
 import { defaultSettings } from '../../../infra/services/settings.ts';
-import { USDT_CONTRACT } from '../../support/deposit-log.ts';
+import { OTHER_XPUB, USDT_CONTRACT } from '../../support/deposit-log.ts';
 
 const GOOD = {
   APP_HTTP_PORT: '17004',
@@ -12,10 +13,11 @@ const GOOD = {
   APP_NETWORK: 'testnet',
   APP_USDT_CONTRACT: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
   APP_TRON_URL: 'http://127.0.0.1:17090',
-  APP_NODE_URL: 'http://127.0.0.1:17545',
   APP_CUSTODY_ADDRESSES: 'none',
+  APP_NODE_URL: 'http://127.0.0.1:17545',
   APP_CHAIN_ID: '7777',
   APP_MINT_KEY: `0x${'0'.repeat(63)}1`,
+  APP_DEPOSIT_XPUB: OTHER_XPUB,
 };
 
 const OPERATORS = `0x${'1'.repeat(40)}, ${'2'.repeat(40)}`;
@@ -186,4 +188,13 @@ test('operators are addresses, each once, and two for an amount that needs two',
 test('the mainnet refuses to be without operators', () => {
   const { APP_OPERATORS: _operators, ...without } = MAINNET;
   expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_OPERATORS is not set/)]);
+});
+
+test('the key of deposit addresses is required, and the public one is refused on the mainnet', () => {
+  expect(problemsOf({ ...GOOD, APP_DEPOSIT_XPUB: '' })).toEqual([
+    expect.stringMatching(/^APP_DEPOSIT_XPUB is not set/),
+  ]);
+  expect(problemsOf({ ...MAINNET, APP_DEPOSIT_XPUB: DEVELOPMENT_XPUB })).toEqual([
+    expect.stringMatching(/^APP_DEPOSIT_XPUB is the key of the development stack/),
+  ]);
 });

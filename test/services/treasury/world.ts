@@ -36,7 +36,7 @@ import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka/writ
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { toEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
 import { Treasury, type TreasuryOptions } from '../../../services/treasury/treasury.ts';
-import { accountAt, BEGIN, depositKey, USDT_CONTRACT, XPUB } from '../../support/deposit-log.ts';
+import { accountAt, BEGIN, depositKey, USDT_CONTRACT } from '../../support/deposit-log.ts';
 import { never, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { Random } from '../../support/random.ts';
 
@@ -82,10 +82,7 @@ export class World {
 
   /** Pins the scheme and gives the first `accounts` accounts their addresses. */
   async openAddresses(accounts: number): Promise<void> {
-    await this.tellAddresses([
-      { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN },
-      ...requests(0, accounts),
-    ]);
+    await this.tellAddresses([schemePinned(depositKey().fingerprint), ...requests(0, accounts)]);
   }
 
   /** Appends each to the partition of its address, in order. */
@@ -180,11 +177,19 @@ export async function ownWorld(stack: Addresses): Promise<World> {
   return world;
 }
 
+export function schemePinned(fingerprint: Buffer): DepositAddressEvent {
+  const none = { extended_public_key: '', pinned_at: BEGIN };
+  return { type: 'SchemePinned', scheme: 'hd', fingerprint, ...none };
+}
+
+/** The requests of these accounts, for the addresses of the same indexes. */
 export function requests(from: number, to: number): readonly DepositAddressEvent[] {
   return Array.from({ length: to - from }, (_, at) => ({
     type: 'AddressRequested',
     clt_address: accountAt(from + at),
     requested_at: BEGIN,
+    derivation_index: from + at,
+    deposit_address: depositKey().addressAt(from + at),
   }));
 }
 
@@ -239,6 +244,7 @@ export function startTreasury(
     network: 'testnet',
     limits: NETWORK_LIMITS.testnet,
     usdt_contract: USDT_CONTRACT,
+    deposit_key: depositKey(),
     topics: {
       addresses: topics.addresses.name,
       transfers: topics.transfers.name,

@@ -55,6 +55,7 @@ test('servers, secrets and the settings of a reconciliation on demand are listed
     operator_key: defaultSettings.APP_OPERATOR_KEY,
     chain_id: 7_777,
     network: 'testnet',
+    deposit_xpub: defaultSettings.APP_DEPOSIT_XPUB,
     usdt_contract: defaultSettings.APP_USDT_CONTRACT,
     custody_addresses: defaultSettings.APP_CUSTODY_ADDRESSES,
     reconcile_requests_per_second: 200,

@@ -119,7 +119,7 @@ test("a query's name is unique to its text", () => {
   const texts = new Map<string, string>();
   for (const { name, text } of [
     ...Object.values(QUERIES).map(([query]) => query),
-    addressBook(),
+    addressBook([]),
     waitsForCap(ID, 0),
   ]) {
     expect(texts.get(name) ?? text).toBe(text);

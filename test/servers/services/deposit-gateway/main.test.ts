@@ -124,7 +124,7 @@ test('another key than the pinned one exits with 1 and shows both fingerprints',
   expect(child.exitCode).toBe(1);
   expect(text()).toContain('"level":"fatal"');
   expect(text()).toContain(
-    `deposit.addresses is pinned to the one with fingerprint ${depositKey().fingerprint} for ever`,
+    `deposit.addresses is pinned to the one with fingerprint ${toHex(depositKey().fingerprint)} for ever`,
   );
 });
 

@@ -11,6 +11,7 @@ import {
   expectHalted,
   ownWorld,
   requests,
+  schemePinned,
   startTreasury,
   transferTo,
   type World,
@@ -108,6 +109,32 @@ test('a recreated addresses topic with other owners, or none, is refused', async
   await world.tellAddresses(requests(0, ACCOUNTS).toReversed());
   await expectRefused(world, /which deposit.addresses does not say/);
 });
+
+test('addresses that are derived from another key than ours halt the treasury', async () => {
+  const world = await ownWorld(stack);
+  const working = startTreasury(world);
+  await working.ready();
+  await world.tellAddresses([schemePinned(Buffer.alloc(32, 0xbd))]);
+  await expectHalted(working, /pinned to the key with fingerprint 0x(?:bd){32}, /);
+});
+
+test.each([
+  ['an address of his own', 0, Buffer.alloc(20, 0xbd)],
+  ['the address of another account', 1, depositKey().addressAt(0)],
+])(
+  'a deposit to an account that somebody has given %s halts the treasury',
+  async (_what, index, deposit_address) => {
+    const world = await ownWorld(stack);
+    const [first, second] = requests(0, 2);
+    if (first === undefined || second === undefined) throw new Error('there are two requests');
+    const forged = { ...(index === 0 ? first : second), deposit_address };
+    const honest = index === 0 ? [] : [first];
+    await world.tellAddresses([schemePinned(depositKey().fingerprint), ...honest, forged]);
+    await world.observe(transferTo(index, 5_000_000n, { to: deposit_address }));
+    await expectHalted(startTreasury(world), /which APP_DEPOSIT_XPUB does not derive/);
+    expect(await world.deposits()).toEqual([]);
+  },
+);
 
 test.each(['addresses', 'transfers', 'ledger'] as const)(
   'an undecodable record of %s halts the treasury',
