@@ -114,7 +114,10 @@ async function ask(question: string): Promise<string> {
 
 function keyOf(text: string): SigningKey | undefined {
   try {
-    return new SigningKey(text.startsWith('0x') ? text : `0x${text}`);
+    const key = new SigningKey(text.startsWith('0x') ? text : `0x${text}`);
+    // 0 and numbers from the order of the curve on are refused here only
+    computeAddress(key);
+    return key;
   } catch {
     return undefined;
   }
