@@ -16,7 +16,8 @@ export default defineConfig({
   test: {
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    maxWorkers: 2,
+    // tests wait for servers: a third worker uses the time of two cores
+    maxWorkers: 3,
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 60_000,
     // waits may take long on a busy machine
