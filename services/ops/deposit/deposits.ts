@@ -21,6 +21,8 @@ export async function listDeposits(
     readonly limit: string;
   },
 ): Promise<number> {
+  if (args.rejected === true && args.status !== 'needs_manual')
+    throw new Misuse('--rejected lists rejected deposits, whose status is needs_manual');
   const status = args.rejected === true ? 'rejected' : args.status;
   const limit = count('--limit', args.limit, LIST_MAX);
   const rows = await withReader(readSettings(POSTGRES_READER, args.stack), (reader) =>

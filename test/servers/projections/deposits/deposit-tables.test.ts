@@ -161,7 +161,7 @@ test('the address of an account is found, and none of a stranger', async () => {
   expect(await reader.rows(addressOf(accountAt(1_000)))).toEqual([]);
 });
 
-test.each(['confirmed', 'needs_manual', 'mint_requested', 'credited'])(
+test.each(['confirmed', 'needs_manual', 'rejected', 'mint_requested', 'credited'])(
   'deposits that are %s are listed page by page, newest first, none twice',
   async (status) => {
     const expected = rowsOf('by_status')

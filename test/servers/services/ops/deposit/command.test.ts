@@ -27,6 +27,8 @@ const made = new MintLedger();
 made.setPolicy();
 const small = made.deposit(USD / 2n);
 const waiting = made.deposit(8n * USD);
+const rejected = made.deposit(USD / 4n);
+made.write(depositEvents(rejected).rejected('alice'));
 
 function ops(...args: string[]): Promise<Ended> {
   return startedOps('deposit', ...args, '--stack', stackFile);
@@ -68,6 +70,21 @@ test('deposits are listed by status, and one is shown with every event and its o
       { event: 'DepositHeld', topic: 'treasury.ledger', partition: 0, offset: '2' },
     ],
   });
+});
+
+test('a rejected deposit is listed on request only, and its status stays', async () => {
+  const ids = async (...args: readonly string[]): Promise<readonly unknown[]> => {
+    const rows: unknown = JSON.parse((await ops('list', '--json', ...args)).stdout);
+    if (!Array.isArray(rows)) throw new Error('no list');
+    return rows.map((row: { readonly id: string }) => row.id);
+  };
+  expect(await ids()).toEqual([small]);
+  expect(await ids('--rejected')).toEqual([rejected]);
+  expect((await ops('list', '--rejected')).stdout).toContain('(below_minimum, rejected)');
+  expect((await ops('show', rejected)).stdout).toMatch(
+    /^status +needs_manual, below_minimum, rejected$/m,
+  );
+  expect(await ops('list', '--rejected', '--status', 'credited')).toMatchObject({ code: 1 });
 });
 
 test('a deposit that does not exist is refused', async () => {

@@ -265,6 +265,7 @@ test(
     const reserve = {
       APP_TRON_URL: stack.addresses.tron_url,
       APP_USDT_CONTRACT: defaultSettings.APP_USDT_CONTRACT,
+      APP_CUSTODY_ADDRESSES: 'none',
       APP_RECONCILE_REQUESTS_PER_SECOND: '200',
       APP_RECONCILE_REQUESTS_PER_DAY: '0',
     };
