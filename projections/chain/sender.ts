@@ -78,6 +78,11 @@ export class Sender {
     this.#options = options;
   }
 
+  /** 20 bytes */
+  get address(): Buffer {
+    return this.#options.address;
+  }
+
   /** The offset after the last record folded. */
   get end(): bigint {
     return this.#end;

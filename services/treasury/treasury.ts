@@ -172,8 +172,7 @@ export class Treasury {
     const { operators = [], minting, ...options } = this.#options;
     if (operators.length === 0 || minting === undefined) return undefined;
     const { usdt_contract, two_operators_above: two_above = 0n, custody_addresses = [] } = options;
-    const authority = minting.signer.address;
-    return { operators, two_above, usdt_contract, custody_addresses, authority };
+    return { operators, two_above, usdt_contract, custody_addresses };
   }
 
   async #readBooks(): Promise<void> {
@@ -228,7 +227,7 @@ export class Treasury {
     this.#follower.follow({
       topic,
       isEvent: isChainEvent,
-      ends: () => [chain.sender.end],
+      ends: () => [chain.end],
       fold: (decoded) => chain.fold(decoded),
     });
     this.#follower.run(minting.run());
@@ -279,7 +278,7 @@ export class Treasury {
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.heldUp.length ?? 0,
       minting_closed: this.#minting?.closed !== undefined,
-      forged: this.#minting?.chain.sender.forged !== undefined,
+      forged: this.#minting?.chain.forged !== undefined,
       nodes_disagree: this.#minting?.second?.disagrees ?? false,
       agreed_height: this.#minting?.second?.agreed_height ?? -1,
       applied: this.#follower.applied,

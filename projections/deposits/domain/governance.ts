@@ -58,6 +58,7 @@ export class Governance {
   #operators: Operators | undefined;
   #custody: CustodyPinned | undefined;
   #authority: Authority | undefined;
+  readonly #authorities: Buffer[] = [];
   #baseline: BaselinePinned | undefined;
   #surplus = 0n;
   readonly #acknowledged = new Map<string, Acknowledged>();
@@ -82,6 +83,11 @@ export class Governance {
   /** In force; undefined before the first. */
   get authority(): Authority | undefined {
     return this.#authority;
+  }
+
+  /** Every one that was ever in force, in order. */
+  get authorities(): readonly Buffer[] {
+    return this.#authorities;
   }
 
   get baseline(): BaselinePinned | undefined {
@@ -132,6 +138,7 @@ export class Governance {
         break;
       case 'AuthoritySet':
         this.#authority = event;
+        this.#authorities.push(event.authority);
         break;
       case 'BaselinePinned':
         this.#baseline = event;

@@ -1,6 +1,7 @@
 /**
- * Decisions about who decides, and about money outside of deposits. The first operators, custody
- * and mint authority are the settings of the treasury; operators replace them. The returned events
+ * Decisions about who decides, and about money outside of deposits. The first operators and custody
+ * are the settings of the treasury, which names the first mint authority, too; operators replace
+ * them. The returned events
  * are to be appended, those of persons once they are signed.
  */
 import { problemsOf, sameLimits } from '../../../schemas/deposit-policy.ts';
@@ -24,11 +25,9 @@ type Operators = Pick<OperatorsSet, 'operators' | 'two_above'>;
 export type Custody = Pick<CustodyPinned, 'usdt_contract' | 'custody_addresses'>;
 
 /** The settings of a treasury that the ledger has to agree with. */
-export interface Governed extends Operators, Custody {
-  readonly authority: Buffer;
-}
+export interface Governed extends Operators, Custody {}
 
-export type OtherSettings = 'other_operators' | 'other_custody' | 'other_authority';
+export type OtherSettings = 'other_operators' | 'other_custody';
 
 /**
  * The treasury's settings as the first decisions of a ledger that has none. Refused where the
@@ -39,14 +38,12 @@ export function begin(
   settings: Governed | undefined,
   now: number,
 ): Decision<OtherSettings | Misfit, GovernanceEvent> {
-  const { operators, custody, authority } = ledger.governance;
+  const { operators, custody } = ledger.governance;
   if (settings === undefined)
     return operators === undefined ? { events: [] } : { refused: 'other_operators' };
   if (operators !== undefined && !sameOperators(operators, settings))
     return { refused: 'other_operators' };
   if (custody !== undefined && !sameCustody(custody, settings)) return { refused: 'other_custody' };
-  if (authority !== undefined && !authority.authority.equals(settings.authority))
-    return { refused: 'other_authority' };
   const events: GovernanceEvent[] = [];
   const by = () => ({
     sequence: Number(ledger.end) + events.length,
@@ -60,8 +57,6 @@ export function begin(
     events.push({ type: 'OperatorsSet', ...by(), operators: settings.operators, two_above });
   if (custody === undefined)
     events.push({ type: 'CustodyPinned', ...by(), usdt_contract, custody_addresses });
-  if (authority === undefined)
-    events.push({ type: 'AuthoritySet', ...by(), authority: settings.authority });
   const refused = events.map((event) => ledger.misfitOf(event)).find((each) => each !== undefined);
   return refused === undefined ? { events } : { refused };
 }
@@ -95,6 +90,17 @@ export function pinCustody(
   const version = before.version + 1;
   const by = decidedBy(ledger, person);
   return fitting(ledger, { type: 'CustodyPinned', ...by, version, ...custody });
+}
+
+/** The first account that mints, named by the treasury that has its key. No events after it. */
+export function nameAuthority(
+  ledger: Ledger,
+  authority: Buffer,
+  now: number,
+): { readonly events: readonly AuthoritySet[] } {
+  if (ledger.governance.authority !== undefined) return { events: [] };
+  const by = decidedBy(ledger, { actor: 'treasury', reason: 'its settings', now });
+  return { events: [{ type: 'AuthoritySet', ...by, version: 1, authority }] };
 }
 
 /** Another account mints from here on; no mint may be in flight. */

@@ -42,8 +42,8 @@ export interface RequestedMint extends Pick<
 > {
   /** the ledger's time, Unix milliseconds */
   readonly at: number;
-  /** the rolling cap in force at that time */
-  readonly rolling_cap: bigint;
+  /** whose nonce it has; undefined: requested before the ledger named an authority */
+  readonly authority: Buffer | undefined;
 }
 
 export class Ledger {
@@ -58,8 +58,8 @@ export class Ledger {
   readonly #requested = new Map<string, RequestedMint>();
   /** the mints in flight, by nonce, in order */
   readonly #live = new Map<number, RequestedMint>();
-  /** by deposit, the nonce of its newest mint that was given up (dead or failed) */
-  readonly #givenUp = new Map<string, number>();
+  /** by deposit, its mints that were given up (dead or failed), the newest last */
+  readonly #givenUp = new Map<string, readonly RequestedMint[]>();
   #sums: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n, refunded: 0n };
   #end = 0n;
 
@@ -115,9 +115,9 @@ export class Ledger {
     return this.#requested.get(txHash.toString('latin1'));
   }
 
-  /** Nonce of a deposit's newest mint that was given up; -1: none was. */
-  givenUpNonce(depositId: string): number {
-    return this.#givenUp.get(depositId) ?? -1;
+  /** A deposit's mints that were given up, the newest last. */
+  givenUp(depositId: string): readonly RequestedMint[] {
+    return this.#givenUp.get(depositId) ?? [];
   }
 
   /** Every mint that was ever requested, with those given up, in order. */
@@ -213,20 +213,22 @@ export class Ledger {
   #intended(event: MintIntended): void {
     const { deposit_id, sequence, nonce, to, amount, tx_hash } = event;
     const { at } = this.#book.count(event);
-    const rolling_cap = this.policy?.rolling_cap ?? 0n;
-    const mint = { deposit_id, sequence, nonce, to, amount, tx_hash, at, rolling_cap };
+    const authority = this.governance.authority?.authority;
+    const mint = { deposit_id, sequence, nonce, to, amount, tx_hash, at, authority };
     this.#requested.set(tx_hash.toString('latin1'), mint);
     this.#live.set(nonce, mint);
   }
 
   /** The mint in flight ended: credited, dead, or failed on the chain. */
   #concluded(event: DepositEvent, { mint: { nonce, sequence }, terms }: MintRequested): void {
+    const ended = this.#live.get(nonce);
     this.#live.delete(nonce);
     if (event.type === 'MintCredited')
       this.#sums = { ...this.#sums, minted: this.#sums.minted + terms.credit };
     else {
       this.#book.release(sequence);
-      this.#givenUp.set(event.deposit_id, nonce);
+      if (ended !== undefined)
+        this.#givenUp.set(event.deposit_id, [...this.givenUp(event.deposit_id), ended]);
     }
   }
 }

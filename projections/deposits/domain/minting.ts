@@ -11,7 +11,6 @@ import type {
 import type { SentTransaction } from '../../chain/sender.ts';
 import { phase, type Confirmed } from './deposit.ts';
 import type { Ledger, RequestedMint } from './ledger.ts';
-import { needsApproval, WINDOW_MS } from './mint-book.ts';
 import { goesFirstAt } from './mint-queue.ts';
 
 /** The arguments of a Mint on the chain. */
@@ -35,12 +34,18 @@ interface Due {
  * cap allows. A deposit that does not fit lets those behind it pass until it has waited a day; then
  * nothing behind it is minted, so that within another day there is room. A deposit above the
  * rolling cap itself (approved before the cap was lowered) waits for a larger cap and delays
- * nobody. A deposit whose mint was given up waits until the caller has read a final block that
- * shows its nonce taken: another writer's word on the chain is not believed.
+ * nobody. A deposit whose mint was given up waits until the caller has read final blocks that show
+ * it as over: another writer's word on the chain is not believed.
  */
 export function dueMints(
   ledger: Ledger,
-  { now, final_nonce, most }: Pick<Intending, 'now' | 'final_nonce' | 'most'>,
+  {
+    now,
+    final_nonce,
+    most,
+    is_over: isOver = ({ nonce }) => nonce < final_nonce,
+    is_proven: isProven = () => true,
+  }: Omit<Intending, 'hash_of'>,
 ): readonly Due[] {
   const due: Due[] = [];
   const { policy } = ledger;
@@ -54,7 +59,7 @@ export function dueMints(
     const limits = ledger.policyOf(policy_version);
     const goesFirst = goesFirstAt(position, credit, policy.rolling_cap);
     if (limits === undefined || goesFirst === undefined) continue;
-    if (ledger.givenUpNonce(deposit_id) >= final_nonce) continue;
+    if (!isProven(deposit_id) || !ledger.givenUp(deposit_id).every(isOver)) continue;
     const next = phase(deposit, { limits, cap_left: left });
     if (next === 'await_cap' && now >= goesFirst) break;
     if (next !== 'mint') continue;
@@ -73,15 +78,23 @@ export interface Intending {
   readonly hash_of: (call: MintCall) => Buffer;
   /** intents at most */
   readonly most: number;
+  /**
+   * Whether final blocks show that a mint which was given up is not on the chain and never will be.
+   * By default: its nonce is used.
+   */
+  readonly is_over?: (mint: RequestedMint) => boolean;
+  /** Whether the deposit has arrived, on its terms. By default the ledger is believed. */
+  readonly is_proven?: (depositId: string) => boolean;
 }
 
 /** The intents to mint. Broadcast nothing before an intent is read back and counts. */
 export function intend(
   ledger: Ledger,
-  { now, final_nonce, hash_of, most }: Intending,
+  { hash_of, ...intending }: Intending,
 ): { readonly events: readonly MintIntended[] } {
+  const { now, final_nonce } = intending;
   const first = Math.max(ledger.lastNonce + 1, final_nonce);
-  const events = dueMints(ledger, { now, final_nonce, most }).map(
+  const events = dueMints(ledger, intending).map(
     ({ deposit_id, deposit: { terms } }, at): MintIntended => {
       const call = mintCallOf({
         deposit_id,
@@ -156,29 +169,4 @@ function conclusionOf(
   if (minted?.amount !== amount || !minted.to.equals(to))
     return { type: 'DepositHeld', ...of, reason: 'mint_failed' };
   return { type: 'MintCredited', ...of, tx_hash, block_height, block_hash };
-}
-
-/**
- * The reason why a requested mint must not be signed; undefined when it may be. Checks the fold's
- * verdict once more, independently: the mint is in flight, is its deposit's and within its limits,
- * and the mints of the 24 hours up to it are within the rolling cap.
- */
-export function whyNotSigned(ledger: Ledger, mint: RequestedMint): string | undefined {
-  const deposit = ledger.deposit(mint.deposit_id);
-  if (deposit.status !== 'mint_requested') return `the deposit is ${deposit.status}`;
-  const { terms, approved } = deposit;
-  if (!deposit.mint.tx_hash.equals(mint.tx_hash) || deposit.mint.nonce !== mint.nonce)
-    return 'another mint is in flight';
-  if (mint.amount !== terms.credit || mint.amount <= 0n || !mint.to.equals(terms.clt_address))
-    return 'amount or account are not those of the deposit';
-  const limits = ledger.policyOf(terms.policy_version);
-  if (limits === undefined) return `there is no policy ${terms.policy_version}`;
-  if (needsApproval({ status: 'confirmed', terms, approved }, limits))
-    return 'nobody has approved it';
-  let sum = 0n;
-  for (const { at, sequence, amount } of ledger.counted)
-    if (at > mint.at - WINDOW_MS && sequence <= mint.sequence) sum += amount;
-  return sum > mint.rolling_cap
-    ? `${sum} within 24 hours is above the rolling cap of ${mint.rolling_cap}`
-    : undefined;
 }

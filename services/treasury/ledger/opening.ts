@@ -1,6 +1,6 @@
 /**
  * The treasury's settings and the ledger, at the start. The settings become the first limits,
- * operators, custody and mint authority of a ledger that has none. Later ones are decisions of
+ * operators and custody of a ledger that has none. Later ones are decisions of
  * operators: a treasury with other settings than those in force does not start. Limits are taken
  * from the ledger.
  */
@@ -81,7 +81,7 @@ async function settle(
 
 function refusal(
   refused: Refusal,
-  { policy, governance: { operators, custody, authority } }: Ledger,
+  { policy, governance: { operators, custody } }: Ledger,
   { network, governed }: Pick<OpeningOptions, 'network' | 'governed'>,
 ): string {
   const texts: Partial<Record<Refusal, string>> = {
@@ -90,7 +90,6 @@ function refusal(
       'the limits contradict each other. What to do: correct APP_MINIMUM, APP_SINGLE_CAP and APP_ROLLING_CAP',
     other_operators: `in force are ${textOfOperators(operators)}, the settings have ${textOfOperators(governed)}. What to do: if your operators decided so, set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE to those in force, otherwise one of them restores the others (\`ops operators set\`); if nobody of yours decided so, a stranger writes to the ledger`,
     other_custody: otherCustody(custody, governed),
-    other_authority: `the mint authority of the ledger is ${textOf(authority?.authority)}, APP_MINT_KEY is the key of ${textOf(governed?.authority)}. What to do: correct APP_MINT_KEY, or have an operator rotate the authority (\`ops authority rotate\`)`,
   };
   const text =
     texts[refused] ??
@@ -102,8 +101,4 @@ function textOfOperators(set: Pick<Governed, 'operators' | 'two_above'> | undefi
   if (set === undefined) return 'no operators';
   const two = set.two_above === 0n ? '' : `, two of them above ${set.two_above} micro-USDT`;
   return `the operators ${set.operators.map(toHex).join(', ')}${two}`;
-}
-
-function textOf(address: Buffer | undefined): string {
-  return address === undefined ? 'nobody' : toHex(address);
 }

@@ -5,7 +5,7 @@
  */
 import { toHex } from '../../../schemas/address.ts';
 import type { RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
-import { mintCallOf, whyNotSigned } from '../../../projections/deposits/domain/minting.ts';
+import { mintCallOf } from '../../../projections/deposits/domain/minting.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
 import type { Minter } from './minter.ts';
@@ -86,11 +86,10 @@ export class Broadcaster {
   }
 
   async #send(mint: RequestedMint): Promise<void> {
-    const { books, signer, node, metrics, log } = this.#options;
-    const why = whyNotSigned(books.ledger, mint);
+    const { signer, node, metrics, log } = this.#options;
     const { raw, tx_hash } = signer.sign(mintCallOf(mint));
-    if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
-      const reason = why ?? 'the key signs other bytes';
+    if (!tx_hash.equals(mint.tx_hash)) {
+      const reason = 'the key signs other bytes';
       this.#notSigned = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, and run \`ops audit\``;
       this.#sent.set(mint.nonce, performance.now());
       metrics.broadcast('not_signed');

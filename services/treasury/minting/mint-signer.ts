@@ -3,8 +3,7 @@ import { computeAddress, SigningKey } from 'ethers';
 import { parseAddress, toHex } from '../../../schemas/address.ts';
 import { encodeRaw, transactionHash, unsignedDigest } from '../../../schemas/raw-transaction.ts';
 import type { MintCall } from '../../../projections/deposits/domain/minting.ts';
-import type { ChainNode } from '../../runtime/clt-node.ts';
-import { assert, Fault } from '../../runtime/process/errors.ts';
+import { assert } from '../../runtime/process/errors.ts';
 
 const KEY = /^(?:0x)?([0-9a-f]{64})$/i;
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -52,24 +51,4 @@ export class MintSigner {
     const raw = Buffer.from(encodeRaw({ ...unsigned, signature: { r, s, v } }));
     return { raw, tx_hash: Buffer.from(transactionHash(raw).slice(2), 'hex') };
   }
-}
-
-interface Authority {
-  readonly node: Pick<ChainNode, 'chain'>;
-  readonly chain_id: number;
-  readonly signer: Pick<MintSigner, 'address'>;
-}
-
-export const ONE_KEY =
-  'a ledger has one mint authority for ever: the key cannot be replaced, another one needs a chain and a ledger of its own';
-
-/** Throws a fault unless the node's chain and mint authority are those of the settings. */
-export async function assertAuthority({ node, chain_id, signer }: Authority): Promise<void> {
-  const chain = await node.chain();
-  if (chain.chain_id === chain_id && chain.mint_authority.equals(signer.address)) return;
-  throw new Fault(
-    'another_chain',
-    `the node serves chain ${chain.chain_id}, whose mint authority is ${toHex(chain.mint_authority)}; the settings are for chain ${chain_id} and the key of ${toHex(signer.address)}. What to do: correct APP_NODE_URL, APP_CHAIN_ID or APP_MINT_KEY, then start the treasury again (${ONE_KEY})`,
-    { retry: false },
-  );
 }

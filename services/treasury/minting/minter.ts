@@ -9,11 +9,9 @@ import {
   conclude,
   dueMints,
   intend,
-  mintCallOf,
+  type Intending,
 } from '../../../projections/deposits/domain/minting.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
-import { retrying } from '../../runtime/process/retry.ts';
-import { assertAuthority, ONE_KEY } from './mint-signer.ts';
 import type { MintingParts } from './minting.ts';
 
 /** Intents of one append. Each takes a signature (0.5 ms), during which nothing else is decided. */
@@ -21,14 +19,15 @@ const INTENTS_OF_A_BATCH = 50;
 const CONCLUSIONS_OF_A_BATCH = 500;
 /** Mints in flight: the node limits the pending transactions of one sender. */
 const LIVE_MAX = 500;
+const MEANWHILE = 'nothing is minted meanwhile';
 
 export class Minter {
   readonly #options: MintingParts;
   #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
-  /** nonces of mints in flight that were requested with our key */
-  readonly #ours = new Set<number>();
+  /** mints in flight that our key has signed, by nonce */
+  readonly #ours = new Map<number, RequestedMint>();
 
   constructor(options: MintingParts) {
     this.#options = options;
@@ -41,15 +40,12 @@ export class Minter {
 
   /** Why nothing is requested or broadcast at this moment; undefined when minting is open. */
   get closed(): string | undefined {
-    const { chain, second, books, allowed } = this.#options;
+    const { chain, authority, second, allowed } = this.#options;
     if (this.#halted !== undefined) return this.#halted;
     if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
     if (chain.sender.finalHeight < 0) return 'no block is final yet';
-    if (chain.unexplained(books.ledger).length > 0)
-      return 'a Mint is being looked up in the ledger';
-    if (chain.sender.forged !== undefined) return 'a transaction of the mint authority is forged';
-    if (second?.problem !== undefined) return second.problem.message;
-    return allowed();
+    if (this.#whyHalted !== undefined) return 'the chain or the ledger is being looked at again';
+    return authority.problem ?? second?.problem?.message ?? allowed();
   }
 
   /** Why no mint is requested: the clock is far from the chain's. Mints in flight go on. */
@@ -67,14 +63,10 @@ export class Minter {
 
   /** Checks the authority and reads both logs to their ends. To be called once, at the start. */
   async begin(): Promise<void> {
-    const { catchUp, signal, books, chain, log } = this.#options;
-    // another key's nonces say nothing about our mints
-    await retrying({ what: 'asking the node for its chain', log, signal }, () =>
-      assertAuthority(this.#options),
-    );
+    const { catchUp, signal, authority, books, chain, log } = this.#options;
+    await authority.begin();
     await catchUp();
     if (signal.aborted) return;
-    if (this.#haltOtherKey([...books.ledger.requested].at(-1))) return;
     this.#isCaughtUp = true;
     const { finalHeight, finalNonce } = chain.sender;
     log.info(
@@ -86,101 +78,117 @@ export class Minter {
   /** Appends due intents and conclusions; false when nothing is due. */
   async round(): Promise<boolean> {
     const { catchUp, signal, append } = this.#options;
-    if (!this.#isCaughtUp || this.#halted !== undefined) return false;
+    if (!this.#isCaughtUp) return false;
     this.#reportClosed();
-    if (this.#haltForged() || !this.#isDue()) return false;
+    if (!this.#isDue()) return false;
     await catchUp();
-    if (signal.aborted || this.#haltUnexplained() || this.#haltForeign()) return false;
+    if (signal.aborted) return false;
+    this.#judge();
     const events = this.#events();
     return events.length > 0 && (await append(events), true);
   }
 
   #isDue(): boolean {
-    const { books, chain, now } = this.#options;
-    if (chain.unexplained(books.ledger).length > 0) return true;
-    if (this.#conclusions(1).length > 0) return true;
+    const { authority, books } = this.#options;
     return (
-      this.#mayIntend() &&
-      dueMints(books.ledger, { now: now(), final_nonce: chain.sender.finalNonce, most: 1 }).length >
-        0
+      this.#whyHalted !== this.#halted ||
+      this.#conclusions(1).length > 0 ||
+      authority.due.length > 0 ||
+      (this.#mayIntend() && dueMints(books.ledger, this.#intending(1)).length > 0)
     );
   }
 
   #events(): readonly TreasuryEvent[] {
+    const { authority, books, signer } = this.#options;
+    if (authority.due.length > 0) return authority.due;
     const conclusions = this.#conclusions(CONCLUSIONS_OF_A_BATCH);
     if (conclusions.length > 0 || !this.#mayIntend()) return conclusions;
-    const { books, chain, signer, now } = this.#options;
     const most = Math.min(INTENTS_OF_A_BATCH, LIVE_MAX - books.ledger.live.size);
-    const final_nonce = chain.sender.finalNonce;
-    return intend(books.ledger, {
-      now: now(),
-      final_nonce,
-      hash_of: (call) => signer.sign(call).tx_hash,
-      most,
-    }).events;
+    const hash_of: Intending['hash_of'] = (call) => signer.sign(call).tx_hash;
+    return intend(books.ledger, { ...this.#intending(most), hash_of }).events;
   }
 
+  #intending(most: number): Omit<Intending, 'hash_of'> {
+    const { chain, now } = this.#options;
+    return {
+      now: now(),
+      final_nonce: chain.sender.finalNonce,
+      most,
+      is_over: (mint) => chain.isOver(mint),
+    };
+  }
+
+  /** The mints in flight are those of the authority in force. */
   #conclusions(most: number): readonly TreasuryEvent[] {
     const { books, chain, second, now } = this.#options;
+    const { ledger } = books;
+    if (ledger.governance.authority === undefined) return [];
+    if (chain.forged !== undefined || !chain.isComplete) return [];
     const witness = second ?? chain.sender;
-    return conclude(books.ledger, (nonce) => witness.finalAt(nonce), { now: now(), most }).events;
+    return conclude(ledger, (nonce) => witness.finalAt(nonce), { now: now(), most }).events;
   }
 
   #mayIntend(): boolean {
-    if (this.clock !== undefined) return false;
-    return this.closed === undefined && this.#options.books.ledger.live.size < LIVE_MAX;
+    const { governance, live } = this.#options.books.ledger;
+    if (this.clock !== undefined || governance.authority === undefined) return false;
+    return this.closed === undefined && live.size < LIVE_MAX;
+  }
+
+  /** Halts minting, or ends a halt, as chain and ledger, both read to their ends, have it now. */
+  #judge(): void {
+    const why = this.#whyHalted;
+    if (why === this.#halted) return;
+    this.#halted = why;
+    if (why === undefined) this.#options.log.warn('minting is not halted any more');
+    else this.#options.log.fatal({ reason: why }, 'minting halted');
+  }
+
+  get #whyHalted(): string | undefined {
+    return this.#whyForged ?? this.#whyUnexplained ?? this.#whyForeign;
   }
 
   /** No outcome can be read from a chain that invents transactions of our key. */
-  #haltForged(): boolean {
-    const { chain, log } = this.#options;
-    const { forged } = chain.sender;
-    if (forged === undefined) return false;
+  get #whyForged(): string | undefined {
+    const { forged } = this.#options.chain;
+    if (forged === undefined) return undefined;
     const { block_height, reason } = forged;
-    const tx_hash = toHex(forged.tx_hash);
-    this.#halted = `minting halted: final block ${block_height} of chain.blocks says that the mint authority sent ${tx_hash}, but ${reason}. What to do: the node that the chain-ingester asks is wrong, or somebody else wrote to chain.blocks: compare block ${block_height} with another node, point APP_NODE_URL to one that is right, and write chain.blocks again (CHN-6); nothing is minted meanwhile`;
-    log.fatal({ tx_hash, block_height, reason }, 'minting halted: a forged transaction of our key');
-    return true;
+    return `minting halted: final block ${block_height} of chain.blocks says that the mint authority sent ${toHex(forged.tx_hash)}, but ${reason}. What to do: the node that the chain-ingester asks is wrong, or somebody else wrote to chain.blocks: compare block ${block_height} with another node, point APP_NODE_URL to one that is right, and write chain.blocks again (CHN-6); ${MEANWHILE}`;
   }
 
-  /** The ledger is read to its end: a Mint without an intent now was never requested. */
-  #haltUnexplained(): boolean {
-    const { books, chain, log } = this.#options;
-    const [first, ...more] = chain.unexplained(books.ledger);
-    if (first === undefined) return false;
+  /** Once the ledger is read to its end, a Mint without an intent was never requested. */
+  get #whyUnexplained(): string | undefined {
+    const { books, chain } = this.#options;
+    const [first, ...more] = chain.unexplained;
+    if (first === undefined) return undefined;
     const { tx_hash, block_height, nonce } = first;
     const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
     const how =
       books.ledger.requestedBy(tx_hash) === undefined ? 'was never requested' : 'was given up';
-    this.#halted = `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} ${how} in the ledger${others}. What to do: find out who used the key, or wrote to the ledger (\`ops audit\` names the record), and take that out of use; nothing is minted meanwhile`;
-    log.fatal(
-      { tx_hash: toHex(tx_hash), nonce, block_height, others: more.length },
-      'minting halted: a Mint that nobody requested, or that was given up',
-    );
-    return true;
+    return `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} ${how} in the ledger${others}. What to do: find out who used the key, or wrote to the ledger (\`ops audit\` names the record), and take that out of use; then an operator acknowledges the Mint (\`ops mint acknowledge\`), or names another key (\`ops authority rotate\`); ${MEANWHILE}`;
   }
 
-  /** The transactions of our key cannot conclude mints that another key has signed. */
-  #haltForeign(): boolean {
-    const { live } = this.#options.books.ledger;
-    for (const nonce of this.#ours) if (!live.has(nonce)) this.#ours.delete(nonce);
+  /** Nobody can send the bytes of such a mint; it ends once its nonce is used otherwise. */
+  get #whyForeign(): string | undefined {
+    const { books, signer } = this.#options;
+    const { authority } = books.ledger.governance;
+    if (authority !== undefined && !authority.authority.equals(signer.address)) return undefined;
+    const mint = this.#foreign();
+    if (mint === undefined) return undefined;
+    const { deposit_id, nonce } = mint;
+    return `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say. What to do: correct APP_MINT_KEY or APP_CHAIN_ID if they are wrong; else somebody wrote it to the ledger: take that out of use, and use nonce ${nonce} of the mint authority for another transaction, whose final block ends this halt; ${MEANWHILE}`;
+  }
+
+  #foreign(): RequestedMint | undefined {
+    const { authority, books } = this.#options;
+    const { live } = books.ledger;
+    for (const [nonce, mint] of this.#ours)
+      if (live.get(nonce)?.sequence !== mint.sequence) this.#ours.delete(nonce);
     for (const mint of live.values()) {
       if (this.#ours.has(mint.nonce)) continue;
-      if (this.#haltOtherKey(mint)) return true;
-      this.#ours.add(mint.nonce);
+      if (!authority.signs(mint)) return mint;
+      this.#ours.set(mint.nonce, mint);
     }
-    return false;
-  }
-
-  /** A ledger has one mint authority for ever, whose nonces and transactions show outcomes. */
-  #haltOtherKey(mint: RequestedMint | undefined): boolean {
-    const { signer, log } = this.#options;
-    if (mint === undefined || signer.sign(mintCallOf(mint)).tx_hash.equals(mint.tx_hash))
-      return false;
-    const { deposit_id, nonce } = mint;
-    this.#halted = `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say, and ${ONE_KEY}. What to do: set APP_MINT_KEY and APP_CHAIN_ID to those that the ledger was written with, then start the treasury again; nothing is minted meanwhile`;
-    log.fatal({ deposit_id, nonce }, 'minting halted: a mint in the ledger is of another key');
-    return true;
+    return undefined;
   }
 
   #reportClosed(): void {

@@ -1,18 +1,11 @@
 /** Minting: follows the chain, requests mints in the ledger and broadcasts them to the node. */
-import {
-  Sender,
-  type SenderOptions,
-  type SentTransaction,
-} from '../../../projections/chain/sender.ts';
-import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
-import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
-import type { Decoded } from '../../runtime/kafka/decode.ts';
-import { Fault } from '../../runtime/process/errors.ts';
 import type { HealthProblem } from '../../runtime/process/health.ts';
 import type { Append, TreasuryContext } from '../ledger/ledger-writer.ts';
+import { Authority } from './authority.ts';
 import { Broadcaster } from './broadcaster.ts';
+import { ChainBook } from './chain-book.ts';
 import type { MintSigner } from './mint-signer.ts';
 import { Minter } from './minter.ts';
 import { SecondNode } from './second-node.ts';
@@ -53,6 +46,7 @@ export interface MintingContext extends TreasuryContext {
 export interface MintingParts extends MintingContext, MintingOptions {
   readonly chain: ChainBook;
   readonly second: SecondNode | undefined;
+  readonly authority: Authority;
   readonly now: () => number;
 }
 
@@ -65,20 +59,16 @@ export class Minting {
   readonly #parts: MintingParts;
 
   constructor(options: MintingOptions, context: MintingContext) {
-    const { chain_id, second_node: node, now = Date.now } = options;
-    const { ledger } = context.books;
-    const { address } = options.signer;
+    const { chain_id, signer, second_node: node, now = Date.now } = options;
+    const { books, log } = context;
+    const { ledger } = books;
     this.topic = chainTopicOf(options);
-    this.chain = new ChainBook(this.topic, {
-      address,
-      chain_id,
-      hasSigned: (txHash) => ledger.requestedBy(txHash) !== undefined,
-    });
-    const { sender } = this.chain;
+    const chain = new ChainBook({ topic: this.topic, chain_id, ledger, own: signer.address });
+    this.chain = chain;
     const live = (): Iterable<number> => ledger.live.keys();
-    const { log } = context;
-    this.second = node && new SecondNode({ node, chain_id, address, sender, live, log });
-    this.#parts = { ...context, ...options, chain: this.chain, second: this.second, now };
+    this.second = node && new SecondNode({ node, chain_id, sender: () => chain.sender, live, log });
+    const parts = { ...context, ...options, chain, second: this.second, now };
+    this.#parts = { ...parts, authority: new Authority(parts) };
     this.#minter = new Minter(this.#parts);
     this.#broadcaster = new Broadcaster(this.#parts, this.#minter);
   }
@@ -88,7 +78,8 @@ export class Minting {
     const { halted, clock } = this.#minter;
     const phase = 'minting';
     if (halted !== undefined) return { status: 'halted', phase, message: halted };
-    if (clock !== undefined) return { status: 'waiting', phase, message: clock };
+    const message = this.#parts.authority.problem ?? clock;
+    if (message !== undefined) return { status: 'waiting', phase, message };
     return this.second?.problem ?? this.#broadcaster.problem;
   }
 
@@ -108,6 +99,7 @@ export class Minting {
     await this.#minter.begin();
     await Promise.all([
       this.second?.run(every_ms, signal, () => changes.notify()),
+      this.#parts.authority.watch(),
       this.#broadcast(),
     ]);
   }
@@ -127,50 +119,4 @@ export class Minting {
       clearInterval(ticking);
     }
   }
-}
-
-/** The mint authority's transactions, and those of its Mints that the ledger does not explain. */
-export class ChainBook {
-  readonly sender: Sender;
-  readonly #topic: string;
-  /** final Mints without a known intent */
-  #unexplained: SentTransaction[] = [];
-
-  constructor(topic: string, authority: Omit<SenderOptions, 'onFinal'>) {
-    this.#topic = topic;
-    this.sender = new Sender({
-      ...authority,
-      onFinal: (transaction) => {
-        if (transaction.function_call_type === 'Mint') this.#unexplained.push(transaction);
-      },
-    });
-  }
-
-  /** Throws `log_damaged` for an impossible log. */
-  fold({ events }: Decoded<ChainEvent>): void {
-    for (const { event, offset } of events) {
-      const verdict = this.sender.apply(event, offset);
-      if (verdict === undefined) continue;
-      throw new Fault(
-        'log_damaged',
-        `${this.#topic} cannot be right: ${verdict.broken}. What to do: restore the topic from a replica or a backup, then start the treasury again; nothing is minted meanwhile`,
-        { retry: false },
-      );
-    }
-  }
-
-  /** Final Mints without a live intent. Reliable once the ledger is read to its end. */
-  unexplained(ledger: Ledger): readonly SentTransaction[] {
-    this.#unexplained = this.#unexplained.filter((sent) => !isExplained(ledger, sent));
-    return this.#unexplained;
-  }
-}
-
-function isExplained(ledger: Ledger, { tx_hash, minted }: SentTransaction): boolean {
-  const mint = ledger.requestedBy(tx_hash);
-  if (mint === undefined) return false;
-  // a failed mint is requested again, with other bytes
-  if (minted === undefined) return true;
-  const deposit = ledger.deposit(mint.deposit_id);
-  return 'mint' in deposit && deposit.mint.tx_hash.equals(tx_hash);
 }

@@ -7,7 +7,7 @@
  * how a block's hash follows from its transactions, so a node could show true hashes and false
  * transactions.
  */
-import { toHex } from '../../../schemas/address.ts';
+import { bytesKey, toHex } from '../../../schemas/address.ts';
 import { claimsIn, type Sender, type SentTransaction } from '../../../projections/chain/sender.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import { Fault } from '../../runtime/process/errors.ts';
@@ -21,9 +21,8 @@ const BEHIND_MAX = 20;
 export interface SecondNodeOptions {
   readonly node: Pick<ChainNode, 'chain' | 'block'>;
   readonly chain_id: number;
-  /** the mint authority, 20 bytes */
-  readonly address: Buffer;
-  readonly sender: Sender;
+  /** the transactions of the mint authority in force */
+  readonly sender: () => Sender;
   /** the nonces of mints in flight */
   readonly live: () => Iterable<number>;
   readonly log: Logger;
@@ -34,8 +33,8 @@ export class SecondNode {
   /** the block being asked about, until the second node has it as a final one */
   #asked: { readonly height: number; readonly hash: Buffer } | undefined;
   #agreedHeight = -1;
-  /** nonces of mints in flight whose outcome both nodes show */
-  readonly #seen = new Set<number>();
+  /** hashes of transactions with the nonces of mints in flight, which both nodes show */
+  #seen: ReadonlySet<string> = new Set();
   #fault: string | undefined;
   #disagreement: string | undefined;
 
@@ -65,8 +64,9 @@ export class SecondNode {
 
   /** The authority's final transaction with this nonce, once both nodes show it. */
   finalAt(nonce: number): SentTransaction | undefined {
-    return this.problem === undefined && this.#seen.has(nonce)
-      ? this.#options.sender.finalAt(nonce)
+    const found = this.#options.sender().finalAt(nonce);
+    return found !== undefined && this.problem === undefined && this.#isSeen(found)
+      ? found
       : undefined;
   }
 
@@ -82,7 +82,7 @@ export class SecondNode {
   /** Asks about the newest final block and the outcomes in it and below, unless both are known. */
   async ask(): Promise<void> {
     const { sender, log } = this.#options;
-    const newest = sender.finalBlock;
+    const newest = sender().finalBlock;
     if (newest === undefined || this.disagrees) return;
     const block = (this.#asked ??= newest);
     const outcomes = this.#outcomes(block.height);
@@ -107,11 +107,11 @@ export class SecondNode {
       return;
     }
     this.#agreedHeight = block.height;
-    for (const { nonce } of outcomes) this.#seen.add(nonce);
+    this.#seen = new Set([...this.#seen, ...outcomes.map(({ tx_hash }) => bytesKey(tx_hash))]);
   }
 
   get #behind(): string | undefined {
-    const { finalHeight } = this.#options.sender;
+    const { finalHeight } = this.#options.sender();
     const behind = finalHeight - this.#agreedHeight;
     if (finalHeight < 0 || (this.#agreedHeight >= 0 && behind <= BEHIND_MAX)) return undefined;
     return `minting waits for the second node (APP_SECOND_NODE_URL): block ${finalHeight} is final in chain.blocks, and the second node has confirmed ${this.#agreedHeight < 0 ? 'none yet' : `blocks up to ${this.#agreedHeight}`}. What to do: look whether the second node follows the chain`;
@@ -120,12 +120,15 @@ export class SecondNode {
   /** The outcomes of mints in flight up to a height that the second node was not asked about. */
   #outcomes(height: number): readonly SentTransaction[] {
     const { sender, live } = this.#options;
-    const nonces = new Set(live());
-    for (const nonce of this.#seen) if (!nonces.has(nonce)) this.#seen.delete(nonce);
-    return [...nonces]
-      .filter((nonce) => !this.#seen.has(nonce))
-      .flatMap((nonce) => sender.finalAt(nonce) ?? [])
-      .filter(({ block_height }) => block_height <= height);
+    const ended = [...live()].flatMap((nonce) => sender().finalAt(nonce) ?? []);
+    this.#seen = new Set(
+      ended.filter((each) => this.#isSeen(each)).map(({ tx_hash }) => bytesKey(tx_hash)),
+    );
+    return ended.filter((each) => each.block_height <= height && !this.#isSeen(each));
+  }
+
+  #isSeen({ tx_hash }: SentTransaction): boolean {
+    return this.#seen.has(bytesKey(tx_hash));
   }
 
   async #isFinal(height: number): Promise<boolean> {
@@ -145,7 +148,7 @@ export class SecondNode {
     newest: { readonly height: number; readonly hash: Buffer },
     outcomes: readonly SentTransaction[],
   ): Promise<string | undefined> {
-    const { node, address } = this.#options;
+    const { node, sender } = this.#options;
     const heights = new Set([newest.height, ...outcomes.map(({ block_height }) => block_height)]);
     for (const height of heights) {
       const theirs = await node.block(height);
@@ -159,7 +162,7 @@ export class SecondNode {
         return disagreement(
           `final block ${height} is ${toHex(hash)} in chain.blocks and ${toHex(theirs.hash)} at the second node`,
         );
-      const shown = claimsIn(theirs, address);
+      const shown = claimsIn(theirs, sender().address);
       const missing = sent.find((ours) => !shown.some((each) => isSame(each, ours)));
       if (missing !== undefined)
         return disagreement(

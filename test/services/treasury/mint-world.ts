@@ -15,7 +15,12 @@ import {
 } from '../../../schemas/topics.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import type { NodeBlock } from '../../../schemas/chain-node.ts';
-import { isDepositEvent, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import type { HumanDecision } from '../../../schemas/operator-signature.ts';
+import {
+  isDepositEvent,
+  type MintAcknowledged,
+  type TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
 import { toEntries } from '../../../services/chain-ingester/follower.ts';
 import {
   appended,
@@ -31,16 +36,20 @@ import { ChainNode } from '../../../services/runtime/clt-node.ts';
 import { openCodec, type Codec } from '../../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
+import { toEntries as toLedgerEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
 import { MintSigner } from '../../../services/treasury/minting/mint-signer.ts';
 import type { MintingOptions } from '../../../services/treasury/minting/minting.ts';
 import type { TreasuryOptions } from '../../../services/treasury/treasury.ts';
 import { accountAt } from '../../support/deposit-log.ts';
 import { openDevnet, type TestDevnet } from '../../support/devnet.ts';
+import { alice, signed } from '../../support/operators.ts';
 import { never, silentLog } from '../../support/kafka.ts';
 import { until } from '../../support/until.ts';
 import { openWorld, startTreasury, type Working, type World } from './world.ts';
 
 const CHAIN_ID = 7777;
+type Placed = Pick<TreasuryEvent, 'sequence' | 'decided_at'>;
+
 const APPEND_BYTES = 1024 * 1024;
 
 export class MintWorld {
@@ -129,13 +138,25 @@ export class MintWorld {
       await this.#writer.append(this.chain_topic, 0, entries);
   }
 
-  /**
-   * Appends an event of a person or of another writer to the ledger, with the sequence of its
-   * offset.
-   */
-  async tell(event: TreasuryEvent): Promise<void> {
-    const { length } = await this.world.wholeLedger();
-    await this.world.write({ ...event, sequence: length, decided_at: Date.now() });
+  /** Appends an event of a person or of another writer to the ledger, for the offset it gets. */
+  tell(event: TreasuryEvent): Promise<void> {
+    return this.#place((place) => ({ ...event, ...place }));
+  }
+
+  /** Appends the decision of an operator, signed. */
+  decide(decision: HumanDecision): Promise<void> {
+    return this.#place((place) => signed({ ...decision, ...place }, alice));
+  }
+
+  /** Again until no other writer was faster. */
+  async #place(made: (place: Placed) => TreasuryEvent): Promise<void> {
+    for (;;) {
+      const { length: sequence } = await this.world.wholeLedger();
+      const entries = toLedgerEntries(this.world.codec, [
+        made({ sequence, decided_at: Date.now() }),
+      ]);
+      if ((await this.world.appendTogether(entries)) === BigInt(sequence)) return;
+    }
   }
 
   /** The types of a deposit's events that have an effect. */
@@ -161,6 +182,18 @@ export class MintWorld {
         function_call_type === 'Mint'
           ? [{ reference: given['reference'] ?? '', amount, to: toHex(to) }]
           : [],
+      ),
+    );
+  }
+
+  /** Mints in blocks, as an operator acknowledges them. */
+  async minted(): Promise<
+    readonly Pick<MintAcknowledged, 'tx_hash' | 'to' | 'amount' | 'block_height'>[]
+  > {
+    const { blocks } = await this.node.blocks(0, 500);
+    return blocks.flatMap(({ height, transactions }) =>
+      transactions.flatMap(({ function_call_type, hash, to, amount }) =>
+        function_call_type === 'Mint' ? [{ tx_hash: hash, to, amount, block_height: height }] : [],
       ),
     );
   }

@@ -6,6 +6,7 @@ import {
   begin,
   bookSurplus,
   changePolicy,
+  nameAuthority,
   pinBaseline,
   pinCustody,
   rotateAuthority,
@@ -25,8 +26,8 @@ const SETTINGS: Governed = {
   two_above: 2_000n * USD,
   usdt_contract: Buffer.alloc(20, 9),
   custody_addresses: [CUSTODY],
-  authority: Buffer.alloc(20, 1),
 };
+const AUTHORITY = Buffer.alloc(20, 1);
 
 function eventsOf<Event extends TreasuryEvent>(
   decision: Decision<string, Event>,
@@ -40,6 +41,7 @@ function governed(settings = SETTINGS): MintLedger {
   const made = new MintLedger();
   made.setPolicy();
   made.writeAll(eventsOf(begin(made.ledger, settings, BEGIN)));
+  made.writeAll(nameAuthority(made.ledger, AUTHORITY, BEGIN).events);
   return made;
 }
 
@@ -68,7 +70,6 @@ describe('the settings of the treasury', () => {
     ['another amount for two', { two_above: 1n }, 'other_operators'],
     ['no custody', { custody_addresses: [] }, 'other_custody'],
     ['another token', { usdt_contract: Buffer.alloc(20, 8) }, 'other_custody'],
-    ['another key', { authority: Buffer.alloc(20, 2) }, 'other_authority'],
   ])('are refused with %s than in force', (_which, change, refused) => {
     expect(begin(governed().ledger, { ...SETTINGS, ...change }, BEGIN)).toEqual({ refused });
   });
@@ -103,8 +104,10 @@ describe('the settings of the treasury', () => {
       },
     ]);
     made.writeAll(eventsOf(begin(made.ledger, SETTINGS, BEGIN)));
+    made.writeAll(nameAuthority(made.ledger, AUTHORITY, BEGIN).events);
+    expect(nameAuthority(made.ledger, CUSTODY, BEGIN).events).toEqual([]);
     expect(made.ledger.lastNonce).toBe(0);
-    expect(made.ledger.governance.authority?.authority).toEqual(SETTINGS.authority);
+    expect(made.ledger.governance.authority?.authority).toEqual(AUTHORITY);
   });
 
   test('replace the limits only where there are no operators', () => {

@@ -5,10 +5,8 @@ import {
   dueMints,
   intend,
   mintCallOf,
-  whyNotSigned,
   type FinalTransaction,
 } from '../../../../projections/deposits/domain/minting.ts';
-import { depositEvents } from '../../../support/deposit-events.ts';
 import {
   BEGIN,
   DAY_MS,
@@ -283,27 +281,34 @@ test('a deposit whose mint is dead returns to its former position in the queue',
   expect(made.ledger.waitingCount).toBe(2);
 });
 
-test('a mint that is not in flight, not as the deposit credits it, or beyond a cap is not signed', () => {
+test('a deposit that is not proven delays nobody, and is due once it is', () => {
   const made = opened(100n);
-  const id = made.deposit(60n * USD);
-  mintDue(made);
-  const [mint] = made.ledger.live.values();
-  if (mint === undefined) throw new Error('a mint is under way');
-  expect(whyNotSigned(made.ledger, mint)).toBe(undefined);
-  expect(whyNotSigned(made.ledger, { ...mint, deposit_id: NOBODY })).toBe('the deposit is absent');
-  expect(whyNotSigned(made.ledger, { ...mint, nonce: 1 })).toBe('another mint is in flight');
-  expect(whyNotSigned(made.ledger, { ...mint, tx_hash: Buffer.alloc(32) })).toBe(
-    'another mint is in flight',
-  );
-  expect(whyNotSigned(made.ledger, { ...mint, amount: mint.amount + 1n })).toBe(
-    'amount or account are not those of the deposit',
-  );
-  expect(whyNotSigned(made.ledger, { ...mint, to: Buffer.alloc(20) })).toBe(
-    'amount or account are not those of the deposit',
-  );
-  expect(whyNotSigned(made.ledger, { ...mint, rolling_cap: 60n * USD - 1n })).toMatch(
-    /above the rolling cap/,
-  );
-  made.writeAll([depositEvents(id).credited(mint.tx_hash)]);
-  expect(whyNotSigned(made.ledger, mint)).toBe('the deposit is credited');
+  const [one, two] = [made.deposit(90n * USD), made.deposit(80n * USD)];
+  const proven = new Set<string>();
+  const options = { ...INTENDING, is_proven: (id: string): boolean => proven.has(id) };
+  expect(dueMints(made.ledger, { ...options, now: BEGIN + 2 * DAY_MS })).toEqual([]);
+  proven.add(two);
+  expect(dueMints(made.ledger, options)).toMatchObject([{ deposit_id: two }]);
+  proven.add(one);
+  expect(dueMints(made.ledger, options)).toMatchObject([{ deposit_id: one }]);
+});
+
+test('a deposit whose mint was given up is due once the caller says that each of its mints is over', () => {
+  const made = opened();
+  const id = made.deposit(8n * USD);
+  const over = new Set<number>();
+  const options = {
+    ...INTENDING,
+    is_over: ({ nonce }: { readonly nonce: number }): boolean => over.has(nonce),
+  };
+  for (const final_nonce of [0, 1]) {
+    made.writeAll(intend(made.ledger, { ...INTENDING, final_nonce }).events);
+    const dead = finalOf(made, { tx_hash: Buffer.alloc(32, 0xdd) });
+    made.writeAll(conclude(made.ledger, dead, CONCLUDING).events);
+  }
+  expect(made.ledger.givenUp(id).map(({ nonce }) => nonce)).toEqual([0, 1]);
+  over.add(1);
+  expect(dueMints(made.ledger, options)).toEqual([]);
+  over.add(0);
+  expect(dueMints(made.ledger, options)).toMatchObject([{ deposit_id: id }]);
 });

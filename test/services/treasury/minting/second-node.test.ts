@@ -27,8 +27,7 @@ class Twins {
   readonly second = new SecondNode({
     node: { chain: () => this.#chain(), block: (height) => this.#block(height) },
     chain_id: 7777,
-    address: US,
-    sender: this.sender,
+    sender: () => this.sender,
     live: () => this.live,
     log: silentLog(),
   });

@@ -108,12 +108,9 @@ test(
   'the treasury puts its settings in force, and they are shown',
   { timeout: PATIENCE_MS },
   async () => {
-    expect((await world.ledger()).map(({ type }) => type)).toEqual([
-      'PolicySet',
-      'OperatorsSet',
-      'CustodyPinned',
-      'AuthoritySet',
-    ]);
+    await expect
+      .poll(async () => (await world.ledger()).map(({ type }) => type), { timeout: PATIENCE_MS })
+      .toEqual(['PolicySet', 'OperatorsSet', 'CustodyPinned', 'AuthoritySet']);
     const shown = await ops(['operators', 'show', '--json']);
     expect([shown.code, JSON.parse(shown.stdout)]).toMatchObject([
       0,

@@ -7,20 +7,28 @@ import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
 import type { TransferObserved } from '../../../../../schemas/tron.transfers/events.ts';
 import { toHex } from '../../../../../schemas/address.ts';
-import { ChainNode } from '../../../../../services/runtime/clt-node.ts';
 import { MintSigner } from '../../../../../services/treasury/minting/mint-signer.ts';
 import { depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt } from '../../../../support/deposit-log.ts';
-import { never } from '../../../../support/kafka.ts';
+import { addressOf, alice, BY, mallory, operatorsSet } from '../../../../support/operators.ts';
 import { ownMintWorld, type MintWorld } from '../../../../services/treasury/mint-world.ts';
 import { expectHalted, transferTo, type Working } from '../../../../services/treasury/world.ts';
 
 const stack = inject('stack');
 const USD = 1_000_000n;
 const DAY_MS = 86_400_000;
+/** Decisions need the signature of an operator. */
+const GOVERNED = { operators: [addressOf(alice)] };
 
 function idOf({ tx_id, log_index }: TransferObserved): string {
   return depositIdOf(tx_id, log_index);
+}
+
+/** Resolves when the ledger names its first mint authority. */
+async function authorityNamed(world: MintWorld): Promise<void> {
+  await expect
+    .poll(async () => (await world.world.ledger()).some(({ type }) => type === 'AuthoritySet'))
+    .toBe(true);
 }
 
 async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
@@ -232,43 +240,41 @@ test('a key that is not the mint authority halts the treasury with the setting t
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
 });
 
-test('minting halts at a mint in flight of another key, which is never given up for our use of its nonce', async () => {
+test('minting halts at a mint in flight that our key did not sign, until its nonce is used, and then mints the deposit once', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   const transfer = transferTo(0, 10n * USD);
   let closed: string | undefined = 'not yet';
   const working = world.start({ allowed: () => closed });
+  await world.mine();
+  await authorityNamed(world);
   await world.world.observe(transfer);
   await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
-  const foreign = {
-    to: accountAt(0),
-    amount: 8n * USD,
-    fee: 2n * USD,
-    tx_hash: Buffer.alloc(32, 7),
-  };
-  await world.tell({
-    type: 'MintIntended',
-    sequence: 0,
-    deposit_id: idOf(transfer),
-    nonce: 0,
-    policy_version: 1,
-    decided_at: 0,
-    ...foreign,
-  });
-  const call = {
-    function_call_type: 'Transfer',
-    arguments: { to: toHex(accountAt(5)), amount: 1n },
-  } as const;
-  await world.devnet.send(world.authority, call);
+  const forged = { to: accountAt(0), amount: 8n * USD, nonce: 0, tx_hash: Buffer.alloc(32, 7) };
+  await world.tell(depositEvents(idOf(transfer)).intended(forged));
   closed = undefined;
-  for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   await expect
     .poll(() => working.treasury.problem?.message)
     .toMatch(
       /^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /,
     );
-  expect(await world.storyOf(idOf(transfer))).toEqual(['DepositConfirmed', 'MintIntended']);
+  for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   expect(await world.mints()).toEqual([]);
+  const call = {
+    function_call_type: 'Transfer',
+    arguments: { to: toHex(accountAt(5)), amount: 1n },
+  } as const;
+  await world.devnet.send(world.authority, call);
+  await credited(world, working, 1);
+  expect(await world.storyOf(idOf(transfer))).toEqual([
+    'DepositConfirmed',
+    'MintIntended',
+    'MintDead',
+    'MintIntended',
+    'MintCredited',
+  ]);
+  await world.expectMinted();
+  await working.ready();
 });
 
 test('a mint that is in no block for long is a health problem until a block has it', async () => {
@@ -292,49 +298,12 @@ test('a mint that is in no block for long is a health problem until a block has 
   await credited(world, working, 1);
 });
 
-class OtherAuthority extends ChainNode {
-  readonly #authority: Buffer;
-
-  constructor(url: string, authority: Buffer) {
-    super(url, never);
-    this.#authority = authority;
-  }
-
-  override async chain(): ReturnType<ChainNode['chain']> {
-    return { ...(await super.chain()), mint_authority: this.#authority };
-  }
-}
-
-test("a key other than the ledger's halts minting, although the chain accepts it", async () => {
-  const world = await ownMintWorld(stack);
-  await world.world.openAddresses(1);
-  const before = world.start();
-  await world.world.observe(transferTo(0, 10n * USD));
-  await credited(world, before, 1);
-  await before.stop();
-  const signer = new MintSigner(`0x${'1'.repeat(64)}`, 7777);
-  const after = world.start({
-    signer,
-    node: new OtherAuthority(world.devnet.node_url, signer.address),
-  });
-  await expect
-    .poll(() => after.treasury.problem?.message)
-    .toMatch(
-      /^minting halted: .* with nonce 0 was requested with another key.*the key cannot be replaced.*What to do: set APP_MINT_KEY/,
-    );
-  await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => after.counted('treasury_deposits_unminted')).toBe(1);
-  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(
-    1,
-  );
-});
-
 test('a MintDead without a displacing final block is not believed: the deposit is not requested again, and minting halts once the mint is final', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   await world.mine();
   const transfer = transferTo(0, 10n * USD);
-  const working = world.start();
+  const working = world.start({}, GOVERNED);
   await world.world.observe(transfer);
   await expect
     .poll(() => working.counted('treasury_broadcasts_total', 'accepted'))
@@ -349,4 +318,128 @@ test('a MintDead without a displacing final block is not believed: the deposit i
     .toMatch(/^minting halted: .* was given up in the ledger/);
   expect(await world.mints()).toHaveLength(1);
   expect(await world.balanceOf(0)).toBe(8n * USD);
+
+  // acknowledged, it ends the halt, and its deposit is not minted a second time
+  const [mint] = await world.minted();
+  if (mint === undefined) throw new Error('nothing is minted');
+  await world.decide({ type: 'MintAcknowledged', ...BY, ...mint });
+  await world.world.observe(transferTo(0, 10n * USD));
+  await credited(world, working, 1);
+  expect(await world.balanceOf(0)).toBe(8n * USD + 9_500_000n);
+});
+
+test('an acknowledged Mint ends the halt without a restart, and minting goes on', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const call = {
+    function_call_type: 'Mint',
+    arguments: { to: toHex(accountAt(5)), amount: 7n, reference: null },
+  } as const;
+  await world.devnet.send(world.authority, call);
+  const working = world.start({}, GOVERNED);
+  for (let blocks = 0; blocks < 4; blocks++) await world.mine();
+  await expect.poll(() => working.treasury.problem?.message).toMatch(/^minting halted: /);
+  await world.world.observe(transferTo(0, 10n * USD));
+  const [mint] = await world.minted();
+  if (mint === undefined) throw new Error('nothing is minted');
+  const acknowledged = { type: 'MintAcknowledged', ...BY, ...mint } as const;
+  // nobody's word, and then an operator's
+  await world.tell(acknowledged);
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  expect(working.treasury.problem?.message).toMatch(/^minting halted: /);
+  await world.decide(acknowledged);
+  await credited(world, working, 1);
+  expect(await world.balanceOf(0)).toBe(8n * USD);
+  await working.ready();
+});
+
+test('a chain that has minted before goes on from the pinned baseline', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const call = {
+    function_call_type: 'Mint',
+    arguments: { to: toHex(accountAt(5)), amount: 7n, reference: null },
+  } as const;
+  await world.devnet.send(world.authority, call);
+  for (let blocks = 0; blocks < 4; blocks++) await world.mine();
+  const { hash } = (await world.node.block(1)) ?? { hash: Buffer.alloc(32) };
+  await world.tell(operatorsSet(alice));
+  const supply = { supply: 10n ** 15n, liability: 7n };
+  await world.decide({
+    type: 'BaselinePinned',
+    ...BY,
+    block_height: 1,
+    block_hash: hash,
+    ...supply,
+  });
+  const working = world.start({}, GOVERNED);
+  await world.world.observe(transferTo(0, 10n * USD));
+  await credited(world, working, 1);
+  await working.ready();
+});
+
+test('after a rotation the treasury with the key before waits, and one with the new key mints on, also a deposit whose mint was dead', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(3);
+  let closed: string | undefined;
+  const before = world.start({ allowed: () => closed }, GOVERNED);
+  await world.world.observe(transferTo(0, 10n * USD));
+  await credited(world, before, 1);
+  const dead = transferTo(1, 10n * USD);
+  await world.devnet.admin('/admin/faults', {
+    target: 'node',
+    mode: 'human_takes_nonce',
+    times: 1,
+  });
+  await world.world.observe(dead);
+  await world.mineUntil(async () => {
+    if ((await before.counted('treasury_mints_total', 'MintDead')) === 0) return false;
+    closed = 'the key is rotated';
+    return (await before.counted('treasury_mints_live')) === 0;
+  }, 'a mint that is dead');
+  await world.devnet.admin('/admin/clt/authority', { address: mallory.address.toLowerCase() });
+  await world.decide({ type: 'AuthoritySet', ...BY, version: 2, authority: addressOf(mallory) });
+  closed = undefined;
+  await world.mine();
+  await expect
+    .poll(() => before.treasury.problem)
+    .toMatchObject({
+      status: 'waiting',
+      message: expect.stringMatching(/mint authority.*What to do: /),
+    });
+  await world.world.observe(transferTo(2, 10n * USD));
+  await expect.poll(() => before.counted('treasury_deposits_confirmed_total')).toBe(3);
+  const intents = (await world.world.ledger()).filter(({ type }) => type === 'MintIntended').length;
+
+  const after = world.start({ signer: new MintSigner(mallory.privateKey, 7777) }, GOVERNED);
+  await credited(world, after, await before.counted('treasury_deposits_confirmed_total'));
+  expect(await world.balanceOf(1)).toBe(8n * USD);
+  expect(await world.balanceOf(2)).toBe(8n * USD);
+  const requested = (await world.world.ledger()).filter((event) => event.type === 'MintIntended');
+  const nonces = requested.slice(intents).map(({ nonce }) => nonce);
+  expect(nonces).toEqual(nonces.map((_, at) => at));
+  await after.ready();
+  await world.expectMinted();
+});
+
+test("a key other than the ledger's mints nothing, although the chain accepts it", async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const before = world.start();
+  await world.world.observe(transferTo(0, 10n * USD));
+  await credited(world, before, 1);
+  await before.stop();
+  await world.devnet.admin('/admin/clt/authority', { address: mallory.address.toLowerCase() });
+  const after = world.start({ signer: new MintSigner(mallory.privateKey, 7777) });
+  await expect
+    .poll(() => after.treasury.problem?.message)
+    .toMatch(
+      /^the mint authority of the ledger is 0x\w+ \(version 1\), and APP_MINT_KEY.*What to do: /,
+    );
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect.poll(() => after.counted('treasury_deposits_unminted')).toBe(1);
+  for (let blocks = 0; blocks < 3; blocks++) await world.mine();
+  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(
+    1,
+  );
 });
