@@ -192,6 +192,7 @@ function addAudit(commands: Commands, run: Run): void {
     (command) =>
       command.epilogue(
         `Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks:\n\n${INVARIANT_LIST.join('\n')}\n\n` +
+          'With APP_DEPOSIT_XPUB it derives every deposit address from that key; without, it believes those in the log.\n\n' +
           'Exits 0 when all hold, 2 with the first violation and its topic, partition and offset, or when something did not answer.',
       ),
     run(async (args) => (await import('./audit/audit.ts')).audit(args)),
