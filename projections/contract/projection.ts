@@ -21,6 +21,8 @@ export interface Recorded<Event> {
   readonly offset: bigint;
   /** Unix milliseconds, of the record */
   readonly timestamp: number;
+  /** SHA-256 of the record's value, of events with `previous` */
+  readonly value_hash?: Buffer;
 }
 
 /** Rows that a fold gets under `name`. int8 and numeric are text, or as the fold wrote them. */

@@ -20,11 +20,12 @@ import { addressLoads, foldAddresses } from './address-fold.ts';
 import { foldLedger, ledgerLoads } from './ledger-fold.ts';
 import { TABLES } from './rows.ts';
 
+type Changed = Exclude<Folded, { readonly broken: unknown }>;
 type DepositsEvent = DepositAddressEvent | TreasuryEvent;
 
 export const deposits: Projection<DepositsEvent> = {
   name: 'deposits',
-  version: 4,
+  version: 5,
   topics: ['deposit.addresses', 'treasury.ledger'],
   isEvent: (event): event is DepositsEvent =>
     isDepositAddressEvent(event) || isTreasuryEvent(event),
@@ -60,7 +61,12 @@ function loads(batch: readonly Recorded<DepositsEvent>[]): readonly Load[] {
 
 function fold(loaded: Loaded, batch: readonly Recorded<DepositsEvent>[]): Folded {
   const { addresses, ledger } = byTopic(batch);
-  const folds = [foldAddresses(loaded, addresses), foldLedger(loaded, ledger)];
+  const folds: Changed[] = [];
+  // the records of a batch are of one topic
+  for (const folded of [foldAddresses(loaded, addresses), foldLedger(loaded, ledger)]) {
+    if ('broken' in folded) return folded;
+    folds.push(folded);
+  }
   const sum = (outcome: keyof Outcomes): number =>
     folds.reduce((total, { outcomes }) => total + outcomes[outcome], 0);
   return {

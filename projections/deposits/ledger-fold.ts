@@ -5,6 +5,7 @@ import {
   type DepositEvent,
   type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
+import { brokenLink, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
 import { bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { Folded, Load, Loaded, Recorded, Row } from '../contract/projection.ts';
 import {
@@ -59,7 +60,7 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
   return [
     {
       name: 'ledger',
-      text: `SELECT sequence, deposits, policy_version, last_nonce, mint_time, window_sequence,
+      text: `SELECT sequence, head, deposits, policy_version, last_nonce, mint_time, window_sequence,
                     operators_version, operators, two_above, authority_version, authority FROM ledger`,
       values: [],
     },
@@ -79,10 +80,14 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
   ];
 }
 
-export function foldLedger(loaded: Loaded, batch: readonly Recorded<TreasuryEvent>[]): Changed {
+export function foldLedger(loaded: Loaded, batch: readonly Recorded<TreasuryEvent>[]): Folded {
   const rows = new LedgerRows(loaded);
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
-  for (const recorded of batch) outcomes[rows.apply(recorded)]++;
+  for (const [at, recorded] of batch.entries()) {
+    const reason = rows.brokenBy(recorded);
+    if (reason !== undefined) return { broken: { at, reason } };
+    outcomes[rows.apply(recorded)]++;
+  }
   return { changes: rows.changes(), outcomes, announced: rows.announced() };
 }
 
@@ -107,13 +112,16 @@ class LedgerRows {
   /** deposits with a mint in flight; complete where the batch rotates the authority */
   readonly #inFlight: Set<unknown>;
   readonly #loadedSequence: number;
+  /** of the last record of the chain */
   #sequence: number;
+  #head: Buffer;
   #count: number;
 
   constructor(loaded: Loaded) {
     const [head] = loaded['ledger'] ?? [];
     this.#sequence = head === undefined ? -1 : countIn(head, 'sequence');
     this.#loadedSequence = this.#sequence;
+    this.#head = head === undefined ? NO_RECORDS : bytesIn(head, 'head');
     this.#count = head === undefined ? 0 : countIn(head, 'deposits');
     this.#mints = new MintRows(loaded, head);
     this.#governance = storedGovernance(head);
@@ -131,13 +139,19 @@ class LedgerRows {
     }
   }
 
+  /** Why the record does not follow those before it. */
+  brokenBy({ event, offset }: Recorded<TreasuryEvent>): string | undefined {
+    const isNew = isWrittenFor(event, offset) && event.sequence > this.#sequence;
+    return isNew ? brokenLink(this.#head, event, offset) : undefined;
+  }
+
   apply(recorded: Recorded<TreasuryEvent>): 'applied' | 'replayed' | 'ignored' {
     const { event, offset } = recorded;
     if (!isWrittenFor(event, offset)) return 'ignored';
     if (event.sequence <= this.#sequence) return 'replayed';
-    if (!this.#governance.admits(event) || !this.#counts({ ...recorded, event })) return 'ignored';
     this.#sequence = event.sequence;
-    return 'applied';
+    this.#head = headAfter(this.#head, recorded.value_hash);
+    return this.#governance.admits(event) && this.#counts(recorded) ? 'applied' : 'ignored';
   }
 
   #counts(recorded: Recorded<TreasuryEvent>): boolean {
@@ -217,7 +231,7 @@ class LedgerRows {
       listed.push([is, after.seq, id]);
     }
     const owners = [...this.#owners.values()].filter(({ changed }) => changed);
-    const counters = { sequence: this.#sequence, deposits: this.#count };
+    const counters = { sequence: this.#sequence, head: this.#head, deposits: this.#count };
     const governance = governanceHead(this.#governance);
     const head = rowOf(LEDGER, { one: true, ...counters, ...this.#mints.head, ...governance });
     return {

@@ -29,6 +29,7 @@ export const LEDGER = {
   columns: {
     one: 'bool',
     sequence: 'int8',
+    head: 'bytea',
     deposits: 'int8',
     policy_version: 'int4',
     last_nonce: 'int8',

@@ -18,7 +18,8 @@ CREATE TABLE addresses (
 
 CREATE TABLE ledger (
   one      boolean PRIMARY KEY CHECK (one), -- a single row
-  sequence bigint  NOT NULL,                -- of the last event applied
+  sequence bigint  NOT NULL,                -- of the last record of the chain
+  head     bytea   NOT NULL,                -- its hash; empty before the first
   deposits bigint  NOT NULL,                -- how many there are: the next one's seq
   policy_version integer NOT NULL,          -- the one in force; 0 before the first
   last_nonce      bigint NOT NULL,          -- of the authority's last intent that counts; -1: none

@@ -1,6 +1,10 @@
-/** The reserve's projection: each reconciliation of `reserve.runs` as one row, by its id. */
+/**
+ * The reserve's projection: each reconciliation of `reserve.runs` as one row, by its id. Every
+ * record is one of the chain (LOG-8); it names the head where it stands at its sequence.
+ */
+import { brokenLink, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
 import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
-import { countIn, rowOf, textIn } from '../contract/loaded-row.ts';
+import { amountIn, bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type {
   Folded,
   Load,
@@ -12,7 +16,11 @@ import type {
 } from '../contract/projection.ts';
 
 /** The tables as the fold writes them; `table.sql` describes each column. */
-const HEAD: Table = { name: 'head', columns: { one: 'bool', runs: 'int8' }, key: ['one'] };
+const HEAD: Table = {
+  name: 'head',
+  columns: { one: 'bool', runs: 'int8', log_end: 'int8', hash: 'bytea' },
+  key: ['one'],
+};
 
 const RUNS = {
   name: 'runs',
@@ -32,13 +40,14 @@ const RUNS = {
     held: 'numeric',
     retained_fees: 'numeric',
     status: 'text',
+    ledger_head: 'bytea',
   },
   key: ['run_id'],
 } as const satisfies Table;
 
 export const reserve: Projection<ReserveReconciled> = {
   name: 'reserve',
-  version: 1,
+  version: 2,
   topics: ['reserve.runs'],
   isEvent: isReserveEvent,
   tables: [HEAD, RUNS],
@@ -50,7 +59,7 @@ export const reserve: Projection<ReserveReconciled> = {
 
 function loads(batch: readonly Recorded<ReserveReconciled>[]): readonly Load[] {
   return [
-    { name: 'head', text: 'SELECT runs FROM head', values: [] },
+    { name: 'head', text: 'SELECT runs, log_end, hash FROM head', values: [] },
     {
       name: 'known',
       text: 'SELECT run_id FROM runs WHERE run_id = ANY($1::text[])',
@@ -62,16 +71,25 @@ function loads(batch: readonly Recorded<ReserveReconciled>[]): readonly Load[] {
 function fold(loaded: Loaded, batch: readonly Recorded<ReserveReconciled>[]): Folded {
   const head = loaded['head']?.[0];
   const before = head === undefined ? 0 : countIn(head, 'runs');
+  let end = head === undefined ? 0n : amountIn(head, 'log_end');
+  let hash = head === undefined ? NO_RECORDS : bytesIn(head, 'hash');
   const known = new Set((loaded['known'] ?? []).map((row) => textIn(row, 'run_id')));
   const runs: Row[] = [];
   const announced: string[] = [];
-  for (const { event } of batch) {
+  let isNew = false;
+  for (const [at, { event, offset, value_hash: valueHash }] of batch.entries()) {
+    if (offset < end) continue;
+    const reason = brokenLink(hash, event, offset);
+    if (reason !== undefined) return { broken: { at, reason } };
+    hash = headAfter(hash, valueHash);
+    end = offset + 1n;
+    isNew = true;
     if (known.has(event.run_id)) continue;
     known.add(event.run_id);
     announced.push(event.run_id);
-    runs.push(rowOf(RUNS, { ...event, ordinal: before + runs.length }));
+    runs.push(rowOf(RUNS, { ledger_head: NO_RECORDS, ...event, ordinal: before + runs.length }));
   }
-  const heads: Row[] = runs.length === 0 ? [] : [[true, before + runs.length]];
+  const heads: Row[] = isNew ? [[true, before + runs.length, end, hash]] : [];
   return {
     changes: {
       cuts: [],

@@ -1,6 +1,8 @@
 CREATE TABLE head (
   one  boolean PRIMARY KEY CHECK (one),      -- a single row
-  runs bigint  NOT NULL                      -- how many there are: the next one's ordinal
+  runs bigint  NOT NULL,                     -- how many there are: the next one's ordinal
+  log_end bigint NOT NULL,                   -- the next offset of reserve.runs
+  hash    bytea  NOT NULL                    -- of the last record (LOG-8)
 );
 
 CREATE TABLE runs (
@@ -18,5 +20,6 @@ CREATE TABLE runs (
   custody_reported   numeric     NOT NULL,
   held               numeric     NOT NULL,
   retained_fees      numeric     NOT NULL,
-  status             text        NOT NULL
+  status             text        NOT NULL,
+  ledger_head        bytea       NOT NULL    -- hash of the ledger's last record that they know; empty: not said
 );

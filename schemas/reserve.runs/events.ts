@@ -19,6 +19,12 @@ export interface ReserveReconciled {
   readonly held: bigint;
   readonly retained_fees: bigint;
   readonly status: string;
+  /** the hash of the last record of the ledger that the figures include; none: an older writer's */
+  readonly ledger_head?: Buffer;
+  /** the offset that it was written for: it counts anywhere, `previous` only there; none or -1 */
+  readonly sequence?: number;
+  /** the hash of the record before; the writer adds it */
+  readonly previous?: Buffer;
 }
 
 /** Whether a decoded record is an event of this topic. Its Avro schema guarantees the shape. */

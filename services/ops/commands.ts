@@ -185,16 +185,24 @@ function addReserve(commands: Commands, run: Run): void {
 
 const INVARIANT_LIST = Object.entries(INVARIANTS).map(([name, text]) => `  ${name}  ${text}`);
 
+const HEAD = {
+  ...TEXT,
+  describe: 'a hash that an earlier audit or a reserve run named: is it still in the logs?',
+} as const;
+
 function addAudit(commands: Commands, run: Run): void {
   commands.command(
     'audit',
     'read the logs from their beginnings and check every invariant of the money',
     (command) =>
-      command.epilogue(
-        `Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks:\n\n${INVARIANT_LIST.join('\n')}\n\n` +
-          'With APP_DEPOSIT_XPUB it derives every deposit address from that key; without, it believes those in the log.\n\n' +
-          'Exits 0 when all hold, 2 with the first violation and its topic, partition and offset, or when something did not answer.',
-      ),
+      command
+        .option('head', HEAD)
+        .epilogue(
+          `Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks:\n\n${INVARIANT_LIST.join('\n')}\n\n` +
+            'With APP_DEPOSIT_XPUB it derives every deposit address from that key; without, it believes those in the log.\n\n' +
+            'It prints the hash of the last record of each chained log, which covers every record before it. A person who noted one gives it as --head later: the audit finds that record, and the log still begins with the same records, or says that it does not.\n\n' +
+            'Exits 0 when all hold, 2 with the first violation and its topic, partition and offset, or when something did not answer.',
+        ),
     run(async (args) => (await import('./audit/audit.ts')).audit(args)),
   );
 }

@@ -5,7 +5,7 @@ import type { Codec } from '../runtime/kafka/codec.ts';
 import { decode, type Decoded } from '../runtime/kafka/decode.ts';
 import { withAdmin } from '../runtime/kafka/client.ts';
 import { readLogEnds, watchLog, type Retrying } from '../runtime/kafka/ends.ts';
-import { partitionKey, type Positions } from '../runtime/kafka/position.ts';
+import { lossBy, partitionKey, type Positions } from '../runtime/kafka/position.ts';
 import { LogReader } from '../runtime/kafka/reader.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
@@ -77,7 +77,7 @@ export interface FollowedTopic<Event extends { readonly type: string }> {
   readonly positions?: () => Positions;
   /** resolves when the fold can take more */
   readonly room?: () => Promise<void>;
-  /** takes records of one partition, in order, without a gap; may throw `LogLost` */
+  /** takes records of one partition, in order, without a gap; may throw `BrokenChain` */
   readonly fold: (decoded: Decoded<Event>) => void;
 }
 
@@ -232,7 +232,11 @@ async function takeChunk<Event extends { readonly type: string }>(
     decode({ name: 'the treasury', isEvent }, codec, chunk),
   );
   if (reader.isStale(chunk)) return;
-  fold(decoded);
+  try {
+    fold(decoded);
+  } catch (error) {
+    throw lossBy(error, topic, chunk.partition);
+  }
   if (decoded.poison === undefined) return;
   const { offset, reason } = decoded.poison;
   throw new Fault(

@@ -16,6 +16,7 @@ import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { readLogRange } from '../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../services/runtime/kafka/record.ts';
+import { storedAs } from '../support/plain-chain.ts';
 
 export const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER];
 
@@ -74,7 +75,7 @@ async function readTopic<Event extends { readonly type: string }>(
         const event = codec.decode(value);
         if (!isEvent(event))
           throw new Error(`${event.type} stands in ${topic.name} ${partition} at ${offset}`);
-        return event;
+        return storedAs(event, value);
       }),
     );
   }

@@ -95,6 +95,23 @@ export async function recreateTopic(kafka: Kafka, topic: string): Promise<void> 
   await ensureTopics(kafka, [ownTopic({ name: topic, config: {} })]);
 }
 
+/** Replaces a topic by a new one of that name with other records. */
+export async function rewriteTopic(
+  kafka: Kafka,
+  topic: string,
+  rewrite: (records: readonly LogRecord[]) => readonly Pick<LogRecord, 'key' | 'value'>[],
+): Promise<void> {
+  const records = rewrite(await readAll(kafka, topic));
+  await recreateTopic(kafka, topic);
+  const entries = records.map(({ key, value }) => ({
+    key: String(key),
+    value: value ?? Buffer.alloc(0),
+    headers: {},
+    timestamp: 1,
+  }));
+  await appendAll(kafka, topic, entries);
+}
+
 /** Appends through a writer of its own. */
 export async function appendAll(
   kafka: Kafka,

@@ -15,6 +15,7 @@ import {
   type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
 import { depositKey, XPUB } from './deposit-log.ts';
+import { plainHead } from './plain-chain.ts';
 import { PlainMints } from './plain-mints.ts';
 import { texts, type TableTexts } from './plain-fold.ts';
 import type { Row } from './plain-fold-rows.ts';
@@ -97,23 +98,14 @@ export function plainDeposits(
   const stories = new Map<string, Story>();
   const mints = new PlainMints();
   const firsts = new Map<string, OperatorsSet | AuthoritySet>();
-  let sequence = -1;
-  ledger.forEach((event, offset) => {
-    if (event.sequence !== offset) return;
-    if (event.type === 'PolicySet') {
-      if (mints.set(event)) sequence = offset;
-      return;
-    }
+  const chained = ledger.filter(({ sequence }, offset) => sequence === offset);
+  for (const event of chained) {
+    if (event.type === 'PolicySet') mints.set(event);
     const isFirst = event.type === 'OperatorsSet' || event.type === 'AuthoritySet';
-    if (isFirst && event.version === 1 && !firsts.has(event.type)) {
-      firsts.set(event.type, event);
-      sequence = offset;
-    }
-    if (!isDepositEvent(event)) return;
-    const told = stories.get(event.deposit_id)?.events.length;
-    tell({ stories, mints }, event, offset);
-    if (stories.get(event.deposit_id)?.events.length !== told) sequence = offset;
-  });
+    if (isFirst && event.version === 1 && !firsts.has(event.type)) firsts.set(event.type, event);
+    if (isDepositEvent(event)) tell({ stories, mints }, event, event.sequence);
+  }
+  const sequence = chained.at(-1)?.sequence;
   const all = [...stories.values()];
   const owners = Map.groupBy(all, ({ first }) => first.clt_address.toString('hex'));
   return {
@@ -127,9 +119,18 @@ export function plainDeposits(
       })),
     ),
     ledger: texts(
-      sequence === -1
+      sequence === undefined
         ? []
-        : [{ one: true, sequence, deposits: all.length, ...mints.head, ...governanceRow(firsts) }],
+        : [
+            {
+              one: true,
+              sequence,
+              head: plainHead(chained),
+              deposits: all.length,
+              ...mints.head,
+              ...governanceRow(firsts),
+            },
+          ],
     ),
     policies: texts(mints.policyRows),
     mints: texts(mints.mintRows),

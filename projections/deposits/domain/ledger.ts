@@ -6,7 +6,11 @@
  * offset that its writer wrote it for, and the event counts only at that offset. A batch that lost
  * a race therefore has no effect as a whole: its writer folds the other batch and decides again.
  * Intents to mint are judged once more, by the events before them alone: see `mint-book.ts`.
+ *
+ * Every event that stands where it was written for is a record of the chain (LOG-8), whether or not
+ * it fits.
  */
+import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import { shortfallOf } from '../../../schemas/deposit-policy.ts';
 import {
   isDepositEvent,
@@ -62,10 +66,16 @@ export class Ledger {
   readonly #givenUp = new Map<string, readonly RequestedMint[]>();
   #sums: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n, refunded: 0n };
   #end = 0n;
+  #head = NO_RECORDS;
 
   /** The offset after the last record folded: what the next event is written for. */
   get end(): bigint {
     return this.#end;
+  }
+
+  /** The hash of the last record of the chain; empty before the first. */
+  get head(): Buffer {
+    return this.#head;
   }
 
   /** The policy in force; undefined before the first. */
@@ -145,8 +155,15 @@ export class Ledger {
     return misfitOf(event, this.governance, this.#facts);
   }
 
-  /** Folds the record at this offset; every record, in order. Repeats have no effect. */
-  apply(event: TreasuryEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
+  /**
+   * Folds the record at this offset; every record, in order. Repeats have no effect. Throws
+   * `BrokenChain`.
+   */
+  apply(
+    event: TreasuryEvent,
+    offset: bigint,
+    valueHash?: Buffer,
+  ): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
     if (offset > this.#end)
       throw new Error(
@@ -154,6 +171,7 @@ export class Ledger {
       );
     this.#end++;
     if (!isWrittenFor(event, offset)) return 'ignored';
+    this.#head = linked(this.#head, event, offset, valueHash);
     return this.governance.admits(event) && this.#fits(event) ? 'applied' : 'ignored';
   }
 

@@ -7,6 +7,7 @@ import type { Kafka } from 'kafkajs';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import { hashOfValue } from '../../../schemas/hash-chain.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
 import {
   CHAIN_BLOCKS,
@@ -21,12 +22,14 @@ import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import { openCodec, undecodable, type Codec } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
+import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { depositKeySetting } from '../../runtime/process/deposit-key.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
 import { jsonOf, kafkaOf, note, print, withReader } from '../connections.ts';
 import type { SharedArguments } from '../usage.ts';
+import { ChainHeads, readHead } from './head.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { Findings, INVARIANTS, type Invariant } from './findings.ts';
 import { LedgerAudit } from './ledger-audit.ts';
@@ -56,6 +59,8 @@ export interface AuditSources {
   readonly usdt_contract: Buffer;
   /** derives every deposit address; undefined: the addresses in the log are believed */
   readonly deposit_key?: DepositKey | undefined;
+  /** a head of a chained log that somebody noted before */
+  readonly seen?: Buffer | undefined;
   /** gets a line every few seconds */
   readonly onProgress?: (line: string) => void;
 }
@@ -71,7 +76,12 @@ interface PartitionEnd {
 const STATEMENT_MS = 120_000;
 const PROGRESS_EVERY_MS = 5_000;
 
-export async function audit({ json, stack }: SharedArguments): Promise<number> {
+export async function audit({
+  json,
+  stack,
+  head,
+}: SharedArguments & { readonly head: string | undefined }): Promise<number> {
+  const seen = head === undefined ? undefined : readHead(head);
   const deposit_key = { ...depositKeySetting(process.env), fallback: undefined };
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
   const config = readSettings(settings, stack);
@@ -79,11 +89,11 @@ export async function audit({ json, stack }: SharedArguments): Promise<number> {
   const codec = await openCodec(config.registry_url, AUDITED_TOPICS);
   const result = await withReader(
     config,
-    (reader) => auditLogs({ ...config, kafka, codec, reader, onProgress: note }),
+    (reader) => auditLogs({ ...config, kafka, codec, reader, seen, onProgress: note }),
     STATEMENT_MS,
   );
   print(json === true ? auditJson(result) : auditText(result));
-  return result.findings.violationCount === 0 ? 0 : 2;
+  return result.findings.violationCount === 0 && result.seen !== null ? 0 : 2;
 }
 
 function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResult): string {
@@ -100,6 +110,14 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
       return `${name}  ${state}  ${findings.checked[name]} checked: ${INVARIANTS[name]}`;
     }),
   ];
+  for (const { topic, partition, offset, head } of rest.heads)
+    lines.push(`head      ${head} of ${topic}/${partition}, offsets 0 to ${offset}`);
+  if (rest.seen === null)
+    lines.push('VIOLATED  no log has the head of --head: records were changed, removed or moved');
+  else if (rest.seen !== undefined) {
+    const { topic, partition, offset } = rest.seen;
+    lines.push(`seen      ${topic}/${partition}, offsets 0 to ${offset} are those of --head`);
+  }
   if (!rest.derived)
     lines.push('addresses were read from the log and not derived: APP_DEPOSIT_XPUB is not set');
   if (!rest.compared) lines.push('I8        there is no read model of deposits to compare');
@@ -122,6 +140,7 @@ function auditJson({ findings, ...rest }: AuditResult): string {
 /** Throws faults, also for records that cannot be decoded. */
 export async function auditLogs(sources: AuditSources) {
   const { kafka, codec, reader, usdt_contract, deposit_key, onProgress } = sources;
+  const chains = new ChainHeads(sources.seen);
   const findings = new Findings();
   let reported = performance.now();
   const checkpoints = new CheckpointAudit(
@@ -137,7 +156,7 @@ export async function auditLogs(sources: AuditSources) {
   const read = async <Event extends { readonly type: string }>(
     ends: readonly PartitionEnd[],
     isEvent: (event: { readonly type: string }) => event is Event,
-    take: (event: Event, offset: bigint, partition: number) => void,
+    take: (event: Event, offset: bigint, partition: number, record: LogRecord) => void,
   ): Promise<void> => {
     for (const { topic, partition, end } of ends) {
       await readLogEvents(
@@ -149,11 +168,12 @@ export async function auditLogs(sources: AuditSources) {
               `${topic}/${partition}@${record.offset}: ${event.type} does not belong here`,
             );
           checkpoints.record(topic, partition, record);
+          chains.record(topic, partition, event, record);
           if (onProgress !== undefined && performance.now() - reported > PROGRESS_EVERY_MS) {
             reported = performance.now();
             onProgress(`${topic}/${partition}: offset ${record.offset} of ${end}`);
           }
-          take(event, record.offset, partition);
+          take(event, record.offset, partition, record);
         },
       );
       checkpoints.finish(topic, partition, end);
@@ -174,8 +194,8 @@ export async function auditLogs(sources: AuditSources) {
     if (stored?.next_offset === offset) auditDeposits(ledger.ledger, stored, findings);
   };
   compare(0n);
-  await read(ledgerEnds, isTreasuryEvent, (event, offset) => {
-    ledger.apply(event, offset);
+  await read(ledgerEnds, isTreasuryEvent, (event, offset, _partition, { value }) => {
+    ledger.apply(event, offset, hashOfValue(value));
     compare(offset + 1n);
   });
   const waiting = transfers.finish();
@@ -196,6 +216,10 @@ export async function auditLogs(sources: AuditSources) {
     sums: ledger.sums,
     /** whether every deposit address was derived from the key */
     derived: deposit_key !== undefined,
+    /** of the chained logs */
+    heads: chains.heads,
+    /** the record whose head was given; null: there is none, undefined: none was given */
+    seen: chains.found,
     /** false: there is no read model of deposits to compare */
     compared: stored !== undefined,
   };

@@ -71,10 +71,11 @@ export class LedgerAudit {
     this.#onConfirmed = onConfirmed;
   }
 
-  apply(event: TreasuryEvent, offset: bigint): void {
+  apply(event: TreasuryEvent, offset: bigint, valueHash?: Buffer): void {
     const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
     const before = isDepositEvent(event) ? this.ledger.deposit(event.deposit_id) : undefined;
-    if (this.ledger.apply(event, offset) !== 'applied') this.#withoutEffect(event, position);
+    if (this.ledger.apply(event, offset, valueHash) !== 'applied')
+      this.#withoutEffect(event, position);
     else if (event.type === 'PolicySet') {
       this.#policy = event;
       this.#policies.set(event.version, event);

@@ -4,6 +4,7 @@
  */
 import type { Kafka } from 'kafkajs';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { hashOfValue } from '../../../schemas/hash-chain.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { isTreasuryEvent, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { undecodable, type Codec } from '../../runtime/kafka/codec.ts';
@@ -43,10 +44,10 @@ export class LedgerLog {
     const { kafka, codec } = this.#options;
     const { high } = await readLogEnds(kafka, this.#topic, PARTITION);
     const range = { topic: this.#topic, partition: PARTITION, from: this.ledger.end, to: high };
-    await readLogEvents({ kafka, codec }, range, (event, { offset }) => {
+    await readLogEvents({ kafka, codec }, range, (event, { offset, value }) => {
       if (!isTreasuryEvent(event))
         throw undecodable(`${event.type} at offset ${offset} is no event of the ledger`);
-      this.ledger.apply(event, offset);
+      this.ledger.apply(event, offset, hashOfValue(value));
     });
   }
 
@@ -68,7 +69,7 @@ export class LedgerLog {
         if ('refused' in decided) return decided;
         if (decided.events.length === 0) return { appended: undefined };
         const expected = this.ledger.end;
-        const entries = toEntries(codec, decided.events, 'ops');
+        const entries = toEntries(codec, decided.events, this.ledger.head, 'ops');
         const offset = await writer.append(this.#topic, PARTITION, entries);
         if (offset !== expected) continue;
         await this.catchUp();

@@ -1,6 +1,7 @@
 /** Decodes records while the batch before waits for Postgres. */
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Projection, Recorded } from '../../../projections/contract/projection.ts';
+import { hashOfValue } from '../../../schemas/hash-chain.ts';
 import type { Chunk } from './chunk-queue.ts';
 import { undecodable, type Codec } from './codec.ts';
 import { Fault } from '../process/errors.ts';
@@ -60,7 +61,7 @@ export async function decode<Event extends { readonly type: string }>(
       const event = codec.decode(record.value);
       if (!projection.isEvent(event))
         throw undecodable(`${event.type} is no event that ${projection.name} folds`);
-      events.push({ event, partition, offset: record.offset, timestamp: record.timestamp });
+      events.push(recordedOf(event, partition, record));
       fingerprints.push(fingerprint(record));
       sizes.push(size);
     } catch (error) {
@@ -76,4 +77,14 @@ export async function decode<Event extends { readonly type: string }>(
     }
   }
   return { topic, partition, events, fingerprints, sizes };
+}
+
+/** The value is hashed only where records are chained: those of the chain are large. */
+function recordedOf<Event extends object>(
+  event: Event,
+  partition: number,
+  { offset, timestamp, value }: LogRecord,
+): Recorded<Event> {
+  const recorded = { event, partition, offset, timestamp };
+  return 'previous' in event ? { ...recorded, value_hash: hashOfValue(value) } : recorded;
 }

@@ -1,4 +1,5 @@
 /** The position of a reader, and the ways in which a log can differ from the one that was read. */
+import { BrokenChain } from '../../../schemas/hash-chain.ts';
 
 export interface Position {
   /** offset of the first record not applied yet */
@@ -76,6 +77,15 @@ export function offsetLost(topic: string, partition: number, next: bigint): LogL
   return new LogLost(
     `${topic}/${partition}: the log does not hold offset ${next} any more: its records were deleted, or its end was lost`,
     'look where it begins and ends (ops status), and tail from there',
+  );
+}
+
+/** The error; where it shows that records were changed, the loss of this log. */
+export function lossBy(error: unknown, topic: string, partition: number): unknown {
+  if (!(error instanceof BrokenChain)) return error;
+  return new LogLost(
+    `${topic}/${partition}: ${error.message}`,
+    'restore the topic from a replica or a backup, look for who wrote to it, then start again',
   );
 }
 

@@ -4,6 +4,7 @@ import type { Kafka } from 'kafkajs';
 import { FETCH_BYTES_MAX, kafkaFault, withAdmin } from './client.ts';
 import type { Codec } from './codec.ts';
 import { readLogEnds } from './ends.ts';
+import { lossBy } from './position.ts';
 import { toLogRecord, type LogRecord } from './record.ts';
 
 const EVENTS_FETCH_BYTES = 4 * 1024 * 1024;
@@ -21,7 +22,10 @@ export interface LogRange {
   readonly bytes_max?: number;
 }
 
-/** Calls `take` with each record, decoded. Throws as `readLogBatches`, and `undecodable`. */
+/**
+ * Calls `take` with each record, decoded. Throws as `readLogBatches`, `undecodable`, and `LogLost`
+ * where `take` finds a broken chain of records.
+ */
 export function readLogEvents(
   { kafka, codec }: { readonly kafka: Kafka; readonly codec: Pick<Codec, 'learn' | 'decode'> },
   range: LogRange,
@@ -29,7 +33,11 @@ export function readLogEvents(
 ): Promise<void> {
   return readLogBatches(kafka, { bytes_max: EVENTS_FETCH_BYTES, ...range }, async (records) => {
     await codec.learn(records.map(({ value }) => value));
-    for (const record of records) take(codec.decode(record.value), record);
+    try {
+      for (const record of records) take(codec.decode(record.value), record);
+    } catch (error) {
+      throw lossBy(error, range.topic, range.partition);
+    }
   });
 }
 

@@ -29,8 +29,8 @@ export class Books {
   }
 
   foldLedger({ events }: Decoded<TreasuryEvent>): void {
-    for (const { event, offset } of events) {
-      if (this.ledger.apply(event, offset) !== 'applied') continue;
+    for (const { event, offset, value_hash: hash } of events) {
+      if (this.ledger.apply(event, offset, hash) !== 'applied') continue;
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
       if (isDepositEvent(event)) this.#checkHold(event.deposit_id);
       this.#onApplied(event);

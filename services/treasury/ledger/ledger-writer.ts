@@ -3,6 +3,7 @@
  * time: each decision is based on the result of the one before.
  */
 import { randomBytes, randomInt } from 'node:crypto';
+import { hashOfValue, headAfter } from '../../../schemas/hash-chain.ts';
 import {
   treasuryEventId,
   treasuryEventKey,
@@ -40,7 +41,8 @@ export function ledgerWriter(
 ): Append {
   return async (events) => {
     const expected = books.ledger.end;
-    const offset = await writer.append(ledger_topic, PARTITION, toEntries(codec, events));
+    const entries = toEntries(codec, events, books.ledger.head);
+    const offset = await writer.append(ledger_topic, PARTITION, entries);
     await changes.until(() => books.ledger.end >= offset + BigInt(events.length));
     metrics.appended(events.length);
     if (offset === expected) return true;
@@ -54,22 +56,31 @@ export function ledgerWriter(
   };
 }
 
-/** Events as records whose key, headers and time make sense to a plain console consumer. */
+/**
+ * Events as records whose key, headers and time make sense to a plain console consumer. Each names
+ * the hash of the record before it; the first one `head`, the chain's. Without `head` none does.
+ */
 export function toEntries(
   codec: Codec,
   events: readonly TreasuryEvent[],
+  head?: Buffer,
   source = 'treasury',
 ): readonly LogEntry[] {
   const trace_id = randomBytes(16).toString('hex');
-  return events.map((event) => ({
-    key: treasuryEventKey(event),
-    value: codec.encode(event),
-    headers: {
-      event_id: treasuryEventId(event),
-      event_type: event.type,
-      source,
-      trace_id,
-    },
-    timestamp: event.decided_at,
-  }));
+  let previous = head;
+  return events.map((event) => {
+    const value = codec.encode(previous === undefined ? event : { ...event, previous });
+    if (previous !== undefined) previous = headAfter(previous, hashOfValue(value));
+    return {
+      key: treasuryEventKey(event),
+      value,
+      headers: {
+        event_id: treasuryEventId(event),
+        event_type: event.type,
+        source,
+        trace_id,
+      },
+      timestamp: event.decided_at,
+    };
+  });
 }

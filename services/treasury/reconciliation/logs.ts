@@ -11,11 +11,14 @@ import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { retrying } from '../../runtime/process/retry.ts';
-import { LogFollower } from '../log-follower.ts';
+import { CONFIRMATIONS, endLost } from '../../runtime/kafka/position.ts';
+import { retrying, untilAborted } from '../../runtime/process/retry.ts';
+import { LogFollower, PARTITION } from '../log-follower.ts';
 import type { NewestRun } from './newest-run.ts';
+import { PublishedHeads } from './published-heads.ts';
 
 export const READING_ENDED = 'reading_ended';
+const LOOK_AGAIN_MS = 500;
 
 export interface LogNames {
   readonly chain: string;
@@ -48,11 +51,13 @@ export class ReserveLogs {
   readonly newest: NewestRun;
   readonly names: LogNames;
   readonly #follower: LogFollower;
+  readonly #heads: PublishedHeads;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(options: ReserveLogsOptions) {
     this.newest = options.newest;
     this.names = options.names ?? LOG_NAMES;
+    this.#heads = new PublishedHeads(this.names.ledger);
     const { log } = options;
     this.#follower = new LogFollower({
       ...options,
@@ -70,6 +75,17 @@ export class ReserveLogs {
     const follower = this.#follower;
     follower.watch([chain, ledger, runs]);
     follower.follow({
+      topic: runs,
+      isEvent: isReserveEvent,
+      ends: () => [newest.end],
+      fold: (decoded) => {
+        newest.fold(decoded);
+        for (const { event } of decoded.events) this.#heads.published(event);
+      },
+    });
+    // then the ledger is held against all of them as it is read
+    await follower.catchUp([runs]);
+    follower.follow({
       topic: chain,
       isEvent: isChainEvent,
       ends: () => [this.supply.end],
@@ -81,29 +97,34 @@ export class ReserveLogs {
       ends: () => [this.ledger.end],
       fold: (decoded) => this.#foldLedger(decoded),
     });
-    follower.follow({
-      topic: runs,
-      isEvent: isReserveEvent,
-      ends: () => [newest.end],
-      fold: (decoded) => newest.fold(decoded),
-    });
     await follower.ended();
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  /** Resolves once this log is folded to its end. Throws `READING_ENDED` when it will not be. */
+  /**
+   * Resolves once this log is folded to its end. Throws `READING_ENDED` when it will not be, and
+   * `LogLost` for a ledger that ends before the position of a run.
+   */
   async catchUp(which: keyof LogNames): Promise<void> {
     const topic = this.names[which];
-    await this.#follower.catchUp([topic]);
-    if (this.#follower.signal.aborted)
-      throw new Fault(READING_ENDED, `${topic} was not read to its end: the reading has ended`, {
-        retry: false,
-      });
+    const { signal } = this.#follower;
+    const wanted = which === 'ledger' ? this.#heads.furthest : 0n;
+    for (let looks = 1; ; looks++) {
+      await this.#follower.catchUp([topic]);
+      if (signal.aborted)
+        throw new Fault(READING_ENDED, `${topic} was not read to its end: the reading has ended`, {
+          retry: false,
+        });
+      if (this.ledger.end >= wanted) return;
+      if (looks === CONFIRMATIONS) throw endLost(topic, PARTITION, this.ledger.end, wanted);
+      await untilAborted(LOOK_AGAIN_MS, signal);
+    }
   }
 
   #foldLedger({ events }: Decoded<TreasuryEvent>): void {
-    for (const { event, offset } of events) {
-      const counts = this.ledger.apply(event, offset) === 'applied';
+    for (const { event, offset, value_hash: hash } of events) {
+      const counts = this.ledger.apply(event, offset, hash) === 'applied';
+      this.#heads.folded(this.ledger);
       if (counts && event.type === 'DepositConfirmed') this.receipts.add(event, offset);
     }
   }

@@ -54,6 +54,8 @@ export interface MeasureOptions {
 export interface Measured {
   readonly final: FinalSupply;
   readonly ledger_offset: bigint;
+  /** the hash of the last record before it */
+  readonly ledger_head: Buffer;
   readonly position: Position;
 }
 
@@ -90,6 +92,7 @@ async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
   const first = await readBalances(provider, known, progress);
   await logs.catchUp('ledger');
   const position = ledgerPosition(ledger, supply, final);
+  const ledger_head = ledger.head;
   const again = await readBalances(provider, deposited(begun), progress);
   const after = await readBalances(provider, own, progress);
   if (!isSame(before, after)) return undefined;
@@ -105,6 +108,7 @@ async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
   return {
     final,
     ledger_offset: offset,
+    ledger_head,
     position: { ...whole, custody_reported: whole.custody_reported - arriving },
   };
 }

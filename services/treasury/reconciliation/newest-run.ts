@@ -4,6 +4,7 @@ import {
   RUN_STATUSES,
   type Reconciliation,
 } from '../../../schemas/reconciliation.ts';
+import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
@@ -12,6 +13,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 export class NewestRun {
   #run: ReserveReconciled | undefined;
   #end = 0n;
+  #head = NO_RECORDS;
   #isRead = false;
 
   /** Undefined: there is none, as read so far. */
@@ -22,6 +24,11 @@ export class NewestRun {
   /** The offset after the last record folded. */
   get end(): bigint {
     return this.#end;
+  }
+
+  /** The hash of the last record folded; empty before the first. */
+  get head(): Buffer {
+    return this.#head;
   }
 
   /** The log was read to its end once: its newest run is known. */
@@ -35,11 +42,12 @@ export class NewestRun {
 
   /**
    * The last run in the log is the newest, since clocks differ, unless its block or ledger offset
-   * is older than that of a run before it: that run took longer to measure.
+   * is older than that of a run before it: that run took longer to measure. Throws `BrokenChain`.
    */
   fold({ events }: Decoded<ReserveReconciled>): void {
-    for (const { event, offset } of events) {
+    for (const { event, offset, value_hash: hash } of events) {
       if (offset < this.#end) continue;
+      this.#head = linked(this.#head, event, offset, hash);
       this.#end = offset + 1n;
       if (this.#run === undefined || !isBehind(event, this.#run)) this.#run = event;
     }

@@ -56,6 +56,8 @@ export class Reconciler {
     const { logs, signal } = this.#options;
     try {
       await logs.catchUp('runs');
+      // the ledger is the one that the runs are of
+      await logs.catchUp('ledger');
       logs.newest.read();
       while (!signal.aborted) {
         const wait = this.#wait();
@@ -73,12 +75,13 @@ export class Reconciler {
     await logs.catchUp('ledger');
     assertPinned(logs.ledger.governance.custody, this.#options);
     const measured = await this.#measured();
-    const { position, final, ledger_offset: offset } = measured;
+    const { position, final, ledger_offset: offset, ledger_head } = measured;
     const run: ReserveReconciled = {
       type: 'ReserveReconciled',
       run_id: randomUUID(),
       run_at: this.#options.now(),
       ledger_offset: Number(offset),
+      ledger_head,
       block_height: final.height,
       block_hash: final.hash,
       ...position,
@@ -150,6 +153,8 @@ export class Reconciler {
 
   async #append(run: ReserveReconciled): Promise<void> {
     const { codec, writer, logs, source } = this.#options;
+    const { end, head: previous } = logs.newest;
+    const linked: ReserveReconciled = { ...run, sequence: Number(end), previous };
     const headers = {
       event_id: run.run_id,
       event_type: run.type,
@@ -157,7 +162,7 @@ export class Reconciler {
       trace_id: randomBytes(16).toString('hex'),
     };
     await writer.append(logs.names.runs, PARTITION, [
-      { key: run.run_id, value: codec.encode(run), headers, timestamp: run.run_at },
+      { key: run.run_id, value: codec.encode(linked), headers, timestamp: run.run_at },
     ]);
     await logs.catchUp('runs');
     logs.newest.read();
@@ -165,7 +170,7 @@ export class Reconciler {
 
   #report(run: ReserveReconciled): void {
     const { log, metrics } = this.#options;
-    const { type: _type, block_hash: hash, ...said } = run;
+    const { type: _type, block_hash: hash, ledger_head: _head, ...said } = run;
     metrics.made(run);
     const about = { ...said, block_hash: hash.toString('hex') };
     if (run.status === 'mismatch')

@@ -46,6 +46,7 @@ export const DEPOSITS_ANSWERS: Answers = {
     rows('ledger').map(
       only(
         'sequence',
+        'head',
         'deposits',
         'policy_version',
         'last_nonce',

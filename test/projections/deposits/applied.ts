@@ -6,6 +6,7 @@ import { applyBatch } from '../../../services/projector/engine/apply-batch.ts';
 import { prepareDatabase } from '../../../services/projector/tables/migrations.ts';
 import { openWriter } from '../../../services/runtime/postgres/pool.ts';
 import { silentLog } from '../../support/kafka.ts';
+import { plainHash } from '../../support/plain-chain.ts';
 import type { Stretch } from './memory-tables.ts';
 
 /** Creates the tables, in the schema that queries name, and a pool that finds them. */
@@ -36,6 +37,7 @@ export async function applyStretch<Event extends { readonly type: string }>(
     partition,
     offset: BigInt(from + at),
     timestamp: 0,
+    value_hash: plainHash(event),
   }));
   const fingerprints = events.map((_, at) =>
     createHash('sha256')

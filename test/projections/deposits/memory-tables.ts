@@ -10,6 +10,7 @@ import type {
   Recorded,
   Value,
 } from '../../../projections/contract/projection.ts';
+import { plainHash } from '../../support/plain-chain.ts';
 import { texts, type TableTexts } from '../../support/plain-fold.ts';
 import { plainRows, rowsIn } from '../../support/plain-rows.ts';
 import { keyOf, named, rowKey } from '../table-maps.ts';
@@ -50,6 +51,7 @@ export class MemoryTables<Event extends { readonly type: string }> {
       partition,
       offset: BigInt(from + at),
       timestamp: 0,
+      value_hash: plainHash(event),
     }));
     const loaded = Object.fromEntries(
       this.#projection.loads(batch).map((load) => [load.name, this.#answer(load)]),

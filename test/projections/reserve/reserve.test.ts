@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { reserve } from '../../../projections/reserve/reserve.ts';
 import type { Folded, Row } from '../../../projections/contract/projection.ts';
 import { selectOf } from '../../../services/projector/engine/table-reader.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import { plainHash, plainHead } from '../../support/plain-chain.ts';
 import { plainRows, rowsIn } from '../../support/plain-rows.ts';
 
 function run(id: string, supply = 1n): ReserveReconciled {
@@ -25,18 +27,27 @@ function run(id: string, supply = 1n): ReserveReconciled {
   };
 }
 
+function recorded(runs: readonly ReserveReconciled[], from = 0) {
+  return runs.map((event, at) => ({
+    event,
+    partition: 0,
+    offset: BigInt(from + at),
+    timestamp: 0,
+    value_hash: plainHash(event),
+  }));
+}
+
+const HASH = Buffer.alloc(32, 7);
+
+/** Of a batch behind as many records as there were runs before. */
 function fold(
   runs: readonly ReserveReconciled[],
   before: number | undefined,
   known: readonly string[],
 ): Extract<Folded, { readonly changes: unknown }> {
-  const batch = runs.map((event, at) => ({
-    event,
-    partition: 0,
-    offset: BigInt(at),
-    timestamp: 0,
-  }));
-  const head = before === undefined ? [] : [{ runs: String(before) }];
+  const batch = recorded(runs, before);
+  const log_end = String(before);
+  const head = before === undefined ? [] : [{ runs: String(before), log_end, hash: HASH }];
   const folded = reserve.fold(
     { head, known: known.map((run_id) => ({ run_id })) },
     batch,
@@ -44,6 +55,10 @@ function fold(
   );
   if ('broken' in folded) throw new Error(folded.broken.reason);
   return folded;
+}
+
+function sha256(...parts: readonly Buffer[]): Buffer {
+  return createHash('sha256').update(Buffer.concat(parts)).digest();
 }
 
 function rowsOf(folded: Extract<Folded, { readonly changes: unknown }>): readonly Row[] {
@@ -59,7 +74,10 @@ test('runs are numbered in the order of the log, after the stored ones', () => {
   ]);
   const folded = fold([run('c')], 2, []);
   expect(rowsOf(folded).map(([ordinal]) => ordinal)).toEqual([2]);
-  expect(folded.changes.upserts).toEqual([expect.objectContaining({ rows: [[true, 3]] })]);
+  const hash = sha256(HASH, plainHash(run('c')));
+  expect(folded.changes.upserts).toEqual([
+    expect.objectContaining({ rows: [[true, 3, 3n, hash]] }),
+  ]);
 });
 
 test('a repeated run counts once, in the same batch and in a later one', () => {
@@ -69,10 +87,29 @@ test('a repeated run counts once, in the same batch and in a later one', () => {
   expect(folded.announced).toEqual(['b', 'c']);
 });
 
-test('a batch of repetitions changes nothing', () => {
+test('a repetition is a record of the chain, a record that was folded changes nothing', () => {
   const folded = fold([run('a')], 1, ['a']);
   expect(rowsOf(folded)).toEqual([]);
-  expect(folded.changes.upserts.flatMap(({ rows }) => rows)).toEqual([]);
+  expect(folded.changes.upserts.flatMap(({ rows }) => rows)).toEqual([
+    [true, 1, 2n, sha256(HASH, plainHash(run('a')))],
+  ]);
+  const head = [{ runs: '2', log_end: '2', hash: HASH }];
+  const again = reserve.fold({ head, known: [] }, recorded([run('a'), run('b')]), plainRows);
+  expect(again).toMatchObject({ changes: { upserts: [{ rows: [] }] } });
+});
+
+test('a run that names another hash of the record before it, at its sequence, breaks the chain', () => {
+  const next = (sequence: number, previous: Buffer): ReserveReconciled => ({
+    ...run('b'),
+    sequence,
+    previous,
+  });
+  const folding = (second: ReserveReconciled): Folded =>
+    reserve.fold({}, recorded([run('a'), second]), plainRows);
+  expect(folding(next(1, plainHead([run('a')])))).toHaveProperty('changes');
+  expect(folding(next(1, HASH))).toMatchObject({ broken: { at: 1 } });
+  // another run came first
+  expect(folding(next(0, HASH))).toHaveProperty('changes');
 });
 
 test('every value is in the column of its name', () => {
@@ -81,7 +118,7 @@ test('every value is in the column of its name', () => {
   const names = Object.keys(reserve.tables[1]?.columns ?? {});
   const named = Object.fromEntries(names.map((name, at) => [name, row[at]]));
   const { type: _type, ...fields } = event;
-  expect(named).toEqual({ ordinal: 0, ...fields });
+  expect(named).toEqual({ ordinal: 0, ledger_head: Buffer.alloc(0), ...fields });
 });
 
 test('known runs are loaded by the ids of the batch', () => {

@@ -38,6 +38,7 @@ import { toEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
 import { Treasury, type TreasuryOptions } from '../../../services/treasury/treasury.ts';
 import { accountAt, BEGIN, depositKey, USDT_CONTRACT } from '../../support/deposit-log.ts';
 import { never, readAll, silentLog, testKafka } from '../../support/kafka.ts';
+import { storedAs } from '../../support/plain-chain.ts';
 import { Random } from '../../support/random.ts';
 
 const RECORDS_OF_AN_APPEND = 1_000;
@@ -128,7 +129,7 @@ export class World {
     return records.map(({ value }) => {
       const event = this.codec.decode(value);
       if (!isTreasuryEvent(event)) throw new Error(`${event.type} stands in the ledger`);
-      return event;
+      return storedAs(event, value);
     });
   }
 

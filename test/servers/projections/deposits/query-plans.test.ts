@@ -28,7 +28,8 @@ const FILL = [
   `CREATE TEMPORARY TABLE n AS SELECT n, (overlay(decode(repeat('ac', 20), 'hex') placing int4send((n % ${OWNERS})::int4) FROM 17)) AS owner FROM generate_series(0, 39999) n`,
   'INSERT INTO addresses SELECT substring(sha256(int8send(n)) FOR 20), n, substring(sha256(int8send(-1 - n)) FOR 20), now() FROM n',
   `INSERT INTO deposits SELECT 'id-' || n, n, owner, n / ${OWNERS}, owner, sha256(int8send(n)), 0, 10, 2, 8, 1, n / ${OWNERS}, n, now() FROM n`,
-  `INSERT INTO standings SELECT 'id-' || n, CASE WHEN n % 100 = 0 THEN 'needs_manual' ELSE 'credited' END, NULL, false, false, NULL, 0, NULL, NULL, NULL, 4, NULL, NULL, NULL FROM n`,
+  `INSERT INTO standings (id, status, approved, rejected, refunded, events)
+   SELECT 'id-' || n, CASE WHEN n % 100 = 0 THEN 'needs_manual' ELSE 'credited' END, false, false, 0, 4 FROM n`,
   `INSERT INTO by_status SELECT CASE WHEN n % 100 = 0 THEN 'needs_manual' ELSE 'credited' END, n, 'id-' || n FROM n`,
   `INSERT INTO deposit_events SELECT 'id-' || n, e, 'DepositConfirmed', NULL, NULL, 10, 2, 8, NULL, NULL, NULL, 'treasury.ledger', 0, 4 * n + e, now() FROM n, generate_series(0, 3) e`,
   // 10,000 of them wait, the oldest for long; 1,000 mints are in the window, 1,000 before it
@@ -37,7 +38,9 @@ const FILL = [
   `INSERT INTO by_status SELECT 'confirmed', n, 'id-' || n FROM n WHERE n % 4 = 1`,
   `INSERT INTO policies VALUES (1, 'testnet', 2, 2, 1, 1000, 1000, 0)`,
   `INSERT INTO mints SELECT m, 'm' || m, 1, 1790000000000 + m, 1790086400000 + m FROM generate_series(0, 1999) m`,
-  `INSERT INTO ledger VALUES (true, 0, 40000, 1, 1999, 1790000001999, 1000, 0, '', 0, 0, '')`,
+  `INSERT INTO ledger (one, sequence, head, deposits, policy_version, last_nonce, mint_time, window_sequence,
+                       operators_version, operators, two_above, authority_version, authority)
+   VALUES (true, 0, '', 40000, 1, 1999, 1790000001999, 1000, 0, '', 0, 0, '')`,
   'ANALYZE',
 ];
 

@@ -146,6 +146,35 @@ test(
   },
 );
 
+interface Heads {
+  readonly heads: readonly {
+    readonly topic: string;
+    readonly offset: string;
+    readonly head: string;
+  }[];
+  readonly seen?: { readonly topic: string; readonly offset: string } | null;
+}
+
+test(
+  'a head of a log that an audit printed is found by a later audit with its offset, another one is not, with exit code 2',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const { heads }: Heads = JSON.parse((await system.ops('audit', '--json')).stdout);
+    expect(new Set(heads.map(({ topic }) => topic))).toEqual(
+      new Set(['deposit.addresses', 'treasury.ledger', 'reserve.runs']),
+    );
+    const noted = heads.find(({ topic }) => topic === 'treasury.ledger');
+    const txId = await system.pay(await system.open(ALICE), 10n * USD);
+    await system.reaches(ALICE, txId, 'credited');
+    const again = await system.ops('audit', '--json', '--head', noted?.head ?? '');
+    expect(again).toMatchObject({ code: 0 });
+    const { seen }: Heads = JSON.parse(again.stdout);
+    expect(seen).toMatchObject({ topic: 'treasury.ledger', offset: noted?.offset });
+    const other = await system.ops('audit', '--head', `0x${'ab'.repeat(32)}`);
+    expect(other).toMatchObject({ code: 2, stdout: expect.stringMatching(/^VIOLATED {2}/m) });
+  },
+);
+
 test(
   'an unrequested Mint is a mismatch at the treasury and at the explorer, halts minting, and is named by the audit',
   { timeout: PATIENCE_MS },

@@ -26,7 +26,14 @@ import { ChainByHand, named } from '../../../../support/chain-by-hand.ts';
 import { confirmedEvent, depositEvents, placed } from '../../../../support/deposit-events.ts';
 import { accountAt, depositKey, USDT_CONTRACT } from '../../../../support/deposit-log.ts';
 import { withDevnet, type TestDevnet } from '../../../../support/devnet.ts';
-import { appendAll, freshTopic, readAll, silentLog, testKafka } from '../../../../support/kafka.ts';
+import {
+  appendAll,
+  freshTopic,
+  readAll,
+  rewriteTopic,
+  silentLog,
+  testKafka,
+} from '../../../../support/kafka.ts';
 import { TestTron } from '../../../../support/tron.ts';
 
 const USD = 1_000_000n;
@@ -304,5 +311,29 @@ test('an impossible log halts reconciling, with the reason, and closes the gate'
       .poll(() => working.problem?.message, { interval: 20 })
       .toMatch(/^reconciling halted: .*cannot be read.*What to do: /);
     expect(working.mintingAllowed()).toBe(working.problem?.message);
+  });
+});
+
+test('a ledger that was written anew, or cut off, after a run published its head halts reconciling and closes the gate', async () => {
+  await withReserve(async (reserve) => {
+    await reserve.credit();
+    const run = await reserve.open(new AbortController().signal).once();
+    expect(run.ledger_head).toHaveLength(32);
+    const expectHalted = async (why: RegExp): Promise<void> => {
+      const { working, stop } = start(reserve, new NewestRun(), 86_400_000);
+      await expect.poll(() => working.problem?.message, { interval: 20 }).toMatch(why);
+      expect(working.mintingAllowed()).toBe(working.problem?.message);
+      await stop();
+    };
+    const { codec, kafka, names } = reserve;
+    await rewriteTopic(kafka, names.ledger, (records) =>
+      records.map(({ key, value }, at) => ({
+        key,
+        value: at === 0 ? codec.encode(Object.assign(codec.decode(value), { minimum: 1n })) : value,
+      })),
+    );
+    await expectHalted(/^reconciling halted: .* published [0-9a-f]{64} .* it is [0-9a-f]{64}/);
+    await rewriteTopic(kafka, names.ledger, (records) => records.slice(0, -1));
+    await expectHalted(/^reconciling halted: .*the log ends at offset 2, below the 3/);
   });
 });

@@ -1,0 +1,62 @@
+/**
+ * The ledger against the heads of its chain that reserve runs published (LOG-8). A ledger that was
+ * written anew from some record on is a chain of its own, but not the one that the runs are of.
+ */
+import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import { LogLost } from '../../runtime/kafka/position.ts';
+
+/** Heads of the ledger that are remembered: runs of other processes are read later than they. */
+const PASSED_MAX = 10_000;
+
+type Published = Pick<ReserveReconciled, 'run_id' | 'ledger_offset' | 'ledger_head'>;
+
+export class PublishedHeads {
+  readonly #topic: string;
+  /** runs ahead of the ledger, by its offset */
+  readonly #awaited = new Map<bigint, Published>();
+  /** the newest heads of the ledger, by its end */
+  readonly #passed = new Map<bigint, Buffer>();
+  #furthest = 0n;
+  /** the end of the ledger */
+  #end = 0n;
+
+  constructor(topic: string) {
+    this.#topic = topic;
+  }
+
+  /** The end that the ledger has at least. */
+  get furthest(): bigint {
+    return this.#furthest;
+  }
+
+  /** Takes each run. Throws `LogLost`. */
+  published(run: Published): void {
+    if (run.ledger_head === undefined || run.ledger_head.length === 0) return;
+    const end = BigInt(run.ledger_offset);
+    if (end > this.#furthest) this.#furthest = end;
+    const head = this.#passed.get(end) ?? this.#awaited.get(end)?.ledger_head;
+    if (head !== undefined) this.#compare(run, head);
+    else if (end > this.#end) this.#awaited.set(end, run);
+  }
+
+  /** Takes the ledger after each record. Throws `LogLost`. */
+  folded({ end, head }: { readonly end: bigint; readonly head: Buffer }): void {
+    const run = this.#awaited.get(end);
+    if (run !== undefined) this.#compare(run, head);
+    this.#awaited.delete(end);
+    this.#end = end;
+    this.#passed.set(end, head);
+    for (const oldest of this.#passed.keys()) {
+      if (this.#passed.size <= PASSED_MAX) break;
+      this.#passed.delete(oldest);
+    }
+  }
+
+  #compare({ run_id: id, ledger_head: published }: Published, head: Buffer): void {
+    if (published?.equals(head) === true) return;
+    throw new LogLost(
+      `${this.#topic}: reserve run ${id} published ${published?.toString('hex')} as the hash of its last record, and it is ${head.toString('hex')}: records before it were changed, removed or moved`,
+      'restore the topic from a replica or a backup, look for who wrote to it, then start again',
+    );
+  }
+}

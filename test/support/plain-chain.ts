@@ -1,0 +1,42 @@
+/** The chain of records, computed naively; it shares no code with `schemas/hash-chain.ts`. */
+import { createHash } from 'node:crypto';
+
+const stored = new WeakMap<object, Buffer>();
+
+/** The event; remembers the value that it was decoded from. */
+export function storedAs<Event extends object>(event: Event, value: Buffer | null): Event {
+  stored.set(event, sha256(value ?? Buffer.alloc(0)));
+  return event;
+}
+
+/** The hash of an event's value: of the stored one, otherwise of a text in its place. */
+export function plainHash(event: object): Buffer {
+  const known = stored.get(event);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(event, (_, value: unknown) =>
+    typeof value === 'bigint' ? `${value}n` : value,
+  );
+  storedAs(event, Buffer.from(text));
+  return plainHash(event);
+}
+
+/** The hash of the last of these records, which all count. */
+export function plainHead(events: readonly object[]): Buffer {
+  return events.reduce<Buffer>(
+    (head, event) => sha256(Buffer.concat([head, plainHash(event)])),
+    Buffer.alloc(0),
+  );
+}
+
+/** The events, each with the hash of the record before it that counts: they must all count. */
+export function plainLinks<Event extends object>(
+  events: readonly Event[],
+): readonly (Event & { readonly previous: Buffer })[] {
+  const links: (Event & { readonly previous: Buffer })[] = [];
+  for (const event of events) links.push({ ...event, previous: plainHead(links) });
+  return links;
+}
+
+function sha256(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}
