@@ -1,5 +1,6 @@
 /** The chain of records, computed naively; it shares no code with `schemas/hash-chain.ts`. */
 import { createHash } from 'node:crypto';
+import { serialize } from 'node:v8';
 
 const stored = new WeakMap<object, Buffer>();
 
@@ -9,14 +10,11 @@ export function storedAs<Event extends object>(event: Event, value: Buffer | nul
   return event;
 }
 
-/** The hash of an event's value: of the stored one, otherwise of a text in its place. */
+/** The hash of an event's value: of the stored one, otherwise of bytes in its place. */
 export function plainHash(event: object): Buffer {
   const known = stored.get(event);
   if (known !== undefined) return known;
-  const text = JSON.stringify(event, (_, value: unknown) =>
-    typeof value === 'bigint' ? `${value}n` : value,
-  );
-  storedAs(event, Buffer.from(text));
+  storedAs(event, serialize(event));
   return plainHash(event);
 }
 

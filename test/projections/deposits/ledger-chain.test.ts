@@ -14,7 +14,7 @@ import { MemoryTables } from './memory-tables.ts';
 
 type Tables = MemoryTables<DepositAddressEvent | TreasuryEvent>;
 
-const SEEDS = Array.from({ length: 20 }, (_, at) => at + 1);
+const SEEDS = Array.from({ length: 10 }, (_, at) => at + 1);
 
 /** Links every record that stands where it was written for, from this offset on. */
 function linkedFrom(log: readonly TreasuryEvent[], from: number): readonly TreasuryEvent[] {

@@ -39,7 +39,7 @@ function recorded(runs: readonly ReserveReconciled[], from = 0) {
 
 const HASH = Buffer.alloc(32, 7);
 
-/** Of a batch behind as many records as there were runs before. */
+/** Folds a batch behind as many records as there were runs before. */
 function fold(
   runs: readonly ReserveReconciled[],
   before: number | undefined,

