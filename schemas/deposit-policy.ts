@@ -30,8 +30,13 @@ export const NETWORK_LIMITS: Readonly<Record<Network, PolicyLimits>> = {
   },
 };
 
-/** Why a person must decide: two by policy, or a mint that the chain took and did not execute. */
-export const HOLD_REASONS = ['below_minimum', 'over_single_cap', 'mint_failed'] as const;
+/** Why a person must decide: the policy, the payer, or a mint that the chain did not execute. */
+export const HOLD_REASONS = [
+  'below_minimum',
+  'over_single_cap',
+  'internal_transfer',
+  'mint_failed',
+] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
 /** The network's limits with overrides, or every problem of the result. */

@@ -58,7 +58,8 @@ export interface TreasuryOptions {
   readonly operators?: readonly Buffer[];
   /** a credit above it needs two operators, micro-USDT; 0: none does */
   readonly two_operators_above?: bigint;
-  readonly custody_addresses?: readonly Buffer[];
+  /** 20 bytes each */
+  readonly custody_addresses: readonly Buffer[];
   /** derives every deposit address */
   readonly deposit_key: DepositKey;
   /** other names than the declared ones */
@@ -171,7 +172,7 @@ export class Treasury {
   get #governed(): Governed | undefined {
     const { operators = [], minting, ...options } = this.#options;
     if (operators.length === 0 || minting === undefined) return undefined;
-    const { usdt_contract, two_operators_above: two_above = 0n, custody_addresses = [] } = options;
+    const { usdt_contract, two_operators_above: two_above = 0n, custody_addresses } = options;
     return { operators, two_above, usdt_contract, custody_addresses };
   }
 

@@ -6,7 +6,7 @@
  */
 import { HDNodeWallet } from 'ethers';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
-import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
+import { HOLD_REASONS, NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import {
@@ -24,6 +24,7 @@ import { Random } from './random.ts';
 
 export const PARTITIONS = 6;
 export const USDT_CONTRACT = Buffer.from('eca9bc828a3005b9a3b909f2cc5c2a54794de05f', 'hex');
+export const CUSTODY = Buffer.alloc(20, 0xc5);
 export const BEGIN = 1_790_000_000_000;
 
 const PHRASE = 'test test test test test test test test test test test junk';
@@ -298,7 +299,7 @@ function anEvent(
   const to = random.chance(0.9) ? clt_address : accountAt(99);
   const amount = random.chance(0.9) ? credit : credit + 1n;
   return random.pick<() => TreasuryEvent>([
-    () => make.held(random.pick(['below_minimum', 'over_single_cap', 'mint_failed'])),
+    () => make.held(random.pick(HOLD_REASONS)),
     () => make.approved(random.pick(['alice', 'b\0b'])),
     () => make.rejected(),
     () => make.intended({ to, amount, nonce, tx_hash: hash }),

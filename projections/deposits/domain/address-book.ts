@@ -100,7 +100,7 @@ function sourceOf(
   return index === next && address?.length === ADDRESS_BYTES ? address : undefined;
 }
 
-/** The whole book in memory. Without an address in the log, it is derived at each call. */
+/** The whole book in memory. */
 export class AddressBook {
   #scheme: Scheme | undefined;
   #end = 0n;
@@ -108,6 +108,9 @@ export class AddressBook {
   readonly #owners: Buffer[] = [];
   readonly #sources: AddressSource[] = [];
   readonly #indexes = new Map<string, number>();
+  /** of the first `#derived` indexes, as `bytesKey` gives them */
+  readonly #addresses = new Set<string>();
+  #derived = 0;
 
   /** The offset after the last record folded. */
   get end(): bigint {
@@ -162,6 +165,20 @@ export class AddressBook {
   /** The derivation index of an account's address, if it has one. */
   indexOf(account: Buffer): number | undefined {
     return this.#indexes.get(bytesKey(account));
+  }
+
+  /** Takes in the addresses that no earlier call has: 0.6 ms each where the log has none. */
+  derive(): void {
+    for (; this.#derived < this.size; this.#derived++) {
+      const source = this.#sources[this.#derived];
+      if (source !== undefined) this.#addresses.add(bytesKey(addressFrom(source, this.#derived)));
+    }
+  }
+
+  /** Whether this is the deposit address of an account. */
+  has(address: Buffer): boolean {
+    this.derive();
+    return this.#addresses.has(bytesKey(address));
   }
 
   /** The deposit address of an account, if it has one. */

@@ -9,7 +9,6 @@ import {
   holdReasonOf,
   problemsOf,
   sameLimits,
-  type HoldReason,
   type Network,
 } from '../../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
@@ -41,6 +40,8 @@ export interface Deciding {
   readonly now: number;
   /** 20 bytes: the only contract whose transfers are USDT */
   readonly usdt_contract: Buffer;
+  /** 20 bytes each; those that the ledger pins go before them */
+  readonly custody_addresses: readonly Buffer[];
 }
 
 export interface Refused<Reason> {
@@ -155,9 +156,12 @@ class Batch {
       transfer_offset: Number(offset),
       decided_at: this.#deciding.now,
     });
-    const reason = holdReasonOf(policy, credit);
-    if (reason !== undefined)
-      this.events.push(heldEvent(id, reason, this.#sequence(), this.#deciding.now));
+    const reason = isInternal(this.#ledger, transfer, this.#deciding.custody_addresses)
+      ? 'internal_transfer'
+      : holdReasonOf(policy, credit);
+    if (reason === undefined) return;
+    const decided = { sequence: this.#sequence(), decided_at: this.#deciding.now };
+    this.events.push({ type: 'DepositHeld', deposit_id: id, reason, ...decided });
   }
 
   #sequence(): number {
@@ -173,22 +177,14 @@ class Batch {
   }
 }
 
-/** Holds a deposit that is confirmed outside its limits; no events for any other. */
-export function hold(
-  ledger: Ledger,
-  id: string,
-  now: number,
-): Decision<'no_such_deposit', DepositHeld> {
-  const deposit = ledger.deposit(id);
-  if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
-  if (deposit.status !== 'confirmed' || deposit.approved) return { events: [] };
-  const policy = ledger.policyOf(deposit.terms.policy_version);
-  const reason = policy === undefined ? undefined : holdReasonOf(policy, deposit.terms.credit);
-  return { events: reason === undefined ? [] : [heldEvent(id, reason, Number(ledger.end), now)] };
-}
-
-function heldEvent(id: string, reason: HoldReason, sequence: number, now: number): DepositHeld {
-  return { type: 'DepositHeld', sequence, deposit_id: id, reason, decided_at: now };
+/** Whether a deposit or custody address pays: the money was among ours before. */
+export function isInternal(
+  { addresses, governance }: Pick<Ledger, 'addresses' | 'governance'>,
+  { from }: Pick<TransferObserved, 'from'>,
+  custody_addresses: readonly Buffer[],
+): boolean {
+  const custody = governance.custody?.custody_addresses ?? custody_addresses;
+  return custody.some((address) => address.equals(from)) || addresses.has(from);
 }
 
 /**

@@ -1,14 +1,9 @@
 /** The ledger and the addresses as read so far, with checks that both topics belong together. */
-import { hold } from '../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { toHex } from '../../../schemas/address.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
-import {
-  isDepositEvent,
-  type DepositConfirmed,
-  type TreasuryEvent,
-} from '../../../schemas/treasury.ledger/events.ts';
+import type { DepositConfirmed, TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 
@@ -16,7 +11,6 @@ export class Books {
   readonly ledger = new Ledger();
   readonly #key: DepositKey;
   readonly #onApplied: (event: TreasuryEvent) => void;
-  readonly #unheld = new Set<string>();
   /** the newest deposit of each partition of `tron.transfers` */
   readonly #furthest = new Map<number, DepositConfirmed>();
   /** the first deposit of each deposit address, by its bytes in latin1 */
@@ -32,7 +26,6 @@ export class Books {
     for (const { event, offset, value_hash: hash } of events) {
       if (this.ledger.apply(event, offset, hash) !== 'applied') continue;
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
-      if (isDepositEvent(event)) this.#checkHold(event.deposit_id);
       this.#onApplied(event);
     }
   }
@@ -41,6 +34,8 @@ export class Books {
   foldAddresses({ events }: Decoded<DepositAddressEvent>): void {
     const { addresses } = this.ledger;
     for (const { event, offset } of events) addresses.apply(event, offset);
+    // a chunk at a time: all together would keep the process from answering
+    addresses.derive();
     const { fingerprint } = addresses.scheme ?? this.#key;
     if (fingerprint.equals(this.#key.fingerprint)) return;
     throw new Fault(
@@ -56,11 +51,6 @@ export class Books {
     deposit_address,
   }: Pick<DepositConfirmed, 'clt_address' | 'deposit_address'>): boolean {
     return this.ledger.addresses.isDerived(this.#key, clt_address, deposit_address);
-  }
-
-  /** A confirmed deposit that should be held. Reliable once the ledger is read to its end. */
-  get unheld(): string | undefined {
-    return this.#unheld.values().next().value;
   }
 
   furthestIn(partition: number): DepositConfirmed | undefined {
@@ -83,11 +73,5 @@ export class Books {
     if (!this.#firsts.has(key)) this.#firsts.set(key, event);
     const before = this.#furthest.get(event.transfer_partition)?.transfer_offset ?? -1;
     if (event.transfer_offset > before) this.#furthest.set(event.transfer_partition, event);
-  }
-
-  #checkHold(id: string): void {
-    const decision = hold(this.ledger, id, 0);
-    if ('events' in decision && decision.events.length > 0) this.#unheld.add(id);
-    else this.#unheld.delete(id);
   }
 }

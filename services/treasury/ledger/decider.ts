@@ -10,7 +10,6 @@ import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.t
 import type { TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import {
   confirmAll,
-  hold,
   type Confirmations,
 } from '../../../projections/deposits/domain/confirmation.ts';
 import type { Recorded } from '../../../projections/contract/projection.ts';
@@ -26,6 +25,8 @@ const USUAL: ReadonlySet<string> = new Set(['zero_value', 'self_transfer']);
 export interface DeciderOptions extends TreasuryContext {
   /** 20 bytes */
   readonly usdt_contract: Buffer;
+  /** 20 bytes each */
+  readonly custody_addresses: readonly Buffer[];
   readonly append: Append;
   /** resolves once the ledger and the addresses are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
@@ -40,28 +41,20 @@ export class Decider {
 
   /** Decides the transfers read so far. False: nothing to do before something new is read. */
   async round(queue: TransferQueue): Promise<boolean> {
-    const { books, catchUp, signal } = this.#options;
-    if (queue.waiting === 0 && books.unheld === undefined) return false;
+    const { catchUp, signal } = this.#options;
+    if (queue.waiting === 0) return false;
     // read after the transfers: an address that is unknown now is nobody's
     await catchUp();
-    if (signal.aborted) return false;
-    if (books.unheld !== undefined) return this.#hold(books.unheld);
-    return this.#confirm(queue);
-  }
-
-  async #hold(id: string): Promise<boolean> {
-    const decision = hold(this.#options.books.ledger, id, Date.now());
-    if ('refused' in decision || decision.events.length === 0) return false;
-    await this.#options.append(decision.events);
-    return true;
+    return signal.aborted ? false : this.#confirm(queue);
   }
 
   async #confirm(queue: TransferQueue): Promise<boolean> {
-    const { books, changes, usdt_contract } = this.#options;
+    const { books, changes, usdt_contract, custody_addresses } = this.#options;
     const { ledger } = books;
     const decided = confirmAll(ledger, queue.first(TRANSFERS_OF_EACH), {
       now: Date.now(),
       usdt_contract,
+      custody_addresses,
     });
     this.#assertOwners(decided);
     if (decided.events.length > 0) await this.#options.append(decided.events);

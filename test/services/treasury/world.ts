@@ -36,7 +36,7 @@ import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka/writ
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { toEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
 import { Treasury, type TreasuryOptions } from '../../../services/treasury/treasury.ts';
-import { accountAt, BEGIN, depositKey, USDT_CONTRACT } from '../../support/deposit-log.ts';
+import { accountAt, BEGIN, CUSTODY, depositKey, USDT_CONTRACT } from '../../support/deposit-log.ts';
 import { never, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { storedAs } from '../../support/plain-chain.ts';
 import { Random } from '../../support/random.ts';
@@ -246,6 +246,7 @@ export function startTreasury(
     limits: NETWORK_LIMITS.testnet,
     usdt_contract: USDT_CONTRACT,
     deposit_key: depositKey(),
+    custody_addresses: [CUSTODY],
     topics: {
       addresses: topics.addresses.name,
       transfers: topics.transfers.name,

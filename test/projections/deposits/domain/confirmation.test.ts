@@ -1,21 +1,27 @@
 import { expect, test } from 'vitest';
-import {
-  confirmAll,
-  hold,
-  setPolicy,
-} from '../../../../projections/deposits/domain/confirmation.ts';
+import { approve } from '../../../../projections/deposits/domain/approval.ts';
+import { confirmAll, setPolicy } from '../../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
+import { dueMints, intend } from '../../../../projections/deposits/domain/minting.ts';
 import type { Recorded } from '../../../../projections/contract/projection.ts';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
 import type { PolicyLimits, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
-import { accountAt, BEGIN, depositKey, USDT_CONTRACT, XPUB } from '../../../support/deposit-log.ts';
+import {
+  accountAt,
+  BEGIN,
+  CUSTODY,
+  depositKey,
+  USDT_CONTRACT,
+  XPUB,
+} from '../../../support/deposit-log.ts';
+import { hashOf } from '../../../support/mint-ledger.ts';
 
 const { testnet } = NETWORK_LIMITS;
 const NOW = BEGIN + 1;
-const DECIDING = { now: NOW, usdt_contract: USDT_CONTRACT };
+const DECIDING = { now: NOW, usdt_contract: USDT_CONTRACT, custody_addresses: [CUSTODY] };
 const USD = 1_000_000n;
 
 /** A ledger with these accounts' addresses, by default with the testnet's policy. */
@@ -199,21 +205,68 @@ test.each([
   expect(ledger.deposit(id).status).toBe(reason === undefined ? 'confirmed' : 'needs_manual');
 });
 
-test('a deposit confirmed outside its limits is held next', () => {
+const MINTING = { now: NOW, final_nonce: 0, most: 10, hash_of: hashOf };
+
+test.each([
+  ['a deposit address', depositKey().addressAt(1), 10n * USD],
+  ['a deposit address, below the minimum', depositKey().addressAt(2), 1n],
+  ['a custody address', CUSTODY, 10n * USD],
+] as const)(
+  'a transfer from %s is confirmed on its terms and held with reason internal_transfer',
+  (_what, from, value) => {
+    const ledger = ledgerOf();
+    const events = eventsOf(confirm(ledger, transfer({ from, value })));
+    expect(events).toMatchObject([
+      { type: 'DepositConfirmed', gross: value, fee: 2n * USD },
+      { type: 'DepositHeld', sequence: 2, reason: 'internal_transfer' },
+    ]);
+    append(ledger, events);
+    expect(dueMints(ledger, MINTING)).toEqual([]);
+  },
+);
+
+test('an internal transfer is minted after a person has approved it, and an intent before has no effect', () => {
   const ledger = ledgerOf();
-  const observed = transfer({ value: 1n });
-  const id = depositIdOf(observed.event.tx_id, 0);
-  expect(hold(ledger, id, NOW)).toEqual({ refused: 'no_such_deposit' });
-  append(ledger, eventsOf(confirm(ledger, observed, DECIDING)).slice(0, 1));
-  const events = eventsOf(hold(ledger, id, NOW));
-  expect(events).toEqual([
-    { type: 'DepositHeld', sequence: 2, deposit_id: id, reason: 'below_minimum', decided_at: NOW },
-  ]);
+  const observed = transfer({ from: CUSTODY });
+  const deposit_id = depositIdOf(observed.event.tx_id, 0);
+  const events = eventsOf(confirm(ledger, observed));
+  const [confirmed] = events;
+  if (confirmed === undefined) throw new Error('nothing was confirmed');
+  const unheld = ledgerOf();
+  append(unheld, [confirmed]);
+  const [early] = intend(unheld, MINTING).events;
+  if (early === undefined) throw new Error('nothing was intended');
+
   append(ledger, events);
-  expect(hold(ledger, id, NOW)).toEqual({ events: [] });
-  const sound = transfer();
-  append(ledger, eventsOf(confirm(ledger, sound, DECIDING)));
-  expect(hold(ledger, depositIdOf(sound.event.tx_id, 0), NOW)).toEqual({ events: [] });
+  expect(ledger.apply({ ...early, sequence: 3 }, 3n)).toBe('ignored');
+  append(
+    ledger,
+    eventsOf(approve(ledger, { deposit_id, actor: 'alice', reason: 'known', now: NOW })),
+  );
+  expect(dueMints(ledger, MINTING)).toMatchObject([{ deposit_id }]);
+});
+
+test('the custody addresses that the ledger pins go before those of the settings', () => {
+  const ledger = ledgerOf();
+  const pinned = Buffer.alloc(20, 0xc6);
+  append(ledger, [
+    {
+      type: 'CustodyPinned',
+      sequence: 1,
+      version: 1,
+      usdt_contract: USDT_CONTRACT,
+      custody_addresses: [pinned],
+      actor: 'treasury',
+      reason: 'settings',
+      decided_at: NOW,
+    },
+  ]);
+  const reasons = [pinned, CUSTODY].map((from) =>
+    eventsOf(confirm(ledger, transfer({ from }))).flatMap((event) =>
+      event.type === 'DepositHeld' ? [event.reason] : [],
+    ),
+  );
+  expect(reasons).toEqual([['internal_transfer'], []]);
 });
 
 test('a transfer to an unknown address holds up its own partition alone, until the address is known', () => {

@@ -23,7 +23,7 @@ import { Random } from '../../../support/random.ts';
 const ACCOUNTS = 15;
 const { testnet } = NETWORK_LIMITS;
 const POLICY = { network: 'testnet', limits: testnet } as const;
-const DECIDING = { now: BEGIN, usdt_contract: USDT_CONTRACT };
+const DECIDING = { now: BEGIN, usdt_contract: USDT_CONTRACT, custody_addresses: [] };
 
 function openLedger(): Ledger {
   const ledger = new Ledger();

@@ -3,8 +3,7 @@ import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import { isDepositEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
-import { accountAt, BEGIN, depositKey } from '../../../support/deposit-log.ts';
-import { confirmedEvent } from '../../../support/deposit-events.ts';
+import { accountAt, BEGIN, CUSTODY, depositKey } from '../../../support/deposit-log.ts';
 import {
   expectDeposits,
   ownWorld,
@@ -31,6 +30,13 @@ test('each transfer becomes a deposit with its fee, held outside the limits', as
     [transferTo(4, 1_999_999n), 2_000_000n, 0n, 'below_minimum'],
     [transferTo(5, 2_000_000n), 2_000_000n, 0n, 'below_minimum'],
     [transferTo(5, 10n ** 60n), 500_000n, 10n ** 60n - 500_000n, 'over_single_cap'],
+    [
+      transferTo(0, 5_000_000n, { from: depositKey().addressAt(5) }),
+      500_000n,
+      4_500_000n,
+      'internal_transfer',
+    ],
+    [transferTo(0, 5_000_000n, { from: CUSTODY }), 500_000n, 4_500_000n, 'internal_transfer'],
   ] as const;
   await world.observe(...transfers.map(([transfer]) => transfer));
   const working = startTreasury(world);
@@ -73,6 +79,7 @@ test('each transfer becomes a deposit with its fee, held outside the limits', as
   await working.ready();
   expect(await working.counted('treasury_deposits_held_total', 'below_minimum')).toBe(4);
   expect(await working.counted('treasury_deposits_held_total', 'over_single_cap')).toBe(2);
+  expect(await working.counted('treasury_deposits_held_total', 'internal_transfer')).toBe(2);
   expect(await working.counted('treasury_policy_version')).toBe(1);
   await expect.poll(() => working.counted('treasury_lag_records')).toBe(0);
 });
@@ -218,33 +225,4 @@ test('a restarted treasury continues from its ledger and decides nothing twice',
     deposits.slice(20).every(({ gross, fee }) => gross === 6_000_000n && fee === 500_000n),
   ).toBe(true);
   await second.ready();
-});
-
-test('a deposit confirmed outside its limits without a hold is held next', async () => {
-  const world = await ownWorld(stack);
-  await world.openAddresses(1);
-  const policy = {
-    type: 'PolicySet',
-    version: 1,
-    network: 'testnet',
-    ...NETWORK_LIMITS.testnet,
-    decided_at: BEGIN,
-  } as const;
-  const transfer = transferTo(0, 2_100_000n);
-  await world.observe(transfer);
-  const confirmed = confirmedEvent({
-    sequence: 1,
-    tx_id: transfer.tx_id,
-    deposit_address: transfer.to,
-    clt_address: accountAt(0),
-    gross: 2_100_000n,
-    credit: 100_000n,
-    transfer_partition: transferPartition(transfer.to),
-  });
-  await world.write({ ...policy, sequence: 0 }, confirmed);
-  const working = startTreasury(world);
-  await expect.poll(() => working.counted('treasury_deposits_held_total', 'below_minimum')).toBe(1);
-  expect((await world.ledger()).slice(2)).toMatchObject([
-    { type: 'DepositHeld', deposit_id: confirmed.deposit_id, sequence: 2 },
-  ]);
 });

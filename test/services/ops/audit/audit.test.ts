@@ -57,7 +57,8 @@ function healthy(): Logs {
       decided_at: BEGIN,
     },
   ]);
-  write(confirmAll(ledger, transfers, { now: BEGIN, usdt_contract: USDT_CONTRACT }).events);
+  const deciding = { now: BEGIN, usdt_contract: USDT_CONTRACT, custody_addresses: [] };
+  write(confirmAll(ledger, transfers, deciding).events);
   write(intend(ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 100 }).events);
   const chain = new ChainByHand();
   chain.append();

@@ -94,8 +94,11 @@ class RandomTreasury {
     this.#transfers.push(...fresh);
     // a transfer that was observed again is no other one
     this.#write(
-      confirmAll(this.#ledger, this.#transfers, { now: this.#now, usdt_contract: USDT_CONTRACT })
-        .events,
+      confirmAll(this.#ledger, this.#transfers, {
+        now: this.#now,
+        usdt_contract: USDT_CONTRACT,
+        custody_addresses: [],
+      }).events,
     );
   }
 
