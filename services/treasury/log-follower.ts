@@ -120,12 +120,7 @@ export class LogFollower {
    * away, and several processes all read everything. The group's offsets are never committed, and
    * the broker forgets the group, also after a kill.
    */
-  follow<Event extends { readonly type: string }>(
-    topic: FollowedTopic<Event>,
-  ): {
-    /** returns to the positions */
-    rewind(): void;
-  } {
+  follow<Event extends { readonly type: string }>(topic: FollowedTopic<Event>): void {
     const { topic: name, ends } = topic;
     const options = { ...this.#options, signal: this.signal };
     let last: Buffer | null = null;
@@ -151,7 +146,6 @@ export class LogFollower {
       ahead_bytes_max: AHEAD_BYTES_MAX,
     });
     this.run(readTopic(reader, group_id, { ...topic, fold }, options));
-    return reader;
   }
 
   /** Ends all reading when this work fails. */

@@ -154,7 +154,7 @@ export class Treasury {
     await putInForce({ ...deciding, governed: this.#governed });
     if (signal.aborted) return;
     this.#mint(append);
-    const { queue, rewind } = this.#readTransfers();
+    const queue = this.#readTransfers();
     this.#activity.enter('deciding');
     const { deposits, policy } = this.#books.ledger;
     this.#options.log.info({ deposits: deposits.size, policy: policy?.version }, 'deciding');
@@ -163,8 +163,6 @@ export class Treasury {
       const decided = await decider.round(queue);
       const minted = (await this.#minting?.round()) ?? false;
       this.#follower.noteApplied();
-      // the reader itself may be waiting for a record that never comes
-      if (queue.reclaim()) rewind();
       if (!decided && !minted) await next;
     }
   }
@@ -234,12 +232,12 @@ export class Treasury {
     this.#follower.run(minting.run());
   }
 
-  #readTransfers(): { readonly queue: TransferQueue; readonly rewind: () => void } {
+  #readTransfers(): TransferQueue {
     const { transfers } = this.#topics;
     const queue = new TransferQueue(transfers, TRON_TRANSFERS.partitions, (partition) =>
       this.#books.furthestIn(partition),
     );
-    const reader = this.#follower.follow({
+    this.#follower.follow({
       topic: transfers,
       isEvent: isTransferEvent,
       ends: () => queue.decided,
@@ -249,7 +247,7 @@ export class Treasury {
     });
     this.#queue = queue;
     this.#follower.noteApplied();
-    return { queue, rewind: () => reader.rewind() };
+    return queue;
   }
 
   /** Resolves once the ledger, the addresses and these logs are read to their ends. */

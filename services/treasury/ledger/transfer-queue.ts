@@ -1,7 +1,7 @@
 /**
  * The transfers that are read and not decided, by partition, in order. A partition is held up by a
- * transfer whose address is unknown. The queue is bounded: further records of a partition that is
- * held up stay in the log and are read again later.
+ * transfer whose address is unknown. The queue is bounded: a full partition stops the reading of
+ * all.
  */
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
@@ -26,8 +26,6 @@ interface Lane {
   waiting: Transfer[];
   /** why its first transfer cannot be decided */
   held_up: string | undefined;
-  /** whether records were left in the log */
-  left: boolean;
 }
 
 export class TransferQueue {
@@ -47,7 +45,7 @@ export class TransferQueue {
     this.#lanes = Array.from({ length: partitions }, (_, partition) => {
       const begin = furthest(partition);
       const next = BigInt(begin?.transfer_offset ?? 0);
-      return { partition, next, last: null, begin, waiting: [], held_up: undefined, left: false };
+      return { partition, next, last: null, begin, waiting: [], held_up: undefined };
     });
   }
 
@@ -81,18 +79,16 @@ export class TransferQueue {
     );
   }
 
-  /** False while a partition that is not held up is full. */
+  /** False while a partition is full. */
   get hasRoom(): boolean {
-    return this.#lanes.every(
-      ({ waiting, held_up: why }) => why !== undefined || waiting.length < this.#waitingMax,
-    );
+    return this.#lanes.every(({ waiting }) => waiting.length < this.#waitingMax);
   }
 
   /** Adds records. Throws `LogLost` when the ledger was written from another log. */
   put({ partition, events, fingerprints }: Decoded<TransferEvent>): void {
     const lane = this.#lane(partition);
     for (const [at, recorded] of events.entries()) {
-      if (recorded.offset < lane.next || lane.left) continue;
+      if (recorded.offset < lane.next) continue;
       assert(
         recorded.offset === lane.next,
         `${this.#topic}/${partition} goes on at ${lane.next}, not at ${recorded.offset}`,
@@ -101,13 +97,7 @@ export class TransferQueue {
         if (!isTransferOf(lane.begin, recorded.event))
           throw recreated(this.#topic, partition, recorded.offset);
         lane.begin = undefined;
-      } else if (isTransfer(recorded)) {
-        if (lane.held_up !== undefined && lane.waiting.length >= this.#waitingMax) {
-          lane.left = true;
-          return;
-        }
-        lane.waiting.push(recorded);
-      }
+      } else if (isTransfer(recorded)) lane.waiting.push(recorded);
       lane.next++;
       lane.last = fingerprints[at] ?? null;
     }
@@ -137,15 +127,6 @@ export class TransferQueue {
       return isNews;
     });
     return changed.length > 0;
-  }
-
-  /** True when there is room for records left in the log: the reader must rewind at once. */
-  reclaim(): boolean {
-    const due = this.#lanes.filter(
-      ({ left, waiting }) => left && waiting.length <= this.#waitingMax / 2,
-    );
-    for (const lane of due) lane.left = false;
-    return due.length > 0;
   }
 
   #lane(partition: number): Lane {

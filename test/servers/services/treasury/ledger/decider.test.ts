@@ -167,7 +167,7 @@ test('more transfers than a batch holds are decided in order, batch by batch', a
     );
 });
 
-test('records beyond the bounded queue of a partition that was held up are read again without a new record', async () => {
+test('a partition that is held up stops reading when its queue is full, until its address is assigned', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(1);
   const home = transferPartition(depositKey().addressAt(0));
@@ -180,7 +180,11 @@ test('records beyond the bounded queue of a partition that was held up are read 
   await expect.poll(() => working.counted('treasury_partitions_held_up')).toBe(1);
   const behind = Array.from({ length: 3_000 }, (_, at) => transferTo(0, 5_000_000n + BigInt(at)));
   await world.observe(...behind);
-  await expect.poll(() => working.counted('treasury_transfers_waiting')).toBe(2_000);
+  // a chunk of 500 records is taken whole
+  await expect
+    .poll(() => working.counted('treasury_transfers_waiting'))
+    .toBeGreaterThanOrEqual(2_000);
+  expect(await working.counted('treasury_transfers_waiting')).toBeLessThan(2_500);
   await world.tellAddresses(requests(1, unknown + 1));
   const deposits = await expectDeposits(world, { ledger_of: working, deposits: 3_001 });
   expect(deposits.map(({ gross }) => gross)).toEqual([
