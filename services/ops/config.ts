@@ -11,7 +11,7 @@ import {
   type Config,
   type Settings,
 } from '../runtime/process/config.ts';
-import { TRONGRID_SETTINGS } from '../runtime/trongrid/trongrid.ts';
+import { TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
 
 export const KAFKA = { kafka_brokers: list('APP_KAFKA_BROKERS') } as const;
 export const REGISTRY = { registry_url: httpUrl('APP_REGISTRY_URL') } as const;

@@ -1,10 +1,5 @@
 import { bytesKey, parseAddress, toHex } from '../../schemas/address.ts';
-import {
-  limitsOf,
-  NETWORK_LIMITS,
-  NETWORKS,
-  USDT_CONTRACTS,
-} from '../../schemas/deposit-policy.ts';
+import { limitsOf, NETWORK_LIMITS, NETWORKS } from '../../schemas/deposit-policy.ts';
 import type { DepositKey } from '../../schemas/deposit-address.ts';
 import {
   DEVELOPMENT_CUSTODY,
@@ -26,6 +21,7 @@ import {
   type Setting,
 } from '../runtime/process/config.ts';
 import { depositKeyProblems, depositKeySetting } from '../runtime/process/deposit-key.ts';
+import { mainnetProblems } from '../runtime/trongrid/settings.ts';
 import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
 import {
   microUsd,
@@ -151,15 +147,15 @@ function withVariables(problem: string): string {
   );
 }
 
-/** On the mainnet, well-known keys and a worthless token are refused. */
+/** On the mainnet, well-known keys, a worthless token and an open connection are refused. */
 function wellKnown({
   mint_key,
   custody_addresses,
-  usdt_contract,
   operators,
+  ...provider
 }: Pick<
   Config<typeof SETTINGS>,
-  'mint_key' | 'custody_addresses' | 'usdt_contract' | 'operators'
+  'mint_key' | 'custody_addresses' | 'operators' | 'usdt_contract' | 'tron_url'
 >): readonly string[] {
   const problems: string[] = [];
   if (operators.length === 0)
@@ -178,11 +174,7 @@ function wellKnown({
     problems.push(
       `APP_CUSTODY_ADDRESSES has ${DEVELOPMENT_CUSTODY}, whose private key everybody knows: on the mainnet it has to be set to the addresses where the swept USDT lies`,
     );
-  if (toTronAddress(usdt_contract) === USDT_CONTRACTS.testnet)
-    problems.push(
-      `APP_USDT_CONTRACT is ${USDT_CONTRACTS.testnet}, a token of the testnet: on the mainnet it has to be set to ${USDT_CONTRACTS.mainnet}, here and for the watcher`,
-    );
-  return problems;
+  return [...problems, ...mainnetProblems(provider)];
 }
 
 function mintKey(name: string): Setting<string> {

@@ -12,6 +12,7 @@ import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import type { Service } from '../runtime/process/main.ts';
+import { showProvider } from '../runtime/trongrid/settings.ts';
 import type { TreasuryConfig } from './config.ts';
 import { MintSigner } from './minting/mint-signer.ts';
 import { LOG_TOPICS } from './reconciliation/logs.ts';
@@ -35,6 +36,7 @@ export async function serve({
 }: Service<TreasuryConfig>): Promise<void> {
   const opening = new Activity({ log, signal });
   let problem = (): HealthProblem | undefined => opening.problem;
+  showProvider(metrics, config);
   const newest = new NewestRun();
   const http = await openHttp({
     ...config,

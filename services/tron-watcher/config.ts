@@ -1,4 +1,7 @@
+import { NETWORKS } from '../../schemas/deposit-policy.ts';
 import {
+  choice,
+  ConfigError,
   httpUrl,
   integer,
   list,
@@ -8,7 +11,7 @@ import {
   type Config,
   type Environment,
 } from '../runtime/process/config.ts';
-import { TRONGRID_SETTINGS } from '../runtime/trongrid/trongrid.ts';
+import { mainnetProblems, TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -18,6 +21,7 @@ const SETTINGS = {
   kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),
   registry_url: httpUrl('APP_REGISTRY_URL'),
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
+  network: choice('APP_NETWORK', NETWORKS),
   ...TRONGRID_SETTINGS,
   /** of all watchers of the group together */
   requests_per_second: integer('APP_TRON_REQUESTS_PER_SECOND', {
@@ -47,5 +51,8 @@ const SETTINGS = {
 } as const;
 
 export function readWatcherConfig(env: Environment): Config<typeof SETTINGS> {
-  return readConfig(env, SETTINGS);
+  const config = readConfig(env, SETTINGS);
+  const problems = config.network === 'mainnet' ? mainnetProblems(config) : [];
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
 }

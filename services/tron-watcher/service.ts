@@ -9,6 +9,7 @@ import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
+import { showProvider } from '../runtime/trongrid/settings.ts';
 import { openTronGrid } from '../runtime/trongrid/trongrid.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
@@ -98,6 +99,7 @@ export async function watchTron({
     'partitions of tron.transfers assigned to this watcher',
   );
 
+  showProvider(metrics, config);
   const { provider, bucket } = openTronGrid({
     ...config,
     signal,

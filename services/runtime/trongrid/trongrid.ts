@@ -13,26 +13,9 @@ import {
   type TronReceipt,
 } from '../../../schemas/trongrid.ts';
 import type { Parsed } from '../../../schemas/json-reader.ts';
-import { parseTronAddress, toTronAddress } from '../../../schemas/tron-address.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
-import { httpUrl, integer, text } from '../process/config.ts';
 import { untilAborted } from '../process/retry.ts';
-
-export const TRONGRID_SETTINGS = {
-  /** 20 bytes */
-  usdt_contract: {
-    name: 'APP_USDT_CONTRACT',
-    expected: 'an address of TRON in base58 (34 characters, T first)',
-    secret: false,
-    read: parseTronAddress,
-  },
-  tron_url: httpUrl('APP_TRON_URL'),
-  /** empty where the provider needs none */
-  tron_api_key: { ...text('APP_TRON_API_KEY', { default: '' }), secret: true },
-  attempts_max: integer('APP_TRON_ATTEMPTS_MAX', { default: 4, min: 1, max: 100 }),
-  backoff_ms_min: integer('APP_TRON_BACKOFF_MS_MIN', { default: 500, min: 1, max: 60_000 }),
-  backoff_ms_max: integer('APP_TRON_BACKOFF_MS_MAX', { default: 60_000, min: 1, max: 3_600_000 }),
-} as const;
 
 const PAGE_ROWS = 200;
 const TIMEOUT_MS = 10_000;

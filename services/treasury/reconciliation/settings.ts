@@ -1,7 +1,7 @@
 /** Settings of reconciliations, shared by the treasury and the operator's command. */
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 import { integer, type Config, type Setting } from '../../runtime/process/config.ts';
-import { TRONGRID_SETTINGS } from '../../runtime/trongrid/trongrid.ts';
+import { TRONGRID_SETTINGS } from '../../runtime/trongrid/settings.ts';
 
 const DAY_MS = 86_400_000;
 
