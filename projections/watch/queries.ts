@@ -2,35 +2,62 @@
 import type { Query } from '../contract/page.ts';
 
 /**
- * Columns: deposit_address, partition, clt_address, derivation_index, hot_until, checked_at (0:
- * never), checked_until (0: unknown). Hot addresses of these partitions, least recently checked
- * first. An address leaves the list with the first check after its hot window, so that a window
- * that ended during an outage is still checked early.
+ * Columns: deposit_address, partition, derivation_index, hot, checked_at (0: never), checked_until
+ * (0: unknown), turn_at. The hot addresses of these partitions that are due at this time: paid ones
+ * first, then those that became due last. New panels are therefore served before old ones where
+ * there are too many; the others wait for their turn in the rotation. An address stays hot until
+ * its first check after its hot window, so that a window that ended during an outage is still
+ * checked early.
  */
-export function nextHot(partitions: readonly number[], limit: number): Query {
-  return next('watch_next_hot', true, partitions, limit);
-}
-
-/** Columns of `nextHot`. The other addresses of these partitions, least recently checked first. */
-export function nextCold(partitions: readonly number[], limit: number): Query {
-  return next('watch_next_cold', false, partitions, limit);
-}
-
-/** Merges the first rows of each partition: reads at most `limit` rows per partition. */
-function next(name: string, hot: boolean, partitions: readonly number[], limit: number): Query {
+export function nextHot(partitions: readonly number[], limit: number, at: number): Query {
   return {
-    name,
-    text: `SELECT q.deposit_address, q.partition, a.clt_address, a.derivation_index,
-                  q.hot_until, q.checked_at, q.checked_until FROM
-             (SELECT q.* FROM unnest($1::integer[]) p (partition) CROSS JOIN LATERAL
-               (SELECT * FROM watch.queue q WHERE q.requested AND q.partition = p.partition AND q.hot = ${hot}
-                 ORDER BY q.checked_at, q.deposit_address LIMIT $2::bigint) q
-               ORDER BY q.checked_at, q.deposit_address LIMIT $2::bigint) q
-             CROSS JOIN LATERAL
-               (SELECT clt_address, derivation_index FROM watch.addresses a
-                 WHERE a.deposit_address = q.deposit_address OFFSET 0) a
-            ORDER BY q.checked_at, q.deposit_address`,
-    values: [`{${partitions.join(',')}}`, limit],
+    name: 'watch_next_hot',
+    text: next(
+      `unnest($1::integer[]) p (partition) CROSS JOIN (VALUES (true), (false)) w (paid) CROSS JOIN LATERAL
+       (SELECT * FROM watch.queue q
+         WHERE q.requested AND q.hot AND q.partition = p.partition AND q.paid = w.paid AND q.due_at <= $3::bigint
+         ORDER BY q.due_at DESC, q.deposit_address DESC LIMIT $2::bigint) q`,
+      'q.paid DESC, q.due_at DESC, q.deposit_address DESC',
+    ),
+    values: [arrayText(partitions), limit, at],
+  };
+}
+
+/** Columns of `nextHot`. The rotation of all addresses of these partitions, hot ones among them. */
+export function nextInTurn(partitions: readonly number[], limit: number): Query {
+  return {
+    name: 'watch_next_in_turn',
+    text: next(
+      `unnest($1::integer[]) p (partition) CROSS JOIN LATERAL
+       (SELECT * FROM watch.queue q WHERE q.requested AND q.partition = p.partition
+         ORDER BY q.turn_at, q.deposit_address LIMIT $2::bigint) q`,
+      'q.turn_at, q.deposit_address',
+    ),
+    values: [arrayText(partitions), limit],
+  };
+}
+
+/** Merges the first rows of each partition: reads at most `limit` rows of each. */
+function next(rows: string, order: string): string {
+  return `SELECT q.deposit_address, q.partition, a.derivation_index, q.hot, q.checked_at, q.checked_until, q.turn_at FROM
+            (SELECT q.* FROM ${rows} ORDER BY ${order} LIMIT $2::bigint) q
+            CROSS JOIN LATERAL
+              (SELECT derivation_index FROM watch.addresses a
+                WHERE a.deposit_address = q.deposit_address OFFSET 0) a
+           ORDER BY ${order}`;
+}
+
+/** Columns: paid, due_at. When the hot address that waits longest became due, if there is any. */
+export function longestDue(partitions: readonly number[]): Query {
+  return {
+    name: 'watch_longest_due',
+    text: `SELECT w.paid, min(q.due_at) FROM unnest($1::integer[]) p (partition)
+             CROSS JOIN (VALUES (true), (false)) w (paid) CROSS JOIN LATERAL
+             (SELECT due_at FROM watch.queue q
+               WHERE q.requested AND q.hot AND q.partition = p.partition AND q.paid = w.paid
+               ORDER BY q.due_at LIMIT 1) q
+            GROUP BY w.paid`,
+    values: [arrayText(partitions)],
   };
 }
 
@@ -63,6 +90,10 @@ export function observedValue(address: Buffer): Query {
     text: 'SELECT coalesce(sum(value), 0) FROM watch.transfers WHERE deposit_address = $1::bytea',
     values: [address],
   };
+}
+
+function arrayText(partitions: readonly number[]): string {
+  return `{${partitions.join(',')}}`;
 }
 
 function arrayOf(values: readonly Buffer[]): string {

@@ -5,15 +5,20 @@ import type { AddressesChecked } from '../../schemas/tron.transfers/events.ts';
 import { bytesIn, countIn } from '../contract/loaded-row.ts';
 import type { LoadedRow, Row } from '../contract/projection.ts';
 
+/** How long an address stays hot after its request or a panel opening. Part of the version. */
+export const HOT_WINDOW_MS = 24 * 60 * 60 * 1000;
+
 /** Columns of `queue q` that an entry is read from. */
 export const QUEUE_COLUMNS =
-  'q.deposit_address, q.partition, q.requested, q.hot_until, q.checked_at, q.checked_until';
+  'q.deposit_address, q.partition, q.requested, q.paid, q.openings, q.hot_until, q.checked_at, q.checked_until';
 
 /** Times are Unix milliseconds; 0: none yet. */
 interface Entry {
   readonly address: Buffer;
   readonly partition: number;
   requested: boolean;
+  paid: boolean;
+  openings: number;
   hot_until: number;
   checked_at: number;
   checked_until: number;
@@ -31,6 +36,8 @@ export class Queue {
         address,
         partition: countIn(row, 'partition'),
         requested: row['requested'] === true,
+        paid: row['paid'] === true,
+        openings: countIn(row, 'openings'),
         hot_until: countIn(row, 'hot_until'),
         checked_at: countIn(row, 'checked_at'),
         checked_until: countIn(row, 'checked_until'),
@@ -40,14 +47,22 @@ export class Queue {
     }
   }
 
-  /** Makes a requested address hot: an account waits for a transfer to it. */
-  makeHot(address: Buffer, until: number): void {
+  /** Makes an address hot that an account has requested or looks at. */
+  open(address: Buffer, at: number): void {
     const entry = this.#at(address);
-    if (entry.requested && until <= entry.hot_until) return;
+    const until = at + HOT_WINDOW_MS;
+    entry.became_hot ||= !entry.requested || until > entry.hot_until;
     entry.requested = true;
+    entry.openings++;
     entry.hot_until = Math.max(entry.hot_until, until);
     entry.changed = true;
-    entry.became_hot = true;
+  }
+
+  /** Records that money arrived. */
+  pay(address: Buffer): void {
+    const entry = this.#at(address);
+    entry.changed ||= !entry.paid;
+    entry.paid = true;
   }
 
   /** Records a check. Addresses of another partition have no effect. */
@@ -77,6 +92,8 @@ export class Queue {
         address,
         partition: transferPartition(address),
         requested: false,
+        paid: false,
+        openings: 0,
         hot_until: 0,
         checked_at: 0,
         checked_until: 0,
@@ -96,9 +113,13 @@ export class Queue {
         entry.partition,
         entry.requested,
         entry.hot_until > entry.checked_at,
+        entry.paid,
+        entry.openings,
         entry.hot_until,
         entry.checked_at,
         entry.checked_until,
+        turnOf(entry),
+        dueAt(entry),
       ]);
   }
 
@@ -108,4 +129,21 @@ export class Queue {
       .filter((entry) => entry.became_hot)
       .map(({ address }) => toHex(address));
   }
+}
+
+/** The place in the rotation: the last check, or the panel's opening where that is later. */
+function turnOf({ checked_at, hot_until }: Entry): number {
+  return Math.max(checked_at, hot_until - HOT_WINDOW_MS);
+}
+
+/**
+ * When a hot address is due. The pause after a check is a part of the time between the panel's
+ * opening and that check: a sixteenth for an address that was ever paid, a quarter for any other,
+ * times the number of its openings.
+ */
+function dueAt({ checked_at: checked, hot_until, paid, openings }: Entry): number {
+  const opened = hot_until - HOT_WINDOW_MS;
+  if (checked <= opened) return opened;
+  const pause = Math.floor(((checked - opened) * (paid ? 1 : 4 * openings)) / 16);
+  return checked + Math.min(pause, HOT_WINDOW_MS);
 }

@@ -27,9 +27,13 @@ CREATE TABLE queue (
   partition       integer NOT NULL,
   requested       boolean NOT NULL,                     -- false: its request is not folded yet
   hot             boolean NOT NULL,                     -- hot_until > checked_at: checked first, and once more after hot_until
+  paid            boolean NOT NULL,                     -- a transfer above zero to it is logged
+  openings        bigint  NOT NULL,                     -- its request and every opened panel
   hot_until       bigint  NOT NULL,                     -- 24 hours after the request or the latest panel opening
   checked_at      bigint  NOT NULL,                     -- 0: never
-  checked_until   bigint  NOT NULL                      -- every transfer solidified up to this block time is logged; 0: unknown
+  checked_until   bigint  NOT NULL,                     -- every transfer solidified up to this block time is logged; 0: unknown
+  turn_at         bigint  NOT NULL,                     -- orders the rotation: checked_at, or the opening where that is later
+  due_at          bigint  NOT NULL                      -- while it is hot: not checked first before
 ) WITH (fillfactor = 50);
 
 -- finds unrequested addresses during a load; afterwards there are none

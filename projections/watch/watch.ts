@@ -2,7 +2,8 @@
  * The watcher's state: the deposit addresses, when each was last checked and how urgent it is, and
  * the transfers that the log holds. A watcher that starts, or a second one, resumes from here.
  *
- * The queue is folded from two topics in any order: each time in it is the latest of the log.
+ * The queue is folded from two topics in any order: each time in it is the latest of the log, and
+ * each count is of one topic alone.
  */
 import { bytesKey } from '../../schemas/address.ts';
 import {
@@ -30,9 +31,6 @@ import type {
 } from '../contract/projection.ts';
 import { Queue, QUEUE_COLUMNS } from './queue.ts';
 
-/** How long an address stays hot after its request or a panel opening. Part of the version. */
-export const HOT_WINDOW_MS = 24 * 60 * 60 * 1000;
-
 /** The tables as the fold writes them, besides `BOOK`; `table.sql` says what each column means. */
 const ADDRESSES: Table = {
   name: 'addresses',
@@ -53,9 +51,13 @@ const QUEUE: Table = {
     partition: 'int4',
     requested: 'bool',
     hot: 'bool',
+    paid: 'bool',
+    openings: 'int8',
     hot_until: 'int8',
     checked_at: 'int8',
     checked_until: 'int8',
+    turn_at: 'int8',
+    due_at: 'int8',
   },
   key: ['deposit_address'],
 };
@@ -79,7 +81,7 @@ type WatchEvent = DepositAddressEvent | TransferEvent;
 
 export const watch: Projection<WatchEvent> = {
   name: 'watch',
-  version: 2,
+  version: 3,
   topics: ['deposit.addresses', 'tron.transfers'],
   isEvent: (event): event is WatchEvent => isDepositAddressEvent(event) || isTransferEvent(event),
   tables: [BOOK, ADDRESSES, QUEUE, TRANSFERS],
@@ -96,15 +98,16 @@ export const watch: Projection<WatchEvent> = {
 function loads(batch: readonly Recorded<WatchEvent>[]): readonly Load[] {
   const addresses: Recorded<DepositAddressEvent>[] = [];
   const accounts = new Map<string, Buffer>();
-  const checked = new Map<string, Buffer>();
+  const queued = new Map<string, Buffer>();
   const transactions = new Map<string, Buffer>();
   for (const { event, ...position } of batch) {
     switch (event.type) {
       case 'TransferObserved':
         transactions.set(bytesKey(event.tx_id), event.tx_id);
+        queued.set(bytesKey(event.to), event.to);
         break;
       case 'AddressesChecked':
-        for (const { address } of event.checked) checked.set(bytesKey(address), address);
+        for (const { address } of event.checked) queued.set(bytesKey(address), address);
         break;
       case 'SchemePinned':
         addresses.push({ event, ...position });
@@ -131,11 +134,11 @@ function loads(batch: readonly Recorded<WatchEvent>[]): readonly Load[] {
         values: [],
       },
     );
-  if (checked.size > 0)
+  if (queued.size > 0)
     loaded.push({
       name: 'queue_of_addresses',
       text: `SELECT ${QUEUE_COLUMNS} FROM queue q WHERE q.deposit_address = ANY($1::bytea[])`,
-      values: [[...checked.values()]],
+      values: [[...queued.values()]],
     });
   if (transactions.size > 0)
     loaded.push({
@@ -157,13 +160,16 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
   for (const { event, partition, offset, timestamp } of batch) {
     if (isDepositAddressEvent(event)) addresses.push({ event, partition, offset, timestamp });
-    else if (event.type === 'TransferObserved') outcomes[transfers.add(event, partition, offset)]++;
-    else outcomes[queue.check(event, partition)]++;
+    else if (event.type === 'TransferObserved') {
+      const outcome = transfers.add(event, partition, offset);
+      if (outcome === 'applied' && event.value > 0n) queue.pay(event.to);
+      outcomes[outcome]++;
+    } else outcomes[queue.check(event, partition)]++;
   }
   const { sightings, book, outcomes: seen } = foldSightings(loaded, addresses);
   const requested: Row[] = [];
   for (const { clt_address, deposit_address, assigned_index: index, seen_at } of sightings) {
-    queue.makeHot(deposit_address, seen_at + HOT_WINDOW_MS);
+    queue.open(deposit_address, seen_at);
     if (index === undefined) continue;
     const partition = transferPartition(deposit_address);
     requested.push([clt_address, index, deposit_address, partition, seen_at]);

@@ -59,6 +59,9 @@ export function openTreasuryMetrics(
     'transfers read by this process that are no deposits',
     ['reason'],
   );
+  // a first refusal is an increase
+  for (const reason of ['wrong_contract', 'wrong_partition', 'other_address'])
+    refused.inc({ reason }, 0);
   const races = metrics.counter(
     'treasury_lost_races_total',
     'batches without effect: another treasury wrote first',

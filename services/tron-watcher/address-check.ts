@@ -15,7 +15,12 @@ import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Entry, ReadModel, SeenLogs } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
-import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
+import {
+  BAD_ANSWER,
+  nextPage,
+  type ListRequest,
+  type TronGrid,
+} from '../runtime/trongrid/trongrid.ts';
 
 /** About 250 bytes each: far below the topic's largest batch. */
 const BATCH_EVENTS = 1_000;
@@ -88,14 +93,11 @@ export class AddressCheck {
       for (const key of this.#decided) if (key.startsWith(prefix)) this.#decided.delete(key);
     const pages = new Set<string>();
     const progress: Progress = { undecided_from: undefined, observed: 0, receipts: 0, bad: 0 };
-    let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
-    do {
-      const { address } = entry;
-      const { rows, fingerprint } = await provider.list({
-        address,
-        min_timestamp: range.from,
-        after,
-      });
+    const { address } = entry;
+    let next: ListRequest | undefined = { address, min_timestamp: range.from, after: undefined };
+    while (next !== undefined) {
+      const page = await provider.list(next);
+      const { rows, fingerprint } = page;
       if (fingerprint !== undefined && pages.has(fingerprint))
         throw new Fault(
           BAD_ANSWER,
@@ -104,16 +106,12 @@ export class AddressCheck {
         );
       if (fingerprint !== undefined) pages.add(fingerprint);
       await this.#page(entry, rows, { progress, again: range.again });
-      const last = rows.at(-1);
-      after =
-        fingerprint === undefined || last === undefined
-          ? undefined
-          : { fingerprint, block_timestamp: last.block_timestamp };
-      if (after === undefined || !this.#isFull(progress)) continue;
+      next = nextPage(next, page);
+      if (next === undefined || !this.#isFull(progress)) continue;
       // the pages after it are of this time or later
-      leaveUndecided(progress, after.block_timestamp);
-      after = undefined;
-    } while (after !== undefined);
+      leaveUndecided(progress, rows.at(-1)?.block_timestamp ?? next.min_timestamp);
+      next = undefined;
+    }
     const { undecided_from: from, observed } = progress;
     return {
       until: from === undefined ? range.until : Math.min(range.until, from - 1),

@@ -1,7 +1,8 @@
 /** The watcher's view of the `watch` tables: the addresses due next, the transfers in the log. */
 import {
-  nextCold,
+  longestDue,
   nextHot,
+  nextInTurn,
   observedValue,
   seenTransfersTo,
   watchedAmong,
@@ -23,6 +24,14 @@ export interface Entry {
   readonly checked_at: number;
   /** every transfer up to this block time is in the log; 0: nothing is known */
   readonly checked_until: number;
+  /** its place in the rotation: the last check, or the opening of its panel if that is later */
+  readonly turn_at: number;
+}
+
+/** When the hot address that waits longest became due, among the ever paid ones and the others. */
+export interface LongestDue {
+  readonly paid: number | undefined;
+  readonly unpaid: number | undefined;
 }
 
 /** Indexes of logs, by the transaction's id in hex. */
@@ -35,16 +44,20 @@ export class ReadModel {
     this.#reader = reader;
   }
 
-  /** Hot addresses of these partitions, longest unchecked first. */
-  async hot(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
-    const rows = await this.#reader.rows(nextHot(partitions, limit));
-    return rows.map((cells) => entryOf(cells, true));
+  /** Hot addresses of these partitions due at this time: ever paid ones, then new panels first. */
+  async hot(partitions: readonly number[], limit: number, at: number): Promise<readonly Entry[]> {
+    return (await this.#reader.rows(nextHot(partitions, limit, at))).map(entryOf);
   }
 
-  /** The other addresses of these partitions, longest unchecked first. */
-  async cold(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
-    const rows = await this.#reader.rows(nextCold(partitions, limit));
-    return rows.map((cells) => entryOf(cells, false));
+  /** All addresses of these partitions in turn, longest unchecked first. */
+  async inTurn(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
+    return (await this.#reader.rows(nextInTurn(partitions, limit))).map(entryOf);
+  }
+
+  async longestDue(partitions: readonly number[]): Promise<LongestDue> {
+    const rows = await this.#reader.rows(longestDue(partitions));
+    const due = new Map(rows.map((cells) => [textAt(cells, 0), Number(textAt(cells, 1))]));
+    return { paid: due.get('t'), unpaid: due.get('f') };
   }
 
   /** The logs of these transactions that are known as transfers to the address. */
@@ -86,14 +99,15 @@ const FOLDED: Query = {
   values: [watch.name, watch.version, TRON_TRANSFERS.name],
 };
 
-function entryOf(cells: Cells, hot: boolean): Entry {
+function entryOf(cells: Cells): Entry {
   return {
     address: bytesAt(cells, 0),
     partition: Number(textAt(cells, 1)),
-    derivation_index: Number(textAt(cells, 3)),
-    hot,
-    checked_at: Number(textAt(cells, 5)),
-    checked_until: Number(textAt(cells, 6)),
+    derivation_index: Number(textAt(cells, 2)),
+    hot: textAt(cells, 3) === 't',
+    checked_at: Number(textAt(cells, 4)),
+    checked_until: Number(textAt(cells, 5)),
+    turn_at: Number(textAt(cells, 6)),
   };
 }
 

@@ -16,7 +16,7 @@ import type { readWatcherConfig } from './config.ts';
 import { PartitionShare } from './partition-share.ts';
 import { ReadModel } from './read-model.ts';
 import { TransferLog } from './transfer-log.ts';
-import { Watcher } from './watcher.ts';
+import { CROSS_CHECK_OUTCOMES, Watcher } from './watcher.ts';
 
 const clock = (): number => performance.now();
 const IDLE_MS = 1_000;
@@ -83,6 +83,8 @@ export async function watchTron({
     'comparisons of an address balance with the log, by outcome',
     ['outcome'],
   );
+  // a first outcome is an increase
+  for (const outcome of CROSS_CHECK_OUTCOMES) crossChecks.inc({ outcome }, 0);
   const passSeconds = metrics.histogram(
     'tron_pass_seconds',
     'duration of a pass over the due addresses',
@@ -92,7 +94,20 @@ export async function watchTron({
   const passAddresses = metrics.counter('tron_pass_addresses_total', 'addresses checked by passes');
   const coldAge = metrics.gauge(
     'tron_cold_check_age_seconds',
-    'age of the last check of the cold address at the front of the queue; 0: there is none',
+    'age of the last check of the address at the front of the rotation; 0: there is none',
+  );
+  const hotLate = metrics.gauge(
+    'tron_hot_late_seconds',
+    'time for which the hot address that waits longest has been due; 0: there is none',
+    ['paid'],
+  );
+  const headAge = metrics.gauge(
+    'tron_head_age_seconds',
+    "age of TRON's solidified head by this clock, usually a minute; negative: this clock is slow",
+  );
+  const failing = metrics.gauge(
+    'tron_addresses_failing',
+    'addresses about which the provider gave bad answers three times in a row',
   );
   const partitionsAssigned = metrics.gauge(
     'tron_partitions_assigned',
@@ -128,7 +143,13 @@ export async function watchTron({
     signal,
     now: Date.now,
     onStep: (step) => condition.doing(step),
-    onColdAge: (ms) => coldAge.set((ms ?? 0) / 1_000),
+    onAges({ turn, paid, unpaid }) {
+      coldAge.set(turn / 1_000);
+      hotLate.set({ paid: 'true' }, paid / 1_000);
+      hotLate.set({ paid: 'false' }, unpaid / 1_000);
+    },
+    onHeadAge: (ms) => headAge.set(ms / 1_000),
+    onFailing: (addresses) => failing.set(addresses),
     onCrossCheck: (outcome) => crossChecks.inc({ outcome }),
   });
 

@@ -4,6 +4,7 @@
  * new cursors; a killed pass is repeated, which doubles nothing.
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
+import type { TronHead } from '../../schemas/trongrid.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { crc32 } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
@@ -21,23 +22,51 @@ import type { Entry, ReadModel } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
-/** Cap on this clock's lead over the chain: no address is checked "in the future". */
-const CLOCK_AHEAD_MS = 3_600_000;
+/**
+ * Most that this clock and the head may be apart: no address is checked later after the head, "in
+ * the future", and with a clock that is slower nothing is watched.
+ */
+const CLOCKS_APART_MAX_MS = 3_600_000;
+/** Age of a solidified head on TRON, usually a minute, from which on it is odd. */
+const HEAD_AGE_MAX_MS = 300_000;
+/** Without due addresses, the clock is compared with the head this often. */
+const HEAD_EVERY_MS = 60_000;
 /** Bad answers in a row after which the provider is at fault, not the addresses. */
 const BAD_ADDRESSES_MAX = 3;
+/** Bad answers in a row about one address from which on a person has to look. */
+const FAILING = 3;
 const FOLDED_MS_MIN = 10;
 const FOLDED_MS_MAX = 500;
 
-/** `missing`: not even a list from the beginning explains the balance. */
-export type CrossCheckOutcome =
-  'equal' | 'less_on_chain' | 'more_on_chain' | 'missing' | 'undecided';
+/**
+ * `missing`: not even a list from the beginning explains the balance. `no_balance`: the provider
+ * does not say it.
+ */
+export const CROSS_CHECK_OUTCOMES = [
+  'equal',
+  'less_on_chain',
+  'more_on_chain',
+  'missing',
+  'undecided',
+  'no_balance',
+] as const;
+export type CrossCheckOutcome = (typeof CROSS_CHECK_OUTCOMES)[number];
+
+/** Milliseconds; 0: there is no such address. */
+export interface Ages {
+  /** of the last check of the address at the front of the rotation */
+  readonly turn: number;
+  /** for which the hot address that waits longest has been due, by whether it was ever paid */
+  readonly paid: number;
+  readonly unpaid: number;
+}
 
 export interface WatcherOptions extends AddressCheckOptions {
   /** over all partitions */
   readonly pass_addresses_max: number;
-  /** reserved for cold addresses, however many are hot */
+  /** reserved for the rotation of all addresses, however many are hot */
   readonly pass_cold_min: number;
-  /** minimum time between two checks of a cold address */
+  /** minimum time between two checks of an address in the rotation */
   readonly cold_every_ms: number;
   /** block time before its cursor that is listed again */
   readonly overlap_ms: number;
@@ -46,14 +75,18 @@ export interface WatcherOptions extends AddressCheckOptions {
   /** block time before its cursor that a cross-check lists again */
   readonly cross_check_ms: number;
   readonly provider: Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'>;
-  readonly model: ReadModel;
+  readonly model: Pick<ReadModel, keyof ReadModel>;
   readonly transfers: TransferLog;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** called before each step */
   readonly onStep: (step: Step) => void;
-  /** at each pass: age of the last check of the first cold address; undefined: there is none */
-  readonly onColdAge: (ms: number | undefined) => void;
+  /** at each pass */
+  readonly onAges: (ages: Ages) => void;
+  /** milliseconds of this clock since the head; negative: the clock is slow */
+  readonly onHeadAge: (ms: number) => void;
+  /** addresses whose last checks ended in bad answers */
+  readonly onFailing: (addresses: number) => void;
   readonly onCrossCheck: (outcome: CrossCheckOutcome) => void;
 }
 
@@ -71,13 +104,18 @@ export class Watcher {
   readonly #options: WatcherOptions;
   readonly #check: AddressCheck;
   /** bad answers in a row, by address */
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new Map<string, { readonly partition: number; readonly inRow: number }>();
   /** block time of the earliest undecided transaction, by address */
   readonly #undecided = new Map<string, number>();
+  /** by how much the newest head was ahead of this clock, which is slow by at least that */
+  #slowMs = 0;
+  #isClockOdd = false;
+  /** by this clock */
+  #headReadAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: WatcherOptions) {
     this.#options = options;
-    this.#check = new AddressCheck(options);
+    this.#check = new AddressCheck({ ...options, now: () => this.#time() });
   }
 
   /**
@@ -85,46 +123,92 @@ export class Watcher {
    * provider, Postgres and brokers; earlier results are in the log.
    */
   async pass(partitions: readonly number[]): Promise<number> {
-    const { provider, now, onStep } = this.#options;
+    const { now, onStep } = this.#options;
+    for (const [key, { partition }] of this.#failures)
+      if (!partitions.includes(partition)) this.#failures.delete(key);
     await this.#folded();
+    // to a slow clock nothing would be due
+    let head = Math.abs(now() - this.#headReadAt) > HEAD_EVERY_MS ? await this.#head() : undefined;
     onStep('reading_queue');
     const entries = await this.#next(partitions);
     if (entries.length === 0) return 0;
-    onStep('asking_provider');
     // before any list is read: transfers solidified later may be missing in it
-    const { timestamp } = await provider.head();
+    head ??= await this.#head();
+    const { timestamp } = head;
     const pass: Pass = {
       until: Math.min(timestamp, now()),
-      latest: timestamp + CLOCK_AHEAD_MS,
+      latest: timestamp + CLOCKS_APART_MAX_MS,
       done: [],
       failed: [],
       fruitful: false,
     };
+    onStep('asking_provider');
     try {
       await this.#ask(entries, pass);
     } finally {
+      this.#options.onFailing(
+        [...this.#failures.values()].filter(({ inRow }) => inRow >= FAILING).length,
+      );
       await this.#conclude(pass);
     }
     return pass.done.length;
   }
 
+  /** This clock, put forward to the newest head where it is slow. */
+  #time(): number {
+    return this.#options.now() + this.#slowMs;
+  }
+
+  /** The solidified head, against which this clock is held. */
+  async #head(): Promise<TronHead> {
+    const { provider, now, log, onStep, onHeadAge } = this.#options;
+    onStep('asking_provider');
+    const head = await provider.head();
+    const age = now() - head.timestamp;
+    onHeadAge(age);
+    const isOdd = age < 0 || age > HEAD_AGE_MAX_MS;
+    if (isOdd && !this.#isClockOdd)
+      log.warn(
+        { head_age_ms: age },
+        "this clock and TRON's solidified head are apart: check this clock, then the provider",
+      );
+    this.#isClockOdd = isOdd;
+    if (age < -CLOCKS_APART_MAX_MS)
+      throw new Fault(
+        'tron_clock',
+        `TRON's solidified head is ${Math.round(-age / 1_000)} s ahead of this clock. What to do: correct this machine's clock, or check that APP_TRON_URL can be trusted; nothing is watched meanwhile`,
+        { retry: true },
+      );
+    this.#slowMs = Math.max(0, -age);
+    this.#headReadAt = now();
+    return head;
+  }
+
   /** Hot addresses first, those with bad answers last. */
   async #next(partitions: readonly number[]): Promise<readonly Entry[]> {
-    const { model, cold_every_ms: coldEvery, now, onColdAge } = this.#options;
+    const { model, cold_every_ms: coldEvery, onAges } = this.#options;
     // each of several watchers makes its part of a pass
     const part = partitions.length / TRON_TRANSFERS.partitions;
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
-    const [hot, cold] = await Promise.all([
-      model.hot(partitions, max),
-      model.cold(partitions, max),
+    const at = this.#time();
+    const [hot, inTurn, longestDue] = await Promise.all([
+      model.hot(partitions, max, at),
+      model.inTurn(partitions, max),
+      model.longestDue(partitions),
     ]);
-    const at = now();
-    onColdAge(cold[0] === undefined ? undefined : at - cold[0].checked_at);
-    const due = cold.filter(({ checked_at: checked }) => checked <= at - coldEvery);
-    const hots = hot.slice(0, max - Math.min(coldMin, due.length));
-    const entries = [...hots, ...due.slice(0, max - hots.length)];
-    return entries.toSorted((one, other) => this.#failuresOf(one) - this.#failuresOf(other));
+    const since = (time = at): number => Math.max(0, at - time);
+    onAges({
+      turn: since(inTurn[0]?.turn_at),
+      paid: since(longestDue.paid),
+      unpaid: since(longestDue.unpaid),
+    });
+    const turns = inTurn.filter(({ turn_at: turn }) => turn <= at - coldEvery);
+    const first = hot.slice(0, max - Math.min(coldMin, turns.length));
+    const entries = new Map([...first, ...turns].map((entry) => [keyOf(entry), entry]));
+    return [...entries.values()]
+      .slice(0, max)
+      .toSorted((one, other) => this.#failuresOf(one) - this.#failuresOf(other));
   }
 
   async #ask(entries: readonly Entry[], pass: Pass): Promise<void> {
@@ -139,7 +223,8 @@ export class Watcher {
         inRow = 0;
       } catch (error) {
         if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
-        this.#failures.set(keyOf(entry), this.#failuresOf(entry) + 1);
+        const { partition } = entry;
+        this.#failures.set(keyOf(entry), { partition, inRow: this.#failuresOf(entry) + 1 });
         pass.failed.push(entry);
         const isProvider =
           ++inRow >= BAD_ADDRESSES_MAX || (!pass.fruitful && pass.failed.length === entries.length);
@@ -174,8 +259,8 @@ export class Watcher {
    * log's sum proves a missing transfer.
    */
   async #crossCheck(entry: Entry, { from, until }: Range): Promise<Checked> {
-    const { provider, cross_check_ms: range, log, onCrossCheck } = this.#options;
-    const balance = await provider.balance(entry.address);
+    const { cross_check_ms: range, log, onCrossCheck } = this.#options;
+    const balance = await this.#balance(entry);
     const first = await this.#check.run(entry, {
       from: Math.max(0, Math.min(from, entry.checked_until - range)),
       until,
@@ -183,6 +268,10 @@ export class Watcher {
     });
     if (first.undecided_from !== undefined) {
       onCrossCheck('undecided');
+      return first;
+    }
+    if (balance === undefined) {
+      onCrossCheck('no_balance');
       return first;
     }
     const observed = await this.#observed(entry);
@@ -208,6 +297,21 @@ export class Watcher {
     return again;
   }
 
+  /** Undefined: the provider does not say it, and lists may be read all the same. */
+  async #balance({ address }: Entry): Promise<bigint | undefined> {
+    const { provider, log } = this.#options;
+    try {
+      return await provider.balance(address);
+    } catch (error) {
+      if (!(error instanceof Fault) || !error.retry) throw error;
+      log.warn(
+        { err: error, address: toTronAddress(address) },
+        'the provider does not say the balance of an address: nothing is compared',
+      );
+      return undefined;
+    }
+  }
+
   async #observed(entry: Entry): Promise<bigint> {
     await this.#folded();
     return this.#options.model.observed(entry.address);
@@ -215,7 +319,7 @@ export class Watcher {
 
   /** Addresses with bad answers, while others succeed, keep their cursors until their next turn. */
   async #conclude({ latest, done, failed, fruitful }: Pass): Promise<void> {
-    const { transfers, now, onStep } = this.#options;
+    const { transfers, onStep } = this.#options;
     const stayed = (fruitful ? failed : []).map(({ address, partition, checked_until: until }) => ({
       address,
       partition,
@@ -226,7 +330,7 @@ export class Watcher {
     for (const [partition, checked] of byPartition) {
       const event: AddressesChecked = {
         type: 'AddressesChecked',
-        checked_at: Math.min(now(), latest),
+        checked_at: Math.min(this.#time(), latest),
         checked: checked.map(({ address, until }) => ({ address, until })),
       };
       await transfers.append(partition, [event]);
@@ -249,7 +353,7 @@ export class Watcher {
   }
 
   #failuresOf(entry: Entry): number {
-    return this.#failures.get(keyOf(entry)) ?? 0;
+    return this.#failures.get(keyOf(entry))?.inRow ?? 0;
   }
 }
 

@@ -197,7 +197,7 @@ async function fill(world: World, addresses: number): Promise<void> {
 }
 
 /**
- * As the watcher does: reads both lists, appends the picked ones as checked, and waits until the
+ * As the watcher does: reads its lists, appends the picked ones as checked, and waits until the
  * read model has them.
  */
 async function pickAgainAndAgain(
@@ -208,12 +208,16 @@ async function pickAgainAndAgain(
   const took: number[] = [];
   for (let pick = -WARM_UP_PICKS; pick < picks; pick++) {
     const begun = performance.now();
-    const [hot, cold] = await Promise.all([
-      model.hot(PARTITIONS, PASS_ADDRESSES),
-      model.cold(PARTITIONS, PASS_ADDRESSES),
+    const [hot, turns] = await Promise.all([
+      model.hot(PARTITIONS, PASS_ADDRESSES, Date.now()),
+      model.inTurn(PARTITIONS, PASS_ADDRESSES),
+      model.longestDue(PARTITIONS),
     ]);
     if (pick >= 0) took.push(performance.now() - begun);
-    const picked = [...hot.slice(0, PASS_ADDRESSES - 10), ...cold].slice(0, PASS_ADDRESSES);
+    const first = hot.slice(0, PASS_ADDRESSES - 10);
+    const isFirst = new Set(first.map(({ address }) => address.toString('latin1')));
+    const others = turns.filter(({ address }) => !isFirst.has(address.toString('latin1')));
+    const picked = [...first, ...others].slice(0, PASS_ADDRESSES);
     if (picked.length !== PASS_ADDRESSES)
       throw new Error(`${picked.length} addresses were picked instead of ${PASS_ADDRESSES}`);
     const at = Date.now();

@@ -390,9 +390,13 @@ export function plainWatch(
       .toReversed()
       .map((each) => [`${each.event.tx_id.toString('hex')}:${each.event.log_index}`, each]),
   );
-  const queued = new Map(
-    [...requests, ...checks].map(({ address }) => [address.toString('hex'), address]),
+  const paid = new Map(
+    seen.flatMap(({ event: { to, value } }) => (value > 0n ? [[to.toString('hex'), to]] : [])),
   );
+  const queued = new Map([
+    ...[...requests, ...checks].map(({ address }) => [address.toString('hex'), address] as const),
+    ...paid,
+  ]);
   return {
     book: texts(bookRows(addresses)),
     addresses: texts(
@@ -422,14 +426,21 @@ export function plainWatch(
         const theirs = checks.filter((check) => check.address.equals(address));
         const hot_until = looks.length === 0 ? 0 : Math.max(...looks) + DAY_MS;
         const checked_at = Math.max(0, ...theirs.map(({ at }) => at));
+        const opened = hot_until - DAY_MS;
+        const sixteenths = paid.has(address.toString('hex')) ? 1 : 4 * looks.length;
+        const pause = Math.min(DAY_MS, Math.floor(((checked_at - opened) * sixteenths) / 16));
         return {
           deposit_address: address,
           partition: transferPartition(address),
           requested: request !== undefined,
           hot: hot_until > checked_at,
+          paid: paid.has(address.toString('hex')),
+          openings: looks.length,
           hot_until,
           checked_at,
           checked_until: Math.max(0, ...theirs.map(({ until }) => until)),
+          turn_at: Math.max(checked_at, opened),
+          due_at: checked_at <= opened ? opened : checked_at + pause,
         };
       }),
     ),

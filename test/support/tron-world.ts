@@ -95,7 +95,7 @@ export class TronWorld {
       })),
     );
     const isHot = async (): Promise<boolean> => {
-      const hot = await this.model.hot([0, 1, 2, 3, 4, 5], 10_000);
+      const hot = await this.model.hot([0, 1, 2, 3, 4, 5], 10_000, at);
       return indexes.every((index) => hot.some((entry) => entry.derivation_index === index));
     };
     await until(isHot, 'the read model to show the panels');

@@ -17,7 +17,8 @@ import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 import { untilAborted } from '../process/retry.ts';
 
-const PAGE_ROWS = 200;
+/** Rows of a page, as many as the provider allows. */
+export const PAGE_ROWS = 200;
 const TIMEOUT_MS = 10_000;
 /** A list of 200 rows has about 100 KiB, a receipt with hundreds of logs as much. */
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
@@ -55,6 +56,29 @@ export interface ListRequest {
   readonly min_timestamp: number;
   /** the fingerprint of the page before and the time of its last row */
   readonly after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
+}
+
+/**
+ * The request for the page after this one; undefined: it was the last. A full page that names no
+ * next one is not believed to be the last: the list goes on from its end, with the rows of that
+ * time once more. Throws `BAD_ANSWER` where the page has one time only.
+ */
+export function nextPage(
+  { address, min_timestamp }: ListRequest,
+  { rows, fingerprint }: ListPage,
+): ListRequest | undefined {
+  const block_timestamp = rows.at(-1)?.block_timestamp;
+  if (block_timestamp === undefined) return undefined;
+  if (fingerprint !== undefined)
+    return { address, min_timestamp, after: { fingerprint, block_timestamp } };
+  if (rows.length < PAGE_ROWS) return undefined;
+  if (block_timestamp - 1 > min_timestamp)
+    return { address, min_timestamp: block_timestamp - 1, after: undefined };
+  throw new Fault(
+    BAD_ANSWER,
+    `TRON's provider lists ${rows.length} transfers of one block time and no page after them; the request is repeated`,
+    { retry: true },
+  );
 }
 
 /** A client with a token bucket and a back-off of its own. */

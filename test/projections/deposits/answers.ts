@@ -84,6 +84,8 @@ const ENTRY = only(
   'deposit_address',
   'partition',
   'requested',
+  'paid',
+  'openings',
   'hot_until',
   'checked_at',
   'checked_until',

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { HOT_WINDOW_MS, watch } from '../../../projections/watch/watch.ts';
+import { HOT_WINDOW_MS } from '../../../projections/watch/queue.ts';
+import { watch } from '../../../projections/watch/watch.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { TransferEvent } from '../../../schemas/tron.transfers/events.ts';
@@ -52,7 +53,7 @@ const CUTS = fc.record({
 });
 
 test('for any batches, redeliveries and interleavings the rows equal a plain fold of the logs', () => {
-  const counts = { transfers: 0, hot: 0, cold: 0, unrequested: 0 };
+  const counts = { transfers: 0, hot: 0, cold: 0, unrequested: 0, paid: 0 };
   fc.assert(
     fc.property(CUTS, ({ seed, cut, size_max, back }) => {
       const { addresses, transfers, all } = logsOf(seed);
@@ -60,14 +61,17 @@ test('for any batches, redeliveries and interleavings the rows equal a plain fol
       for (const stretch of interleaved(all, { seed: cut, size_max, back })) folded.apply(stretch);
       expect(differences(folded.texts(), plainWatch(addresses, transfers))).toEqual([]);
       counts.transfers += folded.rows('transfers').length;
-      for (const { hot, requested } of folded.rows('queue'))
+      for (const { hot, requested, paid } of folded.rows('queue')) {
         counts[requested === false ? 'unrequested' : hot === true ? 'hot' : 'cold']++;
+        if (paid === true) counts.paid++;
+      }
     }),
     { numRuns: 60 },
   );
   expect(counts.transfers).toBeGreaterThan(300);
   expect(counts.hot).toBeGreaterThan(150);
   expect(counts.unrequested).toBeGreaterThan(30);
+  expect(counts.paid).toBeGreaterThan(100);
 });
 
 test('the order of the topics and the batch size do not change the rows', () => {
@@ -143,6 +147,50 @@ test('an address is hot for 24 hours after its request and after each panel open
   ).toMatchObject({
     hot: true,
     hot_until: end + 5 + HOT_WINDOW_MS,
+  });
+});
+
+const paid = (value = 1n): TransferEvent => ({
+  type: 'TransferObserved',
+  tx_id: Buffer.alloc(32, 7),
+  log_index: 0,
+  block_number: 1,
+  block_timestamp: BEGIN,
+  contract: Buffer.alloc(20, 8),
+  from: Buffer.alloc(20, 9),
+  to: ADDRESS,
+  value,
+  address_index: 0,
+});
+
+test('a hot address is due at once, and after a check when a part of its time since the opening has passed', () => {
+  const begin: readonly (readonly [Event, number])[] = [
+    [PINNED, 0],
+    [requested(BEGIN), 0],
+  ];
+  const hour = 3_600_000;
+  const check = [checked(BEGIN + hour, BEGIN), PARTITION] as const;
+  expect(entryAfter(...begin)).toMatchObject({ due_at: BEGIN, turn_at: BEGIN, openings: 1 });
+  expect(entryAfter(...begin, check)).toMatchObject({
+    due_at: BEGIN + hour + hour / 4,
+    turn_at: BEGIN + hour,
+  });
+  // an account that looks again and again without paying has longer pauses
+  const looks = [opened(BEGIN + 1), opened(BEGIN + 2), opened(BEGIN)].map(
+    (event) => [event, 0] as const,
+  );
+  expect(entryAfter(...begin, ...looks, check)).toMatchObject({
+    openings: 4,
+    due_at: BEGIN + hour + hour - 2,
+  });
+  expect(entryAfter(...begin, check, [paid(), PARTITION])).toMatchObject({
+    paid: true,
+    due_at: BEGIN + hour + hour / 16,
+  });
+  expect(entryAfter(...begin, check, [paid(0n), PARTITION])).toMatchObject({ paid: false });
+  expect(entryAfter(...begin, check, [opened(BEGIN + 2 * hour), 0])).toMatchObject({
+    due_at: BEGIN + 2 * hour,
+    turn_at: BEGIN + 2 * hour,
   });
 });
 

@@ -80,7 +80,9 @@ export class Watching {
       signal: never,
       now: Date.now,
       onStep() {},
-      onColdAge() {},
+      onAges() {},
+      onHeadAge() {},
+      onFailing() {},
       onCrossCheck: (outcome) => void this.cross_checks.push(outcome),
       ...change,
     });

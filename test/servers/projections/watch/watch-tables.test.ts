@@ -1,7 +1,7 @@
 /** The watcher's tables in Postgres: concurrent folds, and query plans at 100,000 addresses. */
 import type { Pool } from 'pg';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { nextCold, nextHot } from '../../../../projections/watch/queries.ts';
+import { longestDue, nextHot, nextInTurn } from '../../../../projections/watch/queries.ts';
 import { watch } from '../../../../projections/watch/watch.ts';
 import type { Query } from '../../../../projections/contract/page.ts';
 import { openReader, type ReaderPool } from '../../../../services/runtime/postgres/pool.ts';
@@ -66,17 +66,23 @@ test('seven partitions folded concurrently lose no update', async () => {
 const ADDRESSES = 100_000;
 const HOT_EVERY = 97;
 
-/** Requested addresses, mostly checked; every 97th is hot, every 1,000th unrequested. */
+/** The time of the queries, in the middle of those at which hot addresses are due. */
+const NOW = 2_000_000;
+
+/** Requested addresses, mostly checked; every 97th is hot, and two of five were paid. */
 async function fill(pool: Pool): Promise<void> {
   await pool.query(
     `INSERT INTO addresses SELECT substring(sha256(int8send(n)) FOR 20), n, substring(sha256(int8send(-n)) FOR 20), n % 6, now() FROM generate_series(1, ${ADDRESSES}) n`,
   );
   await pool.query(
-    `INSERT INTO queue SELECT deposit_address, partition, true, derivation_index % ${HOT_EVERY} = 0, CASE WHEN derivation_index % ${HOT_EVERY} = 0 THEN 3000000 ELSE 0 END,
-            CASE WHEN derivation_index % 1000 = 0 THEN 0 ELSE 1000000 + (derivation_index * 7919) % 1000003 END, 500000 FROM addresses`,
+    `INSERT INTO queue (deposit_address, partition, requested, hot, paid, openings, hot_until, checked_at, checked_until, turn_at, due_at)
+     SELECT deposit_address, partition, true, derivation_index % ${HOT_EVERY} = 0, derivation_index % 5 < 2, 1, 3000000,
+            checked_at, 500000, checked_at, checked_at + (derivation_index * 7907) % 1000003
+       FROM (SELECT *, CASE WHEN derivation_index % 1000 = 0 THEN 0 ELSE 1000000 + (derivation_index * 7919) % 1000003 END AS checked_at FROM addresses) a`,
   );
   await pool.query(
-    'INSERT INTO queue SELECT substring(sha256(int8send(n)) FOR 20), n % 6, false, false, 0, 1, 1 FROM generate_series(200001, 200100) n',
+    `INSERT INTO queue (deposit_address, partition, requested, hot, paid, openings, hot_until, checked_at, checked_until, turn_at, due_at)
+     SELECT substring(sha256(int8send(n)) FOR 20), n % 6, false, true, true, 0, 0, 1, 1, 1, 1 FROM generate_series(200001, 200100) n`,
   );
   await pool.query('ANALYZE');
 }
@@ -85,7 +91,9 @@ let queue: readonly {
   readonly address: string;
   readonly partition: number;
   readonly hot: boolean;
-  readonly checked_at: number;
+  readonly paid: boolean;
+  readonly turn_at: number;
+  readonly due_at: number;
 }[];
 let opened: { readonly reader: ReaderPool; readonly reader_url: string };
 
@@ -97,15 +105,19 @@ beforeAll(async () => {
     address: string;
     partition: number;
     hot: boolean;
-    checked_at: string;
+    paid: boolean;
+    turn_at: string;
+    due_at: string;
   }>(
-    `SELECT deposit_address::text AS address, partition, hot, checked_at FROM queue WHERE requested`,
+    `SELECT deposit_address::text AS address, partition, hot, paid, turn_at, due_at FROM queue WHERE requested`,
   );
-  queue = rows.map(({ address, partition, hot, checked_at: at }) => ({
+  queue = rows.map(({ address, partition, hot, paid, turn_at, due_at }) => ({
     address,
     partition,
     hot,
-    checked_at: Number(at),
+    paid,
+    turn_at: Number(turn_at),
+    due_at: Number(due_at),
   }));
   await pool.end();
   const settings = {
@@ -118,36 +130,65 @@ beforeAll(async () => {
   return () => opened.reader.close();
 });
 
-test.each([
-  ['hot', nextHot, true, [0, 1, 2, 3, 4, 5]],
-  ['hot', nextHot, true, [4]],
-  ['cold', nextCold, false, [0, 1, 2, 3, 4, 5]],
-  ['cold', nextCold, false, [1, 5]],
-  ['cold', nextCold, false, []],
-] as const)(
-  'the next %s addresses are the least recently checked of the given partitions',
-  async (_what, next, hot, partitions) => {
-    const rows = await opened.reader.rows(next(partitions, 50));
-    const wanted = queue
+const ALL = [0, 1, 2, 3, 4, 5];
+
+test.each([{ partitions: ALL }, { partitions: [4] }, { partitions: [] }])(
+  'the next hot addresses of partitions $partitions are due: paid ones, then those that became due last',
+  async ({ partitions }) => {
+    const due = queue
       .filter(
-        (entry) =>
-          entry.hot === hot && partitions.some((partition) => partition === entry.partition),
+        ({ hot, due_at: at, partition }) => hot && at <= NOW && partitions.includes(partition),
       )
       .toSorted(
-        (one, other) => one.checked_at - other.checked_at || (one.address < other.address ? -1 : 1),
+        (one, other) =>
+          Number(other.paid) - Number(one.paid) ||
+          other.due_at - one.due_at ||
+          (one.address < other.address ? 1 : -1),
+      );
+    for (const limit of [50, 10_000]) {
+      const rows = await opened.reader.rows(nextHot(partitions, limit, NOW));
+      expect(rows.map(([address]) => address)).toEqual(
+        due.slice(0, limit).map(({ address }) => address),
+      );
+    }
+    expect(new Set(due.map(({ paid }) => paid)).size).toBe(partitions.length === 0 ? 0 : 2);
+    const longest = await opened.reader.rows(longestDue(partitions));
+    const first = (paid: boolean): number =>
+      due.reduce((least, each) => (each.paid === paid ? Math.min(least, each.due_at) : least), NOW);
+    expect(new Map(longest.map(([paid, at]) => [paid, Number(at)]))).toEqual(
+      new Map(
+        partitions.length === 0
+          ? []
+          : [
+              ['t', first(true)],
+              ['f', first(false)],
+            ],
+      ),
+    );
+  },
+);
+
+test.each([{ partitions: ALL }, { partitions: [1, 5] }, { partitions: [] }])(
+  'the rotation of partitions $partitions begins with the longest unchecked addresses, hot or not',
+  async ({ partitions }) => {
+    const rows = await opened.reader.rows(nextInTurn(partitions, 50));
+    const wanted = queue
+      .filter(({ partition }) => partitions.includes(partition))
+      .toSorted(
+        (one, other) => one.turn_at - other.turn_at || (one.address < other.address ? -1 : 1),
       );
     expect(rows.map(([address]) => address)).toEqual(
       wanted.slice(0, 50).map(({ address }) => address),
     );
-    expect(rows.length).toBe(partitions.length === 0 ? 0 : 50);
   },
 );
 
 const QUERIES: Readonly<Record<string, readonly [Query, rows: number]>> = {
-  'the next hot': [nextHot([0, 1, 2, 3, 4, 5], 50), 50 * 7],
-  'the next hot of one partition': [nextHot([2], 50), 50 * 2],
-  'the next cold': [nextCold([0, 1, 2, 3, 4, 5], 50), 50 * 7],
-  'the next cold of one partition': [nextCold([2], 50), 50 * 2],
+  'the next hot': [nextHot(ALL, 50, NOW), 50 * 13],
+  'the next hot of one partition': [nextHot([2], 50, NOW), 50 * 3],
+  'the next in turn': [nextInTurn(ALL, 50), 50 * 7],
+  'the next in turn of one partition': [nextInTurn([2], 50), 50 * 2],
+  'the longest due': [longestDue(ALL), 12],
 };
 
 test('at 100,000 addresses each query reads a bounded number of rows by index and discards none', async () => {
