@@ -25,7 +25,7 @@ export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): r
   return [
     {
       name: 'book',
-      text: 'SELECT log_end, extended_public_key, fingerprint, addresses FROM book',
+      text: 'SELECT log_end, extended_public_key, key_fingerprint, addresses FROM book',
       values: [],
     },
     {
@@ -106,9 +106,9 @@ export function foldSightings(
 }
 
 function bookOf(head: LoadedRow | undefined): Book {
-  if (head === undefined || head['fingerprint'] === null)
+  if (head === undefined || head['key_fingerprint'] === null)
     return { scheme: undefined, addresses: 0 };
-  const scheme = { fingerprint: bytesIn(head, 'fingerprint'), key: keyIn(head) };
+  const scheme = { fingerprint: bytesIn(head, 'key_fingerprint'), key: keyIn(head) };
   return { scheme, addresses: countIn(head, 'addresses') };
 }
 

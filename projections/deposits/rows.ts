@@ -7,7 +7,7 @@ export const BOOK: Table = {
     one: 'bool',
     log_end: 'int8',
     extended_public_key: 'text',
-    fingerprint: 'bytea',
+    key_fingerprint: 'bytea',
     addresses: 'int8',
   },
   key: ['one'],

@@ -68,7 +68,7 @@ function bookRows(log: readonly DepositAddressEvent[]): Row[] {
   const scheme = {
     extended_public_key:
       pin?.type === 'SchemePinned' && pin.extended_public_key !== '' ? XPUB : null,
-    fingerprint: pin === undefined ? null : depositKey().fingerprint,
+    key_fingerprint: pin === undefined ? null : depositKey().fingerprint,
   };
   return [{ one: true, log_end: log.length, ...scheme, addresses: requestsOf(log).length }];
 }
