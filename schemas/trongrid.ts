@@ -63,6 +63,7 @@ export interface TokenTransfer {
   readonly value: bigint;
 }
 
+const WORD_DIGITS = 64;
 const WORD = { pattern: /^[0-9a-f]{64}$/i, expected: '64 hex digits' };
 const LOG_ADDRESS = { pattern: /^(?:41)?[0-9a-f]{40}$/i, expected: '40 hex digits' };
 const LOG_DATA = { pattern: /^(?:[0-9a-f]{2})*$/i, expected: 'hex' };
@@ -111,14 +112,28 @@ export function parseReceipt(json: unknown): Parsed<TronReceipt | undefined> {
 
 /** `walletsolidity/triggerconstantcontract` of `balanceOf(address)`: base units. */
 export function parseBalance(json: unknown): Parsed<bigint> {
+  return parsedAnswer(json, (answer) => BigInt(`0x${wordsIn(answer, 1)}`));
+}
+
+/** The same of `balancesCall`: the balances of this many addresses, in their order. */
+export function parseBalances(json: unknown, addresses: number): Parsed<readonly bigint[]> {
   return parsedAnswer(json, (answer) => {
-    if (within(answer, 'result', (result) => field(result, 'result')) !== true)
-      throw new Mismatch('result.result', 'true');
-    const [word, ...others] = list(answer, 'constant_result', (item) => item);
-    if (typeof word !== 'string' || !WORD.pattern.test(word) || others.length > 0)
-      throw new Mismatch('constant_result', 'one word of 64 hex digits');
-    return BigInt(`0x${word}`);
+    const words = wordsIn(answer, addresses);
+    return Array.from({ length: addresses }, (_, at) =>
+      BigInt(`0x${words.slice(at * WORD_DIGITS, (at + 1) * WORD_DIGITS)}`),
+    );
   });
+}
+
+/** The result of a constant call, of this many words, as hex. */
+function wordsIn(answer: unknown, count: number): string {
+  if (within(answer, 'result', (result) => field(result, 'result')) !== true)
+    throw new Mismatch('result.result', 'true');
+  const [words, ...others] = list(answer, 'constant_result', (item) => item);
+  const isHex = typeof words === 'string' && /^[0-9a-f]+$/i.test(words);
+  if (!isHex || words.length !== count * WORD_DIGITS || others.length > 0)
+    throw new Mismatch('constant_result', `${count} times 64 hex digits`);
+  return words;
 }
 
 /**

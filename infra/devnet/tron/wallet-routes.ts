@@ -4,6 +4,7 @@
  */
 import type { Request } from 'express';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { readBalancesCall } from '../../../schemas/tron-balances.ts';
 import { bodyFields, type Routes } from '../http/app.ts';
 import { isIncluded, type BlockReference, type Included, type TronChain } from './chain.ts';
 import type { Provider } from './provider.ts';
@@ -55,6 +56,8 @@ export function walletRoutes(chain: TronChain, provider: Provider): Routes {
       : 'in hex with its prefix 41, since visible is not true';
     if (owner === undefined)
       return failedCall('OTHER_ERROR', `owner_address must be an address ${form}`);
+    if (parameter(request, 'contract_address') === undefined)
+      return deployment(side, parameter(request, 'data'), visible);
     if (contract === undefined)
       return failedCall('OTHER_ERROR', `contract_address must be an address ${form}`);
     if (!chain.isContract(contract))
@@ -64,21 +67,21 @@ export function walletRoutes(chain: TronChain, provider: Provider): Routes {
       account === undefined
         ? undefined
         : wordOf(chain.balance(contract, account, side).toString(16));
-    return {
-      result:
-        value === undefined
-          ? { result: true, message: hexOf('REVERT opcode executed') }
-          : { result: true },
-      energy_used: 935,
-      constant_result: [value ?? ''],
-      transaction: {
-        ret: [value === undefined ? { ret: 'FAILED' } : {}],
-        visible,
-        txID: wordOf(''),
-        raw_data: {},
-        raw_data_hex: '',
-      },
-    };
+    return calledConstant(value, visible);
+  };
+
+  /** Simulates a deployment, of the one init code that the devnet knows. */
+  const deployment = (side: Side, data: unknown, visible: boolean): object => {
+    const isHex = typeof data === 'string' && /^(?:[0-9a-f]{2})+$/i.test(data);
+    const call = isHex ? readBalancesCall(Buffer.from(data, 'hex')) : undefined;
+    if (call === undefined)
+      return failedCall('OTHER_ERROR', 'the devnet runs no other init code than that of balances');
+    const token = call.token.toString('hex');
+    if (!chain.isContract(token)) return calledConstant(undefined, visible);
+    const words = call.addresses.map((address) =>
+      wordOf(chain.balance(token, address.toString('hex'), side).toString(16)),
+    );
+    return calledConstant(words.join(''), visible);
   };
 
   return (app) => {
@@ -117,6 +120,25 @@ function argumentOf(request: Request): string | undefined {
   return typeof word === 'string' && /^[0-9a-f]{64}$/i.test(word)
     ? word.slice(24).toLowerCase()
     : undefined;
+}
+
+/** The answer to a call with its result as hex; undefined: the call was reverted. */
+function calledConstant(value: string | undefined, visible: boolean): object {
+  return {
+    result:
+      value === undefined
+        ? { result: true, message: hexOf('REVERT opcode executed') }
+        : { result: true },
+    energy_used: 935,
+    constant_result: [value ?? ''],
+    transaction: {
+      ret: [value === undefined ? { ret: 'FAILED' } : {}],
+      visible,
+      txID: wordOf(''),
+      raw_data: {},
+      raw_data_hex: '',
+    },
+  };
 }
 
 function failedCall(code: string, message: string): object {

@@ -5,6 +5,7 @@
  */
 import {
   parseBalance,
+  parseBalances,
   parseHead,
   parseList,
   parseReceipt,
@@ -14,6 +15,7 @@ import {
 } from '../../../schemas/trongrid.ts';
 import type { Parsed } from '../../../schemas/json-reader.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { balancesCall } from '../../../schemas/tron-balances.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 import { untilAborted } from '../process/retry.ts';
 
@@ -47,6 +49,8 @@ interface ProviderRequest<T> {
   readonly path: string;
   /** given: a POST */
   readonly body?: object;
+  /** a bad answer is final */
+  readonly once?: boolean;
   readonly parse: (json: unknown) => Parsed<T>;
 }
 
@@ -144,19 +148,31 @@ export class TronGrid {
 
   /** The address' balance of the token at the newest solidified block, in base units. */
   balance(address: Buffer): Promise<bigint> {
-    const body = {
+    const call = {
       owner_address: toTronAddress(address),
       contract_address: toTronAddress(this.#options.usdt_contract),
       function_selector: 'balanceOf(address)',
       parameter: address.toString('hex').padStart(64, '0'),
-      visible: true,
     };
-    return this.#request({
-      route: 'triggerconstantcontract',
-      path: '/walletsolidity/triggerconstantcontract',
-      body,
-      parse: parseBalance,
-    });
+    return this.#constantCall(call, { parse: parseBalance });
+  }
+
+  /**
+   * The balances of several addresses at one solidified block. A bad answer is not asked for again:
+   * the provider may not know the call, or allow it less time than so many addresses take.
+   */
+  balances(addresses: readonly Buffer[]): Promise<readonly bigint[]> {
+    const token = this.#options.usdt_contract;
+    const data = balancesCall(token, addresses).toString('hex');
+    const parse = (json: unknown): Parsed<readonly bigint[]> =>
+      parseBalances(json, addresses.length);
+    return this.#constantCall({ owner_address: toTronAddress(token), data }, { parse, once: true });
+  }
+
+  #constantCall<T>(call: object, how: Pick<ProviderRequest<T>, 'parse' | 'once'>): Promise<T> {
+    const route = 'triggerconstantcontract';
+    const body = { ...call, visible: true };
+    return this.#request({ route, path: `/walletsolidity/${route}`, body, ...how });
   }
 
   async #request<T>(request: ProviderRequest<T>): Promise<T> {
@@ -170,8 +186,9 @@ export class TronGrid {
         return result.value;
       }
       backoff.failed(result.suspended_ms);
-      const isLast =
-        attempt >= attempts || result.outcome === 'refused' || result.suspended_ms !== undefined;
+      const isFinal =
+        result.outcome === 'refused' || (result.outcome === 'bad_answer' && request.once === true);
+      const isLast = attempt >= attempts || isFinal || result.suspended_ms !== undefined;
       if (isLast || signal.aborted) throw faultOf(request.route, result);
     }
   }
@@ -318,6 +335,8 @@ const DAY_MS = 86_400_000;
 const SHARELESS_MS = 20;
 /** Size of the day's bucket, in time. */
 const SAVED_MS = 600_000;
+/** Sums of fractions of a token may miss a whole number by this. */
+const ROUNDING = 1e-6;
 
 interface BucketOptions {
   readonly requests_per_second: number;
@@ -371,6 +390,18 @@ export class TokenBucket {
       this.#saved + (now() - this.#counted) * perMs,
     );
     return Math.max(bySecond, (requests - saved) / perMs);
+  }
+
+  /** Resolves once the day's tokens for this many requests are there, or all that can be saved. */
+  async saved(requests: number): Promise<void> {
+    const { requests_per_day: perDay, signal } = this.#options;
+    const perMs = perDay / DAY_MS;
+    const wanted = Math.min(requests, Math.max(1, perMs * SAVED_MS));
+    while (perDay > 0 && !signal.aborted) {
+      this.#wait();
+      if (this.#saved >= wanted - ROUNDING) return;
+      await untilAborted(Math.ceil((wanted - this.#saved) / perMs), signal);
+    }
   }
 
   /** Waits for its turn and a token, then runs the request; after an abort at once. */

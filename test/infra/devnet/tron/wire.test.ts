@@ -1,6 +1,9 @@
 /** The wire format, held against recorded answers and against TRON's own client. */
 import { TronWeb } from 'tronweb';
 import { expect, test } from 'vitest';
+import { parseTronAddress } from '../../../../schemas/tron-address.ts';
+import { balancesCall } from '../../../../schemas/tron-balances.ts';
+import { parseBalances } from '../../../../schemas/trongrid.ts';
 import type { TestDevnet } from '../../../support/devnet.ts';
 import { withDevnet } from '../../../support/devnet.ts';
 import { ALICE, BOB, TestTron, USDT } from '../../../support/tron.ts';
@@ -234,6 +237,27 @@ test('an approval is a row of type Approval for owner and spender and moves no b
       TronWeb.sha3('Approval(address,address,uint256)').slice(2),
     );
     expect(await tron.balance(ALICE)).toBe(0n);
+  }));
+
+test('balances of many accounts are answered in one constant call', () =>
+  withDevnet(async (devnet) => {
+    const tron = new TestTron(devnet);
+    await tron.transfer({ to: BOB, value: '7', solidified: true });
+    const bytes = (address: string): Buffer => parseTronAddress(address) ?? Buffer.alloc(20);
+    const call = async (data: string): Promise<unknown> =>
+      (
+        await tron.ask('/walletsolidity/triggerconstantcontract', {
+          owner_address: ALICE,
+          data,
+          visible: true,
+        })
+      ).body;
+    const data = balancesCall(bytes(USDT), [ALICE, BOB].map(bytes)).toString('hex');
+    expect(parseBalances(await call(data), 2)).toEqual({ value: [0n, 7n] });
+    const noToken = balancesCall(bytes(ALICE), [bytes(BOB)]).toString('hex');
+    expect(parseBalances(await call(noToken), 1)).toHaveProperty('problem');
+    for (const other of ['', '6000', data.slice(0, -2)])
+      expect(await call(other)).toMatchObject({ result: { code: 'OTHER_ERROR' } });
   }));
 
 test('malformed constant calls are refused as by a real node', () =>

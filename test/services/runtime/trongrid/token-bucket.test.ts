@@ -159,3 +159,28 @@ test("the expected duration follows the second's rate, then the day's once the s
   await byDay.run(() => Promise.resolve());
   expect(byDay.expectedMs(65)).toBe(60_000);
 });
+
+test('a burst waits until its tokens are saved, or as many as can be', async () => {
+  // a token each millisecond, of which ten minutes' are kept
+  let now = 0;
+  const perDay = 86_400_000;
+  const bucket = new TokenBucket({
+    requests_per_second: 1_000_000,
+    requests_per_day: perDay,
+    now: () => now,
+    signal: never,
+  });
+  const saved = async (requests: number): Promise<boolean> => {
+    let isSaved = false;
+    void bucket.saved(requests).then(() => (isSaved = true));
+    await after(5);
+    return isSaved;
+  };
+  // it begins with a minute's tokens
+  expect([await saved(60_000), await saved(60_001)]).toEqual([true, false]);
+  now = 1_000;
+  expect([await saved(61_000), await saved(62_000)]).toEqual([true, false]);
+  now = 10_000_000;
+  expect(await saved(10_000_000)).toBe(true);
+  expect(bucket.expectedMs(600_000)).toBe(600);
+});
