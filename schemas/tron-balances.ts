@@ -1,17 +1,17 @@
 /**
  * Many balances of a TRC-20 token in one constant call. A TRON node simulates a deployment when a
- * constant call names no contract (java-tron, `Wallet.triggerConstantContract`): it runs the data as
- * init code, and answers the bytes that this returns. The init code here calls `balanceOf` for each
- * address behind it and returns one word of 32 bytes for each; it reverts when a call fails or
- * answers anything but one word. No answer begins with 0xEF, which a deployment refuses: a balance
- * is far below 2^247.
+ * constant call names no contract (java-tron, `Wallet.triggerConstantContract`): it runs the data
+ * as init code, and answers the bytes that this returns. The init code here calls `balanceOf` for
+ * each address behind it and returns one word of 32 bytes for each; it reverts when a call fails
+ * or answers anything but one word. No answer begins with 0xEF, which a deployment refuses: a
+ * balance is far below 2^247.
  */
 
 const ADDRESS_BYTES = 20;
 
 /**
- * The stack, top first: offset in memory of the next answer, offset in the code of the next address,
- * the token. The call's data is at 0x1c to 0x40 of the memory; the answers begin at 0x40.
+ * The stack, top first: offset in memory of the next answer, offset in the code of the next
+ * address, the token. The call's data is at 0x1c to 0x40 of the memory; the answers begin at 0x40.
  */
 const INIT_CODE = Buffer.from(
   [

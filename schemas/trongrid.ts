@@ -126,13 +126,13 @@ export function parseBalances(json: unknown, addresses: number): Parsed<readonly
 }
 
 /** The result of a constant call, of this many words, as hex. */
-function wordsIn(answer: unknown, count: number): string {
+function wordsIn(answer: unknown, wanted: number): string {
   if (within(answer, 'result', (result) => field(result, 'result')) !== true)
     throw new Mismatch('result.result', 'true');
   const [words, ...others] = list(answer, 'constant_result', (item) => item);
   const isHex = typeof words === 'string' && /^[0-9a-f]+$/i.test(words);
-  if (!isHex || words.length !== count * WORD_DIGITS || others.length > 0)
-    throw new Mismatch('constant_result', `${count} times 64 hex digits`);
+  if (!isHex || words.length !== wanted * WORD_DIGITS || others.length > 0)
+    throw new Mismatch('constant_result', `${wanted} times 64 hex digits`);
   return words;
 }
 

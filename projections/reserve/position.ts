@@ -1,6 +1,8 @@
 /** Supply, ledger and custody at one ledger offset and one final block. Base units, micro-USD. */
+import { bytesKey } from '../../schemas/address.ts';
 import type { RunStatus } from '../../schemas/reconciliation.ts';
-import type { DepositConfirmed } from '../../schemas/treasury.ledger/events.ts';
+import type { DepositConfirmed, MintAcknowledged } from '../../schemas/treasury.ledger/events.ts';
+import type { Deposit } from '../deposits/domain/deposit.ts';
 import type { Ledger } from '../deposits/domain/ledger.ts';
 import type { ChainSupply, FinalSupply } from './supply.ts';
 
@@ -8,42 +10,80 @@ import type { ChainSupply, FinalSupply } from './supply.ts';
 export interface LedgerPosition {
   /** the first record that is not included */
   readonly ledger_offset: bigint;
+  /** with Mints that an operator acknowledged */
   readonly treasury_minted: bigint;
   /** credits of all deposits that are not minted up to that block */
   readonly held: bigint;
+  /** the part of `held` whose mint is requested */
+  readonly minting: bigint;
+  /** the part of `held` that is to be minted later, unless an operator rejects it */
+  readonly waiting: bigint;
   /** arrived and credited to nobody */
   readonly retained_fees: bigint;
+  /** in custody and nobody's deposit, as operators decided */
+  readonly booked_surplus: bigint;
+  /** paid back to the senders of rejected deposits */
+  readonly refunded: bigint;
 }
 
 /**
  * A mint counts when a live intent names its transaction, and it gave the deposit's owner exactly
- * the credit. Any other mint (undecided, repeated, of another amount or account) stays unexplained
- * supply. The block must be older than the ledger: every intent is appended before its broadcast.
+ * the credit; a Mint that an operator acknowledged counts when it is on the chain as acknowledged.
+ * Any other mint (undecided, repeated, of another amount or account) stays unexplained supply. The
+ * block must be older than the ledger: every intent is appended before its broadcast.
  */
 export function ledgerPosition(
   ledger: Ledger,
   supply: ChainSupply,
   final: FinalSupply,
 ): LedgerPosition {
+  const { governance, sums } = ledger;
   let minted = 0n;
+  let minting = 0n;
+  let rejected = 0n;
   let gross = 0n;
   let credits = 0n;
   for (const deposit of ledger.deposits.values()) {
-    if (deposit.status === 'absent') continue;
+    if (deposit.status === 'absent' || isInternal(deposit)) continue;
     const { terms } = deposit;
     gross += terms.gross;
     credits += terms.credit;
+    if (deposit.status === 'needs_manual' && deposit.rejected) rejected += terms.credit;
     if (deposit.status !== 'mint_requested' && deposit.status !== 'credited') continue;
-    const [mint, ...others] = supply.mintsOf(deposit.mint.tx_hash);
-    if (mint === undefined || others.length > 0 || mint.height > final.height) continue;
-    if (mint.amount === terms.credit && mint.to.equals(terms.clt_address)) minted += terms.credit;
+    const { tx_hash } = deposit.mint;
+    const mint = { tx_hash, to: terms.clt_address, amount: terms.credit };
+    if (isMinted(mint, supply, final)) minted += terms.credit;
+    else minting += terms.credit;
   }
+  const held = credits - minted;
+  for (const mint of governance.acknowledged.values())
+    if (isMinted(mint, supply, final)) minted += mint.amount;
   return {
     ledger_offset: ledger.end,
     treasury_minted: minted,
-    held: credits - minted,
+    held,
+    minting,
+    waiting: held - minting - rejected,
     retained_fees: gross - credits,
+    booked_surplus: governance.bookedSurplus,
+    refunded: sums.refunded,
   };
+}
+
+/** Money that only changed its address among ours, as long as nobody approves it. */
+function isInternal(deposit: Deposit): boolean {
+  return deposit.status === 'needs_manual' && deposit.reason === 'internal_transfer';
+}
+
+/** Whether the transaction made just this mint, up to that block. */
+function isMinted(
+  mint: Pick<MintAcknowledged, 'tx_hash' | 'to' | 'amount'>,
+  supply: ChainSupply,
+  { height }: FinalSupply,
+): boolean {
+  const [made, ...others] = supply.mintsOf(mint.tx_hash);
+  if (made === undefined || others.length > 0 || made.height > height) return false;
+  return made.amount === mint.amount && made.to.equals(mint.to);
 }
 
 export interface Position extends Omit<LedgerPosition, 'ledger_offset'> {
@@ -53,26 +93,47 @@ export interface Position extends Omit<LedgerPosition, 'ledger_offset'> {
   /** minted less burned */
   readonly ledger_liability: bigint;
   readonly custody_reported: bigint;
+  /** the part of liability, minting and waiting that is not in custody */
+  readonly uncovered: bigint;
 }
 
-export function positionOf(ledger: LedgerPosition, final: FinalSupply, custody: bigint): Position {
-  const { treasury_minted, held, retained_fees } = ledger;
+export function positionOf(
+  { ledger_offset: _offset, ...ledger }: LedgerPosition,
+  final: FinalSupply,
+  custody: bigint,
+): Position {
+  const liability = ledger.treasury_minted - final.burned;
   return {
+    ...ledger,
     onchain_supply: final.supply,
     genesis_allocation: final.genesis_allocation,
-    treasury_minted,
     burned: final.burned,
-    ledger_liability: treasury_minted - final.burned,
+    ledger_liability: liability,
     custody_reported: custody,
-    held,
-    retained_fees,
+    uncovered: above0(above0(liability) + ledger.minting + ledger.waiting - custody),
   };
 }
 
-/** Custody less what is owed, held and retained; negative when money is missing. */
-export function surplusOf(position: Position): bigint {
-  const { ledger_liability, held, retained_fees, custody_reported } = position;
-  return custody_reported - (ledger_liability + held + retained_fees);
+/** More burned than minted (of the genesis allocation) pays for no deposit. */
+function above0(amount: bigint): bigint {
+  return amount > 0n ? amount : 0n;
+}
+
+/** Custody less what is owed, held, retained and booked; negative when money is missing. */
+export function surplusOf(
+  position: Pick<
+    Position,
+    | 'ledger_liability'
+    | 'held'
+    | 'retained_fees'
+    | 'booked_surplus'
+    | 'refunded'
+    | 'custody_reported'
+  >,
+): bigint {
+  const { ledger_liability, held, retained_fees, booked_surplus, refunded } = position;
+  const expected = ledger_liability + held + retained_fees + booked_surplus - refunded;
+  return position.custody_reported - expected;
 }
 
 /** Whether the supply is the genesis allocation plus the treasury's mints less what was burned. */
@@ -88,6 +149,11 @@ export function statusOf(position: Position, tolerance: bigint): RunStatus {
   return surplusOf(position) > tolerance ? 'over_backed_drift' : 'ok';
 }
 
+/** Whether supply is not explained or money is missing: then nothing may be minted. */
+export function isShort(position: Position): boolean {
+  return !isSupplyExplained(position) || position.uncovered > 0n;
+}
+
 export interface Received {
   readonly tx_id: Buffer;
   /** offset of its DepositConfirmed in treasury.ledger */
@@ -96,19 +162,37 @@ export interface Received {
   readonly block_timestamp: number;
 }
 
+/** An address with its `bytesKey`. */
+export interface Holder {
+  readonly address: Buffer;
+  readonly key: string;
+}
+
+export function holderOf(address: Buffer): Holder {
+  return { address, key: bytesKey(address) };
+}
+
+interface Receiver extends Holder {
+  /** in the order of the ledger */
+  readonly received: Received[];
+  /** block time of its newest transfer */
+  newest: number;
+}
+
 /** The transfers that deposit addresses received, from the ledger. */
 export class Receipts {
-  /** by the address' bytes in latin1, in the order of the ledger */
-  readonly #byAddress = new Map<string, Received[]>();
+  /** by their keys, in the order of first deposits */
+  readonly #receivers = new Map<string, Receiver>();
   #newest = 0;
 
   /** Takes each DepositConfirmed that counts, in order. */
-  add({ tx_id, deposit_address, block_timestamp }: DepositConfirmed, offset: bigint): void {
-    const key = deposit_address.toString('latin1');
-    const received = { tx_id, offset, block_timestamp };
-    const known = this.#byAddress.get(key);
-    if (known === undefined) this.#byAddress.set(key, [received]);
-    else known.push(received);
+  add(deposit: DepositConfirmed, offset: bigint): void {
+    const { tx_id, deposit_address: address, block_timestamp } = deposit;
+    const holder = holderOf(address);
+    const receiver = this.#receivers.get(holder.key) ?? { ...holder, received: [], newest: 0 };
+    this.#receivers.set(holder.key, receiver);
+    receiver.received.push({ tx_id, offset, block_timestamp });
+    receiver.newest = Math.max(receiver.newest, block_timestamp);
     this.#newest = Math.max(this.#newest, block_timestamp);
   }
 
@@ -117,17 +201,20 @@ export class Receipts {
     return this.#newest;
   }
 
+  /** Block time of an address' newest deposit; 0: it has none. */
+  newestTo({ key }: Holder): number {
+    return this.#receivers.get(key)?.newest ?? 0;
+  }
+
   /** In the order of first deposits; with an offset, only those with a deposit from there on. */
-  addresses(fromOffset = 0n): readonly Buffer[] {
-    return [...this.#byAddress]
-      .filter(([, received]) => (received.at(-1)?.offset ?? -1n) >= fromOffset)
-      .map(([key]) => Buffer.from(key, 'latin1'));
+  holders(fromOffset = 0n): readonly Holder[] {
+    return [...this.#receivers.values()].filter(
+      ({ received }) => (received.at(-1)?.offset ?? -1n) >= fromOffset,
+    );
   }
 
   /** An address' transfers before this ledger offset. */
-  of(address: Buffer, beforeOffset: bigint): readonly Received[] {
-    return (this.#byAddress.get(address.toString('latin1')) ?? []).filter(
-      ({ offset }) => offset < beforeOffset,
-    );
+  of({ key }: Holder, beforeOffset: bigint): readonly Received[] {
+    return (this.#receivers.get(key)?.received ?? []).filter(({ offset }) => offset < beforeOffset);
   }
 }

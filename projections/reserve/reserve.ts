@@ -41,13 +41,20 @@ const RUNS = {
     retained_fees: 'numeric',
     status: 'text',
     ledger_head: 'bytea',
+    begun_at: 'timestamptz',
+    minting: 'numeric',
+    waiting: 'numeric',
+    uncovered: 'numeric',
+    booked_surplus: 'numeric',
+    refunded: 'numeric',
+    oldest_reading_at: 'timestamptz',
   },
   key: ['run_id'],
 } as const satisfies Table;
 
 export const reserve: Projection<ReserveReconciled> = {
   name: 'reserve',
-  version: 2,
+  version: 3,
   topics: ['reserve.runs'],
   isEvent: isReserveEvent,
   tables: [HEAD, RUNS],

@@ -21,5 +21,12 @@ CREATE TABLE runs (
   held               numeric     NOT NULL,
   retained_fees      numeric     NOT NULL,
   status             text        NOT NULL,
-  ledger_head        bytea       NOT NULL    -- hash of the ledger's last record that they know; empty: not said
+  ledger_head        bytea       NOT NULL,   -- hash of the ledger's last record that they know; empty: not said
+  begun_at           timestamptz NOT NULL,   -- the figures are at least as new; 1970: unknown
+  minting            numeric     NOT NULL,   -- part of held: its mint is requested
+  waiting            numeric     NOT NULL,   -- part of held: to be minted later, unless rejected
+  uncovered          numeric     NOT NULL,   -- of liability, minting and waiting: not in custody
+  booked_surplus     numeric     NOT NULL,
+  refunded           numeric     NOT NULL,
+  oldest_reading_at  timestamptz NOT NULL    -- the oldest reading of a balance; 1970: unknown
 );

@@ -5,6 +5,8 @@ export interface ReserveReconciled {
   readonly run_id: string;
   /** Unix milliseconds */
   readonly run_at: number;
+  /** Unix milliseconds: the figures are at least as new; 0: unknown */
+  readonly begun_at: number;
   /** the first record of treasury.ledger that the figures do not include */
   readonly ledger_offset: number;
   /** the final block */
@@ -18,6 +20,18 @@ export interface ReserveReconciled {
   readonly custody_reported: bigint;
   readonly held: bigint;
   readonly retained_fees: bigint;
+  /** the part of `held` whose mint is requested */
+  readonly minting: bigint;
+  /** the part of `held` that is to be minted later, unless an operator rejects it */
+  readonly waiting: bigint;
+  /** the part of liability, minting and waiting that is not in custody */
+  readonly uncovered: bigint;
+  /** in custody and nobody's deposit, by decisions of operators */
+  readonly booked_surplus: bigint;
+  /** paid back to the senders of rejected deposits */
+  readonly refunded: bigint;
+  /** Unix milliseconds: the oldest reading of a balance that had not changed; 0: unknown */
+  readonly oldest_reading_at: number;
   readonly status: string;
   /** the hash of the last record of the ledger that the figures include; none: an older writer's */
   readonly ledger_head?: Buffer;

@@ -121,6 +121,13 @@ function reserveRun(at: number): ReserveReconciled {
     custody_reported: amount,
     held: 0n,
     retained_fees: 1n,
+    minting: 0n,
+    waiting: 0n,
+    uncovered: 0n,
+    booked_surplus: 0n,
+    refunded: 0n,
+    begun_at: 0,
+    oldest_reading_at: 0,
     status: 'mismatch',
   };
 }

@@ -7,8 +7,8 @@ import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { Metrics } from '../../runtime/process/metrics.ts';
-import type { Progress } from '../../treasury/reconciliation/custody.ts';
 import { LOG_TOPICS } from '../../treasury/reconciliation/logs.ts';
+import type { Progress } from '../../treasury/reconciliation/measure.ts';
 import { Reconciliation } from '../../treasury/reconciliation/reconciliation.ts';
 import { RECONCILIATION_SETTINGS } from '../../treasury/reconciliation/settings.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
@@ -30,6 +30,11 @@ const AMOUNTS = [
   'custody_reported',
   'held',
   'retained_fees',
+  'minting',
+  'waiting',
+  'booked_surplus',
+  'refunded',
+  'uncovered',
 ] as const;
 
 /** Throws faults: then there is no run. */
@@ -40,20 +45,22 @@ export async function makeRun({ json, stack }: SharedArguments): Promise<number>
   const codec = await openCodec(config.registry_url, LOG_TOPICS);
   const stopping = new AbortController();
   const late = setTimeout(() => stopping.abort(), READING_MS);
-  let [balances, read, noted] = [0, 0, 0];
+  let [planned, read, noted] = [0, 0, 0];
   const progress: Progress = {
-    planned(total) {
+    planned(balances, requests) {
       clearTimeout(late);
-      [balances, noted] = [total, performance.now()];
-      const expected = seconds(reconciliation.expectedMs(total));
-      note(`reading ${total} balances, which takes ${expected} at the rate allowed`);
+      [planned, read, noted] = [requests, 0, performance.now()];
+      const expected = seconds(reconciliation.expectedMs(requests));
+      note(
+        `reading ${balances} balances in ${requests} requests, which takes ${expected} at the rate allowed`,
+      );
     },
     read() {
       read++;
       if (performance.now() - noted < NOTE_EVERY_MS) return;
       noted = performance.now();
-      const left = seconds(reconciliation.expectedMs(Math.max(0, balances - read)));
-      note(`${read} of ${balances} balances are read, ${left} to go`);
+      const left = seconds(reconciliation.expectedMs(Math.max(0, planned - read)));
+      note(`${read} of ${planned} requests are answered, ${left} to go`);
     },
   };
   const { signal } = stopping;
@@ -94,13 +101,16 @@ export async function listRuns(
   return 0;
 }
 
-function runOf({ run_at: at, block_hash: hash, ...run }: ReserveReconciled): Run {
+function runOf(run: ReserveReconciled): Run {
   return {
     run_id: run.run_id,
-    run_at: new Date(at).toISOString(),
+    run_at: timeOf(run.run_at),
+    begun_at: timeOf(run.begun_at),
+    oldest_reading_at: timeOf(run.oldest_reading_at),
+    status: run.status,
     ledger_offset: String(run.ledger_offset),
     block_height: String(run.block_height),
-    block_hash: `0x${hash.toString('hex')}`,
+    block_hash: `0x${run.block_hash.toString('hex')}`,
     onchain_supply: String(run.onchain_supply),
     genesis_allocation: String(run.genesis_allocation),
     treasury_minted: String(run.treasury_minted),
@@ -109,18 +119,28 @@ function runOf({ run_at: at, block_hash: hash, ...run }: ReserveReconciled): Run
     custody_reported: String(run.custody_reported),
     held: String(run.held),
     retained_fees: String(run.retained_fees),
-    status: run.status,
+    minting: String(run.minting),
+    waiting: String(run.waiting),
+    uncovered: String(run.uncovered),
+    booked_surplus: String(run.booked_surplus),
+    refunded: String(run.refunded),
   };
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 type Run = ReturnType<typeof runOfCells>;
 
-/** A row of `runsPage`, amounts in base units. */
+/** A row of `runsPage`, amounts in base units. A time of 1970 is unknown: of an older treasury. */
 function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
-  const [supply, genesis, minted, burned, liability, custody, held, fees, status] = cells;
+  const [supply, genesis, minted, burned, liability, custody, held, fees, status, ...more] = cells;
+  const [begun, minting, waiting, uncovered, booked, refunded, oldest] = more;
   return {
     run_id: id ?? '',
     run_at: isoTime(at),
+    begun_at: isoTime(begun),
     ledger_offset: offset ?? '',
     block_height: height ?? '',
     block_hash: byteaHex(hash),
@@ -132,6 +152,12 @@ function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
     custody_reported: custody ?? '',
     held: held ?? '',
     retained_fees: fees ?? '',
+    minting: minting ?? '',
+    waiting: waiting ?? '',
+    uncovered: uncovered ?? '',
+    booked_surplus: booked ?? '',
+    refunded: refunded ?? '',
+    oldest_reading_at: isoTime(oldest),
     status: status ?? '',
   };
 }

@@ -2,6 +2,7 @@
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { ServiceStatus } from '../../runtime/process/health.ts';
 import { readStackFile } from '../config.ts';
+import { sixDecimals } from '../connections.ts';
 import { Misuse } from '../usage.ts';
 
 export interface LocalService {
@@ -30,6 +31,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['decisions without effect', 'treasury_decisions_refused', 'reason'],
   ['newest run', 'reserve_newest_run', 'status'],
   ['its age in seconds', 'reserve_newest_run_age_seconds'],
+  ['oldest balance in seconds', 'reserve_oldest_reading_age_seconds'],
   ['reserve', 'reserve_amount', 'figure'],
   ['partitions watched', 'tron_partitions_assigned'],
   ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
@@ -100,6 +102,22 @@ export function serviceLines(services: readonly ServiceHealth[]): readonly strin
     return `service     ${service.name.padEnd(22)} ${[stateText(service), ...metrics].join(', ')}`;
   });
 }
+
+/** Whether custody covers what it has to, by the treasury's newest run; undefined without a run. */
+export function coverOf(
+  services: readonly ServiceHealth[],
+): { readonly line: string; readonly is_short: boolean } | undefined {
+  const metrics = services.find(({ metrics: each }) => UNCOVERED in each)?.metrics;
+  if (metrics === undefined) return undefined;
+  const usdt = (figure: string): string =>
+    sixDecimals(BigInt(Math.round(metrics[`reserve ${figure}`] ?? 0)).toString());
+  const owed = `liability ${usdt('ledger_liability')}, minting ${usdt('minting')}, waiting ${usdt('waiting')}`;
+  const is_short = (metrics[UNCOVERED] ?? 0) > 0;
+  const cover = is_short ? `lacks ${usdt('uncovered')} USDT of` : 'covers';
+  return { is_short, line: `custody of ${usdt('custody_reported')} USDT ${cover} ${owed}` };
+}
+
+const UNCOVERED = 'reserve uncovered';
 
 /** `ready`, or why not and for how long. */
 export function stateText({ status, phase, waits_for, eta_s, message }: ServiceHealth): string {

@@ -10,6 +10,7 @@ import { KAFKA, NODE, POSTGRES_READER, readSettings } from '../config.ts';
 import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
 import type { SharedArguments } from '../usage.ts';
 import {
+  coverOf,
   localServices,
   readServices,
   serviceLines,
@@ -81,6 +82,8 @@ async function readStatus(
     checkpoints?.map((position) => Object.assign(position, { lag: lagOf(position, log) })) ?? null;
   for (const service of services ?? [])
     if (service.status !== 'ready') faults.push(`${service.name}: ${stateText(service)}`);
+  const cover = coverOf(services ?? []);
+  if (cover?.is_short === true) faults.push(`reserve: ${cover.line}: nothing is minted`);
   for (const { projection, topic, partition, lag } of projections ?? []) {
     if (lag !== null && lag < 0n)
       faults.push(
@@ -175,6 +178,8 @@ function statusText({ node, log, projections, services, faults }: Status): strin
     );
   }
   lines.push(...serviceLines(services ?? []));
+  const cover = coverOf(services ?? []);
+  if (cover !== undefined) lines.push(`reserve     ${cover.line}`);
   for (const fault of faults) lines.push(`fault       ${fault}`);
   return lines.join('\n');
 }

@@ -397,11 +397,9 @@ export class TokenBucket {
     const { requests_per_day: perDay, signal } = this.#options;
     const perMs = perDay / DAY_MS;
     const wanted = Math.min(requests, Math.max(1, perMs * SAVED_MS));
-    while (perDay > 0 && !signal.aborted) {
-      this.#wait();
-      if (this.#saved >= wanted - ROUNDING) return;
+    if (perDay === 0) return;
+    for (this.#wait(); this.#saved < wanted - ROUNDING && !signal.aborted; this.#wait())
       await untilAborted(Math.ceil((wanted - this.#saved) / perMs), signal);
-    }
   }
 
   /** Waits for its turn and a token, then runs the request; after an abort at once. */

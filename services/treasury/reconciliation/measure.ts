@@ -7,36 +7,52 @@
  * 4. The ledger again, whose offset is that of the figures. Addresses that received meanwhile have
  *    their balances read again, so that everything in the ledger is in custody.
  *
- * Money that is swept during the measurement could be counted twice or not at all. Custody
- * addresses are read first and last: when one has changed, the measurement starts again. Money that
- * arrived and is not in the ledger is not counted.
+ * Money may be swept meanwhile. The custody addresses are read first and last. A sweep in between
+ * is missing from the sum with the first reading, or counted twice in the sum with the last one;
+ * the truth lies between the two sums. When both say the same about minting, the lower one is
+ * published; otherwise the measurement starts again. Balances of one request are of one block.
+ *
+ * The measurement begins once the tokens for it are saved, so that it takes seconds. Balances that
+ * have probably not changed (see `readings.ts`) are read before it begins. Money that arrived and
+ * is not in the ledger is not counted.
  */
+import { bytesKey } from '../../../schemas/address.ts';
 import {
-  positionOf,
-  ledgerPosition,
-  surplusOf,
+  holderOf,
+  isShort,
   isSupplyExplained,
+  ledgerPosition,
+  positionOf,
+  surplusOf,
+  type Holder,
   type Position,
 } from '../../../projections/reserve/position.ts';
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import {
-  arrivingAt,
-  isSame,
-  readBalances,
-  totalOf,
-  type BalanceProvider,
-  type Balances,
-  type Progress,
-} from './custody.ts';
+import type { Arrivals } from './arrivals.ts';
 import type { ReserveLogs } from './logs.ts';
+import type { BalanceProvider, Readings } from './readings.ts';
 
 /** Attempts before sweeping is considered endless. */
 const TRIES = 3;
 
+/** The progress of reading balances. */
+export interface Progress {
+  /** what is to be read, at the beginning of each attempt */
+  planned(balances: number, requests: number): void;
+  /** one request was answered */
+  read(): void;
+}
+
 export interface MeasureOptions {
   readonly logs: Pick<ReserveLogs, 'catchUp' | 'ledger' | 'receipts' | 'supply'>;
   readonly provider: BalanceProvider;
+  /** resolves once this many requests can be made without a pause, as far as they can be saved */
+  readonly saved: (requests: number) => Promise<void>;
+  readonly readings: Readings;
+  readonly arrivals: Arrivals;
+  /** requests for balances that have probably not changed */
+  readonly refresh_requests: number;
   /** 20 bytes */
   readonly usdt_contract: Buffer;
   readonly custody_addresses: readonly Buffer[];
@@ -57,80 +73,120 @@ export interface Measured {
   /** the hash of the last record before it */
   readonly ledger_head: Buffer;
   readonly position: Position;
+  /** Unix milliseconds: the figures are at least as new */
+  readonly begun_at: number;
+  /** Unix milliseconds: the oldest reading of a balance that had not changed */
+  readonly oldest_reading_at: number;
 }
 
 /** Throws a fault with retry when no figures are possible now. */
 export async function measure(options: MeasureOptions): Promise<Measured> {
+  options.readings.grow();
   for (let tries = 1; tries <= TRIES; tries++) {
     const measured = await attempt(options);
     if (measured !== undefined) return measured;
   }
   throw new Fault(
     'custody_moving',
-    `money moved on a custody address ${TRIES} times while balances were read; it is tried again, and goes well once nothing is swept for as long as that takes`,
+    `so much money was swept ${TRIES} times while balances were read that it is not known whether any is missing; it is tried again, and goes well once nothing is swept for as long as that takes`,
     { retry: true },
   );
 }
 
 async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
-  const { logs, provider, custody_addresses: own, progress } = options;
+  const { logs, provider, readings, progress, now } = options;
   const { ledger, receipts, supply } = logs;
+  const read = (holders: readonly Holder[]): Promise<number> =>
+    readings.read(holders, { provider, now, onRead: () => progress.read() });
+  const own = options.custody_addresses.map(holderOf);
+  const isOwn = new Set(own.map(({ key }) => key));
+  const deposited = (from?: bigint): readonly Holder[] =>
+    receipts.holders(from).filter(({ key }) => !isOwn.has(key));
+
+  await logs.catchUp('ledger');
+  await prepare(options, deposited(), read);
+
+  const begun_at = now();
   await logs.catchUp('chain');
   const final = recent(supply.final, options);
   await logs.catchUp('ledger');
   const { timestamp } = await provider.head();
   if (timestamp < receipts.newest_block_timestamp)
     throw behind(timestamp, receipts.newest_block_timestamp);
-
-  const isOwn = new Set(own.map((address) => address.toString('latin1')));
-  const deposited = (from: bigint): readonly Buffer[] =>
-    receipts.addresses(from).filter((address) => !isOwn.has(address.toString('latin1')));
   const begun = ledger.end;
-  const known = deposited(0n);
-  progress.planned(2 * isOwn.size + known.length);
-  const before = await readBalances(provider, own, progress);
-  const first = await readBalances(provider, known, progress);
+  const requests = await read([...own, ...readings.due(deposited(), receipts)]);
+  const before = readings.total(own);
   await logs.catchUp('ledger');
-  const position = ledgerPosition(ledger, supply, final);
+  const held = ledgerPosition(ledger, supply, final);
   const ledger_head = ledger.head;
-  const again = await readBalances(provider, deposited(begun), progress);
-  const after = await readBalances(provider, own, progress);
-  if (!isSame(before, after)) return undefined;
+  const holders = deposited();
+  const again = deposited(begun);
+  if (requests > 1 || again.length > 0) await read([...again, ...own]);
+  const after = readings.total(own);
+  const deposits = readings.total(holders);
 
-  const { ledger_offset: offset } = position;
-  const whole = positionOf(position, final, totalOf(first, again, after));
-  const since = timestamp - options.arriving_max_ms;
-  const arriving = await explained(
-    whole,
-    { balances: new Map([...first, ...again]), offset, since },
-    options,
+  const { ledger_offset } = held;
+  const lower = positionOf(held, final, deposits + (before < after ? before : after));
+  const arriving = await arrivingIn(lower, { holders, ledger_offset, timestamp }, options);
+  const counted = (custody: bigint): Position => positionOf(held, final, custody - arriving);
+  const position = counted(lower.custody_reported);
+  const upper = counted(deposits + (before < after ? after : before));
+  if (isShort(position) !== isShort(upper)) return undefined;
+  const oldest_reading_at = Math.min(begun_at, readings.oldest(holders));
+  return { final, ledger_offset, ledger_head, position, begun_at, oldest_reading_at };
+}
+
+/** Reads the balances that have probably not changed, and saves the tokens for the others. */
+async function prepare(
+  { logs: { receipts }, readings, progress, ...options }: MeasureOptions,
+  holders: readonly Holder[],
+  read: (holders: readonly Holder[]) => Promise<number>,
+): Promise<void> {
+  const own = options.custody_addresses.length;
+  const known = readings.due(holders, receipts);
+  const older = readings.toRefresh(holders, known, options.refresh_requests);
+  progress.planned(
+    older.length + known.length + 2 * own,
+    readings.requestsFor(older.length) + readings.requestsFor(own + known.length) + 1,
   );
-  return {
-    final,
-    ledger_offset: offset,
-    ledger_head,
-    position: { ...whole, custody_reported: whole.custody_reported - arriving },
-  };
+  await read(older);
+  const due = readings.due(holders, receipts);
+  // and the head, and the last reading of custody
+  await options.saved(readings.requestsFor(own + due.length) + 2);
 }
 
 /** The part of a surplus that is on its way into the ledger. */
-async function explained(
+async function arrivingIn(
   position: Position,
-  {
-    balances,
-    offset,
-    since,
-  }: { readonly balances: Balances; readonly offset: bigint; readonly since: number },
-  options: MeasureOptions,
+  at: {
+    readonly holders: readonly Holder[];
+    readonly ledger_offset: bigint;
+    /** of the head of TRON before the balances were read */
+    readonly timestamp: number;
+  },
+  { provider, readings, arrivals, usdt_contract, logs, ...options }: MeasureOptions,
 ): Promise<bigint> {
-  const { provider, usdt_contract, tolerance, logs } = options;
   const wanted = surplusOf(position);
-  if (wanted <= tolerance || !isSupplyExplained(position)) return 0n;
-  const holdings = [...balances].map(([key, balance]) => {
-    const address = Buffer.from(key, 'latin1');
-    return { address, balance, known: logs.receipts.of(address, offset) };
+  if (!isSupplyExplained(position)) return 0n;
+  if (wanted <= options.tolerance) {
+    readings.settle();
+    return 0n;
+  }
+  const ours = new Set([
+    ...options.custody_addresses.map(bytesKey),
+    ...at.holders.map(({ key }) => key),
+  ]);
+  return arrivals.at(at.holders, {
+    provider,
+    readings,
+    receipts: logs.receipts,
+    usdt_contract,
+    isOurs: (address) => ours.has(bytesKey(address)),
+    ledger_offset: at.ledger_offset,
+    since: at.timestamp - options.arriving_max_ms,
+    read_at: at.timestamp,
+    wanted,
   });
-  return arrivingAt(holdings, { provider, usdt_contract, wanted, since });
 }
 
 function recent(

@@ -1,7 +1,9 @@
 /** The metrics of reconciliations. */
+import { surplusOf } from '../../../projections/reserve/position.ts';
 import { RUN_STATUSES } from '../../../schemas/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
+import { measuredAt } from './newest-run.ts';
 
 /** The amounts of a run. */
 const AMOUNTS = [
@@ -13,6 +15,11 @@ const AMOUNTS = [
   'custody_reported',
   'held',
   'retained_fees',
+  'minting',
+  'waiting',
+  'uncovered',
+  'booked_surplus',
+  'refunded',
 ] as const;
 
 /** Read at each scrape. */
@@ -57,11 +64,22 @@ export function openReserveMetrics(metrics: Metrics, state: () => ReserveState) 
   );
   metrics.gauge(
     'reserve_newest_run_age_seconds',
-    'age of the newest run; -1: there is none',
+    'time since the newest run began; -1: there is none',
     [],
     function () {
       const { run, at } = state();
-      this.set(run === undefined ? -1 : (at - run.run_at) / 1_000);
+      this.set(run === undefined ? -1 : (at - measuredAt(run)) / 1_000);
+    },
+  );
+  metrics.gauge(
+    'reserve_oldest_reading_age_seconds',
+    'age of the oldest reading of a balance that the newest run counted',
+    [],
+    function () {
+      const { run, at } = state();
+      this.set(
+        run === undefined || run.oldest_reading_at === 0 ? 0 : (at - run.oldest_reading_at) / 1_000,
+      );
     },
   );
   metrics.gauge(
@@ -70,13 +88,14 @@ export function openReserveMetrics(metrics: Metrics, state: () => ReserveState) 
     ['figure'],
     function () {
       const { run } = state();
-      if (run !== undefined)
-        for (const figure of AMOUNTS) this.set({ figure }, Number(run[figure]));
+      if (run === undefined) return;
+      for (const figure of AMOUNTS) this.set({ figure }, Number(run[figure]));
+      this.set({ figure: 'surplus' }, Number(surplusOf(run)));
     },
   );
   metrics.gauge(
     'reserve_minting_closed',
-    '1 while the status or the age of the newest run forbids minting',
+    '1 while the newest run forbids minting by its status, its cover or its age',
     [],
     function () {
       this.set(Number(state().is_closed));

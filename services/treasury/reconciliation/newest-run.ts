@@ -65,7 +65,8 @@ type Known = Pick<NewestRun, 'run' | 'is_read'>;
 
 /**
  * Why nothing may be minted at this moment (Unix milliseconds), and what to do: the newest run is a
- * mismatch, or older than `ageMax` milliseconds (0: no limit). Undefined when minting is allowed.
+ * mismatch, does not cover the deposits, or was begun more than `ageMax` milliseconds ago (0: no
+ * limit). Undefined when minting is allowed.
  */
 export function mintingForbidden(
   { run, is_read: isRead }: Known,
@@ -74,10 +75,11 @@ export function mintingForbidden(
 ): string | undefined {
   if (!isRead) return 'the reconciliations are not read yet: it goes on by itself';
   if (run !== undefined && !PASSES.has(run.status)) return mismatched(run);
+  if (run !== undefined && run.uncovered > 0n) return uncovered(run);
   if (ageMax === 0) return undefined;
   if (run === undefined)
     return 'there was no reconciliation yet: it goes on after the first, or `ops reserve run` makes one';
-  const age = now - run.run_at;
+  const age = now - measuredAt(run);
   return Math.abs(age) <= ageMax ? undefined : outOfDate(run, age);
 }
 
@@ -85,7 +87,17 @@ function mismatched({ run_id: id, run_at: at }: ReserveReconciled): string {
   return `the reserve does not match (reconciliation ${id} of ${timeOf(at)}). What to do: \`ops reserve runs\` shows by how much; find the mint or the money, then \`ops reserve run\``;
 }
 
-function outOfDate({ run_at: at }: ReserveReconciled, age: number): string {
+function uncovered({ run_id: id, run_at: at, uncovered: missing }: ReserveReconciled): string {
+  return `custody does not cover what is owed and what waits: ${missing} micro-USDT are missing (reconciliation ${id} of ${timeOf(at)}). What to do: \`ops reserve runs\` shows the amounts; find the money or pay it into custody, then \`ops reserve run\``;
+}
+
+/** When the measurement began; runs of older code only say when it ended. */
+export function measuredAt({ run_at, begun_at }: ReserveReconciled): number {
+  return begun_at === 0 ? run_at : begun_at;
+}
+
+function outOfDate(run: ReserveReconciled, age: number): string {
+  const at = measuredAt(run);
   const how =
     age > 0
       ? `${Math.round(age / 1_000)} s old`

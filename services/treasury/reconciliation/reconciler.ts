@@ -11,17 +11,21 @@ import { Fault } from '../../runtime/process/errors.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
-import type { Progress } from './custody.ts';
+import { Arrivals } from './arrivals.ts';
 import type { ReserveMetrics } from './metrics.ts';
 import type { ReserveLogs } from './logs.ts';
-import { measure, type Measured, type MeasureOptions } from './measure.ts';
+import { measure, type Measured, type MeasureOptions, type Progress } from './measure.ts';
 import { assertPinned } from './pinned-custody.ts';
+import { Readings } from './readings.ts';
 
 const PARTITION = 0;
 const FAILED_MS_MIN = 1_000;
 const FAILED_MS_MAX = 60_000;
 
-export interface ReconcilerOptions extends Omit<MeasureOptions, 'logs' | 'progress'> {
+export interface ReconcilerOptions extends Omit<
+  MeasureOptions,
+  'logs' | 'progress' | 'readings' | 'arrivals'
+> {
   readonly logs: MeasureOptions['logs'] & Pick<ReserveLogs, 'newest' | 'names'>;
   readonly codec: Pick<Codec, 'encode'>;
   readonly writer: Pick<KafkaWriter, 'append'>;
@@ -33,7 +37,7 @@ export interface ReconcilerOptions extends Omit<MeasureOptions, 'logs' | 'progre
   /** before the second measurement: by then all machines of the provider agree */
   readonly confirm_ms: number;
   /** milliseconds that this number of provider requests takes */
-  readonly expectedMs: (questions: number) => number;
+  readonly expectedMs: (requests: number) => number;
   readonly progress?: Progress;
   /** header `source` of the records */
   readonly source: string;
@@ -47,8 +51,15 @@ export class Reconciler {
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
-    const planned = (balances: number): void => this.#planned(balances);
-    this.#measuring = { ...options, progress: { planned, read: () => options.progress?.read() } };
+    this.#measuring = {
+      ...options,
+      readings: new Readings(),
+      arrivals: new Arrivals(),
+      progress: {
+        planned: (balances, requests) => this.#planned(balances, requests),
+        read: () => options.progress?.read(),
+      },
+    };
   }
 
   /** Makes a run whenever the newest is `every_ms` old, and retries it, until the abort. */
@@ -75,16 +86,18 @@ export class Reconciler {
     await logs.catchUp('ledger');
     assertPinned(logs.ledger.governance.custody, this.#options);
     const measured = await this.#measured();
-    const { position, final, ledger_offset: offset, ledger_head } = measured;
+    const { position, final, ledger_offset, ledger_head, begun_at, oldest_reading_at } = measured;
     const run: ReserveReconciled = {
       type: 'ReserveReconciled',
       run_id: randomUUID(),
       run_at: this.#options.now(),
-      ledger_offset: Number(offset),
+      begun_at,
+      ledger_offset: Number(ledger_offset),
       ledger_head,
       block_height: final.height,
       block_hash: final.hash,
       ...position,
+      oldest_reading_at,
       status: statusOf(position, this.#options.tolerance),
     };
     await this.#append(run);
@@ -121,10 +134,14 @@ export class Reconciler {
     const { tolerance, confirm_ms: pause, log, logs, signal } = this.#options;
     const first = await measure(this.#measuring);
     const status = statusOf(first.position, tolerance);
-    const isNews = status !== 'ok' && status !== logs.newest.run?.status;
+    const { custody_reported, uncovered } = first.position;
+    const { run } = logs.newest;
+    const isNews =
+      (status !== 'ok' && status !== run?.status) ||
+      (uncovered > 0n && (run?.uncovered ?? 0n) === 0n);
     if (!isNews || !isSupplyExplained(first.position)) return first;
     log.warn(
-      { status, custody_reported: first.position.custody_reported },
+      { status, custody_reported, uncovered },
       'custody is not what it should be: measuring again',
     );
     await untilAborted(pause, signal);
@@ -132,11 +149,11 @@ export class Reconciler {
   }
 
   /** Warns when a run takes longer than the interval: its figures age, and may close minting. */
-  #planned(balances: number): void {
+  #planned(balances: number, requests: number): void {
     const { every_ms: every, block_age_max_ms: ageMax, log } = this.#options;
-    const expected = this.#options.expectedMs(balances);
+    const expected = this.#options.expectedMs(requests);
     this.#options.metrics.planned(balances, expected);
-    this.#options.progress?.planned(balances);
+    this.#options.progress?.planned(balances, requests);
     const isSlow = expected > every;
     if (isSlow && !this.#isSlow) {
       const stops =
@@ -144,7 +161,7 @@ export class Reconciler {
           ? ', and minting stops for the age of the newest run (APP_RECONCILE_AGE_MAX_MS)'
           : '';
       log.warn(
-        { balances, expected_ms: Math.round(expected), every_ms: every },
+        { balances, requests, expected_ms: Math.round(expected), every_ms: every },
         `a reconciliation takes longer than the time between two${stops}: raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY as far as the provider allows, or APP_RECONCILE_EVERY_MS`,
       );
     }
@@ -177,6 +194,11 @@ export class Reconciler {
       log.error(
         about,
         'the reserve does not match: nothing is minted until a reconciliation matches again',
+      );
+    else if (run.uncovered > 0n)
+      log.error(
+        about,
+        'custody does not cover the deposits: nothing is minted until a reconciliation covers them',
       );
     else if (run.status === 'ok') log.info(about, 'reconciled');
     else log.warn(about, 'there is more in custody than is explained');

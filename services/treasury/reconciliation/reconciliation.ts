@@ -10,12 +10,12 @@ import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { openTronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { aborted } from '../../runtime/process/retry.ts';
-import type { Progress } from './custody.ts';
 import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
+import type { Progress } from './measure.ts';
 import { mintingForbidden, NewestRun } from './newest-run.ts';
 import { Reconciler } from './reconciler.ts';
-import type { ReconciliationConfig } from './settings.ts';
+import { refreshRequests, type ReconciliationConfig } from './settings.ts';
 
 /** Two blocks of TRON: longer than the lag between the provider's machines. */
 const CONFIRM_MS = 6_000;
@@ -82,6 +82,8 @@ export class Reconciliation {
       every_ms: config.reconcile_every_ms,
       confirm_ms: options.confirm_ms ?? CONFIRM_MS,
       expectedMs: this.expectedMs,
+      saved: (requests) => bucket.saved(requests),
+      refresh_requests: refreshRequests(config),
       provider,
       logs: this.#logs,
       writer: this.#writer,

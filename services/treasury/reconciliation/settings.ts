@@ -63,6 +63,22 @@ export const RECONCILIATION_SETTINGS = {
   }),
 } as const;
 
+/** The part of the requests between two runs that reads balances which have not changed. */
+const REFRESH_SHARE = 0.1;
+
+/** Requests of each run for balances that have probably not changed; at least one. */
+export function refreshRequests({
+  reconcile_requests_per_second: perSecond,
+  reconcile_requests_per_day: perDay,
+  reconcile_every_ms: every,
+}: Pick<
+  ReconciliationConfig,
+  'reconcile_requests_per_second' | 'reconcile_requests_per_day' | 'reconcile_every_ms'
+>): number {
+  const perMs = perDay === 0 ? perSecond / 1_000 : perDay / DAY_MS;
+  return Math.max(1, Math.floor(perMs * every * REFRESH_SHARE));
+}
+
 export type ReconciliationConfig = Config<typeof RECONCILIATION_SETTINGS>;
 
 /** Contradictions between the settings. */

@@ -29,7 +29,11 @@ const NOTHING: LedgerPosition = {
   ledger_offset: 0n,
   treasury_minted: 0n,
   held: 0n,
+  minting: 0n,
+  waiting: 0n,
   retained_fees: 0n,
+  booked_surplus: 0n,
+  refunded: 0n,
 };
 
 interface Case {
@@ -39,10 +43,18 @@ interface Case {
   readonly custody: bigint;
   readonly status: 'ok' | 'mismatch' | 'over_backed_drift';
   readonly surplus: bigint;
+  /** by default nothing */
+  readonly uncovered?: bigint;
 }
 
-/** 100 minted, 20 held, 4 of fees. */
-const BUSY = { treasury_minted: 100n * USD, held: 20n * USD, retained_fees: 4n * USD };
+/** 100 minted, 20 held (5 in flight, 12 waiting, 3 rejected), 4 of fees. */
+const BUSY = {
+  treasury_minted: 100n * USD,
+  held: 20n * USD,
+  minting: 5n * USD,
+  waiting: 12n * USD,
+  retained_fees: 4n * USD,
+};
 
 const CASES: readonly Case[] = [
   { what: 'nothing has happened', custody: 0n, status: 'ok', surplus: 0n },
@@ -63,12 +75,46 @@ const CASES: readonly Case[] = [
     surplus: -4n * USD,
   },
   {
+    what: 'all but the fees and a rejected deposit is left',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 117n * USD,
+    status: 'ok',
+    surplus: -7n * USD,
+  },
+  {
+    what: 'one unit of a waiting deposit is gone',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 117n * USD - 1n,
+    status: 'ok',
+    surplus: -7n * USD - 1n,
+    uncovered: 1n,
+  },
+  {
+    what: 'a surplus is booked',
+    ledger: { ...BUSY, booked_surplus: 50n * USD },
+    final: { supply: 1_100n * USD },
+    custody: 174n * USD,
+    status: 'ok',
+    surplus: 0n,
+  },
+  {
+    what: 'a rejected deposit is paid back',
+    ledger: { ...BUSY, refunded: 3n * USD },
+    final: { supply: 1_100n * USD },
+    custody: 121n * USD,
+    status: 'ok',
+    surplus: 0n,
+  },
+  {
     what: 'just what is owed is left',
     ledger: BUSY,
     final: { supply: 1_100n * USD },
     custody: 100n * USD,
     status: 'ok',
     surplus: -24n * USD,
+    uncovered: 17n * USD,
   },
   {
     what: 'one unit less than owed is left',
@@ -77,6 +123,7 @@ const CASES: readonly Case[] = [
     custody: 100n * USD - 1n,
     status: 'mismatch',
     surplus: -24n * USD - 1n,
+    uncovered: 17n * USD + 1n,
   },
   {
     what: 'one unit more exists than is explained, and custody has it',
@@ -133,6 +180,7 @@ const CASES: readonly Case[] = [
     custody: 94n * USD,
     status: 'mismatch',
     surplus: -30n * USD,
+    uncovered: 23n * USD,
   },
   {
     what: 'more was burned than ever minted, of what was there at the beginning',
@@ -155,13 +203,18 @@ const CASES: readonly Case[] = [
     custody: 2n ** 100n - 1n,
     status: 'mismatch',
     surplus: -1n,
+    uncovered: 1n,
   },
 ];
 
-test.each(CASES)('$what: $status', ({ ledger, final, custody, status, surplus }) => {
-  const position = positionOf({ ...NOTHING, ...ledger }, { ...FINAL, ...final }, custody);
-  expect([statusOf(position, 10n), surplusOf(position)]).toEqual([status, surplus]);
-});
+test.each(CASES)(
+  '$what: $status',
+  ({ ledger, final, custody, status, surplus, uncovered = 0n }) => {
+    const position = positionOf({ ...NOTHING, ...ledger }, { ...FINAL, ...final }, custody);
+    expect([statusOf(position, 10n), surplusOf(position)]).toEqual([status, surplus]);
+    expect(position.uncovered).toBe(uncovered);
+  },
+);
 
 const FIRST = confirmedEvent({ tx_id: Buffer.alloc(32, 1), clt_address: OWNER });
 const SECOND = confirmedEvent({
@@ -229,7 +282,11 @@ test('a mint counts once its block is final, before the ledger says credited', (
     ledger_offset: 5n,
     treasury_minted: FIRST.credit,
     held: SECOND.credit,
+    minting: 0n,
+    waiting: SECOND.credit,
     retained_fees: 2n * USD + 2n * USD + USD,
+    booked_surplus: 0n,
+    refunded: 0n,
   });
   const credited = ledgerOf(
     FIRST,
@@ -252,10 +309,13 @@ test('a mint in a later block is held in the position of an earlier one', () => 
   expect(ledgerPosition(ledger, supply, earlier)).toMatchObject({
     treasury_minted: 0n,
     held: FIRST.credit,
+    minting: FIRST.credit,
+    waiting: 0n,
   });
   expect(ledgerPosition(ledger, supply, final)).toMatchObject({
     treasury_minted: FIRST.credit,
     held: 0n,
+    minting: 0n,
   });
 });
 

@@ -23,6 +23,13 @@ function run(id: string, supply = 1n): ReserveReconciled {
     custody_reported: 0n,
     held: 0n,
     retained_fees: 0n,
+    minting: 3n,
+    waiting: 4n,
+    uncovered: 5n,
+    booked_surplus: 6n,
+    refunded: 7n,
+    begun_at: 1_790_000_000_001,
+    oldest_reading_at: 1_790_000_000_002,
     status: 'mismatch',
   };
 }

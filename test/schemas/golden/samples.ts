@@ -158,6 +158,13 @@ function reserveRun(status: string, liability: bigint): ReserveReconciled {
     custody_reported: 2n ** 63n,
     held: 127n,
     retained_fees: 128n,
+    begun_at: 1_790_000_000_000,
+    minting: 2n ** 65n,
+    waiting: 1n,
+    uncovered: 2n ** 256n - 1n,
+    booked_surplus: 129n,
+    refunded: 0n,
+    oldest_reading_at: 1_789_999_999_999,
     status,
   };
 }

@@ -17,6 +17,10 @@ function clientOf(devnet: TestDevnet): TronWeb {
   return client;
 }
 
+function bytes(address: string): Buffer {
+  return parseTronAddress(address) ?? Buffer.alloc(20);
+}
+
 /** Every path in a value and the type of what is there; of lists, of their first item. */
 function shapeOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value))
@@ -243,7 +247,6 @@ test('balances of many accounts are answered in one constant call', () =>
   withDevnet(async (devnet) => {
     const tron = new TestTron(devnet);
     await tron.transfer({ to: BOB, value: '7', solidified: true });
-    const bytes = (address: string): Buffer => parseTronAddress(address) ?? Buffer.alloc(20);
     const call = async (data: string): Promise<unknown> =>
       (
         await tron.ask('/walletsolidity/triggerconstantcontract', {
@@ -252,7 +255,7 @@ test('balances of many accounts are answered in one constant call', () =>
           visible: true,
         })
       ).body;
-    const data = balancesCall(bytes(USDT), [ALICE, BOB].map(bytes)).toString('hex');
+    const data = balancesCall(bytes(USDT), [bytes(ALICE), bytes(BOB)]).toString('hex');
     expect(parseBalances(await call(data), 2)).toEqual({ value: [0n, 7n] });
     const noToken = balancesCall(bytes(ALICE), [bytes(BOB)]).toString('hex');
     expect(parseBalances(await call(noToken), 1)).toHaveProperty('problem');

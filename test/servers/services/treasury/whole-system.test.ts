@@ -100,7 +100,9 @@ test(
     const run = await system.ops('reserve', 'run', '--json');
     expect(run).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/reading the logs\nreading \d+ balances, which takes \d+ s/),
+      stderr: expect.stringMatching(
+        /reading the logs\nreading \d+ balances in \d+ requests, which takes \d+ s/,
+      ),
     });
     const made: Readonly<Record<string, string>> = JSON.parse(run.stdout);
     expect(made['status']).toBe('ok');

@@ -12,7 +12,7 @@ import { toHex } from '../../../../schemas/address.ts';
 import { accountAt } from '../../../support/deposit-log.ts';
 import { startStack, type Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
-import { Processes } from '../../../faults/processes.ts';
+import { figureOf, Processes } from '../../../faults/processes.ts';
 import { goodToken } from '../../../support/tokens.ts';
 
 const OPS = join(import.meta.dirname, '../../../../services/ops/main.ts');
@@ -55,12 +55,15 @@ export interface Ended {
 export class WholeSystem {
   readonly stack: Stack;
   readonly #processes: Processes;
+  readonly #settings: Record<string, Readonly<Record<string, string>>>;
   /** by deposit, the statuses that its owner was shown, in order */
   readonly #seen = new Map<string, string[]>();
 
-  constructor(stack: Stack) {
+  /** `treasury`: more settings of it, until it is restarted with others. */
+  constructor(stack: Stack, treasury: Readonly<Record<string, string>> = {}) {
     this.stack = stack;
-    this.#processes = new Processes(stack, SETTINGS);
+    this.#settings = { ...SETTINGS, treasury: { ...SETTINGS.treasury, ...treasury } };
+    this.#processes = new Processes(stack, this.#settings);
   }
 
   async start(): Promise<void> {
@@ -80,6 +83,18 @@ export class WholeSystem {
     writeFileSync(join(folder.root, 'ops.json'), JSON.stringify(stack));
   }
 
+  /** Kills the treasury and starts it with the settings of a working one. */
+  async restartTreasury(): Promise<void> {
+    this.#settings['treasury'] = SETTINGS.treasury;
+    await this.#processes.kill('treasury');
+    await this.#processes.at('treasury').ready(PATIENCE_MS);
+  }
+
+  /** The treasury's gate, as its metrics have it. */
+  async isMintingClosed(): Promise<boolean> {
+    return (await figureOf(this.#processes.at('treasury'), 'reserve_minting_closed')) > 0;
+  }
+
   lastLines(): string {
     return this.#processes.lastLines();
   }
@@ -91,10 +106,10 @@ export class WholeSystem {
   }
 
   /** USDT to this address on TRON; the transaction's id. */
-  async pay(to: string, value: bigint): Promise<string> {
+  async pay(to: string, value: bigint, from?: string): Promise<string> {
     const { transaction_id: id }: { readonly transaction_id: string } = await this.#admin(
       '/tron/transfers',
-      { to, value: String(value) },
+      { to, value: String(value), ...(from === undefined ? {} : { from }) },
     );
     return id;
   }
@@ -247,6 +262,8 @@ async function answered<Answer>(
   return answer;
 }
 
-export async function startWholeSystem(): Promise<WholeSystem> {
-  return new WholeSystem(await startStack());
+export async function startWholeSystem(
+  treasury?: Readonly<Record<string, string>>,
+): Promise<WholeSystem> {
+  return new WholeSystem(await startStack(), treasury);
 }

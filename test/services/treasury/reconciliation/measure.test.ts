@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import { statusOf, surplusOf } from '../../../../projections/reserve/position.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { named } from '../../../support/chain-by-hand.ts';
+import { depositEvents } from '../../../support/deposit-events.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
 import { CUSTODY, DAY_MS, Simulated, USD } from './simulated.ts';
 
@@ -19,8 +21,8 @@ function world(): Simulated {
   return simulated;
 }
 
-/** Questions about balances in a quiet world: custody, Alice, Bob, custody again. */
-const QUIET = 4;
+/** Requests in a quiet world: Alice and Bob for the first time, then custody, both, and custody. */
+const QUIET = 6;
 
 test('custody is the sum of deposit addresses and custody addresses', async () => {
   const { position, final, ledger_offset } = await world().measure();
@@ -32,7 +34,12 @@ test('custody is the sum of deposit addresses and custody addresses', async () =
     ledger_liability: 16n * USD,
     custody_reported: 20n * USD,
     held: 0n,
+    minting: 0n,
+    waiting: 0n,
     retained_fees: 4n * USD,
+    booked_surplus: 0n,
+    refunded: 0n,
+    uncovered: 0n,
   });
   expect([final.height, ledger_offset]).toEqual([2, 5n]);
 });
@@ -105,13 +112,29 @@ test.each(Array.from({ length: QUIET }, (_, at) => at))(
   },
 );
 
-test('endless sweeping is a fault without amounts', async () => {
+test('endless sweeping of more than the fees is a fault without amounts', async () => {
   const simulated = world();
-  simulated.beforeBalance = () => void simulated.pay(CUSTODY, 1n, { from: ALICE });
+  let requests = 0;
+  simulated.beforeCatchUp = (which) => {
+    if (which !== 'chain') return;
+    requests = 0;
+    if (simulated.balanceOf(ALICE) === 0n) simulated.pay(ALICE, 10n * USD, { from: CUSTODY });
+  };
+  // after the first reading of custody
+  simulated.beforeBalance = () => {
+    if (requests++ === 1) simulated.pay(CUSTODY, 10n * USD, { from: ALICE });
+  };
   await expect(simulated.measure()).rejects.toMatchObject({ code: 'custody_moving', retry: true });
 });
 
-test.each([0, 1, 2, 3])(
+test('dust that is sent to custody while balances are read does not stop a run', async () => {
+  const simulated = world();
+  simulated.beforeBalance = () => void simulated.pay(CUSTODY, 1n);
+  const { position } = await simulated.measure({ tolerance: USD });
+  expect(statusOf(position, USD)).toBe('ok');
+});
+
+test.each(Array.from({ length: QUIET }, (_, at) => at))(
   'an unreadable balance at request %i is a fault without amounts',
   async (when) => {
     const simulated = world();
@@ -154,10 +177,12 @@ test('an old transfer that never came into the ledger does not explain a surplus
   }
 });
 
-test('progress reports the number of balances and each one that is read', async () => {
+test('progress reports the number of requests and each one that is answered', async () => {
   const simulated = world();
+  simulated.batch_max = 200;
   await simulated.measure();
-  expect([simulated.planned, simulated.read]).toEqual([QUIET, QUIET]);
+  // a second reading of custody is planned for, and not needed for balances of one request
+  expect([simulated.planned, simulated.read]).toEqual([3, 2]);
 });
 
 test('money sent to an unknown address is missing', async () => {
@@ -179,7 +204,7 @@ test('a deposit minted while balances are read is compared at the earlier block'
   const simulated = world();
   let done = false;
   simulated.beforeBalance = (asked) => {
-    if (asked !== 2 || done) return;
+    if (asked !== 4 || done) return;
     done = true;
     simulated.credited(ALICE, 12n * USD);
   };
@@ -206,4 +231,195 @@ test('a stale chain is a fault without amounts', async () => {
     code: 'chain_stale',
     retry: true,
   });
+});
+
+/** Requests of the first two runs over 45 balances. */
+async function requestsOf(batchMax: number): Promise<readonly number[]> {
+  const simulated = new Simulated();
+  simulated.batch_max = batchMax;
+  for (let at = 0; at < 45; at++) simulated.credited(named(`user ${at}`), 10n * USD);
+  const counts: number[] = [];
+  for (let run = 0; run < 2; run++) {
+    const before = simulated.asked;
+    expect((await simulated.measure()).position.custody_reported).toBe(450n * USD);
+    counts.push(simulated.asked - before);
+  }
+  return counts;
+}
+
+test('balances are read in batches, and one by one where the provider refuses batches', async () => {
+  // the first run reads unknown balances before it begins
+  expect(await requestsOf(200)).toEqual([2, 1]);
+  expect(await requestsOf(20)).toEqual([9, 5]);
+  expect(await requestsOf(1)).toEqual([45 + 47, 47]);
+});
+
+test('balances of one request need no second reading of custody', async () => {
+  const simulated = world();
+  simulated.batch_max = 200;
+  simulated.beforeBalance = () => void simulated.pay(CUSTODY, 1n, { from: ALICE });
+  const { position } = await simulated.measure();
+  expect([position.custody_reported, simulated.asked]).toEqual([20n * USD, 2]);
+});
+
+test('a run reads again what may have changed, and the rest in turn', async () => {
+  const simulated = new Simulated();
+  simulated.batch_max = 200;
+  const users = Array.from({ length: 1_000 }, (_, at) => named(`user ${at}`));
+  const user = (at: number): Buffer => users[at] ?? CUSTODY;
+  simulated.requested(users.map((to) => simulated.confirm(simulated.pay(to, 3n * USD))));
+  simulated.finalize();
+  for (const from of users.slice(3)) simulated.pay(CUSTODY, 3n * USD, { from });
+  let now = simulated.head + 2 * 3_600_000;
+  const run = async (refreshed: number): Promise<readonly number[]> => {
+    const before = simulated.asked;
+    now += 1_000;
+    const { position, begun_at, oldest_reading_at } = await simulated.measure({
+      now: () => now,
+      refresh_requests: refreshed,
+    });
+    expect(position.custody_reported).toBe(3_000n * USD);
+    return [simulated.asked - before, (begun_at - oldest_reading_at) / 1_000];
+  };
+  // all balances for the first time, then custody and those that are not empty
+  expect(await run(2)).toEqual([5 + 1, 0]);
+  expect(await run(2)).toEqual([2 + 1, 1]);
+  expect(await run(2)).toEqual([2 + 1, 2]);
+  expect(await run(1)).toEqual([1 + 1, 2]);
+  expect(await run(5)).toEqual([5 + 1, 0]);
+  // money that arrives where nothing was is read once the ledger knows
+  simulated.confirm(simulated.pay(user(500), 7n * USD));
+  now = simulated.head;
+  expect((await simulated.measure({ now: () => now })).position.custody_reported).toBe(
+    3_007n * USD,
+  );
+});
+
+test('a surplus is searched once per change of a balance, and can be booked', async () => {
+  const simulated = new Simulated();
+  simulated.batch_max = 200;
+  for (let at = 0; at < 50; at++) simulated.credited(named(`user ${at}`), 10n * USD);
+  const lists = async (): Promise<number> => {
+    const before = simulated.listed;
+    await simulated.measure({ tolerance: USD });
+    return simulated.listed - before;
+  };
+  simulated.pay(CUSTODY, USD + 1n);
+  // not more than a part of the balances in each run, and each once
+  expect([await lists(), await lists(), await lists(), await lists()]).toEqual([40, 10, 0, 0]);
+  simulated.pay(named('user 7'), 3n * USD);
+  expect([await lists(), await lists()]).toEqual([1, 0]);
+  const { position } = await simulated.measure({ tolerance: 0n });
+  expect([statusOf(position, 0n), surplusOf(position)]).toEqual(['over_backed_drift', USD + 1n]);
+  simulated.book(USD + 1n);
+  const { position: after } = await simulated.measure({ tolerance: 0n });
+  expect([statusOf(after, 0n), after.booked_surplus]).toEqual(['ok', USD + 1n]);
+});
+
+test('money that arrived long enough ago does not hide a theft of less', async () => {
+  const simulated = world();
+  simulated.pay(ALICE, 30n * USD);
+  simulated.pay(OUTSIDE, 5n * USD, { from: CUSTODY });
+  simulated.head += 61_000;
+  const { position } = await simulated.measure();
+  expect([statusOf(position, 0n), position.custody_reported]).toEqual(['mismatch', 15n * USD]);
+});
+
+test('a transfer between our own addresses explains no surplus', async () => {
+  const simulated = world();
+  simulated.pay(ALICE, 3n * USD, { from: CUSTODY });
+  simulated.pay(CUSTODY, 5n * USD, { listed: false });
+  simulated.head += 61_000;
+  const { position } = await simulated.measure();
+  expect([statusOf(position, 0n), surplusOf(position)]).toEqual(['over_backed_drift', 5n * USD]);
+});
+
+test('money of a waiting deposit that is gone leaves a reserve that is ok, and uncovered', async () => {
+  const simulated = new Simulated();
+  simulated.credited(ALICE, 12n * USD);
+  simulated.confirm(simulated.pay(BOB, 1_002n * USD));
+  const whole = (await simulated.measure()).position;
+  expect([statusOf(whole, USD), whole.waiting, whole.uncovered]).toEqual(['ok', 1_000n * USD, 0n]);
+  simulated.pay(OUTSIDE, 1_002n * USD, { from: BOB });
+  const { position } = await simulated.measure();
+  expect([statusOf(position, USD), position.uncovered]).toEqual(['ok', 998n * USD]);
+});
+
+test('credits being minted have to be covered, until they are part of the liability', async () => {
+  const simulated = new Simulated();
+  const id = simulated.confirm(simulated.pay(ALICE, 12n * USD));
+  simulated.requested([id]);
+  simulated.pay(OUTSIDE, 5n * USD, { from: ALICE });
+  const { position } = await simulated.measure();
+  expect(position).toMatchObject({ minting: 10n * USD, waiting: 0n, uncovered: 3n * USD });
+  simulated.finalize();
+  const { position: final } = await simulated.measure();
+  expect(statusOf(final, USD)).toBe('mismatch');
+  expect(final).toMatchObject({ minting: 0n, ledger_liability: 10n * USD, uncovered: 3n * USD });
+});
+
+test('a burn frees what was booked as surplus, and a theft of as much shows as missing', async () => {
+  const simulated = new Simulated();
+  simulated.credited(ALICE, 102n * USD);
+  simulated.burn(60n * USD);
+  const drift = (await simulated.measure()).position;
+  expect([statusOf(drift, USD), surplusOf(drift)]).toEqual(['over_backed_drift', 60n * USD]);
+  simulated.book(60n * USD);
+  expect(statusOf((await simulated.measure()).position, USD)).toBe('ok');
+  simulated.pay(OUTSIDE, 60n * USD, { from: ALICE });
+  const { position } = await simulated.measure();
+  expect([surplusOf(position), position.retained_fees]).toEqual([-60n * USD, 2n * USD]);
+});
+
+test('a burn of more than was ever minted frees nothing of the waiting deposits', async () => {
+  const simulated = new Simulated();
+  simulated.confirm(simulated.pay(BOB, 12n * USD));
+  simulated.burn(500n * USD);
+  simulated.pay(OUTSIDE, 12n * USD, { from: BOB });
+  const { position } = await simulated.measure();
+  expect(position).toMatchObject({ ledger_liability: -500n * USD, uncovered: 10n * USD });
+});
+
+test('dust before a deposit takes its fee, and a sweep that costs more leaves it uncovered', async () => {
+  for (const [first, uncovered] of [
+    [1n, USD - 1n],
+    [USD / 2n, USD / 2n],
+    [USD, 0n],
+  ] as const) {
+    const { first_fee, later_fee } = NETWORK_LIMITS.mainnet;
+    const simulated = new Simulated(NETWORK_LIMITS.mainnet);
+    const dust = simulated.confirm(simulated.pay(ALICE, first), first_fee);
+    simulated.append(depositEvents(dust).held('below_minimum'));
+    simulated.confirm(simulated.pay(ALICE, 100n * USD), later_fee);
+    // the relay takes 1.50 for the activation and 1.50 for the transfer
+    simulated.pay(OUTSIDE, 3n * USD, { from: ALICE });
+    simulated.pay(CUSTODY, 97n * USD + first, { from: ALICE });
+    const { position } = await simulated.measure();
+    expect(position).toMatchObject({ waiting: 98n * USD, uncovered });
+  }
+});
+
+test('a refund of a rejected deposit leaves what custody is expected to hold', async () => {
+  const simulated = world();
+  const id = simulated.confirm(simulated.pay(CAROL, 3n * USD));
+  const events = depositEvents(id);
+  simulated.append(events.held('below_minimum'));
+  expect((await simulated.measure()).position).toMatchObject({ held: USD, waiting: USD });
+  simulated.decide(events.rejected());
+  expect((await simulated.measure()).position).toMatchObject({ held: USD, waiting: 0n });
+  simulated.decide(events.refunded(3n * USD));
+  simulated.pay(OUTSIDE, 3n * USD, { from: CAROL });
+  const { position } = await simulated.measure();
+  expect([statusOf(position, 0n), surplusOf(position)]).toEqual(['ok', 0n]);
+  expect(position).toMatchObject({ refunded: 3n * USD, uncovered: 0n });
+});
+
+test('a transfer between our own addresses is no money, unless a person approves it', async () => {
+  const simulated = world();
+  const id = simulated.confirm(simulated.pay(ALICE, 5n * USD, { from: CUSTODY }));
+  simulated.append(depositEvents(id).held('internal_transfer'));
+  const { position } = await simulated.measure();
+  expect([surplusOf(position), position.waiting]).toEqual([0n, 0n]);
+  simulated.decide(depositEvents(id).approved());
+  expect((await simulated.measure()).position).toMatchObject({ waiting: 3n * USD });
 });

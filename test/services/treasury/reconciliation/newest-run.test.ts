@@ -11,7 +11,14 @@ function runOf(status: string, age: number): ReserveReconciled {
     burned: 0n,
     ledger_liability: 0n,
   };
-  const none = { custody_reported: 0n, held: 0n, retained_fees: 0n };
+  const none = { custody_reported: 0n, held: 0n, retained_fees: 0n, minting: 0n, waiting: 0n };
+  const sums = {
+    uncovered: 0n,
+    booked_surplus: 0n,
+    refunded: 0n,
+    begun_at: 0,
+    oldest_reading_at: 0,
+  };
   const places = { ledger_offset: 0, block_height: 0, block_hash: Buffer.alloc(32) };
   return {
     type: 'ReserveReconciled',
@@ -20,6 +27,7 @@ function runOf(status: string, age: number): ReserveReconciled {
     status,
     ...zero,
     ...none,
+    ...sums,
     ...places,
   };
 }
@@ -35,6 +43,30 @@ test.each([
     /is 1 s old\. What to do: look why there is no newer one/,
   ],
   ['of the future', runOf('ok', -1_001), 1_000, /is 1 s ahead of this clock/],
+  [
+    'that ended in time and began before',
+    { ...runOf('ok', 0), begun_at: BEGIN - 1_001 },
+    1_000,
+    /is 1 s old/,
+  ],
+  [
+    'that ended before and whose beginning is unknown',
+    { ...runOf('ok', 1_000), begun_at: 0 },
+    1_000,
+    undefined,
+  ],
+  [
+    'that does not cover the deposits',
+    { ...runOf('ok', 0), uncovered: 1n },
+    1_000,
+    /1 micro-USDT .*\(reconciliation a-run of 2026-.*\)\. What to do: `ops reserve runs`/,
+  ],
+  [
+    'that does not cover the deposits, where no age matters',
+    { ...runOf('over_backed_drift', 10 ** 12), uncovered: 1n },
+    0,
+    /does not cover/,
+  ],
   ['that is older, where no age matters', runOf('ok', 10 ** 12), 0, undefined],
   [
     'that does not match',

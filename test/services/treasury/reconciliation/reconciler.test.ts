@@ -99,7 +99,7 @@ test('a difference in custody that the second measurement does not show is not p
   const passing = new Reconciling();
   passing.simulated.pay(CUSTODY, 7n * USD, { from: OUTSIDE });
   passing.simulated.beforeBalance = (asked) => {
-    if (asked === 3) passing.simulated.pay(OUTSIDE, 7n * USD, { from: CUSTODY });
+    if (asked === 4) passing.simulated.pay(OUTSIDE, 7n * USD, { from: CUSTODY });
   };
   expect(await passing.reconciler.once()).toMatchObject({
     status: 'ok',
@@ -114,10 +114,10 @@ test('a difference in both measurements is published, and an unrequested mint af
     status: 'mismatch',
     custody_reported: 5n * USD,
   });
-  expect(missing.simulated.asked).toBe(6);
+  expect(missing.simulated.asked).toBe(7);
   // it was said already
   expect(await missing.reconciler.once()).toMatchObject({ status: 'mismatch' });
-  expect(missing.simulated.asked).toBe(9);
+  expect(missing.simulated.asked).toBe(10);
 
   const minted = new Reconciling();
   minted.simulated.mint(ALICE, USD);
@@ -126,7 +126,26 @@ test('a difference in both measurements is published, and an unrequested mint af
     status: 'mismatch',
     custody_reported: 10n * USD,
   });
-  expect(minted.simulated.asked).toBe(3);
+  expect(minted.simulated.asked).toBe(4);
+});
+
+test('custody that does not cover a waiting deposit is measured again once, and is no mismatch', async () => {
+  const reconciling = new Reconciling();
+  const { simulated, reconciler } = reconciling;
+  simulated.confirm(simulated.pay(ALICE, 12n * USD));
+  simulated.pay(OUTSIDE, 5n * USD, { from: ALICE });
+  expect(await reconciler.once()).toMatchObject({ status: 'ok', uncovered: USD });
+  const once = simulated.asked;
+  expect(await reconciler.once()).toMatchObject({ status: 'ok', uncovered: USD });
+  expect([once, simulated.asked]).toEqual([7, 10]);
+});
+
+test('a run says when it began', async () => {
+  const reconciling = new Reconciling();
+  const run = await reconciling.reconciler.once();
+  expect(run.begun_at).toBeGreaterThanOrEqual(BEGIN);
+  expect(run.begun_at).toBeLessThanOrEqual(run.run_at);
+  expect(run.oldest_reading_at).toBeLessThanOrEqual(run.begun_at);
 });
 
 test('the first run is immediate, later ones on schedule, each with its own id and time', async () => {
@@ -166,21 +185,21 @@ test('a run longer than the interval is warned of once, with the settings to rai
   const reconciling = new Reconciling(1_000);
   const warnings = (): readonly string[] =>
     reconciling.lines.filter((line) => line.includes('takes longer than the time between two'));
-  // custody twice, and Alice
+  // Alice before the first run, custody with Alice, and custody
   reconciling.balance_ms = 1_000 / 3;
   await reconciling.reconciler.once();
   expect(warnings()).toEqual([]);
-  reconciling.balance_ms = 400;
+  reconciling.balance_ms = 600;
   await reconciling.reconciler.once();
   await reconciling.reconciler.once();
   expect(warnings()).toEqual([
     expect.stringMatching(
-      /"balances":3,"expected_ms":1200,"every_ms":1000,.*raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY/,
+      /"balances":3,"requests":2,"expected_ms":1200,"every_ms":1000,.*raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY/,
     ),
   ]);
   reconciling.balance_ms = 0;
   await reconciling.reconciler.once();
-  reconciling.balance_ms = 400;
+  reconciling.balance_ms = 600;
   await reconciling.reconciler.once();
   expect(warnings()).toHaveLength(2);
 });

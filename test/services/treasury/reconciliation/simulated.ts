@@ -1,23 +1,34 @@
 /** Logs in memory and a TRON whose money a test moves between any two requests. */
+import { Wallet } from 'ethers';
+import { bytesKey, parseAddress } from '../../../../schemas/address.ts';
+import { decisionText, type HumanDecision } from '../../../../schemas/operator-signature.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { Receipts } from '../../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../../projections/reserve/supply.ts';
-import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import { creditOf, NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { ListedRow } from '../../../../schemas/trongrid.ts';
-import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
-import type { BalanceProvider } from '../../../../services/treasury/reconciliation/custody.ts';
+import type { PolicyLimits, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
+import { BAD_ANSWER } from '../../../../services/runtime/trongrid/trongrid.ts';
+import { Arrivals } from '../../../../services/treasury/reconciliation/arrivals.ts';
 import {
   measure,
   type Measured,
   type MeasureOptions,
 } from '../../../../services/treasury/reconciliation/measure.ts';
-import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
+import {
+  Readings,
+  type BalanceProvider,
+} from '../../../../services/treasury/reconciliation/readings.ts';
+import { ChainByHand, named, type TransactionByHand } from '../../../support/chain-by-hand.ts';
 import { confirmedEvent, depositEvents, placed } from '../../../support/deposit-events.ts';
 import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
 
 export const USD = 1_000_000n;
 export const DAY_MS = 86_400_000;
 export const CUSTODY = named('custody');
+const OPERATOR = new Wallet(`0x${'a1'.repeat(32)}`);
+const BY = { sequence: 0, decided_at: BEGIN, actor: 'alice', reason: 'known' } as const;
 const HOLDER = named('holder');
 const AUTHORITY = named('authority');
 
@@ -39,6 +50,12 @@ export class Simulated {
   /** done before a log is looked at */
   beforeCatchUp: (which: string) => void = () => undefined;
   asked = 0;
+  /** addresses that the provider serves in one request; 1: it refuses batches */
+  batch_max = 1;
+  /** lists of transfers that were asked for */
+  listed = 0;
+  readonly readings = new Readings();
+  readonly arrivals = new Arrivals();
   /** progress of the newest measurement */
   planned = 0;
   read = 0;
@@ -46,17 +63,23 @@ export class Simulated {
   stale = 0;
   head = BEGIN;
   readonly #chain = new ChainByHand();
-  readonly #paid: Paid[] = [];
+  #nonce = 0;
+  /** by the transaction's id in latin1 */
+  readonly #paid = new Map<string, Paid>();
+  /** by the receiver's bytes in latin1 */
+  readonly #received = new Map<string, Paid[]>();
+  /** by the address' bytes in latin1 */
+  readonly #balances = new Map<string, bigint>();
 
-  constructor() {
+  constructor(limits: PolicyLimits = NETWORK_LIMITS.testnet) {
     this.#chain.append({ effects: [{ address: HOLDER, kind: 'mint', delta: 1_000n * USD }] });
     this.finalize();
-    this.#append({
+    this.append({
       type: 'PolicySet',
       sequence: 0,
       version: 1,
       network: 'testnet',
-      ...NETWORK_LIMITS.testnet,
+      ...limits,
       decided_at: BEGIN,
     });
   }
@@ -67,14 +90,18 @@ export class Simulated {
     value: bigint,
     { from = HOLDER, listed = true }: { readonly from?: Buffer; readonly listed?: boolean } = {},
   ): Buffer {
-    const tx_id = named(`payment ${this.#paid.length}`, 32);
-    this.#paid.push({ tx_id, from, to, value, at: ++this.head, listed });
+    const tx_id = named(`payment ${this.#paid.size}`, 32);
+    const paid = { tx_id, from, to, value, at: ++this.head, listed };
+    this.#paid.set(bytesKey(tx_id), paid);
+    this.#received.set(bytesKey(to), [...(this.#received.get(bytesKey(to)) ?? []), paid]);
+    this.#balances.set(bytesKey(from), this.balanceOf(from) - value);
+    this.#balances.set(bytesKey(to), this.balanceOf(to) + value);
     return tx_id;
   }
 
-  /** The ledger learns of a payment: it costs 2 USD. Gives the deposit's id. */
-  confirm(tx_id: Buffer): string {
-    const paid = this.#paid.find((each) => each.tx_id.equals(tx_id));
+  /** The ledger learns of a payment. Gives the deposit's id. */
+  confirm(tx_id: Buffer, fee = 2n * USD): string {
+    const paid = this.#paid.get(bytesKey(tx_id));
     if (paid === undefined) throw new Error('there is no such payment');
     const { to, value: gross, at } = paid;
     const event = confirmedEvent({
@@ -82,40 +109,60 @@ export class Simulated {
       deposit_address: to,
       clt_address: to,
       gross,
-      credit: gross - 2n * USD,
+      fee,
+      credit: creditOf(gross, fee),
       block_timestamp: at,
     });
-    this.#append(event);
+    this.append(event);
     return event.deposit_id;
   }
 
   /** A deposit of so much, from the payment to the final mint. */
   credited(to: Buffer, value: bigint): void {
-    const id = this.confirm(this.pay(to, value));
-    const tx_hash = named(`mint ${this.#chain.height}`, 32);
-    this.#append(
-      depositEvents(id).intended({
-        to,
-        amount: value - 2n * USD,
-        nonce: this.#chain.height,
-        tx_hash,
-      }),
-    );
-    this.mint(to, value - 2n * USD, tx_hash);
+    this.requested([this.confirm(this.pay(to, value))]);
     this.finalize();
   }
 
-  /** A mint on the chain, in a block that is not final yet. */
-  mint(to: Buffer, amount: bigint, hash = named('nobody intended this', 32)): void {
-    const transaction = { from: AUTHORITY, to, hash, function_call_type: 'Mint', amount };
-    const effect = {
-      address: to,
-      kind: 'mint',
-      delta: amount,
-      tx_index: 0,
-      counterparty: AUTHORITY,
-    };
-    this.#chain.append({ transactions: [transaction], effects: [effect] });
+  /** Mints of these deposits, intended and in one block that is not final yet. */
+  requested(ids: readonly string[]): void {
+    const mints = ids.map((id) => {
+      const deposit = this.ledger.deposit(id);
+      if (deposit.status !== 'confirmed') throw new Error(`${id} does not wait`);
+      const { clt_address: to, credit: amount } = deposit.terms;
+      const nonce = this.#nonce++;
+      const tx_hash = named(`mint ${nonce}`, 32);
+      this.append(depositEvents(id).intended({ to, amount, nonce, tx_hash }));
+      return { to, amount, hash: tx_hash };
+    });
+    this.#mint(mints);
+  }
+
+  /** A mint on the chain that nobody intended, in a block that is not final yet. */
+  mint(to: Buffer, amount: bigint): void {
+    this.#mint([{ to, amount, hash: named('nobody intended this', 32) }]);
+  }
+
+  /** Burns so much of what the first block created. */
+  burn(amount: bigint): void {
+    this.#chain.append({ effects: [{ address: HOLDER, kind: 'burn', delta: -amount }] });
+    this.finalize();
+  }
+
+  #mint(mints: readonly Pick<TransactionByHand, 'to' | 'amount' | 'hash'>[]): void {
+    this.#chain.append({
+      transactions: mints.map((mint) => ({
+        from: AUTHORITY,
+        function_call_type: 'Mint',
+        ...mint,
+      })),
+      effects: mints.map(({ to, amount = 0n }, tx_index) => ({
+        address: to,
+        kind: 'mint',
+        delta: amount,
+        tx_index,
+        counterparty: AUTHORITY,
+      })),
+    });
   }
 
   finalize(): void {
@@ -129,23 +176,27 @@ export class Simulated {
   }
 
   balanceOf(address: Buffer): bigint {
-    const moved = this.#paid.map(
-      ({ from, to, value }) =>
-        (to.equals(address) ? value : 0n) - (from.equals(address) ? value : 0n),
-    );
-    return moved.reduce((sum, value) => sum + value, 0n);
+    return this.#balances.get(bytesKey(address)) ?? 0n;
   }
 
   get provider(): BalanceProvider {
+    const answer = (address: Buffer): bigint => (this.stale-- > 0 ? 0n : this.balanceOf(address));
     return {
       head: () => Promise.resolve({ number: 1, timestamp: this.head }),
-      balance: (address) => {
+      balance: async (address) => {
         this.beforeBalance(this.asked++);
-        return Promise.resolve(this.stale-- > 0 ? 0n : this.balanceOf(address));
+        return answer(address);
+      },
+      balances: async (addresses) => {
+        if (addresses.length > this.batch_max)
+          throw new Fault(BAD_ANSWER, 'the provider refuses so many', { retry: true });
+        this.beforeBalance(this.asked++);
+        return addresses.map(answer);
       },
       list: ({ address, min_timestamp: from }) => {
-        const rows = this.#paid.filter(
-          ({ to, at, listed }) => listed && to.equals(address) && at >= from,
+        this.listed++;
+        const rows = (this.#received.get(bytesKey(address)) ?? []).filter(
+          ({ at, listed }) => listed && at >= from,
         );
         return Promise.resolve({ rows: rows.map(rowOf), fingerprint: undefined });
       },
@@ -161,12 +212,19 @@ export class Simulated {
     return {
       logs: this.#logs,
       provider: this.provider,
+      saved: () => Promise.resolve(),
+      readings: this.readings,
+      arrivals: this.arrivals,
+      refresh_requests: 10,
       usdt_contract: USDT_CONTRACT,
       custody_addresses: [CUSTODY],
       tolerance: 0n,
       block_age_max_ms: 0,
       arriving_max_ms: DAY_MS,
-      progress: { planned: (count) => void (this.planned = count), read: () => void this.read++ },
+      progress: {
+        planned: (_balances, requests) => void (this.planned = requests),
+        read: () => void this.read++,
+      },
       now: () => BEGIN,
     };
   }
@@ -181,7 +239,7 @@ export class Simulated {
   }
 
   #receipt(txId: Buffer): Awaited<ReturnType<BalanceProvider['receipt']>> {
-    const paid = this.#paid.find(({ tx_id }) => tx_id.equals(txId));
+    const paid = this.#paid.get(bytesKey(txId));
     if (paid === undefined) return undefined;
     const { from, to, value, at } = paid;
     const topic = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
@@ -193,7 +251,27 @@ export class Simulated {
     return { tx_id: txId, block_number: 1, block_timestamp: at, succeeded: true, logs: [log] };
   }
 
-  #append(event: TreasuryEvent): void {
+  /** Writes a decision that the operator signs. */
+  decide(decision: HumanDecision): void {
+    if (this.ledger.governance.operators === undefined)
+      this.append({
+        type: 'OperatorsSet',
+        ...BY,
+        version: 1,
+        operators: [parseAddress(OPERATOR.address) ?? Buffer.alloc(0)],
+        two_above: 0n,
+      });
+    const unsigned = { ...decision, sequence: Number(this.ledger.end) };
+    const signature = OPERATOR.signMessageSync(decisionText(unsigned));
+    this.append({ ...unsigned, signature: Buffer.from(signature.slice(2), 'hex') });
+  }
+
+  book(amount: bigint): void {
+    this.decide({ type: 'SurplusBooked', ...BY, amount });
+  }
+
+  /** Writes a record to the ledger. */
+  append(event: TreasuryEvent): void {
     const { end } = this.ledger;
     const [written = event] = placed([event], Number(end));
     if (this.ledger.apply(written, end) !== 'applied')

@@ -37,6 +37,13 @@ function run(at: number): ReserveReconciled {
     custody_reported: 9_007_199_254_740_993n,
     held: 1n,
     retained_fees: 2n,
+    minting: 0n,
+    waiting: 0n,
+    uncovered: 0n,
+    booked_surplus: 0n,
+    refunded: 0n,
+    begun_at: 0,
+    oldest_reading_at: 0,
     status: at === 0 ? 'mismatch' : 'ok',
   };
 }

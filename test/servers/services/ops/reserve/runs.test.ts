@@ -20,8 +20,10 @@ beforeAll(async () => {
   const pool = new Pool({ connectionString: writer_url });
   await pool.query(
     `INSERT INTO reserve.runs (ordinal, run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply, genesis_allocation, treasury_minted,
-                               burned, ledger_liability, custody_reported, held, retained_fees, status)
-     SELECT n, 'run ' || n, timestamptz '2026-11-21 07:28:00.5+00' + n * interval '1 minute', 7, 9, '\\x0a', 20000000000000000001, 1000000, 5, 3, -3, 0, 0, 4, 'mismatch'
+                               burned, ledger_liability, custody_reported, held, retained_fees, status, begun_at, minting, waiting,
+                               uncovered, booked_surplus, refunded, oldest_reading_at)
+     SELECT n, 'run ' || n, timestamptz '2026-11-21 07:28:00.5+00' + n * interval '1 minute', 7, 9, '\\x0a', 20000000000000000001, 1000000, 5, 3, -3, 0, 0, 4, 'mismatch',
+            timestamptz '2026-11-21 07:28:00+00' + n * interval '1 minute', 6, 7, 8, 9, 10, timestamptz '1970-01-01 00:00:00+00'
        FROM generate_series(0, 2) n`,
   );
   await pool.query('INSERT INTO reserve.head (one, runs) VALUES (true, 3)');
@@ -50,7 +52,20 @@ test('reconciliations are listed newest first, as text and as JSON', async () =>
   const runs: unknown = JSON.parse(stdout);
   expect(runs).toMatchObject([
     { run_id: 'run 2' },
-    { run_id: 'run 1', ledger_liability: '-3', block_hash: '0x0a' },
+    {
+      run_id: 'run 1',
+      ledger_liability: '-3',
+      block_hash: '0x0a',
+      retained_fees: '4',
+      status: 'mismatch',
+      begun_at: '2026-11-21T07:29:00.000Z',
+      minting: '6',
+      waiting: '7',
+      uncovered: '8',
+      booked_surplus: '9',
+      refunded: '10',
+      oldest_reading_at: '1970-01-01T00:00:00.000Z',
+    },
   ]);
 });
 

@@ -1,0 +1,125 @@
+/**
+ * Money that arrived and is not in the ledger yet, which is no surplus. It is searched where a
+ * balance changed since the money in custody was explained last: a surplus that stays costs no
+ * further requests.
+ */
+import { bytesKey } from '../../../schemas/address.ts';
+import { transfersIn } from '../../../schemas/trongrid.ts';
+import type { Holder, Receipts } from '../../../projections/reserve/position.ts';
+import type { BalanceProvider, Readings } from './readings.ts';
+
+/** Block time before the newest known transfer that is listed again, for rows listed late. */
+const OVERLAP_MS = 3_600_000;
+/** In one run; the search continues in the next. */
+const LISTS_MAX = 40;
+const RECEIPTS_MAX = 200;
+/** The machines of the provider agree about blocks of this age. */
+const SETTLED_MS = 60_000;
+
+interface Arrival {
+  readonly holder: Holder;
+  readonly tx_id: Buffer;
+  readonly value: bigint;
+  /** Unix milliseconds, of TRON */
+  readonly block_timestamp: number;
+}
+
+export interface ArrivalOptions {
+  readonly provider: Pick<BalanceProvider, 'list' | 'receipt'>;
+  readonly readings: Readings;
+  readonly receipts: Receipts;
+  /** 20 bytes */
+  readonly usdt_contract: Buffer;
+  /** transfers from these addresses bring nothing */
+  readonly isOurs: (address: Buffer) => boolean;
+  /** deposits up to this offset are in the ledger */
+  readonly ledger_offset: bigint;
+  /** earlier arrivals explain nothing: they should be in the ledger. Unix milliseconds, of TRON */
+  readonly since: number;
+  /** TRON's time when the balances were read */
+  readonly read_at: number;
+  /** the surplus to explain */
+  readonly wanted: bigint;
+}
+
+export class Arrivals {
+  readonly #found = new Map<string, Arrival>();
+
+  /**
+   * Sum of the solidified transfers to these addresses that are not in the ledger, read from their
+   * receipts. The newest may have arrived after the balance was read: they explain at most what is
+   * left of `wanted`. Throws the provider's faults.
+   */
+  async at(holders: readonly Holder[], options: ArrivalOptions): Promise<bigint> {
+    const { readings, wanted, read_at } = options;
+    const left = { receipts: RECEIPTS_MAX };
+    for (const holder of readings.changed(holders).slice(0, LISTS_MAX)) {
+      if (left.receipts === 0) break;
+      await this.#search(holder, options, left);
+      if (left.receipts > 0) readings.settle(holder);
+    }
+    this.#forget(options);
+    let [settled, newest] = [0n, 0n];
+    for (const { value, block_timestamp: at } of this.#found.values()) {
+      if (at <= read_at - SETTLED_MS) settled += value;
+      else newest += value;
+    }
+    const rest = wanted > settled ? wanted - settled : 0n;
+    return settled + (newest < rest ? newest : rest);
+  }
+
+  /** Forgets what the ledger knows by now, and what should be there. */
+  #forget({ receipts, ledger_offset: offset, since }: ArrivalOptions): void {
+    for (const [key, { holder, tx_id, block_timestamp: at }] of this.#found) {
+      const isKnown = receipts.of(holder, offset).some((each) => each.tx_id.equals(tx_id));
+      if (isKnown || at < since) this.#found.delete(key);
+    }
+  }
+
+  async #search(
+    holder: Holder,
+    options: ArrivalOptions,
+    left: { receipts: number },
+  ): Promise<void> {
+    const { provider, usdt_contract, receipts, ledger_offset: offset, since } = options;
+    const { address } = holder;
+    const known = receipts.of(holder, offset);
+    const seen = new Set(known.map(({ tx_id }) => bytesKey(tx_id)));
+    const newest = known.reduce((latest, { block_timestamp: at }) => Math.max(latest, at), 0);
+    const from = Math.max(0, since, newest - OVERLAP_MS);
+    let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
+    do {
+      const { rows, fingerprint } = await provider.list({ address, min_timestamp: from, after });
+      for (const { tx_id, contract } of rows) {
+        const key = bytesKey(tx_id);
+        if (seen.has(key) || contract?.equals(usdt_contract) === false || left.receipts === 0)
+          continue;
+        seen.add(key);
+        left.receipts--;
+        await this.#read(tx_id, holder, options);
+      }
+      const last = rows.at(-1);
+      after =
+        fingerprint === undefined || last === undefined
+          ? undefined
+          : { fingerprint, block_timestamp: last.block_timestamp };
+    } while (after !== undefined && left.receipts > 0);
+  }
+
+  async #read(
+    tx_id: Buffer,
+    holder: Holder,
+    { provider, usdt_contract, since, isOurs }: ArrivalOptions,
+  ): Promise<void> {
+    const receipt = await provider.receipt(tx_id);
+    const read = receipt === undefined ? undefined : transfersIn(receipt, usdt_contract);
+    if (receipt === undefined || read === undefined || 'problem' in read) return;
+    const { block_timestamp } = receipt;
+    if (block_timestamp < since) return;
+    const value = read.value
+      .filter(({ from, to }) => to.equals(holder.address) && !isOurs(from))
+      .reduce((sum, transfer) => sum + transfer.value, 0n);
+    const key = `${bytesKey(tx_id)}${holder.key}`;
+    if (value > 0n) this.#found.set(key, { holder, tx_id, value, block_timestamp });
+  }
+}

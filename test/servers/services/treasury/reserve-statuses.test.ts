@@ -1,0 +1,96 @@
+/**
+ * Each state of the reserve, provoked on TRON of a running system, and seen where it is published
+ * (treasury, explorer) and where it acts: at the gate.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEVELOPMENT_CUSTODY } from '../../../../schemas/development.ts';
+import { until } from '../../../support/until.ts';
+import { startWholeSystem, type WholeSystem } from './whole-system.ts';
+
+const PATIENCE_MS = 240_000;
+/** The explorer keeps an answer for half a minute. */
+const SHOWN_MS = 60_000;
+
+const USD = 1_000_000n;
+const [ALICE, BOB, CAROL] = [1, 2, 3];
+const OUTSIDE = 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb';
+
+let system: WholeSystem;
+
+beforeAll(async () => {
+  // no provider answers there
+  system = await startWholeSystem({ APP_TRON_URL: 'http://127.0.0.1:9' });
+  await system.start();
+}, PATIENCE_MS);
+afterAll(() => system?.stack.stop());
+
+/** The newest run is this at the treasury and then at the explorer. */
+async function isPublished(run: null | Readonly<Record<string, unknown>>): Promise<void> {
+  const is = (last: unknown): boolean =>
+    run === null
+      ? last === null
+      : Object.entries(run).every(([name, value]) => Object(last)[name] === value);
+  await until(async () => is(await system.published()), 'the run at the treasury', PATIENCE_MS);
+  const isShown = async (): Promise<boolean> => {
+    const shown: Readonly<Record<string, unknown>> = await system.explorer('/reserve');
+    return shown['configured'] === true && shown['available'] === true && is(shown['last_run']);
+  };
+  await until(isShown, 'the run at the explorer', SHOWN_MS);
+}
+
+async function gate(isClosed: boolean): Promise<void> {
+  await until(
+    async () => (await system.isMintingClosed()) === isClosed,
+    `the gate to be ${isClosed ? 'closed' : 'open'}`,
+    PATIENCE_MS,
+  );
+}
+
+test(
+  'no run, ok, over_backed_drift, mismatch and uncovered are seen at treasury, explorer and gate',
+  { timeout: 2 * PATIENCE_MS },
+  async () => {
+    const address = await system.open(ALICE);
+    const first = await system.pay(address, 10n * USD);
+    await system.reaches(ALICE, first, 'confirmed');
+    await isPublished(null);
+    await gate(true);
+    await system.reaches(ALICE, first, 'confirmed');
+
+    await system.restartTreasury();
+    await system.reaches(ALICE, first, 'credited');
+    await isPublished({ status: 'ok', treasury_minted: 8_000_000, custody_reported: 10_000_000 });
+    await gate(false);
+
+    await system.pay(DEVELOPMENT_CUSTODY, 5n * USD);
+    await isPublished({ status: 'over_backed_drift', custody_reported: 15_000_000 });
+    await gate(false);
+    const second = await system.open(BOB);
+    await system.reaches(BOB, await system.pay(second, 10n * USD), 'credited');
+
+    await system.pay(OUTSIDE, 5n * USD, DEVELOPMENT_CUSTODY);
+    await system.pay(OUTSIDE, 10n * USD, address);
+    await system.pay(OUTSIDE, 6n * USD, second);
+    await isPublished({ status: 'mismatch', custody_reported: 4_000_000 });
+    await gate(true);
+    const third = await system.pay(await system.open(CAROL), 10n * USD);
+    const { id } = await system.reaches(CAROL, third, 'confirmed');
+
+    // liability 16, waiting 8
+    await system.pay(DEVELOPMENT_CUSTODY, 5n * USD);
+    await isPublished({ status: 'ok', ledger_liability: 16_000_000, custody_reported: 19_000_000 });
+    await gate(true);
+    const listed = await system.ops('reserve', 'runs', '--limit', '1', '--json');
+    expect(JSON.parse(listed.stdout)).toMatchObject([
+      { status: 'ok', waiting: '8000000', uncovered: '5000000' },
+    ]);
+    expect((await system.story(CAROL, id)).events).toEqual([
+      'TransferObserved',
+      'DepositConfirmed',
+    ]);
+
+    await system.pay(DEVELOPMENT_CUSTODY, 5n * USD);
+    await system.reaches(CAROL, third, 'credited');
+    await gate(false);
+  },
+);
