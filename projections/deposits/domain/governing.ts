@@ -1,8 +1,7 @@
 /**
  * Decisions about who decides, and about money outside of deposits. The first operators and custody
  * are the settings of the treasury, which names the first mint authority, too; operators replace
- * them. The returned events
- * are to be appended, those of persons once they are signed.
+ * them. The returned events are to be appended, those of persons once they are signed.
  */
 import { problemsOf, sameLimits } from '../../../schemas/deposit-policy.ts';
 import type {

@@ -1,8 +1,8 @@
 /**
  * The treasury's settings and the ledger, at the start. The settings become the first limits,
- * operators and custody of a ledger that has none. Later ones are decisions of
- * operators: a treasury with other settings than those in force does not start. Limits are taken
- * from the ledger.
+ * operators and custody of a ledger that has none. Later ones are decisions of operators: a
+ * treasury with other settings than those in force does not start. Limits are taken from the
+ * ledger.
  */
 import { begin, type Governed } from '../../../projections/deposits/domain/governing.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';

@@ -3,6 +3,7 @@ import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { QueueMetrics } from '../../../services/treasury/metrics.ts';
 import { depositEvents } from '../../support/deposit-events.ts';
 import { BEGIN, HOUR_MS, MintLedger, USD } from '../../support/mint-ledger.ts';
+import { addressOf, alice, bob, signed } from '../../support/operators.ts';
 
 async function samples(metrics: Metrics): Promise<Record<string, string>> {
   const lines = [
@@ -46,4 +47,37 @@ test('the number of deposits in each status and the age of the oldest are expose
     'deposits needs_manual': '0',
     'oldest_seconds needs_manual': '0',
   });
+});
+
+test('a deposit waits for a person until its second approval, where it needs two', async () => {
+  const made = new MintLedger();
+  const metrics = new Metrics('treasury');
+  const queue = new QueueMetrics(
+    metrics,
+    () => made.ledger,
+    () => BEGIN,
+  );
+  made.setPolicy();
+  made.write({
+    type: 'OperatorsSet',
+    sequence: 0,
+    version: 1,
+    operators: [alice, bob].map(addressOf),
+    two_above: USD,
+    actor: 'treasury',
+    reason: 'its settings',
+    decided_at: BEGIN,
+  });
+  const large = made.deposit(2_000n * USD);
+  for (const event of made.log) queue.applied(event);
+  for (const [wallet, waiting] of [
+    [alice, '1'],
+    [bob, '0'],
+  ] as const) {
+    const sequence = made.log.length;
+    const approval = signed({ ...depositEvents(large).approved(), sequence }, wallet);
+    expect(made.write(approval)).toBe('applied');
+    queue.applied(approval);
+    expect(await samples(metrics)).toMatchObject({ 'deposits needs_manual': waiting });
+  }
 });

@@ -9,12 +9,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { opsProcess } from '../../../../faults/ops-run.ts';
 import { figureOf } from '../../../../faults/processes.ts';
 import { approve } from '../../../../../projections/deposits/domain/approval.ts';
-import { Ledger } from '../../../../../projections/deposits/domain/ledger.ts';
+import type { Ledger } from '../../../../../projections/deposits/domain/ledger.ts';
 import { defaultSettings } from '../../../../../infra/services/settings.ts';
 import { toHex } from '../../../../../schemas/address.ts';
 import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
 import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/events.ts';
+import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';
 import { openWorld, transferTo, type World } from '../../../../services/treasury/world.ts';
+import { silentLog } from '../../../../support/kafka.ts';
 import { addressOf, alice, bob, mallory, signed } from '../../../../support/operators.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../../../support/stack.ts';
 import { until } from '../../../../support/until.ts';
@@ -63,9 +65,9 @@ async function ops(
 }
 
 async function folded(): Promise<Ledger> {
-  const ledger = new Ledger();
-  (await world.wholeLedger()).forEach((event, offset) => ledger.apply(event, BigInt(offset)));
-  return ledger;
+  const log = new LedgerLog({ kafka: world.kafka, codec: world.codec, log: silentLog() });
+  await log.catchUp();
+  return log.ledger;
 }
 
 /** A deposit of this many micro-USDT that is held for a person; its id. */
